@@ -1,0 +1,284 @@
+//! The call stack of one lane: entries and exits become executions.
+
+use crate::{
+    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FuncId, NonMaxIdx,
+    RankId, StepId, TimeNs, WarningKind, Warnings,
+};
+
+/// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
+///
+/// Damage is mended as far as it can be and counted: see [`WarningKind`].
+#[derive(Clone, Debug)]
+pub struct CallStackBuilder {
+    rank: RankId,
+    executions: Executions,
+    comms: Comms,
+    counters: Counters,
+    stack: Vec<ExecIdx>,
+    now: TimeNs,
+}
+
+/// A message event as [`CallStackBuilder::comm`] takes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommEvent {
+    pub(crate) kind: CommKind,
+    pub(crate) tag: u64,
+    pub(crate) partner: RankId,
+    pub(crate) size_bytes: u64,
+    pub(crate) time: TimeNs,
+}
+
+impl CallStackBuilder {
+    /// An empty stack on `rank`.
+    pub fn new(rank: RankId) -> Self {
+        Self {
+            rank,
+            executions: Executions::default(),
+            comms: Comms::default(),
+            counters: Counters::default(),
+            stack: Vec::new(),
+            now: TimeNs(i64::MIN),
+        }
+    }
+
+    /// The function is entered; it is called by the function on top of the stack.
+    pub fn enter(
+        &mut self,
+        func: FuncId,
+        time: TimeNs,
+        step: StepId,
+        row: u32,
+        warnings: &mut Warnings,
+    ) {
+        let time = self.advance(time, warnings);
+        let exec = ExecIdx::from_index(self.executions.len());
+        let columns = &mut self.executions;
+        columns.func.push(func);
+        columns.entry.push(time);
+        columns.inclusive.push(DurationNs::ZERO);
+        columns.exclusive.push(DurationNs::ZERO);
+        columns
+            .parent
+            .push(self.stack.last().map(|&top| top.into()));
+        columns.subtree_end.push(exec);
+        columns
+            .depth
+            .push(u16::try_from(self.stack.len()).unwrap_or(u16::MAX));
+        columns.step.push(step);
+        columns.row.push(row);
+        columns.closed.push(false);
+        self.stack.push(exec);
+    }
+
+    /// The function is left.
+    ///
+    /// If other functions are on top of it, their exits are missing: they are closed now. If it is
+    /// not on the stack at all, the event is left out.
+    pub fn exit(&mut self, func: FuncId, time: TimeNs, warnings: &mut Warnings) {
+        let time = self.advance(time, warnings);
+        let columns = &self.executions;
+        let Some(position) = self
+            .stack
+            .iter()
+            .rposition(|open| columns.func[open.index()] == func)
+        else {
+            warnings.count(WarningKind::ExitWithoutEntry, Some(self.rank), || {
+                format!("at {} us", time.as_us())
+            });
+            return;
+        };
+        let num_missing = self.stack.len() - position - 1;
+        warnings.count_many(
+            WarningKind::MissingExit,
+            Some(self.rank),
+            num_missing as u64,
+            || format!("at {} us", time.as_us()),
+        );
+        while self.stack.len() > position + 1 {
+            self.close_top(time, false);
+        }
+        self.close_top(time, true);
+    }
+
+    /// A message event; it belongs to the function on top of the stack.
+    pub(crate) fn comm(&mut self, event: CommEvent) {
+        self.comms.time.push(event.time);
+        self.comms.kind.push(event.kind);
+        self.comms.partner.push(event.partner);
+        self.comms.tag.push(event.tag);
+        self.comms.size_bytes.push(event.size_bytes);
+        self.comms.exec.push(self.top());
+        self.comms.mate.push(None);
+    }
+
+    /// A counter sample; it belongs to the function on top of the stack.
+    pub fn counter(&mut self, counter: CounterId, value: u64, time: TimeNs) {
+        self.counters.time.push(time);
+        self.counters.counter.push(counter);
+        self.counters.value.push(value);
+        self.counters.exec.push(self.top());
+    }
+
+    /// Number of functions that are open now.
+    pub fn num_open(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Ends the lane: what is still open is closed at the last event.
+    pub fn finish(mut self, warnings: &mut Warnings) -> (Executions, Comms, Counters) {
+        let num_open = self.stack.len() as u64;
+        let (rank, now) = (self.rank, self.last_time());
+        warnings.count_many(WarningKind::Unclosed, Some(rank), num_open, || {
+            format!("closed at {} us", now.as_us())
+        });
+        while !self.stack.is_empty() {
+            self.close_top(now, false);
+        }
+        (self.executions, self.comms, self.counters)
+    }
+
+    fn top(&self) -> Option<NonMaxIdx> {
+        self.stack.last().map(|&top| top.into())
+    }
+
+    fn last_time(&self) -> TimeNs {
+        let comm = self.comms.time.last().copied().unwrap_or(self.now);
+        let counter = self.counters.time.last().copied().unwrap_or(self.now);
+        self.now.max(comm).max(counter)
+    }
+
+    /// Time never goes back on a lane; a time that does is raised.
+    fn advance(&mut self, time: TimeNs, warnings: &mut Warnings) -> TimeNs {
+        if time < self.now {
+            let now = self.now;
+            warnings.count(WarningKind::TimeWentBack, Some(self.rank), || {
+                format!("by {} at {} us", now.since(time), now.as_us())
+            });
+        }
+        self.now = self.now.max(time);
+        self.now
+    }
+
+    fn close_top(&mut self, time: TimeNs, seen: bool) {
+        let Some(exec) = self.stack.pop() else { return };
+        let row = exec.index();
+        let columns = &mut self.executions;
+        let inclusive = time.since(columns.entry[row]);
+        columns.inclusive[row] = inclusive;
+        // The children have subtracted their times from the exclusive time already.
+        columns.exclusive[row] += inclusive;
+        columns.subtree_end[row] = ExecIdx::from_index(columns.func.len());
+        columns.closed[row] = seen;
+        if let Some(parent) = columns.parent(exec) {
+            columns.exclusive[parent.index()] = columns.exclusive[parent.index()] - inclusive;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: FuncId = FuncId(0);
+    const B: FuncId = FuncId(1);
+
+    /// Runs `+f` (enter) and `-f` (leave) events, one per nanosecond, and prints the executions.
+    fn run(events: &str) -> (Vec<String>, Warnings) {
+        let mut warnings = Warnings::default();
+        let mut stack = CallStackBuilder::new(RankId(0));
+        for (time, event) in events.split_whitespace().enumerate() {
+            let (func, time) = (FuncId(event[1..].parse().unwrap()), TimeNs(time as i64));
+            if event.starts_with('+') {
+                stack.enter(func, time, StepId(0), time.0 as u32, &mut warnings);
+            } else {
+                stack.exit(func, time, &mut warnings);
+            }
+        }
+        let (execs, ..) = stack.finish(&mut warnings);
+        let lines = (0..execs.len())
+            .map(|row| {
+                format!(
+                    "{}{} in {} ex {} end {}{}",
+                    " ".repeat(execs.depth[row] as usize),
+                    execs.func[row],
+                    execs.inclusive[row].0,
+                    execs.exclusive[row].0,
+                    execs.subtree_end[row],
+                    if execs.closed[row] { "" } else { " open" },
+                )
+            })
+            .collect();
+        (lines, warnings)
+    }
+
+    #[test]
+    fn exclusive_time_leaves_out_direct_children_only() {
+        let (lines, warnings) = run("+0 +1 +2 -2 -1 +2 -2 -0");
+        assert_eq!(
+            lines,
+            [
+                "0 in 7 ex 3 end 4",
+                " 1 in 3 ex 2 end 3",
+                "  2 in 1 ex 1 end 3",
+                " 2 in 1 ex 1 end 4"
+            ]
+        );
+        assert!(warnings.is_empty(), "a whole trace has no warnings");
+    }
+
+    #[test]
+    fn an_exit_without_entry_is_left_out() {
+        let (lines, warnings) = run("+0 -1 -0");
+        assert_eq!(lines, ["0 in 2 ex 2 end 1"]);
+        assert_eq!(warnings.total(WarningKind::ExitWithoutEntry), 1);
+    }
+
+    #[test]
+    fn a_missing_exit_is_mended_when_the_caller_leaves() {
+        let (lines, warnings) = run("+0 +1 +2 -0 +1 -1");
+        assert_eq!(
+            lines,
+            [
+                "0 in 3 ex 1 end 3",
+                " 1 in 2 ex 1 end 3 open",
+                "  2 in 1 ex 1 end 3 open",
+                "1 in 1 ex 1 end 4"
+            ]
+        );
+        assert_eq!(warnings.total(WarningKind::MissingExit), 2);
+    }
+
+    #[test]
+    fn open_functions_close_at_the_last_event() {
+        let (lines, warnings) = run("+0 +1 +2 -2");
+        assert_eq!(
+            lines,
+            [
+                "0 in 3 ex 1 end 3 open",
+                " 1 in 2 ex 1 end 3 open",
+                "  2 in 1 ex 1 end 3"
+            ]
+        );
+        assert_eq!(warnings.total(WarningKind::Unclosed), 2);
+    }
+
+    #[test]
+    fn time_that_goes_back_is_raised() {
+        let mut warnings = Warnings::default();
+        let mut stack = CallStackBuilder::new(RankId(3));
+        stack.enter(A, TimeNs(10), StepId(0), 0, &mut warnings);
+        stack.enter(B, TimeNs(4), StepId(0), 1, &mut warnings);
+        stack.exit(B, TimeNs(12), &mut warnings);
+        stack.exit(A, TimeNs(11), &mut warnings);
+        let (execs, ..) = stack.finish(&mut warnings);
+        assert_eq!(execs.entry, [TimeNs(10), TimeNs(10)]);
+        assert_eq!(execs.inclusive, [DurationNs(2), DurationNs(2)]);
+        assert_eq!(warnings.total(WarningKind::TimeWentBack), 2);
+    }
+
+    #[test]
+    fn recursion_closes_the_innermost_call() {
+        let (lines, _) = run("+0 +0 -0 -0");
+        assert_eq!(lines, ["0 in 3 ex 2 end 2", " 0 in 1 ex 1 end 2"]);
+    }
+}

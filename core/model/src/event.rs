@@ -1,0 +1,192 @@
+//! Events of one I/O step of one rank, in columns, as a reader decodes them.
+
+use crate::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs};
+
+/// Whether a function was entered or left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FuncEventKind {
+    /// ENTRY.
+    Entry,
+    /// EXIT.
+    Exit,
+}
+
+/// Whether a message was sent or received.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CommKind {
+    /// SEND, stamped before the real call.
+    Send,
+    /// RECV, stamped after the real call.
+    Recv,
+}
+
+/// Function events; all columns have one length. The rows of one thread are in the order in which
+/// they happened; rows of different threads may stand in any order.
+#[derive(Clone, Debug, Default)]
+pub struct FuncEvents {
+    /// Thread.
+    pub thread: Vec<ThreadId>,
+    /// Entry or exit.
+    pub kind: Vec<FuncEventKind>,
+    /// Function, an id of the rank's own name table.
+    pub func: Vec<FuncId>,
+    /// Time.
+    pub time: Vec<TimeNs>,
+    /// Row in the stored array; differs from the position where damaged rows were left out.
+    pub row: Vec<u32>,
+}
+
+/// Messages sent and received; all columns have one length.
+#[derive(Clone, Debug, Default)]
+pub struct CommEvents {
+    /// Thread.
+    pub thread: Vec<ThreadId>,
+    /// Send or receive.
+    pub kind: Vec<CommKind>,
+    /// Message tag.
+    pub tag: Vec<u64>,
+    /// The other rank: destination of a send, source of a receive.
+    pub partner: Vec<RankId>,
+    /// Size; for a receive the size posted, not what arrived.
+    pub size_bytes: Vec<u64>,
+    /// Time.
+    pub time: Vec<TimeNs>,
+}
+
+/// Counter samples; all columns have one length.
+#[derive(Clone, Debug, Default)]
+pub struct CounterEvents {
+    /// Thread.
+    pub thread: Vec<ThreadId>,
+    /// Counter, an id of the rank's own counter table.
+    pub counter: Vec<CounterId>,
+    /// Value, in the counter's own unit.
+    pub value: Vec<u64>,
+    /// Time.
+    pub time: Vec<TimeNs>,
+}
+
+/// One entry of the run's metadata.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Metadata {
+    /// Rank that reported it.
+    pub rank: RankId,
+    /// Thread that reported it.
+    pub thread: ThreadId,
+    /// Key, such as `Hostname`.
+    pub key: String,
+    /// Value.
+    pub value: String,
+}
+
+/// What one rank wrote in one I/O step.
+#[derive(Clone, Debug)]
+pub struct StepBatch {
+    /// Program.
+    pub program: ProgramId,
+    /// Rank.
+    pub rank: RankId,
+    /// Step of this rank's stream.
+    pub step: StepId,
+    /// Function events.
+    pub funcs: FuncEvents,
+    /// Messages.
+    pub comms: CommEvents,
+    /// Counter samples.
+    pub counters: CounterEvents,
+    /// Metadata that is new in this step.
+    pub metadata: Vec<Metadata>,
+}
+
+impl StepBatch {
+    /// A step without events.
+    pub fn empty(program: ProgramId, rank: RankId, step: StepId) -> Self {
+        Self {
+            program,
+            rank,
+            step,
+            funcs: FuncEvents::default(),
+            comms: CommEvents::default(),
+            counters: CounterEvents::default(),
+            metadata: Vec::new(),
+        }
+    }
+}
+
+impl FuncEvents {
+    /// Appends one event.
+    pub fn push(
+        &mut self,
+        thread: ThreadId,
+        kind: FuncEventKind,
+        func: FuncId,
+        time: TimeNs,
+        row: u32,
+    ) {
+        self.thread.push(thread);
+        self.kind.push(kind);
+        self.func.push(func);
+        self.time.push(time);
+        self.row.push(row);
+    }
+
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether there are no events.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+}
+
+impl CommEvents {
+    /// Appends one event.
+    pub fn push(
+        &mut self,
+        thread: ThreadId,
+        kind: CommKind,
+        tag: u64,
+        partner: RankId,
+        size_bytes: u64,
+        time: TimeNs,
+    ) {
+        self.thread.push(thread);
+        self.kind.push(kind);
+        self.tag.push(tag);
+        self.partner.push(partner);
+        self.size_bytes.push(size_bytes);
+        self.time.push(time);
+    }
+
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether there are no events.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+}
+
+impl CounterEvents {
+    /// Appends one sample.
+    pub fn push(&mut self, thread: ThreadId, counter: CounterId, value: u64, time: TimeNs) {
+        self.thread.push(thread);
+        self.counter.push(counter);
+        self.value.push(value);
+        self.time.push(time);
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether there are no samples.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+}

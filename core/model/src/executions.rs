@@ -1,0 +1,142 @@
+//! What a lane holds: its executions, messages and counter samples, in columns.
+
+use crate::{CommKind, CounterId, DurationNs, ExecIdx, FuncId, LaneIdx, RankId, StepId, TimeNs};
+
+/// The executions of one lane in order of entry, so that a call stack tree is one contiguous range:
+/// the execution itself, then everything called inside it (pre-order). All columns have one length.
+#[derive(Clone, Debug, Default)]
+pub struct Executions {
+    /// Function.
+    pub func: Vec<FuncId>,
+    /// Time of entry.
+    pub entry: Vec<TimeNs>,
+    /// Exit − entry.
+    pub inclusive: Vec<DurationNs>,
+    /// Inclusive time less the inclusive times of the children.
+    pub exclusive: Vec<DurationNs>,
+    /// Caller; `None` at the bottom of the stack.
+    pub parent: Vec<Option<NonMaxIdx>>,
+    /// One past the last execution called inside this one, directly or not.
+    pub subtree_end: Vec<ExecIdx>,
+    /// Number of callers on the stack.
+    pub depth: Vec<u16>,
+    /// I/O step of the entry.
+    pub step: Vec<StepId>,
+    /// Row of the entry in that step.
+    pub row: Vec<u32>,
+    /// Whether the exit was seen; an execution without one was closed by the reader.
+    pub closed: Vec<bool>,
+}
+
+/// An [`ExecIdx`] that leaves room for `None` in four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NonMaxIdx(std::num::NonZeroU32);
+
+impl From<ExecIdx> for NonMaxIdx {
+    fn from(exec: ExecIdx) -> Self {
+        Self(std::num::NonZeroU32::MIN.saturating_add(exec.0))
+    }
+}
+
+impl From<NonMaxIdx> for ExecIdx {
+    fn from(index: NonMaxIdx) -> Self {
+        Self(index.0.get() - 1)
+    }
+}
+
+impl Executions {
+    /// Number of executions.
+    pub fn len(&self) -> usize {
+        self.func.len()
+    }
+
+    /// Whether nothing was executed.
+    pub fn is_empty(&self) -> bool {
+        self.func.is_empty()
+    }
+
+    /// Time of exit.
+    pub fn exit(&self, exec: ExecIdx) -> TimeNs {
+        self.entry[exec.index()] + self.inclusive[exec.index()]
+    }
+
+    /// The caller.
+    pub fn parent(&self, exec: ExecIdx) -> Option<ExecIdx> {
+        self.parent[exec.index()].map(ExecIdx::from)
+    }
+
+    /// The rows of the call stack tree rooted at `exec`: itself first.
+    pub fn subtree(&self, exec: ExecIdx) -> std::ops::Range<usize> {
+        exec.index()..self.subtree_end[exec.index()].index()
+    }
+
+    /// The first execution entered at or after `time` (the length if none).
+    pub fn first_entered_from(&self, time: TimeNs) -> usize {
+        self.entry.partition_point(|&entry| entry < time)
+    }
+}
+
+/// Messages sent and received on one lane in order of time. All columns have one length.
+#[derive(Clone, Debug, Default)]
+pub struct Comms {
+    /// Time.
+    pub time: Vec<TimeNs>,
+    /// Send or receive.
+    pub kind: Vec<CommKind>,
+    /// The other rank.
+    pub partner: Vec<RankId>,
+    /// Tag.
+    pub tag: Vec<u64>,
+    /// Size stated on this side.
+    pub size_bytes: Vec<u64>,
+    /// The execution it happened in; `None` outside every function.
+    pub exec: Vec<Option<NonMaxIdx>>,
+    /// The matching event on the other side.
+    pub mate: Vec<Option<CommRef>>,
+}
+
+/// A message event: the lane and the row in its [`Comms`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct CommRef {
+    /// The lane.
+    pub lane: LaneIdx,
+    /// The row in its messages.
+    pub row: u32,
+}
+
+impl Comms {
+    /// Number of message events.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether no message was sent or received.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+}
+
+/// Counter samples of one lane in order of time. All columns have one length.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Time.
+    pub time: Vec<TimeNs>,
+    /// Counter.
+    pub counter: Vec<CounterId>,
+    /// Value.
+    pub value: Vec<u64>,
+    /// The execution it was sampled in; `None` outside every function.
+    pub exec: Vec<Option<NonMaxIdx>>,
+}
+
+impl Counters {
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether nothing was sampled.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+}

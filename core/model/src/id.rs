@@ -1,0 +1,114 @@
+//! Ids: newtypes without arithmetic, and the labels that people and other programs see.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The id as an index into a column or list.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// The id at an index; columns hold fewer than 2^32 rows.
+            pub const fn from_index(index: usize) -> Self {
+                Self(index as u32)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id!(
+    /// A program of a workflow (index 0 in a run of one program).
+    ProgramId
+);
+id!(
+    /// A rank of MPI_COMM_WORLD.
+    RankId
+);
+id!(
+    /// A thread of a rank, numbered as the tracing library numbers it.
+    ThreadId
+);
+id!(
+    /// An I/O step of one rank's stream; steps of two ranks cover different times.
+    StepId
+);
+id!(
+    /// A function (timer) name in a [`crate::NameTable`].
+    FuncId
+);
+id!(
+    /// A counter name in a [`crate::NameTable`].
+    CounterId
+);
+id!(
+    /// A lane of a [`crate::Trace`]: one thread of one rank of one program.
+    LaneIdx
+);
+id!(
+    /// An execution in the columns of its lane, in order of entry.
+    ExecIdx
+);
+id!(
+    /// A tree of a [`crate::Forest`].
+    TreeIdx
+);
+
+/// An execution of a trace: the lane and the row in its columns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ExecRef {
+    /// The lane.
+    pub lane: LaneIdx,
+    /// The row in the lane's columns.
+    pub exec: ExecIdx,
+}
+
+/// The event label `rank:step:idx` of the Chimbuko schemas: the row of the ENTRY event in the
+/// function events of that step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ExecLabel {
+    /// Rank.
+    pub rank: RankId,
+    /// I/O step of the entry.
+    pub step: StepId,
+    /// Row of the entry in the step's function events.
+    pub row: u32,
+}
+
+impl fmt::Display for ExecLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.rank, self.step, self.row)
+    }
+}
+
+/// A tree's code `#rank-index`, as in section 6.1 of the paper: the index-th execution of the root
+/// function on the rank, counted from 0 in order of entry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct TreeCode {
+    /// Rank.
+    pub rank: RankId,
+    /// Invocation number on the rank.
+    pub index: u32,
+}
+
+impl fmt::Display for TreeCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}-{}", self.rank, self.index)
+    }
+}

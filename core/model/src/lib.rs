@@ -1,0 +1,49 @@
+//! The vocabulary of Callgrove: what a trace is made of, and what is rebuilt from it.
+//!
+//! Everything here is pure: no file, socket, thread, clock or environment, so the same code runs in
+//! the desktop program, in a browser and beside a job on a supercomputer.
+//!
+//! The way of the data through this crate:
+//!
+//! ```text
+//! StepBatch ─ RankBuilder (call stacks, kept across steps) ─ RankTrace ─┐
+//! StepBatch ─ RankBuilder ─ RankTrace ──────────────────────────────────┴─ Trace ─ Forest ─ CsTree
+//! ```
+//!
+//! A reader fills one [`StepBatch`] per I/O step and rank; a [`RankBuilder`] turns steps into
+//! executions; [`Trace::assemble`] joins the ranks by name and matches their messages; a [`Forest`]
+//! holds every execution of one function as a [`CsTree`], a view of the trace's own columns.
+
+mod call_stack;
+mod event;
+mod executions;
+mod forest;
+mod function_name;
+mod id;
+mod label;
+mod matching;
+mod name_table;
+mod progress;
+mod rank_builder;
+mod time;
+mod trace;
+mod warning;
+
+pub use call_stack::CallStackBuilder;
+pub use event::{
+    CommEvents, CommKind, CounterEvents, FuncEventKind, FuncEvents, Metadata, StepBatch,
+};
+pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
+pub use forest::{CsTree, Forest, TreeRef};
+pub use function_name::{FunctionName, FunctionPattern};
+pub use id::{
+    CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,
+    TreeCode, TreeIdx,
+};
+pub use label::Label;
+pub use name_table::{Name, NameTable};
+pub use progress::{Cancelled, Progress};
+pub use rank_builder::{RankBuilder, RankTrace};
+pub use time::{DurationNs, TimeNs};
+pub use trace::{Lane, Message, Trace};
+pub use warning::{Warning, WarningKind, Warnings};

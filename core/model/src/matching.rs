@@ -1,0 +1,133 @@
+//! SENDs find their RECVs.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    CommKind, CommRef, Lane, LaneIdx, Message, ProgramId, RankId, TimeNs, WarningKind, Warnings,
+};
+
+/// A stream of messages whose order the communication library keeps.
+type Channel = (ProgramId, RankId, RankId, u64);
+
+/// Matches the i-th SEND of every (program, source, destination, tag) with its i-th RECV and records
+/// each as the other's mate. Sizes may differ: a receive states what was posted, not what arrived.
+///
+/// The communicator is not recorded, so two communicators that share tags cannot be told apart.
+/// Messages come back in order of sending time; O(n log n) in the number of message events.
+pub(crate) fn match_messages(lanes: &mut [Lane], warnings: &mut Warnings) -> Vec<Message> {
+    let sends = channel_events(lanes, CommKind::Send);
+    let recvs = channel_events(lanes, CommKind::Recv);
+    let ranks: BTreeSet<_> = lanes.iter().map(|lane| (lane.program, lane.rank)).collect();
+    let mut messages = Vec::with_capacity(sends.len().min(recvs.len()));
+    let (mut s, mut r) = (0, 0);
+    while s < sends.len() || r < recvs.len() {
+        let channel = match (sends.get(s), recvs.get(r)) {
+            (Some(send), Some(recv)) => send.0.min(recv.0),
+            (Some(send), None) => send.0,
+            (None, Some(recv)) => recv.0,
+            (None, None) => break,
+        };
+        let num_sends = sends[s..]
+            .iter()
+            .take_while(|send| send.0 == channel)
+            .count();
+        let num_recvs = recvs[r..]
+            .iter()
+            .take_while(|recv| recv.0 == channel)
+            .count();
+        for (send, recv) in sends[s..s + num_sends].iter().zip(&recvs[r..r + num_recvs]) {
+            messages.push(Message {
+                send: send.2,
+                recv: recv.2,
+            });
+        }
+        count_unmatched(channel, num_sends, num_recvs, &ranks, warnings);
+        s += num_sends;
+        r += num_recvs;
+    }
+    for &message in &messages {
+        set_mates(lanes, message, warnings);
+    }
+    messages.sort_by_key(|message| {
+        (
+            lanes[message.send.lane.index()].comms.time[message.send.row as usize],
+            message.send,
+        )
+    });
+    messages
+}
+
+/// All events of one kind by channel, then in order of time.
+fn channel_events(lanes: &[Lane], kind: CommKind) -> Vec<(Channel, TimeNs, CommRef)> {
+    let mut events = Vec::new();
+    for (lane_idx, lane) in lanes.iter().enumerate() {
+        for row in 0..lane.comms.len() {
+            if lane.comms.kind[row] != kind {
+                continue;
+            }
+            let partner = lane.comms.partner[row];
+            let (source, destination) = match kind {
+                CommKind::Send => (lane.rank, partner),
+                CommKind::Recv => (partner, lane.rank),
+            };
+            let channel = (lane.program, source, destination, lane.comms.tag[row]);
+            let event = CommRef {
+                lane: LaneIdx::from_index(lane_idx),
+                row: row as u32,
+            };
+            events.push((channel, lane.comms.time[row], event));
+        }
+    }
+    // Two threads of one rank may share a channel: then time decides.
+    events.sort_unstable();
+    events
+}
+
+fn count_unmatched(
+    (program, source, destination, tag): Channel,
+    num_sends: usize,
+    num_recvs: usize,
+    ranks: &BTreeSet<(ProgramId, RankId)>,
+    warnings: &mut Warnings,
+) {
+    let place = || format!("rank {source} to rank {destination}, tag {tag}");
+    let (kind, here, other) = if num_sends > num_recvs {
+        (WarningKind::UnmatchedSend, source, destination)
+    } else {
+        (WarningKind::UnmatchedRecv, destination, source)
+    };
+    let kind = if ranks.contains(&(program, other)) {
+        kind
+    } else {
+        WarningKind::PartnerMissing
+    };
+    warnings.count_many(
+        kind,
+        Some(here),
+        num_sends.abs_diff(num_recvs) as u64,
+        place,
+    );
+}
+
+fn set_mates(lanes: &mut [Lane], message: Message, warnings: &mut Warnings) {
+    let Message { send, recv } = message;
+    let (send_row, recv_row) = (send.row as usize, recv.row as usize);
+    lanes[send.lane.index()].comms.mate[send_row] = Some(recv);
+    lanes[recv.lane.index()].comms.mate[recv_row] = Some(send);
+    let (sender, receiver) = (&lanes[send.lane.index()], &lanes[recv.lane.index()]);
+    let sent = sender.comms.time[send_row];
+    let place = || {
+        format!(
+            "rank {} to rank {} at {} us",
+            sender.rank,
+            receiver.rank,
+            sent.as_us()
+        )
+    };
+    if receiver.comms.time[recv_row] < sent {
+        warnings.count(WarningKind::RecvBeforeSend, Some(receiver.rank), place);
+    }
+    if receiver.comms.size_bytes[recv_row] != sender.comms.size_bytes[send_row] {
+        warnings.count(WarningKind::SizeDiffers, Some(receiver.rank), place);
+    }
+}

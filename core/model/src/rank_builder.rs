@@ -1,0 +1,287 @@
+//! One rank's steps become lanes: rows are split by thread, and messages and counters find the
+//! execution they happened in.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+
+use crate::call_stack::CommEvent;
+use crate::{
+    CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, Executions,
+    FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch, StepId,
+    ThreadId, TimeNs, WarningKind, Warnings,
+};
+
+/// Takes the steps of one rank of one program, one after another.
+#[derive(Debug)]
+pub struct RankBuilder {
+    program: ProgramId,
+    rank: RankId,
+    lanes: BTreeMap<ThreadId, LaneBuilder>,
+    metadata: Vec<Metadata>,
+    warnings: Warnings,
+    num_steps: u32,
+}
+
+/// What one rank did, with names numbered by the rank itself.
+#[derive(Debug)]
+pub struct RankTrace {
+    /// Program.
+    pub program: ProgramId,
+    /// Rank.
+    pub rank: RankId,
+    /// Function names of this rank.
+    pub names: NameTable<FuncId>,
+    /// Counter names of this rank.
+    pub counter_names: NameTable<CounterId>,
+    /// Threads in ascending order.
+    pub threads: Vec<(ThreadId, Executions, Comms, Counters)>,
+    /// Metadata in order of arrival.
+    pub metadata: Vec<Metadata>,
+    /// What was found wrong.
+    pub warnings: Warnings,
+    /// Number of I/O steps.
+    pub num_steps: u32,
+}
+
+#[derive(Debug)]
+struct LaneBuilder {
+    stack: CallStackBuilder,
+    comms: VecDeque<CommEvent>,
+    counters: VecDeque<(TimeNs, CounterId, u64)>,
+}
+
+impl RankBuilder {
+    /// A rank without events.
+    pub fn new(program: ProgramId, rank: RankId) -> Self {
+        Self {
+            program,
+            rank,
+            lanes: BTreeMap::new(),
+            metadata: Vec::new(),
+            warnings: Warnings::default(),
+            num_steps: 0,
+        }
+    }
+
+    /// Adds the next step.
+    ///
+    /// Messages and counters are merged with the function events by time; at equal time they come
+    /// after an ENTRY and before an EXIT. Those later than the last function event wait for the next
+    /// step, since only that tells what they happened in.
+    pub fn push(&mut self, batch: StepBatch) {
+        self.num_steps += 1;
+        self.queue_comms(&batch.comms);
+        self.queue_counters(&batch.counters);
+        self.run_funcs(&batch.funcs, batch.step);
+        self.metadata.extend(batch.metadata);
+    }
+
+    /// Where a reader counts the damage it met in this rank's stream.
+    pub fn warnings_mut(&mut self) -> &mut Warnings {
+        &mut self.warnings
+    }
+
+    /// Ends the rank.
+    pub fn finish(
+        mut self,
+        names: NameTable<FuncId>,
+        counter_names: NameTable<CounterId>,
+    ) -> RankTrace {
+        let mut warnings = self.warnings;
+        let mut threads = Vec::with_capacity(self.lanes.len());
+        while let Some((thread, mut lane)) = self.lanes.pop_first() {
+            lane.attach_before(None);
+            let (executions, comms, counters) = lane.stack.finish(&mut warnings);
+            threads.push((thread, executions, comms, counters));
+        }
+        RankTrace {
+            program: self.program,
+            rank: self.rank,
+            names,
+            counter_names,
+            threads,
+            metadata: self.metadata,
+            warnings,
+            num_steps: self.num_steps,
+        }
+    }
+
+    fn lane(&mut self, thread: ThreadId) -> &mut LaneBuilder {
+        self.lanes
+            .entry(thread)
+            .or_insert_with(|| LaneBuilder::new(self.rank))
+    }
+
+    fn queue_comms(&mut self, comms: &CommEvents) {
+        for row in 0..comms.len() {
+            let event = CommEvent {
+                kind: comms.kind[row],
+                tag: comms.tag[row],
+                partner: comms.partner[row],
+                size_bytes: comms.size_bytes[row],
+                time: comms.time[row],
+            };
+            let queue = &mut self.lane(comms.thread[row]).comms;
+            if insert_by_time(queue, event, |event| event.time) {
+                self.count_back(event.time, "message");
+            }
+        }
+    }
+
+    fn queue_counters(&mut self, counters: &CounterEvents) {
+        for row in 0..counters.len() {
+            let sample = (
+                counters.time[row],
+                counters.counter[row],
+                counters.value[row],
+            );
+            let queue = &mut self.lane(counters.thread[row]).counters;
+            if insert_by_time(queue, sample, |sample| sample.0) {
+                self.count_back(sample.0, "counter");
+            }
+        }
+    }
+
+    fn count_back(&mut self, time: TimeNs, what: &str) {
+        self.warnings
+            .count(WarningKind::TimeWentBack, Some(self.rank), || {
+                format!("{what} event at {} us", time.as_us())
+            });
+    }
+
+    fn run_funcs(&mut self, funcs: &FuncEvents, step: StepId) {
+        // Rows of one thread stand together, so the lane is looked up once per run of rows.
+        let mut start = 0;
+        while start < funcs.len() {
+            let thread = funcs.thread[start];
+            let length = funcs.thread[start..]
+                .iter()
+                .take_while(|&&other| other == thread)
+                .count();
+            let end = start + length;
+            let lane = self
+                .lanes
+                .entry(thread)
+                .or_insert_with(|| LaneBuilder::new(self.rank));
+            for row in start..end {
+                let (func, time) = (funcs.func[row], funcs.time[row]);
+                lane.attach_before(Some((funcs.kind[row], time)));
+                match funcs.kind[row] {
+                    FuncEventKind::Entry => {
+                        lane.stack
+                            .enter(func, time, step, funcs.row[row], &mut self.warnings);
+                    }
+                    FuncEventKind::Exit => lane.stack.exit(func, time, &mut self.warnings),
+                }
+            }
+            start = end;
+        }
+    }
+}
+
+impl LaneBuilder {
+    fn new(rank: RankId) -> Self {
+        Self {
+            stack: CallStackBuilder::new(rank),
+            comms: VecDeque::new(),
+            counters: VecDeque::new(),
+        }
+    }
+
+    /// Gives the waiting messages and counters that come before `next` to the top of the stack;
+    /// all of them if nothing comes any more.
+    fn attach_before(&mut self, next: Option<(FuncEventKind, TimeNs)>) {
+        let comes_before = |time: TimeNs| match next {
+            None => true,
+            Some((FuncEventKind::Entry, next)) => time < next,
+            Some((FuncEventKind::Exit, next)) => time <= next,
+        };
+        while let Some(event) = self.comms.pop_front_if(|event| comes_before(event.time)) {
+            self.stack.comm(event);
+        }
+        while let Some((time, counter, value)) =
+            self.counters.pop_front_if(|sample| comes_before(sample.0))
+        {
+            self.stack.counter(counter, value, time);
+        }
+    }
+}
+
+/// Keeps `queue` sorted by time, later arrivals last at equal time; says whether `item` was late.
+fn insert_by_time<T>(queue: &mut VecDeque<T>, item: T, time: impl Fn(&T) -> TimeNs) -> bool {
+    let is_late = queue.back().is_some_and(|last| time(last) > time(&item));
+    if is_late {
+        let position = queue.partition_point(|queued| time(queued) <= time(&item));
+        queue.insert(position, item);
+    } else {
+        queue.push_back(item);
+    }
+    is_late
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CommKind, ExecIdx};
+
+    const T: ThreadId = ThreadId(0);
+
+    fn step(events: &[(FuncEventKind, u32, i64)], sends: &[i64]) -> StepBatch {
+        let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
+        for (row, &(kind, func, time)) in events.iter().enumerate() {
+            batch
+                .funcs
+                .push(T, kind, FuncId(func), TimeNs(time), row as u32);
+        }
+        for &time in sends {
+            batch
+                .comms
+                .push(T, CommKind::Send, 0, RankId(1), 8, TimeNs(time));
+            batch.counters.push(T, CounterId(0), 1, TimeNs(time));
+        }
+        batch
+    }
+
+    fn owners(batches: Vec<StepBatch>) -> (Vec<Option<u32>>, Vec<Option<u32>>) {
+        let mut rank = RankBuilder::new(ProgramId(0), RankId(0));
+        for batch in batches {
+            rank.push(batch);
+        }
+        let trace = rank.finish(NameTable::default(), NameTable::default());
+        let (_, _, comms, counters) = &trace.threads[0];
+        let ids = |execs: &[Option<crate::NonMaxIdx>]| {
+            execs
+                .iter()
+                .map(|e| e.map(|e| ExecIdx::from(e).0))
+                .collect()
+        };
+        (ids(&comms.exec), ids(&counters.exec))
+    }
+
+    use FuncEventKind::{Entry, Exit};
+
+    #[test]
+    fn at_equal_time_messages_come_after_entry_and_before_exit() {
+        let events = [(Entry, 0, 10), (Entry, 1, 20), (Exit, 1, 30), (Exit, 0, 40)];
+        let (comms, counters) = owners(vec![step(&events, &[5, 10, 20, 30, 31, 40, 41])]);
+        let expected = [None, Some(0), Some(1), Some(1), Some(0), Some(0), None];
+        assert_eq!(comms, expected);
+        assert_eq!(counters, expected);
+    }
+
+    #[test]
+    fn a_message_after_the_last_event_of_a_step_waits_for_the_next_step() {
+        let first = step(&[(Entry, 0, 10)], &[20]);
+        let second = step(&[(Entry, 1, 20), (Exit, 1, 30), (Exit, 0, 40)], &[]);
+        assert_eq!(owners(vec![first, second]).0, [Some(1)]);
+    }
+
+    #[test]
+    fn late_messages_are_sorted_and_counted() {
+        let mut rank = RankBuilder::new(ProgramId(0), RankId(0));
+        rank.push(step(&[(Entry, 0, 10), (Exit, 0, 40)], &[30, 20]));
+        let trace = rank.finish(NameTable::default(), NameTable::default());
+        assert_eq!(trace.threads[0].2.time, [TimeNs(20), TimeNs(30)]);
+        assert_eq!(trace.warnings.total(WarningKind::TimeWentBack), 2);
+    }
+}

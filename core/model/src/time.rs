@@ -1,0 +1,151 @@
+//! Time: integer nanoseconds. The only place where units change.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+use serde::{Deserialize, Serialize};
+
+const NANOS_PER_MICRO: i64 = 1_000;
+
+/// A point in time: nanoseconds since the Unix epoch, on the clock of the rank that recorded it.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct TimeNs(pub i64);
+
+/// A length of time in nanoseconds.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct DurationNs(pub i64);
+
+impl TimeNs {
+    /// From microseconds since the epoch (TAU's unit); `None` if it does not fit.
+    pub fn from_us(time_us: u64) -> Option<Self> {
+        i64::try_from(time_us)
+            .ok()?
+            .checked_mul(NANOS_PER_MICRO)
+            .map(Self)
+    }
+
+    /// Whole microseconds since the epoch (the unit of the JSON records and tables).
+    pub const fn as_us(self) -> i64 {
+        self.0.div_euclid(NANOS_PER_MICRO)
+    }
+
+    /// Time elapsed since `earlier`; negative if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> DurationNs {
+        DurationNs(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl DurationNs {
+    /// No time.
+    pub const ZERO: Self = Self(0);
+
+    /// From whole microseconds, saturating.
+    pub const fn from_us(duration_us: i64) -> Self {
+        Self(duration_us.saturating_mul(NANOS_PER_MICRO))
+    }
+
+    /// Whole microseconds.
+    pub const fn as_us(self) -> i64 {
+        self.0.div_euclid(NANOS_PER_MICRO)
+    }
+
+    /// Seconds.
+    pub const fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+}
+
+impl Add<DurationNs> for TimeNs {
+    type Output = Self;
+
+    fn add(self, duration: DurationNs) -> Self {
+        Self(self.0.saturating_add(duration.0))
+    }
+}
+
+impl Add for DurationNs {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for DurationNs {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for DurationNs {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl std::iter::Sum for DurationNs {
+    fn sum<I: Iterator<Item = Self>>(durations: I) -> Self {
+        durations.fold(Self::ZERO, |total, duration| total + duration)
+    }
+}
+
+/// Four significant digits with the unit that keeps them readable: `831 ns`, `2.131 ms`, `1.2 s`.
+impl fmt::Display for DurationNs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let (value, unit) = match nanos {
+            0..1_000 => return write!(f, "{sign}{nanos} ns"),
+            1_000..1_000_000 => (nanos as f64 / 1e3, "µs"),
+            1_000_000..1_000_000_000 => (nanos as f64 / 1e6, "ms"),
+            _ => (nanos as f64 / 1e9, "s"),
+        };
+        let decimals = match value {
+            v if v < 10.0 => 3,
+            v if v < 100.0 => 2,
+            v if v < 1000.0 => 1,
+            _ => 0,
+        };
+        let text = format!("{value:.decimals$}");
+        let text = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
+        };
+        write!(f, "{sign}{text} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_well() {
+        let shown = |ns| DurationNs(ns).to_string();
+        assert_eq!(shown(0), "0 ns");
+        assert_eq!(shown(831), "831 ns");
+        assert_eq!(shown(-2_131_000), "-2.131 ms");
+        assert_eq!(shown(40_000_000), "40 ms");
+        assert_eq!(shown(1_200_000_000), "1.2 s");
+        assert_eq!(shown(123_456_000_000), "123.5 s");
+        assert_eq!(shown(5_000_000_000_000), "5000 s");
+    }
+
+    #[test]
+    fn microseconds_convert_exactly_or_not_at_all() {
+        assert_eq!(
+            TimeNs::from_us(1_795_233_132_279_246).map(TimeNs::as_us),
+            Some(1_795_233_132_279_246)
+        );
+        assert_eq!(TimeNs::from_us(u64::MAX), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! A whole trace: the lanes of all ranks, with names joined and messages matched.
+
+use std::collections::BTreeSet;
+
+use crate::matching::match_messages;
+use crate::{
+    CommRef, Comms, CounterId, Counters, ExecIdx, ExecLabel, ExecRef, Executions, FuncId, LaneIdx,
+    Metadata, NameTable, ProgramId, RankId, RankTrace, ThreadId, TimeNs, Warnings,
+};
+
+/// One thread of one rank of one program.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Program.
+    pub program: ProgramId,
+    /// Rank.
+    pub rank: RankId,
+    /// Thread.
+    pub thread: ThreadId,
+    /// Executions in order of entry.
+    pub executions: Executions,
+    /// Messages in order of time.
+    pub comms: Comms,
+    /// Counter samples in order of time.
+    pub counters: Counters,
+}
+
+/// A message: a SEND and the RECV that belongs to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The SEND.
+    pub send: CommRef,
+    /// The RECV.
+    pub recv: CommRef,
+}
+
+/// A trace in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Function names of all ranks.
+    pub names: NameTable<FuncId>,
+    /// Counter names of all ranks.
+    pub counter_names: NameTable<CounterId>,
+    /// Lanes, ordered by program, rank, thread.
+    pub lanes: Vec<Lane>,
+    /// Messages in order of sending time.
+    pub messages: Vec<Message>,
+    /// Metadata, ordered by rank, thread, key.
+    pub metadata: Vec<Metadata>,
+    /// What was found wrong.
+    pub warnings: Warnings,
+    /// I/O steps of all ranks together.
+    pub num_steps: u64,
+}
+
+impl Trace {
+    /// Joins ranks: names by name, SENDs with RECVs. The result does not depend on the order of
+    /// `ranks`, each of which is given once.
+    pub fn assemble(mut ranks: Vec<RankTrace>, mut warnings: Warnings) -> Self {
+        ranks.sort_by_key(|rank| (rank.program, rank.rank));
+        let mut trace = Self::default();
+        for rank in ranks {
+            let funcs = trace.names.join(&rank.names);
+            let counters = trace.counter_names.join(&rank.counter_names);
+            trace.num_steps += u64::from(rank.num_steps);
+            trace.metadata.extend(rank.metadata);
+            warnings.join(rank.warnings);
+            for (thread, mut executions, comms, mut samples) in rank.threads {
+                for func in &mut executions.func {
+                    *func = funcs[func.index()];
+                }
+                for counter in &mut samples.counter {
+                    *counter = counters[counter.index()];
+                }
+                trace.lanes.push(Lane {
+                    program: rank.program,
+                    rank: rank.rank,
+                    thread,
+                    executions,
+                    comms,
+                    counters: samples,
+                });
+            }
+        }
+        trace.metadata.sort();
+        trace.messages = match_messages(&mut trace.lanes, &mut warnings);
+        trace.warnings = warnings;
+        trace
+    }
+
+    /// A lane of this trace.
+    pub fn lane(&self, lane: LaneIdx) -> &Lane {
+        &self.lanes[lane.index()]
+    }
+
+    /// Lanes with their indices.
+    pub fn lanes(&self) -> impl Iterator<Item = (LaneIdx, &Lane)> {
+        self.lanes
+            .iter()
+            .enumerate()
+            .map(|(index, lane)| (LaneIdx::from_index(index), lane))
+    }
+
+    /// The ranks of the trace in ascending order.
+    pub fn ranks(&self) -> BTreeSet<(ProgramId, RankId)> {
+        self.lanes
+            .iter()
+            .map(|lane| (lane.program, lane.rank))
+            .collect()
+    }
+
+    /// Number of executions of all lanes.
+    pub fn num_executions(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.executions.len()).sum()
+    }
+
+    /// First entry and last exit; `None` if nothing was executed.
+    pub fn time_span(&self) -> Option<(TimeNs, TimeNs)> {
+        let first = self
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.executions.entry.first())
+            .min()?;
+        // What is entered while nothing is open leaves last, so only the bottoms of the stack count.
+        let last = self.lanes.iter().filter_map(|lane| {
+            let bottom =
+                (0..lane.executions.len()).rfind(|&row| lane.executions.depth[row] == 0)?;
+            Some(lane.executions.exit(ExecIdx::from_index(bottom)))
+        });
+        Some((*first, last.max()?))
+    }
+
+    /// The event label `rank:step:idx` of an execution.
+    pub fn label(&self, exec: ExecRef) -> ExecLabel {
+        let lane = self.lane(exec.lane);
+        let row = exec.exec.index();
+        ExecLabel {
+            rank: lane.rank,
+            step: lane.executions.step[row],
+            row: lane.executions.row[row],
+        }
+    }
+
+    /// The name of the function of an execution.
+    pub fn function_name(&self, exec: ExecRef) -> &str {
+        self.names
+            .name(self.lane(exec.lane).executions.func[exec.exec.index()])
+    }
+}
