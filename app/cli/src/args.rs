@@ -1,0 +1,117 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
+#[derive(Parser, Debug)]
+#[command(name = "callgrove", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Say what a trace holds, and what is damaged in it
+    Info(InfoArgs),
+    /// Rank the executions of a function, the most abnormal first
+    Analyze(AnalyzeArgs),
+    /// Open a trace in a window
+    Open(OpenArgs),
+    /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
+    Demo,
+}
+
+const TRACE_HELP: &str = "A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'";
+
+#[derive(Args, Debug)]
+pub(crate) struct InfoArgs {
+    #[arg(help = TRACE_HELP)]
+    pub(crate) trace: String,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = InfoFormat::Table)]
+    pub(crate) format: InfoFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AnalyzeArgs {
+    #[arg(help = TRACE_HELP)]
+    pub(crate) trace: String,
+    /// Root function: its name without arguments, or the end of it from a `::` on; `*` and `?` are
+    /// wildcards. Without it, the most promising function is taken
+    #[arg(long, short, value_name = "A")]
+    pub(crate) function: Option<String>,
+    /// Labels to learn from: CSV with the columns rank,index,label (normal or abnormal)
+    #[arg(long, value_name = "FILE.csv", conflicts_with = "model")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Score with a model that was saved before instead of learning one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: Option<PathBuf>,
+    /// Save the learned model
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    pub(crate) save_model: Option<PathBuf>,
+    /// What the model learns from
+    #[arg(long, value_enum, default_value_t = Mode::Excess)]
+    pub(crate) mode: Mode,
+    /// Seed of everything random; the same seed gives the same result
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
+    /// Print only the N most abnormal
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Say on standard error how long each stage took
+    #[arg(long)]
+    pub(crate) timings: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OpenArgs {
+    #[arg(help = TRACE_HELP)]
+    pub(crate) trace: String,
+    /// Root function, as for analyze
+    #[arg(long, short, value_name = "A")]
+    pub(crate) function: Option<String>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InfoFormat {
+    /// For people
+    Table,
+    /// One JSON object
+    Json,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableFormat {
+    /// Aligned columns
+    Table,
+    /// One JSON object per line
+    Json,
+    /// Comma-separated values with a header
+    Csv,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Excess time of every subtree over what is usual for its structure, and rarity of structure
+    Excess,
+    /// The settings of the paper: stack2vec, C = 0.02 n, a narrow kernel
+    Paper,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,287 @@
+//! `callgrove info`: what a trace holds, and what is damaged in it.
+
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write};
+
+use anyhow::Result;
+use callgrove_model::{DurationNs, FunctionName, RankId, Trace};
+use callgrove_session::{Suggestion, suggest_roots};
+use serde_json::{Value, json};
+
+use crate::args::{InfoArgs, InfoFormat};
+use crate::host::read_trace;
+use crate::output::{Table, thousands, with_progress};
+
+/// Functions listed, most exclusive time first.
+const NUM_FUNCTIONS: usize = 15;
+/// Root functions suggested.
+const NUM_SUGGESTIONS: usize = 5;
+/// Metadata that says where and how the program ran.
+const METADATA_SHOWN: [&str; 6] = [
+    "Hostname",
+    "Command Line",
+    "Executable",
+    "CPU Type",
+    "TAU Version",
+    "MPI Processor Name",
+];
+
+pub(crate) fn run(args: &InfoArgs) -> Result<()> {
+    let trace = with_progress("Reading the trace", |progress| {
+        read_trace(&args.trace, progress)
+    })?;
+    let suggestions = suggest_roots(&trace);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    match args.format {
+        InfoFormat::Table => print(&mut out, &args.trace, &trace, &suggestions)?,
+        InfoFormat::Json => writeln!(out, "{}", to_json(&args.trace, &trace, &suggestions))?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Figures of a whole trace.
+struct Totals {
+    span: DurationNs,
+    num_sends: usize,
+    num_recvs: usize,
+    num_counters: usize,
+    deepest: usize,
+}
+
+struct FunctionTotal<'a> {
+    name: FunctionName<'a>,
+    num_calls: usize,
+    inclusive: DurationNs,
+    exclusive: DurationNs,
+}
+
+fn totals(trace: &Trace) -> Totals {
+    let comms = |kind| {
+        trace
+            .lanes
+            .iter()
+            .flat_map(|lane| &lane.comms.kind)
+            .filter(|&&other| other == kind)
+            .count()
+    };
+    let depths = trace.lanes.iter().flat_map(|lane| &lane.executions.depth);
+    Totals {
+        span: trace
+            .time_span()
+            .map_or(DurationNs::ZERO, |(first, last)| last.since(first)),
+        num_sends: comms(callgrove_model::CommKind::Send),
+        num_recvs: comms(callgrove_model::CommKind::Recv),
+        num_counters: trace.lanes.iter().map(|lane| lane.counters.len()).sum(),
+        deepest: depths.max().map_or(0, |&depth| usize::from(depth) + 1),
+    }
+}
+
+fn functions(trace: &Trace) -> Vec<FunctionTotal<'_>> {
+    let mut functions: Vec<_> = trace
+        .names
+        .iter()
+        .map(|(_, name)| FunctionTotal {
+            name: FunctionName::parse(name),
+            num_calls: 0,
+            inclusive: DurationNs::ZERO,
+            exclusive: DurationNs::ZERO,
+        })
+        .collect();
+    for lane in &trace.lanes {
+        let executions = &lane.executions;
+        for (row, func) in executions.func.iter().enumerate() {
+            let total = &mut functions[func.index()];
+            total.num_calls += 1;
+            total.inclusive += executions.inclusive[row];
+            total.exclusive += executions.exclusive[row];
+        }
+    }
+    functions.retain(|function| function.num_calls > 0);
+    functions.sort_by_key(|function| std::cmp::Reverse(function.exclusive));
+    functions
+}
+
+/// Values of one key, each with the ranks that have it.
+fn metadata(trace: &Trace) -> BTreeMap<&str, BTreeMap<&str, Vec<RankId>>> {
+    let mut by_key: BTreeMap<&str, BTreeMap<&str, Vec<RankId>>> = BTreeMap::new();
+    for entry in &trace.metadata {
+        by_key
+            .entry(&entry.key)
+            .or_default()
+            .entry(&entry.value)
+            .or_default()
+            .push(entry.rank);
+    }
+    by_key
+}
+
+fn print(
+    out: &mut dyn Write,
+    source: &str,
+    trace: &Trace,
+    suggestions: &[Suggestion],
+) -> std::io::Result<()> {
+    let totals = totals(trace);
+    let num = thousands;
+    writeln!(out, "{source}")?;
+    writeln!(
+        out,
+        "  {} ranks, {} threads, {} I/O steps, {} of time",
+        num(trace.ranks().len()),
+        num(trace.lanes.len()),
+        num(trace.num_steps as usize),
+        totals.span
+    )?;
+    writeln!(
+        out,
+        "  {} calls of {} functions, up to {} deep",
+        num(trace.num_executions()),
+        num(functions(trace).len()),
+        totals.deepest
+    )?;
+    writeln!(
+        out,
+        "  {} SEND, {} RECV, {} matched; {} counter samples",
+        num(totals.num_sends),
+        num(totals.num_recvs),
+        num(trace.messages.len()),
+        num(totals.num_counters)
+    )?;
+    print_metadata(out, trace)?;
+    print_suggestions(out, suggestions)?;
+    print_functions(out, trace)?;
+    print_warnings(out, trace)
+}
+
+fn print_metadata(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
+    let metadata = metadata(trace);
+    for key in METADATA_SHOWN {
+        let Some(values) = metadata.get(key) else {
+            continue;
+        };
+        let mut values = values.keys();
+        let first = values.next().copied().unwrap_or_default();
+        match values.count() {
+            0 => writeln!(out, "  {key}: {first}")?,
+            others => writeln!(out, "  {key}: {first} (and {others} others)")?,
+        }
+    }
+    Ok(())
+}
+
+fn print_suggestions(out: &mut dyn Write, suggestions: &[Suggestion]) -> std::io::Result<()> {
+    if suggestions.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nPromising root functions (for --function)")?;
+    let mut table = Table::new(&["calls", "median", "longest", "calls in each", "function"]);
+    for suggestion in suggestions.iter().take(NUM_SUGGESTIONS) {
+        table.push(vec![
+            thousands(suggestion.num_calls),
+            suggestion.median.to_string(),
+            suggestion.longest.to_string(),
+            format!("{:.1}", suggestion.mean_calls),
+            suggestion.name.clone(),
+        ]);
+    }
+    table.print(out, 2)
+}
+
+fn print_functions(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
+    let functions = functions(trace);
+    writeln!(out, "\nFunctions with most exclusive time")?;
+    let mut table = Table::new(&["calls", "exclusive", "inclusive", "function"]);
+    for function in functions.iter().take(NUM_FUNCTIONS) {
+        table.push(vec![
+            thousands(function.num_calls),
+            function.exclusive.to_string(),
+            function.inclusive.to_string(),
+            function.name.qualified.to_owned(),
+        ]);
+    }
+    table.print(out, 2)?;
+    if functions.len() > NUM_FUNCTIONS {
+        writeln!(
+            out,
+            "  and {} others",
+            thousands(functions.len() - NUM_FUNCTIONS)
+        )?;
+    }
+    Ok(())
+}
+
+fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
+    if trace.warnings.is_empty() {
+        return writeln!(out, "\nNo warnings: the trace is whole");
+    }
+    writeln!(out, "\nWarnings")?;
+    let mut table = Table::new(&["count", "rank", "what", "first seen"]);
+    for warning in trace.warnings.iter() {
+        table.push(vec![
+            thousands(warning.count as usize),
+            warning
+                .rank
+                .map_or_else(String::new, |rank| rank.to_string()),
+            warning.kind.to_string(),
+            warning.first,
+        ]);
+    }
+    table.print(out, 2)
+}
+
+fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
+    let totals = totals(trace);
+    let functions: Vec<Value> = functions(trace)
+        .iter()
+        .map(|function| {
+            json!({
+                "name": function.name.full,
+                "calls": function.num_calls,
+                "inclusive_us": function.inclusive.as_us(),
+                "exclusive_us": function.exclusive.as_us(),
+            })
+        })
+        .collect();
+    let warnings: Vec<Value> = trace
+        .warnings
+        .iter()
+        .map(|warning| {
+            json!({
+                "what": warning.kind.to_string(),
+                "rank": warning.rank,
+                "count": warning.count,
+                "first": warning.first,
+            })
+        })
+        .collect();
+    let suggestions: Vec<Value> = suggestions
+        .iter()
+        .map(|suggestion| {
+            json!({
+                "function": suggestion.name,
+                "calls": suggestion.num_calls,
+                "median_us": suggestion.median.as_us(),
+                "longest_us": suggestion.longest.as_us(),
+                "mean_calls": suggestion.mean_calls,
+            })
+        })
+        .collect();
+    json!({
+        "source": source,
+        "ranks": trace.ranks().len(),
+        "threads": trace.lanes.len(),
+        "io_steps": trace.num_steps,
+        "span_us": totals.span.as_us(),
+        "calls": trace.num_executions(),
+        "deepest": totals.deepest,
+        "sends": totals.num_sends,
+        "recvs": totals.num_recvs,
+        "matched": trace.messages.len(),
+        "counter_samples": totals.num_counters,
+        "metadata": metadata(trace),
+        "roots": suggestions,
+        "functions": functions,
+        "warnings": warnings,
+    })
+}

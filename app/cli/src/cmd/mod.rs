@@ -1,0 +1,6 @@
+//! The subcommands.
+
+pub(crate) mod analyze;
+pub(crate) mod demo;
+pub(crate) mod info;
+pub(crate) mod open;

@@ -1,0 +1,89 @@
+//! The desktop's side of the session: files, traces, the journal.
+
+use std::path::{Path, PathBuf};
+
+use callgrove_model::{Progress, Trace};
+use callgrove_session::{Host, HostError};
+use callgrove_trace::{ReadOptions, TraceError, find_streams};
+
+use crate::journal_file::JournalFile;
+
+/// Files of this machine.
+pub(crate) struct NativeHost {
+    journal_folder: anyhow::Result<PathBuf>,
+    journal: Option<JournalFile>,
+}
+
+impl NativeHost {
+    /// A host that keeps journals in `journal_folder`, if there is one.
+    pub(crate) fn new(journal_folder: anyhow::Result<PathBuf>) -> Self {
+        Self {
+            journal_folder,
+            journal: None,
+        }
+    }
+}
+
+fn failed(error: &anyhow::Error) -> HostError {
+    HostError::Failed(format!("{error:#}"))
+}
+
+impl Host for NativeHost {
+    fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+        read_trace(source, progress)
+    }
+
+    fn open_journal(&mut self, source: &str) -> Result<Vec<String>, HostError> {
+        // The lock of the journal before must go first: it may be the same file.
+        self.journal = None;
+        let folder = self.journal_folder.as_ref().map_err(failed)?;
+        let (journal, lines) = JournalFile::open(folder, source).map_err(|error| failed(&error))?;
+        self.journal = Some(journal);
+        Ok(lines)
+    }
+
+    fn append_journal(&mut self, line: &str) -> Result<(), HostError> {
+        let Some(journal) = &mut self.journal else {
+            return Err(HostError::Failed("no journal is open".to_owned()));
+        };
+        journal.append(line).map_err(|error| failed(&error))
+    }
+
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
+        std::fs::read(path)
+            .map_err(|error| HostError::Failed(format!("cannot read {path}: {error}")))
+    }
+
+    fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError> {
+        replace_file(Path::new(path), content)
+            .map_err(|error| HostError::Failed(format!("cannot write {path}: {error}")))
+    }
+}
+
+/// Reads the trace that a person named.
+pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+    let read = || {
+        let streams = find_streams(Path::new(source))?;
+        callgrove_trace::read_trace(&streams, &ReadOptions::of_this_machine(), progress)
+    };
+    read().map_err(|error| match error {
+        TraceError::Cancelled(_) => HostError::Cancelled,
+        error => HostError::Failed(error.with_causes()),
+    })
+}
+
+/// Replaces a file as a whole or not at all.
+pub(crate) fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = std::fs::File::create(&part).and_then(|mut file| {
+        std::io::Write::write_all(&mut file, content)?;
+        file.sync_all()
+    });
+    written
+        .and_then(|()| std::fs::rename(&part, path))
+        .inspect_err(|_| {
+            std::fs::remove_file(&part).ok();
+        })
+}

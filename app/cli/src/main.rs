@@ -1,0 +1,35 @@
+//! The binary: the desktop window and every subcommand, over the same library calls.
+
+mod args;
+mod cmd;
+mod exit;
+mod host;
+mod journal_file;
+mod output;
+mod platform;
+mod window;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Info(args) => cmd::info::run(&args),
+        Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Open(args) => cmd::open::run(&args),
+        Command::Demo => cmd::demo::run(),
+    };
+    match result {
+        Ok(()) => Exit::Success.into(),
+        // Whoever read our output has seen enough, as `head` does.
+        Err(error) if output::is_broken_pipe(&error) => Exit::Success.into(),
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            Exit::Failure.into()
+        }
+    }
+}

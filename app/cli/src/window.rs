@@ -1,0 +1,80 @@
+//! The desktop window: the session on a thread of its own, the views on the main thread.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use anyhow::{Context, Result, anyhow, bail};
+use callgrove_gui::CallgroveApp;
+use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell, Wake};
+use eframe::egui;
+
+use crate::host::NativeHost;
+use crate::journal_file;
+use crate::platform::NativePlatform;
+
+/// Commands that may wait while long work runs; a person does not type that fast.
+const MAX_WAITING: usize = 4096;
+/// Seed of everything random in the window; the same trace gives the same picture.
+const SEED: u64 = 1;
+
+/// Opens a window on `source` and returns when it is closed.
+pub(crate) fn show(source: &str, function: Option<&str>) -> Result<()> {
+    check_display()?;
+    let (sender, receiver) = sync_channel(MAX_WAITING);
+    let cell = SnapshotCell::default();
+    let context = egui::Context::default();
+    let wake = {
+        let context = context.clone();
+        Arc::new(move || context.request_repaint())
+    };
+    start_session(receiver, cell.clone(), wake)?;
+    let handle = SessionHandle::new(sender, cell);
+    let open = Command::OpenTrace {
+        source: source.to_owned(),
+        function: function.map(str::to_owned),
+    };
+    handle
+        .send(open)
+        .map_err(|_| anyhow!("the session ended before the window opened"))?;
+    let options = eframe::NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_title("Callgrove")
+            .with_app_id("callgrove")
+            .with_inner_size([1600.0, 1000.0])
+            .with_min_inner_size([900.0, 600.0]),
+        ..Default::default()
+    };
+    eframe::run_native_ext(
+        "callgrove",
+        options,
+        Some(context),
+        Box::new(|creation| Ok(Box::new(CallgroveApp::new(creation, handle, Box::new(NativePlatform))))),
+    )
+    .map_err(|error| anyhow!("the window could not be opened ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"))
+}
+
+fn start_session(commands: Receiver<Command>, cell: SnapshotCell, wake: Wake) -> Result<()> {
+    let host = NativeHost::new(journal_file::default_folder());
+    std::thread::Builder::new()
+        .name("session".to_owned())
+        .spawn(move || {
+            let mut engine =
+                Engine::new(Box::new(host), LearnSettings::with_seed(SEED), cell, wake);
+            while let Ok(command) = commands.recv() {
+                engine.handle(command);
+            }
+        })
+        .context("cannot start the session")?;
+    Ok(())
+}
+
+fn check_display() -> Result<()> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if cfg!(target_os = "linux") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
+        bail!(
+            "no display: neither DISPLAY nor WAYLAND_DISPLAY is set. Run it on a desktop, or log in with `ssh -X`; \
+             `callgrove analyze` and `callgrove info` need no display"
+        );
+    }
+    Ok(())
+}

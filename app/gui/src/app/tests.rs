@@ -1,0 +1,286 @@
+//! The whole window against a session that only records what it is asked for.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use callgrove_model::TreeIdx;
+use callgrove_session::{
+    Command, Label, Notice, Selection, SessionHandle, Severity, Snapshot, SnapshotCell, Work,
+};
+use egui::{Key, Modifiers, Vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
+
+use super::CallgroveApp;
+use crate::platform::{FilePurpose, NoDialogs, Platform};
+use crate::test_support::{demo_snapshot, with_focus, with_label};
+
+struct Window {
+    harness: Harness<'static, CallgroveApp>,
+    commands: Receiver<Command>,
+    cell: SnapshotCell,
+}
+
+impl Window {
+    fn new(snapshot: Snapshot) -> Self {
+        Self::with_platform(snapshot, Box::new(NoDialogs))
+    }
+
+    fn with_platform(snapshot: Snapshot, platform: Box<dyn Platform>) -> Self {
+        let (sender, commands) = sync_channel(64);
+        let cell = SnapshotCell::default();
+        cell.publish(Arc::new(snapshot));
+        let handle = SessionHandle::new(sender, cell.clone());
+        let builder = Harness::builder().with_size(Vec2::new(1400.0, 900.0)).with_max_steps(200);
+        let mut harness = builder.build_eframe(|creation| CallgroveApp::new(creation, handle, platform));
+        harness.run();
+        Self { harness, commands, cell }
+    }
+
+    fn press(&mut self, key: Key) {
+        self.harness.key_press(key);
+        self.harness.run();
+    }
+
+    fn click(&mut self, label: &str) {
+        self.harness.get_by_label(label).click();
+        self.harness.run();
+    }
+
+    fn sent(&self) -> Vec<Command> {
+        self.commands.try_iter().collect()
+    }
+
+    fn publish(&mut self, snapshot: Snapshot) {
+        self.cell.publish(Arc::new(snapshot));
+        self.harness.run();
+    }
+}
+
+fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
+    snapshot.detection.as_ref().unwrap().order.clone()
+}
+
+fn code(snapshot: &Snapshot, tree: TreeIdx) -> String {
+    snapshot.analysis.as_ref().unwrap().forest.code(tree).to_string()
+}
+
+fn select(tree: TreeIdx) -> Command {
+    Command::Select(Selection::One(tree))
+}
+
+fn set_label(tree: TreeIdx, label: Label) -> Command {
+    Command::SetLabel { trees: vec![tree], label: Some(label) }
+}
+
+fn notice(severity: Severity, text: &str) -> Notice {
+    Notice { id: 7, severity, text: text.to_owned() }
+}
+
+#[test]
+fn n_and_x_label_one_candidate_after_the_other_without_waiting_for_the_session() {
+    let snapshot = demo_snapshot();
+    let order = order(&snapshot);
+    let mut window = Window::new(with_focus(&snapshot, order[0]));
+    window.press(Key::N);
+    window.press(Key::X);
+    let expected = [
+        set_label(order[0], Label::Normal),
+        select(order[1]),
+        set_label(order[1], Label::Abnormal),
+        select(order[2]),
+    ];
+    assert_eq!(window.sent(), expected);
+}
+
+#[test]
+fn a_click_on_a_card_selects_and_shows_it_before_the_session_answers() {
+    let snapshot = demo_snapshot();
+    let third = order(&snapshot)[2];
+    let mut window = Window::new(snapshot.clone());
+    let card = format!("Candidate {}", code(&snapshot, third));
+    window.harness.get_by_label(&card).click_accesskit();
+    window.harness.run();
+    assert_eq!(window.sent(), [select(third)]);
+    assert_eq!(window.harness.state().shown.selection, Selection::One(third));
+}
+
+#[test]
+fn the_session_has_the_last_word_on_the_selection() {
+    let snapshot = demo_snapshot();
+    let order = order(&snapshot);
+    let mut window = Window::new(snapshot.clone());
+    window.press(Key::Period);
+    window.press(Key::Period);
+    window.publish(with_focus(&snapshot, order[0]));
+    assert_eq!(window.harness.state().shown.selection, Selection::One(order[1]), "the second wish is still open");
+    window.publish(with_focus(&snapshot, order[9]));
+    assert_eq!(window.harness.state().shown.selection, Selection::One(order[9]), "the session chose another");
+}
+
+#[test]
+fn the_buttons_of_a_card_say_and_change_its_label() {
+    let snapshot = demo_snapshot();
+    let first = order(&snapshot)[0];
+    let mut window = Window::new(with_label(&snapshot, first, Label::Abnormal));
+    window.click(&format!("Abnormal {}", code(&snapshot, first)));
+    window.click(&format!("Normal {}", code(&snapshot, first)));
+    let taken_away = Command::SetLabel { trees: vec![first], label: None };
+    assert_eq!(window.sent(), [taken_away, set_label(first, Label::Normal)]);
+}
+
+#[test]
+fn a_group_is_labelled_as_a_whole_and_the_button_says_how_many() {
+    let group = vec![TreeIdx(2), TreeIdx(3), TreeIdx(8)];
+    let mut window = Window::new(Snapshot { selection: Selection::Group(group.clone()), ..demo_snapshot() });
+    window.click("Label abnormal (3)");
+    assert_eq!(window.sent(), [Command::SetLabel { trees: group, label: Some(Label::Abnormal) }]);
+}
+
+#[test]
+fn keys_undo_redo_and_train() {
+    let mut window = Window::new(demo_snapshot());
+    window.press(Key::Backspace);
+    window.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    window.harness.run();
+    window.harness.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
+    window.harness.run();
+    window.press(Key::R);
+    assert_eq!(window.sent(), [Command::Undo, Command::Undo, Command::Redo, Command::Train]);
+}
+
+#[test]
+fn what_is_typed_into_a_field_is_not_taken_for_keys() {
+    let snapshot = demo_snapshot();
+    let mut window = Window::new(with_focus(&snapshot, TreeIdx(0)));
+    window.press(Key::Slash);
+    assert!(window.harness.get_by_label("Find a candidate").is_focused());
+    window.press(Key::N);
+    assert_eq!(window.sent(), []);
+    window.harness.get_by_label("Find a candidate").type_text("1-3");
+    window.harness.run();
+    window.press(Key::Enter);
+    let found = snapshot.analysis.as_ref().unwrap().forest.trees().iter().position(|tree| tree.code.to_string() == "#1-3");
+    assert_eq!(window.sent(), [select(TreeIdx::from_index(found.unwrap()))]);
+}
+
+#[test]
+fn an_empty_window_says_what_to_do() {
+    let mut window = Window::new(Snapshot::default());
+    window.harness.get_by_label("Open a trace");
+    window.harness.get_by_label("callgrove demo");
+    window.harness.get_by_label("Path of the trace").focus();
+    window.harness.run();
+    window.harness.get_by_label("Path of the trace").type_text("runs/lammps");
+    window.harness.run();
+    window.click("Open");
+    assert_eq!(window.sent(), [Command::OpenTrace { source: "runs/lammps".to_owned(), function: None }]);
+}
+
+#[test]
+fn a_failed_opening_says_why_and_lets_one_try_again() {
+    let text = "no such folder: runs/lamps; check the spelling";
+    let snapshot = Snapshot {
+        source: Some("runs/lamps".to_owned()),
+        notices: Arc::new([notice(Severity::Error, text)]),
+        ..Snapshot::default()
+    };
+    let mut window = Window::new(snapshot);
+    window.harness.get_by_label("runs/lamps is not open");
+    window.harness.get_by_label(text);
+    window.harness.get_by_label("Path of the trace");
+    window.click("Dismiss");
+    assert_eq!(window.sent(), [Command::Dismiss { notice: 7 }]);
+}
+
+#[test]
+fn opening_shows_its_progress_and_can_be_cancelled() {
+    let work = Work { stage: "Reading rank 3 of 16".to_owned(), fraction: 0.2 };
+    let mut window = Window::new(Snapshot { source: Some("runs/lammps".to_owned()), work: Some(work), ..Snapshot::default() });
+    window.harness.get_by_label("Opening runs/lammps");
+    assert_eq!(window.harness.get_all_by_label("Reading rank 3 of 16").count(), 2, "in the middle and in the bar");
+    window.harness.get_all_by_label("Cancel").next().unwrap().click();
+    window.harness.run();
+    assert!(window.cell.is_cancelled());
+}
+
+#[test]
+fn a_notice_over_the_views_can_be_dismissed() {
+    let text = "the model is of another function; load one of `compute`";
+    let mut window = Window::new(Snapshot { notices: Arc::new([notice(Severity::Error, text)]), ..demo_snapshot() });
+    window.harness.get_by_label(text);
+    window.click("Dismiss");
+    assert_eq!(window.sent(), [Command::Dismiss { notice: 7 }]);
+}
+
+#[test]
+fn a_question_mark_opens_the_help_and_escape_closes_it() {
+    let mut window = Window::new(demo_snapshot());
+    window.press(Key::Questionmark);
+    window.harness.get_by_label("How it works");
+    window.press(Key::Escape);
+    assert!(window.harness.query_by_label("How it works").is_none());
+}
+
+#[test]
+fn without_native_dialogs_the_window_asks_for_the_path() {
+    let mut window = Window::new(demo_snapshot());
+    window.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    window.harness.run();
+    assert!(window.harness.get_by_label("Path").is_focused());
+    window.click("Save");
+    assert_eq!(window.sent(), [Command::SaveSession { path: "callgrove-session.json".to_owned() }]);
+    assert!(window.harness.query_by_label("Path").is_none());
+}
+
+#[test]
+fn the_answer_of_a_native_dialog_becomes_a_command() {
+    struct AnswersAtOnce;
+    impl Platform for AnswersAtOnce {
+        fn pick(&self, purpose: FilePurpose, _: &str, reply: Box<dyn FnOnce(Option<String>) + Send>) -> bool {
+            reply(Some(format!("/home/me/{}", purpose.suggested_name())));
+            true
+        }
+    }
+    let mut window = Window::with_platform(demo_snapshot(), Box::new(AnswersAtOnce));
+    window.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    window.harness.run();
+    assert_eq!(window.sent(), [Command::SaveSession { path: "/home/me/callgrove-session.json".to_owned() }]);
+}
+
+#[test]
+fn another_root_function_is_one_click_away() {
+    let mut window = Window::new(demo_snapshot());
+    window.click("Root function");
+    window.click("Use ev_tally");
+    assert_eq!(window.sent(), [Command::SetRoot { function: "ev_tally".to_owned() }]);
+}
+
+#[test]
+fn warnings_of_the_trace_are_listed() {
+    let mut window = Window::new(demo_snapshot());
+    window.click("Warnings");
+    window.harness.get_by_label("SEND without RECV");
+    window.harness.get_by_label("first: rank 1, tag 7 to rank 9");
+}
+
+#[test]
+fn commands_that_the_session_cannot_take_yet_are_sent_later_in_order() {
+    let snapshot = demo_snapshot();
+    let (sender, commands) = sync_channel(1);
+    let cell = SnapshotCell::default();
+    cell.publish(Arc::new(snapshot));
+    let handle = SessionHandle::new(sender, cell);
+    let mut harness: Harness<'_, CallgroveApp> =
+        Harness::new_eframe(|creation| CallgroveApp::new(creation, handle, Box::new(NoDialogs)));
+    for key in [Key::R, Key::Backspace, Key::R] {
+        harness.key_press(key);
+        harness.step();
+    }
+    let mut received = Vec::new();
+    for _ in 0..3 {
+        received.extend(commands.try_recv());
+        harness.step();
+    }
+    assert_eq!(received, [Command::Train, Command::Undo, Command::Train]);
+}

@@ -1,0 +1,19 @@
+//! Bars and lists around the views: each a function of context and state.
+
+mod help;
+mod notices;
+mod path_dialog;
+mod root_chooser;
+mod start;
+mod status_bar;
+mod top_bar;
+mod training;
+
+pub(crate) use help::help_ui;
+pub(crate) use notices::notices_ui;
+pub(crate) use path_dialog::{PathAnswer, PathDialog};
+pub(crate) use root_chooser::RootChooser;
+pub(crate) use start::{Start, needs_start, start_ui};
+pub(crate) use status_bar::{StatusBar, status_bar_ui};
+pub(crate) use top_bar::{Wish, top_bar_ui};
+pub(crate) use training::training_ui;

@@ -1,0 +1,69 @@
+//! Messages of the session, on the lower right, until they are dismissed.
+
+use callgrove_session::{Command, Notice, Severity};
+use egui::{Align, Align2, Area, Frame, Id, Label, Layout, Margin, RichText, Role, Stroke, Ui, WidgetInfo};
+
+use crate::context::ViewContext;
+use crate::theme::RADIUS;
+
+/// Messages shown at once; older ones come up as newer ones go.
+const MAX_SHOWN: usize = 4;
+/// How long good news stays, in seconds.
+const INFO_SECS: f64 = 8.0;
+const WIDTH: f32 = 440.0;
+
+/// Draws the newest messages over the views; good news goes by itself.
+pub(crate) fn notices_ui(ctx: &mut ViewContext<'_>, egui_ctx: &egui::Context) {
+    let notices = ctx.snapshot.notices.clone();
+    if notices.is_empty() {
+        return;
+    }
+    Area::new(Id::unique("notices")).anchor(Align2::RIGHT_BOTTOM, [-12.0, -40.0]).show(egui_ctx, |ui| {
+        ui.set_width(WIDTH);
+        for notice in notices.iter().rev().take(MAX_SHOWN) {
+            notice_ui(ctx, notice, ui);
+            if notice.severity == Severity::Info && is_over(ui, notice) {
+                ctx.send(Command::Dismiss { notice: notice.id });
+            }
+        }
+    });
+}
+
+/// One message with its button.
+pub(crate) fn notice_ui(ctx: &mut ViewContext<'_>, notice: &Notice, ui: &mut Ui) {
+    let theme = ctx.theme;
+    let (name, color) = match notice.severity {
+        Severity::Info => ("Done", theme.label_normal()),
+        Severity::Warning => ("Warning", theme.warning()),
+        Severity::Error => ("Not done", theme.abnormal()),
+    };
+    let frame = Frame::new()
+        .fill(ui.visuals().window_fill)
+        .stroke(Stroke::new(1.0, color))
+        .corner_radius(RADIUS)
+        .inner_margin(Margin::symmetric(12, 8))
+        .shadow(ui.visuals().popup_shadow);
+    let response = frame.show(ui, |ui| {
+        ui.horizontal_top(|ui| {
+            ui.with_layout(Layout::right_to_left(Align::Min), |ui| {
+                if ui.button("Dismiss").clicked() {
+                    ctx.send(Command::Dismiss { notice: notice.id });
+                }
+                ui.with_layout(Layout::top_down(Align::Min), |ui| {
+                    ui.label(RichText::new(name).strong().color(color));
+                    ui.add(Label::new(&notice.text).wrap());
+                });
+            });
+        });
+    });
+    response.response.widget_info(|| WidgetInfo::labeled(Role::Alert, true, format!("{name}: {}", notice.text)));
+}
+
+/// Whether a message has been seen long enough.
+fn is_over(ui: &Ui, notice: &Notice) -> bool {
+    let now = ui.input(|input| input.time);
+    let id = Id::unique(("notice seen since", notice.id));
+    let since = ui.data_mut(|data| *data.get_temp_mut_or(id, now));
+    ui.ctx().request_repaint_after_secs((INFO_SECS - (now - since)).max(0.1) as f32);
+    now - since > INFO_SECS
+}

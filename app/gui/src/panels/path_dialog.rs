@@ -1,0 +1,66 @@
+//! Asks for a path where there is no native dialog.
+
+use egui::{Id, Key, Modal, TextEdit, Ui};
+
+use crate::FilePurpose;
+
+/// The dialog while it is open.
+pub(crate) struct PathDialog {
+    purpose: FilePurpose,
+    path: String,
+    is_new: bool,
+}
+
+/// What became of the dialog in a frame.
+pub(crate) enum PathAnswer {
+    /// Nothing yet.
+    Open,
+    /// The person thought better of it.
+    Closed,
+    /// The path.
+    Given(FilePurpose, String),
+}
+
+impl PathDialog {
+    /// A dialog that has not been seen yet.
+    pub(crate) fn new(purpose: FilePurpose) -> Self {
+        Self { purpose, path: purpose.suggested_name().to_owned(), is_new: true }
+    }
+
+    /// Draws the dialog over everything else.
+    pub(crate) fn ui(&mut self, ctx: &egui::Context) -> PathAnswer {
+        let modal = Modal::new(Id::unique("path dialog")).show(ctx, |ui| self.content_ui(ui));
+        if modal.inner.is_none() && modal.should_close() {
+            return PathAnswer::Closed;
+        }
+        modal.inner.unwrap_or(PathAnswer::Open)
+    }
+
+    fn content_ui(&mut self, ui: &mut Ui) -> Option<PathAnswer> {
+        ui.set_width(460.0);
+        ui.heading(self.purpose.title());
+        ui.weak(self.purpose.hint());
+        let field = TextEdit::singleline(&mut self.path).desired_width(f32::INFINITY).hint_text("Path");
+        let field = ui.add(field).accessible_name("Path");
+        if std::mem::take(&mut self.is_new) {
+            field.request_focus();
+        }
+        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        let mut answer = None;
+        egui::Sides::new().show(
+            ui,
+            |_| {},
+            |ui| {
+                let is_given = !self.path.trim().is_empty();
+                let confirm = ui.add_enabled(is_given, egui::Button::new(self.purpose.verb()));
+                if is_given && (confirm.clicked() || entered) {
+                    answer = Some(PathAnswer::Given(self.purpose, self.path.trim().to_owned()));
+                }
+                if ui.button("Not now").clicked() {
+                    answer = Some(PathAnswer::Closed);
+                }
+            },
+        );
+        answer
+    }
+}

@@ -1,0 +1,147 @@
+//! Labels and training: what was judged, what the model made of it.
+
+use callgrove_session::{Change, Command, Label, Selection};
+use egui::{CornerRadius, RichText, ScrollArea, Ui};
+
+use super::Wish;
+use crate::FilePurpose;
+use crate::context::ViewContext;
+use crate::views::candidates::CandidatesState;
+use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
+
+/// Codes listed where there are many.
+const MAX_CODES: usize = 12;
+/// Moves listed.
+const MAX_MOVES: usize = 6;
+
+/// Draws the panel.
+pub(crate) fn training_ui(ctx: &mut ViewContext<'_>, candidates: &CandidatesState, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+    view_header(ui, "Labels and training", |ui| {
+        let count = |label| ctx.snapshot.labels.count(label);
+        ui.label(RichText::new(format!("{} normal", thousands(count(Label::Normal)))).color(ctx.theme.label_normal()));
+        ui.label(RichText::new(format!("{} abnormal", thousands(count(Label::Abnormal)))).color(ctx.theme.abnormal()));
+    });
+    ScrollArea::vertical().auto_shrink(false).id_salt("training").show(ui, |ui| {
+        selection_ui(ctx, candidates, ui);
+        train_ui(ctx, ui);
+        change_ui(ctx, ui);
+        files_ui(ctx, wishes, ui);
+    });
+}
+
+/// What is selected, and the two buttons that judge it.
+fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &CandidatesState, ui: &mut Ui) {
+    let snapshot = ctx.snapshot;
+    let Some(analysis) = &snapshot.analysis else { return };
+    let (what, num_trees) = match &snapshot.selection {
+        Selection::None => {
+            ui.weak("Select an execution in the list or on the map, then press N or X.");
+            return;
+        }
+        Selection::One(tree) => (format!("Selected {}", analysis.forest.code(*tree)), 1),
+        Selection::Group(trees) => (format!("Selected a group of {}", count_of(trees.len(), "execution")), trees.len()),
+    };
+    ui.label(what);
+    ui.horizontal(|ui| {
+        for (label, name, key) in [(Label::Normal, "Normal", "N"), (Label::Abnormal, "Abnormal", "X")] {
+            let text = if num_trees > 1 { format!("{name} ({})", thousands(num_trees)) } else { name.to_owned() };
+            let mut button = KeyButton::new(&text, key).min_width(128.0).named(format!("Label {}", text.to_lowercase()));
+            if matches!(&snapshot.selection, Selection::One(tree) if snapshot.label(*tree) == Some(label)) {
+                let fill = ctx.theme.label(label);
+                button = button.filled(fill, ctx.theme.text_on(fill));
+            }
+            if ui.add(button).clicked() {
+                for command in candidates.label_selection(snapshot, label) {
+                    ctx.send(command);
+                }
+            }
+        }
+    });
+}
+
+fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        let num_untrained = ctx.snapshot.num_untrained;
+        let mut button = KeyButton::new("Train", "R").min_width(84.0);
+        if num_untrained > 0 {
+            let fill = ctx.theme.accent();
+            button = button.filled(fill, ctx.theme.text_on(fill));
+        }
+        if ui.add(button).on_hover_text("Learn the labels given so far").clicked() {
+            ctx.send(Command::Train);
+        }
+        let mut auto_train = ctx.snapshot.auto_train;
+        if ui.checkbox(&mut auto_train, "after every label").on_hover_text("Train as soon as a label is given").changed() {
+            ctx.send(Command::SetAutoTrain(auto_train));
+        }
+        if num_untrained > 0 {
+            ui.label(format!("{} not learned", count_of(num_untrained, "label")));
+        }
+    });
+}
+
+/// What the last training changed.
+fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    let Some(detection) = ctx.snapshot.detection.clone() else { return };
+    let Some(change) = &detection.change else { return };
+    ui.add_space(2.0);
+    ui.label(RichText::new("The last training changed").strong());
+    if change.became_abnormal.is_empty() && change.became_normal.is_empty() && change.moves.is_empty() {
+        ui.weak("Nothing: all executions kept side and place.");
+    }
+    crossings_ui(ctx, change, ui);
+    if !change.moves.is_empty() {
+        ui.label("Largest moves in the list");
+        egui::Grid::new("moves").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
+            for moved in change.moves.iter().take(MAX_MOVES) {
+                code_link(ctx, ui, moved.tree);
+                let (sign, by) = if moved.to < moved.from { ("▲", moved.from - moved.to) } else { ("▼", moved.to - moved.from) };
+                ui.label(format!("{sign} {}", thousands(by as usize)));
+                ui.weak(format!("{} → {}", thousands(moved.from as usize + 1), thousands(moved.to as usize + 1)));
+                ui.end_row();
+            }
+        });
+    }
+}
+
+fn crossings_ui(ctx: &mut ViewContext<'_>, change: &Change, ui: &mut Ui) {
+    let sides = [
+        (&change.became_abnormal, "became abnormal", ctx.theme.abnormal()),
+        (&change.became_normal, "became normal", ctx.theme.label_normal()),
+    ];
+    for (trees, what, color) in sides.into_iter().filter(|(trees, ..)| !trees.is_empty()) {
+        ui.horizontal_wrapped(|ui| {
+            let (dot, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), egui::Sense::hover());
+            ui.painter().rect_filled(dot, CornerRadius::same(2), color);
+            ui.label(format!("{} {what}", thousands(trees.len())));
+            for &tree in trees.iter().take(MAX_CODES) {
+                code_link(ctx, ui, tree);
+            }
+            if trees.len() > MAX_CODES {
+                ui.weak(format!("and {} more", thousands(trees.len() - MAX_CODES)));
+            }
+        });
+    }
+}
+
+fn files_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+    ui.add_space(2.0);
+    let rows = [
+        ("Labels", [FilePurpose::ExportLabels, FilePurpose::ImportLabels], !ctx.snapshot.labels.is_empty()),
+        ("Model", [FilePurpose::SaveModel, FilePurpose::LoadModel], ctx.snapshot.detection.is_some()),
+        ("Session", [FilePurpose::SaveSession, FilePurpose::LoadSession], ctx.snapshot.source.is_some()),
+    ];
+    egui::Grid::new("files").num_columns(3).spacing([8.0, 4.0]).show(ui, |ui| {
+        for (what, purposes, can_write) in rows {
+            ui.weak(what);
+            for purpose in purposes {
+                let button = egui::Button::new(format!("{}…", purpose.verb())).min_size(egui::vec2(84.0, 0.0));
+                let is_enabled = can_write || !purpose.is_save();
+                if ui.add_enabled(is_enabled, button).accessible_name(purpose.title()).clicked() {
+                    wishes.push(Wish::File(purpose));
+                }
+            }
+            ui.end_row();
+        }
+    });
+}

@@ -1,0 +1,193 @@
+//! A hand-made session for tests: a small trace, its forest, a map and scores.
+
+use std::sync::Arc;
+
+use callgrove_model::{
+    CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, RankBuilder, RankId, RankTrace,
+    StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
+};
+use callgrove_session::{
+    Analysis, Detection, Explanation, Finding, LabelSet, LegendEntry, Selection, Snapshot, Suggestion, TreeKey,
+};
+
+const NAMES: [&str; 5] = ["compute", "forward_comm", "MPI_Send", "MPI_Wait", "ev_tally"];
+const THREAD: ThreadId = ThreadId(0);
+/// Time between two executions on a rank.
+const PERIOD_NS: i64 = 50_000_000;
+
+/// Two ranks with 20 executions each; every seventh is slow.
+pub(crate) fn demo_snapshot() -> Snapshot {
+    snapshot(2, 20)
+}
+
+/// A session with `num_ranks × num_calls` trees and nothing selected or labelled.
+pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
+    let mut warnings = Warnings::default();
+    warnings.count_many(WarningKind::UnmatchedSend, Some(RankId(1)), 3, || "tag 7 to rank 9".to_owned());
+    let ranks = (0..num_ranks).map(|rank| rank_trace(rank, num_ranks, num_calls)).collect();
+    let trace = Arc::new(Trace::assemble(ranks, warnings));
+    let root = trace.names.get("compute").expect("it is named above");
+    let forest = Forest::grow(Arc::clone(&trace), &[root]);
+    let num_trees = forest.len();
+    let analysis = Arc::new(analysis(&trace, forest));
+    let detection = detection(&analysis);
+    let suggestion = |name: &str, func: FuncId, num_calls| Suggestion {
+        func,
+        name: name.to_owned(),
+        num_calls,
+        median: DurationNs(2_000_000),
+        longest: DurationNs(40_000_000),
+        mean_calls: 6.0,
+        reason: "many calls, and some take 10 times the median".to_owned(),
+    };
+    Snapshot {
+        revision: 1,
+        source: Some("runs/lammps".to_owned()),
+        suggestions: Arc::new([suggestion("compute", root, num_trees), suggestion("ev_tally", FuncId(4), num_trees * 3)]),
+        trace: Some(trace),
+        analysis: Some(analysis),
+        detection: Some(Arc::new(detection)),
+        labels_by_tree: vec![None; num_trees].into(),
+        auto_train: true,
+        ..Snapshot::default()
+    }
+}
+
+/// The same session after a tree was given a label.
+pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Snapshot {
+    let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
+    let mut labels = LabelSet::clone(&snapshot.labels);
+    labels.set(TreeKey::of(forest, tree), Some(label));
+    let labels_by_tree = labels.by_tree(forest).into();
+    let undo = Some(format!("label {} {}", forest.code(tree), crate::context::label_name(label)));
+    Snapshot { revision: snapshot.revision + 1, labels: Arc::new(labels), labels_by_tree, undo, ..snapshot.clone() }
+}
+
+/// The same session with a tree selected and explained.
+pub(crate) fn with_focus(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
+    let analysis = snapshot.analysis.as_ref().expect("it is analysed");
+    let finding = |func: u32, vertices: Vec<u32>, importance| Finding {
+        vertices,
+        degree: 1,
+        func: FuncId(func),
+        importance,
+        time: DurationNs(9_000_000),
+        usual_time: DurationNs(800_000),
+        num_trees: analysis.forest.len() / 2,
+    };
+    let explanation = Explanation {
+        tree,
+        neighbours: (0..5).map(TreeIdx).filter(|&other| other != tree).collect(),
+        findings: vec![finding(3, vec![3], 1.0), finding(1, vec![1], 0.6), finding(4, vec![4, 5], 0.2)],
+    };
+    let explanation = Some(Arc::new(explanation));
+    Snapshot { revision: snapshot.revision + 1, selection: Selection::One(tree), explanation, ..snapshot.clone() }
+}
+
+fn is_slow(rank: u32, call: u32) -> bool {
+    (rank * 5 + call) % 7 == 3
+}
+
+fn rank_trace(rank: u32, num_ranks: u32, num_calls: u32) -> RankTrace {
+    let mut names = NameTable::default();
+    for name in NAMES {
+        names.intern(name);
+    }
+    let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(0));
+    for call in 0..num_calls {
+        push_execution(&mut batch, rank, num_ranks, call);
+    }
+    let mut builder = RankBuilder::new(ProgramId(0), RankId(rank));
+    builder.push(batch);
+    builder.finish(names, NameTable::default())
+}
+
+/// compute { forward_comm { MPI_Send MPI_Wait } ev_tally … }, with a long wait where it is slow.
+fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
+    let start = i64::from(call) * PERIOD_NS + i64::from(rank) * 1_000;
+    let wait_ns = if is_slow(rank, call) { 20_000_000 } else { 400_000 + i64::from(call % 5) * 30_000 };
+    let mut now = start;
+    let mut event = |kind: FuncEventKind, func: u32, after_ns: i64| {
+        now += after_ns;
+        let row = batch.funcs.len() as u32;
+        batch.funcs.push(THREAD, kind, FuncId(func), TimeNs(now), row);
+        now
+    };
+    use FuncEventKind::{Entry, Exit};
+    event(Entry, 0, 0);
+    event(Entry, 1, 50_000);
+    let sent = event(Entry, 2, 20_000) + 10_000;
+    event(Exit, 2, 200_000);
+    event(Entry, 3, 10_000);
+    let received = event(Exit, 3, wait_ns) - 5_000;
+    event(Exit, 1, 20_000);
+    for _ in 0..2 + call % 3 {
+        event(Entry, 4, 30_000);
+        event(Exit, 4, 100_000);
+    }
+    event(Exit, 0, 500_000);
+    let (next, previous) = ((rank + 1) % num_ranks, (rank + num_ranks - 1) % num_ranks);
+    batch.comms.push(THREAD, CommKind::Send, 7, RankId(next), 4_096, TimeNs(sent));
+    batch.comms.push(THREAD, CommKind::Recv, 7, RankId(previous), 4_096, TimeNs(received));
+}
+
+fn analysis(trace: &Trace, forest: Forest) -> Analysis {
+    let mut durations: Vec<DurationNs> = trees(&forest).map(|tree| forest.tree(tree).duration()).collect();
+    durations.sort();
+    let median_duration = durations[durations.len() / 2];
+    let legend = ["compute", "MPI_Wait", "ev_tally", "MPI_Send", "forward_comm"].map(|name| LegendEntry {
+        func: trace.names.get(name).expect("it is named above"),
+        name: name.to_owned(),
+        exclusive: DurationNs(1_000_000),
+        num_calls: 100,
+        is_mpi: name.starts_with("MPI"),
+    });
+    // Slow trees far out, the others around the middle.
+    let map = trees(&forest).map(|tree| {
+        let ratio = forest.tree(tree).duration().0 as f32 / median_duration.0 as f32;
+        let angle = tree.0 as f32 * 2.4;
+        let radius = 0.25 * ((tree.0 * 37 % 101) as f32 / 101.0).sqrt() + (ratio - 1.0) * 0.04;
+        [angle.cos() * radius, angle.sin() * radius]
+    });
+    Analysis {
+        map: map.collect(),
+        root_name: "compute".to_owned(),
+        map_trustworthiness: 0.93,
+        legend: legend.to_vec(),
+        num_subtrees: 14,
+        median_duration,
+        forest,
+    }
+}
+
+fn detection(analysis: &Analysis) -> Detection {
+    let scores: Vec<f64> = analysis.map.iter().map(|point| 0.3 - f64::from(point[0].hypot(point[1]))).collect();
+    let mut order: Vec<TreeIdx> = trees(&analysis.forest).collect();
+    order.sort_by(|a, b| scores[a.index()].total_cmp(&scores[b.index()]).then(a.cmp(b)));
+    let mut place = vec![0; order.len()];
+    for (at, tree) in order.iter().enumerate() {
+        place[tree.index()] = at as u32;
+    }
+    let num_abnormal = scores.iter().filter(|&&score| score < 0.0).count();
+    Detection { scores, order, place, num_abnormal, change: None }
+}
+
+fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {
+    (0..forest.len()).map(TreeIdx::from_index)
+}
+
+/// The forest of `r` from `+f` (enter) and `-f` (leave) events on one rank, one per nanosecond.
+pub(crate) fn grow(events: &str) -> Forest {
+    let mut names = NameTable::default();
+    let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
+    for (time, event) in events.split_whitespace().enumerate() {
+        let kind = if event.starts_with('+') { FuncEventKind::Entry } else { FuncEventKind::Exit };
+        batch.funcs.push(THREAD, kind, names.intern(&event[1..]), TimeNs(time as i64), time as u32);
+    }
+    let mut builder = RankBuilder::new(ProgramId(0), RankId(0));
+    builder.push(batch);
+    let rank = builder.finish(names, NameTable::default());
+    let trace = Arc::new(Trace::assemble(vec![rank], Warnings::default()));
+    let root = trace.names.get("r").expect("r is called");
+    Forest::grow(trace, &[root])
+}

@@ -1,0 +1,139 @@
+//! The summary structure of a tree, small enough for a card.
+//!
+//! Callers are left of what they call; the area of a node is its time on a scale that all cards
+//! share, so that a slow execution is seen by its size, and its colour is the function.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callgrove_model::{DurationNs, FuncId, TreeIdx};
+use callgrove_session::{Analysis, SummaryNode, summarize};
+use egui::{Align2, FontId, Painter, Pos2, Rect, Stroke};
+
+use crate::theme::Theme;
+
+/// Nodes in a card.
+const MAX_NODES: usize = 9;
+/// Trees kept; more than fit on any screen.
+const MAX_KEPT: usize = 1024;
+/// Radius of a node that takes the time of [`SCALE_MEDIANS`] median executions.
+const MAX_RADIUS: f32 = 12.0;
+const SCALE_MEDIANS: f64 = 12.0;
+const MIN_RADIUS: f32 = 1.8;
+
+/// The summaries made so far, for one forest.
+#[derive(Default)]
+pub(super) struct MiniTrees {
+    analysis: Option<Arc<Analysis>>,
+    by_tree: BTreeMap<TreeIdx, Vec<MiniNode>>,
+}
+
+/// All calls of one function along one path, and where they are drawn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct MiniNode {
+    func: FuncId,
+    num_calls: u32,
+    time: DurationNs,
+    parent: Option<u32>,
+    /// From the left and from the top, each 0 to 1.
+    place: [f32; 2],
+}
+
+impl MiniTrees {
+    /// The summary of a tree.
+    pub(super) fn get(&mut self, analysis: &Arc<Analysis>, tree: TreeIdx) -> &[MiniNode] {
+        let is_known = self.analysis.as_ref().is_some_and(|known| Arc::ptr_eq(known, analysis));
+        if !is_known || self.by_tree.len() > MAX_KEPT {
+            self.analysis = Some(Arc::clone(analysis));
+            self.by_tree.clear();
+        }
+        self.by_tree.entry(tree).or_insert_with(|| layout(&summarize(analysis.forest.tree(tree), MAX_NODES)))
+    }
+}
+
+/// Columns by depth; what is called last is the lowest, and a caller stands in the middle of its calls.
+fn layout(nodes: &[SummaryNode]) -> Vec<MiniNode> {
+    let mut rows = vec![0.0_f32; nodes.len()];
+    let mut num_leaves = 0;
+    // Pre-order is not given, so the leaves are numbered by a walk from the root.
+    let children = |caller: usize| (0..nodes.len()).filter(move |&node| nodes[node].parent == Some(caller as u32));
+    let mut open: Vec<(usize, bool)> = vec![(0, false)];
+    while let Some((node, is_done)) = open.pop().filter(|_| !nodes.is_empty()) {
+        let called: Vec<usize> = children(node).collect();
+        if called.is_empty() {
+            rows[node] = num_leaves as f32;
+            num_leaves += 1;
+        } else if is_done {
+            rows[node] = called.iter().map(|&child| rows[child]).sum::<f32>() / called.len() as f32;
+        } else {
+            open.push((node, true));
+            open.extend(called.into_iter().rev().map(|child| (child, false)));
+        }
+    }
+    let num_columns = nodes.iter().map(|node| node.depth).max().unwrap_or(0);
+    let share = |at: f32, of: f32| if of > 0.0 { at / of } else { 0.5 };
+    nodes
+        .iter()
+        .zip(rows)
+        .map(|(node, row)| MiniNode {
+            func: node.func,
+            num_calls: node.num_calls,
+            time: node.inclusive,
+            parent: node.parent,
+            place: [
+                if num_columns == 0 { 0.0 } else { node.depth as f32 / num_columns as f32 },
+                share(row, num_leaves as f32 - 1.0),
+            ],
+        })
+        .collect()
+}
+
+/// Draws a summary into `rect`.
+pub(super) fn paint(painter: &Painter, rect: Rect, nodes: &[MiniNode], median: DurationNs, theme: &Theme) {
+    let radius = |time: DurationNs| {
+        let share = time.0 as f64 / (median.0 as f64 * SCALE_MEDIANS).max(1.0);
+        (share.sqrt() as f32 * MAX_RADIUS).clamp(MIN_RADIUS, MAX_RADIUS)
+    };
+    let area = Rect::from_min_max(
+        rect.min + egui::vec2(MAX_RADIUS, 8.0),
+        // The counts stand on the right of the last column.
+        rect.max - egui::vec2(MAX_RADIUS + 18.0, 8.0),
+    );
+    let at = |node: &MiniNode| -> Pos2 { area.lerp_inside(egui::vec2(node.place[0], node.place[1])) };
+    for node in nodes {
+        if let Some(caller) = node.parent.and_then(|parent| nodes.get(parent as usize)) {
+            painter.line_segment([at(caller), at(node)], Stroke::new(1.0, theme.weak_text().gamma_multiply(0.6)));
+        }
+    }
+    for node in nodes {
+        painter.circle(at(node), radius(node.time), theme.function(node.func), Stroke::new(1.0, theme.card()));
+    }
+    for node in nodes.iter().filter(|node| node.num_calls > 1) {
+        let left = at(node) + egui::vec2(radius(node.time) + 2.0, 0.0);
+        painter.text(left, Align2::LEFT_CENTER, format!("×{}", node.num_calls), FontId::proportional(9.5), theme.weak_text());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(parent: Option<u32>, depth: u32) -> SummaryNode {
+        let time = DurationNs(1);
+        SummaryNode { func: FuncId(0), num_calls: 1, inclusive: time, exclusive: time, parent, depth, first_vertex: 0 }
+    }
+
+    #[test]
+    fn callers_stand_left_of_and_between_what_they_call() {
+        // The second node is called last but summarized first.
+        let nodes = [node(None, 0), node(Some(0), 1), node(Some(0), 1), node(Some(1), 2), node(Some(1), 2)];
+        let places: Vec<[f32; 2]> = layout(&nodes).iter().map(|node| node.place).collect();
+        assert_eq!(places, [[0.0, 0.625], [0.5, 0.25], [0.5, 1.0], [1.0, 0.0], [1.0, 0.5]]);
+    }
+
+    #[test]
+    fn a_lonely_root_has_a_place() {
+        assert_eq!(layout(&[node(None, 0)])[0].place, [0.0, 0.5]);
+        assert!(layout(&[]).is_empty());
+    }
+}

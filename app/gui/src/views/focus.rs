@@ -1,0 +1,47 @@
+//! Which tree of which forest the tree and timeline views show.
+
+use std::sync::Arc;
+
+use callgrove_model::{CsTree, TreeIdx};
+use callgrove_session::{Analysis, Snapshot};
+
+/// The focused tree with its forest.
+#[derive(Clone)]
+pub(super) struct Focus {
+    /// The forest and its map.
+    pub(super) analysis: Arc<Analysis>,
+    /// The tree.
+    pub(super) tree: TreeIdx,
+}
+
+impl Focus {
+    /// The focused tree of a snapshot, if there is one.
+    pub(super) fn of(snapshot: &Snapshot) -> Option<Self> {
+        let tree = snapshot.focus()?;
+        let analysis = snapshot.analysis.as_ref()?;
+        (tree.index() < analysis.forest.len()).then(|| Self {
+            analysis: Arc::clone(analysis),
+            tree,
+        })
+    }
+
+    /// Whether both are of one forest.
+    pub(super) fn is_same_forest(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.analysis, &other.analysis)
+    }
+
+    /// Whether both are the same tree.
+    pub(super) fn is_same_tree(&self, other: &Self) -> bool {
+        self.is_same_forest(other) && self.tree == other.tree
+    }
+
+    /// The call stack tree.
+    pub(super) fn cs_tree(&self) -> CsTree<'_> {
+        self.analysis.forest.tree(self.tree)
+    }
+
+    /// The code `#rank-index`.
+    pub(super) fn code(&self) -> String {
+        self.analysis.forest.code(self.tree).to_string()
+    }
+}

@@ -1,0 +1,7 @@
+//! The paper's views, one folder each; no view uses another.
+
+pub mod candidates;
+mod focus;
+pub mod scatter;
+pub mod timeline;
+pub mod tree;

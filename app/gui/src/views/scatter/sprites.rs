@@ -1,0 +1,112 @@
+//! The marks of the map as pictures in one texture: smooth edges at four corners a mark.
+
+use egui::{Color32, ColorImage, Context, Mesh, Pos2, Rect, TextureHandle, TextureId, TextureOptions, Vec2};
+
+/// Width of a sprite in texels; marks are drawn at about half of it.
+const SIDE: usize = 48;
+/// Half the width of the shape inside its sprite; the rest is a clear edge.
+const HALF: f32 = 20.0;
+/// Width of the line of a ring.
+const RING: f32 = 6.0;
+
+/// A shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sprite {
+    /// A filled circle.
+    Disc,
+    /// A filled square on its corner.
+    Diamond,
+    /// A circle.
+    Ring,
+    /// A square on its corner.
+    DiamondRing,
+}
+
+const ALL: [Sprite; 4] = [Sprite::Disc, Sprite::Diamond, Sprite::Ring, Sprite::DiamondRing];
+
+impl Sprite {
+    /// How much of a texel at `offset` from the middle is covered.
+    fn coverage(self, offset: Vec2) -> f32 {
+        let from_disc = offset.length() - HALF;
+        // The distance to a side of the diamond, whose corners are HALF away.
+        let from_diamond = (offset.x.abs() + offset.y.abs() - HALF) / std::f32::consts::SQRT_2;
+        let outside = match self {
+            Self::Disc => from_disc,
+            Self::Diamond => from_diamond,
+            Self::Ring => (from_disc + RING / 2.0).abs() - RING / 2.0,
+            Self::DiamondRing => (from_diamond + RING / 2.0).abs() - RING / 2.0,
+        };
+        // Two texels of edge, since sprites are drawn smaller than they are.
+        (0.5 - outside / 2.0).clamp(0.0, 1.0)
+    }
+
+    fn uv(self) -> Rect {
+        let at = self as usize as f32 / ALL.len() as f32;
+        Rect::from_min_max(Pos2::new(at, 0.0), Pos2::new(at + 1.0 / ALL.len() as f32, 1.0))
+    }
+}
+
+/// Draws the texture.
+pub(super) fn load(ctx: &Context) -> TextureHandle {
+    let mut image = ColorImage::filled([SIDE * ALL.len(), SIDE], Color32::TRANSPARENT);
+    for (at, sprite) in ALL.iter().enumerate() {
+        for y in 0..SIDE {
+            for x in 0..SIDE {
+                let middle = (SIDE as f32 - 1.0) / 2.0;
+                let coverage = sprite.coverage(Vec2::new(x as f32 - middle, y as f32 - middle));
+                image[(at * SIDE + x, y)] = Color32::WHITE.gamma_multiply(coverage);
+            }
+        }
+    }
+    ctx.load_texture("map marks", image, TextureOptions::LINEAR)
+}
+
+/// Marks on their way to the screen.
+pub(super) struct Marks {
+    mesh: Mesh,
+    clip: Rect,
+}
+
+impl Marks {
+    /// None yet; those outside `clip` will be left out.
+    pub(super) fn new(texture: TextureId, clip: Rect) -> Self {
+        Self { mesh: Mesh::with_texture(texture), clip }
+    }
+
+    /// A mark whose shape reaches `radius` points from its middle.
+    pub(super) fn add(&mut self, sprite: Sprite, middle: Pos2, radius: f32, color: Color32) {
+        let half = radius * SIDE as f32 / 2.0 / HALF;
+        let rect = Rect::from_center_size(middle, Vec2::splat(2.0 * half));
+        if rect.intersects(self.clip) {
+            self.mesh.add_rect_with_uv(rect, sprite.uv(), color);
+        }
+    }
+
+    /// All in one mesh.
+    pub(super) fn into_mesh(self) -> Mesh {
+        self.mesh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sprites_are_clear_at_their_edges_and_rings_in_the_middle() {
+        for sprite in ALL {
+            assert!(sprite.coverage(Vec2::new(SIDE as f32 / 2.0 - 0.5, 0.0)) < 0.01, "{sprite:?}");
+        }
+        assert!(Sprite::Disc.coverage(Vec2::ZERO) > 0.99 && Sprite::Diamond.coverage(Vec2::ZERO) > 0.99);
+        assert!(Sprite::Ring.coverage(Vec2::ZERO) < 0.01 && Sprite::DiamondRing.coverage(Vec2::ZERO) < 0.01);
+    }
+
+    #[test]
+    fn marks_outside_the_canvas_are_left_out() {
+        let canvas = Rect::from_min_size(Pos2::ZERO, Vec2::splat(100.0));
+        let mut marks = Marks::new(TextureId::default(), canvas);
+        marks.add(Sprite::Disc, Pos2::new(50.0, 50.0), 3.0, Color32::WHITE);
+        marks.add(Sprite::Disc, Pos2::new(150.0, 50.0), 3.0, Color32::WHITE);
+        assert_eq!(marks.into_mesh().vertices.len(), 4);
+    }
+}

@@ -1,0 +1,151 @@
+//! Round times for the axis, relative to the start of the tree.
+
+use callgrove_model::TimeNs;
+
+use super::window::Window;
+
+/// A mark on the axis.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Tick {
+    pub(super) time: TimeNs,
+    pub(super) text: String,
+}
+
+/// Marks at round times since `origin`, at least `spacing` of the window (a share) apart.
+pub(super) fn ticks(window: Window, origin: TimeNs, spacing: f64) -> Vec<Tick> {
+    let step_ns = round_step(window.length_ns() as f64 * spacing);
+    let (first_ns, last_ns) = (window.from.since(origin).0, window.to.since(origin).0);
+    let unit = Unit::of(first_ns.saturating_abs().max(last_ns.saturating_abs()));
+    let (first, last) = (
+        -(-first_ns).div_euclid(step_ns),
+        last_ns.div_euclid(step_ns),
+    );
+    (first..=last)
+        .map(|number| {
+            let offset_ns = number * step_ns;
+            Tick {
+                time: TimeNs(origin.0 + offset_ns),
+                text: unit.write(offset_ns, step_ns),
+            }
+        })
+        .collect()
+}
+
+/// A moment relative to `origin`, as exactly as a pixel of `pixel_ns` can tell.
+pub(super) fn relative_time(time: TimeNs, origin: TimeNs, pixel_ns: f64) -> String {
+    let offset_ns = time.since(origin).0;
+    let mut step_ns = 1;
+    while step_ns as f64 * 10.0 <= pixel_ns {
+        step_ns *= 10;
+    }
+    let rounded_ns = (offset_ns as f64 / step_ns as f64).round() as i64 * step_ns;
+    Unit::of(offset_ns.saturating_abs()).write(rounded_ns, step_ns)
+}
+
+/// 1, 2 or 5 times a power of ten nanoseconds, not less than `length_ns`.
+fn round_step(length_ns: f64) -> i64 {
+    let mut power = 1_i64;
+    while power < i64::MAX / 100 {
+        for factor in [1, 2, 5] {
+            if (power * factor) as f64 >= length_ns {
+                return power * factor;
+            }
+        }
+        power *= 10;
+    }
+    power
+}
+
+/// A unit that keeps numbers short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Unit {
+    name: &'static str,
+    size_ns: i64,
+}
+
+impl Unit {
+    fn of(largest_ns: i64) -> Self {
+        let (name, size_ns) = match largest_ns {
+            ..1_000 => ("ns", 1),
+            1_000..1_000_000 => ("µs", 1_000),
+            1_000_000..1_000_000_000 => ("ms", 1_000_000),
+            _ => ("s", 1_000_000_000),
+        };
+        Self { name, size_ns }
+    }
+
+    /// With as many decimals as multiples of `step_ns` need.
+    fn write(self, offset_ns: i64, step_ns: i64) -> String {
+        let mut decimals = 0;
+        let mut scale = 1;
+        while decimals < 9 && step_ns.saturating_mul(scale) % self.size_ns != 0 {
+            decimals += 1;
+            scale *= 10;
+        }
+        let value = offset_ns.saturating_abs() as f64 / self.size_ns as f64;
+        let sign = if offset_ns < 0 { "−" } else { "" };
+        format!("{sign}{value:.decimals$} {}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(from: i64, to: i64, spacing: f64) -> Vec<String> {
+        let window = Window {
+            from: TimeNs(1_000 + from),
+            to: TimeNs(1_000 + to),
+        };
+        ticks(window, TimeNs(1_000), spacing)
+            .into_iter()
+            .map(|tick| tick.text)
+            .collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_in_the_unit_of_the_window() {
+        assert_eq!(
+            texts(-4_000_000, 44_000_000, 0.2),
+            ["0 ms", "10 ms", "20 ms", "30 ms", "40 ms"]
+        );
+        assert_eq!(
+            texts(-250, 600, 0.2),
+            ["−200 ns", "0 ns", "200 ns", "400 ns", "600 ns"]
+        );
+        assert_eq!(
+            texts(0, 2_500_000_000, 0.15),
+            ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s"]
+        );
+    }
+
+    #[test]
+    fn deep_inside_a_long_tree_the_decimals_grow() {
+        assert_eq!(
+            texts(509_000_000, 509_020_000, 0.4),
+            ["509.00 ms", "509.01 ms", "509.02 ms"]
+        );
+    }
+
+    #[test]
+    fn ticks_are_never_closer_than_asked() {
+        for length_ns in [1_000, 1_234, 98_765, 10_000_000_000] {
+            let window = Window {
+                from: TimeNs(7),
+                to: TimeNs(7 + length_ns),
+            };
+            for pair in ticks(window, TimeNs(0), 0.1).windows(2) {
+                assert!(pair[1].time.since(pair[0].time).0 * 10 >= length_ns);
+            }
+        }
+    }
+
+    #[test]
+    fn a_moment_is_written_as_exactly_as_a_pixel_tells() {
+        let shown =
+            |offset: i64, pixel_ns| relative_time(TimeNs(50 + offset), TimeNs(50), pixel_ns);
+        assert_eq!(shown(1_234_567, 1.0), "1.234567 ms");
+        assert_eq!(shown(1_234_567, 5_000.0), "1.235 ms");
+        assert_eq!(shown(-1_500, 1.0), "−1.500 µs");
+    }
+}

@@ -1,0 +1,221 @@
+//! The stretch of time in view.
+
+use callgrove_model::TimeNs;
+
+/// The shortest window: single events of a trace with microseconds are well apart in it.
+const MIN_LENGTH_NS: i64 = 1_000;
+
+/// A stretch of time, at least [`MIN_LENGTH_NS`] long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Window {
+    pub(super) from: TimeNs,
+    pub(super) to: TimeNs,
+}
+
+/// What is laid out at once: more than the window, so that small moves need no new layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Tile {
+    pub(super) from: TimeNs,
+    pub(super) to: TimeNs,
+    /// Bars shorter than this are merged.
+    pub(super) min_bar_ns: i64,
+}
+
+impl Window {
+    /// From `from` to `to` with `margin` (a share of the length) on both sides.
+    pub(super) fn around(from: TimeNs, to: TimeNs, margin: f64) -> Self {
+        let length_ns = to.since(from).0.max(0) as f64;
+        let margin_ns = (length_ns * margin) as i64;
+        let (from, to) = (
+            from.0.saturating_sub(margin_ns),
+            to.0.saturating_add(margin_ns),
+        );
+        Self::centred(from.midpoint(to.max(from)), to.saturating_sub(from))
+    }
+
+    /// Length in nanoseconds.
+    pub(super) fn length_ns(self) -> i64 {
+        self.to.since(self.from).0
+    }
+
+    /// `factor` > 1 shows less; the moment at `anchor` (0 to 1) stays where it is.
+    #[must_use]
+    pub(super) fn zoomed(self, factor: f64, anchor: f64, bounds: Self) -> Self {
+        let length_ns = self.length_ns() as f64;
+        let new_length_ns = (length_ns / factor)
+            .max(MIN_LENGTH_NS as f64)
+            .min(bounds.length_ns() as f64);
+        let from = self
+            .from
+            .0
+            .saturating_add(((length_ns - new_length_ns) * anchor).round() as i64);
+        let to = from.saturating_add(new_length_ns.round() as i64);
+        Self {
+            from: TimeNs(from),
+            to: TimeNs(to),
+        }
+        .within(bounds)
+    }
+
+    /// Moved by a share of its length; positive shows what is later.
+    #[must_use]
+    pub(super) fn panned(self, share: f64, bounds: Self) -> Self {
+        let shift_ns = (self.length_ns() as f64 * share).round() as i64;
+        let moved = |time: TimeNs| TimeNs(time.0.saturating_add(shift_ns));
+        Self {
+            from: moved(self.from),
+            to: moved(self.to),
+        }
+        .within(bounds)
+    }
+
+    /// Moved, and cut if need be, to lie inside `bounds`.
+    #[must_use]
+    pub(super) fn within(self, bounds: Self) -> Self {
+        let length_ns = self.length_ns().min(bounds.length_ns());
+        let from = self.from.0.clamp(bounds.from.0, bounds.to.0 - length_ns);
+        Self {
+            from: TimeNs(from),
+            to: TimeNs(from + length_ns),
+        }
+    }
+
+    /// The smallest window that holds both.
+    #[must_use]
+    pub(super) fn united(self, other: Self) -> Self {
+        Self {
+            from: self.from.min(other.from),
+            to: self.to.max(other.to),
+        }
+    }
+
+    /// Where a moment lies: 0 at the start, 1 at the end of the window.
+    pub(super) fn share_of(self, time: TimeNs) -> f64 {
+        time.since(self.from).0 as f64 / self.length_ns() as f64
+    }
+
+    /// The moment at a share of the window.
+    pub(super) fn time_at(self, share: f64) -> TimeNs {
+        TimeNs(
+            self.from
+                .0
+                .saturating_add((self.length_ns() as f64 * share).round() as i64),
+        )
+    }
+
+    /// What to lay out for this window on `width_px` pixels. The tile stays the same while the
+    /// window moves by less than half its length and the zoom changes by less than two.
+    pub(super) fn tile(self, width_px: f32) -> Tile {
+        let octave_ns = (self.length_ns() as u64).next_power_of_two().min(1 << 62) as i64;
+        let step_ns = octave_ns / 2;
+        let down = |time_ns: i64| time_ns.div_euclid(step_ns).saturating_mul(step_ns);
+        Tile {
+            from: TimeNs(down(self.from.0)),
+            to: TimeNs(down(self.to.0.saturating_sub(1)).saturating_add(step_ns)),
+            min_bar_ns: ((octave_ns as f64 / f64::from(width_px.max(1.0))) as i64).max(1),
+        }
+    }
+
+    fn centred(middle_ns: i64, length_ns: i64) -> Self {
+        let length_ns = length_ns.max(MIN_LENGTH_NS);
+        let from = middle_ns.saturating_sub(length_ns / 2);
+        Self {
+            from: TimeNs(from),
+            to: TimeNs(from.saturating_add(length_ns)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(from: i64, to: i64) -> Window {
+        Window {
+            from: TimeNs(from),
+            to: TimeNs(to),
+        }
+    }
+
+    const BOUNDS: Window = Window {
+        from: TimeNs(0),
+        to: TimeNs(1_000_000),
+    };
+
+    #[test]
+    fn a_margin_is_left_on_both_sides_and_a_moment_gets_the_shortest_window() {
+        assert_eq!(
+            Window::around(TimeNs(1_000), TimeNs(101_000), 0.1),
+            window(-9_000, 111_000)
+        );
+        assert_eq!(
+            Window::around(TimeNs(5_000), TimeNs(5_000), 0.1),
+            window(4_500, 5_500)
+        );
+    }
+
+    #[test]
+    fn zooming_keeps_the_moment_under_the_pointer() {
+        let zoomed = window(100_000, 200_000).zoomed(2.0, 0.25, BOUNDS);
+        assert_eq!(zoomed, window(112_500, 162_500));
+        assert_eq!(zoomed.time_at(0.25), TimeNs(125_000));
+        assert_eq!(zoomed.zoomed(0.5, 0.25, BOUNDS), window(100_000, 200_000));
+    }
+
+    #[test]
+    fn zoom_ends_at_the_shortest_window_and_at_the_bounds() {
+        assert_eq!(
+            window(0, 4_000).zoomed(1e9, 0.5, BOUNDS).length_ns(),
+            MIN_LENGTH_NS
+        );
+        assert_eq!(window(0, 4_000).zoomed(1e-9, 0.5, BOUNDS), BOUNDS);
+    }
+
+    #[test]
+    fn panning_stops_at_the_bounds() {
+        assert_eq!(window(0, 10_000).panned(0.5, BOUNDS), window(5_000, 15_000));
+        assert_eq!(window(0, 10_000).panned(-0.5, BOUNDS), window(0, 10_000));
+        assert_eq!(
+            window(0, 10_000).panned(1e6, BOUNDS),
+            window(990_000, 1_000_000)
+        );
+    }
+
+    #[test]
+    fn the_tile_holds_the_window_and_its_bars_are_one_or_two_pixels_wide() {
+        for length_ns in [1_000, 1_023, 1_024, 1_025, 500_000, 123_456_789] {
+            for from in [-77_777_i64, 0, 1, 1_795_231_715_233_994_000] {
+                let window = window(from, from + length_ns);
+                let tile = window.tile(500.0);
+                assert!(tile.from <= window.from && tile.to >= window.to, "{tile:?}");
+                assert!(tile.to.since(tile.from).0 <= 3 * length_ns, "{tile:?}");
+                let pixels = tile.min_bar_ns as f64 * 500.0 / length_ns as f64;
+                assert!((0.9..=2.0).contains(&pixels), "{pixels} pixels");
+            }
+        }
+    }
+
+    #[test]
+    fn small_moves_keep_the_tile() {
+        let start = window(1_000_000, 1_900_000);
+        let tile = start.tile(800.0);
+        let moved: Vec<_> = (0..100)
+            .map(|step| start.panned(0.001 * f64::from(step), BOUNDS.united(window(0, 1 << 40))))
+            .collect();
+        let num_tiles = moved
+            .windows(2)
+            .filter(|pair| pair[0].tile(800.0) != pair[1].tile(800.0))
+            .count();
+        assert!(
+            num_tiles <= 1,
+            "{num_tiles} new tiles for a tenth of the window"
+        );
+        assert_eq!(
+            start
+                .zoomed(1.1, 0.5, BOUNDS.united(start))
+                .tile(800.0)
+                .min_bar_ns,
+            tile.min_bar_ns
+        );
+    }
+}

@@ -1,0 +1,307 @@
+//! Which vertices are drawn and how large: pure, and tested without a screen.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{CsTree, DurationNs, FuncId};
+
+/// From this many calls on, repeated calls are merged unless the person wants them apart.
+pub(super) const MERGE_FROM: usize = 1_500;
+/// More vertices than this are never drawn.
+pub(super) const MAX_VERTICES: usize = 8_000;
+/// Radius of a tree of median duration at its root, in points at zoom 1.
+const MEDIAN_RADIUS: f32 = 20.0;
+const RADIUS_RANGE: (f32, f32) = (2.5, 220.0);
+/// The smallest disc has at least this share of the root's radius, to be seen beside it.
+const LEAST_SHARE: f32 = 0.03;
+
+/// Area per time, the same for all trees of a forest, so that slow trees are large.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Scale {
+    area_per_ns: f32,
+}
+
+/// A call, or calls that are alike, as one disc.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Vertex {
+    pub(super) func: FuncId,
+    /// The first of its calls, a vertex of the tree.
+    pub(super) first: usize,
+    pub(super) num_calls: usize,
+    pub(super) inclusive: DurationNs,
+    pub(super) exclusive: DurationNs,
+    /// The vertex of the caller, smaller than its own; `None` for the root.
+    pub(super) parent: Option<usize>,
+    /// Radius at zoom 1, in points.
+    pub(super) radius: f32,
+}
+
+/// The vertices of a tree, callers before what they call.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Drawing {
+    pub(super) vertices: Vec<Vertex>,
+    /// The vertex that stands for each call of the tree.
+    pub(super) vertex_of_call: Vec<usize>,
+}
+
+/// Which calls become one vertex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Merging {
+    Nothing,
+    /// Calls of one function by one caller that call nothing themselves.
+    RepeatedLeaves,
+    /// Calls with the same path from the root.
+    SamePaths,
+}
+
+impl Scale {
+    /// The scale of a forest whose trees last `median`.
+    pub(super) fn new(median: DurationNs) -> Self {
+        let area = std::f32::consts::PI * MEDIAN_RADIUS * MEDIAN_RADIUS;
+        Self {
+            area_per_ns: area / median.0.max(1) as f32,
+        }
+    }
+
+    /// The radius of a disc for a time.
+    pub(super) fn radius(self, time: DurationNs) -> f32 {
+        self.unbounded_radius(time)
+            .clamp(RADIUS_RANGE.0, RADIUS_RANGE.1)
+    }
+
+    /// Round times whose discs, drawn at `zoom`, show the scale: a small one and one ten times as long.
+    pub(super) fn examples(self, zoom: f32) -> [DurationNs; 2] {
+        let powers = (0..17).map(|power| 10_i64.pow(power));
+        let mut round = powers
+            .flat_map(|power| [power, 2 * power, 5 * power])
+            .map(DurationNs);
+        let small = round
+            .find(|&time| self.unbounded_radius(time) * zoom >= 3.0)
+            .unwrap_or(DurationNs(1));
+        [small, DurationNs(small.0 * 10)]
+    }
+
+    fn unbounded_radius(self, time: DurationNs) -> f32 {
+        (self.area_per_ns * time.0.max(0) as f32 / std::f32::consts::PI).sqrt()
+    }
+}
+
+impl Drawing {
+    /// The vertices of `tree`; repeated calls are merged if the person wants it, and where there are
+    /// too many vertices to draw.
+    pub(super) fn new(tree: CsTree<'_>, merges_repeated: bool, scale: Scale) -> Self {
+        let stages = [
+            Merging::Nothing,
+            Merging::RepeatedLeaves,
+            Merging::SamePaths,
+        ];
+        let mut drawing = Self::default();
+        for merging in stages.into_iter().skip(usize::from(merges_repeated)) {
+            drawing = Self::merged(tree, merging);
+            if drawing.vertices.len() <= MAX_VERTICES {
+                break;
+            }
+        }
+        drawing.keep_heaviest(MAX_VERTICES);
+        let least = drawing
+            .vertices
+            .first()
+            .map_or(0.0, |root| LEAST_SHARE * scale.radius(root.inclusive));
+        for vertex in &mut drawing.vertices {
+            vertex.radius = scale.radius(vertex.inclusive).max(least);
+        }
+        drawing
+    }
+
+    /// Calls that are merged, and the vertices that stand for them.
+    pub(super) fn num_merged(&self) -> (usize, usize) {
+        let merged = self.vertices.iter().filter(|vertex| vertex.num_calls > 1);
+        merged.fold((0, 0), |(calls, vertices), vertex| {
+            (calls + vertex.num_calls, vertices + 1)
+        })
+    }
+
+    /// The vertices that stand for calls of the tree, in ascending order, each once.
+    pub(super) fn vertices_of(&self, calls: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let found = calls
+            .into_iter()
+            .filter_map(|call| self.vertex_of_call.get(call).copied());
+        let mut vertices: Vec<usize> = found.collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        vertices
+    }
+
+    fn merged(tree: CsTree<'_>, merging: Merging) -> Self {
+        let mut drawing = Self::default();
+        let mut known: BTreeMap<(Option<usize>, FuncId), usize> = BTreeMap::new();
+        for call in 0..tree.len() {
+            let parent = tree
+                .parent(call)
+                .map(|parent| drawing.vertex_of_call[parent]);
+            let is_merged = match merging {
+                Merging::Nothing => false,
+                Merging::RepeatedLeaves => tree.subtree_end(call) == call + 1,
+                Merging::SamePaths => true,
+            };
+            let key = (parent, tree.funcs()[call]);
+            let known_vertex = known.get(&key).copied().filter(|_| is_merged);
+            let vertex = known_vertex.unwrap_or_else(|| {
+                drawing.vertices.push(Vertex {
+                    func: tree.funcs()[call],
+                    first: call,
+                    num_calls: 0,
+                    inclusive: DurationNs::ZERO,
+                    exclusive: DurationNs::ZERO,
+                    parent,
+                    radius: 0.0,
+                });
+                drawing.vertices.len() - 1
+            });
+            if is_merged {
+                known.insert(key, vertex);
+            }
+            drawing.vertices[vertex].num_calls += 1;
+            drawing.vertices[vertex].inclusive += tree.inclusive()[call];
+            drawing.vertices[vertex].exclusive += tree.exclusive()[call];
+            drawing.vertex_of_call.push(vertex);
+        }
+        drawing
+    }
+
+    /// Leaves out the lightest vertices; their calls count as their callers'. A caller is never
+    /// lighter than what it calls, so the caller of a vertex that is kept is kept.
+    fn keep_heaviest(&mut self, max_vertices: usize) {
+        if self.vertices.len() <= max_vertices {
+            return;
+        }
+        let mut heaviest: Vec<usize> = (0..self.vertices.len()).collect();
+        heaviest
+            .sort_by_key(|&vertex| (std::cmp::Reverse(self.vertices[vertex].inclusive), vertex));
+        heaviest.truncate(max_vertices);
+        heaviest.sort_unstable();
+        let mut kept_as: Vec<usize> = Vec::with_capacity(self.vertices.len());
+        for (vertex, drawn) in self.vertices.iter().enumerate() {
+            kept_as.push(match (heaviest.binary_search(&vertex), drawn.parent) {
+                (Ok(position), _) => position,
+                (Err(_), Some(parent)) => kept_as[parent],
+                (Err(_), None) => 0,
+            });
+        }
+        self.vertices = heaviest
+            .iter()
+            .map(|&vertex| {
+                let drawn = self.vertices[vertex];
+                Vertex {
+                    parent: drawn.parent.map(|parent| kept_as[parent]),
+                    ..drawn
+                }
+            })
+            .collect();
+        for vertex in &mut self.vertex_of_call {
+            *vertex = kept_as[*vertex];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_model::TreeIdx;
+
+    use super::*;
+    use crate::test_support::grow;
+
+    const SCALE: Scale = Scale { area_per_ns: 1.0 };
+    const CALLS: &str = "+r +a -a +b +a -a -b +a -a +b -b +b -b -r";
+
+    /// Vertices as `name×calls inclusive <caller`.
+    fn drawn(calls: &str, merges: bool) -> Vec<String> {
+        let forest = grow(calls);
+        let drawing = Drawing::new(forest.tree(TreeIdx(0)), merges, SCALE);
+        let name = |vertex: &Vertex| forest.trace().names.name(vertex.func).to_owned();
+        let line = |vertex: &Vertex| {
+            let caller = vertex.parent.map_or(String::new(), |parent| {
+                format!(" <{}", name(&drawing.vertices[parent]))
+            });
+            format!(
+                "{}×{} {}{caller}",
+                name(vertex),
+                vertex.num_calls,
+                vertex.inclusive.0
+            )
+        };
+        drawing.vertices.iter().map(line).collect()
+    }
+
+    #[test]
+    fn without_merging_every_call_is_a_vertex() {
+        let expected = [
+            "r×1 13",
+            "a×1 1 <r",
+            "b×1 3 <r",
+            "a×1 1 <b",
+            "a×1 1 <r",
+            "b×1 1 <r",
+            "b×1 1 <r",
+        ];
+        assert_eq!(drawn(CALLS, false), expected);
+    }
+
+    #[test]
+    fn repeated_calls_merge_only_if_they_call_nothing() {
+        let expected = ["r×1 13", "a×2 2 <r", "b×1 3 <r", "a×1 1 <b", "b×2 2 <r"];
+        assert_eq!(drawn(CALLS, true), expected);
+    }
+
+    #[test]
+    fn every_call_has_the_vertex_that_stands_for_it() {
+        let forest = grow(CALLS);
+        let drawing = Drawing::new(forest.tree(TreeIdx(0)), true, SCALE);
+        assert_eq!(drawing.vertex_of_call, [0, 1, 2, 3, 1, 4, 4]);
+        assert_eq!(drawing.num_merged(), (4, 2));
+        assert_eq!(drawing.vertices_of([6, 1, 4, 5, 99]), [1, 4]);
+    }
+
+    #[test]
+    fn too_many_vertices_are_merged_by_path_and_then_cut_at_the_lightest() {
+        let many: String = (0..=MAX_VERTICES).map(|_| "+a +b -b -a ").collect();
+        let vertices = drawn(&format!("+r {many}-r"), false);
+        assert_eq!(vertices.len(), 3, "calls with the same path are one");
+
+        let forest = grow("+r +a +b -b -a +c -c -r");
+        let mut drawing = Drawing::new(forest.tree(TreeIdx(0)), false, SCALE);
+        drawing.keep_heaviest(2);
+        assert_eq!(
+            drawing
+                .vertices
+                .iter()
+                .map(|vertex| vertex.parent)
+                .collect::<Vec<_>>(),
+            [None, Some(0)]
+        );
+        assert_eq!(drawing.vertex_of_call, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn area_is_time() {
+        let scale = Scale::new(DurationNs(1_000_000));
+        let (one, four) = (
+            scale.radius(DurationNs(1_000_000)),
+            scale.radius(DurationNs(4_000_000)),
+        );
+        assert!((one - MEDIAN_RADIUS).abs() < 1e-3 && (four - 2.0 * one).abs() < 1e-3);
+        let extremes = [0, i64::MAX].map(|time_ns| scale.radius(DurationNs(time_ns)));
+        assert!(extremes[0] >= RADIUS_RANGE.0, "nothing is too small to see");
+        assert!(extremes[1] <= RADIUS_RANGE.1, "nothing fills the screen");
+    }
+
+    #[test]
+    fn the_scale_is_explained_with_round_times_that_can_be_seen() {
+        let scale = Scale::new(DurationNs(300_000));
+        for zoom in [0.05, 1.0, 20.0] {
+            let [small, large] = scale.examples(zoom);
+            assert_eq!(large.0, 10 * small.0);
+            let radius = scale.unbounded_radius(small) * zoom;
+            assert!((3.0..5.0).contains(&radius), "{radius} at zoom {zoom}");
+        }
+    }
+}

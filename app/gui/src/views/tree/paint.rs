@@ -1,0 +1,315 @@
+//! Draws the tree: edges in one mesh, discs in another, names and outlines above them.
+
+use callgrove_model::{DurationNs, FunctionName};
+use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
+
+use super::labels::{Wish, is_inside, place_labels};
+use super::state::{Camera, Shown};
+use crate::theme::{RADIUS, Theme};
+
+/// Names shown at most, and of one function.
+const MAX_NAMES: usize = 40;
+const MAX_NAMES_OF_FUNCTION: usize = 3;
+const NAME_SIZE: f32 = 11.5;
+/// Discs of at least this radius on the screen are named, and not covered by names.
+const NAME_FROM: f32 = 4.0;
+/// What is not highlighted keeps this much of its colour while something is.
+const FADED: f32 = 0.28;
+/// Edges to one caller beyond this number grow fainter.
+const CROWD: f32 = 40.0;
+/// No disc is drawn smaller, in points.
+const LEAST_RADIUS: f32 = 1.2;
+/// Room for the scale at the bottom, in points.
+const SCALE_HEIGHT: f32 = 30.0;
+/// Width of the soft edge of discs and lines, in points.
+const SOFT: f32 = 0.9;
+
+/// One frame of drawing.
+pub(super) struct Canvas<'a> {
+    pub(super) shown: &'a Shown,
+    pub(super) theme: &'a Theme,
+    pub(super) painter: &'a Painter,
+    pub(super) area: Rect,
+    pub(super) camera: Camera,
+}
+
+/// What stands out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Highlight {
+    /// The root of each subtree that is listed.
+    pub(super) listed: Vec<usize>,
+    /// Roots of the subtree that is pointed at or pinned.
+    pub(super) roots: Vec<usize>,
+    /// Everything in that subtree; the rest fades, unless it is empty.
+    pub(super) members: Vec<usize>,
+}
+
+impl Canvas<'_> {
+    pub(super) fn paint(&self, highlight: &Highlight, hovered: Option<usize>) {
+        let edge = Stroke::new(1.0, self.theme.outline());
+        self.painter.rect(
+            self.area,
+            RADIUS,
+            self.theme.canvas(),
+            edge,
+            egui::StrokeKind::Inside,
+        );
+        self.paint_edges(highlight);
+        self.paint_discs(highlight);
+        for &vertex in &highlight.listed {
+            self.ring(vertex, 1.5, Stroke::new(1.5, self.theme.abnormal()));
+        }
+        for &vertex in &highlight.roots {
+            self.ring(vertex, 2.5, Stroke::new(3.0, self.theme.abnormal()));
+        }
+        if let Some(vertex) = hovered {
+            self.ring(vertex, 1.5, Stroke::new(2.0, self.theme.selection()));
+        }
+        self.paint_names(highlight);
+        self.paint_scale();
+    }
+
+    /// The vertex under the pointer, or the nearest within a few points of it.
+    pub(super) fn vertex_at(&self, pointer: Pos2) -> Option<usize> {
+        let distance = |vertex: usize| self.place(vertex).distance(pointer) - self.radius(vertex);
+        (0..self.shown.drawing.vertices.len())
+            .map(|vertex| (vertex, distance(vertex)))
+            .filter(|&(_, distance)| distance <= 3.0)
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .map(|(vertex, _)| vertex)
+    }
+
+    fn place(&self, vertex: usize) -> Pos2 {
+        self.camera
+            .to_screen(self.area, self.shown.forces.positions()[vertex])
+    }
+
+    fn radius(&self, vertex: usize) -> f32 {
+        (self.shown.drawing.vertices[vertex].radius * self.camera.zoom).max(LEAST_RADIUS)
+    }
+
+    fn is_faded(highlight: &Highlight, vertex: usize) -> bool {
+        !highlight.members.is_empty() && highlight.members.binary_search(&vertex).is_err()
+    }
+
+    fn paint_edges(&self, highlight: &Highlight) {
+        let mut mesh = Mesh::default();
+        let width = self.camera.zoom.clamp(0.5, 1.6);
+        let vertices = &self.shown.drawing.vertices;
+        let mut num_children = vec![0.0_f32; vertices.len()];
+        for parent in vertices.iter().filter_map(|vertex| vertex.parent) {
+            num_children[parent] += 1.0;
+        }
+        for (child, vertex) in vertices.iter().enumerate() {
+            let Some(parent) = vertex.parent else {
+                continue;
+            };
+            // Where edges crowd they are fainter, so that the discs are seen.
+            let strength = (0.6 * (CROWD / num_children[parent]).sqrt()).clamp(0.12, 0.6);
+            let fading = if Self::is_faded(highlight, child) {
+                0.35
+            } else {
+                1.0
+            };
+            let color = self.theme.normal().gamma_multiply(strength * fading);
+            add_line(
+                &mut mesh,
+                self.place(parent),
+                self.place(child),
+                width,
+                color,
+            );
+        }
+        self.painter.add(Shape::mesh(mesh));
+    }
+
+    fn paint_discs(&self, highlight: &Highlight) {
+        let mut mesh = Mesh::default();
+        for (vertex, drawn) in self.shown.drawing.vertices.iter().enumerate() {
+            let (place, radius) = (self.place(vertex), self.radius(vertex));
+            if !self.area.expand(radius).contains(place) {
+                continue;
+            }
+            let color = self.theme.function(drawn.func);
+            let color = if Self::is_faded(highlight, vertex) {
+                color.gamma_multiply(FADED)
+            } else {
+                color
+            };
+            // A rim of the background keeps discs apart that touch.
+            if radius > 4.0 {
+                add_disc(&mut mesh, place, radius + 1.0, self.theme.canvas());
+            }
+            add_disc(&mut mesh, place, radius, color);
+        }
+        self.painter.add(Shape::mesh(mesh));
+    }
+
+    fn ring(&self, vertex: usize, room: f32, stroke: Stroke) {
+        self.painter
+            .circle_stroke(self.place(vertex), self.radius(vertex) + room, stroke);
+    }
+
+    fn paint_names(&self, highlight: &Highlight) {
+        let (vertices, wishes, galleys) = self.wishes(highlight);
+        let discs: Vec<(Pos2, f32)> = (0..self.shown.drawing.vertices.len())
+            .map(|vertex| (self.place(vertex), self.radius(vertex)))
+            .filter(|&(_, radius)| radius >= NAME_FROM)
+            .collect();
+        let room = self
+            .area
+            .shrink(2.0)
+            .with_max_y(self.area.bottom() - SCALE_HEIGHT);
+        for (at, place) in place_labels(&wishes, &discs, room).into_iter().enumerate() {
+            let Some(rect) = place else { continue };
+            let vertex = vertices[at];
+            let is_faded = Self::is_faded(highlight, vertex);
+            let disc = self
+                .theme
+                .function(self.shown.drawing.vertices[vertex].func);
+            let color = match (is_inside(&wishes[at], rect), is_faded) {
+                (true, false) => self.theme.text_on(disc),
+                (false, false) => self.theme.text(),
+                (_, true) => self.theme.weak_text().gamma_multiply(0.6),
+            };
+            if !is_inside(&wishes[at], rect) {
+                self.painter.rect_filled(
+                    rect.expand(1.0),
+                    2.0,
+                    self.theme.canvas().gamma_multiply(0.75),
+                );
+            }
+            self.painter
+                .galley_with_override_text_color(rect.min, galleys[at].clone(), color);
+        }
+    }
+
+    /// The largest discs in view with their names, the largest first; of one function only some.
+    fn wishes(
+        &self,
+        highlight: &Highlight,
+    ) -> (Vec<usize>, Vec<Wish>, Vec<std::sync::Arc<egui::Galley>>) {
+        let drawn = &self.shown.drawing.vertices;
+        let mut largest: Vec<usize> = (0..drawn.len())
+            .filter(|&vertex| {
+                self.radius(vertex) >= NAME_FROM || highlight.roots.binary_search(&vertex).is_ok()
+            })
+            .filter(|&vertex| self.area.contains(self.place(vertex)))
+            .collect();
+        largest.sort_by(|&a, &b| {
+            let is_root = |vertex: usize| highlight.roots.binary_search(&vertex).is_ok();
+            is_root(b)
+                .cmp(&is_root(a))
+                .then(drawn[b].inclusive.cmp(&drawn[a].inclusive))
+                .then(a.cmp(&b))
+        });
+        let mut num_of_function = std::collections::BTreeMap::new();
+        largest.retain(|&vertex| {
+            let count = num_of_function.entry(drawn[vertex].func).or_insert(0);
+            *count += 1;
+            *count <= MAX_NAMES_OF_FUNCTION
+        });
+        largest.truncate(MAX_NAMES);
+        let galleys: Vec<_> = largest
+            .iter()
+            .map(|&vertex| {
+                let font = FontId::proportional(NAME_SIZE);
+                self.painter
+                    .layout_no_wrap(self.name(vertex), font, Color32::PLACEHOLDER)
+            })
+            .collect();
+        let wishes = largest
+            .iter()
+            .zip(&galleys)
+            .map(|(&vertex, galley)| Wish {
+                centre: self.place(vertex),
+                radius: self.radius(vertex),
+                size: galley.size(),
+            })
+            .collect();
+        (largest, wishes, galleys)
+    }
+
+    fn name(&self, vertex: usize) -> String {
+        let drawn = &self.shown.drawing.vertices[vertex];
+        let name = FunctionName::parse(
+            self.shown
+                .focus
+                .analysis
+                .forest
+                .trace()
+                .names
+                .name(drawn.func),
+        )
+        .short;
+        match drawn.num_calls {
+            1 => name.to_owned(),
+            num_calls => format!("{name} ×{}", crate::widgets::thousands(num_calls)),
+        }
+    }
+
+    /// What area means: two discs with their times, on the lower left.
+    fn paint_scale(&self) {
+        let font = FontId::proportional(11.0);
+        let color = self.theme.weak_text();
+        let mut at = self.area.left_bottom() + Vec2::new(10.0, -SCALE_HEIGHT / 2.0 - 3.0);
+        for time in self.shown.scale.examples(self.camera.zoom) {
+            let radius = self.shown.scale.radius(time) * self.camera.zoom;
+            at.x += radius;
+            self.painter
+                .circle_filled(at, radius, self.theme.normal().gamma_multiply(0.55));
+            let text = DurationNs(time.0).to_string();
+            let rect = self.painter.text(
+                at + Vec2::new(radius + 4.0, 0.0),
+                Align2::LEFT_CENTER,
+                text,
+                font.clone(),
+                color,
+            );
+            at.x = rect.right() + 12.0;
+        }
+        self.painter
+            .text(at, Align2::LEFT_CENTER, "area = time", font, color);
+    }
+}
+
+/// A disc with a soft edge.
+fn add_disc(mesh: &mut Mesh, centre: Pos2, radius: f32, color: Color32) {
+    let num_corners = ((radius.sqrt() * 7.0) as u32).clamp(8, 96);
+    let first = mesh.vertices.len() as u32;
+    mesh.colored_vertex(centre, color);
+    let inner = (radius - SOFT / 2.0).max(0.0);
+    for corner in 0..num_corners {
+        let direction = Vec2::angled(corner as f32 / num_corners as f32 * std::f32::consts::TAU);
+        mesh.colored_vertex(centre + direction * inner, color);
+        mesh.colored_vertex(
+            centre + direction * (radius + SOFT / 2.0),
+            Color32::TRANSPARENT,
+        );
+    }
+    for corner in 0..num_corners {
+        let (a, b) = (
+            first + 1 + 2 * corner,
+            first + 1 + 2 * ((corner + 1) % num_corners),
+        );
+        mesh.add_triangle(first, a, b);
+        mesh.add_triangle(a, a + 1, b);
+        mesh.add_triangle(b, a + 1, b + 1);
+    }
+}
+
+/// A line with soft edges.
+fn add_line(mesh: &mut Mesh, from: Pos2, to: Pos2, width: f32, color: Color32) {
+    let across = (to - from).normalized().rot90();
+    let first = mesh.vertices.len() as u32;
+    for end in [from, to] {
+        mesh.colored_vertex(end + across * (width / 2.0 + SOFT), Color32::TRANSPARENT);
+        mesh.colored_vertex(end + across * (width / 2.0), color);
+        mesh.colored_vertex(end - across * (width / 2.0), color);
+        mesh.colored_vertex(end - across * (width / 2.0 + SOFT), Color32::TRANSPARENT);
+    }
+    for strip in first..first + 3 {
+        mesh.add_triangle(strip, strip + 1, strip + 4);
+        mesh.add_triangle(strip + 1, strip + 4, strip + 5);
+    }
+}

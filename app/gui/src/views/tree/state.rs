@@ -1,0 +1,230 @@
+//! What the tree view remembers between frames.
+
+use std::sync::Arc;
+
+use callgrove_session::Explanation;
+use egui::{Pos2, Rect, Vec2};
+
+use super::forces::Forces;
+use super::layout::{Drawing, MERGE_FROM, Scale};
+use crate::views::focus::Focus;
+
+/// Importance from which subtrees are listed at first.
+const FIRST_THRESHOLD: f64 = 0.25;
+const ZOOM_RANGE: (f32, f32) = (0.02, 40.0);
+/// Room around a tree that is shown whole, in points.
+const FIT_MARGIN: Vec2 = Vec2::new(40.0, 32.0);
+/// A small tree is not blown up beyond this.
+const FIT_ZOOM_MAX: f32 = 2.5;
+
+/// Drawing, view and choices.
+pub struct TreeState {
+    /// Least importance of the subtrees that are listed.
+    pub(super) threshold: f64,
+    /// What the person said about merging; `None` lets the size of the tree decide.
+    pub(super) merges: Option<bool>,
+    /// The subtree that was clicked, which stays highlighted: its place among the findings.
+    pub(super) pinned: Option<usize>,
+    pub(super) shown: Option<Shown>,
+    pub(super) has_pointer: bool,
+    explained: Option<Arc<Explanation>>,
+}
+
+/// The drawing of one tree.
+pub(super) struct Shown {
+    pub(super) focus: Focus,
+    pub(super) drawing: Drawing,
+    pub(super) forces: Forces,
+    pub(super) scale: Scale,
+    pub(super) camera: Option<Camera>,
+    merges: bool,
+}
+
+/// The part of the drawing in view, once the person has chosen one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Camera {
+    /// The point of the drawing in the middle of the view.
+    pub(super) centre: Vec2,
+    /// Points on the screen per point of the drawing.
+    pub(super) zoom: f32,
+}
+
+impl Default for TreeState {
+    fn default() -> Self {
+        Self {
+            threshold: FIRST_THRESHOLD,
+            merges: None,
+            pinned: None,
+            shown: None,
+            has_pointer: false,
+            explained: None,
+        }
+    }
+}
+
+impl TreeState {
+    /// Shows the whole tree.
+    pub fn fit(&mut self) {
+        if let Some(shown) = &mut self.shown {
+            shown.camera = None;
+        }
+    }
+
+    /// Whether the pointer was on the drawing in the last frame: F is meant for it then.
+    pub fn has_pointer(&self) -> bool {
+        self.has_pointer
+    }
+
+    /// Makes `focus` the tree that is drawn, or nothing.
+    pub(super) fn show(&mut self, focus: Option<Focus>) {
+        let Some(focus) = focus else {
+            self.shown = None;
+            self.explained = None;
+            return;
+        };
+        let merges = self.merges_in(&focus);
+        let is_drawn = self
+            .shown
+            .as_ref()
+            .is_some_and(|shown| shown.focus.is_same_tree(&focus) && shown.merges == merges);
+        if !is_drawn {
+            self.shown = Some(Shown::new(focus, merges));
+        }
+    }
+
+    /// Whether repeated calls are merged in the tree that is shown.
+    pub(super) fn merges_in(&self, focus: &Focus) -> bool {
+        self.merges.unwrap_or(focus.cs_tree().len() >= MERGE_FROM)
+    }
+
+    /// Takes note of the explanation; what was pinned belongs to the one before.
+    pub(super) fn explain(&mut self, explanation: Option<&Arc<Explanation>>) {
+        let is_known = match (&self.explained, explanation) {
+            (Some(known), Some(new)) => Arc::ptr_eq(known, new),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_known {
+            self.explained = explanation.map(Arc::clone);
+            self.pinned = None;
+        }
+    }
+}
+
+impl Shown {
+    fn new(focus: Focus, merges: bool) -> Self {
+        let scale = Scale::new(focus.analysis.median_duration);
+        let drawing = Drawing::new(focus.cs_tree(), merges, scale);
+        let forces = Forces::new(&drawing.vertices);
+        Self {
+            focus,
+            drawing,
+            forces,
+            scale,
+            camera: None,
+            merges,
+        }
+    }
+
+    /// The chosen part of the drawing, or all of it.
+    pub(super) fn camera(&self, area: Rect) -> Camera {
+        self.camera.unwrap_or_else(|| {
+            let discs = self.drawing.vertices.iter().zip(self.forces.positions());
+            let bounds = discs
+                .map(|(vertex, at)| {
+                    Rect::from_center_size(at.to_pos2(), Vec2::splat(2.0 * vertex.radius))
+                })
+                .fold(Rect::NOTHING, Rect::union);
+            Camera::showing(bounds, area)
+        })
+    }
+}
+
+impl Camera {
+    /// All of `bounds` in `area`, with a margin for names and for the scale below.
+    fn showing(bounds: Rect, area: Rect) -> Self {
+        let room = (area.size() - 2.0 * FIT_MARGIN).max(Vec2::splat(10.0));
+        let zoom = (room / bounds.size().max(Vec2::splat(1.0)))
+            .min_elem()
+            .min(FIT_ZOOM_MAX);
+        Self {
+            centre: bounds.center().to_vec2(),
+            zoom,
+        }
+    }
+
+    pub(super) fn to_screen(self, area: Rect, point: Vec2) -> Pos2 {
+        area.center() + (point - self.centre) * self.zoom
+    }
+
+    pub(super) fn to_drawing(self, area: Rect, point: Pos2) -> Vec2 {
+        self.centre + (point - area.center()) / self.zoom
+    }
+
+    /// Zoomed with the point under the pointer staying there.
+    #[must_use]
+    pub(super) fn zoomed(self, area: Rect, pointer: Pos2, factor: f32) -> Self {
+        let zoom = (self.zoom * factor).clamp(ZOOM_RANGE.0, ZOOM_RANGE.1);
+        let fixed = self.to_drawing(area, pointer);
+        Self {
+            centre: fixed - (pointer - area.center()) / zoom,
+            zoom,
+        }
+    }
+
+    /// Moved by a distance on the screen.
+    #[must_use]
+    pub(super) fn panned(self, delta: Vec2) -> Self {
+        Self {
+            centre: self.centre - delta / self.zoom,
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AREA: Rect = Rect {
+        min: Pos2::new(10.0, 20.0),
+        max: Pos2::new(410.0, 320.0),
+    };
+
+    #[test]
+    fn everything_is_in_view_at_first() {
+        let bounds = Rect::from_min_max(Pos2::new(-900.0, -10.0), Pos2::new(100.0, 700.0));
+        let camera = Camera::showing(bounds, AREA);
+        for corner in [bounds.left_top(), bounds.right_bottom()] {
+            assert!(AREA.contains(camera.to_screen(AREA, corner.to_vec2())));
+        }
+    }
+
+    #[test]
+    fn zooming_keeps_the_point_under_the_pointer_and_has_limits() {
+        let camera = Camera {
+            centre: Vec2::new(5.0, 5.0),
+            zoom: 1.0,
+        };
+        let pointer = Pos2::new(100.0, 100.0);
+        let point = camera.to_drawing(AREA, pointer);
+        let zoomed = camera.zoomed(AREA, pointer, 3.0);
+        assert!(zoomed.to_screen(AREA, point).distance(pointer) < 1e-3);
+        assert!(camera.zoomed(AREA, pointer, 1e9).zoom <= ZOOM_RANGE.1);
+        assert!(camera.zoomed(AREA, pointer, 1e-9).zoom >= ZOOM_RANGE.0);
+    }
+
+    #[test]
+    fn panning_moves_the_drawing_with_the_pointer() {
+        let camera = Camera {
+            centre: Vec2::ZERO,
+            zoom: 2.0,
+        };
+        let before = camera.to_screen(AREA, Vec2::ZERO);
+        let delta = Vec2::new(30.0, -8.0);
+        assert_eq!(
+            camera.panned(delta).to_screen(AREA, Vec2::ZERO),
+            before + delta
+        );
+    }
+}

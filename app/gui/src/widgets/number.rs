@@ -1,0 +1,52 @@
+//! How numbers are written.
+
+/// With thousands separators: `5,792`.
+pub fn thousands(count: usize) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count with its noun: `1 tree`, `5,792 trees`.
+pub fn count_of(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(count))
+}
+
+/// A signed decision value with three significant digits: `−0.0123`, `+1.2`, `0`.
+pub fn score_text(score: f64) -> String {
+    let size = score.abs();
+    let sign = if score < 0.0 { "−" } else { "+" };
+    match size {
+        _ if score.is_nan() => "–".to_owned(),
+        0.0..1e-9 => "0".to_owned(),
+        1e-9..1e-3 => format!("{sign}{size:.1e}"),
+        1e-3..1.0 => format!("{sign}{size:.4}"),
+        _ => format!("{sign}{size:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let shown = [0, 12, 999, 1_000, 5_792, 1_078_804].map(thousands);
+        assert_eq!(shown, ["0", "12", "999", "1,000", "5,792", "1,078,804"]);
+        assert_eq!(count_of(1, "tree"), "1 tree");
+        assert_eq!(count_of(0, "tree"), "0 trees");
+    }
+
+    #[test]
+    fn scores_show_their_sign_at_every_size() {
+        let shown = [0.0, -0.01234, 2.0, -4.2e-7, f64::NAN].map(score_text);
+        assert_eq!(shown, ["0", "−0.0123", "+2.00", "−4.2e-7", "–"]);
+    }
+}

@@ -1,0 +1,100 @@
+//! Everything a person can ask for.
+
+use callgrove_model::TreeIdx;
+
+use crate::Label;
+
+/// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Command {
+    /// Opens a trace: a run's folder, one rank's file or a pattern. Labels given to it before come back.
+    OpenTrace {
+        /// Path or pattern.
+        source: String,
+        /// Root function to start with; the most promising one if `None`.
+        function: Option<String>,
+    },
+    /// Grows the forest of another root function (see [`callgrove_model::FunctionPattern`]).
+    SetRoot {
+        /// Name or pattern.
+        function: String,
+    },
+    /// Selects trees; the views show the first, or the centre of several.
+    Select(Selection),
+    /// Gives trees a label, or takes it away.
+    SetLabel {
+        /// The trees.
+        trees: Vec<TreeIdx>,
+        /// The label; `None` removes it.
+        label: Option<Label>,
+    },
+    /// Takes labels from a CSV file (`rank,index,label`).
+    ImportLabels {
+        /// File.
+        path: String,
+    },
+    /// Trains the one-class SVM with the labels given so far.
+    Train,
+    /// Whether every label trains at once.
+    SetAutoTrain(bool),
+    /// Takes the last edit back.
+    Undo,
+    /// Does it again.
+    Redo,
+    /// Writes the labels as CSV.
+    ExportLabels {
+        /// File.
+        path: String,
+    },
+    /// Writes the learned model.
+    SaveModel {
+        /// File.
+        path: String,
+    },
+    /// Scores the forest with a model learned before, on this or another run.
+    LoadModel {
+        /// File.
+        path: String,
+    },
+    /// Writes source, root function, labels and settings.
+    SaveSession {
+        /// File.
+        path: String,
+    },
+    /// Opens what [`Command::SaveSession`] wrote.
+    LoadSession {
+        /// File.
+        path: String,
+    },
+    /// Takes a notice off the screen.
+    Dismiss {
+        /// [`crate::Notice::id`].
+        notice: u64,
+    },
+}
+
+impl Command {
+    /// Whether the command changes what the person made, and so is journalled and undoable.
+    pub fn is_edit(&self) -> bool {
+        matches!(
+            self,
+            Self::SetLabel { .. }
+                | Self::ImportLabels { .. }
+                | Self::Train
+                | Self::SetAutoTrain(_)
+                | Self::LoadModel { .. }
+        )
+    }
+}
+
+/// Which trees are selected. One selection links all views.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Selection {
+    /// Nothing.
+    #[default]
+    None,
+    /// One tree.
+    One(TreeIdx),
+    /// A group, in ascending order; its centre is shown.
+    Group(Vec<TreeIdx>),
+}

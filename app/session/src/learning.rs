@@ -1,0 +1,224 @@
+//! From a forest to what there is to see of it: the session's door to the learning code.
+
+use callgrove_ml::MlError;
+use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
+use callgrove_ml::explain::{SubtreeImportance, explain};
+use callgrove_ml::suggest;
+use callgrove_ml::wl::label_tree;
+use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
+
+use crate::root::{legend, median_duration};
+use crate::{Analysis, Explanation, Finding, Suggestion};
+
+/// Subtrees that an explanation tells; the rest is noise to a person.
+const MAX_FINDINGS: usize = 40;
+/// Occurrences of one structure that are pointed at in a tree.
+const MAX_VERTICES: usize = 4096;
+
+/// How forests are learned. Equal settings and seeds give equal results.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LearnSettings {
+    params: DetectorParams,
+    seed: u64,
+}
+
+/// What was learned from a forest; trains with labels.
+pub struct Learned {
+    forest: Forest,
+    embedding: Embedding,
+    detector: Option<Detector>,
+}
+
+/// Why nothing was learned.
+#[derive(Debug, thiserror::Error)]
+pub enum LearningError {
+    /// The learning code refused.
+    #[error(transparent)]
+    Ml(#[from] MlError),
+    /// A model file is no model.
+    #[error("this is no model of Callgrove ({0})")]
+    NoModel(#[source] serde_json::Error),
+    /// A model is asked for before the first training.
+    #[error("there is no model yet: train first")]
+    Untrained,
+}
+
+impl LearningError {
+    /// Whether the person asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Ml(MlError::Cancelled))
+    }
+}
+
+impl LearnSettings {
+    /// The settings that rank best on real traces.
+    pub fn with_seed(seed: u64) -> Self {
+        Self {
+            params: DetectorParams::default(),
+            seed,
+        }
+    }
+
+    /// The settings of the paper.
+    pub fn paper(seed: u64) -> Self {
+        Self {
+            params: DetectorParams::paper(),
+            seed,
+        }
+    }
+}
+
+/// Embeds a forest: the slow part, done once per root function.
+///
+/// # Errors
+/// Cancelled, or the forest cannot be learned.
+pub fn analyze(
+    forest: Forest,
+    root_name: String,
+    settings: &LearnSettings,
+    progress: Progress<'_>,
+) -> Result<(Analysis, Learned), LearningError> {
+    let params = settings.params.check()?;
+    let embedding = Embedding::fit(&forest, &params, settings.seed, progress)?;
+    let analysis = Analysis {
+        root_name,
+        map: scaled(&embedding.map().points),
+        map_trustworthiness: embedding.trustworthiness(),
+        legend: legend(&forest),
+        num_subtrees: embedding.subtrees().vocabulary.len(),
+        median_duration: median_duration(&forest),
+        forest: forest.clone(),
+    };
+    Ok((
+        analysis,
+        Learned {
+            forest,
+            embedding,
+            detector: None,
+        },
+    ))
+}
+
+/// Root functions worth looking at, most promising first.
+pub fn suggest_roots(trace: &Trace) -> Vec<Suggestion> {
+    suggest::suggest_roots(trace)
+        .into_iter()
+        .map(|root| Suggestion {
+            func: root.func,
+            name: FunctionName::parse(trace.names.name(root.func))
+                .qualified
+                .to_owned(),
+            num_calls: root.num_executions,
+            median: root.median,
+            longest: root.longest,
+            mean_calls: root.mean_tree_len,
+            reason: root.to_string(),
+        })
+        .collect()
+}
+
+/// Scores of a forest by a model file, shape `[n_trees]`; negative = abnormal.
+///
+/// # Errors
+/// The file is no model, or one that this program cannot use.
+pub fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Vec<f64>, LearningError> {
+    let model: ModelArtifact = serde_json::from_slice(model).map_err(LearningError::NoModel)?;
+    Ok(model.score(forest, Progress::none())?)
+}
+
+impl Learned {
+    /// Trains with labels, shape `[n_trees]`; the answer is the score of each tree. What was trained
+    /// before makes it faster and changes nothing.
+    ///
+    /// # Errors
+    /// Cancelled, or too few trees are left that are not labelled abnormal.
+    pub fn train(
+        &mut self,
+        labels: &[Option<Label>],
+        progress: Progress<'_>,
+    ) -> Result<Vec<f64>, LearningError> {
+        let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
+        let scores = detector.scores().to_vec();
+        self.detector = Some(detector);
+        Ok(scores)
+    }
+
+    /// The model as a file.
+    ///
+    /// # Errors
+    /// Nothing was trained yet.
+    pub fn model_text(&self) -> Result<String, LearningError> {
+        let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
+        let model = ModelArtifact::new(&self.forest, &self.embedding, detector);
+        Ok(serde_json::to_string(&model).expect("a model has string keys only"))
+    }
+
+    /// The tree in the middle of a group.
+    pub(crate) fn centre(&self, group: &[TreeIdx]) -> Option<TreeIdx> {
+        self.embedding.centre_of(group)
+    }
+
+    /// Why a tree stands out, section 5.3.1 of the paper; `None` before the first training.
+    pub(crate) fn explain(&self, tree: TreeIdx) -> Result<Option<Explanation>, LearningError> {
+        let Some(detector) = &self.detector else {
+            return Ok(None);
+        };
+        let why = explain(&self.forest, &self.embedding, detector, tree)?;
+        let params = self.embedding.params().get().wl.check()?;
+        let labels = label_tree(&self.forest, tree, params);
+        let vocabulary = &self.embedding.subtrees().vocabulary;
+        let finding = |why: &SubtreeImportance| {
+            let subtree = vocabulary.get(why.subtree);
+            // The longest occurrence comes first: it is the one that is drawn.
+            let others = labels
+                .occurrences(subtree.hash)
+                .map(|vertex| vertex as u32)
+                .filter(|&vertex| vertex != why.vertex);
+            Finding {
+                vertices: std::iter::once(why.vertex)
+                    .chain(others)
+                    .take(MAX_VERTICES)
+                    .collect(),
+                degree: subtree.degree.into(),
+                func: subtree.func,
+                importance: why.importance,
+                time: why.total,
+                usual_time: why.usual,
+                num_trees: subtree.num_trees as usize,
+            }
+        };
+        let findings = why
+            .subtrees
+            .iter()
+            .filter(|why| why.importance > 0.0)
+            .take(MAX_FINDINGS)
+            .map(finding)
+            .collect();
+        Ok(Some(Explanation {
+            tree,
+            neighbours: why.neighbours,
+            findings,
+        }))
+    }
+}
+
+/// The map as the views take it: centred, the farthest coordinate is ±1.
+fn scaled(points: &[[f64; 2]]) -> Vec<[f32; 2]> {
+    let middle = [0, 1].map(|axis| {
+        let values = points.iter().map(|point| point[axis]);
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        (low + high) / 2.0
+    });
+    let offsets = points
+        .iter()
+        .flat_map(|point| [point[0] - middle[0], point[1] - middle[1]]);
+    let farthest = offsets.fold(f64::MIN_POSITIVE, |farthest, offset| {
+        farthest.max(offset.abs())
+    });
+    points
+        .iter()
+        .map(|point| [0, 1].map(|axis| ((point[axis] - middle[axis]) / farthest) as f32))
+        .collect()
+}

@@ -1,0 +1,49 @@
+//! The application without a screen.
+//!
+//! A person's wishes come in as [`Command`]s; what there is to see goes out as [`Snapshot`]s. The
+//! [`Engine`] between them owns trace, embedding and model, and does the long work; it runs wherever
+//! its carrier puts it (a thread on the desktop, a worker in the browser). Files, clocks and threads
+//! belong to the carrier, which lends them through [`Host`].
+//!
+//! ```text
+//! views ── Command ──▶ SessionHandle ──▶ Engine ──▶ Host (trace files, journal)
+//!   ▲                                      │
+//!   └──────────── Arc<Snapshot> ◀──────────┘
+//! ```
+//!
+//! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
+//! before it is applied ([`Host::append_journal`]), and the journal is replayed on the next open.
+
+mod command;
+mod detection;
+mod engine;
+mod handle;
+mod history;
+mod host;
+mod journal;
+mod label;
+mod learning;
+mod root;
+mod session_file;
+mod snapshot;
+mod summary;
+mod table;
+mod timeline;
+
+pub use callgrove_model::Label;
+pub use command::{Command, Selection};
+pub use engine::{Engine, Wake};
+pub use handle::{SessionHandle, SnapshotCell};
+pub use host::{Host, HostError};
+pub use label::{LabelCsvError, LabelSet, TreeKey};
+pub use learning::{
+    LearnSettings, Learned, LearningError, analyze, score_with_model, suggest_roots,
+};
+pub use root::{RootError, grow_forest};
+pub use snapshot::{
+    Analysis, Change, Detection, Explanation, Finding, LegendEntry, Move, Notice, Severity,
+    Snapshot, Suggestion, Work,
+};
+pub use summary::{SummaryNode, summarize};
+pub use table::{TreeRow, tree_rows};
+pub use timeline::{Arrow, Bar, Row, RowKind, Timeline, TimelineQuery, layout_timeline};

@@ -1,0 +1,216 @@
+//! What there is to see: an immutable picture of the session, cheap to clone and to share.
+
+use std::sync::Arc;
+
+use callgrove_model::{DurationNs, Forest, FuncId, Trace, TreeIdx};
+
+use crate::{Label, LabelSet, Selection};
+
+/// The state of the session at one moment. Later snapshots share what has not changed.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Grows with every snapshot.
+    pub revision: u64,
+    /// What is being worked on, if anything.
+    pub work: Option<Work>,
+    /// The source that is open or being opened, as the person named it.
+    pub source: Option<String>,
+    /// The trace.
+    pub trace: Option<Arc<Trace>>,
+    /// Root functions worth looking at, most promising first.
+    pub suggestions: Arc<[Suggestion]>,
+    /// The forest and its map.
+    pub analysis: Option<Arc<Analysis>>,
+    /// Scores of the forest's trees by the newest model.
+    pub detection: Option<Arc<Detection>>,
+    /// Labels of the forest's trees.
+    pub labels: Arc<LabelSet>,
+    /// The same by tree, shape `[n_trees]`.
+    pub labels_by_tree: Arc<[Option<Label>]>,
+    /// Labels that the model has not learned yet.
+    pub num_untrained: usize,
+    /// Whether every label trains at once.
+    pub auto_train: bool,
+    /// Which trees are selected.
+    pub selection: Selection,
+    /// Why the focused tree got its score; `None` until it is computed.
+    pub explanation: Option<Arc<Explanation>>,
+    /// What Undo would take back, in words.
+    pub undo: Option<String>,
+    /// What Redo would do again, in words.
+    pub redo: Option<String>,
+    /// Messages to the person, oldest first.
+    pub notices: Arc<[Notice]>,
+}
+
+impl Snapshot {
+    /// The tree that the views show: the selected one, or the centre of the selected group.
+    pub fn focus(&self) -> Option<TreeIdx> {
+        match &self.selection {
+            Selection::None => None,
+            Selection::One(tree) => Some(*tree),
+            Selection::Group(_) => self
+                .explanation
+                .as_ref()
+                .map(|explanation| explanation.tree),
+        }
+    }
+
+    /// The label of a tree.
+    pub fn label(&self, tree: TreeIdx) -> Option<Label> {
+        self.labels_by_tree.get(tree.index()).copied().flatten()
+    }
+}
+
+/// Long work in progress.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Work {
+    /// What is done now, in words: `Reading rank 3 of 16`.
+    pub stage: String,
+    /// Done so far, 0 to 1.
+    pub fraction: f32,
+}
+
+/// A function that could be the root of a forest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Suggestion {
+    /// Function.
+    pub func: FuncId,
+    /// Name without arguments; works as a pattern.
+    pub name: String,
+    /// Number of executions.
+    pub num_calls: usize,
+    /// Median duration.
+    pub median: DurationNs,
+    /// Longest duration.
+    pub longest: DurationNs,
+    /// Mean number of calls in one execution, itself included.
+    pub mean_calls: f64,
+    /// Why it is suggested, in words.
+    pub reason: String,
+}
+
+/// A forest and its map: the result of the slow part, made once per root function.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The trees.
+    pub forest: Forest,
+    /// Name of the root function without arguments, or the pattern where it names several.
+    pub root_name: String,
+    /// Position of each tree on the map, shape `[n_trees, 2]`; centred, the farthest coordinate is ±1.
+    pub map: Vec<[f32; 2]>,
+    /// Share of the neighbourhood of each point that is a neighbourhood in full space, 0 to 1.
+    pub map_trustworthiness: f64,
+    /// Functions of the forest, largest share of exclusive time first.
+    pub legend: Vec<LegendEntry>,
+    /// Number of distinct subtree structures.
+    pub num_subtrees: usize,
+    /// Median duration of the trees.
+    pub median_duration: DurationNs,
+}
+
+/// A function of the forest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LegendEntry {
+    /// Function.
+    pub func: FuncId,
+    /// What a person calls it: `PairEAM::compute`.
+    pub name: String,
+    /// Exclusive time in all trees.
+    pub exclusive: DurationNs,
+    /// Calls in all trees.
+    pub num_calls: usize,
+    /// Whether it belongs to MPI.
+    pub is_mpi: bool,
+}
+
+/// Scores by one model.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Detection {
+    /// Signed decision value of each tree, shape `[n_trees]`; negative = abnormal.
+    pub scores: Vec<f64>,
+    /// Trees from the most abnormal on.
+    pub order: Vec<TreeIdx>,
+    /// Place of each tree in `order`, shape `[n_trees]`.
+    pub place: Vec<u32>,
+    /// Number of trees with a negative score.
+    pub num_abnormal: usize,
+    /// What the last training changed; `None` after the first.
+    pub change: Option<Change>,
+}
+
+/// What a training changed.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Change {
+    /// Trees that were normal and are abnormal now.
+    pub became_abnormal: Vec<TreeIdx>,
+    /// Trees that were abnormal and are normal now.
+    pub became_normal: Vec<TreeIdx>,
+    /// The place of each tree before, shape `[n_trees]`.
+    pub place_before: Vec<u32>,
+    /// The trees of the new top list that moved most, largest move first.
+    pub moves: Vec<Move>,
+}
+
+/// A tree that changed its place in the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// Tree.
+    pub tree: TreeIdx,
+    /// Place before, from 0.
+    pub from: u32,
+    /// Place now, from 0.
+    pub to: u32,
+}
+
+/// Why a tree has its score.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explanation {
+    /// The tree.
+    pub tree: TreeIdx,
+    /// Its nearest neighbours in the space of the model, nearest first.
+    pub neighbours: Vec<TreeIdx>,
+    /// The subtrees of the tree, most important first.
+    pub findings: Vec<Finding>,
+}
+
+/// A subtree structure of the explained tree.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// Vertices of the tree where the structure is rooted, the one that took longest first.
+    pub vertices: Vec<u32>,
+    /// Depth of the structure in edges (its degree in the relabelling).
+    pub degree: u32,
+    /// Function at its root.
+    pub func: FuncId,
+    /// Share in what makes the tree unlike its neighbours; the largest is 1.
+    pub importance: f64,
+    /// Time in this tree, all occurrences together.
+    pub time: DurationNs,
+    /// Time that is usual for trees of the same structure.
+    pub usual_time: DurationNs,
+    /// In how many trees of the forest the structure occurs.
+    pub num_trees: usize,
+}
+
+/// A message to the person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// Names the notice for [`crate::Command::Dismiss`].
+    pub id: u64,
+    /// How serious it is.
+    pub severity: Severity,
+    /// What happened and what to do about it.
+    pub text: String,
+}
+
+/// How serious a notice is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// Something went as wished.
+    Info,
+    /// Something to know about the result.
+    Warning,
+    /// A wish could not be fulfilled.
+    Error,
+}

@@ -1,0 +1,68 @@
+//! The table that `callgrove analyze` prints: one row per tree, with fixed names.
+
+use callgrove_model::{Label, TreeIdx};
+use serde::Serialize;
+
+use crate::{Analysis, Detection};
+
+/// One CSTree of the forest.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TreeRow {
+    /// `#rank-index`, the index counted per rank in order of entry.
+    pub tree: String,
+    /// Event label `rank:step:idx` of the root.
+    pub event_id: String,
+    /// Program.
+    pub program: u32,
+    /// Rank.
+    pub rank: u32,
+    /// Thread.
+    pub thread: u32,
+    /// Invocation number on the rank.
+    pub index: u32,
+    /// Entry of the root, microseconds since the epoch.
+    pub entry_us: i64,
+    /// Exit of the root, microseconds since the epoch.
+    pub exit_us: i64,
+    /// Signed decision value; negative = abnormal.
+    pub score: f64,
+    /// Label that was given, if any.
+    pub label: Option<Label>,
+}
+
+/// All trees, the most abnormal first. `labels` has shape `[n_trees]`.
+pub fn tree_rows<'a>(
+    analysis: &'a Analysis,
+    detection: &'a Detection,
+    labels: &'a [Option<Label>],
+) -> impl Iterator<Item = TreeRow> + 'a {
+    detection
+        .order
+        .iter()
+        .map(move |&tree| row(analysis, detection, labels, tree))
+}
+
+fn row(
+    analysis: &Analysis,
+    detection: &Detection,
+    labels: &[Option<Label>],
+    tree: TreeIdx,
+) -> TreeRow {
+    let forest = &analysis.forest;
+    let (code, lane, cstree) = (forest.code(tree), forest.lane_of(tree), forest.tree(tree));
+    TreeRow {
+        tree: code.to_string(),
+        event_id: forest
+            .trace()
+            .label(forest.trees()[tree.index()].root)
+            .to_string(),
+        program: lane.program.0,
+        rank: code.rank.0,
+        thread: lane.thread.0,
+        index: code.index,
+        entry_us: cstree.entry()[0].as_us(),
+        exit_us: cstree.exit().as_us(),
+        score: detection.scores[tree.index()],
+        label: labels.get(tree.index()).copied().flatten(),
+    }
+}

@@ -1,0 +1,452 @@
+//! The bars of one lane in the window.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use callgrove_model::{ExecIdx, Executions, Forest, LaneIdx, TimeNs};
+
+use super::{Bar, RowKind, TimelineQuery};
+
+/// Calls looked at to choose the colour of a merged bar.
+const MERGED_SAMPLE: usize = 4;
+
+/// Walks the part of a lane that is in the window, level by level.
+pub(super) struct Sweep<'a> {
+    executions: &'a Executions,
+    kind: RowKind,
+    from: TimeNs,
+    to: TimeNs,
+    min_bar_ns: i64,
+    /// Calls of the selected tree, if it ran on this lane.
+    tree_rows: Range<usize>,
+    /// Depth of the calls on the topmost level of the row.
+    top_depth: usize,
+    /// The call entered last before the window, with its callers, by depth.
+    last_before: Vec<usize>,
+    /// Siblings still to look at, outer ones first.
+    pending: VecDeque<Siblings>,
+    /// Number of calls that the last search passed over.
+    last_count: usize,
+    bars: Vec<Bar>,
+}
+
+/// Calls of one depth, and what they call.
+struct Siblings {
+    rows: Range<usize>,
+    depth: usize,
+}
+
+impl<'a> Sweep<'a> {
+    pub(super) fn new(
+        forest: &'a Forest,
+        query: &TimelineQuery,
+        lane: LaneIdx,
+        kind: RowKind,
+    ) -> Self {
+        let executions = &forest.trace().lane(lane).executions;
+        let tree_rows = match kind {
+            RowKind::Selected => forest.tree(query.tree).rows(),
+            RowKind::Stack | RowKind::Strip => 0..0,
+        };
+        let top_depth = match kind {
+            RowKind::Selected => usize::from(executions.depth[tree_rows.start]),
+            RowKind::Stack | RowKind::Strip => 0,
+        };
+        Self {
+            executions,
+            kind,
+            from: query.from,
+            to: query.to,
+            min_bar_ns: query.min_bar_ns.max(1),
+            tree_rows,
+            top_depth,
+            last_before: last_before(executions, query.from),
+            pending: VecDeque::from([Siblings {
+                rows: 0..executions.len(),
+                depth: 0,
+            }]),
+            last_count: 0,
+            bars: Vec::new(),
+        }
+    }
+
+    /// The bars in order of level, then time.
+    pub(super) fn bars(mut self) -> Vec<Bar> {
+        while let Some(siblings) = self.pending.pop_front() {
+            self.level(&siblings);
+        }
+        self.bars
+            .sort_by_key(|bar| (bar.level, bar.from, bar.to, bar.exec));
+        self.bars
+    }
+
+    /// Draws siblings; what the wide ones call is left for later.
+    fn level(&mut self, siblings: &Siblings) {
+        let (depth, end) = (siblings.depth, siblings.rows.end);
+        let mut row = self.first_in_window(siblings.rows.clone(), depth);
+        while row < end && self.executions.entry[row] < self.to {
+            let next = self.subtree_end(row);
+            if self.executions.entry[row] < self.from && self.exit(row) <= self.from {
+                row = next;
+            } else if self.executions.inclusive[row].0 < self.min_bar_ns {
+                row = self.merge(row..end, depth);
+            } else {
+                match self.kind {
+                    RowKind::Strip => self.strip_segments(row, depth),
+                    RowKind::Selected | RowKind::Stack => {
+                        self.push(row..row + 1, depth, self.exit(row));
+                    }
+                }
+                if row + 1 < next {
+                    self.pending.push_back(Siblings {
+                        rows: row + 1..next,
+                        depth: depth + 1,
+                    });
+                }
+                row = next;
+            }
+        }
+    }
+
+    /// The first of the siblings that can reach into the window: the one that was running, or had
+    /// run last, when it began.
+    fn first_in_window(&self, siblings: Range<usize>, depth: usize) -> usize {
+        match self.last_before.get(depth) {
+            Some(row) if siblings.contains(row) => *row,
+            _ => siblings.start,
+        }
+    }
+
+    /// Draws one bar for the first sibling and those after it that lie within the smallest width;
+    /// the answer is the sibling after them.
+    fn merge(&mut self, siblings: Range<usize>, depth: usize) -> usize {
+        let row = siblings.start;
+        let limit =
+            TimeNs(self.executions.entry[row].0.saturating_add(self.min_bar_ns)).min(self.to);
+        let last = self.last_entered_before(siblings, limit, depth);
+        // The call that is running at the limit may be a wide one, which gets its own bar.
+        let next = if last > row && self.exit(last) >= limit {
+            last
+        } else {
+            self.subtree_end(last)
+        };
+        let to = self.exit(self.ancestor_at(next - 1, depth));
+        self.push(row..next, depth, to);
+        next
+    }
+
+    /// Draws the stretches of `row` in which it is the innermost function.
+    fn strip_segments(&mut self, row: usize, depth: usize) {
+        let end = self.subtree_end(row);
+        let mut idle_from = self.executions.entry[row].max(self.from);
+        let mut child = self.first_in_window(row + 1..end, depth + 1);
+        while child < end && self.executions.entry[child] < self.to {
+            self.segment(row, idle_from, self.executions.entry[child]);
+            idle_from = idle_from.max(self.exit(child));
+            // Gaps shorter than the smallest width are not seen, so the calls in them are passed over.
+            let limit = TimeNs(idle_from.0.saturating_add(self.min_bar_ns));
+            let last = self.last_entered_before(child..end, limit, depth + 1);
+            idle_from = idle_from.max(self.exit(last));
+            child = self.subtree_end(last);
+        }
+        self.segment(row, idle_from, self.exit(row).min(self.to));
+    }
+
+    fn segment(&mut self, row: usize, from: TimeNs, to: TimeNs) {
+        if to.since(from).0 >= self.min_bar_ns {
+            self.bars.push(Bar {
+                exec: ExecIdx::from_index(row),
+                func: self.executions.func[row],
+                from,
+                to,
+                level: 0,
+                num_calls: 1,
+                in_tree: false,
+            });
+        }
+    }
+
+    /// One bar for the calls in `rows`, the first of which is at `depth`. Callers of the tree's root
+    /// are not drawn, except where they are too narrow to tell what they call.
+    fn push(&mut self, rows: Range<usize>, depth: usize, to: TimeNs) {
+        let is_merged = rows.len() > 1 || self.executions.inclusive[rows.start].0 < self.min_bar_ns;
+        if depth < self.top_depth && !is_merged {
+            return;
+        }
+        let level = match self.kind {
+            RowKind::Strip => 0,
+            RowKind::Selected | RowKind::Stack => depth.saturating_sub(self.top_depth),
+        };
+        let siblings = std::iter::successors(Some(rows.start), |&row| {
+            Some(self.subtree_end(row)).filter(|next| rows.contains(next))
+        });
+        let longest = siblings
+            .take(MERGED_SAMPLE)
+            .max_by_key(|&row| (self.executions.inclusive[row], std::cmp::Reverse(row)));
+        self.bars.push(Bar {
+            exec: ExecIdx::from_index(rows.start),
+            func: self.executions.func[longest.unwrap_or(rows.start)],
+            from: self.executions.entry[rows.start],
+            to,
+            level,
+            num_calls: rows.len(),
+            in_tree: rows.start < self.tree_rows.end && rows.end > self.tree_rows.start,
+        });
+    }
+
+    fn exit(&self, row: usize) -> TimeNs {
+        self.executions.exit(ExecIdx::from_index(row))
+    }
+
+    fn subtree_end(&self, row: usize) -> usize {
+        self.executions.subtree_end[row].index()
+    }
+
+    /// The last of the siblings entered before `limit`, at least the first.
+    ///
+    /// The search begins where it ended the last time, counted from the first sibling, since calls
+    /// are mostly as dense as they were a pixel ago; this saves most of the reads.
+    fn last_entered_before(
+        &mut self,
+        siblings: Range<usize>,
+        limit: TimeNs,
+        depth: usize,
+    ) -> usize {
+        let entry = &self.executions.entry;
+        let (mut low, mut high) = (siblings.start, siblings.end);
+        let guess = low + self.last_count.min(siblings.len() - 1);
+        let mut step = 1 + self.last_count / 32;
+        if entry[guess] < limit {
+            low = guess;
+            while low + step < high && entry[low + step] < limit {
+                low += step;
+                step *= 2;
+            }
+            high = high.min(low + step);
+        } else {
+            high = guess;
+            while high > low + step && entry[high - step] >= limit {
+                high -= step;
+                step *= 2;
+            }
+            low = low.max(high.saturating_sub(step));
+        }
+        let num_entered = entry[low..high].partition_point(|&entry| entry < limit);
+        let last = (low + num_entered).saturating_sub(1).max(siblings.start);
+        self.last_count = last - siblings.start;
+        self.ancestor_at(last, depth)
+    }
+
+    fn ancestor_at(&self, row: usize, depth: usize) -> usize {
+        let callers = std::iter::successors(Some(row), |&row| {
+            self.executions
+                .parent(ExecIdx::from_index(row))
+                .map(ExecIdx::index)
+        });
+        let mut callers =
+            callers.skip_while(|&row| usize::from(self.executions.depth[row]) > depth);
+        callers.next().unwrap_or(row)
+    }
+}
+
+/// The call entered last before `time` and its callers, outermost first.
+fn last_before(executions: &Executions, time: TimeNs) -> Vec<usize> {
+    let innermost = executions.first_entered_from(time).checked_sub(1);
+    let mut chain: Vec<usize> = std::iter::successors(innermost, |&row| {
+        executions
+            .parent(ExecIdx::from_index(row))
+            .map(ExecIdx::index)
+    })
+    .collect();
+    chain.reverse();
+    chain
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::fixture::{executions, forest, name, query, rank, walked, walks};
+    use super::*;
+
+    const CALLS: &str = "+main@0 +a@10 +b@20 -b@30 +b@32 -b@34 -a@60 +c@70 -c@90 -main@100";
+
+    /// Bars as `level:function from-to`, with `×calls` if merged and `*` if in the tree.
+    fn drawn(calls: &str, root: &str, kind: RowKind, window: (i64, i64, i64)) -> Vec<String> {
+        let forest = forest(vec![rank(0, calls, &[])], root);
+        let query = query(window.0, window.1, window.2);
+        Sweep::new(&forest, &query, LaneIdx(0), kind)
+            .bars()
+            .iter()
+            .map(|bar| {
+                let times = if bar.num_calls > 1 {
+                    format!("×{}", bar.num_calls)
+                } else {
+                    String::new()
+                };
+                let mark = if bar.in_tree { "*" } else { "" };
+                let name = name(&forest, bar.func);
+                format!(
+                    "{}:{name}{times}{mark} {}-{}",
+                    bar.level, bar.from.0, bar.to.0
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_smallest_width_draws_every_call_exactly() {
+        let bars = drawn(CALLS, "main", RowKind::Stack, (0, 100, 1));
+        let expected = [
+            "0:main 0-100",
+            "1:a 10-60",
+            "1:c 70-90",
+            "2:b 20-30",
+            "2:b 32-34",
+        ];
+        assert_eq!(bars, expected);
+    }
+
+    #[test]
+    fn a_window_shows_only_what_reaches_into_it() {
+        let bars = drawn(CALLS, "main", RowKind::Stack, (30, 70, 1));
+        assert_eq!(bars, ["0:main 0-100", "1:a 10-60", "2:b 32-34"]);
+    }
+
+    #[test]
+    fn narrow_calls_merge_with_those_that_follow_and_wide_ones_stand_alone() {
+        let calls = "+main@0 +s@1 +t@1 -t@2 -s@2 +s@3 -s@4 +w@5 -w@50 +s@51 -s@52 -main@60";
+        let bars = drawn(calls, "main", RowKind::Stack, (0, 60, 10));
+        assert_eq!(bars, ["0:main 0-60", "1:s×3 1-4", "1:w 5-50", "1:s 51-52"]);
+    }
+
+    #[test]
+    fn a_merged_bar_has_the_function_of_its_longest_call() {
+        let calls = "+main@0 +s@1 -s@2 +m@2 -m@6 +s@6 -s@7 -main@100";
+        let bars = drawn(calls, "main", RowKind::Stack, (0, 100, 10));
+        assert_eq!(bars, ["0:main 0-100", "1:m×3 1-7"]);
+    }
+
+    #[test]
+    fn the_selected_lane_begins_at_the_root_and_tells_its_tree_from_the_rest() {
+        let bars = drawn(CALLS, "a", RowKind::Selected, (0, 100, 1));
+        assert_eq!(
+            bars,
+            ["0:a* 10-60", "0:c 70-90", "1:b* 20-30", "1:b* 32-34"]
+        );
+    }
+
+    #[test]
+    fn a_tree_inside_calls_too_narrow_to_draw_is_still_seen() {
+        let calls =
+            "+main@0 +step@10 +a@11 -a@12 -step@13 +step@14 +a@15 -a@16 -step@17 -main@9000";
+        let bars = drawn(calls, "a", RowKind::Selected, (0, 9000, 100));
+        assert_eq!(bars, ["0:step×4* 10-17"]);
+    }
+
+    #[test]
+    fn a_strip_shows_the_innermost_function() {
+        let bars = drawn(CALLS, "main", RowKind::Strip, (0, 100, 1));
+        let expected = [
+            "0:main 0-10",
+            "0:a 10-20",
+            "0:b 20-30",
+            "0:a 30-32",
+            "0:b 32-34",
+            "0:a 34-60",
+            "0:main 60-70",
+            "0:c 70-90",
+            "0:main 90-100",
+        ];
+        assert_eq!(bars, expected);
+    }
+
+    #[test]
+    fn very_deep_stacks_are_drawn() {
+        let event = |sign| move |time: i64| format!("{sign}f@{time}");
+        let events: Vec<String> = (0..30_000)
+            .map(event('+'))
+            .chain((30_000..60_000).map(event('-')))
+            .collect();
+        let bars = drawn(&events.join(" "), "f", RowKind::Stack, (29_000, 31_000, 1));
+        assert_eq!(bars.len(), 30_000);
+    }
+
+    /// Counts the calls that reach into the window, or are inside a narrow call that does. (A call
+    /// without duration at the very moment when its caller ends and the window begins does not.)
+    fn calls_in_window(executions: &Executions, from: i64, to: i64, min_bar_ns: i64) -> usize {
+        let reaches = |row: usize| {
+            let (entry, exit) = (
+                executions.entry[row].0,
+                executions.exit(ExecIdx::from_index(row)).0,
+            );
+            entry < to && (entry >= from || exit > from)
+        };
+        let with_callers = |row: usize| {
+            std::iter::successors(Some(row), |&row| {
+                executions
+                    .parent(ExecIdx::from_index(row))
+                    .map(ExecIdx::index)
+            })
+        };
+        let is_narrow = |row: &usize| executions.inclusive[*row].0 < min_bar_ns;
+        let is_counted = |&row: &usize| {
+            let stands_for_it = with_callers(row).filter(is_narrow).last().unwrap_or(row);
+            with_callers(stands_for_it).all(reaches)
+        };
+        (0..executions.len()).filter(is_counted).count()
+    }
+
+    /// The innermost call that runs from `time` to `time + 1`.
+    fn innermost_at(executions: &Executions, time: i64) -> Option<usize> {
+        (0..executions.len()).rfind(|&row| {
+            executions.entry[row].0 <= time && executions.exit(ExecIdx::from_index(row)).0 > time
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn bars_stand_for_every_call_in_the_window_once(
+            walk in walks(), from in -50_i64..3000, length in 1_i64..3000, min_bar_ns in 1_i64..200,
+        ) {
+            let forest = walked(&walk);
+            let query = query(from, from + length, min_bar_ns);
+            let bars = Sweep::new(&forest, &query, LaneIdx(0), RowKind::Stack).bars();
+            let num_calls: usize = bars.iter().map(|bar| bar.num_calls).sum();
+            prop_assert_eq!(num_calls, calls_in_window(executions(&forest), from, from + length, min_bar_ns));
+        }
+
+        #[test]
+        fn bars_of_a_level_do_not_overlap_and_are_no_more_than_the_window_has_room_for(
+            walk in walks(), from in -50_i64..3000, length in 1_i64..3000, min_bar_ns in 1_i64..200,
+            is_strip in any::<bool>(),
+        ) {
+            let forest = walked(&walk);
+            let query = query(from, from + length, min_bar_ns);
+            let kind = if is_strip { RowKind::Strip } else { RowKind::Stack };
+            let bars = Sweep::new(&forest, &query, LaneIdx(0), kind).bars();
+            for pair in bars.windows(2) {
+                prop_assert!(pair[0].level < pair[1].level || pair[0].to <= pair[1].from, "{pair:?}");
+            }
+            let max_depth = executions(&forest).depth.iter().max().copied().unwrap_or(0);
+            let room_on_level = 2 * (length / min_bar_ns) as usize + 4;
+            prop_assert!(bars.len() <= room_on_level * (usize::from(max_depth) + 1), "{}", bars.len());
+            prop_assert!(bars.iter().all(|bar| bar.from.0 < from + length && bar.to.0 >= from));
+        }
+
+        #[test]
+        fn a_strip_at_the_smallest_width_is_the_innermost_call_at_every_moment(
+            walk in walks(), from in 0_i64..2000, length in 1_i64..300,
+        ) {
+            let forest = walked(&walk);
+            let query = query(from, from + length, 1);
+            let bars = Sweep::new(&forest, &query, LaneIdx(0), RowKind::Strip).bars();
+            for time in from..from + length {
+                let bar = bars.iter().find(|bar| bar.from.0 <= time && bar.to.0 > time);
+                prop_assert_eq!(
+                    bar.map(|bar| bar.exec.index()), innermost_at(executions(&forest), time)
+                );
+            }
+        }
+    }
+}

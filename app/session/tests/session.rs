@@ -1,0 +1,424 @@
+//! The session as its carriers use it: commands in, snapshots out, a host that can fail.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use callgrove_model::{
+    FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch,
+    StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
+};
+use callgrove_session::{
+    Command, Engine, Host, HostError, LearnSettings, Selection, Severity, Snapshot, SnapshotCell,
+};
+
+const NUM_RANKS: u32 = 4;
+const NUM_STEPS: u32 = 40;
+/// The execution that takes twenty times as long as the others, and the place of its tree.
+const SLOW: (u32, u32) = (2, 17);
+const SLOW_TREE: TreeIdx = TreeIdx(2 * NUM_STEPS + 17);
+
+/// A disk that outlives the session.
+#[derive(Clone, Default)]
+struct Disk {
+    files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+    journal: Arc<Mutex<Vec<String>>>,
+    is_full: Arc<Mutex<bool>>,
+}
+
+struct DiskHost(Disk);
+
+impl Host for DiskHost {
+    fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+        progress.at(0.5)?;
+        match source {
+            "run" => Ok(trace()),
+            "empty" => Ok(Trace::default()),
+            other => Err(HostError::Failed(format!("no trace in {other}"))),
+        }
+    }
+
+    fn open_journal(&mut self, _source: &str) -> Result<Vec<String>, HostError> {
+        Ok(self.0.journal.lock().unwrap().clone())
+    }
+
+    fn append_journal(&mut self, line: &str) -> Result<(), HostError> {
+        if *self.0.is_full.lock().unwrap() {
+            return Err(HostError::Failed("no space left on device".into()));
+        }
+        self.0.journal.lock().unwrap().push(line.to_owned());
+        Ok(())
+    }
+
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
+        let missing = || HostError::Failed(format!("cannot read {path}"));
+        self.0
+            .files
+            .lock()
+            .unwrap()
+            .get(path)
+            .cloned()
+            .ok_or_else(missing)
+    }
+
+    fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError> {
+        self.0
+            .files
+            .lock()
+            .unwrap()
+            .insert(path.to_owned(), content.to_vec());
+        Ok(())
+    }
+}
+
+/// `compute` calls `MPI_Send` and `MPI_Wait` in every step of every rank; once the wait is long.
+fn trace() -> Trace {
+    let ranks = (0..NUM_RANKS).map(|rank| {
+        let mut names = NameTable::default();
+        let [main, compute, send, wait]: [FuncId; 4] = [
+            "main()",
+            "Pair::compute(int, int)",
+            "MPI_Send()",
+            "MPI_Wait()",
+        ]
+        .map(|name| names.intern(name));
+        let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(0));
+        let mut time_us = 0_u64;
+        let mut push = |kind, func, after_us| {
+            time_us += after_us;
+            let row = batch.funcs.len() as u32;
+            batch.funcs.push(
+                ThreadId(0),
+                kind,
+                func,
+                TimeNs::from_us(time_us).unwrap(),
+                row,
+            );
+        };
+        push(FuncEventKind::Entry, main, 0);
+        for step in 0..NUM_STEPS {
+            let jitter_us = u64::from((step * 7 + rank * 3) % 11);
+            let wait_us = if (rank, step) == SLOW {
+                20_000
+            } else {
+                300 + jitter_us
+            };
+            push(FuncEventKind::Entry, compute, 5);
+            push(FuncEventKind::Entry, send, 500 + jitter_us);
+            push(FuncEventKind::Exit, send, 40);
+            push(FuncEventKind::Entry, wait, 100);
+            push(FuncEventKind::Exit, wait, wait_us);
+            push(FuncEventKind::Exit, compute, 60);
+        }
+        push(FuncEventKind::Exit, main, 5);
+        let mut builder = RankBuilder::new(ProgramId(0), RankId(rank));
+        builder.push(batch);
+        builder.finish(names, NameTable::default())
+    });
+    Trace::assemble(ranks.collect(), Warnings::default())
+}
+
+/// A session on a disk.
+struct Session {
+    engine: Engine,
+    cell: SnapshotCell,
+}
+
+impl Session {
+    fn on(disk: &Disk) -> Self {
+        let cell = SnapshotCell::default();
+        let host = Box::new(DiskHost(disk.clone()));
+        let engine = Engine::new(
+            host,
+            LearnSettings::with_seed(1),
+            cell.clone(),
+            Arc::new(|| ()),
+        );
+        Self { engine, cell }
+    }
+
+    fn opened(disk: &Disk) -> Self {
+        let mut session = Self::on(disk);
+        session.run(Command::OpenTrace {
+            source: "run".into(),
+            function: Some("compute".into()),
+        });
+        session
+    }
+
+    fn run(&mut self, command: Command) -> Arc<Snapshot> {
+        self.engine.handle(command);
+        self.cell.newest()
+    }
+
+    fn label(&mut self, tree: TreeIdx, label: Label) -> Arc<Snapshot> {
+        self.run(Command::SetLabel {
+            trees: vec![tree],
+            label: Some(label),
+        })
+    }
+
+    fn seen(&self) -> Arc<Snapshot> {
+        self.cell.newest()
+    }
+}
+
+fn scores(snapshot: &Snapshot) -> Vec<u64> {
+    snapshot
+        .detection
+        .as_ref()
+        .unwrap()
+        .scores
+        .iter()
+        .map(|score| score.to_bits())
+        .collect()
+}
+
+fn errors(snapshot: &Snapshot) -> Vec<String> {
+    let is_error = |notice: &&callgrove_session::Notice| notice.severity == Severity::Error;
+    snapshot
+        .notices
+        .iter()
+        .filter(is_error)
+        .map(|notice| notice.text.clone())
+        .collect()
+}
+
+#[test]
+fn opening_a_trace_puts_the_slow_execution_on_top_and_explains_it() {
+    let session = Session::opened(&Disk::default());
+    let seen = session.seen();
+    assert_eq!(seen.notices.len(), 0, "{:?}", seen.notices);
+    let analysis = seen.analysis.as_ref().unwrap();
+    assert_eq!(analysis.forest.len(), (NUM_RANKS * NUM_STEPS) as usize);
+    assert_eq!(analysis.root_name, "Pair::compute");
+    let detection = seen.detection.as_ref().unwrap();
+    assert_eq!(detection.order[0], SLOW_TREE);
+    assert!(detection.is_abnormal(SLOW_TREE), "its score is negative");
+    assert_eq!(seen.focus(), Some(SLOW_TREE));
+    let explanation = seen.explanation.as_ref().unwrap();
+    let wait = analysis.forest.trace().names.get("MPI_Wait()").unwrap();
+    let finding = explanation
+        .findings
+        .iter()
+        .find(|finding| finding.func == wait)
+        .unwrap();
+    assert!(finding.time.0 > 50 * finding.usual_time.0, "{finding:?}");
+}
+
+#[test]
+fn without_a_function_the_promising_one_is_taken() {
+    let mut session = Session::on(&Disk::default());
+    let seen = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: None,
+    });
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+}
+
+#[test]
+fn undoing_a_label_gives_back_the_scores_bit_for_bit() {
+    let mut session = Session::opened(&Disk::default());
+    let before = session.seen();
+    let labelled = session.label(SLOW_TREE, Label::Normal);
+    assert_ne!(
+        scores(&before),
+        scores(&labelled),
+        "the label is learned at once"
+    );
+    assert!(
+        labelled.detection.as_ref().unwrap().change.is_some(),
+        "what changed is told"
+    );
+    let undone = session.run(Command::Undo);
+    assert_eq!(scores(&before), scores(&undone));
+    assert_eq!((undone.labels.len(), undone.undo.as_deref()), (0, None));
+    let redone = session.run(Command::Redo);
+    assert_eq!(scores(&labelled), scores(&redone));
+}
+
+#[test]
+fn a_session_that_dies_comes_back_with_the_same_labels_and_model() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    session.label(TreeIdx(3), Label::Abnormal);
+    session.label(SLOW_TREE, Label::Abnormal);
+    session.label(TreeIdx(9), Label::Normal);
+    let before = session.run(Command::Undo);
+    // Nothing is saved on the way out.
+    drop(session);
+    let mut session = Session::on(&disk);
+    let after = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: None,
+    });
+    assert_eq!(before.labels, after.labels);
+    assert_eq!(scores(&before), scores(&after));
+    assert_eq!(after.undo.as_deref(), Some("label #2-17 abnormal"));
+    assert!(
+        after.notices[0].text.starts_with("2 labels"),
+        "{:?}",
+        after.notices
+    );
+}
+
+#[test]
+fn a_label_that_cannot_be_journalled_is_not_applied() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    *disk.is_full.lock().unwrap() = true;
+    let seen = session.label(SLOW_TREE, Label::Abnormal);
+    assert!(seen.labels.is_empty(), "the label is not shown as given");
+    assert_eq!(errors(&seen), ["No space left on device."]);
+}
+
+#[test]
+fn training_waits_when_it_is_told_to() {
+    let mut session = Session::opened(&Disk::default());
+    session.run(Command::SetAutoTrain(false));
+    let before = session.seen();
+    let labelled = session.label(SLOW_TREE, Label::Normal);
+    assert_eq!(scores(&before), scores(&labelled));
+    assert_eq!(labelled.num_untrained, 1);
+    let trained = session.run(Command::Train);
+    assert_ne!(scores(&before), scores(&trained));
+    assert_eq!(trained.num_untrained, 0);
+}
+
+#[test]
+fn labels_model_and_session_survive_the_way_through_files() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    session.label(TreeIdx(5), Label::Normal);
+    session.run(Command::ExportLabels {
+        path: "labels.csv".into(),
+    });
+    session.run(Command::SaveModel {
+        path: "model.json".into(),
+    });
+    let saved = session.run(Command::SaveSession {
+        path: "session.json".into(),
+    });
+    assert_eq!(errors(&saved), Vec::<String>::new());
+
+    disk.journal.lock().unwrap().clear();
+    let mut other = Session::on(&disk);
+    let loaded = other.run(Command::LoadSession {
+        path: "session.json".into(),
+    });
+    assert_eq!(
+        (scores(&loaded), &loaded.labels),
+        (scores(&saved), &saved.labels)
+    );
+
+    disk.journal.lock().unwrap().clear();
+    let mut other = Session::opened(&disk);
+    let imported = other.run(Command::ImportLabels {
+        path: "labels.csv".into(),
+    });
+    assert_eq!(scores(&imported), scores(&saved));
+
+    disk.journal.lock().unwrap().clear();
+    let mut other = Session::opened(&disk);
+    let scored = other.run(Command::LoadModel {
+        path: "model.json".into(),
+    });
+    let order = |snapshot: &Snapshot| snapshot.detection.as_ref().unwrap().order[0];
+    assert_eq!(order(&scored), order(&saved));
+    assert_eq!(scored.labels.len(), 0);
+}
+
+#[test]
+fn a_bad_model_or_label_file_changes_nothing() {
+    let disk = Disk::default();
+    disk.files
+        .lock()
+        .unwrap()
+        .insert("bad".into(), b"rank\n1\n".to_vec());
+    let mut session = Session::opened(&disk);
+    let before = session.seen();
+    for command in [
+        Command::LoadModel { path: "bad".into() },
+        Command::ImportLabels { path: "bad".into() },
+        Command::LoadSession { path: "bad".into() },
+        Command::LoadModel {
+            path: "missing".into(),
+        },
+    ] {
+        let seen = session.run(command.clone());
+        assert_eq!(scores(&seen), scores(&before), "{command:?}");
+        assert!(seen.undo.is_none(), "{command:?}");
+    }
+    assert_eq!(errors(&session.seen()).len(), 4);
+}
+
+#[test]
+fn a_group_is_shown_by_its_centre_and_labelled_together() {
+    let mut session = Session::opened(&Disk::default());
+    let group: Vec<TreeIdx> = (0..9).map(TreeIdx).collect();
+    let seen = session.run(Command::Select(Selection::Group(group.clone())));
+    assert!(
+        group.contains(&seen.focus().unwrap()),
+        "the centre is one of them"
+    );
+    let seen = session.run(Command::SetLabel {
+        trees: group,
+        label: Some(Label::Normal),
+    });
+    assert_eq!(seen.labels.count(Label::Normal), 9);
+    assert_eq!(session.run(Command::Undo).labels.len(), 0);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_a_remedy() {
+    let mut session = Session::on(&Disk::default());
+    let seen = session.run(Command::Train);
+    assert_eq!(errors(&seen), ["Open a trace first."]);
+    let seen = session.run(Command::OpenTrace {
+        source: "nowhere".into(),
+        function: None,
+    });
+    assert_eq!(errors(&seen)[1], "No trace in nowhere.");
+    let seen = session.run(Command::OpenTrace {
+        source: "empty".into(),
+        function: None,
+    });
+    assert!(
+        errors(&seen)[2].contains("no function events"),
+        "{:?}",
+        errors(&seen)
+    );
+    let seen = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: Some("comput".into()),
+    });
+    assert_eq!(
+        errors(&seen)[3],
+        "No function matches `comput`; did you mean Pair::compute?"
+    );
+    let seen = session.run(Command::Dismiss {
+        notice: seen.notices[0].id,
+    });
+    assert_eq!(errors(&seen).len(), 3);
+}
+
+#[test]
+fn cancelling_while_a_trace_is_read_keeps_what_was_open() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let cell = session.cell.clone();
+    // The wish to stop arrives while the work is running: the first progress report sees it.
+    let host = Box::new(DiskHost(disk));
+    let watcher = cell.clone();
+    let wake = Arc::new(move || {
+        if watcher.newest().work.is_some() {
+            watcher.cancel();
+        }
+    });
+    session.engine = Engine::new(host, LearnSettings::with_seed(1), cell, wake);
+    let seen = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: None,
+    });
+    assert!(seen.analysis.is_none(), "nothing was learned");
+    assert_eq!(seen.notices[0].text, "Cancelled; nothing was changed.");
+}

@@ -1,0 +1,93 @@
+//! The learning code at the size of the paper's first case: 5,792 trees.
+
+use std::hint::black_box;
+
+use callgrove_benches::molecular_dynamics_forest;
+use callgrove_ml::Progress;
+use callgrove_ml::detector::{
+    Detector, DetectorParams, Embedding, Label, ModelArtifact, order_by_score,
+};
+use callgrove_ml::stack2vec::{self, Documents, Stack2vecParams};
+use callgrove_ml::wl::{WlParams, relabel};
+use callgrove_model::Forest;
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+
+const NUM_TREES: usize = 5_792;
+
+fn forest() -> Forest {
+    molecular_dynamics_forest(NUM_TREES, 1)
+}
+
+fn embedding(forest: &Forest) -> Embedding {
+    let params = DetectorParams::default()
+        .check()
+        .expect("defaults are valid");
+    Embedding::fit(forest, &params, 1, Progress::none()).expect("there are trees")
+}
+
+fn wl(criterion: &mut Criterion) {
+    let forest = forest();
+    let mut group = criterion.benchmark_group(format!("wl of {} vertices", forest.num_vertices()));
+    for (name, params) in [
+        ("bucketed", WlParams::default()),
+        ("exact", WlParams::paper()),
+    ] {
+        let params = params.check().expect("it is valid");
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| relabel(black_box(&forest), params, Progress::none()));
+        });
+    }
+    group.finish();
+}
+
+fn stack2vec(criterion: &mut Criterion) {
+    let forest = forest();
+    let params = WlParams::paper().check().expect("it is valid");
+    let subtrees = relabel(&forest, params, Progress::none()).expect("there are trees");
+    let len = subtrees.vocabulary.len();
+    let documents = Documents::from_bags(&subtrees.bags, len, |subtree| subtree.0);
+    let params = Stack2vecParams::default().check().expect("it is valid");
+    let mut group = criterion.benchmark_group("stack2vec");
+    group.sample_size(10);
+    group.bench_function(format!("50 epochs, {len} subtrees"), |bencher| {
+        bencher.iter(|| stack2vec::train(black_box(&documents), &params, 1, Progress::none()));
+    });
+    group.finish();
+}
+
+fn detector(criterion: &mut Criterion) {
+    let forest = forest();
+    let mut group = criterion.benchmark_group("detector");
+    group.sample_size(20);
+    group.bench_function("embedding", |bencher| {
+        bencher.iter(|| embedding(&forest));
+    });
+    let embedding = embedding(&forest);
+    let none = vec![None; embedding.num_trees()];
+    let train = |labels: &[Option<Label>], warm: Option<&Detector>| {
+        Detector::train(&embedding, labels, warm, Progress::none()).expect("it is feasible")
+    };
+    group.bench_function("cold training", |bencher| {
+        bencher.iter(|| train(&none, None));
+    });
+    let plain = train(&none, None);
+    for label in [Label::Abnormal, Label::Normal] {
+        let mut labels = none.clone();
+        labels[order_by_score(plain.scores())[0].index()] = Some(label);
+        group.bench_function(format!("one label {label:?} to new scores"), |bencher| {
+            bencher.iter_batched(
+                || plain.clone(),
+                |warm| train(&labels, Some(&warm)),
+                BatchSize::SmallInput,
+            );
+        });
+    }
+    let model = ModelArtifact::new(&forest, &embedding, &plain);
+    group.bench_function("scores of a saved model", |bencher| {
+        bencher.iter(|| model.score(black_box(&forest), Progress::none()));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, wl, stack2vec, detector);
+criterion_main!(benches);

@@ -1,0 +1,5 @@
+//! Inputs for the benches: generated, so that they need no file and can have any size.
+
+mod forest;
+
+pub use forest::molecular_dynamics_forest;

@@ -1,0 +1,137 @@
+//! An attribute, good for one step.
+
+use std::ffi::{c_int, c_void};
+
+use crate::api::{RawAttribute, check, into_text, read_text};
+use crate::{Adios2Error, DataType, Element, Io};
+
+/// Room for a text where its length cannot be asked for (releases before 2.12). Untouched pages cost
+/// nothing, and no writer that we know of has a text of this size.
+const TEXT_ROOM_BYTES: usize = 16 << 20;
+
+/// An attribute of an [`Io`], good for the step in which it was asked for.
+#[derive(Debug)]
+pub struct Attribute<'io> {
+    io: &'io Io,
+    raw: *mut RawAttribute,
+}
+
+impl<'io> Attribute<'io> {
+    pub(crate) fn new(io: &'io Io, raw: *mut RawAttribute) -> Self {
+        Self { io, raw }
+    }
+
+    /// Its name.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn name(&self) -> Result<String, Adios2Error> {
+        // SAFETY: a name is asked for in two calls of the form that `read_text` wants.
+        unsafe {
+            read_text("attribute_name", "", |text, length| {
+                (self.io.api().attribute_name)(text, length, self.raw)
+            })
+        }
+    }
+
+    /// Type of its values.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn data_type(&self) -> Result<DataType, Adios2Error> {
+        let mut code: c_int = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let status = unsafe { (self.io.api().attribute_type)(&raw mut code, self.raw) };
+        self.check(status, "attribute_type")?;
+        Ok(DataType::from_raw(code))
+    }
+
+    /// The text of an attribute that is one text; bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// [`Adios2Error::WrongType`] if it is no text, [`Adios2Error::WrongLength`] if it is a list.
+    pub fn text(&self) -> Result<String, Adios2Error> {
+        self.expect_type(DataType::String)?;
+        let mut is_value: c_int = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let status = unsafe { (self.io.api().attribute_is_value)(&raw mut is_value, self.raw) };
+        self.check(status, "attribute_is_value")?;
+        if is_value == 0 {
+            return Err(Adios2Error::WrongLength {
+                name: self.name()?,
+                expected: 1,
+                found: self.len()?,
+            });
+        }
+        if let Some(string_data) = self.io.api().attribute_string_data {
+            // SAFETY: the attribute is one text, which is asked for in two calls of the form that
+            // `read_text` wants.
+            return unsafe {
+                read_text("attribute_string_data", "", |text, length| {
+                    string_data(self.raw, text, length)
+                })
+            };
+        }
+        self.text_of_unknown_length()
+    }
+
+    /// The values of an attribute that is a number or a list of numbers.
+    ///
+    /// # Errors
+    /// [`Adios2Error::WrongType`].
+    pub fn numbers<T: Element>(&self) -> Result<Vec<T>, Adios2Error> {
+        self.expect_type(T::TYPE)?;
+        let mut values = vec![T::default(); self.len()?];
+        let mut length = 0;
+        let data = values.as_mut_ptr().cast::<c_void>();
+        // SAFETY: `self.io` keeps the handle alive; there is room for its length of values of its type.
+        let status = unsafe { (self.io.api().attribute_data)(data, &raw mut length, self.raw) };
+        self.check(status, "attribute_data")?;
+        Ok(values)
+    }
+
+    fn len(&self) -> Result<usize, Adios2Error> {
+        let mut length = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let status = unsafe { (self.io.api().attribute_size)(&raw mut length, self.raw) };
+        self.check(status, "attribute_size")?;
+        Ok(length)
+    }
+
+    fn text_of_unknown_length(&self) -> Result<String, Adios2Error> {
+        let mut room = self.io.text_room(TEXT_ROOM_BYTES);
+        let mut length = 0;
+        let data = room.as_mut_ptr().cast::<c_void>();
+        // SAFETY: `self.io` keeps the handle alive; the text has fewer bytes than the room, which is
+        // zeroed and so ends it.
+        let status = unsafe { (self.io.api().attribute_data)(data, &raw mut length, self.raw) };
+        self.check(status, "attribute_data")?;
+        let end = room
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(TEXT_ROOM_BYTES);
+        let text = into_text(room[..end].to_vec());
+        room[..end].fill(0);
+        Ok(text)
+    }
+
+    fn expect_type(&self, expected: DataType) -> Result<(), Adios2Error> {
+        let found = self.data_type()?;
+        if found != expected {
+            return Err(Adios2Error::WrongType {
+                name: self.name()?,
+                expected,
+                found,
+            });
+        }
+        Ok(())
+    }
+
+    /// Asks for the name only where it is needed for the error.
+    fn check(&self, status: c_int, operation: &'static str) -> Result<(), Adios2Error> {
+        if status == 0 {
+            return Ok(());
+        }
+        check(status, operation, &self.name().unwrap_or_default())
+    }
+}

@@ -1,0 +1,283 @@
+//! An open file or stream.
+
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+use crate::api::{RawEngine, check, read_text};
+use crate::{Adios2Error, DataType, Element, Gets, Io, Mode, Variable};
+
+/// `adios2_mode_sync`: the data is taken before the call returns.
+const SYNC: c_int = 5;
+/// `adios2_step_mode_append`.
+const STEP_APPEND: c_int = 0;
+/// `adios2_step_mode_read`.
+const STEP_READ: c_int = 2;
+
+/// What came of asking for the next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepStatus {
+    /// There is a step: read it, then [`Engine::end_step`].
+    Ok,
+    /// No step within the time given; the writer may still be at work, or was killed.
+    NotReady,
+    /// The writer has closed the stream and all steps were read.
+    EndOfStream,
+    /// The stream broke.
+    OtherError,
+}
+
+/// An open file or stream; closed when dropped.
+#[derive(Debug)]
+pub struct Engine {
+    /// Null once it is closed. `Drop` closes it before the fields go, and with them the `Io` that it
+    /// lives in.
+    raw: *mut RawEngine,
+    io: Io,
+    name: String,
+    mode: Mode,
+}
+
+// SAFETY: owns the `Io` and with it the whole instance; `raw` points into it.
+unsafe impl Send for Engine {}
+
+impl Engine {
+    pub(crate) fn new(io: Io, raw: *mut RawEngine, name: String, mode: Mode) -> Self {
+        Self {
+            raw,
+            io,
+            name,
+            mode,
+        }
+    }
+
+    /// The file or stream that was opened.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its variables and attributes.
+    pub fn io(&self) -> &Io {
+        &self.io
+    }
+
+    /// The engine that is at work, such as `BP5Reader`.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn engine_type(&self) -> Result<String, Adios2Error> {
+        // SAFETY: a text is asked for in two calls of the form that `read_text` wants.
+        unsafe {
+            read_text("engine_get_type", &self.name, |text, length| {
+                (self.io.api().engine_get_type)(text, length, self.raw)
+            })
+        }
+    }
+
+    /// Goes to the next step to be read, and waits for it no longer than `timeout`.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`], after which the engine is not usable any more.
+    pub fn begin_step(&mut self, timeout: Duration) -> Result<StepStatus, Adios2Error> {
+        self.begin(STEP_READ, timeout)
+    }
+
+    /// Begins a step to be written.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`], after which the engine is not usable any more.
+    pub fn begin_step_to_write(&mut self) -> Result<StepStatus, Adios2Error> {
+        self.begin(STEP_APPEND, Duration::ZERO)
+    }
+
+    fn begin(&mut self, mode: c_int, timeout: Duration) -> Result<StepStatus, Adios2Error> {
+        let mut status: c_int = 0;
+        self.calling(|raw| {
+            // SAFETY: the engine is alive, and no handle of an earlier step is, since `self` is borrowed
+            // mutably.
+            let code = unsafe {
+                (self.io.api().begin_step)(raw, mode, timeout.as_secs_f32(), &raw mut status)
+            };
+            check(code, "begin_step", &self.name)
+        })?;
+        Ok(match status {
+            0 => StepStatus::Ok,
+            1 => StepStatus::NotReady,
+            2 => StepStatus::EndOfStream,
+            _ => StepStatus::OtherError,
+        })
+    }
+
+    /// Number of the step at which the engine is.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn current_step(&self) -> Result<usize, Adios2Error> {
+        let mut step = 0;
+        // SAFETY: the engine is alive.
+        let code = unsafe { (self.io.api().current_step)(&raw mut step, self.raw) };
+        check(code, "current_step", &self.name)?;
+        Ok(step)
+    }
+
+    /// Number of steps of a file, for [`crate::Mode::ReadRandomAccess`].
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn steps(&self) -> Result<usize, Adios2Error> {
+        let mut steps = 0;
+        // SAFETY: the engine is alive.
+        let code = unsafe { (self.io.api().steps)(&raw mut steps, self.raw) };
+        check(code, "steps", &self.name)?;
+        Ok(steps)
+    }
+
+    /// Reads the variable's selection at once.
+    ///
+    /// # Errors
+    /// [`Adios2Error::WrongType`] or [`Adios2Error::WrongLength`] if the buffer does not fit;
+    /// [`Adios2Error::Call`] if ADIOS2 cannot read, after which the engine is not usable any more.
+    pub fn get<T: Element>(
+        &self,
+        variable: &Variable<'_>,
+        buffer: &mut [T],
+    ) -> Result<(), Adios2Error> {
+        self.expect_own(variable, T::TYPE)?;
+        expect_len(variable, buffer.len())?;
+        let data = buffer.as_mut_ptr().cast::<c_void>();
+        self.calling(|raw| {
+            // SAFETY: engine and variable are alive and belong together; the buffer has the type and the
+            // length of the selection; on failure the engine is never called again.
+            let code = unsafe { (self.io.api().get)(raw, variable.raw(), data, SYNC) };
+            check(code, "get", variable.name())
+        })
+    }
+
+    /// Reads a single value.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub fn get_value<T: Element>(&self, variable: &Variable<'_>) -> Result<T, Adios2Error> {
+        let mut value = [T::default()];
+        self.get(variable, &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Starts a list of reads to be done together.
+    pub fn gets(&self) -> Gets<'_> {
+        Gets::new(self)
+    }
+
+    /// Writes the variable's selection; the data is copied.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub fn put<T: Element>(
+        &self,
+        variable: &Variable<'_>,
+        values: &[T],
+    ) -> Result<(), Adios2Error> {
+        self.expect_own(variable, T::TYPE)?;
+        expect_len(variable, values.len())?;
+        self.calling(|raw| {
+            // SAFETY: engine and variable are alive and belong together; the data has the type and the
+            // length of the selection and is copied before the call returns.
+            let code = unsafe {
+                (self.io.api().put)(raw, variable.raw(), values.as_ptr().cast::<c_void>(), SYNC)
+            };
+            check(code, "put", variable.name())
+        })
+    }
+
+    /// Ends the step; its variables may be gone then.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`], after which the engine is not usable any more.
+    pub fn end_step(&mut self) -> Result<(), Adios2Error> {
+        self.calling(|raw| {
+            // SAFETY: the engine is alive, and no handle of this step is, since `self` is borrowed
+            // mutably.
+            let code = unsafe { (self.io.api().end_step)(raw) };
+            check(code, "end_step", &self.name)
+        })
+    }
+
+    /// Closes the file or stream, which dropping does too, and says whether that worked; a writer wants
+    /// to know.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn close(mut self) -> Result<(), Adios2Error> {
+        self.close_once()
+    }
+
+    fn close_once(&mut self) -> Result<(), Adios2Error> {
+        if self.raw.is_null() || self.io.adios().is_abandoned() || self.is_file_reader() {
+            return Ok(());
+        }
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        // SAFETY: the engine is alive, and `raw` was its last address: ADIOS2 frees the engine here.
+        let code = unsafe { (self.io.api().close)(raw) };
+        check(code, "close", &self.name).inspect_err(|_| self.io.adios().abandon())
+    }
+
+    /// Whether nobody waits for the engine to close: it is freed with the instance, which closes its
+    /// files. Closing it would make the BP5 reader of 2.12 leave a profile in `/tmp`, with no way to
+    /// refuse it.
+    fn is_file_reader(&self) -> bool {
+        self.mode != Mode::Write
+            && self
+                .engine_type()
+                .is_ok_and(|engine| engine.starts_with("BP"))
+    }
+
+    /// Calls into ADIOS2; once a call has failed, the engine may hold the address of a buffer that is
+    /// gone, so it is never called again, not even to close or free it.
+    pub(crate) fn calling(
+        &self,
+        call: impl FnOnce(*mut RawEngine) -> Result<(), Adios2Error>,
+    ) -> Result<(), Adios2Error> {
+        if self.io.adios().is_abandoned() {
+            return Err(Adios2Error::Poisoned {
+                name: self.name.clone(),
+            });
+        }
+        call(self.raw).inspect_err(|_| self.io.adios().abandon())
+    }
+
+    /// Refuses a variable of another stream or another type.
+    pub(crate) fn expect_own(
+        &self,
+        variable: &Variable<'_>,
+        expected: DataType,
+    ) -> Result<(), Adios2Error> {
+        let found = variable.data_type()?;
+        if found != expected || !std::ptr::eq(variable.io(), &raw const self.io) {
+            return Err(Adios2Error::WrongType {
+                name: variable.name().to_owned(),
+                expected,
+                found,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // A failure has been printed by ADIOS2; whoever needs to know calls `close`.
+        drop(self.close_once());
+    }
+}
+
+/// Refuses a buffer that does not fit the variable's selection.
+pub(crate) fn expect_len(variable: &Variable<'_>, found: usize) -> Result<(), Adios2Error> {
+    let expected = variable.selection_len()?;
+    if expected != found {
+        return Err(Adios2Error::WrongLength {
+            name: variable.name().to_owned(),
+            expected,
+            found,
+        });
+    }
+    Ok(())
+}

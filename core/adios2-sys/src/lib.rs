@@ -1,0 +1,52 @@
+//! ADIOS2's C API, loaded at run time, with one safe type per handle.
+//!
+//! One binary of Callgrove serves every site, because it takes the ADIOS2 that it finds there:
+//! [`default_candidates`] says where it looks, [`Library::load`] takes the first that works. Any
+//! release from 2.8 on will do; what only newer releases have is asked for when loading.
+//!
+//! ```text
+//! Library ─ Adios::new ─ declare_io ─ Io ─ open ─ Engine ─┬─ variable(name)  ─ Variable  ┐ live no longer
+//!                                         (consumed)      └─ attribute(name) ─ Attribute ┘ than the step
+//! ```
+//!
+//! * **Ownership.** An [`Adios`] becomes its [`Io`], which becomes its [`Engine`]; dropping the last
+//!   one closes the engine and frees everything. Handles inside it are borrowed from the [`Io`], and
+//!   everything that may make ADIOS2 forget a variable ([`Engine::begin_step`],
+//!   [`Engine::end_step`]) borrows the engine mutably, so that no handle can dangle.
+//! * **Errors.** Every return code becomes an [`Adios2Error`] with the operation and the name. The C
+//!   API drops the text of the C++ exception after printing it to the standard error stream; it has
+//!   no switch for that, so a failing call leaves such a line there. Callers that can check a file
+//!   beforehand should.
+//! * **Threads.** Nothing in ADIOS2 may be used by two threads at once, but the chain above is one
+//!   unit that shares nothing mutable with another [`Adios`]: it is `Send` and not `Sync`. So each
+//!   thread reads with its own.
+//! * **Trust.** ADIOS2 believes the metadata that it reads: a file cut short or altered can crash
+//!   the process inside the library, where no return code helps. Check files before opening them.
+
+#![expect(
+    unsafe_code,
+    reason = "this crate is the one place that calls into the C library"
+)]
+
+mod adios;
+mod api;
+mod attribute;
+mod candidates;
+mod element;
+mod engine;
+mod error;
+mod gets;
+mod io;
+mod library;
+mod variable;
+
+pub use adios::Adios;
+pub use attribute::Attribute;
+pub use candidates::{Candidate, Place, default_candidates};
+pub use element::{DataType, Element};
+pub use engine::{Engine, StepStatus};
+pub use error::{Adios2Error, Attempt, ErrorCode};
+pub use gets::Gets;
+pub use io::{Io, Mode};
+pub use library::Library;
+pub use variable::Variable;

@@ -1,0 +1,199 @@
+//! The loaded library: which one it is, and its function table.
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::fs;
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::Arc;
+
+use crate::api::Api;
+use crate::candidates::{library_files, version_in_name};
+use crate::{Adios2Error, Attempt, Candidate, Place};
+
+/// ADIOS2's C library in this process. Cheap to clone; stays loaded until the process ends.
+#[derive(Clone)]
+pub struct Library {
+    loaded: Arc<Loaded>,
+}
+
+struct Loaded {
+    api: Api,
+    path: PathBuf,
+    version: Option<String>,
+    /// Never unloaded: the C++ libraries below it have threads and destructors of their own.
+    _library: ManuallyDrop<libloading::Library>,
+}
+
+impl Library {
+    /// Loads the first candidate that is ADIOS2's C library.
+    ///
+    /// Loading runs the initialisers of the library and of those that it needs; candidates are
+    /// trusted to be what they are named.
+    ///
+    /// # Errors
+    /// [`Adios2Error::NotFound`] with everything that was tried.
+    pub fn load(candidates: &[Candidate]) -> Result<Self, Adios2Error> {
+        let mut tried = Vec::new();
+        for candidate in candidates {
+            let files: Vec<_> = match &candidate.place {
+                Place::Path(path) => library_files(path)
+                    .into_iter()
+                    .map(PathBuf::into_os_string)
+                    .collect(),
+                Place::LinkerName(name) => vec![name.into()],
+            };
+            let mut refused = |place: String, reason: String| {
+                tried.push(Attempt {
+                    origin: candidate.origin.clone(),
+                    place,
+                    reason,
+                });
+            };
+            if let (true, Place::Path(path)) = (files.is_empty(), &candidate.place) {
+                let reason = if path.exists() {
+                    "holds no libadios2_c"
+                } else {
+                    "does not exist"
+                };
+                refused(path.display().to_string(), reason.to_owned());
+            }
+            for file in files {
+                match Self::load_file(&file) {
+                    Ok(library) => return Ok(library),
+                    Err(error) => refused(file.display().to_string(), reason(error)),
+                }
+            }
+        }
+        Err(Adios2Error::NotFound { tried })
+    }
+
+    /// The file that was loaded.
+    pub fn path(&self) -> &Path {
+        &self.loaded.path
+    }
+
+    /// Its release, such as `2.12.1`, as its file name states it (ADIOS2's C API has no call for it);
+    /// `None` where the file is named without one.
+    pub fn version(&self) -> Option<&str> {
+        self.loaded.version.as_deref()
+    }
+
+    pub(crate) fn api(&self) -> &Api {
+        &self.loaded.api
+    }
+
+    fn load_file(file: &OsStr) -> Result<Self, libloading::Error> {
+        // SAFETY: the file is named as ADIOS2's C library; its initialisers only register engines and
+        // set up its own tables.
+        let library = ManuallyDrop::new(unsafe { libloading::Library::new(file) }?);
+        // SAFETY: as above; `ManuallyDrop` keeps it loaded for ever.
+        let api = unsafe { Api::look_up(&library) }?;
+        let path = file_of(api.init_serial as *const c_void).unwrap_or_else(|| file.into());
+        // Installations name the file by its full release and link the short names to it.
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let version = path
+            .file_name()
+            .and_then(OsStr::to_str)
+            .and_then(version_in_name)
+            .map(str::to_owned);
+        Ok(Self {
+            loaded: Arc::new(Loaded {
+                api,
+                path,
+                version,
+                _library: library,
+            }),
+        })
+    }
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Library")
+            .field("path", &self.path())
+            .field("version", &self.version())
+            .finish()
+    }
+}
+
+/// What the linker said, without its prefix.
+fn reason(error: libloading::Error) -> String {
+    match error {
+        libloading::Error::DlOpen { source } | libloading::Error::DlSym { source } => {
+            source.to_string()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// What `dladdr` tells about an address.
+#[repr(C)]
+struct DlInfo {
+    file_name: *const c_char,
+    base: *mut c_void,
+    symbol_name: *const c_char,
+    symbol: *mut c_void,
+}
+
+unsafe extern "C" {
+    /// POSIX: which loaded file an address belongs to.
+    fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
+}
+
+/// The file from which the code at `address` was loaded; so we know what a linker name led to.
+fn file_of(address: *const c_void) -> Option<PathBuf> {
+    let mut info = DlInfo {
+        file_name: ptr::null(),
+        base: ptr::null_mut(),
+        symbol_name: ptr::null(),
+        symbol: ptr::null_mut(),
+    };
+    // SAFETY: any address may be asked for, and `info` is what the function fills.
+    let found = unsafe { dladdr(address, &raw mut info) } != 0 && !info.file_name.is_null();
+    // SAFETY: the loader's own text, which lives as long as the library, which is for ever.
+    found
+        .then(|| unsafe { CStr::from_ptr(info.file_name) })
+        .and_then(|name| Some(PathBuf::from(name.to_str().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_one_error_with_all_places_and_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let not_a_library = folder.path().join("libadios2_c.so.2.12.1");
+        fs::write(&not_a_library, "text").unwrap();
+        let missing = folder.path().join("missing");
+        let candidates = [
+            Candidate::path("ADIOS2_DIR", &missing),
+            Candidate::path("CALLGROVE_ADIOS2", folder.path()),
+            Candidate {
+                origin: "system linker".into(),
+                place: Place::LinkerName("libno_such_adios2.so".into()),
+            },
+        ];
+        let Err(error) = Library::load(&candidates) else {
+            panic!("loaded a text file")
+        };
+        let Adios2Error::NotFound { tried } = &error else {
+            panic!("{error}")
+        };
+        let origins: Vec<_> = tried
+            .iter()
+            .map(|attempt| attempt.origin.as_str())
+            .collect();
+        assert_eq!(origins, ["ADIOS2_DIR", "CALLGROVE_ADIOS2", "system linker"]);
+        let text = error.to_string();
+        for part in [
+            "pip install adios2",
+            "set CALLGROVE_ADIOS2",
+            "does not exist",
+            "libadios2_c.so.2.12.1",
+        ] {
+            assert!(text.contains(part), "{part} is not in: {text}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A variable, good for one step.
+
+use std::ffi::c_int;
+
+use crate::api::{RawVariable, check, read_text};
+use crate::{Adios2Error, DataType, Io};
+
+/// Dimensions that a file can state: BP4 stores their number in one byte.
+const MAX_DIMS: usize = 256;
+
+/// A variable of an [`Io`], good for the step in which it was asked for.
+///
+/// Its selection belongs to the stream, not to this value: asked for twice, it is the same variable.
+#[derive(Debug)]
+pub struct Variable<'io> {
+    io: &'io Io,
+    raw: *mut RawVariable,
+    name: String,
+}
+
+impl<'io> Variable<'io> {
+    pub(crate) fn new(io: &'io Io, raw: *mut RawVariable, name: String) -> Self {
+        Self { io, raw, name }
+    }
+
+    pub(crate) fn with_own_name(io: &'io Io, raw: *mut RawVariable) -> Result<Self, Adios2Error> {
+        // SAFETY: a name is asked for in two calls of the form that `read_text` wants.
+        let name = unsafe {
+            read_text("variable_name", "", |text, length| {
+                (io.api().variable_name)(text, length, raw)
+            })
+        }?;
+        Ok(Self { io, raw, name })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Type of its values.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn data_type(&self) -> Result<DataType, Adios2Error> {
+        let mut code: c_int = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let status = unsafe { (self.io.api().variable_type)(&raw mut code, self.raw) };
+        check(status, "variable_type", &self.name)?;
+        Ok(DataType::from_raw(code))
+    }
+
+    /// Size of the whole array in this step, slowest dimension first; empty for a single value.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`]; [`Adios2Error::WrongLength`] for more dimensions than ADIOS2 can have.
+    pub fn shape(&self) -> Result<Vec<usize>, Adios2Error> {
+        let mut length = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let code = unsafe { (self.io.api().variable_ndims)(&raw mut length, self.raw) };
+        check(code, "variable_ndims", &self.name)?;
+        if length > MAX_DIMS {
+            return Err(Adios2Error::WrongLength {
+                name: self.name.clone(),
+                expected: MAX_DIMS,
+                found: length,
+            });
+        }
+        // The number of dimensions may be that of the selection, hence room for all that there can be.
+        let mut shape = [0; MAX_DIMS];
+        // SAFETY: `self.io` keeps the handle alive, and no shape has more than `MAX_DIMS` entries.
+        let code = unsafe { (self.io.api().variable_shape)(shape.as_mut_ptr(), self.raw) };
+        check(code, "variable_shape", &self.name)?;
+        Ok(shape[..length].to_vec())
+    }
+
+    /// Number of steps that have it, for [`crate::Mode::ReadRandomAccess`].
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn steps(&self) -> Result<usize, Adios2Error> {
+        let mut steps = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let code = unsafe { (self.io.api().variable_steps)(&raw mut steps, self.raw) };
+        check(code, "variable_steps", &self.name)?;
+        Ok(steps)
+    }
+
+    /// Number of values that the selection has, which is what a read needs room for.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn selection_len(&self) -> Result<usize, Adios2Error> {
+        let mut size = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let code = unsafe { (self.io.api().selection_size)(&raw mut size, self.raw) };
+        check(code, "selection_size", &self.name)?;
+        Ok(size)
+    }
+
+    /// Selects `count` values from `start` in each dimension. Selections outlast a step: set one in
+    /// every step whose shape differs.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`]; [`Adios2Error::WrongLength`] if the lengths differ.
+    pub fn set_selection(&self, start: &[usize], count: &[usize]) -> Result<(), Adios2Error> {
+        if start.len() != count.len() {
+            let (expected, found) = (start.len(), count.len());
+            return Err(Adios2Error::WrongLength {
+                name: self.name.clone(),
+                expected,
+                found,
+            });
+        }
+        // SAFETY: `self.io` keeps the handle alive; both lists have the stated length and are copied.
+        let code = unsafe {
+            (self.io.api().set_selection)(self.raw, count.len(), start.as_ptr(), count.as_ptr())
+        };
+        check(code, "set_selection", &self.name)
+    }
+
+    /// Selects `count` steps from the `start`-th that has this variable, for
+    /// [`crate::Mode::ReadRandomAccess`].
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn set_step_selection(&self, start: usize, count: usize) -> Result<(), Adios2Error> {
+        // SAFETY: `self.io` keeps the handle alive.
+        let code = unsafe { (self.io.api().set_step_selection)(self.raw, start, count) };
+        check(code, "set_step_selection", &self.name)
+    }
+
+    /// Changes the size of the whole array, before it is put.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn set_shape(&self, shape: &[usize]) -> Result<(), Adios2Error> {
+        // SAFETY: `self.io` keeps the handle alive; the list has the stated length and is copied.
+        let code = unsafe { (self.io.api().set_shape)(self.raw, shape.len(), shape.as_ptr()) };
+        check(code, "set_shape", &self.name)
+    }
+
+    pub(crate) fn raw(&self) -> *mut RawVariable {
+        self.raw
+    }
+
+    pub(crate) fn io(&self) -> &'io Io {
+        self.io
+    }
+}

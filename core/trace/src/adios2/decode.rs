@@ -1,0 +1,406 @@
+//! From rows of numbers to columns of events; rows that cannot be are left out and counted.
+//!
+//! Each array is gone through once to see whether every row can be, which is the usual case, then once
+//! per column: that takes half the instructions of going row by row.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use callgrove_model::{
+    CommEvents, CommKind, CounterEvents, FuncEventKind, FuncEvents, Name, RankId, ThreadId, TimeNs,
+    WarningKind, Warnings,
+};
+
+use super::schema::{Counts, EventType, IndexedNames, Names};
+
+/// Columns of a function event: program, rank, thread, event type, timer, time in µs.
+pub(super) const FUNC_COLUMNS: usize = 6;
+/// Columns of a counter sample: program, rank, thread, counter, value, time in µs.
+pub(super) const COUNTER_COLUMNS: usize = 6;
+/// Columns of a message: program, rank, thread, event type, tag, partner, bytes, time in µs.
+pub(super) const COMM_COLUMNS: usize = 8;
+
+/// No program has as many names; a damaged count may say so.
+const MAX_MADE_UP_INDEX: u32 = 1 << 20;
+
+/// What the rows of one step of one rank may hold.
+pub(super) struct Decoder<'a> {
+    pub(super) rank: RankId,
+    pub(super) step: u32,
+    pub(super) counts: &'a Counts,
+    pub(super) names: &'a mut Names,
+    pub(super) warnings: &'a mut Warnings,
+}
+
+impl Decoder<'_> {
+    pub(super) fn funcs(&mut self, rows: &[[u64; FUNC_COLUMNS]]) -> FuncEvents {
+        if let Some(unnamed) = self.names.timers.unnamed(self.counts.timers) {
+            self.make_up("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
+        }
+        let (ids, lane) = (&self.names.timers.ids, self.lane());
+        let kind = |row: &[u64; FUNC_COLUMNS]| match known(&self.names.event_types, row[3])? {
+            EventType::Entry => Some(FuncEventKind::Entry),
+            EventType::Exit => Some(FuncEventKind::Exit),
+            _ => None,
+        };
+        let (rows, places) = possible(rows, |row| {
+            lane.has(row) && kind(row).is_some() && known(ids, row[4]).is_some() && is_time(row[5])
+        });
+        let events = FuncEvents {
+            thread: rows.iter().map(thread).collect(),
+            kind: rows
+                .iter()
+                .map(|row| kind(row).unwrap_or(FuncEventKind::Exit))
+                .collect(),
+            func: rows
+                .iter()
+                .map(|row| known(ids, row[4]).unwrap_or_default())
+                .collect(),
+            time: rows.iter().map(|row| time(row[5])).collect(),
+            row: places.column(),
+        };
+        self.count_bad("event_timestamps", &places);
+        events
+    }
+
+    pub(super) fn counters(&mut self, rows: &[[u64; COUNTER_COLUMNS]]) -> CounterEvents {
+        if let Some(unnamed) = self.names.counters.unnamed(self.counts.counters) {
+            self.make_up("counter", used(rows, 3, &unnamed), |names| {
+                &mut names.counters
+            });
+        }
+        let (ids, lane) = (&self.names.counters.ids, self.lane());
+        let (rows, places) = possible(rows, |row| {
+            lane.has(row) && known(ids, row[3]).is_some() && is_time(row[5])
+        });
+        let events = CounterEvents {
+            thread: rows.iter().map(thread).collect(),
+            counter: rows
+                .iter()
+                .map(|row| known(ids, row[3]).unwrap_or_default())
+                .collect(),
+            value: rows.iter().map(|row| row[4]).collect(),
+            time: rows.iter().map(|row| time(row[5])).collect(),
+        };
+        self.count_bad("counter_values", &places);
+        events
+    }
+
+    pub(super) fn comms(&mut self, rows: &[[u64; COMM_COLUMNS]]) -> CommEvents {
+        let lane = self.lane();
+        let kind = |row: &[u64; COMM_COLUMNS]| match known(&self.names.event_types, row[3])? {
+            EventType::Send => Some(CommKind::Send),
+            EventType::Recv => Some(CommKind::Recv),
+            _ => None,
+        };
+        let num_partners = self.counts.ranks.map_or(1 << 32, u64::from);
+        let (rows, places) = possible(rows, |row| {
+            lane.has(row) && kind(row).is_some() && row[5] < num_partners && is_time(row[7])
+        });
+        let events = CommEvents {
+            thread: rows.iter().map(thread).collect(),
+            kind: rows
+                .iter()
+                .map(|row| kind(row).unwrap_or(CommKind::Recv))
+                .collect(),
+            tag: rows.iter().map(|row| row[4]).collect(),
+            partner: rows.iter().map(|row| RankId(row[5] as u32)).collect(),
+            size_bytes: rows.iter().map(|row| row[6]).collect(),
+            time: rows.iter().map(|row| time(row[7])).collect(),
+        };
+        self.count_bad("comm_timestamps", &places);
+        events
+    }
+
+    fn lane(&self) -> Lane {
+        let num_threads = self.counts.threads.map_or(1 << 32, u64::from);
+        Lane {
+            rank: u64::from(self.rank.0),
+            num_threads,
+        }
+    }
+
+    /// Gives indices that were announced by number but not by name a name, so that their rows count.
+    fn make_up<Id: Name>(
+        &mut self,
+        what: &str,
+        indices: BTreeSet<usize>,
+        names: impl Fn(&mut Names) -> &mut IndexedNames<Id>,
+    ) {
+        for index in indices {
+            if names(self.names).make_up(index, &format!("{what} {index}")) {
+                let step = self.step;
+                let place = || format!("{what} {index} in step {step}");
+                self.warnings
+                    .count(WarningKind::UnknownName, Some(self.rank), place);
+            }
+        }
+    }
+
+    fn count_bad(&mut self, array: &str, places: &Places) {
+        if let Places::Some { left, num_bad } = places {
+            let first = left
+                .iter()
+                .zip(0..)
+                .take_while(|&(&place, expected)| place == expected)
+                .count();
+            let place = || format!("row {first} of {array} in step {}", self.step);
+            self.warnings
+                .count_many(WarningKind::BadRow, Some(self.rank), *num_bad, place);
+        }
+    }
+}
+
+/// Whose rows these are. TAU's plugin knows one program only.
+#[derive(Clone, Copy)]
+struct Lane {
+    rank: u64,
+    num_threads: u64,
+}
+
+impl Lane {
+    fn has<const N: usize>(self, row: &[u64; N]) -> bool {
+        row[0] == 0 && row[1] == self.rank && row[2] < self.num_threads
+    }
+}
+
+/// Where the rows that can be stood in the stored array.
+enum Places {
+    All(u32),
+    Some { left: Vec<u32>, num_bad: u64 },
+}
+
+impl Places {
+    fn column(&self) -> Vec<u32> {
+        match self {
+            Self::All(num_rows) => (0..*num_rows).collect(),
+            Self::Some { left, .. } => left.clone(),
+        }
+    }
+}
+
+/// The rows that can be.
+fn possible<const N: usize>(
+    rows: &[[u64; N]],
+    can_be: impl Fn(&[u64; N]) -> bool,
+) -> (Cow<'_, [[u64; N]]>, Places) {
+    if rows.iter().all(&can_be) {
+        return (Cow::Borrowed(rows), Places::All(rows.len() as u32));
+    }
+    let (left, rows_left): (Vec<_>, Vec<_>) =
+        (0..).zip(rows).filter(|(_, row)| can_be(row)).unzip();
+    let num_bad = (rows.len() - left.len()) as u64;
+    (Cow::Owned(rows_left), Places::Some { left, num_bad })
+}
+
+/// The indices in a column that fall into a range.
+fn used<const N: usize>(rows: &[[u64; N]], column: usize, range: &Range<u64>) -> BTreeSet<usize> {
+    rows.iter()
+        .map(|row| row[column])
+        .filter(|index| range.contains(index))
+        .map(|index| index as usize)
+        .collect()
+}
+
+fn thread<const N: usize>(row: &[u64; N]) -> ThreadId {
+    ThreadId(row[2] as u32)
+}
+
+fn is_time(time_us: u64) -> bool {
+    TimeNs::from_us(time_us).is_some()
+}
+
+fn time(time_us: u64) -> TimeNs {
+    TimeNs::from_us(time_us).unwrap_or_default()
+}
+
+fn known<T: Copy>(slots: &[Option<T>], index: u64) -> Option<T> {
+    *slots.get(usize::try_from(index).ok()?)?
+}
+
+impl<Id: Name> IndexedNames<Id> {
+    /// The indices that were announced but may have no name; `None` if all have one.
+    fn unnamed(&self, announced: u32) -> Option<Range<u64>> {
+        let end = u64::from(announced.min(MAX_MADE_UP_INDEX));
+        let start = self
+            .ids
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(self.ids.len()) as u64;
+        (start < end).then_some(start..end)
+    }
+
+    /// Names an index if it has no name; says whether it had none.
+    fn make_up(&mut self, index: usize, name: &str) -> bool {
+        if self.ids.len() <= index {
+            self.ids.resize(index + 1, None);
+        }
+        let is_unnamed = self.ids[index].is_none();
+        if is_unnamed {
+            self.ids[index] = Some(self.table.intern(name));
+        }
+        is_unnamed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_model::FuncId;
+
+    use super::*;
+
+    const T0: u64 = 1_795_231_715_233_145;
+
+    /// Rank 3 with two threads, four ranks, the four event types in another order than usual, timers
+    /// 0 and 2 named and 1 only announced, counter 0 named.
+    fn check(run: impl Fn(&mut Decoder<'_>) -> Vec<String>) -> (Vec<String>, Vec<String>) {
+        let counts = Counts {
+            threads: Some(2),
+            ranks: Some(4),
+            timers: 3,
+            counters: 1,
+            event_types: 4,
+        };
+        let mut names = Names::default();
+        names.event_types = [
+            EventType::Recv,
+            EventType::Send,
+            EventType::Exit,
+            EventType::Entry,
+        ]
+        .map(Some)
+        .into();
+        names.timers.make_up(0, "main");
+        names.timers.make_up(2, "work");
+        names.counters.make_up(0, "TIME");
+        let mut warnings = Warnings::default();
+        let decoder = &mut Decoder {
+            rank: RankId(3),
+            step: 7,
+            counts: &counts,
+            names: &mut names,
+            warnings: &mut warnings,
+        };
+        let events = run(decoder);
+        let warnings = warnings
+            .iter()
+            .map(|w| format!("{:?} x{} {}", w.kind, w.count, w.first))
+            .collect();
+        (events, warnings)
+    }
+
+    fn funcs(rows: &[[u64; 6]]) -> (Vec<String>, Vec<String>) {
+        check(|decoder| {
+            let events = decoder.funcs(rows);
+            let names = &decoder.names.timers.table;
+            let line = |row: usize| {
+                let (thread, kind, func) = (
+                    events.thread[row],
+                    events.kind[row],
+                    names.name(events.func[row]),
+                );
+                format!(
+                    "{} t{thread} {kind:?} {func} +{}",
+                    events.row[row],
+                    events.time[row].as_us() as u64 - T0
+                )
+            };
+            (0..events.len()).map(line).collect()
+        })
+    }
+
+    #[test]
+    fn function_rows_become_events_in_stored_order() {
+        let (events, warnings) = funcs(&[
+            [0, 3, 0, 3, 0, T0],
+            [0, 3, 0, 3, 2, T0],
+            [0, 3, 0, 2, 2, T0 + 5],
+            [0, 3, 1, 3, 0, T0 + 1],
+        ]);
+        assert_eq!(
+            events,
+            [
+                "0 t0 Entry main +0",
+                "1 t0 Entry work +0",
+                "2 t0 Exit work +5",
+                "3 t1 Entry main +1"
+            ]
+        );
+        assert_eq!(warnings, [""; 0]);
+    }
+
+    #[test]
+    fn impossible_function_rows_are_left_out_and_the_others_keep_their_row_numbers() {
+        let good = [0, 3, 0, 3, 0, T0];
+        for (column, bad) in [
+            (0, 1),
+            (1, 2),
+            (2, 2),
+            (3, 0),
+            (3, 4),
+            (4, 3),
+            (4, u64::MAX),
+            (5, u64::MAX),
+        ] {
+            let mut row = good;
+            row[column] = bad;
+            let (events, warnings) = funcs(&[good, row, good]);
+            assert_eq!(
+                events,
+                ["0 t0 Entry main +0", "2 t0 Entry main +0"],
+                "column {column} = {bad}"
+            );
+            assert_eq!(
+                warnings,
+                ["BadRow x1 row 1 of event_timestamps in step 7"],
+                "column {column} = {bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_announced_timer_without_a_name_gets_one() {
+        let (events, warnings) = funcs(&[[0, 3, 0, 3, 1, T0], [0, 3, 0, 2, 1, T0 + 2]]);
+        assert_eq!(events, ["0 t0 Entry timer 1 +0", "1 t0 Exit timer 1 +2"]);
+        assert_eq!(warnings, ["UnknownName x1 timer 1 in step 7"]);
+    }
+
+    #[test]
+    fn impossible_message_and_counter_rows_are_left_out() {
+        let (comms, warnings) = check(|decoder| {
+            let rows = [
+                [0, 3, 0, 1, 5, 0, 64, T0],
+                [0, 3, 0, 3, 5, 0, 64, T0],
+                [0, 3, 0, 0, 5, 4, 64, T0],
+                [0, 3, 1, 0, 6, 2, 16, T0 + 1],
+            ];
+            let comms = decoder.comms(&rows);
+            (0..comms.len())
+                .map(|row| {
+                    format!(
+                        "{:?} tag {} with {}",
+                        comms.kind[row], comms.tag[row], comms.partner[row]
+                    )
+                })
+                .collect()
+        });
+        assert_eq!(comms, ["Send tag 5 with 0", "Recv tag 6 with 2"]);
+        assert_eq!(warnings, ["BadRow x2 row 1 of comm_timestamps in step 7"]);
+
+        let (counters, warnings) = check(|decoder| {
+            let counters = decoder.counters(&[[0, 3, 0, 0, 8, T0], [0, 3, 0, 1, 8, T0]]);
+            counters.value.iter().map(u64::to_string).collect()
+        });
+        assert_eq!(counters, ["8"]);
+        assert_eq!(warnings, ["BadRow x1 row 1 of counter_values in step 7"]);
+    }
+
+    #[test]
+    fn two_timers_of_one_name_are_one_function() {
+        let mut names = IndexedNames::<FuncId>::default();
+        names.make_up(0, "work");
+        names.make_up(1, "work");
+        assert_eq!(names.ids, [Some(FuncId(0)), Some(FuncId(0))]);
+    }
+}

@@ -1,0 +1,342 @@
+//! The index of a BP folder (`md.idx`), checked against the files that it points into.
+//!
+//! ADIOS2 follows the index without checking it: where it leads outside a file, the process crashes,
+//! or waits for ever for bytes that will not come. So nothing is opened before it was checked here.
+//!
+//! Layout (all numbers little-endian, 64 bits unless said otherwise):
+//!
+//! ```text
+//! header, 64 bytes   [0..8] "ADIOS-BP" · [36] 0 = little-endian · [37] 4 or 5
+//!                    BP4: [38] writer is active    BP5: [38] minor version, [39] writer is active, [41] a variant
+//! BP4 record, 64     step · rank · start of process group, variable, attribute index in md.0 · end · time · 0
+//! BP5 record         kind (1 byte) · length of the rest
+//!   's', a step      start in md.0 · size in md.0 · flushes · per writer: (start, size) per flush, start in data
+//!   'w', writers     writers · aggregators · data files · per writer: data file
+//! BP4 md.0, a step   process groups (count 8, length 8, …) · variables, attributes (count 4, length 8, …)
+//! BP5 md.0, a step   size of the rest · per writer: size of variables · per writer: size of attributes · both
+//! BP5 mmd.0          length of id · length of description · id · description
+//! ```
+//!
+//! Source: the ADIOS2 user guide's description of BP4 and BP5, and files of releases 2.9 to 2.12.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::TraceError;
+
+const HEADER_BYTES: usize = 64;
+const BP4_RECORD_BYTES: usize = 64;
+/// The only layout of BP5 that releases since 2.8 write and read.
+const BP5_MINOR_VERSION: u8 = 2;
+
+/// What the index says, as far as the files bear it out.
+#[derive(Debug)]
+pub(super) struct BpIndex {
+    /// Number of steps with whole metadata.
+    pub(super) num_steps: usize,
+    /// Whether the writer has closed the file, so that no more steps will come.
+    pub(super) is_closed: bool,
+    /// Whether the index breaks off before the metadata does.
+    pub(super) is_cut: bool,
+    /// BP5: where the data of each step starts in `data.0`; empty if the data is elsewhere.
+    data_starts: Vec<u64>,
+    /// Size of `data.0`.
+    data_bytes: u64,
+}
+
+impl BpIndex {
+    /// Reads and checks the index of a folder.
+    ///
+    /// # Errors
+    /// [`TraceError::UnknownFormat`], [`TraceError::Damaged`], [`TraceError::Io`].
+    pub(super) fn read(folder: &Path) -> Result<Self, TraceError> {
+        let not_bp = |reason| TraceError::UnknownFormat {
+            reason,
+            path: folder.to_owned(),
+        };
+        match fs::metadata(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(TraceError::NotFound {
+                    path: folder.to_owned(),
+                });
+            }
+            Ok(metadata) if !metadata.is_dir() => return Err(not_bp("a file, not a folder")),
+            _ => {}
+        }
+        let index = File::read(folder, "md.idx")?;
+        let Some(header) = index.bytes.get(..HEADER_BYTES) else {
+            return Err(index.damaged(format!(
+                "{} bytes long, shorter than its header",
+                index.bytes.len()
+            )));
+        };
+        match (
+            header.starts_with(b"ADIOS-BP"),
+            header[36],
+            header[37],
+            header[38],
+        ) {
+            (false, ..) => Err(not_bp("md.idx is not an index of ADIOS2")),
+            (_, 1.., ..) => Err(not_bp("written on a big-endian machine")),
+            (_, _, 4, active) => Self::of_bp4(folder, &index, active == 0),
+            (_, _, 5, BP5_MINOR_VERSION) if header[41] != 0 => Err(not_bp(
+                "a variant of BP5: flattened steps or metadata per rank",
+            )),
+            (_, _, 5, BP5_MINOR_VERSION) => Self::of_bp5(folder, &index, header[39] == 0),
+            _ => Err(not_bp("another version than BP4 or BP5.2")),
+        }
+    }
+
+    /// Whether the data of a step can be there. Only what is surely missing is denied: for what is
+    /// missing in part, reading gives an error.
+    pub(super) fn may_have_data(&self, step: usize) -> bool {
+        let (start, end) = (self.data_starts.get(step), self.data_starts.get(step + 1));
+        start.is_none_or(|&start| start <= self.data_bytes)
+            && end.is_none_or(|&end| end <= self.data_bytes)
+    }
+
+    /// Size of `data.0`.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
+    fn of_bp4(folder: &Path, index: &File, is_closed: bool) -> Result<Self, TraceError> {
+        let metadata = File::read(folder, "md.0")?;
+        let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
+        let is_cut = !records.remainder().is_empty();
+        let (mut num_steps, mut end) = (0, HEADER_BYTES as u64);
+        for record in records {
+            num_steps += 1;
+            // A serial writer, such as TAU's, is rank 0 and counts its steps from 1.
+            if (u64_at(record, 0), u64_at(record, 8)) != (Some(num_steps), Some(0)) {
+                return Err(index.damaged(format!("step {} is no step", num_steps - 1)));
+            }
+            end = check_bp4_step(record, end, index, &metadata)?;
+        }
+        let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
+        let data_bytes = size_of_file(&folder.join("data.0"))?;
+        Ok(Self {
+            num_steps: num_steps as usize,
+            is_closed,
+            is_cut,
+            data_starts: Vec::new(),
+            data_bytes,
+        })
+    }
+
+    fn of_bp5(folder: &Path, index: &File, is_closed: bool) -> Result<Self, TraceError> {
+        let descriptions = File::read(folder, "mmd.0")?;
+        let metadata = File::read(folder, "md.0")?;
+        let mut rest = &index.bytes[HEADER_BYTES..];
+        let (mut num_writers, mut end, mut num_steps, mut data_starts) = (0, 0, 0, Vec::new());
+        while let Some((kind, record, after)) = bp5_record(rest) {
+            rest = after;
+            match kind {
+                b'w' => {
+                    num_writers = bp5_writers(record)
+                        .ok_or_else(|| index.damaged("the list of writers is none".to_owned()))?;
+                }
+                b's' => {
+                    let step = Bp5Step::of_record(record, num_writers)
+                        .ok_or_else(|| index.damaged(format!("step {num_steps} is no step")))?;
+                    end = step.check(&metadata, num_writers)?;
+                    num_steps += 1;
+                    data_starts.extend(step.data_start);
+                }
+                _ => {
+                    return Err(
+                        index.damaged(format!("record of unknown kind after step {num_steps}"))
+                    );
+                }
+            }
+        }
+        if num_steps > 0 {
+            check_descriptions(&descriptions)?;
+        }
+        let is_cut = !rest.is_empty() || (is_closed && metadata.bytes.len() as u64 > end);
+        let data_bytes = size_of_file(&folder.join("data.0"))?;
+        Ok(Self {
+            num_steps,
+            is_closed,
+            is_cut,
+            data_starts,
+            data_bytes,
+        })
+    }
+}
+
+/// Checks a step in the index of BP4, which starts where the one before ended; the answer is where it
+/// ends.
+fn check_bp4_step(
+    record: &[u8],
+    start: u64,
+    index: &File,
+    metadata: &File,
+) -> Result<u64, TraceError> {
+    let places: Vec<_> = (2..6)
+        .filter_map(|field| u64_at(record, field * 8))
+        .collect();
+    let [groups, variables, attributes, end] = places[..] else {
+        return Err(index.damaged("a step is cut short".to_owned()));
+    };
+    check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;
+    // Each of the three lists states its length after its number of entries.
+    let lists = [
+        (groups, 8, variables),
+        (variables, 4, attributes),
+        (attributes, 4, end),
+    ];
+    let fits = |&(from, count_bytes, to): &(u64, u64, u64)| {
+        let place = from.checked_add(count_bytes)?;
+        let length = u64_at(&metadata.bytes, usize::try_from(place).ok()?)?;
+        (place.checked_add(8)?.checked_add(length)? == to).then_some(())
+    };
+    if groups != start || !lists.iter().all(|list| fits(list).is_some()) {
+        return Err(index.damaged(format!("it does not fit md.0 at byte {start}")));
+    }
+    Ok(end)
+}
+
+/// Number of writers, if the list of them is whole.
+fn bp5_writers(record: &[u8]) -> Option<u64> {
+    let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
+    let files: Vec<_> = (3..record.len() / 8)
+        .filter_map(|field| u64_at(record, field * 8))
+        .collect();
+    let is_whole = files.len() as u64 == num_writers && record.len() == (3 + files.len()) * 8;
+    (is_whole && num_writers > 0 && files.iter().all(|&file| file < num_files))
+        .then_some(num_writers)
+}
+
+/// A step in the index of BP5.
+struct Bp5Step {
+    start: u64,
+    size_bytes: u64,
+    /// For one writer with one data file.
+    data_start: Option<u64>,
+}
+
+impl Bp5Step {
+    fn of_record(record: &[u8], num_writers: u64) -> Option<Self> {
+        let (start, size_bytes, num_flushes) =
+            (u64_at(record, 0)?, u64_at(record, 8)?, u64_at(record, 16)?);
+        let num_places = num_flushes
+            .checked_mul(2)?
+            .checked_add(1)?
+            .checked_mul(num_writers)?;
+        if num_writers == 0 || num_places.checked_add(3)?.checked_mul(8)? != record.len() as u64 {
+            return None;
+        }
+        let data_start = if num_writers == 1 {
+            u64_at(record, 24)
+        } else {
+            None
+        };
+        Some(Self {
+            start,
+            size_bytes,
+            data_start,
+        })
+    }
+
+    /// Checks the step's metadata; the answer is where it ends.
+    fn check(&self, metadata: &File, num_writers: u64) -> Result<u64, TraceError> {
+        let end = self.start.saturating_add(self.size_bytes);
+        check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;
+        let step = &metadata.bytes[self.start as usize..end as usize];
+        let mut sizes =
+            (0..=num_writers.saturating_mul(2)).map(|field| u64_at(step, field as usize * 8));
+        let stated = sizes.next().flatten().and_then(|rest| rest.checked_add(8));
+        let mut total = num_writers
+            .checked_mul(16)
+            .and_then(|sizes| sizes.checked_add(8));
+        while let (Some(sum), Some(size)) = (total, sizes.next()) {
+            total = size.and_then(|size| sum.checked_add(size));
+        }
+        if stated != Some(self.size_bytes) || total != stated {
+            return Err(metadata.damaged(format!(
+                "the sizes at byte {} contradict each other",
+                self.start
+            )));
+        }
+        Ok(end)
+    }
+}
+
+/// The next record: kind, content, and what is after it; `None` if it is not there as a whole.
+fn bp5_record(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let length = usize::try_from(u64_at(bytes, 1)?).ok()?;
+    let (record, after) = bytes[9..].split_at_checked(length)?;
+    Some((bytes[0], record, after))
+}
+
+/// The descriptions of the metadata's layout, of which there is at least one, must fill `mmd.0`.
+fn check_descriptions(file: &File) -> Result<(), TraceError> {
+    let mut rest = file.bytes.as_slice();
+    while !rest.is_empty() || file.bytes.is_empty() {
+        let length = u64_at(rest, 0)
+            .zip(u64_at(rest, 8))
+            .and_then(|(id, description)| id.checked_add(description)?.checked_add(16));
+        rest = length
+            .and_then(|length| rest.get(usize::try_from(length).ok()?..))
+            .ok_or_else(|| file.damaged(format!("cut short after {} bytes", file.bytes.len())))?;
+    }
+    Ok(())
+}
+
+fn check_reach(path: &Path, size_bytes: u64, end: u64) -> Result<(), TraceError> {
+    if end > size_bytes {
+        let reason = format!("{size_bytes} bytes long, but the index tells of {end}");
+        return Err(TraceError::Damaged {
+            reason,
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// A small file of the folder in memory.
+struct File {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl File {
+    fn read(folder: &Path, name: &str) -> Result<Self, TraceError> {
+        let path = folder.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Self { path, bytes }),
+            Err(source) => Err(missing_or(source, &path)),
+        }
+    }
+
+    fn damaged(&self, reason: String) -> TraceError {
+        TraceError::Damaged {
+            reason,
+            path: self.path.clone(),
+        }
+    }
+}
+
+fn size_of_file(path: &Path) -> Result<u64, TraceError> {
+    fs::metadata(path)
+        .map(|metadata| metadata.len())
+        .map_err(|source| missing_or(source, path))
+}
+
+fn missing_or(source: std::io::Error, path: &Path) -> TraceError {
+    let path = path.to_owned();
+    match source.kind() {
+        ErrorKind::NotFound => TraceError::Damaged {
+            reason: "a file of the folder is missing".to_owned(),
+            path,
+        },
+        _ => TraceError::Io { source, path },
+    }
+}
+
+fn u64_at(bytes: &[u8], place: usize) -> Option<u64> {
+    let (number, _) = bytes.get(place..)?.split_first_chunk()?;
+    Some(u64::from_le_bytes(*number))
+}

@@ -1,0 +1,12 @@
+//! TAU's trace stream over ADIOS2: BP4 and BP5 folders, one per rank.
+//!
+//! The stream: each step has scalars that count names and rows, three arrays of rows (function events,
+//! counter samples, messages; absent when empty), and attributes that name what the rows' indices mean.
+//! ADIOS2 trusts what it reads, so a folder's index is checked against its files before it is opened.
+
+mod decode;
+mod index;
+mod reader;
+mod schema;
+
+pub(crate) use reader::TauSource;

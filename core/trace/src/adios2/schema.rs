@@ -1,0 +1,243 @@
+//! The names of the stream: its variables, and the attributes that say what the rows' indices mean.
+
+use std::collections::BTreeSet;
+
+use callgrove_adios2_sys::{Adios2Error, Attribute, Engine, Io};
+use callgrove_model::{CounterId, FuncId, Metadata, Name, NameTable, RankId, ThreadId};
+
+/// The scalars of a step; what a stream does not state is not known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts {
+    /// Highest thread id so far, plus one.
+    pub(super) threads: Option<u32>,
+    /// Size of the communicator.
+    pub(super) ranks: Option<u32>,
+    /// Timers named so far.
+    pub(super) timers: u32,
+    /// Counters named so far.
+    pub(super) counters: u32,
+    /// Event types named so far.
+    pub(super) event_types: u32,
+}
+
+/// The variable that every step of TAU's stream has.
+pub(super) const FUNC_ROW_COUNT: &str = "timer_event_count";
+
+impl Counts {
+    /// Reads them from the step at which `engine` is.
+    pub(super) fn read(engine: &Engine) -> Result<Self, Adios2Error> {
+        let count = |name| -> Result<Option<u32>, Adios2Error> {
+            let Some(variable) = engine.io().variable(name)? else {
+                return Ok(None);
+            };
+            Ok(u32::try_from(engine.get_value::<i32>(&variable)?).ok())
+        };
+        Ok(Self {
+            threads: count("thread_count")?,
+            ranks: count("comm_rank_count")?,
+            timers: count("timer_count")?.unwrap_or(0),
+            counters: count("counter_count")?.unwrap_or(0),
+            event_types: count("event_type_count")?.unwrap_or(0),
+        })
+    }
+}
+
+/// What an event type index stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EventType {
+    Entry,
+    Exit,
+    Send,
+    Recv,
+    Other,
+}
+
+impl EventType {
+    fn of_name(name: &str) -> Self {
+        match name {
+            "ENTRY" => Self::Entry,
+            "EXIT" => Self::Exit,
+            "SEND" => Self::Send,
+            "RECV" => Self::Recv,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The names announced so far. Each rank numbers them by its own order of first use.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) timers: IndexedNames<FuncId>,
+    pub(super) counters: IndexedNames<CounterId>,
+    pub(super) event_types: Vec<Option<EventType>>,
+    num_threads: Option<u32>,
+    /// Attributes whose metadata was given out. A finished BP4 shows all of them at its first step.
+    metadata: BTreeSet<String>,
+}
+
+/// Names by index; two indices may have one name.
+#[derive(Debug)]
+pub(super) struct IndexedNames<Id> {
+    pub(super) table: NameTable<Id>,
+    pub(super) ids: Vec<Option<Id>>,
+}
+
+impl Names {
+    /// Takes in the attributes of a step if it can have new ones; the answer is the new metadata.
+    ///
+    /// Going through all attributes costs more than reading a small step, so that is done only when a
+    /// count says that something was added: each new thing is announced in the step that first uses it,
+    /// and metadata comes with its thread.
+    pub(super) fn update(
+        &mut self,
+        io: &Io,
+        counts: &Counts,
+    ) -> Result<Vec<Metadata>, Adios2Error> {
+        let mut metadata = Vec::new();
+        if self.is_complete(counts) {
+            return Ok(metadata);
+        }
+        let attributes = io.attributes()?;
+        // Indices run from 0 without gaps, so none is as large as the number of attributes.
+        let limit = attributes.len();
+        let (mut timers, mut counters) = (Vec::new(), Vec::new());
+        for attribute in &attributes {
+            let name = attribute.name()?;
+            match Key::parse(&name) {
+                Key::Timer(index) if self.timers.is_new(index, limit) => {
+                    timers.push((index, attribute));
+                }
+                Key::Counter(index) if self.counters.is_new(index, limit) => {
+                    counters.push((index, attribute));
+                }
+                Key::EventType(index) if index < limit => {
+                    let slot = slot(&mut self.event_types, index);
+                    if slot.is_none() {
+                        *slot = Some(EventType::of_name(&attribute.text()?));
+                    }
+                }
+                Key::Metadata(rank, thread, key) if !self.metadata.contains(&name) => {
+                    let (key, value) = (key.to_owned(), attribute.text()?);
+                    metadata.push(Metadata {
+                        rank,
+                        thread,
+                        key,
+                        value,
+                    });
+                    self.metadata.insert(name);
+                }
+                _ => {}
+            }
+        }
+        self.timers.add(timers)?;
+        self.counters.add(counters)?;
+        self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
+        Ok(metadata)
+    }
+
+    fn is_complete(&self, counts: &Counts) -> bool {
+        self.num_threads.is_some()
+            && self.num_threads >= counts.threads
+            && self.timers.ids.len() >= counts.timers as usize
+            && self.counters.ids.len() >= counts.counters as usize
+            && self.event_types.len() >= counts.event_types as usize
+    }
+}
+
+impl<Id: Name> IndexedNames<Id> {
+    fn is_new(&self, index: usize, limit: usize) -> bool {
+        index < limit && self.ids.get(index).is_none_or(Option::is_none)
+    }
+
+    /// Adds names in order of index, so that ids do not depend on the order of the attributes.
+    fn add(&mut self, mut new: Vec<(usize, &Attribute<'_>)>) -> Result<(), Adios2Error> {
+        new.sort_by_key(|(index, _)| *index);
+        for (index, attribute) in new {
+            let id = self.table.intern(&attribute.text()?);
+            *slot(&mut self.ids, index) = Some(id);
+        }
+        Ok(())
+    }
+}
+
+impl<Id> Default for IndexedNames<Id> {
+    fn default() -> Self {
+        Self {
+            table: NameTable::default(),
+            ids: Vec::new(),
+        }
+    }
+}
+
+fn slot<T: Clone>(slots: &mut Vec<Option<T>>, index: usize) -> &mut Option<T> {
+    if slots.len() <= index {
+        slots.resize(index + 1, None);
+    }
+    &mut slots[index]
+}
+
+/// What an attribute's name says it is.
+#[derive(PartialEq, Eq, Debug)]
+enum Key<'a> {
+    Timer(usize),
+    Counter(usize),
+    EventType(usize),
+    Metadata(RankId, ThreadId, &'a str),
+    Other,
+}
+
+impl<'a> Key<'a> {
+    fn parse(name: &'a str) -> Self {
+        // First: a metadata key may hold any of the other words.
+        if let Some(rest) = name.strip_prefix("MetaData:") {
+            let mut parts = rest.splitn(3, ':');
+            let mut number = || parts.next()?.parse().ok();
+            return match (number(), number(), parts.next()) {
+                (Some(rank), Some(thread), Some(key)) => {
+                    Self::Metadata(RankId(rank), ThreadId(thread), key)
+                }
+                _ => Self::Other,
+            };
+        }
+        match name
+            .split_once(' ')
+            .map(|(kind, index)| (kind, index.parse()))
+        {
+            Some(("timer", Ok(index))) => Self::Timer(index),
+            Some(("counter", Ok(index))) => Self::Counter(index),
+            Some(("event_type", Ok(index))) => Self::EventType(index),
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attribute_names_tell_what_they_name() {
+        assert_eq!(Key::parse("timer 164"), Key::Timer(164));
+        assert_eq!(Key::parse("counter 0"), Key::Counter(0));
+        assert_eq!(Key::parse("event_type 3"), Key::EventType(3));
+        assert_eq!(
+            Key::parse("MetaData:2:1:CPU Type"),
+            Key::Metadata(RankId(2), ThreadId(1), "CPU Type")
+        );
+        assert_eq!(Key::parse("program_name 0"), Key::Other);
+        assert_eq!(Key::parse("timer x"), Key::Other);
+    }
+
+    #[test]
+    fn a_metadata_key_may_hold_any_word() {
+        assert_eq!(
+            Key::parse("MetaData:0:0:timer 5"),
+            Key::Metadata(RankId(0), ThreadId(0), "timer 5")
+        );
+        assert_eq!(
+            Key::parse("MetaData:0:0:a:counter"),
+            Key::Metadata(RankId(0), ThreadId(0), "a:counter")
+        );
+        assert_eq!(Key::parse("MetaData:x:0:a"), Key::Other);
+    }
+}

@@ -1,0 +1,200 @@
+//! From what a person typed to the streams of one run, in order of rank.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::TraceError;
+use crate::registry::sniff;
+
+/// The streams of one run: those in the folder `input` or one level below, `input` itself if it is
+/// one rank's stream, or all that the pattern `input` matches. In order of rank, as far as the names
+/// tell.
+///
+/// # Errors
+/// [`TraceError::NotFound`], [`TraceError::BadPattern`], [`TraceError::NoMatch`],
+/// [`TraceError::NoStreams`], [`TraceError::SeveralRuns`], [`TraceError::UnknownFormat`],
+/// [`TraceError::Io`].
+pub fn find_streams(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    // A name that exists is meant literally, whatever is in it.
+    let paths = if input.exists() {
+        vec![input.to_owned()]
+    } else {
+        matching(input)?
+    };
+    let mut streams = BTreeSet::new();
+    for path in paths {
+        for stream in streams_at(&path)? {
+            streams.insert((rank_in_name(&stream), stream));
+        }
+    }
+    Ok(streams.into_iter().map(|(_, stream)| stream).collect())
+}
+
+/// The number at the end of a stream's name: `…-12.bp` is rank 12.
+pub(crate) fn rank_in_name(stream: &Path) -> Option<u32> {
+    let stem = stream.file_stem()?.to_str()?;
+    let start = stem
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |last| last + 1);
+    stem[start..].parse().ok()
+}
+
+fn matching(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let pattern = input.to_string_lossy().into_owned();
+    if !pattern.contains(['*', '?', '[']) {
+        return Err(TraceError::NotFound {
+            path: input.to_owned(),
+        });
+    }
+    let paths = match glob::glob(&pattern) {
+        Ok(paths) => paths,
+        Err(error) => {
+            return Err(TraceError::BadPattern {
+                reason: error.msg,
+                pattern,
+            });
+        }
+    };
+    let paths = paths.collect::<Result<Vec<_>, _>>().map_err(|error| {
+        let path = error.path().to_owned();
+        TraceError::Io {
+            source: error.into(),
+            path,
+        }
+    })?;
+    if paths.is_empty() {
+        return Err(TraceError::NoMatch { pattern });
+    }
+    Ok(paths)
+}
+
+fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    if sniff(path).is_some() {
+        return Ok(vec![path.to_owned()]);
+    }
+    if !path.is_dir() {
+        return Err(TraceError::UnknownFormat {
+            reason: "a file of another kind",
+            path: path.to_owned(),
+        });
+    }
+    let entries = entries(path)?;
+    let here: Vec<_> = entries
+        .iter()
+        .filter(|entry| sniff(entry).is_some())
+        .cloned()
+        .collect();
+    if !here.is_empty() {
+        return Ok(here);
+    }
+    let mut below = Vec::new();
+    for folder in entries.into_iter().filter(|entry| entry.is_dir()) {
+        // A folder that may not be listed is not where the trace is.
+        let mut streams = self::entries(&folder).unwrap_or_default();
+        streams.retain(|entry| sniff(entry).is_some());
+        if !streams.is_empty() {
+            below.push((folder, streams));
+        }
+    }
+    match below.pop() {
+        None => Err(TraceError::NoStreams {
+            path: path.to_owned(),
+        }),
+        Some((_, streams)) if below.is_empty() => Ok(streams),
+        Some((last, _)) => {
+            let folders = below
+                .into_iter()
+                .map(|(folder, _)| folder)
+                .chain([last])
+                .map(|folder| name(&folder));
+            Err(TraceError::SeveralRuns {
+                folders: folders.collect(),
+                path: path.to_owned(),
+            })
+        }
+    }
+}
+
+/// Entries of a folder, sorted.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let io_error = |source| TraceError::Io {
+        source,
+        path: folder.to_owned(),
+    };
+    let mut entries = fs::read_dir(folder)
+        .map_err(io_error)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(io_error)?;
+    entries.sort();
+    Ok(entries)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run with ranks 0, 2 and 10 in `bp/`, as TAU writes it, beside other things.
+    fn run() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("results")).unwrap();
+        fs::write(folder.path().join("log.lammps"), "").unwrap();
+        for rank in [10, 0, 2] {
+            let stream = folder
+                .path()
+                .join(format!("bp/tau-metrics-lmp_tau-{rank}.bp"));
+            fs::create_dir_all(&stream).unwrap();
+            fs::write(stream.join("md.idx"), "").unwrap();
+        }
+        folder
+    }
+
+    fn ranks(input: &Path) -> Vec<u32> {
+        find_streams(input)
+            .unwrap()
+            .iter()
+            .map(|stream| rank_in_name(stream).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_run_a_folder_of_streams_a_pattern_and_one_stream_are_found() {
+        let run = run();
+        let bp = run.path().join("bp");
+        assert_eq!(ranks(run.path()), [0, 2, 10]);
+        assert_eq!(ranks(&bp), [0, 2, 10]);
+        assert_eq!(ranks(&bp.join("*.bp")), [0, 2, 10]);
+        assert_eq!(ranks(&bp.join("*-[12]*.bp")), [2, 10]);
+        assert_eq!(ranks(&bp.join("tau-metrics-lmp_tau-2.bp")), [2]);
+    }
+
+    #[test]
+    fn what_is_no_run_is_refused_with_its_name() {
+        let run = run();
+        let check = |input: PathBuf, expected: &str| {
+            let error = find_streams(&input).unwrap_err().to_string();
+            assert!(
+                error.contains(expected) && error.contains(input.to_str().unwrap()),
+                "{error}"
+            );
+        };
+        check(run.path().join("missing"), "no such file or folder");
+        check(run.path().join("bp/*.otf2"), "nothing matches");
+        check(run.path().join("bp/[*.bp"), "not a valid pattern");
+        check(run.path().join("results"), "no .bp folder is here");
+        check(run.path().join("log.lammps"), "not a trace");
+        fs::create_dir_all(run.path().join("old/x-0.bp")).unwrap();
+        check(
+            run.path().to_owned(),
+            "several folders here hold traces (bp, old)",
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! Trace sources: one folder per input format, all behind [`TraceSource`].
+//!
+//! ```text
+//! path, folder or pattern ─ find_streams ─ one path per rank ─ open_stream ─ TraceSource ─ StepBatch …
+//!                                          └───────────── read_trace (all ranks) ───────────── Trace
+//! ```
+//!
+//! Damage is normal. A rank whose file cannot be read is left out, a stream that breaks off gives the
+//! steps before the break, a row that cannot be is skipped; each is a counted
+//! [`callgrove_model::Warning`]. Only what leaves nothing to show is a [`TraceError`].
+
+mod adios2;
+mod error;
+mod find;
+mod read;
+mod registry;
+mod source;
+
+pub use error::TraceError;
+pub use find::find_streams;
+pub use read::{ReadOptions, read_trace};
+pub use registry::open_stream;
+pub use source::{Next, TraceSource};

@@ -1,0 +1,247 @@
+//! A whole run in memory: its ranks are read side by side and joined.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use callgrove_adios2_sys::{Candidate, Library, default_candidates};
+use callgrove_model::{
+    Cancelled, Progress, RankBuilder, RankId, RankTrace, Trace, WarningKind, Warnings,
+};
+
+use crate::find::rank_in_name;
+use crate::{Next, TraceError, open_stream};
+
+/// Share of the progress that reading the streams takes; joining the ranks takes the rest.
+const READING: f32 = 0.9;
+
+/// How a trace is read. The result does not depend on it.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Where ADIOS2 may be, best first.
+    pub adios2: Vec<Candidate>,
+    /// Ranks to be read at the same time.
+    pub num_threads: NonZeroUsize,
+}
+
+impl ReadOptions {
+    /// What this machine has: its ADIOS2 and all its cores.
+    pub fn of_this_machine() -> Self {
+        let num_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self {
+            adios2: default_candidates(),
+            num_threads,
+        }
+    }
+}
+
+/// Reads the streams of one run, one per rank, as [`crate::find_streams`] gives them.
+///
+/// A rank that cannot be read is left out with a warning, unless no rank can be.
+///
+/// # Errors
+/// The error of the first stream if none can be read; [`TraceError::Adios2`] without the library;
+/// [`TraceError::DuplicateRank`]; [`TraceError::Cancelled`]; [`TraceError::Io`] if no thread starts.
+pub fn read_trace(
+    streams: &[PathBuf],
+    options: &ReadOptions,
+    progress: Progress<'_>,
+) -> Result<Trace, TraceError> {
+    let library = Library::load(&options.adios2)?;
+    progress.at(0.0)?;
+    let meter = Meter::new(streams.len(), progress.part(0.0, READING));
+    let read = |index: usize, stream: &PathBuf| {
+        read_rank(stream, &library, |position| meter.at(index, position))
+    };
+    let outcomes = side_by_side(streams, options.num_threads, read)?;
+    let trace = join(streams, outcomes)?;
+    progress.at(1.0)?;
+    Ok(trace)
+}
+
+/// What came of one stream.
+struct RankOutcome {
+    trace: RankTrace,
+    warnings: Warnings,
+    num_ranks: Option<u32>,
+}
+
+fn read_rank(
+    path: &Path,
+    library: &Library,
+    report: impl Fn(f32) -> Result<(), Cancelled>,
+) -> Result<RankOutcome, TraceError> {
+    let mut source = open_stream(path, library)?;
+    let mut warnings = Warnings::default();
+    let mut builder = None;
+    loop {
+        let cut = match source.next_step(Duration::ZERO) {
+            Ok(Next::Step(batch)) => {
+                builder
+                    .get_or_insert_with(|| RankBuilder::new(batch.program, batch.rank))
+                    .push(*batch);
+                report(source.position())?;
+                continue;
+            }
+            Ok(Next::End) => None,
+            Ok(Next::NotReady) => Some(format!(
+                "the writer has not closed the file, maybe it was killed: {}",
+                path.display()
+            )),
+            // An error before the first step is all that there is to say.
+            Err(error) if builder.is_none() => return Err(error),
+            Err(error) => Some(error.with_causes()),
+        };
+        if let Some(reason) = cut {
+            warnings.count(WarningKind::StreamTruncated, source.rank(), || reason);
+        }
+        break;
+    }
+    let Some(builder) = builder else {
+        return Err(TraceError::NoSteps {
+            path: path.to_owned(),
+        });
+    };
+    warnings.join(source.take_warnings());
+    let trace = builder.finish(source.names().clone(), source.counter_names().clone());
+    Ok(RankOutcome {
+        trace,
+        warnings,
+        num_ranks: source.num_ranks(),
+    })
+}
+
+/// Does `work` on every item, `num_threads` at a time; answers in order of the items. Stops early if
+/// one is cancelled.
+fn side_by_side<T: Sync, R: Send>(
+    items: &[T],
+    num_threads: NonZeroUsize,
+    work: impl Fn(usize, &T) -> Result<R, TraceError> + Sync,
+) -> Result<Vec<Result<R, TraceError>>, TraceError> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else {
+                return done;
+            };
+            let result = work(index, item);
+            if matches!(result, Err(TraceError::Cancelled(_))) {
+                next.store(items.len(), Ordering::Relaxed);
+            }
+            done.push((index, result));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let helpers = (1..num_threads.get().min(items.len()))
+            .map(|number| {
+                thread::Builder::new()
+                    .name(format!("trace-{number}"))
+                    .spawn_scoped(scope, worker)
+            })
+            .collect::<Result<Vec<_>, _>>();
+        let mut done = worker();
+        // Fewer threads than asked for read the same, only later.
+        for helper in helpers.into_iter().flatten() {
+            match helper.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(index, _)| *index);
+    if let Some(at) = done
+        .iter()
+        .position(|(_, result)| matches!(result, Err(TraceError::Cancelled(_))))
+    {
+        done.swap_remove(at).1?;
+    }
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+fn join(
+    streams: &[PathBuf],
+    outcomes: Vec<Result<RankOutcome, TraceError>>,
+) -> Result<Trace, TraceError> {
+    let mut warnings = Warnings::default();
+    let (mut traces, mut paths, mut present) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let (mut num_ranks, mut failure) = (0, None);
+    for (path, outcome) in streams.iter().zip(outcomes) {
+        match outcome {
+            Ok(outcome) => {
+                warnings.join(outcome.warnings);
+                num_ranks = num_ranks.max(outcome.num_ranks.unwrap_or(0));
+                traces.push(outcome.trace);
+                paths.push(path);
+            }
+            Err(error) => {
+                let rank = rank_in_name(path).map(RankId);
+                present.extend(rank);
+                warnings.count(WarningKind::RankUnreadable, rank, || error.with_causes());
+                failure = failure.or(Some(error));
+            }
+        }
+    }
+    if let (true, Some(error)) = (traces.is_empty(), failure) {
+        return Err(error);
+    }
+    for (place, trace) in traces.iter().enumerate() {
+        if let Some(other) = traces[..place]
+            .iter()
+            .position(|other| other.rank == trace.rank)
+        {
+            let (first, second) = (paths[other].clone(), paths[place].clone());
+            return Err(TraceError::DuplicateRank {
+                rank: trace.rank,
+                first,
+                second,
+            });
+        }
+        present.insert(trace.rank);
+    }
+    count_missing(num_ranks, &present, &mut warnings);
+    Ok(Trace::assemble(traces, warnings))
+}
+
+fn count_missing(num_ranks: u32, present: &BTreeSet<RankId>, warnings: &mut Warnings) {
+    let mut missing = (0..num_ranks)
+        .map(RankId)
+        .filter(|rank| !present.contains(rank));
+    if let Some(first) = missing.next() {
+        let count = 1 + missing.count() as u64;
+        warnings.count_many(WarningKind::MissingRank, None, count, || {
+            format!("rank {first} of {num_ranks}")
+        });
+    }
+}
+
+/// Joins the positions of the streams into one progress, which never goes back.
+struct Meter<'a> {
+    positions: Mutex<Vec<f32>>,
+    progress: Progress<'a>,
+}
+
+impl<'a> Meter<'a> {
+    fn new(num_streams: usize, progress: Progress<'a>) -> Self {
+        Self {
+            positions: Mutex::new(vec![0.0; num_streams]),
+            progress,
+        }
+    }
+
+    fn at(&self, stream: usize, position: f32) -> Result<(), Cancelled> {
+        let mut positions = self
+            .positions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        positions[stream] = position;
+        self.progress
+            .at(positions.iter().sum::<f32>() / positions.len() as f32)
+    }
+}

@@ -1,0 +1,50 @@
+//! What every reader offers: the steps of one rank's stream, one after another.
+
+use std::time::Duration;
+
+use callgrove_model::{CounterId, FuncId, NameTable, RankId, StepBatch, Warnings};
+
+use crate::TraceError;
+
+/// What came of asking for the next step.
+#[derive(Debug)]
+pub enum Next {
+    /// A step.
+    Step(Box<StepBatch>),
+    /// No step within the time given, and the writer has not said that there will be none.
+    NotReady,
+    /// All steps were read.
+    End,
+}
+
+/// The stream of one rank, read step by step.
+///
+/// After an error the stream gives no more steps.
+pub trait TraceSource: Send {
+    /// The next step, waiting for it no longer than `wait`.
+    ///
+    /// The names that its ids stand for are in [`TraceSource::names`] and
+    /// [`TraceSource::counter_names`] from then on.
+    ///
+    /// # Errors
+    /// Any [`TraceError`] that concerns one stream.
+    fn next_step(&mut self, wait: Duration) -> Result<Next, TraceError>;
+
+    /// The rank, as the stream states it; before the first step, as its file name does.
+    fn rank(&self) -> Option<RankId>;
+
+    /// Number of ranks of the run, as far as the stream has stated it.
+    fn num_ranks(&self) -> Option<u32>;
+
+    /// Share of the stream that was read, from 0 to 1; 0 if nobody knows where it ends.
+    fn position(&self) -> f32;
+
+    /// Function names so far; ids are this stream's own.
+    fn names(&self) -> &NameTable<FuncId>;
+
+    /// Counter names so far; ids are this stream's own.
+    fn counter_names(&self) -> &NameTable<CounterId>;
+
+    /// What was found wrong since this was asked last.
+    fn take_warnings(&mut self) -> Warnings;
+}

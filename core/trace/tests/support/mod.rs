@@ -1,0 +1,95 @@
+//! What the tests of this crate share: the stored traces, damaged copies of them, and ways to look at a
+//! trace. All tests need an ADIOS2 library.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![expect(dead_code, reason = "each test file uses a part")]
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use callgrove_model::{Progress, Trace, WarningKind};
+use callgrove_trace::{ReadOptions, TraceError, find_streams, read_trace};
+use tempfile::TempDir;
+
+/// Four ranks, BP5.
+pub(crate) fn bp5_run() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small")
+}
+
+/// Four ranks, BP4.
+pub(crate) fn bp4_run() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-small-bp4")
+}
+
+/// Rank 0 of a run that was killed, BP5.
+pub(crate) fn killed_run() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-killed")
+}
+
+/// One rank's folder of a run.
+pub(crate) fn stream(run: &Path, rank: u32) -> PathBuf {
+    run.join(format!("bp/tau-metrics-lmp_tau-{rank}.bp"))
+}
+
+pub(crate) fn read(input: &Path) -> Result<Trace, TraceError> {
+    read_with(input, 2)
+}
+
+pub(crate) fn read_with(input: &Path, num_threads: usize) -> Result<Trace, TraceError> {
+    let num_threads = NonZeroUsize::new(num_threads).unwrap();
+    let options = ReadOptions {
+        num_threads,
+        ..ReadOptions::of_this_machine()
+    };
+    read_trace(&find_streams(input)?, &options, Progress::none())
+}
+
+/// A copy of some ranks of a run, to be damaged.
+pub(crate) fn copy(run: &Path, ranks: impl IntoIterator<Item = u32>) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for rank in ranks {
+        let copy = stream(folder.path(), rank);
+        fs::create_dir_all(&copy).unwrap();
+        for entry in fs::read_dir(stream(run, rank)).unwrap() {
+            let file = entry.unwrap().path();
+            // Written anew, so that a read-only checkout does not matter.
+            fs::write(
+                copy.join(file.file_name().unwrap()),
+                fs::read(&file).unwrap(),
+            )
+            .unwrap();
+        }
+    }
+    folder
+}
+
+/// Cuts a file to a length.
+pub(crate) fn cut(file: &Path, length: usize) {
+    let bytes = fs::read(file).unwrap();
+    fs::write(file, &bytes[..length]).unwrap();
+}
+
+/// Warnings as `kind rank count`, one a line.
+pub(crate) fn warnings(trace: &Trace) -> Vec<String> {
+    let rank = |rank: Option<_>| {
+        rank.map_or("-".to_owned(), |rank: callgrove_model::RankId| {
+            rank.to_string()
+        })
+    };
+    trace
+        .warnings
+        .iter()
+        .map(|w| format!("{:?} {} x{}", w.kind, rank(w.rank), w.count))
+        .collect()
+}
+
+/// Where the first warning of a kind was seen.
+pub(crate) fn first_place(trace: &Trace, kind: WarningKind) -> String {
+    trace
+        .warnings
+        .iter()
+        .find(|warning| warning.kind == kind)
+        .unwrap()
+        .first
+}

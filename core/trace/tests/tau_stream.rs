@@ -1,0 +1,303 @@
+//! Streams made here, as TAU makes them, for what the stored traces do not have.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use callgrove_adios2_sys::{Adios, DataType, Engine, Library, Mode, default_candidates};
+use callgrove_model::{ExecIdx, Lane, Trace};
+use support::{read, warnings};
+use tempfile::TempDir;
+
+const T0: u64 = 1_795_231_715_233_145;
+const ENTRY: u64 = 0;
+const EXIT: u64 = 1;
+
+/// What one step of rank 7 holds.
+#[derive(Default)]
+struct Step {
+    attributes: Vec<(String, &'static str)>,
+    num_timers: i32,
+    num_threads: i32,
+    funcs: Vec<[u64; 6]>,
+    counters: Vec<[u64; 6]>,
+    comms: Vec<[u64; 8]>,
+}
+
+impl Step {
+    fn new(num_timers: i32, num_threads: i32) -> Self {
+        Self {
+            num_timers,
+            num_threads,
+            ..Self::default()
+        }
+    }
+
+    fn timer(mut self, index: u32, name: &'static str) -> Self {
+        self.attributes.push((format!("timer {index}"), name));
+        self
+    }
+
+    fn attribute(mut self, name: &str, value: &'static str) -> Self {
+        self.attributes.push((name.to_owned(), value));
+        self
+    }
+
+    fn func(mut self, thread: u64, event_type: u64, timer: u64, time: u64) -> Self {
+        self.funcs
+            .push([0, 7, thread, event_type, timer, T0 + time]);
+        self
+    }
+}
+
+/// Writes a stream with one engine; its name does not tell the rank.
+fn write(engine: &str, steps: &[Step]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stream.bp");
+    let library = Library::load(&default_candidates()).unwrap();
+    let io = Adios::new(&library)
+        .unwrap()
+        .declare_io("TAU trace data")
+        .unwrap();
+    io.set_engine(engine).unwrap();
+    for name in [
+        "thread_count",
+        "timer_count",
+        "counter_count",
+        "event_type_count",
+        "comm_rank_count",
+    ] {
+        io.define_variable(name, DataType::I32, &[], &[], &[])
+            .unwrap();
+    }
+    for name in ["timer_event_count", "counter_event_count", "comm_count"] {
+        io.define_variable(name, DataType::U64, &[], &[], &[])
+            .unwrap();
+    }
+    for (name, columns) in [
+        ("event_timestamps", 6),
+        ("counter_values", 6),
+        ("comm_timestamps", 8),
+    ] {
+        io.define_variable(name, DataType::U64, &[1, columns], &[0, 0], &[1, columns])
+            .unwrap();
+    }
+    let mut engine = io.open(&path, Mode::Write).unwrap();
+    for step in steps {
+        engine.begin_step_to_write().unwrap();
+        write_step(&engine, step);
+        engine.end_step().unwrap();
+    }
+    engine.close().unwrap();
+    (folder, path)
+}
+
+fn write_step(engine: &Engine, step: &Step) {
+    for (index, name) in ["ENTRY", "EXIT", "SEND", "RECV"].into_iter().enumerate() {
+        engine
+            .io()
+            .define_text_attribute(&format!("event_type {index}"), name)
+            .unwrap();
+    }
+    for (name, value) in &step.attributes {
+        engine.io().define_text_attribute(name, value).unwrap();
+    }
+    let put_i32 = |name: &str, value: i32| {
+        let variable = engine.io().variable(name).unwrap().unwrap();
+        engine.put(&variable, &[value]).unwrap();
+    };
+    put_i32("thread_count", step.num_threads);
+    put_i32("timer_count", step.num_timers);
+    put_i32("counter_count", 1);
+    put_i32("event_type_count", 4);
+    put_i32("comm_rank_count", 8);
+    put_rows(engine, "timer_event_count", "event_timestamps", &step.funcs);
+    put_rows(
+        engine,
+        "counter_event_count",
+        "counter_values",
+        &step.counters,
+    );
+    put_rows(engine, "comm_count", "comm_timestamps", &step.comms);
+}
+
+/// Arrays without rows are not put, as TAU does it.
+fn put_rows<const N: usize>(engine: &Engine, count: &str, name: &str, rows: &[[u64; N]]) {
+    let variable = engine.io().variable(count).unwrap().unwrap();
+    engine.put(&variable, &[rows.len() as u64]).unwrap();
+    if !rows.is_empty() {
+        let variable = engine.io().variable(name).unwrap().unwrap();
+        variable.set_shape(&[rows.len(), N]).unwrap();
+        variable.set_selection(&[0, 0], &[rows.len(), N]).unwrap();
+        engine.put(&variable, rows.as_flattened()).unwrap();
+    }
+}
+
+/// Reads the steps written with each engine; both must give the same, which is returned.
+fn round_trip(steps: &[Step]) -> Trace {
+    let read = |engine| read_back(&write(engine, steps).1);
+    let (bp4, bp5) = (read("BP4"), read("BP5"));
+    assert_eq!(format!("{:?}", bp4.lanes), format!("{:?}", bp5.lanes));
+    assert_eq!(bp4.metadata, bp5.metadata);
+    assert_eq!(bp4.warnings, bp5.warnings);
+    bp5
+}
+
+fn read_back(path: &Path) -> Trace {
+    read(path).unwrap()
+}
+
+/// The executions of a lane: name, step:row of the entry, entry and exit time.
+fn calls(trace: &Trace, lane: &Lane) -> Vec<String> {
+    let execs = &lane.executions;
+    let line = |row: usize| {
+        let name = trace.names.name(execs.func[row]);
+        let (entry, exit) = (
+            execs.entry[row].as_us(),
+            execs.exit(ExecIdx::from_index(row)).as_us(),
+        );
+        let (entry, exit) = (entry - T0 as i64, exit - T0 as i64);
+        format!(
+            "{}{name} {}:{} {entry}..{exit}",
+            " ".repeat(execs.depth[row].into()),
+            execs.step[row],
+            execs.row[row]
+        )
+    };
+    (0..execs.len()).map(line).collect()
+}
+
+#[test]
+fn names_grow_and_calls_last_over_steps() {
+    let trace = round_trip(&[
+        Step::new(2, 1)
+            .timer(0, "main")
+            .timer(1, "solve")
+            .func(0, ENTRY, 0, 0)
+            .func(0, ENTRY, 1, 2),
+        Step::new(3, 1)
+            .timer(2, "MPI_Send()")
+            .func(0, ENTRY, 2, 5)
+            .func(0, EXIT, 2, 6),
+        Step::new(3, 1),
+        Step::new(3, 1).func(0, EXIT, 1, 9).func(0, EXIT, 0, 9),
+    ]);
+    assert_eq!(
+        calls(&trace, &trace.lanes[0]),
+        ["main 0:0 0..9", " solve 0:1 2..9", "  MPI_Send() 1:0 5..6"]
+    );
+    assert_eq!(trace.num_steps, 4);
+    assert_eq!(warnings(&trace), ["MissingRank - x7"]);
+}
+
+#[test]
+fn the_stream_states_its_rank_and_metadata() {
+    let trace = round_trip(&[
+        Step::new(1, 1)
+            .timer(0, "main")
+            .attribute("MetaData:7:0:timer 3", "a")
+            .attribute("MetaData:7:0:Hostname", "vm")
+            .func(0, ENTRY, 0, 0),
+        Step::new(1, 2)
+            .attribute("MetaData:7:1:tid", "42")
+            .func(0, EXIT, 0, 1),
+    ]);
+    assert_eq!(trace.lanes[0].rank.0, 7);
+    let metadata: Vec<_> = trace
+        .metadata
+        .iter()
+        .map(|m| format!("{} {} {}={}", m.rank, m.thread, m.key, m.value))
+        .collect();
+    assert_eq!(metadata, ["7 0 Hostname=vm", "7 0 timer 3=a", "7 1 tid=42"]);
+    assert_eq!(trace.names.len(), 1, "a metadata key is not a timer");
+}
+
+#[test]
+fn threads_are_lanes_and_equal_times_keep_the_stored_order() {
+    let trace = round_trip(&[Step::new(3, 2)
+        .timer(0, "main")
+        .timer(1, "a")
+        .timer(2, "b")
+        .func(0, ENTRY, 0, 4)
+        .func(0, ENTRY, 2, 4)
+        .func(0, EXIT, 2, 4)
+        .func(0, ENTRY, 1, 4)
+        .func(0, EXIT, 1, 4)
+        .func(0, EXIT, 0, 8)
+        .func(1, ENTRY, 0, 1)
+        .func(1, EXIT, 0, 3)]);
+    assert_eq!(
+        calls(&trace, &trace.lanes[0]),
+        ["main 0:0 4..8", " b 0:1 4..4", " a 0:3 4..4"]
+    );
+    assert_eq!(calls(&trace, &trace.lanes[1]), ["main 0:6 1..3"]);
+    assert_eq!(trace.lanes[1].thread.0, 1);
+}
+
+#[test]
+fn messages_and_counters_belong_to_the_call_they_happened_in() {
+    let mut step = Step::new(2, 1)
+        .timer(0, "main")
+        .timer(1, "MPI_Send()")
+        .attribute("counter 0", "Message size sent to all nodes")
+        .func(0, ENTRY, 0, 0)
+        .func(0, ENTRY, 1, 5)
+        .func(0, EXIT, 1, 6)
+        .func(0, EXIT, 0, 9);
+    step.comms = vec![
+        [0, 7, 0, 2, 11, 3, 64, T0 + 5],
+        [0, 7, 0, 3, 12, 4, 16, T0 + 8],
+    ];
+    step.counters = vec![[0, 7, 0, 0, 64, T0 + 6]];
+    let trace = round_trip(&[step]);
+    let lane = &trace.lanes[0];
+    let owner = |exec: &Option<_>| exec.map(|exec| ExecIdx::from(exec).0);
+    assert_eq!(
+        lane.comms.exec.iter().map(owner).collect::<Vec<_>>(),
+        [Some(1), Some(0)]
+    );
+    assert_eq!(
+        lane.comms
+            .partner
+            .iter()
+            .map(|rank| rank.0)
+            .collect::<Vec<_>>(),
+        [3, 4]
+    );
+    assert_eq!((lane.comms.tag[1], lane.comms.size_bytes[1]), (12, 16));
+    assert_eq!(
+        lane.counters.exec.iter().map(owner).collect::<Vec<_>>(),
+        [Some(1)]
+    );
+    assert_eq!(
+        trace.counter_names.name(lane.counters.counter[0]),
+        "Message size sent to all nodes"
+    );
+}
+
+#[test]
+fn rows_that_cannot_be_are_skipped_and_timers_without_a_name_get_one() {
+    let mut step = Step::new(2, 1)
+        .timer(0, "main")
+        .attribute("counter 0", "TIME")
+        .func(0, ENTRY, 0, 0)
+        .func(0, ENTRY, 1, 1)
+        .func(0, 9, 0, 1)
+        .func(0, ENTRY, 400, 1)
+        .func(5, ENTRY, 0, 1)
+        .func(0, EXIT, 1, 2)
+        .func(0, EXIT, 0, 3);
+    step.comms = vec![[0, 7, 0, 2, 11, 8, 64, T0 + 2]];
+    step.counters = vec![[0, 6, 0, 0, 64, T0 + 2]];
+    let trace = round_trip(&[step]);
+    assert_eq!(
+        calls(&trace, &trace.lanes[0]),
+        ["main 0:0 0..3", " timer 1 0:1 1..2"]
+    );
+    assert_eq!(
+        warnings(&trace),
+        ["MissingRank - x7", "BadRow 7 x5", "UnknownName 7 x1"]
+    );
+}

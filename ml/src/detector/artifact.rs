@@ -1,0 +1,169 @@
+//! A trained model as a file: what is needed to score trees of another run.
+
+use std::collections::HashMap;
+
+use callgrove_model::{Forest, Label, Progress};
+use serde::{Deserialize, Serialize};
+
+use super::embedding::{Embedding, Features};
+use super::params::DetectorParams;
+use super::trained::Detector;
+use crate::dataset::{DenseRows, Rows};
+use crate::error::{MlError, Result};
+use crate::features::{ExcessModel, ReferenceTimes, Representation, Translation};
+use crate::ocsvm::Ocsvm;
+use crate::stack2vec::{self, Documents, OutputLayer};
+use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel};
+
+/// Version of the files that this program writes.
+pub const MODEL_VERSION: u32 = 1;
+
+/// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelArtifact {
+    /// Version of the format.
+    pub version: u32,
+    /// Names of the root functions that it was trained for.
+    pub functions: Vec<String>,
+    /// Settings.
+    pub params: DetectorParams,
+    /// Seed.
+    pub seed: u64,
+    /// Number of trees it was trained on.
+    pub num_trees: usize,
+    /// Number of them labelled normal.
+    pub num_labelled_normal: usize,
+    /// Number of them labelled abnormal.
+    pub num_labelled_abnormal: usize,
+    /// Labels of the vocabulary in order.
+    pub vocabulary: Vec<SubtreeHash>,
+    /// Usual times.
+    pub reference: ReferenceTimes,
+    /// The learned part of the representation.
+    pub features: FeatureArtifact,
+    /// The one-class SVM.
+    pub svm: Ocsvm,
+}
+
+/// The learned part of a representation.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeatureArtifact {
+    /// Excess time and rarity.
+    Excess(ExcessModel),
+    /// The output layer of stack2vec.
+    Stack2vec(OutputLayer),
+}
+
+impl ModelArtifact {
+    /// The model of a detector; `forest` and `embedding` are those it was trained on.
+    pub fn new(forest: &Forest, embedding: &Embedding, detector: &Detector) -> Self {
+        let count = |wanted: Label| {
+            let labels = detector.labels().iter();
+            labels.filter(|&&label| label == Some(wanted)).count()
+        };
+        let names = &forest.trace().names;
+        let vocabulary = &embedding.subtrees().vocabulary;
+        Self {
+            version: MODEL_VERSION,
+            functions: forest
+                .functions()
+                .iter()
+                .map(|&func| names.name(func).to_owned())
+                .collect(),
+            params: *embedding.params().get(),
+            seed: embedding.seed(),
+            num_trees: embedding.num_trees(),
+            num_labelled_normal: count(Label::Normal),
+            num_labelled_abnormal: count(Label::Abnormal),
+            vocabulary: vocabulary.iter().map(|(_, subtree)| subtree.hash).collect(),
+            reference: embedding.reference().clone(),
+            features: match embedding.features() {
+                Features::Excess(model) => FeatureArtifact::Excess(model.clone()),
+                Features::Stack2vec(network) => FeatureArtifact::Stack2vec(network.output.clone()),
+            },
+            svm: detector.trained().model(embedding.rows()),
+        }
+    }
+
+    /// Scores the trees of a forest, of this or another run; negative = abnormal.
+    ///
+    /// Subtrees and structures that the training never saw count as excess from zero and as rarer
+    /// than everything seen.
+    ///
+    /// # Errors
+    /// [`MlError::ModelVersion`] and [`MlError::DamagedModel`] for a model that this program cannot
+    /// use, [`MlError::EmptyForest`], [`MlError::Cancelled`].
+    pub fn score(&self, forest: &Forest, progress: Progress<'_>) -> Result<Vec<f64>> {
+        self.check()?;
+        let params = self.params.check()?;
+        let subtrees = relabel(forest, params.get().wl.check()?, progress.part(0.0, 0.5))?;
+        let rows = self.rows(&subtrees, progress.part(0.5, 0.8))?;
+        self.svm.scores(&rows, progress.part(0.8, 1.0))
+    }
+
+    fn rows(&self, subtrees: &Subtrees, progress: Progress<'_>) -> Result<Rows> {
+        let place_of: HashMap<SubtreeHash, SubtreeIdx> = self
+            .vocabulary
+            .iter()
+            .enumerate()
+            .map(|(place, &hash)| (hash, SubtreeIdx::from_index(place)))
+            .collect();
+        let len = self.vocabulary.len();
+        let find = |hash| place_of.get(&hash).copied();
+        let translation = Translation::new(&subtrees.vocabulary, len, find);
+        match (&self.features, self.params.representation) {
+            (FeatureArtifact::Excess(model), Representation::ExcessRarity(_)) => {
+                let rows = model.rows(&subtrees.bags, &self.reference, &translation)?;
+                Ok(Rows::Sparse(rows))
+            }
+            (FeatureArtifact::Stack2vec(output), Representation::PaperStack2vec(params)) => {
+                let column_of = |subtree| translation.get(subtree).0;
+                let documents = Documents::from_bags(&subtrees.bags, len, column_of);
+                let params = params.check()?;
+                let vectors = stack2vec::infer(output, &documents, &params, self.seed, progress)?;
+                let values = vectors.iter().map(|&value| f64::from(value)).collect();
+                Ok(Rows::Dense(DenseRows::new(output.dims, values)?))
+            }
+            _ => Err(MlError::DamagedModel {
+                reason: "its features are not those of its settings",
+            }),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.version != MODEL_VERSION {
+            return Err(MlError::ModelVersion {
+                found: self.version,
+                supported: MODEL_VERSION,
+            });
+        }
+        let damaged = |reason| Err(MlError::DamagedModel { reason });
+        let (num_words, num_columns) = match &self.features {
+            FeatureArtifact::Excess(model) => (model.vocabulary_len(), model.num_columns()),
+            FeatureArtifact::Stack2vec(output) => {
+                output.check()?;
+                (output.num_words(), output.dims)
+            }
+        };
+        if num_words != self.vocabulary.len() {
+            return damaged("its vocabulary does not fit its features");
+        }
+        let numbers = [self.svm.gamma, self.svm.rho];
+        let alphas = self.svm.support.iter().map(|support| support.alpha);
+        if !numbers.into_iter().chain(alphas).all(f64::is_finite) {
+            return damaged("its support vectors are not finite numbers");
+        }
+        let is_whole = |support: &crate::ocsvm::SupportVector| {
+            let columns = &support.row.columns;
+            columns.len() == support.row.values.len()
+                && columns.is_sorted_by(|a, b| a < b)
+                && columns.last().is_none_or(|&last| (last as usize) < num_columns)
+        };
+        if !self.svm.support.iter().all(is_whole) {
+            return damaged("a support vector has columns that cannot be");
+        }
+        Ok(())
+    }
+}

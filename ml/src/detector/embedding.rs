@@ -1,0 +1,217 @@
+//! What is learned from a forest before any label: subtrees, rows, kernel width, map.
+
+use callgrove_model::{Forest, Progress, TreeIdx};
+
+use super::params::{DetectorParams, MapOf, ValidDetectorParams};
+use crate::dataset::Rows;
+use crate::error::Result;
+use crate::features::{
+    ExcessModel, ExcessParams, ReferenceTimes, Representation, Translation, prior_weights,
+};
+use crate::ocsvm::{OcsvmParams, ValidOcsvmParams};
+use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
+use crate::stack2vec::{self, Documents, Stack2vec, Stack2vecParams};
+use crate::wl::{Subtrees, relabel};
+
+/// Neighbours and rows for the quality number of the map.
+const TRUST_NEIGHBOURS: usize = 12;
+const TRUST_ROWS: usize = 1_000;
+
+/// A forest as the detector sees it.
+#[derive(Clone, Debug)]
+pub struct Embedding {
+    params: ValidDetectorParams,
+    seed: u64,
+    subtrees: Subtrees,
+    reference: ReferenceTimes,
+    features: Features,
+    rows: Rows,
+    prior: Vec<f64>,
+    ocsvm: ValidOcsvmParams,
+    map: Map,
+    trustworthiness: f64,
+}
+
+/// The learned part of a representation.
+#[derive(Clone, Debug)]
+pub enum Features {
+    /// Excess time and rarity.
+    Excess(ExcessModel),
+    /// The stack2vec network.
+    Stack2vec(Box<Stack2vec>),
+}
+
+impl Embedding {
+    /// Learns from all trees of a forest.
+    ///
+    /// The same forest, settings and seed give the same embedding on every machine of one kind and
+    /// for any number of threads.
+    ///
+    /// # Errors
+    /// [`crate::MlError::EmptyForest`], [`crate::MlError::Cancelled`].
+    pub fn fit(
+        forest: &Forest,
+        params: &ValidDetectorParams,
+        seed: u64,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        let settings = params.get();
+        let subtrees = relabel(forest, settings.wl.check()?, progress.part(0.0, 0.2))?;
+        let min_class_size = min_class_size(settings);
+        let reference = ReferenceTimes::fit(&subtrees.bags, min_class_size);
+        let (features, rows) = match settings.representation {
+            Representation::ExcessRarity(excess) => {
+                let len = subtrees.vocabulary.len();
+                let model = ExcessModel::new(excess.check()?, len);
+                let rows = model.rows(&subtrees.bags, &reference, &Translation::identity(len))?;
+                (Features::Excess(model), Rows::Sparse(rows))
+            }
+            Representation::PaperStack2vec(stack2vec) => {
+                let network = embed(&subtrees, &stack2vec, seed, progress.part(0.2, 0.8))?;
+                let rows = Rows::Dense(network.rows()?);
+                (Features::Stack2vec(Box::new(network)), rows)
+            }
+        };
+        let prior = prior_weights(&rows, settings.prior);
+        let c = settings.nu * prior.iter().sum::<f64>();
+        let ocsvm = OcsvmParams::new(settings.gamma.gamma(&rows), c).check()?;
+        let progress = progress.part(0.8, 1.0);
+        let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
+        Ok(Self {
+            params: *params,
+            seed,
+            subtrees,
+            reference,
+            features,
+            rows,
+            prior,
+            ocsvm,
+            map,
+            trustworthiness,
+        })
+    }
+
+    /// Number of trees.
+    pub fn num_trees(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The settings it was made with.
+    pub fn params(&self) -> &ValidDetectorParams {
+        &self.params
+    }
+
+    /// The seed it was made with.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The subtree corpus and the bags.
+    pub fn subtrees(&self) -> &Subtrees {
+        &self.subtrees
+    }
+
+    /// Usual times of subtrees.
+    pub fn reference(&self) -> &ReferenceTimes {
+        &self.reference
+    }
+
+    /// The learned part of the representation.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// The rows that the one-class SVM sees.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Weights of unlabelled trees.
+    pub fn prior(&self) -> &[f64] {
+        &self.prior
+    }
+
+    /// Kernel width and C.
+    pub fn ocsvm(&self) -> &ValidOcsvmParams {
+        &self.ocsvm
+    }
+
+    /// Points of the map, one per tree.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// Trustworthiness of the map, 0..=1, for 12 neighbours of at most 1,000 trees.
+    pub fn trustworthiness(&self) -> f64 {
+        self.trustworthiness
+    }
+
+    /// The tree in the middle of a group: the one with the least sum of squared distances to the
+    /// others; between equals the first. `None` for an empty group.
+    pub fn centre_of(&self, group: &[TreeIdx]) -> Option<TreeIdx> {
+        let mut mean = vec![0.0; self.rows.num_columns()];
+        for tree in group {
+            for (column, value) in self.rows.row(tree.index()).entries() {
+                mean[column] += value / group.len() as f64;
+            }
+        }
+        // The sum of squared distances to the others is smallest next to their mean.
+        let mean = Rows::Dense(crate::dataset::DenseRows::new(mean.len(), mean).ok()?);
+        let distance = |tree: TreeIdx| {
+            let row = self
+                .rows
+                .row(tree.index())
+                .to_dense(self.rows.num_columns());
+            mean.squared_distances(crate::dataset::RowRef::Dense(&row))[0]
+        };
+        let mut best: Option<(f64, TreeIdx)> = None;
+        for &tree in group {
+            let distance = distance(tree);
+            if best.is_none_or(|best| (distance, tree) < best) {
+                best = Some((distance, tree));
+            }
+        }
+        best.map(|(_, tree)| tree)
+    }
+}
+
+fn min_class_size(settings: &DetectorParams) -> usize {
+    match settings.representation {
+        Representation::ExcessRarity(excess) => excess.min_class_size,
+        Representation::PaperStack2vec(_) => ExcessParams::default().min_class_size,
+    }
+}
+
+fn embed(
+    subtrees: &Subtrees,
+    params: &Stack2vecParams,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<Stack2vec> {
+    let len = subtrees.vocabulary.len();
+    let documents = Documents::from_bags(&subtrees.bags, len, |subtree| subtree.0);
+    stack2vec::train(&documents, &params.check()?, seed, progress)
+}
+
+fn make_map(
+    subtrees: &Subtrees,
+    rows: &Rows,
+    settings: &DetectorParams,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<(Map, f64)> {
+    let map_params = settings.map.check()?;
+    let draw = |rows: &Rows, progress: Progress<'_>| -> Result<(Map, f64)> {
+        let map = landmark_mds(rows, map_params, seed, progress.part(0.0, 0.7))?;
+        let trust = trustworthiness_sampled(rows, &map.points, TRUST_NEIGHBOURS, TRUST_ROWS)?;
+        progress.at(1.0)?;
+        Ok((map, trust))
+    };
+    match settings.map_of {
+        MapOf::Representation => draw(rows, progress),
+        MapOf::Stack2vec(params) => {
+            let network = embed(subtrees, &params, seed, progress.part(0.0, 0.7))?;
+            draw(&Rows::Dense(network.rows()?), progress.part(0.7, 1.0))
+        }
+    }
+}

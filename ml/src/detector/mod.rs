@@ -1,0 +1,18 @@
+//! The detector: a forest becomes an embedding once; an embedding and labels become scores quickly.
+//!
+//! ```text
+//! Forest ─ Embedding::fit (slow, once) ─┬─ Detector::train (fast, after each label) ─ ModelArtifact
+//!                           labels ─────┘                                               │
+//!                           Forest of another run ───────────────────────────────── score
+//! ```
+
+mod artifact;
+mod embedding;
+mod params;
+mod trained;
+
+pub use artifact::{MODEL_VERSION, ModelArtifact};
+pub use callgrove_model::Label;
+pub use embedding::{Embedding, Features};
+pub use params::{DetectorParams, MapOf, ValidDetectorParams};
+pub use trained::{Detector, order_by_score};

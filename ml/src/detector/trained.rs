@@ -1,0 +1,100 @@
+//! Scores of all trees from an embedding and labels.
+
+use callgrove_model::{Label, Progress, TreeIdx};
+
+use super::embedding::Embedding;
+use crate::error::{MlError, Result};
+use crate::ocsvm::{self, Trained};
+
+/// Scores are ordered by multiples of this. Free support vectors all have score 0 up to rounding, so
+/// without it their order would flicker.
+const ORDER_STEP: f64 = 1e-9;
+/// Scores from here up to 0 are rounding of 0, so no anomaly.
+const ABNORMAL_BELOW: f64 = -1e-6;
+
+/// Trees from the most abnormal to the most normal by `scores`, shape `[n_trees]`; scores that are
+/// equal up to rounding are ordered by tree.
+pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
+    let mut order: Vec<TreeIdx> = (0..scores.len()).map(TreeIdx::from_index).collect();
+    // Stable, so trees of equal score keep their order.
+    order.sort_by(|a, b| {
+        let step = |tree: &TreeIdx| (scores[tree.index()] / ORDER_STEP).round() + 0.0; // no negative zero
+        step(a).total_cmp(&step(b))
+    });
+    order
+}
+
+/// A detector trained on an embedding with labels.
+#[derive(Clone, Debug)]
+pub struct Detector {
+    trained: Trained,
+    labels: Vec<Option<Label>>,
+}
+
+impl Detector {
+    /// Trains on all trees of `embedding`, with `labels` as section 5.1 of the paper says.
+    ///
+    /// `warm` is a detector of the same embedding with other labels; it makes training faster and
+    /// changes nothing else.
+    ///
+    /// # Errors
+    /// [`MlError::LengthMismatch`] if there is not one label (or none) per tree;
+    /// [`MlError::NoPositiveWeight`] or [`MlError::Infeasible`] if too many trees are labelled
+    /// abnormal; [`MlError::Cancelled`].
+    pub fn train(
+        embedding: &Embedding,
+        labels: &[Option<Label>],
+        warm: Option<&Self>,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        if labels.len() != embedding.num_trees() {
+            return Err(MlError::LengthMismatch {
+                what: "labels",
+                expected: embedding.num_trees(),
+                found: labels.len(),
+            });
+        }
+        let normal = embedding.params().get().normal_weight * embedding.ocsvm().c();
+        let weights: Vec<f64> = labels
+            .iter()
+            .zip(embedding.prior())
+            .map(|(label, &prior)| match label {
+                Some(Label::Normal) => normal,
+                Some(Label::Abnormal) => 0.0,
+                None => prior,
+            })
+            .collect();
+        let warm = warm.map(|warm| &warm.trained);
+        let trained = ocsvm::train(
+            embedding.rows(),
+            &weights,
+            embedding.ocsvm(),
+            warm,
+            progress,
+        )?;
+        Ok(Self {
+            trained,
+            labels: labels.to_vec(),
+        })
+    }
+
+    /// Score of each tree: negative = abnormal.
+    pub fn scores(&self) -> &[f64] {
+        self.trained.scores()
+    }
+
+    /// Whether a score means an anomaly: below 0 by more than rounding.
+    pub fn is_abnormal(score: f64) -> bool {
+        score < ABNORMAL_BELOW
+    }
+
+    /// The labels it was trained with.
+    pub fn labels(&self) -> &[Option<Label>] {
+        &self.labels
+    }
+
+    /// The one-class SVM.
+    pub fn trained(&self) -> &Trained {
+        &self.trained
+    }
+}

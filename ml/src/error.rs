@@ -1,0 +1,96 @@
+//! What can go wrong while learning.
+
+use callgrove_model::Cancelled;
+
+/// An error of this crate.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum MlError {
+    /// The caller asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// There is nothing to learn from.
+    #[error("the forest has no trees: no execution of the function was found")]
+    EmptyForest,
+    /// A parameter is out of its bounds.
+    #[error("{name} must be {wanted}, not {value}")]
+    InvalidParam {
+        /// Name of the parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// The allowed values in words.
+        wanted: &'static str,
+    },
+    /// Two inputs that belong together differ in length.
+    #[error("{expected} {what} were expected, but {found} given")]
+    LengthMismatch {
+        /// What was counted.
+        what: &'static str,
+        /// The length that fits.
+        expected: usize,
+        /// The length given.
+        found: usize,
+    },
+    /// A number is NaN, infinite or negative where that has no meaning.
+    #[error("{what} of row {row} is not a finite number that fits")]
+    BadNumber {
+        /// What holds the number.
+        what: &'static str,
+        /// The row.
+        row: usize,
+    },
+    /// All weights are zero: everything was labelled abnormal.
+    #[error("nothing is left to learn from: every tree is labelled abnormal or has weight 0")]
+    NoPositiveWeight,
+    /// The weights sum to less than C, so the problem of Eq. 1 has no minimum.
+    #[error(
+        "too few trees are left to learn from: their weights sum to {weight_sum}, less than C = {c}"
+    )]
+    Infeasible {
+        /// Sum of all weights.
+        weight_sum: f64,
+        /// The regularisation parameter C.
+        c: f64,
+    },
+    /// A model file of another version.
+    #[error("the model has version {found}, but version {supported} is understood")]
+    ModelVersion {
+        /// Version of the file.
+        found: u32,
+        /// Version of this program.
+        supported: u32,
+    },
+    /// A model file whose parts do not fit together.
+    #[error("the model is damaged: {reason}")]
+    DamagedModel {
+        /// What does not fit.
+        reason: &'static str,
+    },
+}
+
+impl From<Cancelled> for MlError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// The result of everything here that can fail.
+pub type Result<T> = std::result::Result<T, MlError>;
+
+/// Passes `value` if `is_valid`.
+pub(crate) fn check_param(
+    name: &'static str,
+    value: f64,
+    is_valid: bool,
+    wanted: &'static str,
+) -> Result<()> {
+    if is_valid {
+        Ok(())
+    } else {
+        Err(MlError::InvalidParam {
+            name,
+            value,
+            wanted,
+        })
+    }
+}

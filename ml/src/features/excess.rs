@@ -1,0 +1,152 @@
+//! Excess time and rarity: the detecting representation.
+
+use serde::{Deserialize, Serialize};
+
+use super::params::ValidExcessParams;
+use super::reference::ReferenceTimes;
+use crate::dataset::{SparseRow, SparseRows};
+use crate::error::Result;
+use crate::wl::{Bag, Bags, SubtreeIdx, Vocabulary};
+
+/// Makes rows of trees.
+///
+/// With V subtrees in the vocabulary a row has 2 V columns. For a subtree s of the tree
+///
+/// ```text
+/// e    = (total time of s in the tree − its usual time) / usual duration of the tree
+/// x_s  = sign(e) ln(1 + a |e|)
+/// ```
+///
+/// where usual is the median over trees of the same structure that have s, and a the gain; x_s = 0
+/// for subtrees that the tree lacks. One of the columns V..2V, that of the tree's own structure,
+/// holds its rarity ([`ReferenceTimes::rarity`]) times its weight. So two rare structures are apart
+/// from the rest and from each other, and to learn that one of them is normal says nothing about the
+/// other.
+///
+/// A long subtree shows up at every degree and in all its callers: what is deep in the tree weighs
+/// more, which is meant, since it says more precisely where the time went.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExcessModel {
+    params: ValidExcessParams,
+    vocabulary_len: usize,
+}
+
+/// Subtrees of another forest in the order of a model's vocabulary. Subtrees that the model does not
+/// know get numbers behind it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Translation {
+    known: Vec<SubtreeIdx>,
+}
+
+impl ExcessModel {
+    /// A model for a vocabulary of this size.
+    pub fn new(params: ValidExcessParams, vocabulary_len: usize) -> Self {
+        Self {
+            params,
+            vocabulary_len,
+        }
+    }
+
+    /// Number of subtrees that have columns.
+    pub fn vocabulary_len(&self) -> usize {
+        self.vocabulary_len
+    }
+
+    /// Number of columns of subtrees that the model knows.
+    pub fn num_columns(&self) -> usize {
+        2 * self.vocabulary_len
+    }
+
+    /// Rows of all trees.
+    ///
+    /// # Errors
+    /// [`crate::MlError::BadNumber`] if a row is not finite.
+    pub fn rows(
+        &self,
+        bags: &Bags,
+        reference: &ReferenceTimes,
+        translation: &Translation,
+    ) -> Result<SparseRows> {
+        let rows = bags
+            .iter()
+            .map(|bag| self.row(&bag, reference, translation));
+        SparseRows::new(self.num_columns(), rows)
+    }
+
+    /// The subtree whose excess, or whose rarity as a structure, a column of the vocabulary holds.
+    pub fn subtree_of_column(&self, column: usize) -> SubtreeIdx {
+        SubtreeIdx::from_index(column % self.vocabulary_len.max(1))
+    }
+
+    fn row(
+        &self,
+        bag: &Bag<'_>,
+        reference: &ReferenceTimes,
+        translation: &Translation,
+    ) -> SparseRow {
+        let params = self.params.get();
+        let root = translation.get(bag.root);
+        let mut entries: Vec<(u32, f64)> = bag
+            .subtree
+            .iter()
+            .zip(bag.inclusive_ns)
+            .map(|(&subtree, &total_ns)| {
+                let subtree = translation.get(subtree);
+                let usual = reference.usual(root, subtree);
+                let excess = (total_ns as f64 - usual.total_ns) / usual.tree_ns.max(1.0);
+                let value = (params.gain * excess.abs()).ln_1p().copysign(excess);
+                (self.column(subtree, false), value)
+            })
+            .collect();
+        let rarity = params.rarity_weight * reference.rarity(root);
+        entries.push((self.column(root, true), rarity));
+        entries.sort_unstable_by_key(|entry| entry.0);
+        let (columns, values) = entries.into_iter().unzip();
+        SparseRow { columns, values }
+    }
+
+    /// Columns of unknown subtrees lie behind those of the vocabulary, two for each.
+    fn column(&self, subtree: SubtreeIdx, is_rarity: bool) -> u32 {
+        let (len, index) = (self.vocabulary_len, subtree.index());
+        let column = if index < len {
+            index + if is_rarity { len } else { 0 }
+        } else {
+            2 * index + usize::from(is_rarity)
+        };
+        column as u32
+    }
+}
+
+impl Translation {
+    /// The forest that the model was made of.
+    pub fn identity(vocabulary_len: usize) -> Self {
+        Self {
+            known: (0..vocabulary_len).map(SubtreeIdx::from_index).collect(),
+        }
+    }
+
+    /// From the vocabulary of a forest to that of a model: `find` looks a label up in the model's.
+    pub fn new(
+        vocabulary: &Vocabulary,
+        model_len: usize,
+        find: impl Fn(crate::wl::SubtreeHash) -> Option<SubtreeIdx>,
+    ) -> Self {
+        let mut next_unknown = model_len;
+        let known = vocabulary
+            .iter()
+            .map(|(_, subtree)| {
+                find(subtree.hash).unwrap_or_else(|| {
+                    next_unknown += 1;
+                    SubtreeIdx::from_index(next_unknown - 1)
+                })
+            })
+            .collect();
+        Self { known }
+    }
+
+    /// The number of a subtree in the model.
+    pub fn get(&self, subtree: SubtreeIdx) -> SubtreeIdx {
+        self.known[subtree.index()]
+    }
+}

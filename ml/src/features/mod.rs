@@ -1,0 +1,20 @@
+//! What goes into the one-class SVM.
+//!
+//! | representation | row of a tree | source |
+//! |---|---|---|
+//! | [`Representation::ExcessRarity`] | excess time of every subtree over what is usual, and the rarity of the structure | this project |
+//! | [`Representation::PaperStack2vec`] | its stack2vec vector | section 4.3 of the paper |
+//!
+//! Why the default is not the paper's: a softmax sees shares of time only, so a tree that takes ten
+//! times as long everywhere looks normal; and robust z-scores per subtree drown long waits in the
+//! noise of microsecond functions. The excess is weighted by its share of the whole execution.
+
+mod excess;
+mod params;
+mod prior;
+mod reference;
+
+pub use excess::{ExcessModel, Translation};
+pub use params::{ExcessParams, GammaRule, Prior, Representation, ValidExcessParams};
+pub(crate) use prior::prior_weights;
+pub use reference::{ReferenceTimes, UsualTime};

@@ -1,0 +1,138 @@
+//! Choices of representation, kernel width and weights before any label.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, check_param};
+use crate::stack2vec::Stack2vecParams;
+
+/// What goes into the one-class SVM.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Representation {
+    /// Excess time of every subtree and rarity of the structure: see [`crate::features::ExcessModel`].
+    ExcessRarity(ExcessParams),
+    /// The paper's embedding.
+    PaperStack2vec(Stack2vecParams),
+}
+
+/// Settings of [`Representation::ExcessRarity`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExcessParams {
+    /// a > 0 in sign(e) ln(1 + a|e|): the larger, the more small shares of the run count.
+    pub gain: f64,
+    /// Weight ≥ 0 of the rarity of the tree's structure: see [`crate::features::ReferenceTimes::rarity`].
+    pub rarity_weight: f64,
+    /// A structure class with fewer trees has no medians of its own and takes those of all trees.
+    pub min_class_size: usize,
+}
+
+/// Checked [`ExcessParams`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ValidExcessParams(ExcessParams);
+
+/// How wide the kernel is: γ from the squared distances between rows.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GammaRule {
+    /// γ = factor / mean squared distance.
+    OverMean(f64),
+    /// γ = factor / median squared distance (of at most 2,000 evenly spaced rows).
+    OverMedian(f64),
+}
+
+/// Weight u of a tree that nobody has labelled.
+///
+/// The SVM of Eq. 1 with u = 1 encloses anomalies that are many or alike. Trees far out get a small
+/// weight from the start, so that the model follows those that are not.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prior {
+    /// u = 1, as in the paper.
+    Uniform,
+    /// u = min(1, (fence / |x|)^power) with fence = Q3 + factor (Q3 − Q1) of the norms |x| of all
+    /// rows (Tukey's fences: factor 1.5 is the inner, 3 the outer one).
+    Fence {
+        /// Factor ≥ 0 of the interquartile range.
+        factor: f64,
+        /// Power > 0.
+        power: f64,
+    },
+}
+
+impl Default for ExcessParams {
+    fn default() -> Self {
+        Self {
+            gain: 20.0,
+            rarity_weight: 2.0,
+            min_class_size: 8,
+        }
+    }
+}
+
+impl ExcessParams {
+    /// Checks the bounds.
+    ///
+    /// # Errors
+    /// [`crate::MlError::InvalidParam`].
+    pub fn check(self) -> Result<ValidExcessParams> {
+        check_param(
+            "gain",
+            self.gain,
+            self.gain.is_finite() && self.gain > 0.0,
+            "a finite number above 0",
+        )?;
+        check_param(
+            "rarity_weight",
+            self.rarity_weight,
+            self.rarity_weight.is_finite() && self.rarity_weight >= 0.0,
+            "a finite number from 0 on",
+        )?;
+        Ok(ValidExcessParams(self))
+    }
+}
+
+impl ValidExcessParams {
+    pub(super) fn get(&self) -> &ExcessParams {
+        &self.0
+    }
+
+    /// Trees that a structure class needs for medians of its own.
+    pub fn min_class_size(&self) -> usize {
+        self.0.min_class_size
+    }
+}
+
+impl GammaRule {
+    /// Checks the factor.
+    ///
+    /// # Errors
+    /// [`crate::MlError::InvalidParam`].
+    pub(crate) fn check(self) -> Result<()> {
+        let (Self::OverMean(factor) | Self::OverMedian(factor)) = self;
+        let is_valid = factor.is_finite() && factor > 0.0;
+        check_param("gamma factor", factor, is_valid, "a finite number above 0")
+    }
+}
+
+impl Prior {
+    /// Checks factor and power.
+    ///
+    /// # Errors
+    /// [`crate::MlError::InvalidParam`].
+    pub(crate) fn check(self) -> Result<()> {
+        let Self::Fence { factor, power } = self else {
+            return Ok(());
+        };
+        let is_valid = factor.is_finite() && factor >= 0.0;
+        check_param(
+            "fence factor",
+            factor,
+            is_valid,
+            "a finite number from 0 on",
+        )?;
+        let is_valid = power.is_finite() && power > 0.0;
+        check_param("fence power", power, is_valid, "a finite number above 0")
+    }
+}

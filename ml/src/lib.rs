@@ -1,0 +1,36 @@
+//! Learning on call stack trees.
+//!
+//! Everything here is pure: no file, socket, thread start, clock or environment. Loops run in parallel
+//! where the caller's thread pool has threads, and one after the other in a browser; the results are
+//! the same. Every long function takes a [`Progress`] and can be cancelled through it.
+//!
+//! ```text
+//! Forest ─ wl (subtrees, bags) ─┬─ features (excess time, rarity) ─┬─ ocsvm ─ scores ─ metrics
+//!                               └─ stack2vec (the paper's vectors) ─┤
+//!                                                                   ├─ projection (map)
+//!                                                                   └─ explain (important subtrees)
+//! ```
+//!
+//! [`detector`] ties it together: [`detector::Embedding::fit`] once per forest,
+//! [`detector::Detector::train`] after each label, [`detector::ModelArtifact`] for other runs. All
+//! defaults stand in [`detector::DetectorParams`], which also has the paper's settings.
+//!
+//! "The paper" is Xie, Xu, Mueller: A Visual Analytics Framework for the Detection of Anomalous Call
+//! Stack Trees in High Performance Computing Applications, IEEE TVCG 25(1), 2019
+//! (doi:10.1109/TVCG.2018.2865026).
+
+pub mod dataset;
+pub mod detector;
+mod error;
+pub mod explain;
+pub mod features;
+pub mod knn;
+pub mod metrics;
+pub mod ocsvm;
+pub mod projection;
+pub mod stack2vec;
+pub mod suggest;
+pub mod wl;
+
+pub use callgrove_model::{Cancelled, Progress};
+pub use error::{MlError, Result};

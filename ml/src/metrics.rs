@@ -1,0 +1,50 @@
+//! How well a ranking finds anomalies: areas under curves, ties handled as one threshold.
+
+/// Areas under the curves of a ranking.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RankingQuality {
+    /// Area under the receiver operating characteristic: the chance that an anomaly stands before a
+    /// normal tree, ties counted half.
+    pub roc_auc: f64,
+    /// Average precision Σ (R_k − R_(k−1)) P_k, without interpolation: what "PR AUC" means here.
+    pub average_precision: f64,
+    /// Area under the precision-recall curve by trapezoids, which is optimistic; for comparison with
+    /// others who use it.
+    pub pr_auc_trapezoid: f64,
+}
+
+/// Rates a ranking; the largest `anomaly` number stands first. `None` if there is no anomaly or
+/// nothing else, if lengths differ, or if a number is NaN.
+pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQuality> {
+    if is_anomaly.len() != anomaly.len() || anomaly.iter().any(|value| value.is_nan()) {
+        return None;
+    }
+    let num_anomalies = is_anomaly.iter().filter(|&&is_anomaly| is_anomaly).count();
+    let num_normal = is_anomaly.len() - num_anomalies;
+    if num_anomalies == 0 || num_normal == 0 {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..anomaly.len()).collect();
+    order.sort_by(|&a, &b| anomaly[b].total_cmp(&anomaly[a]));
+    let (mut roc_auc, mut average_precision, mut pr_auc_trapezoid) = (0.0, 0.0, 0.0);
+    let (mut num_found, mut num_false) = (0_usize, 0_usize);
+    // The precision-recall curve begins at recall 0, precision 1.
+    let (mut last_recall, mut last_precision) = (0.0, 1.0);
+    for tied in order.chunk_by(|&a, &b| anomaly[a].total_cmp(&anomaly[b]).is_eq()) {
+        let found = tied.iter().filter(|&&place| is_anomaly[place]).count();
+        let wrong = tied.len() - found;
+        roc_auc += wrong as f64 * (num_found as f64 + 0.5 * found as f64);
+        num_found += found;
+        num_false += wrong;
+        let recall = num_found as f64 / num_anomalies as f64;
+        let precision = num_found as f64 / (num_found + num_false) as f64;
+        average_precision += (recall - last_recall) * precision;
+        pr_auc_trapezoid += (recall - last_recall) * 0.5 * (precision + last_precision);
+        (last_recall, last_precision) = (recall, precision);
+    }
+    Some(RankingQuality {
+        roc_auc: roc_auc / (num_anomalies as f64 * num_normal as f64),
+        average_precision,
+        pr_auc_trapezoid,
+    })
+}

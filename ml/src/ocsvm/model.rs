@@ -1,0 +1,213 @@
+//! A trained one-class SVM.
+
+use callgrove_model::Progress;
+use serde::{Deserialize, Serialize};
+
+use super::exp::exp_of_negative;
+use super::expansion::{Expansion, from_scaled, to_scaled};
+use super::kernel::{KernelCache, LANES};
+use super::params::ValidOcsvmParams;
+use super::polish::polish;
+use super::problem::Problem;
+use super::smo::{Workspace, optimise};
+use crate::dataset::{RowRef, Rows, SparseRow, SparseRows};
+use crate::error::Result;
+
+/// What is needed to score rows of another run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ocsvm {
+    /// Kernel width γ.
+    pub gamma: f64,
+    /// Offset ρ.
+    pub rho: f64,
+    /// Rows with α > 0.
+    pub support: Vec<SupportVector>,
+}
+
+/// A row with its α; equal training rows are one support vector.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SupportVector {
+    /// α, the sum over equal rows.
+    pub alpha: f64,
+    /// The row.
+    pub row: SparseRow,
+}
+
+/// The result of a training: scores of the training rows, and all that a warm start needs.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    params: ValidOcsvmParams,
+    problem: Problem,
+    expansion: Expansion,
+    kernel: KernelCache,
+    alpha: Vec<f64>,
+    rho: f64,
+    scores: Vec<f64>,
+}
+
+/// Solves Eq. 1 for `rows` with `weights` u.
+///
+/// `warm` is a training on the same rows with other weights: it saves time and changes nothing else,
+/// not even the last bit. One that was made with another γ or number of rows is not used.
+///
+/// # Errors
+/// Weights that are not finite, negative, all zero, or sum to less than C; [`Cancelled`].
+///
+/// [`Cancelled`]: crate::MlError::Cancelled
+pub fn train(
+    rows: &Rows,
+    weights: &[f64],
+    params: &ValidOcsvmParams,
+    warm: Option<&Trained>,
+    progress: Progress<'_>,
+) -> Result<Trained> {
+    let is_same_kernel = |warm: &&Trained| {
+        warm.alpha.len() == rows.len() && warm.params.gamma().to_bits() == params.gamma().to_bits()
+    };
+    let (problem, mut expansion, mut kernel) = if let Some(warm) = warm.filter(is_same_kernel) {
+        (
+            warm.problem.clone(),
+            warm.expansion.clone(),
+            warm.kernel.clone(),
+        )
+    } else {
+        let problem = Problem::new(rows, params.gamma());
+        let num_distinct = problem.num_distinct();
+        (
+            problem,
+            Expansion::zero(num_distinct),
+            KernelCache::new(num_distinct, params.gamma(), params.cache_bytes()),
+        )
+    };
+    let bounds = problem.bounds(weights, params)?;
+    let mut work = Workspace {
+        rows,
+        problem: &problem,
+        bounds: &bounds,
+        kernel: &mut kernel,
+    };
+    optimise(&mut work, &mut expansion, progress.part(0.0, 0.9))?;
+    progress.at(0.9)?;
+    let rho = polish(&mut work, &mut expansion);
+    let f = expansion.all_f();
+    let alpha = share_out(
+        &problem,
+        expansion.alpha(),
+        &bounds.upper,
+        weights,
+        params.c(),
+    );
+    let scores = (0..rows.len())
+        .map(|row| f[problem.distinct_of(row)] - rho)
+        .collect();
+    progress.at(1.0)?;
+    Ok(Trained {
+        params: *params,
+        problem,
+        expansion,
+        kernel,
+        alpha,
+        rho,
+        scores,
+    })
+}
+
+impl Trained {
+    /// Scores of the training rows: negative = abnormal. Free support vectors have 0 up to rounding,
+    /// so signs mean nothing below 10⁻⁶.
+    pub fn scores(&self) -> &[f64] {
+        &self.scores
+    }
+
+    /// α of the training rows; equal rows share theirs in proportion to their weights.
+    pub fn alpha(&self) -> &[f64] {
+        &self.alpha
+    }
+
+    /// Offset ρ.
+    pub fn rho(&self) -> f64 {
+        self.rho
+    }
+
+    /// The model without what only a warm start needs; `rows` are those it was trained on.
+    pub fn model(&self, rows: &Rows) -> Ocsvm {
+        let support = self
+            .expansion
+            .alpha()
+            .iter()
+            .enumerate()
+            .filter(|&(_, &alpha)| alpha > 0.0)
+            .map(|(distinct, &alpha)| SupportVector {
+                alpha,
+                row: rows.row(self.problem.row_of(distinct)).to_sparse(),
+            })
+            .collect();
+        Ocsvm {
+            gamma: self.params.gamma(),
+            rho: self.rho,
+            support,
+        }
+    }
+}
+
+impl Ocsvm {
+    /// Scores of rows: negative = abnormal. A row of the training gets its training score.
+    ///
+    /// # Errors
+    /// [`crate::MlError::BadNumber`] if a support vector is not finite, [`crate::MlError::Cancelled`].
+    pub fn scores(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
+        let columns =
+            |support: &SupportVector| support.row.columns.last().map_or(0, |&last| last + 1);
+        let num_columns = self.support.iter().map(columns).max().unwrap_or(0) as usize;
+        let support = self.support.iter().map(|support| support.row.clone());
+        let support = Rows::Sparse(SparseRows::new(num_columns, support)?);
+        let mut scores = Vec::with_capacity(rows.len());
+        for first in (0..rows.len()).step_by(LANES) {
+            if first % (LANES * 64) == 0 {
+                progress.at(first as f32 / rows.len() as f32)?;
+            }
+            let last = rows.len() - 1;
+            let batch: [RowRef<'_>; LANES] =
+                std::array::from_fn(|lane| rows.row((first + lane).min(last)));
+            let distances = support.squared_distances_from(batch);
+            scores.extend(
+                distances
+                    .iter()
+                    .take(rows.len() - first)
+                    .map(|row| self.score_at(row)),
+            );
+        }
+        Ok(scores)
+    }
+
+    /// The score at given squared distances to the support vectors.
+    fn score_at(&self, squared_distances: &[f64]) -> f64 {
+        let scaled: i64 = self
+            .support
+            .iter()
+            .zip(squared_distances)
+            .map(|(support, distance)| {
+                to_scaled(support.alpha * exp_of_negative(-self.gamma * distance))
+            })
+            .sum();
+        from_scaled(scaled) - self.rho
+    }
+}
+
+fn share_out(problem: &Problem, alpha: &[f64], upper: &[f64], weights: &[f64], c: f64) -> Vec<f64> {
+    weights
+        .iter()
+        .enumerate()
+        .map(|(row, weight)| {
+            let distinct = problem.distinct_of(row);
+            let bound = weight / c;
+            if bound > 0.0 {
+                alpha[distinct] * (bound / upper[distinct])
+            } else {
+                0.0
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,294 @@
+//! The exact optimum from a near one: an active-set method on the optimality conditions.
+
+use std::sync::Arc;
+
+use super::expansion::{Expansion, from_scaled, to_scaled};
+use super::smo::Workspace;
+
+/// Violations of the optimality conditions up to this size are rounding.
+const TOLERANCE: f64 = 1e-12;
+/// Pivots below this show that a free row is a combination of others but for rounding.
+const MIN_PIVOT: f64 = 1e-13;
+const REFINEMENTS: usize = 2;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Zero,
+    Free,
+    Upper,
+}
+
+/// Brings `expansion` to the optimum and answers ρ.
+///
+/// Rows are free (0 < α < bound) or at a bound. Each round solves for the α of the free rows at
+/// which all their f are equal (and Σ α = 1), goes there as far as the bounds allow, and then frees
+/// the row that violates its condition most. The objective falls with every round, so no set comes
+/// twice; the cap on rounds only guards against endless rounding.
+pub(super) fn polish(work: &mut Workspace<'_>, expansion: &mut Expansion) -> f64 {
+    let upper = work.bounds.upper.clone();
+    if work.bounds.is_tight {
+        for (index, &bound) in upper.iter().enumerate() {
+            set(work, expansion, index, bound);
+        }
+        return rho(expansion, &vec![Place::Upper; upper.len()], &upper);
+    }
+    let mut place: Vec<Place> = upper
+        .iter()
+        .zip(expansion.alpha())
+        .map(|(&bound, &alpha)| match alpha {
+            alpha if alpha <= 0.0 => Place::Zero,
+            alpha if alpha >= bound => Place::Upper,
+            _ => Place::Free,
+        })
+        .collect();
+    let num_free = place.iter().filter(|&&place| place == Place::Free).count();
+    let max_rounds = 200 + 10 * num_free;
+    for _ in 0..max_rounds {
+        let free: Vec<usize> = (0..place.len())
+            .filter(|&index| place[index] == Place::Free)
+            .collect();
+        if let Some(blocking) = go_to_solution(work, expansion, &free) {
+            place[blocking.0] = blocking.1;
+            continue;
+        }
+        let violators = worst_violators(expansion, &place, &upper);
+        if violators.is_empty() {
+            break;
+        }
+        for index in violators {
+            place[index] = Place::Free;
+        }
+    }
+    rho(expansion, &place, &upper)
+}
+
+fn set(work: &mut Workspace<'_>, expansion: &mut Expansion, index: usize, alpha: f64) {
+    if alpha.to_bits() != expansion.alpha()[index].to_bits() {
+        let row = work.kernel_row(index);
+        expansion.set(index, alpha, &row);
+    }
+}
+
+/// Moves the α of free rows to the solution of their equations, or to the first bound on the way,
+/// which is answered with the row it belongs to.
+fn go_to_solution(
+    work: &mut Workspace<'_>,
+    expansion: &mut Expansion,
+    free: &[usize],
+) -> Option<(usize, Place)> {
+    if free.is_empty() {
+        return None;
+    }
+    let kernel_rows: Vec<Arc<[f64]>> = free.iter().map(|&index| work.kernel_row(index)).collect();
+    let solution = solve(&work.bounds.upper, expansion, free, &kernel_rows);
+    let mut share = 1.0;
+    let mut blocking = None;
+    for (&index, &target) in free.iter().zip(&solution) {
+        let (alpha, bound) = (expansion.alpha()[index], work.bounds.upper[index]);
+        let (limit, place) = if target < 0.0 {
+            (0.0, Place::Zero)
+        } else if target > bound {
+            (bound, Place::Upper)
+        } else {
+            continue;
+        };
+        let reach = ((limit - alpha) / (target - alpha)).clamp(0.0, 1.0);
+        if reach < share || blocking.is_none() {
+            share = reach;
+            blocking = Some((index, place));
+        }
+    }
+    for ((&index, &target), row) in free.iter().zip(&solution).zip(&kernel_rows) {
+        let alpha = expansion.alpha()[index];
+        let moved = match blocking {
+            Some((row, Place::Zero)) if row == index => 0.0,
+            Some((row, _)) if row == index => work.bounds.upper[index],
+            Some(_) => (alpha + share * (target - alpha)).clamp(0.0, work.bounds.upper[index]),
+            None => target,
+        };
+        if moved.to_bits() != alpha.to_bits() {
+            expansion.set(index, moved, row);
+        }
+    }
+    blocking
+}
+
+/// The α of the free rows F with K_FF α_F + f_B = ρ 1 and Σ α = 1, where f_B comes from the rows at
+/// their upper bounds. The right-hand sides are exact sums over rows in order of index, so the
+/// answer depends on which rows are free and at the bound alone.
+fn solve(
+    upper: &[f64],
+    expansion: &Expansion,
+    free: &[usize],
+    kernel_rows: &[Arc<[f64]>],
+) -> Vec<f64> {
+    let size = free.len();
+    let alpha = expansion.alpha();
+    let mut is_free = vec![false; alpha.len()];
+    for &index in free {
+        is_free[index] = true;
+    }
+    let bound_mass: i64 = (0..alpha.len())
+        .filter(|&index| !is_free[index] && alpha[index] > 0.0)
+        .map(|index| to_scaled(upper[index]))
+        .sum();
+    let free_mass = 1.0 - from_scaled(bound_mass);
+    let bound_f: Vec<f64> = free
+        .iter()
+        .map(|&t| {
+            let own: i64 = free
+                .iter()
+                .zip(kernel_rows)
+                .map(|(&j, row)| to_scaled(alpha[j] * row[t]))
+                .sum();
+            from_scaled(expansion.scaled_f(t) - own)
+        })
+        .collect();
+    let matrix: Vec<f64> = kernel_rows
+        .iter()
+        .flat_map(|row| free.iter().map(|&t| row[t]))
+        .collect();
+    let factor = Cholesky::new(&matrix, size);
+    let ones = factor.solve_refined(&matrix, &vec![1.0; size]);
+    let shift = factor.solve_refined(&matrix, &bound_f);
+    let rho = (free_mass + shift.iter().sum::<f64>()) / ones.iter().sum::<f64>();
+    ones.iter()
+        .zip(&shift)
+        .map(|(one, shift)| rho * one - shift)
+        .collect()
+}
+
+/// The row at 0 or at its upper bound whose f is furthest on the wrong side of the free rows' f.
+/// With no free row, the pair that is furthest apart the wrong way.
+fn worst_violators(expansion: &Expansion, place: &[Place], upper: &[f64]) -> Vec<usize> {
+    let mut low = None::<(f64, usize)>;
+    let mut high = None::<(f64, usize)>;
+    let (mut free_sum, mut num_free) = (0.0, 0_usize);
+    for (index, &place) in place.iter().enumerate() {
+        let f = expansion.f(index);
+        match place {
+            Place::Zero if upper[index] > 0.0 && low.is_none_or(|(least, _)| f < least) => {
+                low = Some((f, index));
+            }
+            Place::Upper if high.is_none_or(|(most, _)| f > most) => high = Some((f, index)),
+            Place::Free => {
+                free_sum += f;
+                num_free += 1;
+            }
+            Place::Zero | Place::Upper => {}
+        }
+    }
+    if num_free == 0 {
+        return match (low, high) {
+            (Some((least, low)), Some((most, high))) if most - least > TOLERANCE => {
+                vec![low, high]
+            }
+            _ => Vec::new(),
+        };
+    }
+    let rho = free_sum / num_free as f64;
+    let below = low.map_or(0.0, |(least, _)| rho - least);
+    let above = high.map_or(0.0, |(most, _)| most - rho);
+    let worst = if below >= above { low } else { high };
+    worst
+        .filter(|_| below.max(above) > TOLERANCE)
+        .map(|(_, index)| index)
+        .into_iter()
+        .collect()
+}
+
+fn rho(expansion: &Expansion, place: &[Place], upper: &[f64]) -> f64 {
+    let (mut free_sum, mut num_free) = (0.0, 0_usize);
+    let (mut most_at_upper, mut least_at_zero) = (f64::NEG_INFINITY, f64::INFINITY);
+    for (index, &place) in place.iter().enumerate() {
+        let f = expansion.f(index);
+        match place {
+            Place::Free => {
+                free_sum += f;
+                num_free += 1;
+            }
+            Place::Upper if upper[index] > 0.0 => most_at_upper = most_at_upper.max(f),
+            Place::Zero if upper[index] > 0.0 => least_at_zero = least_at_zero.min(f),
+            Place::Upper | Place::Zero => {}
+        }
+    }
+    if num_free > 0 {
+        free_sum / num_free as f64
+    } else if least_at_zero.is_infinite() {
+        most_at_upper
+    } else if most_at_upper.is_infinite() {
+        least_at_zero
+    } else {
+        0.5 * (most_at_upper + least_at_zero)
+    }
+}
+
+/// Lower triangular factor of a symmetric positive definite matrix, stored row by row.
+struct Cholesky {
+    factor: Vec<f64>,
+    size: usize,
+}
+
+impl Cholesky {
+    /// A pivot lost to rounding is replaced by a large one, which leaves that row where it is.
+    fn new(matrix: &[f64], size: usize) -> Self {
+        let mut factor = matrix.to_vec();
+        for i in 0..size {
+            for j in 0..=i {
+                let (head, tail) = factor.split_at(i * size);
+                let row_j = if i == j {
+                    &tail[..j]
+                } else {
+                    &head[j * size..j * size + j]
+                };
+                let sum = crate::dataset::dot(&tail[..j], row_j);
+                let value = factor[i * size + j] - sum;
+                factor[i * size + j] = if i != j {
+                    value / factor[j * size + j]
+                } else if value > MIN_PIVOT {
+                    value.sqrt()
+                } else {
+                    1.0 / MIN_PIVOT
+                };
+            }
+        }
+        Self { factor, size }
+    }
+
+    fn solve(&self, rhs: &[f64]) -> Vec<f64> {
+        let size = self.size;
+        let mut x = rhs.to_vec();
+        for i in 0..size {
+            let row = &self.factor[i * size..i * size + i];
+            x[i] = (x[i] - crate::dataset::dot(row, &x[..i])) / self.factor[i * size + i];
+        }
+        for i in (0..size).rev() {
+            x[i] /= self.factor[i * size + i];
+            let value = x[i];
+            let row = &self.factor[i * size..i * size + i];
+            for (x, factor) in x.iter_mut().zip(row) {
+                *x -= factor * value;
+            }
+        }
+        x
+    }
+
+    /// Solves and corrects by the residual, which wins back digits on ill-conditioned kernels.
+    fn solve_refined(&self, matrix: &[f64], rhs: &[f64]) -> Vec<f64> {
+        let mut x = self.solve(rhs);
+        for _ in 0..REFINEMENTS {
+            let residual: Vec<f64> = rhs
+                .iter()
+                .enumerate()
+                .map(|(i, rhs)| {
+                    let row = &matrix[i * self.size..(i + 1) * self.size];
+                    rhs - crate::dataset::dot(row, &x)
+                })
+                .collect();
+            for (x, correction) in x.iter_mut().zip(self.solve(&residual)) {
+                *x += correction;
+            }
+        }
+        x
+    }
+}

@@ -1,0 +1,170 @@
+//! Which function to take as the root of the trees, if a person names none.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use callgrove_model::{DurationNs, FuncId, FunctionName, Lane, ProgramId, RankId, Trace};
+
+/// Functions executed less often have nothing to be compared with.
+const MIN_EXECUTIONS: usize = 8;
+
+/// A function that may serve as root, with the numbers that speak for it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RootSuggestion {
+    /// The function.
+    pub func: FuncId,
+    /// How promising it is, 0..=1.
+    pub score: f64,
+    /// Finished executions.
+    pub num_executions: usize,
+    /// Ranks that executed it.
+    pub num_ranks: usize,
+    /// Median duration.
+    pub median: DurationNs,
+    /// Longest duration.
+    pub longest: DurationNs,
+    /// How much longer than the median the slowest 5 % take at least, in medians.
+    pub spread: f64,
+    /// Mean number of calls in a tree, the root included.
+    pub mean_tree_len: f64,
+    /// Mean number of messages in a tree, sent and received.
+    pub mean_messages: f64,
+    /// Share of the lanes' time that is spent in it, 0..=1.
+    pub time_share: f64,
+}
+
+/// Ranks functions by how promising they are as roots, the best first; equals in order of id.
+///
+/// Good roots are executed again and again on each rank, take a good part of the run, call many
+/// things, talk to other ranks, and do not always take equally long. Each of these is a number x
+/// between 0 and infinity that counts as x / (x + half), where half is what counts a half; the score
+/// is their product. Functions of MPI, those without callees and those executed less than eight times
+/// are left out.
+pub fn suggest_roots(trace: &Trace) -> Vec<RootSuggestion> {
+    let mut tallies: Vec<Tally> = vec![Tally::default(); trace.names.len()];
+    let mut total_ns = 0;
+    for lane in &trace.lanes {
+        total_ns += tally_lane(lane, &mut tallies);
+    }
+    let mut suggestions: Vec<RootSuggestion> = trace
+        .names
+        .iter()
+        .filter(|(_, name)| !FunctionName::parse(name).is_mpi())
+        .filter_map(|(func, _)| rate(func, &mut tallies[func.index()], total_ns))
+        .collect();
+    suggestions.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.func.cmp(&b.func)));
+    suggestions
+}
+
+/// What the lanes say about one function.
+#[derive(Clone, Default)]
+struct Tally {
+    durations_ns: Vec<i64>,
+    ranks: BTreeSet<(ProgramId, RankId)>,
+    num_calls: u64,
+    num_messages: u64,
+    /// Time in executions that are not within another execution of the function.
+    outermost_ns: i64,
+}
+
+/// Adds the executions of a lane; the answer is the time the lane was busy.
+fn tally_lane(lane: &Lane, tallies: &mut [Tally]) -> i64 {
+    let executions = &lane.executions;
+    let mut messages_before = vec![0_u64; executions.len() + 1];
+    for exec in lane.comms.exec.iter().flatten() {
+        messages_before[callgrove_model::ExecIdx::from(*exec).index() + 1] += 1;
+    }
+    for row in 0..executions.len() {
+        messages_before[row + 1] += messages_before[row];
+    }
+    let mut inside_until = vec![0_usize; tallies.len()];
+    let mut busy_ns = 0;
+    for row in 0..executions.len() {
+        let inclusive_ns = executions.inclusive[row].0;
+        if executions.depth[row] == 0 {
+            busy_ns += inclusive_ns;
+        }
+        if !executions.closed[row] {
+            continue;
+        }
+        let func = executions.func[row].index();
+        let end = executions.subtree_end[row].index();
+        let tally = &mut tallies[func];
+        tally.durations_ns.push(inclusive_ns);
+        tally.ranks.insert((lane.program, lane.rank));
+        tally.num_calls += (end - row) as u64;
+        tally.num_messages += messages_before[end] - messages_before[row];
+        if row >= inside_until[func] {
+            tally.outermost_ns += inclusive_ns;
+            inside_until[func] = end;
+        }
+    }
+    busy_ns
+}
+
+fn rate(func: FuncId, tally: &mut Tally, total_ns: i64) -> Option<RootSuggestion> {
+    let num_executions = tally.durations_ns.len();
+    if num_executions < MIN_EXECUTIONS {
+        return None;
+    }
+    let count = num_executions as f64;
+    let median_ns = quantile(&mut tally.durations_ns, 0.5);
+    let slow_ns = quantile(&mut tally.durations_ns, 0.95);
+    let longest_ns = quantile(&mut tally.durations_ns, 1.0);
+    let suggestion = RootSuggestion {
+        func,
+        score: 0.0,
+        num_executions,
+        num_ranks: tally.ranks.len(),
+        median: DurationNs(median_ns),
+        longest: DurationNs(longest_ns),
+        spread: (slow_ns - median_ns) as f64 / (median_ns as f64).max(1_000.0),
+        mean_tree_len: tally.num_calls as f64 / count,
+        mean_messages: tally.num_messages as f64 / count,
+        time_share: tally.outermost_ns as f64 / (total_ns as f64).max(1.0),
+    };
+    let score = suggestion.rated();
+    (score > 0.0).then_some(RootSuggestion {
+        score,
+        ..suggestion
+    })
+}
+
+impl RootSuggestion {
+    fn rated(&self) -> f64 {
+        let saturating = |x: f64, half: f64| x / (x + half);
+        let per_rank = self.num_executions as f64 / self.num_ranks.max(1) as f64;
+        saturating(self.num_executions as f64, 100.0)
+            * saturating(per_rank, 20.0)
+            * saturating(self.time_share, 0.1)
+            * saturating(self.mean_tree_len - 1.0, 20.0)
+            // No messages and equal times speak against a function, but do not rule it out.
+            * (0.5 + 0.5 * saturating(self.mean_messages, 2.0))
+            * (0.1 + 0.9 * saturating(self.spread, 1.0))
+    }
+}
+
+/// The numbers in words, for a person.
+impl fmt::Display for RootSuggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranks = if self.num_ranks == 1 { "rank" } else { "ranks" };
+        write!(
+            f,
+            "{} executions on {} {ranks}, {:.0} % of the time, median {:.2} ms, 1 in 20 takes more than \
+             {:.1} times as long, {:.0} calls and {:.0} messages in each",
+            self.num_executions,
+            self.num_ranks,
+            100.0 * self.time_share,
+            self.median.0 as f64 / 1e6,
+            1.0 + self.spread,
+            self.mean_tree_len,
+            self.mean_messages,
+        )
+    }
+}
+
+/// The value that a share of `values` is not above, one of them.
+fn quantile(values: &mut [i64], share: f64) -> i64 {
+    let place = (share * (values.len() - 1) as f64).round() as usize;
+    *values.select_nth_unstable(place).1
+}

@@ -1,0 +1,92 @@
+//! Settings of the relabelling.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, check_param};
+
+/// How repeated children count in a subtree's label.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signature {
+    /// As in the paper: children are a multiset, so a loop of 2,427 calls and one of 2,428 calls
+    /// make two different subtrees.
+    Exact,
+    /// Repeats up to 8 count exactly, more by the next power of two: loops whose length varies from
+    /// step to step stay one subtree, while small fixed numbers (neighbours, directions) keep theirs.
+    BucketedCounts,
+}
+
+/// Settings of the relabelling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WlParams {
+    /// How repeated children count.
+    pub signature: Signature,
+    /// Largest degree (the paper's iteration cap N); `None` goes to the height of each tree, which
+    /// is the paper's default: maximum depth − 1.
+    pub max_degree: Option<u16>,
+}
+
+impl Default for WlParams {
+    fn default() -> Self {
+        Self {
+            signature: Signature::BucketedCounts,
+            max_degree: None,
+        }
+    }
+}
+
+/// Checked [`WlParams`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ValidWlParams(WlParams);
+
+impl WlParams {
+    /// The paper's settings.
+    pub fn paper() -> Self {
+        Self {
+            signature: Signature::Exact,
+            max_degree: None,
+        }
+    }
+
+    /// Checks the bounds.
+    ///
+    /// # Errors
+    /// [`crate::MlError::InvalidParam`] if the largest degree is the largest that a `u16` holds.
+    pub fn check(self) -> Result<ValidWlParams> {
+        let cap = self.max_degree.unwrap_or(0);
+        check_param(
+            "max_degree",
+            f64::from(cap),
+            cap < u16::MAX,
+            "less than 65535",
+        )?;
+        Ok(ValidWlParams(self))
+    }
+}
+
+impl ValidWlParams {
+    /// How repeated children count.
+    pub fn signature(self) -> Signature {
+        self.0.signature
+    }
+
+    /// The largest degree that a vertex of this height is relabelled to.
+    pub(crate) fn top_degree(self, height: u16) -> u16 {
+        self.0.max_degree.map_or(height, |cap| cap.min(height))
+    }
+}
+
+impl Signature {
+    /// What a repeat count becomes in the label.
+    pub(crate) fn bucket(self, count: u64) -> u64 {
+        const EXACT_UP_TO: u64 = 8;
+        match self {
+            Self::BucketedCounts if count > EXACT_UP_TO => {
+                count.checked_next_power_of_two().unwrap_or(u64::MAX)
+            }
+            _ => count,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The subtree corpus of a forest.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use callgrove_model::{FuncId, TreeIdx};
+use serde::{Deserialize, Serialize};
+
+/// The label of a subtree: a 128-bit content hash, the same in every process and run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubtreeHash(pub u128);
+
+/// A subtree of a [`Vocabulary`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SubtreeIdx(pub u32);
+
+/// One subtree of the corpus.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subtree {
+    /// Its label.
+    pub hash: SubtreeHash,
+    /// Depth of the structure in edges: 0 is the function alone.
+    pub degree: u16,
+    /// Function of the subtree's root, an id of the forest's own trace.
+    pub func: FuncId,
+    /// Name of that function.
+    pub name: Arc<str>,
+    /// The first tree that has it.
+    pub example_tree: TreeIdx,
+    /// The first vertex of that tree where it is rooted.
+    pub example_vertex: u32,
+    /// Number of trees that have it.
+    pub num_trees: u32,
+}
+
+/// The subtree corpus: every different subtree once, ordered by degree, name of the function, hash.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Vocabulary {
+    subtrees: Vec<Subtree>,
+    by_hash: HashMap<SubtreeHash, SubtreeIdx>,
+}
+
+impl SubtreeIdx {
+    /// The subtree as a column.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The subtree of a column; vocabularies hold fewer than 2^32.
+    pub const fn from_index(index: usize) -> Self {
+        Self(index as u32)
+    }
+}
+
+impl Vocabulary {
+    /// Subtrees in any order, each once; the answer also maps that order to the order of the
+    /// vocabulary.
+    pub(super) fn new(mut subtrees: Vec<Subtree>) -> (Self, Vec<SubtreeIdx>) {
+        let mut order: Vec<usize> = (0..subtrees.len()).collect();
+        order.sort_by(|&a, &b| {
+            let key = |index: usize| {
+                let subtree = &subtrees[index];
+                (subtree.degree, &subtree.name, subtree.hash)
+            };
+            key(a).cmp(&key(b))
+        });
+        let mut place = vec![SubtreeIdx(0); subtrees.len()];
+        for (rank, &index) in order.iter().enumerate() {
+            place[index] = SubtreeIdx::from_index(rank);
+        }
+        subtrees.sort_by(|a, b| (a.degree, &a.name, a.hash).cmp(&(b.degree, &b.name, b.hash)));
+        let by_hash = subtrees
+            .iter()
+            .enumerate()
+            .map(|(index, subtree)| (subtree.hash, SubtreeIdx::from_index(index)))
+            .collect();
+        (Self { subtrees, by_hash }, place)
+    }
+
+    /// Number of subtrees.
+    pub fn len(&self) -> usize {
+        self.subtrees.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.subtrees.is_empty()
+    }
+
+    /// A subtree.
+    pub fn get(&self, subtree: SubtreeIdx) -> &Subtree {
+        &self.subtrees[subtree.index()]
+    }
+
+    /// The subtree with a label.
+    pub fn find(&self, hash: SubtreeHash) -> Option<SubtreeIdx> {
+        self.by_hash.get(&hash).copied()
+    }
+
+    /// Subtrees in order.
+    pub fn iter(&self) -> impl Iterator<Item = (SubtreeIdx, &Subtree)> {
+        self.subtrees
+            .iter()
+            .enumerate()
+            .map(|(index, subtree)| (SubtreeIdx::from_index(index), subtree))
+    }
+}
+
+impl fmt::Display for SubtreeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for SubtreeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Written as 32 hexadecimal digits, since JSON numbers end at 2^53.
+impl Serialize for SubtreeHash {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SubtreeHash {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = String::deserialize(deserializer)?;
+        u128::from_str_radix(&digits, 16)
+            .map(Self)
+            .map_err(|_error| serde::de::Error::custom("a subtree hash has 32 hexadecimal digits"))
+    }
+}

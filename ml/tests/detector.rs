@@ -1,0 +1,383 @@
+//! The whole way: forest, embedding, labels, scores, explanation, model file.
+
+mod support;
+
+use callgrove_ml::detector::{
+    Detector, DetectorParams, Embedding, Label, MapOf, ModelArtifact, order_by_score,
+};
+use callgrove_ml::explain::explain;
+use callgrove_ml::metrics::{RankingQuality, ranking_quality};
+use callgrove_ml::stack2vec::Stack2vecParams;
+use callgrove_ml::{MlError, Progress};
+use callgrove_model::{Forest, TreeIdx};
+use support::{PlainTree, fixture_path, forest, read_forest};
+
+/// The generated forest, and which of its trees are anomalies.
+fn generated() -> (Forest, Vec<bool>, Vec<String>) {
+    let (names, trees) = read_forest(fixture_path("forest_small_200.jsonl"));
+    let kinds: Vec<String> = trees.iter().map(|tree| tree.kind.clone()).collect();
+    let is_normal = |kind: &String| ["normal", "init", "thermo", "neigh"].contains(&kind.as_str());
+    let is_anomaly = kinds.iter().map(|kind| !is_normal(kind)).collect();
+    (forest(&names, &trees), is_anomaly, kinds)
+}
+
+fn small_paper() -> DetectorParams {
+    DetectorParams {
+        representation: callgrove_ml::features::Representation::PaperStack2vec(Stack2vecParams {
+            dims: 32,
+            epochs: 30,
+            ..Stack2vecParams::default()
+        }),
+        ..DetectorParams::paper()
+    }
+}
+
+fn embed(forest: &Forest, params: DetectorParams) -> Embedding {
+    Embedding::fit(
+        forest,
+        &params.check().expect("it is valid"),
+        7,
+        Progress::none(),
+    )
+    .expect("it is valid")
+}
+
+fn detect(embedding: &Embedding, labels: &[Option<Label>], warm: Option<&Detector>) -> Detector {
+    Detector::train(embedding, labels, warm, Progress::none()).expect("it is valid")
+}
+
+fn quality(detector: &Detector, is_anomaly: &[bool]) -> RankingQuality {
+    let anomaly: Vec<f64> = detector.scores().iter().map(|score| -score).collect();
+    ranking_quality(is_anomaly, &anomaly).expect("it is valid")
+}
+
+/// Trees of one structure: a root, a compute child and a wait child of the given times.
+fn plain_forest(times: &[(i64, i64)]) -> Forest {
+    let names = ["step", "compute", "wait"].map(str::to_owned);
+    let trees: Vec<PlainTree> = times
+        .iter()
+        .map(|&(compute, wait)| PlainTree {
+            node: 0,
+            parent: vec![-1, 0, 0],
+            func: vec![0, 1, 2],
+            w: vec![compute + wait, compute, wait],
+            kind: String::new(),
+        })
+        .collect();
+    forest(&names, &trees)
+}
+
+/// 100 similar trees; the one at 50 waits for long.
+fn forest_with_one_long_wait() -> Forest {
+    let times: Vec<(i64, i64)> = (0..100)
+        .map(|tree| {
+            let wobble = (tree * 37) % 29;
+            let wait = if tree == 50 {
+                9_000_000
+            } else {
+                20_000 + 300 * wobble
+            };
+            (1_000_000 + 1_000 * ((tree * 17) % 23), wait)
+        })
+        .collect();
+    plain_forest(&times)
+}
+
+#[test]
+fn the_default_ranks_generated_anomalies_first_and_better_than_the_paper_s_settings() {
+    let (forest, is_anomaly, _) = generated();
+    let default = embed(&forest, DetectorParams::default());
+    let paper = embed(&forest, small_paper());
+    let none = vec![None; forest.len()];
+    let default = quality(&detect(&default, &none, None), &is_anomaly);
+    let paper = quality(&detect(&paper, &none, None), &is_anomaly);
+    assert!(
+        default.roc_auc > 0.85 && default.average_precision > 0.45,
+        "{default:?}"
+    );
+    assert!(
+        default.average_precision > paper.average_precision,
+        "{paper:?}"
+    );
+}
+
+#[test]
+fn labels_change_scores_as_the_paper_says() {
+    let (forest, _, _) = generated();
+    for params in [DetectorParams::default(), small_paper()] {
+        let embedding = embed(&forest, params);
+        let mut labels = vec![None; forest.len()];
+        let plain = detect(&embedding, &labels, None);
+        let first = order_by_score(plain.scores())[0];
+        labels[first.index()] = Some(Label::Normal);
+        let normal = detect(&embedding, &labels, Some(&plain));
+        assert!(!Detector::is_abnormal(normal.scores()[first.index()]));
+        labels[first.index()] = Some(Label::Abnormal);
+        let abnormal = detect(&embedding, &labels, Some(&normal));
+        let row = first.index();
+        assert!(abnormal.scores()[row] <= plain.scores()[row] + 1e-12);
+        assert_eq!(abnormal.trained().alpha()[row].to_bits(), 0.0_f64.to_bits());
+        assert_eq!(abnormal.labels(), labels);
+    }
+}
+
+#[test]
+fn a_warm_start_gives_the_scores_of_a_cold_one_bit_by_bit() {
+    let (forest, is_anomaly, _) = generated();
+    for params in [DetectorParams::default(), small_paper()] {
+        let embedding = embed(&forest, params);
+        let mut labels = vec![None; forest.len()];
+        let mut warm = detect(&embedding, &labels, None);
+        for _ in 0..12 {
+            let order = order_by_score(warm.scores());
+            let next = order
+                .iter()
+                .find(|tree| labels[tree.index()].is_none())
+                .unwrap();
+            labels[next.index()] = Some(if is_anomaly[next.index()] {
+                Label::Abnormal
+            } else {
+                Label::Normal
+            });
+            warm = detect(&embedding, &labels, Some(&warm));
+            assert_eq!(warm.scores(), detect(&embedding, &labels, None).scores());
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_change_embedding_or_scores() {
+    let (forest, _, _) = generated();
+    let scores_with = |num_threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(num_threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let embedding = embed(&forest, DetectorParams::default());
+            let detector = detect(&embedding, &vec![None; forest.len()], None);
+            (detector.scores().to_vec(), embedding.map().clone())
+        })
+    };
+    assert_eq!(scores_with(1), scores_with(4));
+}
+
+#[test]
+fn scores_are_ordered_by_score_and_then_by_tree() {
+    let order = order_by_score(&[0.0, -1.0, 1e-13, -1e-12, 5.0]);
+    assert_eq!(order, [1, 0, 2, 3, 4].map(TreeIdx));
+}
+
+#[test]
+fn a_long_wait_is_found_and_explained_by_the_wait() {
+    let forest = forest_with_one_long_wait();
+    for params in [DetectorParams::default(), small_paper()] {
+        let embedding = embed(&forest, params);
+        let detector = detect(&embedding, &[None; 100], None);
+        let odd = TreeIdx(50);
+        assert_eq!(order_by_score(detector.scores())[0], odd);
+        let explanation = explain(&forest, &embedding, &detector, odd).unwrap();
+        assert!(!explanation.neighbours.contains(&odd));
+        assert_eq!(explanation.num_trees_like, 100);
+        let top = explanation.subtrees[0];
+        assert_eq!(top.importance.to_bits(), 1.0_f64.to_bits());
+        let wait = explanation
+            .subtrees
+            .iter()
+            .find(|found| &*embedding.subtrees().vocabulary.get(found.subtree).name == "wait")
+            .unwrap();
+        assert!(wait.importance > 0.5, "{wait:?}");
+        assert_eq!((wait.count, wait.vertex, wait.total.0), (1, 2, 9_000_000));
+        assert_eq!(wait.difference.0, wait.total.0 - wait.usual.0);
+        assert!(wait.ratio.unwrap() > 300.0);
+    }
+}
+
+#[test]
+fn of_subtrees_rooted_alike_only_the_largest_is_explained() {
+    let forest = forest_with_one_long_wait();
+    let embedding = embed(&forest, DetectorParams::default());
+    let detector = detect(&embedding, &[None; 100], None);
+    let explanation = explain(&forest, &embedding, &detector, TreeIdx(3)).unwrap();
+    let mut degrees: Vec<(String, u16)> = explanation
+        .subtrees
+        .iter()
+        .map(|found| embedding.subtrees().vocabulary.get(found.subtree))
+        .map(|subtree| (subtree.name.to_string(), subtree.degree))
+        .collect();
+    degrees.sort();
+    let expected = [("compute", 0), ("step", 1), ("wait", 0)];
+    assert_eq!(
+        degrees,
+        expected.map(|(name, degree)| (name.to_owned(), degree))
+    );
+}
+
+#[test]
+fn a_model_scores_its_own_forest_as_the_training_did_also_after_json() {
+    let (forest, _, _) = generated();
+    for params in [DetectorParams::default(), small_paper()] {
+        let embedding = embed(&forest, params);
+        let mut labels = vec![None; forest.len()];
+        labels[3] = Some(Label::Normal);
+        labels[4] = Some(Label::Abnormal);
+        let detector = detect(&embedding, &labels, None);
+        let model = ModelArtifact::new(&forest, &embedding, &detector);
+        assert_eq!(
+            (model.num_labelled_normal, model.num_labelled_abnormal),
+            (1, 1)
+        );
+        assert_eq!(model.functions, ["compute"]);
+        let json = serde_json::to_string(&model).unwrap();
+        let read: ModelArtifact = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, model);
+        let scores = read.score(&forest, Progress::none()).unwrap();
+        let diff = support::max_abs_diff(&scores, detector.scores());
+        assert!(diff < 1e-9, "{params:?}: {diff:e}");
+    }
+}
+
+#[test]
+fn a_model_finds_anomalies_in_another_run_even_with_unknown_structure() {
+    let embedding = embed(&forest_with_one_long_wait(), DetectorParams::default());
+    let training = forest_with_one_long_wait();
+    let detector = detect(&embedding, &[None; 100], None);
+    let model = ModelArtifact::new(&training, &embedding, &detector);
+    // A new run numbers its functions differently and has one that the training never saw.
+    let names = ["other", "wait", "compute", "step"].map(str::to_owned);
+    let tree = |func: Vec<u32>, w: Vec<i64>| PlainTree {
+        node: 0,
+        parent: vec![-1, 0, 0],
+        func,
+        w,
+        kind: String::new(),
+    };
+    let run = forest(
+        &names,
+        &[
+            tree(vec![3, 2, 1], vec![1_035_000, 1_010_000, 25_000]),
+            tree(vec![3, 2, 1], vec![8_010_000, 1_010_000, 7_000_000]),
+            tree(vec![3, 2, 0], vec![1_035_000, 1_010_000, 25_000]),
+        ],
+    );
+    let scores = model.score(&run, Progress::none()).unwrap();
+    assert!(!Detector::is_abnormal(scores[0]), "{scores:?}");
+    assert!(Detector::is_abnormal(scores[1]), "{scores:?}");
+    assert!(Detector::is_abnormal(scores[2]), "{scores:?}");
+}
+
+#[test]
+fn models_of_other_versions_and_damaged_ones_are_refused() {
+    let forest = forest_with_one_long_wait();
+    let embedding = embed(&forest, DetectorParams::default());
+    let detector = detect(&embedding, &[None; 100], None);
+    let model = ModelArtifact::new(&forest, &embedding, &detector);
+    let newer = ModelArtifact {
+        version: 99,
+        ..model.clone()
+    };
+    assert_eq!(
+        newer
+            .score(&forest, Progress::none())
+            .unwrap_err()
+            .to_string(),
+        "the model has version 99, but version 1 is understood"
+    );
+    let mut short = model;
+    short.vocabulary.pop();
+    let error = short.score(&forest, Progress::none()).unwrap_err();
+    assert!(matches!(error, MlError::DamagedModel { .. }));
+}
+
+#[test]
+fn too_few_trees_still_have_scores() {
+    for times in [vec![(5, 5)], vec![(5, 5), (6, 5)], vec![(5, 5); 4]] {
+        let forest = plain_forest(&times);
+        let embedding = embed(&forest, DetectorParams::default());
+        let detector = detect(&embedding, &vec![None; times.len()], None);
+        assert!(detector.scores().iter().all(|score| score.is_finite()));
+        assert!(
+            embedding
+                .map()
+                .points
+                .iter()
+                .flatten()
+                .all(|value| value.is_finite())
+        );
+    }
+}
+
+#[test]
+fn trees_without_any_time_still_have_scores() {
+    let forest = plain_forest(&[(0, 0), (0, 0), (0, 0)]);
+    for params in [DetectorParams::default(), small_paper()] {
+        let embedding = embed(&forest, params);
+        let detector = detect(&embedding, &[None; 3], None);
+        assert!(detector.scores().iter().all(|score| score.is_finite()));
+    }
+}
+
+#[test]
+fn an_empty_forest_and_wrong_labels_are_refused() {
+    let params = DetectorParams::default().check().unwrap();
+    let empty = forest(&["step".to_owned()], &[]);
+    let error = Embedding::fit(&empty, &params, 7, Progress::none()).unwrap_err();
+    assert_eq!(error, MlError::EmptyForest);
+    let embedding = embed(&plain_forest(&[(5, 5), (6, 6)]), DetectorParams::default());
+    let train = |labels: &[Option<Label>]| {
+        Detector::train(&embedding, labels, None, Progress::none()).unwrap_err()
+    };
+    assert!(matches!(train(&[None]), MlError::LengthMismatch { .. }));
+    assert_eq!(
+        train(&[Some(Label::Abnormal); 2]),
+        MlError::NoPositiveWeight
+    );
+}
+
+#[test]
+fn cancelling_stops_the_embedding_at_any_stage() {
+    let (forest, _, _) = generated();
+    let params = DetectorParams::default().check().unwrap();
+    for limit in [0.0, 0.1, 0.5, 0.9] {
+        let stop = move |fraction: f32| {
+            if fraction >= limit {
+                std::ops::ControlFlow::Break(())
+            } else {
+                std::ops::ControlFlow::Continue(())
+            }
+        };
+        let found = Embedding::fit(&forest, &params, 7, Progress::new(&stop));
+        assert_eq!(found.unwrap_err(), MlError::Cancelled);
+    }
+}
+
+#[test]
+fn the_centre_of_a_group_is_its_most_typical_tree() {
+    let forest = plain_forest(&[(100, 10), (120, 10), (140, 10), (400, 10)]);
+    let embedding = embed(&forest, DetectorParams::default());
+    let group = [0, 1, 2].map(TreeIdx);
+    assert_eq!(embedding.centre_of(&group), Some(TreeIdx(1)));
+    assert_eq!(embedding.centre_of(&[]), None);
+}
+
+#[test]
+fn the_map_can_show_stack2vec_vectors_instead() {
+    let (forest, _, _) = generated();
+    let stack2vec = Stack2vecParams {
+        dims: 8,
+        epochs: 5,
+        ..Stack2vecParams::default()
+    };
+    let with_map = |map_of| {
+        let params = DetectorParams {
+            map_of,
+            ..DetectorParams::default()
+        };
+        embed(&forest, params)
+    };
+    let plain = with_map(MapOf::Representation);
+    let other = with_map(MapOf::Stack2vec(stack2vec));
+    assert_eq!(plain.rows(), other.rows());
+    assert_ne!(plain.map(), other.map());
+    assert!((0.5..=1.0).contains(&other.trustworthiness()));
+}

@@ -1,0 +1,32 @@
+//! Areas under curves against scikit-learn.
+
+mod support;
+
+use callgrove_ml::metrics::ranking_quality;
+use support::{fixture, number, numbers};
+
+#[test]
+fn areas_equal_those_of_scikit_learn() {
+    let fixture = fixture("metrics.json");
+    for case in fixture["cases"].as_array().unwrap() {
+        let is_anomaly: Vec<bool> = numbers(&case["anomaly"]).iter().map(|&y| y > 0.5).collect();
+        let quality = ranking_quality(&is_anomaly, &numbers(&case["score"])).unwrap();
+        for (name, found) in [
+            ("roc_auc", quality.roc_auc),
+            ("average_precision", quality.average_precision),
+            ("pr_auc_trapezoid", quality.pr_auc_trapezoid),
+        ] {
+            let diff = (found - number(&case[name])).abs();
+            assert!(diff < 1e-12, "{} {name}: differs by {diff:e}", case["name"]);
+        }
+    }
+}
+
+#[test]
+fn rankings_without_both_kinds_or_with_nan_have_no_quality() {
+    assert_eq!(ranking_quality(&[true, true], &[1.0, 2.0]), None);
+    assert_eq!(ranking_quality(&[false], &[1.0]), None);
+    assert_eq!(ranking_quality(&[], &[]), None);
+    assert_eq!(ranking_quality(&[true, false], &[1.0]), None);
+    assert_eq!(ranking_quality(&[true, false], &[f64::NAN, 1.0]), None);
+}

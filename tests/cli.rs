@@ -1,0 +1,224 @@
+//! The program as a person at a shell uses it: real traces in, text and exit codes out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result};
+use callgrove_tests::program;
+use serde_json::Value;
+
+const COMPUTE: &str = "PairEAM::compute";
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+fn example() -> PathBuf {
+    data("assets/lammps-4r-small")
+}
+
+fn callgrove(args: &[&str]) -> Result<Output> {
+    let program = program::path()?;
+    Command::new(program).args(args).output().context("callgrove does not start")
+}
+
+/// Standard output of a run that must succeed.
+fn stdout(args: &[&str]) -> Result<String> {
+    let output = callgrove(args)?;
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Standard error of a run that must fail with exit code 1 and print nothing else.
+fn complaint(args: &[&str]) -> Result<String> {
+    let output = callgrove(args)?;
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.stdout.is_empty(), "{args:?} printed a result and failed");
+    Ok(String::from_utf8(output.stderr)?)
+}
+
+fn analyze(trace: &Path, more: &[&str]) -> Result<Vec<Value>> {
+    let trace = trace.to_string_lossy();
+    let args = [&["analyze", &trace, "--function", COMPUTE, "--format", "json"], more].concat();
+    stdout(&args)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+#[test]
+fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
+    let text = stdout(&["info", &example().to_string_lossy()])?;
+    for figure in [
+        "4 ranks",
+        "16 I/O steps",
+        "30,409 calls",
+        "up to 10 deep",
+        "3,296 SEND, 3,296 RECV, 3,296 matched",
+        "7,216 counter samples",
+        "SEND and RECV state different sizes",
+    ] {
+        assert!(text.contains(figure), "`{figure}` is missing:\n{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn info_as_json_agrees_for_both_engines() -> Result<()> {
+    for trace in ["assets/lammps-4r-small", "tests/data/lammps-4r-small-bp4"] {
+        let text = stdout(&["info", &data(trace).to_string_lossy(), "--format", "json"])?;
+        let info: Value = serde_json::from_str(&text)?;
+        assert_eq!(info["calls"], 30_409, "{trace}");
+        assert_eq!(info["matched"], 3_296, "{trace}");
+        assert_eq!(info["functions"].as_array().map(Vec::len), Some(188), "{trace}");
+    }
+    Ok(())
+}
+
+#[test]
+fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
+    let example = example();
+    let args = ["analyze", &example.to_string_lossy(), "--function", COMPUTE, "--format", "csv"];
+    let text = stdout(&args)?;
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("tree,event_id,program,rank,thread,index,entry_us,exit_us,score,label"));
+    assert_eq!(lines.count(), 196);
+    let rows = analyze(&example, &[])?;
+    assert_eq!(rows.len(), 196);
+    for row in &rows {
+        assert_eq!(row["tree"], format!("#{}-{}", row["rank"], row["index"]));
+        assert!(row["exit_us"].as_i64() >= row["entry_us"].as_i64(), "{row}");
+    }
+    let scores: Vec<f64> = rows.iter().filter_map(|row| row["score"].as_f64()).collect();
+    assert!(scores.is_sorted(), "the most abnormal tree comes first");
+    Ok(())
+}
+
+/// Rank, index and label (0 to 5, see the README of the example) of every execution.
+fn ground_truth(trace: &Path) -> Result<Vec<(u64, u64, u8)>> {
+    let text = fs::read_to_string(trace.join("ground_truth.csv"))?;
+    let rows = text.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        Ok((fields[0].parse()?, fields[1].parse()?, fields[fields.len() - 1].parse()?))
+    });
+    rows.collect()
+}
+
+#[test]
+fn stopped_ranks_and_their_victims_are_at_the_top() -> Result<()> {
+    let truth = ground_truth(&example())?;
+    let rows = analyze(&example(), &[])?;
+    let label = |row: &Value| {
+        let is_same = |truth: &&(u64, u64, u8)| row["rank"] == truth.0 && row["index"] == truth.1;
+        truth.iter().find(is_same).map_or(0, |truth| truth.2)
+    };
+    let num_anomalies = truth.iter().filter(|truth| (1..=4).contains(&truth.2)).count();
+    let found = rows[..num_anomalies].iter().filter(|row| (1..=4).contains(&label(row))).count();
+    assert!(found * 3 >= num_anomalies * 2, "only {found} of {num_anomalies} are at the top");
+    Ok(())
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() -> Result<()> {
+    let example = example();
+    let run = |seed| stdout(&["analyze", &example.to_string_lossy(), "-f", COMPUTE, "--seed", seed]);
+    assert_eq!(run("7")?, run("7")?);
+    Ok(())
+}
+
+#[test]
+fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_one_that_was_saved() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let before = analyze(&example(), &[])?;
+    let top = &before[0];
+    let labels = folder.path().join("labels.csv");
+    fs::write(&labels, format!("rank,index,label\n{},{},normal\n", top["rank"], top["index"]))?;
+    let model = folder.path().join("model.json");
+    let (labels, model) = (labels.to_string_lossy(), model.to_string_lossy());
+    let after = analyze(&example(), &["--labels", &labels, "--save-model", &model])?;
+    let same_tree = after.iter().find(|row| row["tree"] == top["tree"]).context("the tree is gone")?;
+    assert_eq!(same_tree["label"], "normal");
+    assert!(same_tree["score"].as_f64() >= Some(-1e-6), "a tree called normal is not abnormal: {same_tree}");
+
+    let scored = analyze(&example(), &["--model", &model])?;
+    for (by_model, own) in scored.iter().zip(&after) {
+        let difference = by_model["score"].as_f64().zip(own["score"].as_f64()).map(|(a, b)| (a - b).abs());
+        assert!(difference < Some(1e-9), "{by_model} {own}");
+    }
+    Ok(())
+}
+
+#[test]
+fn without_a_function_one_is_suggested() -> Result<()> {
+    let output = callgrove(&["analyze", &example().to_string_lossy(), "--format", "csv"])?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8(output.stderr)?.contains("no --function given; taking "));
+    Ok(())
+}
+
+#[test]
+fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    fs::write(path("notes.txt"), "no trace")?;
+    fs::write(path("bad.csv"), "rank,index,label\n1,2,maybe\n")?;
+    fs::write(path("bad.json"), "{}")?;
+    let example = example().to_string_lossy().into_owned();
+    let cases: [(&[&str], &str); 7] = [
+        (&["info", &path("missing")], "missing"),
+        (&["info", &path("notes.txt")], "notes.txt"),
+        (&["info", &path("")], ".bp"),
+        (&["analyze", &example, "-f", "PairEAM::comput"], "did you mean LAMMPS_NS::PairEAM::compute"),
+        (&["analyze", &example, "-f", COMPUTE, "--labels", &path("bad.csv")], "line 2: label is `maybe`"),
+        (&["analyze", &example, "-f", COMPUTE, "--labels", &path("none.csv")], "none.csv"),
+        (&["analyze", &example, "-f", COMPUTE, "--model", &path("bad.json")], "bad.json"),
+    ];
+    for (args, expected) in cases {
+        let text = complaint(args)?;
+        assert!(text.starts_with("callgrove: "), "{text}");
+        assert!(text.contains(expected), "{args:?}: `{expected}` is missing in: {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
+    let killed = data("tests/data/lammps-4r-killed");
+    let text = stdout(&["info", &killed.to_string_lossy(), "--format", "json"])?;
+    let info: Value = serde_json::from_str(&text)?;
+    assert_eq!(info["ranks"], 4);
+    let warnings = info["warnings"].as_array().context("no warnings")?;
+    let is_told = |what: &str| warnings.iter().any(|warning| warning["what"].as_str().is_some_and(|w| w.contains(what)));
+    assert!(is_told("still open at the end"), "{warnings:?}");
+    assert!(is_told("breaks off"), "{warnings:?}");
+    assert!(!analyze(&killed, &[])?.is_empty(), "the trees that ended are ranked");
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() -> Result<()> {
+    let program = program::path()?;
+    let script = format!("\"$0\" analyze \"$1\" -f {COMPUTE} | head -n 1");
+    let output = Command::new("bash")
+        .args(["-o", "pipefail", "-c", &script])
+        .arg(program)
+        .arg(example())
+        .output()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+#[test]
+fn without_a_display_the_window_says_so() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let output = Command::new(program::path()?)
+        .arg("demo")
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env("XDG_CACHE_HOME", folder.path())
+        .output()?;
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr)?;
+    assert!(text.contains("no display") && text.contains("callgrove analyze"), "{text}");
+    Ok(())
+}

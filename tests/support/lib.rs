@@ -1,0 +1,9 @@
+//! What Callgrove's end-to-end tests share.
+//!
+//! * [`program`]: the program `callgrove` that the tests run
+//! * [`xvfb`]: a display of their own to run it in, with a hand for keys and mouse, and eyes
+//! * [`tidy`]: the house rules that `tests/tidy.rs` checks
+
+pub mod program;
+pub mod tidy;
+pub mod xvfb;

@@ -1,0 +1,196 @@
+//! Which crate may use which. A new edge is a change of architecture: say why, and change this table and the
+//! README together.
+
+use super::{Finding, Member};
+
+/// Each crate's folder and the folders that it may use; `*` stands for any text.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("core/model", &[]),
+    ("core/adios2-sys", &[]),
+    ("core/trace", &["core/model", "core/adios2-sys"]),
+    ("core/detect", &["core/model"]),
+    ("core/patterns", &["core/model"]),
+    ("core/provdb", &["core/model"]),
+    ("core/pserver", &["core/model", "core/detect", "ml"]),
+    (
+        "core/ad",
+        &[
+            "core/model",
+            "core/trace",
+            "core/detect",
+            "core/pserver",
+            "core/provdb",
+            "ml",
+        ],
+    ),
+    ("ml", &["core/model"]),
+    ("app/session", &["core/*", "ml"]),
+    ("app/gui", &["app/session", "core/model"]),
+    ("app/server", &["core/*", "ml", "app/session", "app/gui"]),
+    ("app/cli", &["core/*", "ml", "app/*"]),
+    ("wasm", &["app/gui", "app/session"]),
+    ("tests", &["*"]),
+    ("benches", &["*"]),
+    ("xtask", &["core/adios2-sys"]),
+];
+
+/// Edges against the table that are to go, each with its issue. This list may only shrink.
+const DEBT: &[Debt] = &[];
+
+/// Third-party packages that belong to a layer, and the folders that may use them.
+const ONLY_IN: &[(&str, &[&str])] = &[
+    ("axum", &["app/server"]),
+    ("eframe", &["app/cli", "app/gui", "wasm"]),
+    ("egui", &["app/cli", "app/gui", "wasm"]),
+    ("libloading", &["core/*-sys"]),
+];
+
+/// An edge that is tolerated for now.
+struct Debt {
+    from: &'static str,
+    to: &'static str,
+    issue: u32,
+}
+
+/// Edges between crates that the table does not have, and debts that are paid.
+pub fn unknown_edges(members: &[Member]) -> Vec<Finding> {
+    check_edges(members, DEBT)
+}
+
+/// Uses of a layer's own package by another layer.
+pub fn strayed_packages(members: &[Member]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for member in members {
+        for (package, folders) in ONLY_IN {
+            let used = member.third_party.iter().any(|name| name == package);
+            if used && !matches_any(folders, &member.folder) {
+                let message = format!("{package} belongs to {}: do without it", folders.join(", "));
+                findings.push(Finding::new(&manifest(member), 1, message));
+            }
+        }
+    }
+    findings
+}
+
+fn check_edges(members: &[Member], debts: &[Debt]) -> Vec<Finding> {
+    let is_debt =
+        |from: &str, to: &str| debts.iter().any(|debt| debt.from == from && debt.to == to);
+    let mut findings = Vec::new();
+    for member in members {
+        let Some((_, allowed)) = MAY_USE.iter().find(|(folder, _)| *folder == member.folder) else {
+            let message =
+                "a crate that the table of layers.rs does not have: add it there and to the README";
+            findings.push(Finding::new(&manifest(member), 1, message));
+            continue;
+        };
+        for used in &member.uses {
+            if !matches_any(allowed, used) && !is_debt(&member.folder, used) {
+                let message = format!(
+                    "{} may not use {used}: move the code down, or pass the value in from above",
+                    member.folder
+                );
+                findings.push(Finding::new(&manifest(member), 1, message));
+            }
+        }
+    }
+    for debt in debts {
+        let exists = |member: &Member| {
+            member.folder == debt.from && member.uses.iter().any(|it| it == debt.to)
+        };
+        if !members.iter().any(exists) {
+            let message = format!(
+                "the debt of issue {} is paid: remove {} → {}",
+                debt.issue, debt.from, debt.to
+            );
+            findings.push(Finding::new("tests/support/tidy/layers.rs", 1, message));
+        }
+    }
+    findings
+}
+
+fn manifest(member: &Member) -> String {
+    format!("{}/Cargo.toml", member.folder)
+}
+
+fn matches_any(patterns: &[&str], text: &str) -> bool {
+    patterns
+        .iter()
+        .any(|pattern| match pattern.split_once('*') {
+            Some((start, end)) => {
+                text.len() >= start.len() + end.len()
+                    && text.starts_with(start)
+                    && text.ends_with(end)
+            }
+            None => *pattern == text,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(folder: &str, uses: &[&str], third_party: &[&str]) -> Member {
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        Member {
+            folder: folder.to_owned(),
+            uses: owned(uses),
+            third_party: owned(third_party),
+        }
+    }
+
+    #[test]
+    fn downward_edges_pass() {
+        let members = [
+            member("ml", &["core/model"], &[]),
+            member("app/session", &["core/patterns", "ml"], &[]),
+            member("tests", &["app/cli", "xtask"], &[]),
+        ];
+        assert_eq!(unknown_edges(&members), []);
+    }
+
+    #[test]
+    fn upward_and_sideways_edges_are_found() {
+        for (from, to) in [
+            ("core/model", "core/trace"),
+            ("core/trace", "ml"),
+            ("ml", "app/session"),
+            ("app/gui", "core/trace"),
+            ("app/session", "app/gui"),
+        ] {
+            let findings = unknown_edges(&[member(from, &[to], &[])]);
+            assert_eq!(findings.len(), 1, "{from} → {to}");
+            assert_eq!(findings[0].path, format!("{from}/Cargo.toml"));
+        }
+    }
+
+    #[test]
+    fn a_crate_outside_the_table_is_found() {
+        assert_eq!(unknown_edges(&[member("core/misc", &[], &[])]).len(), 1);
+    }
+
+    #[test]
+    fn a_debt_is_tolerated_until_it_is_paid() {
+        let debts = [Debt {
+            from: "ml",
+            to: "core/trace",
+            issue: 7,
+        }];
+        assert_eq!(
+            check_edges(&[member("ml", &["core/trace"], &[])], &debts),
+            []
+        );
+        let findings = check_edges(&[member("ml", &[], &[])], &debts);
+        assert!(findings[0].message.contains("issue 7"), "{findings:?}");
+    }
+
+    #[test]
+    fn a_package_outside_its_layer_is_found() {
+        let members = [
+            member("core/adios2-sys", &[], &["libloading"]),
+            member("app/session", &[], &["egui"]),
+        ];
+        let findings = strayed_packages(&members);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].path, "app/session/Cargo.toml");
+    }
+}

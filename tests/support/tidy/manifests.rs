@@ -1,0 +1,135 @@
+//! Rules for `Cargo.toml` files.
+
+use super::{Finding, TextFile};
+
+/// A `key = value` line of a manifest.
+struct Entry<'a> {
+    /// The header above it, without brackets.
+    section: &'a str,
+    key: &'a str,
+    value: &'a str,
+    /// The line, from 1.
+    line: usize,
+}
+
+/// Members that do not take the workspace's lints.
+pub fn own_lints(manifest: &TextFile) -> Vec<Finding> {
+    let inherits = entries(&manifest.text)
+        .iter()
+        .any(|entry| entry.section == "lints" && entry.key == "workspace" && entry.value == "true");
+    if inherits {
+        return Vec::new();
+    }
+    let message = "no `[lints]` with `workspace = true`: the house's lints hold for every crate";
+    vec![Finding::new(&manifest.path, 1, message)]
+}
+
+/// Members' dependencies that the root manifest does not know.
+pub fn own_dependencies(manifest: &TextFile) -> Vec<Finding> {
+    entries(&manifest.text)
+        .iter()
+        .filter(|entry| entry.section.split('.').any(|part| part.ends_with("dependencies")))
+        .filter(|entry| {
+            let from_workspace = entry.key.ends_with(".workspace") || entry.value.contains("workspace = true");
+            !from_workspace
+        })
+        .map(|entry| {
+            let message = format!(
+                "`{}`: write it with its reason under [workspace.dependencies] of the root, and `{}.workspace = true` here",
+                entry.key, entry.key
+            );
+            Finding::new(&manifest.path, entry.line, message)
+        })
+        .collect()
+}
+
+/// Third-party dependencies of the root manifest without a comment above or beside them.
+pub fn unexplained_dependencies(root: &TextFile) -> Vec<Finding> {
+    let lines: Vec<&str> = root.text.lines().collect();
+    entries(&root.text)
+        .iter()
+        .filter(|entry| {
+            entry.section == "workspace.dependencies" && !entry.value.contains("path =")
+        })
+        .filter(|entry| {
+            let above = lines
+                .get(entry.line.wrapping_sub(2))
+                .copied()
+                .unwrap_or_default();
+            !above.trim_start().starts_with('#') && !entry.value.contains('#')
+        })
+        .map(|entry| {
+            let message = format!("`{}`: say in a comment above it why it is here", entry.key);
+            Finding::new(&root.path, entry.line, message)
+        })
+        .collect()
+}
+
+/// The entries of a manifest, in order; lines that continue a value are part of none.
+fn entries(text: &str) -> Vec<Entry<'_>> {
+    let mut section = "";
+    let mut entries = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let is_key = |key: &str| {
+            !key.is_empty()
+                && key
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        };
+        if let Some(header) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            section = header.0.trim_start_matches('[');
+        } else if let Some((key, value)) = line.split_once('=')
+            && is_key(key.trim())
+        {
+            entries.push(Entry {
+                section,
+                key: key.trim(),
+                value: value.trim(),
+                line: index + 1,
+            });
+        }
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn a_member_without_the_houses_lints_is_found() {
+        let with = TextFile::new("a/Cargo.toml", "[package]\n[lints]\nworkspace = true\n");
+        assert_eq!(own_lints(&with), []);
+        for text in [
+            "[package]\nname = \"a\"\n",
+            "[lints.clippy]\nall = \"allow\"\n",
+        ] {
+            assert_eq!(own_lints(&TextFile::new("a/Cargo.toml", text)).len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_members_own_version_is_found() {
+        let manifest = TextFile::new(
+            "a/Cargo.toml",
+            "[dependencies]\nrand.workspace = true\nserde = { workspace = true, features = [\"rc\"] }\n\
+             csv = \"1.3\"\n[target.'cfg(unix)'.dev-dependencies]\nlibc = { version = \"0.2\" }\n\
+             [dependencies.glob]\nversion = \"0.3\"\n[features]\ndefault = []\n",
+        );
+        assert_eq!(lines(&own_dependencies(&manifest)), [4, 6, 8]);
+    }
+
+    #[test]
+    fn a_dependency_without_a_reason_is_found() {
+        let root = TextFile::new(
+            "Cargo.toml",
+            "[workspace.dependencies]\nown = { path = \"own\" }\n# Why.\nserde = \"1\"\nrand = { version = \"1\", features = [\n    \"std\",\n] }\n\
+             csv = \"1\" # Why.\n[profile.dev]\nopt-level = 1\n",
+        );
+        assert_eq!(lines(&unexplained_dependencies(&root)), [5]);
+    }
+}

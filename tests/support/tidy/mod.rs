@@ -1,0 +1,22 @@
+//! The house rules that no lint can check, as functions from files to findings.
+//!
+//! `tests/tidy.rs` applies each to the repository; the tests in here show what each one catches.
+//!
+//! * [`repository`]: what the rules look at
+//! * [`layers`]: which crate may use which
+//! * [`manifests`]: lints, dependencies and their reasons
+//! * [`sources`]: shape and words of Rust files
+//! * [`purity`]: crates that touch nothing outside
+//! * [`texts`]: crate map, data folders, paths and hosts
+
+mod finding;
+pub mod layers;
+pub mod manifests;
+pub mod purity;
+pub mod repository;
+pub mod sources;
+pub mod texts;
+mod tokens;
+
+pub use finding::{Finding, assert_none};
+pub use repository::{Member, Repository, TextFile};

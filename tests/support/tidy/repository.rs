@@ -1,0 +1,225 @@
+//! The repository as the rules see it: the files that people write, and the workspace's members.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// Kinds of files that people write; recorded traces and images are no matter of style.
+const WRITTEN: &[&str] = &[
+    "css", "html", "js", "md", "py", "rs", "sh", "toml", "ts", "yml",
+];
+
+/// A file that people write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    /// Its path from the root of the repository, with `/`.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+}
+
+impl TextFile {
+    /// A file with the given path (from the root, with `/`) and contents.
+    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            text: text.into(),
+        }
+    }
+
+    /// Its name without folders.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
+
+/// A crate of the workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its folder from the root, with `/`, such as `core/model`.
+    pub folder: String,
+    /// The folders of the members that it depends on in any way, sorted.
+    pub uses: Vec<String>,
+    /// The other packages that it depends on in any way, sorted.
+    pub third_party: Vec<String>,
+}
+
+/// What the rules look at.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    /// The folder of the root `Cargo.toml`.
+    pub root: PathBuf,
+    /// Every file that people write, sorted by path.
+    pub files: Vec<TextFile>,
+    /// Every crate, sorted by folder.
+    pub members: Vec<Member>,
+}
+
+impl Repository {
+    /// Reads the repository that this crate belongs to.
+    ///
+    /// # Errors
+    /// A file cannot be read, or cargo cannot read a manifest.
+    pub fn load() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .context("the tests' folder has no parent")?
+            .to_owned();
+        let mut files = Vec::new();
+        collect(&root, &root, &mut files)?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        let members = members(&metadata(&root)?)?;
+        Ok(Self {
+            root,
+            files,
+            members,
+        })
+    }
+
+    /// The file at a path from the root.
+    pub fn file(&self, path: &str) -> Option<&TextFile> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// The Rust files, sorted by path.
+    pub fn rust_files(&self) -> impl Iterator<Item = &TextFile> {
+        self.files
+            .iter()
+            .filter(|file| extension(&file.path) == Some("rs"))
+    }
+
+    /// The members' manifests, sorted by path.
+    pub fn member_manifests(&self) -> impl Iterator<Item = &TextFile> {
+        let paths = self.members.iter();
+        paths.filter_map(|member| self.file(&format!("{}/Cargo.toml", member.folder)))
+    }
+}
+
+/// Adds the written files below a folder, in no order.
+fn collect(root: &Path, folder: &Path, files: &mut Vec<TextFile>) -> Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        let inside = path
+            .strip_prefix(root)?
+            .to_string_lossy()
+            .replace('\\', "/");
+        if path.is_symlink() || matches!(inside.as_str(), ".git" | "target") {
+            continue;
+        }
+        if path.is_dir() {
+            collect(root, &path, files)?;
+        } else if is_written(&inside) {
+            let text = fs::read_to_string(&path).with_context(|| inside.clone())?;
+            files.push(TextFile::new(inside, text));
+        }
+    }
+    Ok(())
+}
+
+fn is_written(path: &str) -> bool {
+    path.starts_with(".ci/") || extension(path).is_some_and(|it| WRITTEN.contains(&it))
+}
+
+fn extension(path: &str) -> Option<&str> {
+    Path::new(path).extension()?.to_str()
+}
+
+/// What cargo knows about the workspace, without its third-party packages.
+fn metadata(root: &Path) -> Result<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    ensure!(output.status.success(), "cargo metadata failed");
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn members(metadata: &Value) -> Result<Vec<Member>> {
+    let root = string(&metadata["workspace_root"])?;
+    let inside = |path: &str| -> Result<String> {
+        let relative = Path::new(path).strip_prefix(root)?;
+        Ok(relative.to_string_lossy().replace('\\', "/"))
+    };
+    let mut members = Vec::new();
+    for package in array(&metadata["packages"])? {
+        let manifest = inside(string(&package["manifest_path"])?)?;
+        let mut member = Member {
+            folder: manifest.trim_end_matches("/Cargo.toml").to_owned(),
+            uses: Vec::new(),
+            third_party: Vec::new(),
+        };
+        for dependency in array(&package["dependencies"])? {
+            match dependency["path"].as_str() {
+                Some(path) => member.uses.push(inside(path)?),
+                None => member
+                    .third_party
+                    .push(string(&dependency["name"])?.to_owned()),
+            }
+        }
+        for names in [&mut member.uses, &mut member.third_party] {
+            names.sort();
+            names.dedup();
+        }
+        members.push(member);
+    }
+    members.sort_by(|a, b| a.folder.cmp(&b.folder));
+    Ok(members)
+}
+
+fn string(value: &Value) -> Result<&str> {
+    value.as_str().with_context(|| format!("no text: {value}"))
+}
+
+fn array(value: &Value) -> Result<&Vec<Value>> {
+    value
+        .as_array()
+        .with_context(|| format!("no list: {value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_read_with_dependencies_of_every_kind() {
+        let metadata = serde_json::json!({
+            "workspace_root": "/src",
+            "packages": [
+                {"manifest_path": "/src/ml/Cargo.toml", "dependencies": [
+                    {"name": "rand", "kind": null},
+                    {"name": "callgrove-trace", "kind": "dev", "path": "/src/core/trace"},
+                    {"name": "callgrove-model", "kind": null, "path": "/src/core/model"},
+                    {"name": "rand", "kind": "dev"},
+                ]},
+                {"manifest_path": "/src/core/model/Cargo.toml", "dependencies": []},
+            ],
+        });
+        let members = members(&metadata).unwrap();
+        assert_eq!(members[0].folder, "core/model");
+        assert_eq!(members[1].uses, ["core/model", "core/trace"]);
+        assert_eq!(members[1].third_party, ["rand"]);
+    }
+
+    #[test]
+    fn this_repository_has_its_own_file_and_crate() {
+        let repository = Repository::load().unwrap();
+        let this = repository.file("tests/support/tidy/repository.rs").unwrap();
+        assert!(
+            this.text
+                .contains("this_repository_has_its_own_file_and_crate")
+        );
+        assert!(repository.members.iter().any(|it| it.folder == "tests"));
+        assert!(repository.file(".ci/run").is_some());
+        assert_eq!(
+            repository.member_manifests().count(),
+            repository.members.len()
+        );
+    }
+}

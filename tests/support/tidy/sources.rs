@@ -1,0 +1,323 @@
+//! Rules for Rust files: their shape, and words that must not be in them.
+
+use super::tokens::{Token, reads, text, tokens};
+use super::{Finding, TextFile};
+
+/// Most lines of a file before its tests.
+const MOST_LINES: usize = 800;
+
+/// Files that are longer for now, with their count of lines, which may only shrink.
+const LONGER_FILES: &[(&str, usize)] = &[];
+
+/// Files that may tell the browser from the desktop: the two sides, and the shim that unites them.
+const PLATFORM_FILES: &[&str] = &["web.rs", "native.rs", "platform.rs"];
+
+const INTEGERS: &[&str] = &[
+    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+];
+
+/// Names of quantities that say nothing about their unit.
+const BARE_QUANTITIES: &[&str] = &["time", "ts", "timestamp", "duration", "size"];
+
+/// Files that do not begin with what they are about.
+pub fn missing_docs(file: &TextFile) -> Vec<Finding> {
+    if file.text.starts_with("//!") {
+        return Vec::new();
+    }
+    let message = "the first line says what the file is about: begin with `//!`";
+    vec![Finding::new(&file.path, 1, message)]
+}
+
+/// Files that are too long, and entries of the table of longer files that no longer hold.
+pub fn long_files<'a>(files: impl IntoIterator<Item = &'a TextFile>) -> Vec<Finding> {
+    check_lengths(files, LONGER_FILES)
+}
+
+/// `unsafe` outside the crates that call C libraries.
+pub fn stray_unsafe(file: &TextFile) -> Vec<Finding> {
+    let is_sys = |folder: &str| {
+        folder
+            .strip_prefix("core/")
+            .is_some_and(|it| it.ends_with("-sys"))
+    };
+    if file
+        .path
+        .match_indices('/')
+        .any(|(end, _)| is_sys(&file.path[..end]))
+    {
+        return Vec::new();
+    }
+    let message = "`unsafe` lives in core/*-sys only: give it a safe function there";
+    check_tokens(file, |tokens, at| {
+        (text(tokens, at) == "unsafe").then(|| message.to_owned())
+    })
+}
+
+/// Tests that do not run or expect any panic, code that is not there, examples that are not compiled, and
+/// reminders without an issue.
+pub fn unfinished(file: &TextFile) -> Vec<Finding> {
+    let mut findings = check_tokens(file, |tokens, at| {
+        let remedies: [(&[&str], &str); 4] = [
+            (
+                &["#", "[", "ignore"],
+                "assert what the code does today, and say what is wrong with it",
+            ),
+            (
+                &["#", "[", "should_panic"],
+                "return an error and assert on it",
+            ),
+            (&["todo", "!"], "finish it, or leave it out"),
+            (&["unimplemented", "!"], "finish it, or leave it out"),
+        ];
+        remedies
+            .iter()
+            .find(|(words, _)| reads(tokens, at, words))
+            .map(|(words, remedy)| format!("`{}`: {remedy}", words.concat()))
+    });
+    let reminder = concat!("FIX", "ME");
+    for (index, line) in file.text.lines().enumerate() {
+        let code = line.trim_start();
+        if line.contains(reminder) {
+            let message = format!("{reminder}: mend it, or open an issue");
+            findings.push(Finding::new(&file.path, index + 1, message));
+        }
+        let fence = code
+            .strip_prefix("///")
+            .or_else(|| code.strip_prefix("//!"));
+        if fence.is_some_and(|it| it.trim_start().starts_with("```ignore")) {
+            let message = "an example that nobody compiles: make it one that runs, or `text`";
+            findings.push(Finding::new(&file.path, index + 1, message));
+        }
+    }
+    findings
+}
+
+/// Code that tells the browser from the desktop, elsewhere than in whole files made for one of them.
+/// `#[cfg(…)]` before `mod` and `use` is how such files are chosen, and so may stand anywhere.
+pub fn scattered_platforms(file: &TextFile) -> Vec<Finding> {
+    if PLATFORM_FILES.contains(&file.name()) {
+        return Vec::new();
+    }
+    check_tokens(file, |tokens, at| {
+        let found =
+            reads(tokens, at, &["target_arch", "=", "\"wasm32\""]) && !chooses_a_module(tokens, at);
+        found.then(|| {
+            format!(
+                "a difference between platforms: move it to {}",
+                PLATFORM_FILES.join(", ")
+            )
+        })
+    })
+}
+
+/// Fields and parameters that hold a quantity as a plain integer and do not name its unit.
+pub fn missing_units(file: &TextFile) -> Vec<Finding> {
+    check_tokens(file, |tokens, at| {
+        let name = text(tokens, at);
+        let is_bare = BARE_QUANTITIES.iter().any(|bare| {
+            name.strip_suffix(bare)
+                .is_some_and(|rest| rest.is_empty() || (rest.ends_with('_') && *bare != "size"))
+        });
+        let is_local = at > 0
+            && (text(tokens, at - 1) == "let"
+                || (at > 1 && text(tokens, at - 1) == "mut" && text(tokens, at - 2) == "let"));
+        let found = is_bare && !is_local && has_integer_type(tokens, at + 1);
+        found.then(|| {
+            format!(
+                "`{name}` names no unit: add one (`_ns`, `_bytes`), count something (`num_rows`), or use a newtype"
+            )
+        })
+    })
+}
+
+/// The number of lines before a file's inline tests.
+pub(super) fn production_lines(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let begins_tests = |at: usize| {
+        let module = lines[at + 1..].iter().find(|line| !line.starts_with("#["));
+        lines[at] == "#[cfg(test)]"
+            && module.is_some_and(|line| line.contains("mod ") && line.ends_with('{'))
+    };
+    (0..lines.len())
+        .find(|&at| begins_tests(at))
+        .unwrap_or(lines.len())
+}
+
+/// Applies a rule to each token of a file; the rule gives a message where it is broken.
+pub(super) fn check_tokens(
+    file: &TextFile,
+    rule: impl Fn(&[Token], usize) -> Option<String>,
+) -> Vec<Finding> {
+    let tokens = match tokens(file) {
+        Ok(tokens) => tokens,
+        Err(finding) => return vec![finding],
+    };
+    (0..tokens.len())
+        .filter_map(|at| {
+            Some(Finding::new(
+                &file.path,
+                tokens[at].line,
+                rule(&tokens, at)?,
+            ))
+        })
+        .collect()
+}
+
+fn check_lengths<'a>(
+    files: impl IntoIterator<Item = &'a TextFile>,
+    longer: &[(&str, usize)],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in files {
+        let count = production_lines(&file.text);
+        let entry = longer.iter().find(|(path, _)| *path == file.path);
+        let message = match entry {
+            None if count > MOST_LINES => {
+                format!(
+                    "{count} lines before the tests, {MOST_LINES} at most: split it by concepts"
+                )
+            }
+            Some((_, allowed)) if count > *allowed => {
+                format!("{count} lines before the tests, and it may only shrink from {allowed}")
+            }
+            Some((_, allowed)) if count < *allowed => {
+                format!(
+                    "{count} lines before the tests now: lower its entry {allowed} in LONGER_FILES, or remove it"
+                )
+            }
+            _ => continue,
+        };
+        findings.push(Finding::new(&file.path, count, message));
+    }
+    findings
+}
+
+/// Whether the condition at `at` belongs to a `#[cfg(…)]` that stands before `mod` or `use`.
+fn chooses_a_module(tokens: &[Token], at: usize) -> bool {
+    let Some(start) = (0..at).rev().find(|&before| text(tokens, before) == "#") else {
+        return false;
+    };
+    let Some(end) = (at..tokens.len()).find(|&after| text(tokens, after) == "]") else {
+        return false;
+    };
+    let is_attribute = reads(tokens, start, &["#", "[", "cfg", "("])
+        && (start..at).all(|between| text(tokens, between) != "]");
+    let item = (end + 1..tokens.len())
+        .map(|after| text(tokens, after))
+        .find(|word| !matches!(*word, "pub" | "(" | "crate" | "super" | ")"));
+    is_attribute && matches!(item, Some("mod" | "use"))
+}
+
+/// Whether a `: type` begins at `at` whose type is an integer, alone, borrowed, optional or in a list.
+fn has_integer_type(tokens: &[Token], at: usize) -> bool {
+    if text(tokens, at) != ":" {
+        return false;
+    }
+    let wrapping = ["&", "mut", "Option", "Vec", "<", "["];
+    let Some(place) = (at + 1..tokens.len()).find(|&it| !wrapping.contains(&text(tokens, it)))
+    else {
+        return false;
+    };
+    INTEGERS.contains(&text(tokens, place)) && text(tokens, place + 1) != ":"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rust(text: &str) -> TextFile {
+        TextFile::new("core/model/src/a.rs", text)
+    }
+
+    fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn a_file_without_docs_is_found() {
+        assert_eq!(missing_docs(&rust("//! What it is.\n")), []);
+        assert_eq!(
+            lines(&missing_docs(&rust("use std::fmt;\n//! Late.\n"))),
+            [1]
+        );
+        assert_eq!(lines(&missing_docs(&rust(""))), [1]);
+    }
+
+    #[test]
+    fn only_lines_before_the_inline_tests_count() {
+        assert_eq!(production_lines("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
+        assert_eq!(
+            production_lines("a\n#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests {\n}\n"),
+            1
+        );
+        assert_eq!(production_lines("a\n#[cfg(test)]\nmod tests;\nb\n"), 4);
+        assert_eq!(production_lines("a\n#[cfg(test)]\nuse x;\nmod y {\n}\n"), 5);
+    }
+
+    #[test]
+    fn a_long_file_is_found() {
+        let at_most = rust(&"x\n".repeat(MOST_LINES));
+        let longer = rust(&"x\n".repeat(MOST_LINES + 1));
+        assert_eq!(check_lengths([&at_most], &[]), []);
+        assert_eq!(check_lengths([&longer], &[]).len(), 1);
+        let tested = rust(&format!(
+            "x\n#[cfg(test)]\nmod tests {{\n{}}}\n",
+            "x\n".repeat(MOST_LINES)
+        ));
+        assert_eq!(check_lengths([&tested], &[]), []);
+    }
+
+    #[test]
+    fn a_longer_file_may_only_shrink_and_its_entry_with_it() {
+        let file = rust(&"x\n".repeat(900));
+        for (allowed, num_findings) in [(900, 0), (899, 1), (901, 1)] {
+            let findings = check_lengths([&file], &[("core/model/src/a.rs", allowed)]);
+            assert_eq!(findings.len(), num_findings, "{allowed}");
+        }
+    }
+
+    #[test]
+    fn unsafe_is_found_outside_sys_crates_and_only_in_code() {
+        let text = "// unsafe\nfn f() {\n    unsafe { g(\"unsafe\") }\n}\n";
+        assert_eq!(lines(&stray_unsafe(&rust(text))), [3]);
+        assert_eq!(
+            stray_unsafe(&TextFile::new("core/adios2-sys/src/a.rs", text)),
+            []
+        );
+        assert_eq!(
+            lines(&stray_unsafe(&TextFile::new("app/x-sys/src/a.rs", text))),
+            [3]
+        );
+    }
+
+    #[test]
+    fn unfinished_work_is_found_also_inside_macros() {
+        let text = "#[test]\n#[ignore = \"slow\"]\nfn f() {\n    x!(todo!());\n}\n#[should_panic]\nfn g() {\n    unimplemented!()\n}\n";
+        assert_eq!(lines(&unfinished(&rust(text))), [2, 4, 6, 8]);
+        let reminder = format!("fn todo() {{}}\n// {}: later\n", ["FIX", "ME"].concat());
+        assert_eq!(lines(&unfinished(&rust(&reminder))), [2]);
+        let fence = "/// ```ignore\n/// f()\n/// ```\nfn f() {}\n";
+        assert_eq!(lines(&unfinished(&rust(fence))), [1]);
+    }
+
+    #[test]
+    fn platforms_differ_by_whole_files() {
+        let chosen = "#[cfg(target_arch = \"wasm32\")]\npub(crate) mod web;\n#[cfg(not(target_arch = \"wasm32\"))]\nuse native as it;\n";
+        assert_eq!(scattered_platforms(&rust(chosen)), []);
+        let scattered = "fn f() {\n    #[cfg(target_arch = \"wasm32\")]\n    g();\n    if cfg!(target_arch = \"wasm32\") {}\n}\n";
+        assert_eq!(lines(&scattered_platforms(&rust(scattered))), [2, 4]);
+        assert_eq!(
+            scattered_platforms(&TextFile::new("app/gui/src/web.rs", scattered)),
+            []
+        );
+    }
+
+    #[test]
+    fn integers_without_a_unit_are_found() {
+        let bad = "struct A {\n    time: u64,\n    start_ts: Option<i64>,\n}\nfn f(\n    mut duration: &[u64],\n    size: usize,\n) {}\n";
+        assert_eq!(lines(&missing_units(&rust(bad))), [2, 3, 6, 7]);
+        let good = "struct A {\n    time_ns: u64,\n    time: TimeNs,\n    batch_size: usize,\n    runtime: u64,\n}\n\
+                    fn f(size: Vec2) -> A {\n    let size: usize = 1;\n    B { size: usize::MAX };\n}\n";
+        assert_eq!(missing_units(&rust(good)), []);
+    }
+}

@@ -1,0 +1,214 @@
+//! Rules for what is written around the code: the crate map, data folders, paths and hosts.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::{Finding, Member, TextFile};
+
+/// First folders of paths that exist on one machine only.
+const MACHINE_FOLDERS: &[&str] = &["home", "root", "tmp", "work", "Users"];
+
+/// Hosts of package registries, in parts so that this file does not name them.
+const REGISTRIES: &[&[&str]] = &[
+    &["crates", "io"],
+    &["pypi", "org"],
+    &["pythonhosted", "org"],
+    &["deb", "debian", "org"],
+    &["registry", "npmjs", "org"],
+];
+
+/// Members that the README's crate map does not name exactly once, and rows for folders that do not exist. A
+/// row begins with the folder: `` | `core/model` | … ``.
+pub fn crate_map(
+    readme: Option<&TextFile>,
+    members: &[Member],
+    exists: impl Fn(&str) -> bool,
+) -> Vec<Finding> {
+    let path = readme.map_or("README.md", |file| &file.path);
+    let text = readme.map_or("", |file| &file.text);
+    let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let folder = line
+            .strip_prefix("| `")
+            .and_then(|rest| rest.split_once('`'));
+        if let Some((folder, _)) = folder {
+            rows.entry(folder.trim_end_matches('/'))
+                .or_default()
+                .push(index + 1);
+        }
+    }
+    let mut findings = Vec::new();
+    for member in members {
+        let found = rows
+            .get(member.folder.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        if found.len() != 1 {
+            let message = format!(
+                "the crate map has {} rows for {}: it needs one, beginning with | `{}` |",
+                found.len(),
+                member.folder,
+                member.folder
+            );
+            findings.push(Finding::new(
+                path,
+                found.last().copied().unwrap_or(1),
+                message,
+            ));
+        }
+    }
+    for (folder, lines) in rows {
+        if folder.contains('/') && !exists(folder) {
+            let message = format!("a row for {folder}, which does not exist: remove it");
+            findings.push(Finding::new(path, lines[0], message));
+        }
+    }
+    findings
+}
+
+/// Folders of data that do not say where it comes from: each folder directly below `data`, and `data` itself
+/// when it holds files, needs a README.md that tells how the files were made and under which licence.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn unexplained_data(root: &Path, data: &str) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut holds_files = false;
+    for entry in fs::read_dir(root.join(data)).with_context(|| data.to_owned())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            findings.extend(check_readme(root, &format!("{data}/{name}")));
+        } else {
+            holds_files |= name != "README.md";
+        }
+    }
+    if holds_files {
+        findings.extend(check_readme(root, data));
+    }
+    findings.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(findings)
+}
+
+/// Paths that exist on somebody's machine only.
+pub fn machine_paths(file: &TextFile) -> Vec<Finding> {
+    check_lines(file, |line| {
+        MACHINE_FOLDERS.iter().find_map(|folder| {
+            let path = format!("/{folder}/");
+            let is_path = |at: usize| {
+                let before = line[..at].chars().next_back();
+                before.is_none_or(|c| !c.is_alphanumeric() && !"._-~/}>".contains(c))
+            };
+            line.match_indices(&path).any(|(at, _)| is_path(at)).then(|| {
+                format!("`{path}…` is a path of one machine: make it relative, or take it from the caller")
+            })
+        })
+    })
+}
+
+/// Hosts of package registries: the ordinary clients know theirs, and sites have mirrors.
+pub fn registry_hosts(file: &TextFile) -> Vec<Finding> {
+    check_lines(file, |line| {
+        let hosts = REGISTRIES.iter().map(|parts| parts.join("."));
+        let named = hosts
+            .into_iter()
+            .find(|host| line.contains(host.as_str()))?;
+        Some(format!(
+            "`{named}` is a registry's host: name the package and its client instead"
+        ))
+    })
+}
+
+fn check_readme(root: &Path, folder: &str) -> Option<Finding> {
+    let path = format!("{folder}/README.md");
+    let text = fs::read_to_string(root.join(&path)).unwrap_or_default();
+    // Both spellings, and "licensed".
+    let tells_licence = text.to_lowercase().contains("licen");
+    (!tells_licence).then(|| {
+        let message = "say how these files were made and under which licence they are";
+        Finding::new(&path, 1, message)
+    })
+}
+
+fn check_lines(file: &TextFile, rule: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
+    let lines = file.text.lines().enumerate();
+    lines
+        .filter_map(|(index, line)| Some(Finding::new(&file.path, index + 1, rule(line)?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    fn member(folder: &str) -> Member {
+        Member {
+            folder: folder.to_owned(),
+            uses: Vec::new(),
+            third_party: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_crate_map_names_every_member_once() {
+        let readme = TextFile::new(
+            "README.md",
+            "# A\n| folder | crate |\n|---|---|\n| `ml` | a |\n| `core/model` | b |\n| `core/model` | c |\n| `core/gone` | d |\n",
+        );
+        let members = [member("core/model"), member("core/trace"), member("ml")];
+        let findings = crate_map(Some(&readme), &members, |folder| folder != "core/gone");
+        assert_eq!(lines(&findings), [6, 1, 7]);
+        assert_eq!(crate_map(None, &members, |_| true).len(), 3);
+        assert_eq!(crate_map(Some(&readme), &members[2..], |_| true), []);
+    }
+
+    #[test]
+    fn data_without_origin_or_licence_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join("data").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("told/README.md", "Recorded with x. Licence: MIT.");
+        write("told/deep/a.bin", "");
+        write("silent/a.bin", "");
+        write("half/README.md", "Recorded with x.");
+        let paths = || {
+            let findings = unexplained_data(root.path(), "data").unwrap();
+            findings
+                .into_iter()
+                .map(|finding| finding.path)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(paths(), ["data/half/README.md", "data/silent/README.md"]);
+        write("loose.bin", "");
+        assert_eq!(paths()[0], "data/README.md");
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found() {
+        let text = format!(
+            "open(\"/{home}/ann/x\")\nsee /{tmp}/y\nhttps://example.org/{home}/z\n$HOME/{work}/a\n",
+            home = "home",
+            tmp = "tmp",
+            work = "work"
+        );
+        assert_eq!(lines(&machine_paths(&TextFile::new("a.md", text))), [1, 2]);
+    }
+
+    #[test]
+    fn hosts_of_registries_are_found() {
+        let text = format!(
+            "pip install adios2\nfrom https://{}/simple\n",
+            ["pypi", "org"].join(".")
+        );
+        assert_eq!(lines(&registry_hosts(&TextFile::new("a.md", text))), [2]);
+    }
+}

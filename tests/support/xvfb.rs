@@ -1,0 +1,385 @@
+//! A display of their own for tests of the window: an X server without a screen, a hand and an eye.
+//!
+//! There is no window manager: a window appears where it asks to, and gets the keyboard from
+//! [`Display::wait_for_window`].
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Time between two looks at something that is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A running X server; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Display {
+    _server: Running,
+    /// What `DISPLAY` is for its clients, such as `:99`.
+    name: String,
+}
+
+/// A program on a display; it is killed when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+}
+
+/// What is on a display.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Pixels in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Red, green and blue of each pixel, row by row from the top left: `[height, width, 3]`.
+    pub rgb: Vec<u8>,
+}
+
+impl Display {
+    /// Starts an X server of 1600 × 1000 pixels on a display number that nobody uses.
+    ///
+    /// # Errors
+    /// `Xvfb` is not installed or does not start.
+    pub fn start() -> Result<Self> {
+        let mut command = Command::new("Xvfb");
+        command
+            .args(["-displayfd", "1", "-nolisten", "tcp"])
+            .args(["-screen", "0", "1600x1000x24"])
+            // Otherwise the server begins anew, pointer and all, whenever the last tool has ended.
+            .arg("-noreset")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut server = Running::start(command)?;
+        let stdout = server.child.stdout.take().context("Xvfb has no output")?;
+        let mut number = String::new();
+        BufReader::new(stdout).read_line(&mut number)?;
+        ensure!(!number.is_empty(), "Xvfb ended at once");
+        Ok(Self {
+            _server: server,
+            name: format!(":{}", number.trim_end()),
+        })
+    }
+
+    /// Starts a program on the display, drawing in software.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn spawn(&self, mut command: Command) -> Result<Running> {
+        self.direct(&mut command);
+        Running::start(command)
+    }
+
+    /// Waits until a window is shown whose title matches a regular expression, and gives it the keyboard.
+    ///
+    /// # Errors
+    /// No such window within `patience`.
+    pub fn wait_for_window(&self, title: &str, patience: Duration) -> Result<()> {
+        let found = wait_until(patience, || {
+            let windows = self.tool("xdotool", &["search", "--onlyvisible", "--name", title])?;
+            Ok(String::from_utf8(windows)?
+                .lines()
+                .next()
+                .map(str::to_owned))
+        })?;
+        let window = found.with_context(|| format!("no window came: {title}"))?;
+        self.xdotool(&["windowfocus", "--sync", &window])
+    }
+
+    /// Presses and releases a key, named as `xdotool` does: `x`, `Return`, `ctrl+z`.
+    ///
+    /// # Errors
+    /// There is no such key.
+    pub fn key(&self, name: &str) -> Result<()> {
+        self.xdotool(&["key", name])
+    }
+
+    /// Types a text.
+    ///
+    /// # Errors
+    /// `xdotool` fails.
+    pub fn type_text(&self, text: &str) -> Result<()> {
+        self.xdotool(&["type", "--delay", "20", text])
+    }
+
+    /// Moves the pointer, in pixels from the top left.
+    ///
+    /// # Errors
+    /// `xdotool` fails.
+    pub fn move_to(&self, x: u32, y: u32) -> Result<()> {
+        self.xdotool(&["mousemove", &x.to_string(), &y.to_string()])
+    }
+
+    /// Clicks with the left button, in pixels from the top left.
+    ///
+    /// # Errors
+    /// `xdotool` fails.
+    pub fn click(&self, x: u32, y: u32) -> Result<()> {
+        self.move_to(x, y)?;
+        self.xdotool(&["click", "1"])
+    }
+
+    /// Draws with the left button held down from the first point through all others.
+    ///
+    /// # Errors
+    /// `xdotool` fails, or there is no point.
+    pub fn drag(&self, points: &[(u32, u32)]) -> Result<()> {
+        let (&(x, y), rest) = points.split_first().context("a drag needs a point")?;
+        self.move_to(x, y)?;
+        self.xdotool(&["mousedown", "1"])?;
+        for &(x, y) in rest {
+            self.move_to(x, y)?;
+            // One move a frame, as from a hand; programs join moves that come together.
+            sleep(Duration::from_millis(20));
+        }
+        self.xdotool(&["mouseup", "1"])
+    }
+
+    /// Turns the wheel: down for positive `clicks`, up for negative ones.
+    ///
+    /// # Errors
+    /// `xdotool` fails.
+    pub fn scroll(&self, clicks: i32) -> Result<()> {
+        let button = if clicks > 0 { "5" } else { "4" };
+        let count = clicks.unsigned_abs().to_string();
+        self.xdotool(&["click", "--repeat", &count, button])
+    }
+
+    /// Writes what is on the display to an image file; a test's is best put below `CARGO_TARGET_TMPDIR`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn screenshot(&self, path: &Path) -> Result<()> {
+        let path = path.to_str().context("the path is not UTF-8")?;
+        self.tool("import", &["-window", "root", path])?;
+        Ok(())
+    }
+
+    /// What is on the display.
+    ///
+    /// # Errors
+    /// It cannot be taken.
+    pub fn picture(&self) -> Result<Picture> {
+        Picture::from_ppm(&self.tool("import", &["-window", "root", "-depth", "8", "ppm:-"])?)
+    }
+
+    /// Waits until the picture meets a condition, and returns it.
+    ///
+    /// # Errors
+    /// It does not within `patience`.
+    pub fn wait_for_picture(
+        &self,
+        patience: Duration,
+        condition: impl Fn(&Picture) -> bool,
+    ) -> Result<Picture> {
+        let found = wait_until(patience, || Ok(Some(self.picture()?).filter(&condition)))?;
+        found.context("the picture that was waited for did not come")
+    }
+
+    fn xdotool(&self, args: &[&str]) -> Result<()> {
+        self.tool("xdotool", args).map(|_| ())
+    }
+
+    /// Runs a tool on the display to its end and returns what it printed.
+    fn tool(&self, program: &str, args: &[&str]) -> Result<Vec<u8>> {
+        let mut command = Command::new(program);
+        self.direct(command.args(args));
+        let output = command.output().with_context(|| cannot_start(program))?;
+        // A search that finds nothing exits with 1 and says nothing.
+        let is_empty_search = args.first() == Some(&"search") && output.stderr.is_empty();
+        if !output.status.success() && !is_empty_search {
+            bail!(
+                "{program} {}: {}",
+                args.join(" "),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(output.stdout)
+    }
+
+    /// Directs a program to this display and to software drawing, also under a desktop's own display.
+    fn direct(&self, command: &mut Command) {
+        command
+            .env("DISPLAY", &self.name)
+            .env("LIBGL_ALWAYS_SOFTWARE", "1")
+            .env_remove("WAYLAND_DISPLAY")
+            .env_remove("WAYLAND_SOCKET");
+    }
+}
+
+impl Running {
+    fn start(mut command: Command) -> Result<Self> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().with_context(|| cannot_start(&program))?;
+        Ok(Self { child })
+    }
+
+    /// Waits until the program ends by itself, and returns its exit code.
+    ///
+    /// # Errors
+    /// It still runs after `patience`, or a signal ended it.
+    pub fn wait(&mut self, patience: Duration) -> Result<i32> {
+        let status = wait_until(patience, || Ok(self.child.try_wait()?))?;
+        let status = status.context("the program did not end")?;
+        status.code().with_context(|| format!("ended by {status}"))
+    }
+
+    /// Kills the program at once, as a crash would.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A child that is gone already cannot be killed, which is what is wanted.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Picture {
+    /// The share of pixels, from 0 to 1, whose colour is within `tolerance` of `rgb` in each channel.
+    pub fn share_of(&self, rgb: [u8; 3], tolerance: u8) -> f64 {
+        let is_near = |pixel: &&[u8]| (0..3).all(|i| pixel[i].abs_diff(rgb[i]) <= tolerance);
+        let count = self.rgb.chunks_exact(3).filter(is_near).count();
+        count as f64 / (self.width * self.height) as f64
+    }
+
+    /// The number of different colours.
+    pub fn num_colours(&self) -> usize {
+        let mut colours: Vec<&[u8]> = self.rgb.chunks_exact(3).collect();
+        colours.sort_unstable();
+        colours.dedup();
+        colours.len()
+    }
+
+    /// Reads a binary PPM: `P6`, width, height and 255, then the pixels.
+    fn from_ppm(bytes: &[u8]) -> Result<Self> {
+        let mut rest = bytes;
+        let mut header = Vec::new();
+        for _ in 0..4 {
+            let end = rest.iter().position(u8::is_ascii_whitespace);
+            let (word, after) = rest.split_at(end.context("the picture has no header")?);
+            header.push(std::str::from_utf8(word)?);
+            rest = &after[1..];
+        }
+        ensure!(
+            header[0] == "P6" && header[3] == "255",
+            "no picture: {header:?}"
+        );
+        let (width, height) = (header[1].parse()?, header[2].parse()?);
+        ensure!(
+            width > 0 && height > 0 && rest.len() == width * height * 3,
+            "the picture is cut"
+        );
+        Ok(Self {
+            width,
+            height,
+            rgb: rest.to_vec(),
+        })
+    }
+}
+
+fn cannot_start(program: &str) -> String {
+    format!("cannot start {program}; `cargo xtask setup` installs what these tests need")
+}
+
+/// Looks again and again until there is something, or until `patience` is over.
+fn wait_until<T>(
+    patience: Duration,
+    mut look: impl FnMut() -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let begin = Instant::now();
+    loop {
+        let found = look()?;
+        if found.is_some() || begin.elapsed() > patience {
+            return Ok(found);
+        }
+        sleep(LOOK_EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_window_is_seen_and_takes_keys() {
+        let display = Display::start().unwrap();
+        assert_eq!(display.picture().unwrap().num_colours(), 1);
+
+        let mut viewer = Command::new("display");
+        viewer.args(["-title", "a red window", "-geometry", "+0+0"]);
+        viewer.args(["-size", "800x500", "xc:#ff0000"]);
+        let mut viewer = display.spawn(viewer).unwrap();
+        display.wait_for_window("a red window", PATIENCE).unwrap();
+        let is_red = |picture: &Picture| picture.share_of([255, 0, 0], 0) > 0.2;
+        let picture = display.wait_for_picture(PATIENCE, is_red).unwrap();
+        assert_eq!((picture.width, picture.height), (1600, 1000));
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("red.png");
+        display.screenshot(&file).unwrap();
+        assert!(std::fs::read(file).unwrap().starts_with(b"\x89PNG"));
+
+        // The viewer quits on this key.
+        display.key("q").unwrap();
+        assert_eq!(viewer.wait(PATIENCE).unwrap(), 0);
+        let error = display.wait_for_window("a red window", Duration::ZERO);
+        assert!(error.is_err());
+    }
+
+    #[test]
+    fn the_pointer_goes_where_it_is_sent() {
+        let display = Display::start().unwrap();
+        display.drag(&[(10, 20), (300, 40), (500, 600)]).unwrap();
+        display.click(700, 800).unwrap();
+        let place = display.tool("xdotool", &["getmouselocation"]).unwrap();
+        let place = String::from_utf8(place).unwrap();
+        assert!(place.starts_with("x:700 y:800"), "{place}");
+    }
+
+    #[test]
+    fn displays_are_separate_and_end_with_their_test() {
+        let first = Display::start().unwrap();
+        let second = Display::start().unwrap();
+        assert_ne!(first.name, second.name);
+        let name = first.name.clone();
+        drop(first);
+        let mut looker = Command::new("xdotool");
+        looker.arg("getmouselocation").env("DISPLAY", name);
+        assert!(!looker.output().unwrap().status.success());
+        second.move_to(1, 1).unwrap();
+    }
+
+    #[test]
+    fn a_tool_that_fails_says_why() {
+        let display = Display::start().unwrap();
+        let message = display.key("no-such-key").unwrap_err().to_string();
+        assert!(message.contains("no-such-key"), "{message}");
+    }
+
+    #[test]
+    fn damaged_pictures_are_refused() {
+        assert!(Picture::from_ppm(b"P6\n1 1\n255\nabc").is_ok());
+        for damaged in [
+            &b"P6\n1 1\n255\nab"[..],
+            b"P5\n1 1\n255\nabc",
+            b"P6\n1",
+            b"P6\n0 1\n255\n",
+        ] {
+            assert!(Picture::from_ppm(damaged).is_err(), "{damaged:?}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! From a fresh checkout to a window on a real trace.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+
+use crate::workspace::Workspace;
+use crate::{adios2, packages, shell};
+
+/// Sets up, builds and runs `callgrove demo`, whose exit code becomes ours.
+///
+/// # Errors
+/// The set-up or the build failed; what the demo itself has to say is no error here.
+pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<ExitCode> {
+    packages::ensure("the window", &[packages::WINDOW])?;
+    let adios2 = adios2::ensure(workspace)?;
+    shell::heading("building callgrove (the first time takes some minutes)");
+    shell::run(&mut workspace.cargo(["build", "--release", "--package", "callgrove"]))?;
+    let mut demo = Command::new(workspace.program("release"));
+    demo.arg("demo").args(args);
+    demo.envs(adios2.map(|path| (adios2::VARIABLE, path)));
+    let status = demo
+        .status()
+        .with_context(|| format!("cannot start {}", workspace.program("release").display()))?;
+    // A signal has no exit code.
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

@@ -1,0 +1,122 @@
+//! The project's set-up steps as code: `cargo xtask help` lists them.
+//!
+//! Every task may be run again at any time and is quick when there is nothing left to do. What a task
+//! installs goes into the target folder; only Debian packages go elsewhere, and only when root asks.
+
+mod adios2;
+mod demo;
+mod packages;
+mod shell;
+mod test;
+mod wasm;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+
+const HELP: &str = "\
+cargo xtask <task>
+
+  demo [ARGS]  set up what the window needs, build the program and open its demo trace
+  test         set up what the tests need, then run every check: format, lints, wasm, tests, docs
+  setup        only the set-up of `test`; prints what to export to run single tests by hand
+  help         this list
+";
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Demo { args: Vec<String> },
+    Test,
+    Setup,
+    Help,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match parse(&args).and_then(perform) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(args: &[String]) -> Result<Task> {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    Ok(match words.as_slice() {
+        [] | ["help" | "--help" | "-h"] => Task::Help,
+        ["demo", ..] => Task::Demo {
+            args: args[1..].to_vec(),
+        },
+        ["test"] => Task::Test,
+        ["setup"] => Task::Setup,
+        _ => bail!(
+            "no such task: {}; `cargo xtask help` lists them",
+            words.join(" ")
+        ),
+    })
+}
+
+fn perform(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Help => {
+            print!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Demo { args } => demo::run(&Workspace::load()?, &args),
+        Task::Test => test::run(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
+        Task::Setup => {
+            for (name, value) in test::set_up(&Workspace::load()?)? {
+                println!("export {name}='{}'", value.display());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Task> {
+        parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn no_argument_asks_for_help() {
+        assert_eq!(parsed(&[]).unwrap(), Task::Help);
+    }
+
+    #[test]
+    fn demo_passes_its_arguments_on() {
+        let args = vec!["--seed".to_owned(), "7".to_owned()];
+        assert_eq!(
+            parsed(&["demo", "--seed", "7"]).unwrap(),
+            Task::Demo { args }
+        );
+    }
+
+    #[test]
+    fn unknown_tasks_and_stray_arguments_are_refused() {
+        for words in [&["tset"][..], &["test", "--fast"]] {
+            let message = parsed(words).unwrap_err().to_string();
+            assert!(message.contains(&words.join(" ")), "{message}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_task() {
+        for task in ["demo", "test", "setup", "help"] {
+            assert!(
+                HELP.lines()
+                    .any(|line| line.trim_start().starts_with(task) && parsed(&[task]).is_ok()),
+                "{task}"
+            );
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Running other programs: what is printed, and what an error says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Prints the title of the step that starts now, where cargo's own progress goes.
+pub(crate) fn heading(title: &str) {
+    eprintln!("\n== {title}");
+}
+
+/// Runs a command to its end, with its output on the terminal.
+///
+/// # Errors
+/// The command cannot be started, or does not succeed.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| cannot_start(command))?;
+    if !status.success() {
+        bail!("{status}: {}", shown(command));
+    }
+    Ok(())
+}
+
+/// Runs a command to its end and returns what it printed; its error output goes to the terminal.
+///
+/// # Errors
+/// The command cannot be started, does not succeed, or prints something that is not UTF-8.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| cannot_start(command))?;
+    if !output.status.success() {
+        bail!("{}: {}", output.status, shown(command));
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("not UTF-8 from {}", shown(command)))
+}
+
+/// Whether a command starts and succeeds; what it prints is dropped.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Where a program is, in `PATH` or in the system's own folders (which an ordinary user's `PATH` may lack).
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
+        .map(|folder| folder.join(name))
+        .find(|file| Path::is_file(file))
+}
+
+fn cannot_start(command: &Command) -> String {
+    format!("cannot start {}", shown(command))
+}
+
+/// The command as one would type it, for messages only.
+fn shown(command: &Command) -> String {
+    std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_command_is_named_with_its_arguments() {
+        let message = run(Command::new("cat").arg("no-such-file"))
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("cat no-such-file"), "{message}");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let message = output(&mut Command::new("no-such-program"))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(message, "cannot start no-such-program");
+    }
+
+    #[test]
+    fn finds_only_programs_that_exist() {
+        assert!(find_program("cargo").is_some());
+        assert_eq!(find_program("no-such-program"), None);
+    }
+}

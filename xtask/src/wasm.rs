@@ -1,0 +1,54 @@
+//! Checks that the browser's crates compile for WebAssembly.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::shell;
+use crate::workspace::Workspace;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Lints the browser's crates for the browser's target.
+///
+/// # Errors
+/// One of them does not compile there or has a warning, or the target's standard library cannot be had.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let mut command = workspace.cargo(["clippy", "--lib", "--target", TARGET]);
+    for name in workspace.browser_crates() {
+        command.args(["--package", name]);
+    }
+    if !is_installed()? {
+        let sysroot = build_standard_library(workspace)?;
+        // RUSTFLAGS would take the place of the target's own flags.
+        command.env_remove("RUSTFLAGS").env(
+            "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
+            format!("--sysroot {sysroot}"),
+        );
+    }
+    shell::run(command.args(["--", "--deny", "warnings"]))
+}
+
+/// Whether the installed toolchain has the target's standard library.
+fn is_installed() -> Result<bool> {
+    let folder = shell::output(Command::new("rustc").args([
+        "--print",
+        "target-libdir",
+        "--target",
+        TARGET,
+    ]))?;
+    Ok(Path::new(folder.trim_end()).is_dir())
+}
+
+/// Builds the standard library from the distribution's sources; returns the sysroot that holds it.
+fn build_standard_library(workspace: &Workspace) -> Result<String> {
+    let script = workspace.root().join("xtask").join("wasm-std.sh");
+    let work = workspace.target_dir().join("wasm-std");
+    let sysroot = shell::output(Command::new("bash").arg(script).arg(work)).with_context(|| {
+        format!(
+            "the toolchain has no {TARGET}; with rustup, install it: rustup target add {TARGET}"
+        )
+    })?;
+    Ok(sysroot.trim_end().to_owned())
+}

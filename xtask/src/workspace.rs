@@ -1,0 +1,145 @@
+//! What the tasks know about the workspace, as `cargo metadata` tells it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::shell;
+
+/// The workspace that holds the current folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+    target_dir: PathBuf,
+    browser_crates: Vec<String>,
+}
+
+impl Workspace {
+    /// Asks cargo, which knows every way of choosing a target folder.
+    ///
+    /// # Errors
+    /// The current folder is in no workspace, or a manifest is wrong.
+    pub(crate) fn load() -> Result<Self> {
+        let json = shell::output(Command::new(cargo_program()).args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+        ]))?;
+        Self::from_metadata(&json)
+    }
+
+    /// The folder of the root `Cargo.toml`.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder for everything that is made: builds, and what the tasks install.
+    pub(crate) fn target_dir(&self) -> &Path {
+        &self.target_dir
+    }
+
+    /// The crates that also run in a browser, in the order of the root manifest's
+    /// `workspace.metadata.callgrove.browser-crates`; those that do not exist yet are left out.
+    pub(crate) fn browser_crates(&self) -> &[String] {
+        &self.browser_crates
+    }
+
+    /// The program `callgrove`, built with `profile` (the name of its folder: `debug`, `release`).
+    pub(crate) fn program(&self, profile: &str) -> PathBuf {
+        let name = format!("callgrove{}", std::env::consts::EXE_SUFFIX);
+        self.target_dir.join(profile).join(name)
+    }
+
+    /// A cargo command that works on this workspace.
+    pub(crate) fn cargo<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(cargo_program());
+        command.current_dir(&self.root).args(args);
+        command
+    }
+
+    fn from_metadata(json: &str) -> Result<Self> {
+        let metadata: Value = serde_json::from_str(json)?;
+        let path = |key: &str| {
+            let text = metadata[key].as_str();
+            text.map(PathBuf::from)
+                .with_context(|| format!("no `{key}` from cargo metadata"))
+        };
+        let members: Vec<&str> = strings(&metadata["packages"], |package| &package["name"]);
+        let listed = strings(
+            &metadata["metadata"]["callgrove"]["browser-crates"],
+            |name| name,
+        );
+        Ok(Self {
+            root: path("workspace_root")?,
+            target_dir: path("target_directory")?,
+            browser_crates: listed
+                .into_iter()
+                .filter(|name| members.contains(name))
+                .map(str::to_owned)
+                .collect(),
+        })
+    }
+}
+
+/// The cargo that runs this task, so that its children use the same toolchain.
+fn cargo_program() -> std::ffi::OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// The strings that `field` picks from each element of a JSON array; none when it is no array.
+fn strings<'a>(array: &'a Value, field: impl Fn(&'a Value) -> &'a Value) -> Vec<&'a str> {
+    array
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|element| field(element).as_str())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_folders_and_the_browser_crates_that_exist() {
+        let workspace = Workspace::from_metadata(
+            r#"{
+                "packages": [{"name": "callgrove-ml"}, {"name": "callgrove-model"}, {"name": "xtask"}],
+                "workspace_root": "/src/callgrove",
+                "target_directory": "/cache/target",
+                "metadata": {"callgrove": {
+                    "browser-crates": ["callgrove-model", "callgrove-detect", "callgrove-ml"]
+                }}
+            }"#,
+        )
+        .unwrap();
+        assert_eq!(workspace.root(), Path::new("/src/callgrove"));
+        assert_eq!(workspace.target_dir(), Path::new("/cache/target"));
+        assert_eq!(
+            workspace.browser_crates(),
+            ["callgrove-model", "callgrove-ml"]
+        );
+    }
+
+    #[test]
+    fn says_which_field_is_missing() {
+        let message = Workspace::from_metadata(r#"{"workspace_root": "/src"}"#)
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("target_directory"), "{message}");
+    }
+
+    #[test]
+    fn this_workspace_has_browser_crates() {
+        let workspace = Workspace::load().unwrap();
+        assert!(
+            workspace
+                .browser_crates()
+                .contains(&"callgrove-model".to_owned())
+        );
+        assert!(workspace.root().join("Cargo.toml").is_file());
+    }
+}
