@@ -20,7 +20,10 @@ fn example() -> PathBuf {
 
 fn callgrove(args: &[&str]) -> Result<Output> {
     let program = program::path()?;
-    Command::new(program).args(args).output().context("callgrove does not start")
+    Command::new(program)
+        .args(args)
+        .output()
+        .context("callgrove does not start")
 }
 
 /// Standard output of a run that must succeed.
@@ -34,15 +37,30 @@ fn stdout(args: &[&str]) -> Result<String> {
 /// Standard error of a run that must fail with exit code 1 and print nothing else.
 fn complaint(args: &[&str]) -> Result<String> {
     let output = callgrove(args)?;
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.stdout.is_empty(), "{args:?} printed a result and failed");
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    assert!(
+        output.stdout.is_empty(),
+        "{args:?} printed a result and failed"
+    );
     Ok(String::from_utf8(output.stderr)?)
 }
 
 fn analyze(trace: &Path, more: &[&str]) -> Result<Vec<Value>> {
     let trace = trace.to_string_lossy();
-    let args = [&["analyze", &trace, "--function", COMPUTE, "--format", "json"], more].concat();
-    stdout(&args)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    let args = [
+        &["analyze", &trace, "--function", COMPUTE, "--format", "json"],
+        more,
+    ]
+    .concat();
+    stdout(&args)?
+        .lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
 }
 
 #[test]
@@ -69,7 +87,11 @@ fn info_as_json_agrees_for_both_engines() -> Result<()> {
         let info: Value = serde_json::from_str(&text)?;
         assert_eq!(info["calls"], 30_409, "{trace}");
         assert_eq!(info["matched"], 3_296, "{trace}");
-        assert_eq!(info["functions"].as_array().map(Vec::len), Some(188), "{trace}");
+        assert_eq!(
+            info["functions"].as_array().map(Vec::len),
+            Some(188),
+            "{trace}"
+        );
     }
     Ok(())
 }
@@ -77,10 +99,20 @@ fn info_as_json_agrees_for_both_engines() -> Result<()> {
 #[test]
 fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
     let example = example();
-    let args = ["analyze", &example.to_string_lossy(), "--function", COMPUTE, "--format", "csv"];
+    let args = [
+        "analyze",
+        &example.to_string_lossy(),
+        "--function",
+        COMPUTE,
+        "--format",
+        "csv",
+    ];
     let text = stdout(&args)?;
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("tree,event_id,program,rank,thread,index,entry_us,exit_us,score,label"));
+    assert_eq!(
+        lines.next(),
+        Some("tree,event_id,program,rank,thread,index,entry_us,exit_us,score,label")
+    );
     assert_eq!(lines.count(), 196);
     let rows = analyze(&example, &[])?;
     assert_eq!(rows.len(), 196);
@@ -88,7 +120,10 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
         assert_eq!(row["tree"], format!("#{}-{}", row["rank"], row["index"]));
         assert!(row["exit_us"].as_i64() >= row["entry_us"].as_i64(), "{row}");
     }
-    let scores: Vec<f64> = rows.iter().filter_map(|row| row["score"].as_f64()).collect();
+    let scores: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| row["score"].as_f64())
+        .collect();
     assert!(scores.is_sorted(), "the most abnormal tree comes first");
     Ok(())
 }
@@ -98,7 +133,11 @@ fn ground_truth(trace: &Path) -> Result<Vec<(u64, u64, u8)>> {
     let text = fs::read_to_string(trace.join("ground_truth.csv"))?;
     let rows = text.lines().skip(1).map(|line| {
         let fields: Vec<&str> = line.split(',').collect();
-        Ok((fields[0].parse()?, fields[1].parse()?, fields[fields.len() - 1].parse()?))
+        Ok((
+            fields[0].parse()?,
+            fields[1].parse()?,
+            fields[fields.len() - 1].parse()?,
+        ))
     });
     rows.collect()
 }
@@ -111,16 +150,34 @@ fn stopped_ranks_and_their_victims_are_at_the_top() -> Result<()> {
         let is_same = |truth: &&(u64, u64, u8)| row["rank"] == truth.0 && row["index"] == truth.1;
         truth.iter().find(is_same).map_or(0, |truth| truth.2)
     };
-    let num_anomalies = truth.iter().filter(|truth| (1..=4).contains(&truth.2)).count();
-    let found = rows[..num_anomalies].iter().filter(|row| (1..=4).contains(&label(row))).count();
-    assert!(found * 3 >= num_anomalies * 2, "only {found} of {num_anomalies} are at the top");
+    let num_anomalies = truth
+        .iter()
+        .filter(|truth| (1..=4).contains(&truth.2))
+        .count();
+    let found = rows[..num_anomalies]
+        .iter()
+        .filter(|row| (1..=4).contains(&label(row)))
+        .count();
+    assert!(
+        found * 3 >= num_anomalies * 2,
+        "only {found} of {num_anomalies} are at the top"
+    );
     Ok(())
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() -> Result<()> {
     let example = example();
-    let run = |seed| stdout(&["analyze", &example.to_string_lossy(), "-f", COMPUTE, "--seed", seed]);
+    let run = |seed| {
+        stdout(&[
+            "analyze",
+            &example.to_string_lossy(),
+            "-f",
+            COMPUTE,
+            "--seed",
+            seed,
+        ])
+    };
     assert_eq!(run("7")?, run("7")?);
     Ok(())
 }
@@ -131,17 +188,32 @@ fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_one_that_was_saved()
     let before = analyze(&example(), &[])?;
     let top = &before[0];
     let labels = folder.path().join("labels.csv");
-    fs::write(&labels, format!("rank,index,label\n{},{},normal\n", top["rank"], top["index"]))?;
+    fs::write(
+        &labels,
+        format!(
+            "rank,index,label\n{},{},normal\n",
+            top["rank"], top["index"]
+        ),
+    )?;
     let model = folder.path().join("model.json");
     let (labels, model) = (labels.to_string_lossy(), model.to_string_lossy());
     let after = analyze(&example(), &["--labels", &labels, "--save-model", &model])?;
-    let same_tree = after.iter().find(|row| row["tree"] == top["tree"]).context("the tree is gone")?;
+    let same_tree = after
+        .iter()
+        .find(|row| row["tree"] == top["tree"])
+        .context("the tree is gone")?;
     assert_eq!(same_tree["label"], "normal");
-    assert!(same_tree["score"].as_f64() >= Some(-1e-6), "a tree called normal is not abnormal: {same_tree}");
+    assert!(
+        same_tree["score"].as_f64() >= Some(-1e-6),
+        "a tree called normal is not abnormal: {same_tree}"
+    );
 
     let scored = analyze(&example(), &["--model", &model])?;
     for (by_model, own) in scored.iter().zip(&after) {
-        let difference = by_model["score"].as_f64().zip(own["score"].as_f64()).map(|(a, b)| (a - b).abs());
+        let difference = by_model["score"]
+            .as_f64()
+            .zip(own["score"].as_f64())
+            .map(|(a, b)| (a - b).abs());
         assert!(difference < Some(1e-9), "{by_model} {own}");
     }
     Ok(())
@@ -150,7 +222,11 @@ fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_one_that_was_saved()
 #[test]
 fn without_a_function_one_is_suggested() -> Result<()> {
     let output = callgrove(&["analyze", &example().to_string_lossy(), "--format", "csv"])?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(String::from_utf8(output.stderr)?.contains("no --function given; taking "));
     Ok(())
 }
@@ -167,15 +243,51 @@ fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
         (&["info", &path("missing")], "missing"),
         (&["info", &path("notes.txt")], "notes.txt"),
         (&["info", &path("")], ".bp"),
-        (&["analyze", &example, "-f", "PairEAM::comput"], "did you mean LAMMPS_NS::PairEAM::compute"),
-        (&["analyze", &example, "-f", COMPUTE, "--labels", &path("bad.csv")], "line 2: label is `maybe`"),
-        (&["analyze", &example, "-f", COMPUTE, "--labels", &path("none.csv")], "none.csv"),
-        (&["analyze", &example, "-f", COMPUTE, "--model", &path("bad.json")], "bad.json"),
+        (
+            &["analyze", &example, "-f", "PairEAM::comput"],
+            "did you mean LAMMPS_NS::PairEAM::compute",
+        ),
+        (
+            &[
+                "analyze",
+                &example,
+                "-f",
+                COMPUTE,
+                "--labels",
+                &path("bad.csv"),
+            ],
+            "line 2: label is `maybe`",
+        ),
+        (
+            &[
+                "analyze",
+                &example,
+                "-f",
+                COMPUTE,
+                "--labels",
+                &path("none.csv"),
+            ],
+            "none.csv",
+        ),
+        (
+            &[
+                "analyze",
+                &example,
+                "-f",
+                COMPUTE,
+                "--model",
+                &path("bad.json"),
+            ],
+            "bad.json",
+        ),
     ];
     for (args, expected) in cases {
         let text = complaint(args)?;
         assert!(text.starts_with("callgrove: "), "{text}");
-        assert!(text.contains(expected), "{args:?}: `{expected}` is missing in: {text}");
+        assert!(
+            text.contains(expected),
+            "{args:?}: `{expected}` is missing in: {text}"
+        );
     }
     Ok(())
 }
@@ -187,10 +299,17 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     let info: Value = serde_json::from_str(&text)?;
     assert_eq!(info["ranks"], 4);
     let warnings = info["warnings"].as_array().context("no warnings")?;
-    let is_told = |what: &str| warnings.iter().any(|warning| warning["what"].as_str().is_some_and(|w| w.contains(what)));
+    let is_told = |what: &str| {
+        warnings
+            .iter()
+            .any(|warning| warning["what"].as_str().is_some_and(|w| w.contains(what)))
+    };
     assert!(is_told("still open at the end"), "{warnings:?}");
     assert!(is_told("breaks off"), "{warnings:?}");
-    assert!(!analyze(&killed, &[])?.is_empty(), "the trees that ended are ranked");
+    assert!(
+        !analyze(&killed, &[])?.is_empty(),
+        "the trees that ended are ranked"
+    );
     Ok(())
 }
 
@@ -203,8 +322,16 @@ fn a_reader_that_has_seen_enough_is_no_error() -> Result<()> {
         .arg(program)
         .arg(example())
         .output()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }
 
@@ -219,6 +346,9 @@ fn without_a_display_the_window_says_so() -> Result<()> {
         .output()?;
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr)?;
-    assert!(text.contains("no display") && text.contains("callgrove analyze"), "{text}");
+    assert!(
+        text.contains("no display") && text.contains("callgrove analyze"),
+        "{text}"
+    );
     Ok(())
 }

@@ -28,8 +28,12 @@ fn demo(display: &Display, home: &Path) -> Result<Running> {
 /// The lines of the one journal in `home`, as far as they are complete.
 fn journal(home: &Path) -> Result<Vec<String>> {
     let folder = home.join("state/callgrove");
-    let Ok(mut files) = fs::read_dir(folder) else { return Ok(Vec::new()) };
-    let Some(file) = files.next() else { return Ok(Vec::new()) };
+    let Ok(mut files) = fs::read_dir(folder) else {
+        return Ok(Vec::new());
+    };
+    let Some(file) = files.next() else {
+        return Ok(Vec::new());
+    };
     let text = fs::read_to_string(file?.path())?;
     let complete = text.rfind('\n').map_or(0, |end| end + 1);
     Ok(text[..complete].lines().map(str::to_owned).collect())
@@ -39,12 +43,19 @@ fn journal(home: &Path) -> Result<Vec<String>> {
 fn wait_for_lines(home: &Path, what: &str, count: usize) -> Result<Vec<String>> {
     let end = Instant::now() + PATIENCE;
     loop {
-        let lines: Vec<String> = journal(home)?.into_iter().filter(|line| line.contains(what)).collect();
+        let lines: Vec<String> = journal(home)?
+            .into_iter()
+            .filter(|line| line.contains(what))
+            .collect();
         if lines.len() >= count {
             return Ok(lines);
         }
         if Instant::now() > end {
-            bail!("the journal has {} lines with {what}, not {count}: {:?}", lines.len(), journal(home)?);
+            bail!(
+                "the journal has {} lines with {what}, not {count}: {:?}",
+                lines.len(),
+                journal(home)?
+            );
         }
         std::thread::sleep(Duration::from_millis(50));
     }

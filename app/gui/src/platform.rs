@@ -7,7 +7,12 @@ pub trait Platform {
     /// Opens a native dialog for a file or folder and returns at once; `reply` gets the path, or
     /// `None` if the person thinks better of it. `false` means that there is no such dialog (`reply`
     /// is dropped): the window then asks for the path itself.
-    fn pick(&self, purpose: FilePurpose, suggested: &str, reply: Box<dyn FnOnce(Option<String>) + Send>) -> bool;
+    fn pick(
+        &self,
+        purpose: FilePurpose,
+        suggested: &str,
+        reply: Box<dyn FnOnce(Option<String>) + Send>,
+    ) -> bool;
 }
 
 /// A carrier without native dialogs.
@@ -77,7 +82,10 @@ impl FilePurpose {
 
     /// Whether something is written.
     pub fn is_save(self) -> bool {
-        matches!(self, Self::SaveSession | Self::ExportLabels | Self::SaveModel)
+        matches!(
+            self,
+            Self::SaveSession | Self::ExportLabels | Self::SaveModel
+        )
     }
 
     /// Whether a folder is meant; TAU's traces are folders.
@@ -107,7 +115,10 @@ impl FilePurpose {
     /// What the session shall do with the path.
     pub fn command(self, path: String) -> Command {
         match self {
-            Self::OpenTrace => Command::OpenTrace { source: path, function: None },
+            Self::OpenTrace => Command::OpenTrace {
+                source: path,
+                function: None,
+            },
             Self::LoadSession => Command::LoadSession { path },
             Self::SaveSession => Command::SaveSession { path },
             Self::ImportLabels => Command::ImportLabels { path },

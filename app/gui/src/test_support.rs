@@ -3,14 +3,21 @@
 use std::sync::Arc;
 
 use callgrove_model::{
-    CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, RankBuilder, RankId, RankTrace,
-    StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
+    CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, RankBuilder,
+    RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Detection, Explanation, Finding, LabelSet, LegendEntry, Selection, Snapshot, Suggestion, TreeKey,
+    Analysis, Detection, Explanation, Finding, LabelSet, LegendEntry, Selection, Snapshot,
+    Suggestion, TreeKey,
 };
 
-const NAMES: [&str; 5] = ["compute", "forward_comm", "MPI_Send", "MPI_Wait", "ev_tally"];
+const NAMES: [&str; 5] = [
+    "compute",
+    "forward_comm",
+    "MPI_Send",
+    "MPI_Wait",
+    "ev_tally",
+];
 const THREAD: ThreadId = ThreadId(0);
 /// Time between two executions on a rank.
 const PERIOD_NS: i64 = 50_000_000;
@@ -23,8 +30,12 @@ pub(crate) fn demo_snapshot() -> Snapshot {
 /// A session with `num_ranks × num_calls` trees and nothing selected or labelled.
 pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     let mut warnings = Warnings::default();
-    warnings.count_many(WarningKind::UnmatchedSend, Some(RankId(1)), 3, || "tag 7 to rank 9".to_owned());
-    let ranks = (0..num_ranks).map(|rank| rank_trace(rank, num_ranks, num_calls)).collect();
+    warnings.count_many(WarningKind::UnmatchedSend, Some(RankId(1)), 3, || {
+        "tag 7 to rank 9".to_owned()
+    });
+    let ranks = (0..num_ranks)
+        .map(|rank| rank_trace(rank, num_ranks, num_calls))
+        .collect();
     let trace = Arc::new(Trace::assemble(ranks, warnings));
     let root = trace.names.get("compute").expect("it is named above");
     let forest = Forest::grow(Arc::clone(&trace), &[root]);
@@ -43,7 +54,10 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     Snapshot {
         revision: 1,
         source: Some("runs/lammps".to_owned()),
-        suggestions: Arc::new([suggestion("compute", root, num_trees), suggestion("ev_tally", FuncId(4), num_trees * 3)]),
+        suggestions: Arc::new([
+            suggestion("compute", root, num_trees),
+            suggestion("ev_tally", FuncId(4), num_trees * 3),
+        ]),
         trace: Some(trace),
         analysis: Some(analysis),
         detection: Some(Arc::new(detection)),
@@ -59,8 +73,18 @@ pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Sn
     let mut labels = LabelSet::clone(&snapshot.labels);
     labels.set(TreeKey::of(forest, tree), Some(label));
     let labels_by_tree = labels.by_tree(forest).into();
-    let undo = Some(format!("label {} {}", forest.code(tree), crate::context::label_name(label)));
-    Snapshot { revision: snapshot.revision + 1, labels: Arc::new(labels), labels_by_tree, undo, ..snapshot.clone() }
+    let undo = Some(format!(
+        "label {} {}",
+        forest.code(tree),
+        crate::context::label_name(label)
+    ));
+    Snapshot {
+        revision: snapshot.revision + 1,
+        labels: Arc::new(labels),
+        labels_by_tree,
+        undo,
+        ..snapshot.clone()
+    }
 }
 
 /// The same session with a tree selected and explained.
@@ -78,10 +102,19 @@ pub(crate) fn with_focus(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
     let explanation = Explanation {
         tree,
         neighbours: (0..5).map(TreeIdx).filter(|&other| other != tree).collect(),
-        findings: vec![finding(3, vec![3], 1.0), finding(1, vec![1], 0.6), finding(4, vec![4, 5], 0.2)],
+        findings: vec![
+            finding(3, vec![3], 1.0),
+            finding(1, vec![1], 0.6),
+            finding(4, vec![4, 5], 0.2),
+        ],
     };
     let explanation = Some(Arc::new(explanation));
-    Snapshot { revision: snapshot.revision + 1, selection: Selection::One(tree), explanation, ..snapshot.clone() }
+    Snapshot {
+        revision: snapshot.revision + 1,
+        selection: Selection::One(tree),
+        explanation,
+        ..snapshot.clone()
+    }
 }
 
 fn is_slow(rank: u32, call: u32) -> bool {
@@ -105,12 +138,18 @@ fn rank_trace(rank: u32, num_ranks: u32, num_calls: u32) -> RankTrace {
 /// compute { forward_comm { MPI_Send MPI_Wait } ev_tally … }, with a long wait where it is slow.
 fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
     let start = i64::from(call) * PERIOD_NS + i64::from(rank) * 1_000;
-    let wait_ns = if is_slow(rank, call) { 20_000_000 } else { 400_000 + i64::from(call % 5) * 30_000 };
+    let wait_ns = if is_slow(rank, call) {
+        20_000_000
+    } else {
+        400_000 + i64::from(call % 5) * 30_000
+    };
     let mut now = start;
     let mut event = |kind: FuncEventKind, func: u32, after_ns: i64| {
         now += after_ns;
         let row = batch.funcs.len() as u32;
-        batch.funcs.push(THREAD, kind, FuncId(func), TimeNs(now), row);
+        batch
+            .funcs
+            .push(THREAD, kind, FuncId(func), TimeNs(now), row);
         now
     };
     use FuncEventKind::{Entry, Exit};
@@ -127,15 +166,33 @@ fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
     }
     event(Exit, 0, 500_000);
     let (next, previous) = ((rank + 1) % num_ranks, (rank + num_ranks - 1) % num_ranks);
-    batch.comms.push(THREAD, CommKind::Send, 7, RankId(next), 4_096, TimeNs(sent));
-    batch.comms.push(THREAD, CommKind::Recv, 7, RankId(previous), 4_096, TimeNs(received));
+    batch
+        .comms
+        .push(THREAD, CommKind::Send, 7, RankId(next), 4_096, TimeNs(sent));
+    batch.comms.push(
+        THREAD,
+        CommKind::Recv,
+        7,
+        RankId(previous),
+        4_096,
+        TimeNs(received),
+    );
 }
 
 fn analysis(trace: &Trace, forest: Forest) -> Analysis {
-    let mut durations: Vec<DurationNs> = trees(&forest).map(|tree| forest.tree(tree).duration()).collect();
+    let mut durations: Vec<DurationNs> = trees(&forest)
+        .map(|tree| forest.tree(tree).duration())
+        .collect();
     durations.sort();
     let median_duration = durations[durations.len() / 2];
-    let legend = ["compute", "MPI_Wait", "ev_tally", "MPI_Send", "forward_comm"].map(|name| LegendEntry {
+    let legend = [
+        "compute",
+        "MPI_Wait",
+        "ev_tally",
+        "MPI_Send",
+        "forward_comm",
+    ]
+    .map(|name| LegendEntry {
         func: trace.names.get(name).expect("it is named above"),
         name: name.to_owned(),
         exclusive: DurationNs(1_000_000),
@@ -161,15 +218,29 @@ fn analysis(trace: &Trace, forest: Forest) -> Analysis {
 }
 
 fn detection(analysis: &Analysis) -> Detection {
-    let scores: Vec<f64> = analysis.map.iter().map(|point| 0.3 - f64::from(point[0].hypot(point[1]))).collect();
+    let scores: Vec<f64> = analysis
+        .map
+        .iter()
+        .map(|point| 0.3 - f64::from(point[0].hypot(point[1])))
+        .collect();
     let mut order: Vec<TreeIdx> = trees(&analysis.forest).collect();
-    order.sort_by(|a, b| scores[a.index()].total_cmp(&scores[b.index()]).then(a.cmp(b)));
+    order.sort_by(|a, b| {
+        scores[a.index()]
+            .total_cmp(&scores[b.index()])
+            .then(a.cmp(b))
+    });
     let mut place = vec![0; order.len()];
     for (at, tree) in order.iter().enumerate() {
         place[tree.index()] = at as u32;
     }
     let num_abnormal = scores.iter().filter(|&&score| score < 0.0).count();
-    Detection { scores, order, place, num_abnormal, change: None }
+    Detection {
+        scores,
+        order,
+        place,
+        num_abnormal,
+        change: None,
+    }
 }
 
 fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {
@@ -181,8 +252,18 @@ pub(crate) fn grow(events: &str) -> Forest {
     let mut names = NameTable::default();
     let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
     for (time, event) in events.split_whitespace().enumerate() {
-        let kind = if event.starts_with('+') { FuncEventKind::Entry } else { FuncEventKind::Exit };
-        batch.funcs.push(THREAD, kind, names.intern(&event[1..]), TimeNs(time as i64), time as u32);
+        let kind = if event.starts_with('+') {
+            FuncEventKind::Entry
+        } else {
+            FuncEventKind::Exit
+        };
+        batch.funcs.push(
+            THREAD,
+            kind,
+            names.intern(&event[1..]),
+            TimeNs(time as i64),
+            time as u32,
+        );
     }
     let mut builder = RankBuilder::new(ProgramId(0), RankId(0));
     builder.push(batch);

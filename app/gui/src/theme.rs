@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 
 use callgrove_model::FuncId;
 use callgrove_session::{Label, LegendEntry};
-use egui::{Color32, CornerRadius, FontDefinitions, FontFamily, FontId, Stroke, Style, TextStyle, Visuals, style::WidgetVisuals};
+use egui::{
+    Color32, CornerRadius, FontDefinitions, FontFamily, FontId, Stroke, Style, TextStyle, Visuals,
+    style::WidgetVisuals,
+};
 
 const ORANGE: Color32 = Color32::from_rgb(0xE6, 0x9F, 0x00);
 const SKY: Color32 = Color32::from_rgb(0x56, 0xB4, 0xE9);
@@ -20,7 +23,8 @@ const VERMILLION: Color32 = Color32::from_rgb(0xD5, 0x5E, 0x00);
 const PURPLE: Color32 = Color32::from_rgb(0xCC, 0x79, 0xA7);
 
 const MPI_HUES: [Color32; 2] = [BLUE, SKY];
-const OTHER_HUES: [Color32; 4] = [ORANGE, GREEN, PURPLE, YELLOW];
+/// Orange comes last, since it is nearest to vermillion.
+const OTHER_HUES: [Color32; 4] = [GREEN, PURPLE, YELLOW, ORANGE];
 /// Lightness steps once the hues are used up; later functions share the last.
 const SHADES: [f32; 4] = [0.0, 0.45, -0.35, 0.68];
 
@@ -44,8 +48,11 @@ impl Theme {
         let functions = legend
             .iter()
             .map(|entry| {
-                let (hues, count) =
-                    if entry.is_mpi { (&MPI_HUES[..], &mut num_mpi) } else { (&OTHER_HUES[..], &mut num_other) };
+                let (hues, count) = if entry.is_mpi {
+                    (&MPI_HUES[..], &mut num_mpi)
+                } else {
+                    (&OTHER_HUES[..], &mut num_other)
+                };
                 let hue = hues[*count % hues.len()];
                 let shade = SHADES[(*count / hues.len()).min(SHADES.len() - 1)];
                 *count += 1;
@@ -53,7 +60,11 @@ impl Theme {
             })
             .collect();
         let legend = legend.iter().map(|entry| entry.func).collect();
-        Self { is_dark, legend, functions }
+        Self {
+            is_dark,
+            legend,
+            functions,
+        }
     }
 
     /// Gives egui's own widgets the look of the house, dark and light.
@@ -71,7 +82,12 @@ impl Theme {
 
     /// Whether it was made for this appearance and these functions.
     pub fn is_of(&self, is_dark: bool, legend: &[LegendEntry]) -> bool {
-        self.is_dark == is_dark && self.legend.iter().copied().eq(legend.iter().map(|entry| entry.func))
+        self.is_dark == is_dark
+            && self
+                .legend
+                .iter()
+                .copied()
+                .eq(legend.iter().map(|entry| entry.func))
     }
 
     /// Whether the background is dark.
@@ -81,21 +97,32 @@ impl Theme {
 
     /// The colour of a function; grey for one that is not in the forest.
     pub fn function(&self, func: FuncId) -> Color32 {
-        self.functions.get(&func).copied().unwrap_or(if self.is_dark {
-            Color32::from_gray(0x60)
-        } else {
-            Color32::from_gray(0xB4)
-        })
+        self.functions
+            .get(&func)
+            .copied()
+            .unwrap_or(if self.is_dark {
+                Color32::from_gray(0x60)
+            } else {
+                Color32::from_gray(0xB4)
+            })
     }
 
     /// What is abnormal; nothing else has this colour.
     pub fn abnormal(&self) -> Color32 {
-        if self.is_dark { Color32::from_rgb(0xFF, 0x7A, 0x1F) } else { VERMILLION }
+        if self.is_dark {
+            Color32::from_rgb(0xFF, 0x7A, 0x1F)
+        } else {
+            VERMILLION
+        }
     }
 
     /// What is normal.
     pub fn normal(&self) -> Color32 {
-        if self.is_dark { Color32::from_rgb(0x8F, 0xA3, 0xB5) } else { Color32::from_rgb(0x6B, 0x7F, 0x92) }
+        if self.is_dark {
+            Color32::from_rgb(0x8F, 0xA3, 0xB5)
+        } else {
+            Color32::from_rgb(0x6B, 0x7F, 0x92)
+        }
     }
 
     /// What a person called normal.
@@ -113,47 +140,83 @@ impl Theme {
 
     /// Outline of what is selected.
     pub fn selection(&self) -> Color32 {
-        if self.is_dark { Color32::WHITE } else { Color32::BLACK }
+        if self.is_dark {
+            Color32::WHITE
+        } else {
+            Color32::BLACK
+        }
     }
 
     /// Lines and arrows of messages.
     pub fn message(&self) -> Color32 {
-        if self.is_dark { Color32::from_gray(0xD8) } else { Color32::from_gray(0x30) }
+        if self.is_dark {
+            Color32::from_gray(0xD8)
+        } else {
+            Color32::from_gray(0x30)
+        }
     }
 
     /// Lines that help the eye and carry nothing.
     pub fn grid(&self) -> Color32 {
-        if self.is_dark { Color32::from_gray(0x38) } else { Color32::from_gray(0xDE) }
+        if self.is_dark {
+            Color32::from_gray(0x38)
+        } else {
+            Color32::from_gray(0xDE)
+        }
     }
 
     /// Background of drawing areas.
     pub fn canvas(&self) -> Color32 {
-        if self.is_dark { Color32::from_gray(0x14) } else { Color32::from_gray(0xFC) }
+        if self.is_dark {
+            Color32::from_gray(0x14)
+        } else {
+            Color32::from_gray(0xFC)
+        }
     }
 
     /// Background of cards in a list.
     pub fn card(&self) -> Color32 {
-        if self.is_dark { Color32::from_gray(0x24) } else { Color32::WHITE }
+        if self.is_dark {
+            Color32::from_gray(0x24)
+        } else {
+            Color32::WHITE
+        }
     }
 
     /// Background of the card of the focused tree, and of chosen rows.
     pub fn card_focused(&self) -> Color32 {
-        if self.is_dark { Color32::from_rgb(0x2B, 0x36, 0x42) } else { Color32::from_rgb(0xE3, 0xEE, 0xF8) }
+        if self.is_dark {
+            Color32::from_rgb(0x2B, 0x36, 0x42)
+        } else {
+            Color32::from_rgb(0xE3, 0xEE, 0xF8)
+        }
     }
 
     /// Lines around cards and canvases.
     pub fn outline(&self) -> Color32 {
-        if self.is_dark { Color32::from_gray(0x3A) } else { Color32::from_gray(0xD4) }
+        if self.is_dark {
+            Color32::from_gray(0x3A)
+        } else {
+            Color32::from_gray(0xD4)
+        }
     }
 
     /// Text that says less than the text beside it.
     pub fn weak_text(&self) -> Color32 {
-        if self.is_dark { Color32::from_gray(0x9C) } else { Color32::from_gray(0x62) }
+        if self.is_dark {
+            Color32::from_gray(0x9C)
+        } else {
+            Color32::from_gray(0x62)
+        }
     }
 
     /// Text.
     pub fn text(&self) -> Color32 {
-        if self.is_dark { Color32::from_gray(0xDE) } else { Color32::from_gray(0x20) }
+        if self.is_dark {
+            Color32::from_gray(0xDE)
+        } else {
+            Color32::from_gray(0x20)
+        }
     }
 
     /// What the person is asked to do next.
@@ -163,25 +226,38 @@ impl Theme {
 
     /// A thing to know that is not an error.
     pub fn warning(&self) -> Color32 {
-        if self.is_dark { YELLOW } else { Color32::from_rgb(0x8A, 0x62, 0x00) }
+        if self.is_dark {
+            YELLOW
+        } else {
+            Color32::from_rgb(0x8A, 0x62, 0x00)
+        }
     }
 
     /// Text that stands on `background`: black or white, whichever is read better.
     pub fn text_on(&self, background: Color32) -> Color32 {
         let [r, g, b, _] = background.to_array().map(f32::from);
-        if 0.299 * r + 0.587 * g + 0.114 * b > 140.0 { Color32::BLACK } else { Color32::WHITE }
+        if 0.299 * r + 0.587 * g + 0.114 * b > 140.0 {
+            Color32::BLACK
+        } else {
+            Color32::WHITE
+        }
     }
 }
 
 /// Towards white for positive `shade`, towards black for negative.
 fn shaded(color: Color32, shade: f32) -> Color32 {
     let target = if shade >= 0.0 { 255.0 } else { 0.0 };
-    let mix = |channel: u8| (f32::from(channel) + (target - f32::from(channel)) * shade.abs()) as u8;
+    let mix =
+        |channel: u8| (f32::from(channel) + (target - f32::from(channel)) * shade.abs()) as u8;
     Color32::from_rgb(mix(color.r()), mix(color.g()), mix(color.b()))
 }
 
 fn accent(is_dark: bool) -> Color32 {
-    if is_dark { Color32::from_rgb(0x3E, 0x7C, 0xB8) } else { BLUE }
+    if is_dark {
+        Color32::from_rgb(0x3E, 0x7C, 0xB8)
+    } else {
+        BLUE
+    }
 }
 
 /// Surfaces, outlines, type sizes and spacing of egui's widgets.
@@ -203,7 +279,11 @@ fn dress(style: &mut Style, is_dark: bool) {
 
 fn visuals(is_dark: bool) -> Visuals {
     let theme = Theme::new(is_dark, &[]);
-    let mut visuals = if is_dark { Visuals::dark() } else { Visuals::light() };
+    let mut visuals = if is_dark {
+        Visuals::dark()
+    } else {
+        Visuals::light()
+    };
     let gray = |dark: u8, light: u8| Color32::from_gray(if is_dark { dark } else { light });
     visuals.panel_fill = gray(0x1C, 0xF4);
     visuals.window_fill = gray(0x22, 0xFF);
@@ -214,11 +294,21 @@ fn visuals(is_dark: bool) -> Visuals {
     visuals.hyperlink_color = if is_dark { SKY } else { BLUE };
     visuals.warn_fg_color = theme.warning();
     visuals.error_fg_color = theme.abnormal();
-    visuals.selection.bg_fill = if is_dark { Color32::from_rgb(0x2F, 0x58, 0x80) } else { Color32::from_rgb(0xBF, 0xDD, 0xF3) };
+    visuals.selection.bg_fill = if is_dark {
+        Color32::from_rgb(0x2F, 0x58, 0x80)
+    } else {
+        Color32::from_rgb(0xBF, 0xDD, 0xF3)
+    };
     visuals.selection.stroke = Stroke::new(1.0, gray(0xFF, 0x10));
     let radius = CornerRadius::same(RADIUS as u8);
     let widgets = &mut visuals.widgets;
-    for state in [&mut widgets.noninteractive, &mut widgets.inactive, &mut widgets.hovered, &mut widgets.active, &mut widgets.open] {
+    for state in [
+        &mut widgets.noninteractive,
+        &mut widgets.inactive,
+        &mut widgets.hovered,
+        &mut widgets.active,
+        &mut widgets.open,
+    ] {
         state.corner_radius = radius;
         state.expansion = 0.0;
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use callgrove_model::{
-    Forest, FuncEventKind, NameTable, Progress, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
-    TimeNs, Trace, Warnings,
+    Forest, FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
+    ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_session::{LabelSet, LearnSettings, analyze, score_with_model};
 use proptest::prelude::*;
@@ -28,7 +28,10 @@ fn forest() -> Forest {
     }
     let mut rank = RankBuilder::new(ProgramId(0), RankId(0));
     rank.push(batch);
-    let trace = Trace::assemble(vec![rank.finish(names, NameTable::default())], Warnings::default());
+    let trace = Trace::assemble(
+        vec![rank.finish(names, NameTable::default())],
+        Warnings::default(),
+    );
     Forest::grow(Arc::new(trace), &[root])
 }
 
@@ -60,11 +63,19 @@ fn a_damaged_model_is_refused_or_gives_scores() {
     let forest = forest();
     for settings in [LearnSettings::with_seed(1), LearnSettings::paper(1)] {
         let model = model(&settings);
-        assert!(score_with_model(&forest, model.as_bytes()).is_ok(), "the whole model is good");
+        assert!(
+            score_with_model(&forest, model.as_bytes()).is_ok(),
+            "the whole model is good"
+        );
         for cut in (0..model.len()).step_by(model.len() / 50 + 1) {
-            assert!(score_with_model(&forest, &model.as_bytes()[..cut]).is_err(), "half a model is refused");
+            assert!(
+                score_with_model(&forest, &model.as_bytes()[..cut]).is_err(),
+                "half a model is refused"
+            );
         }
-        let digits: Vec<usize> = (0..model.len()).filter(|&at| model.as_bytes()[at].is_ascii_digit()).collect();
+        let digits: Vec<usize> = (0..model.len())
+            .filter(|&at| model.as_bytes()[at].is_ascii_digit())
+            .collect();
         for &at in digits.iter().step_by(digits.len() / 100 + 1) {
             for number in ["7", "99999", "-3", "1e308", "null"] {
                 let damaged = format!("{}{number}{}", &model[..at], &model[at + 1..]);

@@ -13,14 +13,14 @@ use callgrove_model::{RankId, WarningKind};
 use callgrove_trace::TraceError;
 use support::{bp4_run, bp5_run, copy, cut, first_place, read, stream, warnings};
 
-/// Lengths at which a file of `size` bytes is cut: its start and its end byte by byte, between them in
+/// Lengths at which a file of `num_bytes` bytes is cut: its start and its end byte by byte, between them in
 /// strides.
-fn lengths(size: usize) -> Vec<usize> {
-    let stride = (size / 24).max(1);
-    let mut lengths: Vec<_> = (0..size)
-        .filter(|&n| n < 10 || n + 10 >= size || n % stride == 0)
+fn lengths(num_bytes: usize) -> Vec<usize> {
+    let stride = (num_bytes / 24).max(1);
+    let mut lengths: Vec<_> = (0..num_bytes)
+        .filter(|&n| n < 10 || n + 10 >= num_bytes || n % stride == 0)
         .collect();
-    lengths.extend([63, 64, 65].into_iter().filter(|&n| n < size));
+    lengths.extend([63, 64, 65].into_iter().filter(|&n| n < num_bytes));
     lengths
 }
 

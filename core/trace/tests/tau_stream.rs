@@ -45,9 +45,9 @@ impl Step {
         self
     }
 
-    fn func(mut self, thread: u64, event_type: u64, timer: u64, time: u64) -> Self {
+    fn func(mut self, thread: u64, event_type: u64, timer: u64, time_us: u64) -> Self {
         self.funcs
-            .push([0, 7, thread, event_type, timer, T0 + time]);
+            .push([0, 7, thread, event_type, timer, T0 + time_us]);
         self
     }
 }

@@ -159,7 +159,9 @@ impl ModelArtifact {
             let columns = &support.row.columns;
             columns.len() == support.row.values.len()
                 && columns.is_sorted_by(|a, b| a < b)
-                && columns.last().is_none_or(|&last| (last as usize) < num_columns)
+                && columns
+                    .last()
+                    .is_none_or(|&last| (last as usize) < num_columns)
         };
         if !self.svm.support.iter().all(is_whole) {
             return damaged("a support vector has columns that cannot be");

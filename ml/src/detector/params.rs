@@ -55,7 +55,7 @@ impl Default for DetectorParams {
         Self {
             wl: WlParams::default(),
             representation: Representation::ExcessRarity(ExcessParams::default()),
-            gamma: GammaRule::OverMean(0.2),
+            gamma: GammaRule::OverMean(0.5),
             nu: 0.02,
             prior: Prior::Fence {
                 factor: 2.0,

@@ -122,7 +122,7 @@ fn solve(
     free: &[usize],
     kernel_rows: &[Arc<[f64]>],
 ) -> Vec<f64> {
-    let size = free.len();
+    let num_rows = free.len();
     let alpha = expansion.alpha();
     let mut is_free = vec![false; alpha.len()];
     for &index in free {
@@ -148,8 +148,8 @@ fn solve(
         .iter()
         .flat_map(|row| free.iter().map(|&t| row[t]))
         .collect();
-    let factor = Cholesky::new(&matrix, size);
-    let ones = factor.solve_refined(&matrix, &vec![1.0; size]);
+    let factor = Cholesky::new(&matrix, num_rows);
+    let ones = factor.solve_refined(&matrix, &vec![1.0; num_rows]);
     let shift = factor.solve_refined(&matrix, &bound_f);
     let rho = (free_mass + shift.iter().sum::<f64>()) / ones.iter().sum::<f64>();
     ones.iter()
@@ -226,25 +226,25 @@ fn rho(expansion: &Expansion, place: &[Place], upper: &[f64]) -> f64 {
 /// Lower triangular factor of a symmetric positive definite matrix, stored row by row.
 struct Cholesky {
     factor: Vec<f64>,
-    size: usize,
+    num_rows: usize,
 }
 
 impl Cholesky {
     /// A pivot lost to rounding is replaced by a large one, which leaves that row where it is.
-    fn new(matrix: &[f64], size: usize) -> Self {
+    fn new(matrix: &[f64], num_rows: usize) -> Self {
         let mut factor = matrix.to_vec();
-        for i in 0..size {
+        for i in 0..num_rows {
             for j in 0..=i {
-                let (head, tail) = factor.split_at(i * size);
+                let (head, tail) = factor.split_at(i * num_rows);
                 let row_j = if i == j {
                     &tail[..j]
                 } else {
-                    &head[j * size..j * size + j]
+                    &head[j * num_rows..j * num_rows + j]
                 };
                 let sum = crate::dataset::dot(&tail[..j], row_j);
-                let value = factor[i * size + j] - sum;
-                factor[i * size + j] = if i != j {
-                    value / factor[j * size + j]
+                let value = factor[i * num_rows + j] - sum;
+                factor[i * num_rows + j] = if i != j {
+                    value / factor[j * num_rows + j]
                 } else if value > MIN_PIVOT {
                     value.sqrt()
                 } else {
@@ -252,20 +252,20 @@ impl Cholesky {
                 };
             }
         }
-        Self { factor, size }
+        Self { factor, num_rows }
     }
 
     fn solve(&self, rhs: &[f64]) -> Vec<f64> {
-        let size = self.size;
+        let num_rows = self.num_rows;
         let mut x = rhs.to_vec();
-        for i in 0..size {
-            let row = &self.factor[i * size..i * size + i];
-            x[i] = (x[i] - crate::dataset::dot(row, &x[..i])) / self.factor[i * size + i];
+        for i in 0..num_rows {
+            let row = &self.factor[i * num_rows..i * num_rows + i];
+            x[i] = (x[i] - crate::dataset::dot(row, &x[..i])) / self.factor[i * num_rows + i];
         }
-        for i in (0..size).rev() {
-            x[i] /= self.factor[i * size + i];
+        for i in (0..num_rows).rev() {
+            x[i] /= self.factor[i * num_rows + i];
             let value = x[i];
-            let row = &self.factor[i * size..i * size + i];
+            let row = &self.factor[i * num_rows..i * num_rows + i];
             for (x, factor) in x.iter_mut().zip(row) {
                 *x -= factor * value;
             }
@@ -281,7 +281,7 @@ impl Cholesky {
                 .iter()
                 .enumerate()
                 .map(|(i, rhs)| {
-                    let row = &matrix[i * self.size..(i + 1) * self.size];
+                    let row = &matrix[i * self.num_rows..(i + 1) * self.num_rows];
                     rhs - crate::dataset::dot(row, &x)
                 })
                 .collect();

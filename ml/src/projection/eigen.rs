@@ -11,13 +11,15 @@ const TOLERANCE: f64 = 1e-13;
 pub(super) type EigenPair = (f64, Vec<f64>);
 
 /// The two largest (by size) eigenvalues with their eigenvectors; `matrix` is symmetric, row by row.
-pub(super) fn two_largest(matrix: &[f64], size: usize) -> [EigenPair; 2] {
-    let block = BLOCK.min(size.max(2));
+pub(super) fn two_largest(matrix: &[f64], num_rows: usize) -> [EigenPair; 2] {
+    let block = BLOCK.min(num_rows.max(2));
     // Cosines of different frequencies: never orthogonal to everything, and no random numbers.
     let mut basis: Vec<Vec<f64>> = (0..block)
         .map(|vector| {
             let angle = |row: usize| ((row + 1) * (2 * vector + 1)) as f64;
-            (0..size).map(|row| (angle(row) * 0.734).cos()).collect()
+            (0..num_rows)
+                .map(|row| (angle(row) * 0.734).cos())
+                .collect()
         })
         .collect();
     orthonormalise(&mut basis);
@@ -46,7 +48,7 @@ pub(super) fn two_largest(matrix: &[f64], size: usize) -> [EigenPair; 2] {
         }
     }
     let mut pairs = values.into_iter().zip(basis);
-    [(); 2].map(|()| pairs.next().unwrap_or_else(|| (0.0, vec![0.0; size])))
+    [(); 2].map(|()| pairs.next().unwrap_or_else(|| (0.0, vec![0.0; num_rows])))
 }
 
 fn multiply(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
@@ -95,20 +97,20 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
 
 /// Eigenvalues of a small symmetric matrix by Jacobi rotations, largest size first, and the
 /// eigenvectors as columns.
-fn jacobi(mut matrix: Vec<f64>, size: usize) -> (Vec<f64>, Vec<f64>) {
+fn jacobi(mut matrix: Vec<f64>, num_rows: usize) -> (Vec<f64>, Vec<f64>) {
     const MAX_SWEEPS: usize = 60;
-    let mut vectors = vec![0.0; size * size];
-    for place in 0..size {
-        vectors[place * size + place] = 1.0;
+    let mut vectors = vec![0.0; num_rows * num_rows];
+    for place in 0..num_rows {
+        vectors[place * num_rows + place] = 1.0;
     }
     for _ in 0..MAX_SWEEPS {
         let mut largest: f64 = 0.0;
-        for p in 0..size {
-            for q in p + 1..size {
-                let off = 0.5 * (matrix[p * size + q] + matrix[q * size + p]);
+        for p in 0..num_rows {
+            for q in p + 1..num_rows {
+                let off = 0.5 * (matrix[p * num_rows + q] + matrix[q * num_rows + p]);
                 largest = largest.max(off.abs());
                 if off.abs() > 0.0 {
-                    rotate(&mut matrix, &mut vectors, size, (p, q));
+                    rotate(&mut matrix, &mut vectors, num_rows, (p, q));
                 }
             }
         }
@@ -116,41 +118,41 @@ fn jacobi(mut matrix: Vec<f64>, size: usize) -> (Vec<f64>, Vec<f64>) {
             break;
         }
     }
-    let mut order: Vec<usize> = (0..size).collect();
+    let mut order: Vec<usize> = (0..num_rows).collect();
     order.sort_by(|&a, &b| {
-        let value = |place: usize| matrix[place * size + place].abs();
+        let value = |place: usize| matrix[place * num_rows + place].abs();
         value(b).total_cmp(&value(a))
     });
     let values = order
         .iter()
-        .map(|&place| matrix[place * size + place])
+        .map(|&place| matrix[place * num_rows + place])
         .collect();
-    let mut sorted = vec![0.0; size * size];
+    let mut sorted = vec![0.0; num_rows * num_rows];
     for (column, &place) in order.iter().enumerate() {
-        for row in 0..size {
-            sorted[row * size + column] = vectors[row * size + place];
+        for row in 0..num_rows {
+            sorted[row * num_rows + column] = vectors[row * num_rows + place];
         }
     }
     (values, sorted)
 }
 
-fn rotate(matrix: &mut [f64], vectors: &mut [f64], size: usize, (p, q): (usize, usize)) {
-    let off = 0.5 * (matrix[p * size + q] + matrix[q * size + p]);
-    let theta = (matrix[q * size + q] - matrix[p * size + p]) / (2.0 * off);
+fn rotate(matrix: &mut [f64], vectors: &mut [f64], num_rows: usize, (p, q): (usize, usize)) {
+    let off = 0.5 * (matrix[p * num_rows + q] + matrix[q * num_rows + p]);
+    let theta = (matrix[q * num_rows + q] - matrix[p * num_rows + p]) / (2.0 * off);
     let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
     let cosine = 1.0 / tangent.hypot(1.0);
     let sine = tangent * cosine;
-    for row in 0..size {
-        let (a, b) = (matrix[row * size + p], matrix[row * size + q]);
-        matrix[row * size + p] = cosine * a - sine * b;
-        matrix[row * size + q] = sine * a + cosine * b;
-        let (a, b) = (vectors[row * size + p], vectors[row * size + q]);
-        vectors[row * size + p] = cosine * a - sine * b;
-        vectors[row * size + q] = sine * a + cosine * b;
+    for row in 0..num_rows {
+        let (a, b) = (matrix[row * num_rows + p], matrix[row * num_rows + q]);
+        matrix[row * num_rows + p] = cosine * a - sine * b;
+        matrix[row * num_rows + q] = sine * a + cosine * b;
+        let (a, b) = (vectors[row * num_rows + p], vectors[row * num_rows + q]);
+        vectors[row * num_rows + p] = cosine * a - sine * b;
+        vectors[row * num_rows + q] = sine * a + cosine * b;
     }
-    for column in 0..size {
-        let (a, b) = (matrix[p * size + column], matrix[q * size + column]);
-        matrix[p * size + column] = cosine * a - sine * b;
-        matrix[q * size + column] = sine * a + cosine * b;
+    for column in 0..num_rows {
+        let (a, b) = (matrix[p * num_rows + column], matrix[q * num_rows + column]);
+        matrix[p * num_rows + column] = cosine * a - sine * b;
+        matrix[q * num_rows + column] = sine * a + cosine * b;
     }
 }

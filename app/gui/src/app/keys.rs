@@ -46,7 +46,10 @@ const COMMAND_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 pub(crate) const KEYS: [Binding; 15] = [
     Binding {
         action: Action::Redo,
-        shortcuts: &[KeyboardShortcut::new(COMMAND_SHIFT, Key::Z), command(Key::Y)],
+        shortcuts: &[
+            KeyboardShortcut::new(COMMAND_SHIFT, Key::Z),
+            command(Key::Y),
+        ],
         keys: "Ctrl+Shift+Z",
         help: "Redo",
     },
@@ -56,11 +59,36 @@ pub(crate) const KEYS: [Binding; 15] = [
         keys: "Ctrl+Z, Backspace",
         help: "Undo the last label or training",
     },
-    Binding { action: Action::Open, shortcuts: &[command(Key::O)], keys: "Ctrl+O", help: "Open a trace" },
-    Binding { action: Action::Save, shortcuts: &[command(Key::S)], keys: "Ctrl+S", help: "Save the session" },
-    Binding { action: Action::Normal, shortcuts: &[key(Key::N)], keys: "N", help: "Label normal; again: no label" },
-    Binding { action: Action::Abnormal, shortcuts: &[key(Key::X)], keys: "X", help: "Label abnormal; again: no label" },
-    Binding { action: Action::Skip, shortcuts: &[key(Key::Space)], keys: "Space", help: "Next without a label" },
+    Binding {
+        action: Action::Open,
+        shortcuts: &[command(Key::O)],
+        keys: "Ctrl+O",
+        help: "Open a trace",
+    },
+    Binding {
+        action: Action::Save,
+        shortcuts: &[command(Key::S)],
+        keys: "Ctrl+S",
+        help: "Save the session",
+    },
+    Binding {
+        action: Action::Normal,
+        shortcuts: &[key(Key::N)],
+        keys: "N",
+        help: "Label normal; again: no label",
+    },
+    Binding {
+        action: Action::Abnormal,
+        shortcuts: &[key(Key::X)],
+        keys: "X",
+        help: "Label abnormal; again: no label",
+    },
+    Binding {
+        action: Action::Skip,
+        shortcuts: &[key(Key::Space)],
+        keys: "Space",
+        help: "Next without a label",
+    },
     Binding {
         action: Action::Next,
         shortcuts: &[key(Key::Period), key(Key::ArrowDown)],
@@ -73,17 +101,48 @@ pub(crate) const KEYS: [Binding; 15] = [
         keys: ",  or ↑",
         help: "Previous candidate",
     },
-    Binding { action: Action::Train, shortcuts: &[key(Key::R)], keys: "R", help: "Train" },
+    Binding {
+        action: Action::Train,
+        shortcuts: &[key(Key::R)],
+        keys: "R",
+        help: "Train",
+    },
     Binding {
         action: Action::Lasso,
         shortcuts: &[key(Key::L)],
         keys: "L or Shift+drag",
         help: "Select a group on the map",
     },
-    Binding { action: Action::Fit, shortcuts: &[key(Key::F)], keys: "F", help: "Show the whole map" },
-    Binding { action: Action::Search, shortcuts: &[key(Key::Slash)], keys: "/", help: "Find an execution by its code" },
-    Binding { action: Action::Help, shortcuts: &[key(Key::Questionmark)], keys: "?", help: "This page" },
-    Binding { action: Action::Escape, shortcuts: &[key(Key::Escape)], keys: "Esc", help: "Put away, then clear selection" },
+    Binding {
+        action: Action::Fit,
+        shortcuts: &[key(Key::F)],
+        keys: "F",
+        help: "Show all of the view under the pointer",
+    },
+    Binding {
+        action: Action::Search,
+        shortcuts: &[key(Key::Slash)],
+        keys: "/",
+        help: "Find an execution by its code",
+    },
+    Binding {
+        action: Action::Help,
+        shortcuts: &[key(Key::Questionmark)],
+        keys: "?",
+        help: "This page",
+    },
+    Binding {
+        action: Action::Escape,
+        shortcuts: &[key(Key::Escape)],
+        keys: "Esc",
+        help: "Put away, then clear selection",
+    },
+];
+
+/// Keys of the view under the pointer, and what they do there.
+pub(crate) const VIEW_KEYS: [(&str, &str); 2] = [
+    ("W S", "Zoom the timeline, pointer on it"),
+    ("A D", "Move the timeline, pointer on it"),
 ];
 
 /// The actions that were asked for since the last frame.
@@ -95,13 +154,23 @@ pub(super) fn pressed(ctx: &Context) -> Vec<Action> {
         return Vec::new();
     }
     let is_widget_focused = ctx.memory(|memory| memory.focused().is_some());
-    let belongs_to_widget =
-        |key: Key| is_widget_focused && matches!(key, Key::Space | Key::ArrowDown | Key::ArrowUp | Key::Escape);
+    let belongs_to_widget = |key: Key| {
+        is_widget_focused
+            && matches!(
+                key,
+                Key::Space | Key::ArrowDown | Key::ArrowUp | Key::Escape
+            )
+    };
     ctx.input_mut(|input| {
         let mut actions = Vec::new();
         for binding in &KEYS {
-            for shortcut in binding.shortcuts.iter().filter(|shortcut| !belongs_to_widget(shortcut.logical_key)) {
-                let num_presses = input.count_and_consume_key(shortcut.modifiers, shortcut.logical_key);
+            for shortcut in binding
+                .shortcuts
+                .iter()
+                .filter(|shortcut| !belongs_to_widget(shortcut.logical_key))
+            {
+                let num_presses =
+                    input.count_and_consume_key(shortcut.modifiers, shortcut.logical_key);
                 actions.extend(std::iter::repeat_n(binding.action, num_presses));
             }
         }

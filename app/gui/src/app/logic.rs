@@ -39,7 +39,11 @@ impl CallgroveApp {
             self.show_newest();
         }
         let is_dark = ctx.theme() == egui::Theme::Dark;
-        let legend = self.shown.analysis.as_ref().map_or(&[][..], |analysis| &analysis.legend);
+        let legend = self
+            .shown
+            .analysis
+            .as_ref()
+            .map_or(&[][..], |analysis| &analysis.legend);
         if !self.theme.is_of(is_dark, legend) {
             self.theme = Theme::new(is_dark, legend);
         }
@@ -51,7 +55,11 @@ impl CallgroveApp {
     /// Selections that the session has taken over, or has replaced by its own, are not ours any more.
     fn forget_answered(&mut self, before: &Snapshot) {
         let now = &self.newest.selection;
-        if let Some(at) = self.unanswered.iter().rposition(|selection| selection == now) {
+        if let Some(at) = self
+            .unanswered
+            .iter()
+            .rposition(|selection| selection == now)
+        {
             self.unanswered.drain(..=at);
         } else if *now != before.selection {
             self.unanswered.clear();
@@ -64,8 +72,13 @@ impl CallgroveApp {
             None => Arc::clone(&self.newest),
             Some(selection) => {
                 let explanation = self.newest.explanation.clone();
-                let explanation = explanation.filter(|about| *selection == Selection::One(about.tree));
-                Arc::new(Snapshot { selection: selection.clone(), explanation, ..Snapshot::clone(&self.newest) })
+                let explanation =
+                    explanation.filter(|about| *selection == Selection::One(about.tree));
+                Arc::new(Snapshot {
+                    selection: selection.clone(),
+                    explanation,
+                    ..Snapshot::clone(&self.newest)
+                })
             }
         };
     }
@@ -86,8 +99,16 @@ impl CallgroveApp {
 
     fn act(&mut self, action: Action, commands: &mut Vec<Command>) {
         match action {
-            Action::Normal => commands.extend(self.panels.candidates.label_selection(&self.shown, Label::Normal)),
-            Action::Abnormal => commands.extend(self.panels.candidates.label_selection(&self.shown, Label::Abnormal)),
+            Action::Normal => commands.extend(
+                self.panels
+                    .candidates
+                    .label_selection(&self.shown, Label::Normal),
+            ),
+            Action::Abnormal => commands.extend(
+                self.panels
+                    .candidates
+                    .label_selection(&self.shown, Label::Abnormal),
+            ),
             Action::Next => commands.extend(self.step(Step::Next)),
             Action::Previous => commands.extend(self.step(Step::Previous)),
             Action::Skip => commands.extend(self.step(Step::NextUnlabelled)),
@@ -95,12 +116,23 @@ impl CallgroveApp {
             Action::Redo => commands.push(Command::Redo),
             Action::Train => commands.push(Command::Train),
             Action::Lasso => self.panels.scatter.toggle_lasso(),
-            Action::Fit => self.panels.scatter.fit(),
+            Action::Fit => self.fit(),
             Action::Search => self.panels.candidates.begin_search(),
             Action::Open => self.wishes.push(Wish::File(FilePurpose::OpenTrace)),
             Action::Save => self.wishes.push(Wish::File(FilePurpose::SaveSession)),
             Action::Help => self.is_help_open = !self.is_help_open,
             Action::Escape => commands.extend(self.escape()),
+        }
+    }
+
+    /// Fits the view under the pointer; the map if it is elsewhere.
+    fn fit(&mut self) {
+        if self.panels.timeline.has_pointer() {
+            self.panels.timeline.fit();
+        } else if self.panels.tree.has_pointer() {
+            self.panels.tree.fit();
+        } else {
+            self.panels.scatter.fit();
         }
     }
 
@@ -116,7 +148,8 @@ impl CallgroveApp {
             return None;
         }
         let has_selection = self.shown.selection != Selection::None;
-        (!self.panels.scatter.cancel_lasso() && has_selection).then_some(Command::Select(Selection::None))
+        (!self.panels.scatter.cancel_lasso() && has_selection)
+            .then_some(Command::Select(Selection::None))
     }
 
     /// After the frame: sends its commands and fulfils its wishes.
@@ -128,7 +161,9 @@ impl CallgroveApp {
             match wish {
                 Wish::File(purpose) => self.ask_for_path(ctx, purpose),
                 Wish::Help => self.is_help_open = true,
-                Wish::SwitchAppearance => ctx.set_theme(egui::Theme::from_dark_mode(!self.theme.is_dark())),
+                Wish::SwitchAppearance => {
+                    ctx.set_theme(egui::Theme::from_dark_mode(!self.theme.is_dark()))
+                }
                 Wish::Cancel => self.handle.cancel(),
             }
             ctx.request_repaint();
@@ -159,7 +194,10 @@ impl CallgroveApp {
                 waker.request_repaint();
             }
         };
-        if !self.platform.pick(purpose, purpose.suggested_name(), Box::new(reply)) {
+        if !self
+            .platform
+            .pick(purpose, purpose.suggested_name(), Box::new(reply))
+        {
             self.path_dialog = Some(PathDialog::new(purpose));
         }
     }

@@ -19,7 +19,7 @@ use crate::views::candidates::CandidatesState;
 use crate::views::scatter::ScatterState;
 use crate::views::timeline::TimelineState;
 use crate::views::tree::TreeState;
-pub(crate) use keys::KEYS;
+pub(crate) use keys::{KEYS, VIEW_KEYS};
 
 /// Answers of native dialogs that may wait; a person opens one dialog at a time.
 const MAX_ANSWERS: usize = 8;
@@ -37,7 +37,10 @@ pub struct CallgroveApp {
     unsent: VecDeque<Command>,
     theme: Theme,
     wishes: Vec<Wish>,
-    answers: (SyncSender<(FilePurpose, String)>, Receiver<(FilePurpose, String)>),
+    answers: (
+        SyncSender<(FilePurpose, String)>,
+        Receiver<(FilePurpose, String)>,
+    ),
     path_dialog: Option<PathDialog>,
     is_help_open: bool,
     panels: Panels,
@@ -58,7 +61,11 @@ struct Panels {
 impl CallgroveApp {
     /// A window on the session behind `handle`. Who runs the session wakes the window with
     /// [`egui::Context::request_repaint`] whenever there is a new snapshot.
-    pub fn new(creation: &eframe::CreationContext<'_>, handle: SessionHandle, platform: Box<dyn Platform>) -> Self {
+    pub fn new(
+        creation: &eframe::CreationContext<'_>,
+        handle: SessionHandle,
+        platform: Box<dyn Platform>,
+    ) -> Self {
         Theme::install(&creation.egui_ctx);
         let newest = handle.snapshot();
         Self {

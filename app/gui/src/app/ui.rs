@@ -16,18 +16,40 @@ impl CallgroveApp {
     pub(super) fn draw(&mut self, ui: &mut Ui, commands: &mut Vec<Command>) {
         let snapshot = std::sync::Arc::clone(&self.shown);
         let theme = self.theme.clone();
-        let mut ctx = ViewContext { snapshot: &snapshot, theme: &theme, commands };
+        let mut ctx = ViewContext {
+            snapshot: &snapshot,
+            theme: &theme,
+            commands,
+        };
         let bar = Frame::side_top_panel(ui.style()).inner_margin(Margin::symmetric(12, 4));
-        Panel::top("top bar").exact_size(40.0).frame(bar).show(ui, |ui| {
-            panels::top_bar_ui(&mut ctx, &mut self.panels.chooser, &mut self.wishes, ui);
-        });
-        Panel::bottom("status bar").exact_size(30.0).frame(bar).show(ui, |ui| {
-            panels::status_bar_ui(&ctx, &mut self.panels.status, self.unsent.len(), &mut self.wishes, ui);
-        });
+        Panel::top("top bar")
+            .exact_size(40.0)
+            .frame(bar)
+            .show(ui, |ui| {
+                panels::top_bar_ui(&mut ctx, &mut self.panels.chooser, &mut self.wishes, ui);
+            });
+        Panel::bottom("status bar")
+            .exact_size(30.0)
+            .frame(bar)
+            .show(ui, |ui| {
+                panels::status_bar_ui(
+                    &ctx,
+                    &mut self.panels.status,
+                    self.unsent.len(),
+                    &mut self.wishes,
+                    ui,
+                );
+            });
         if panels::needs_start(&snapshot) {
             CentralPanel::default().show(ui, |ui| {
                 let panels = &mut self.panels;
-                panels::start_ui(&mut ctx, &mut panels.start, &mut panels.chooser, &mut self.wishes, ui);
+                panels::start_ui(
+                    &mut ctx,
+                    &mut panels.start,
+                    &mut panels.chooser,
+                    &mut self.wishes,
+                    ui,
+                );
             });
         } else {
             self.draw_views(&mut ctx, ui);
@@ -41,27 +63,59 @@ impl CallgroveApp {
 
     /// Candidates and training on the left; map, tree and timeline in the middle.
     fn draw_views(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-        let Sizes { candidates_width, training_height, timeline_height, tree_width } = Sizes::of(ui);
+        let Sizes {
+            candidates_width,
+            training_height,
+            timeline_height,
+            tree_width,
+        } = Sizes::of(ui);
         let frame = Frame::side_top_panel(ui.style()).inner_margin(Margin::same(MARGIN));
         let panels = &mut self.panels;
-        Panel::left("left").default_size(candidates_width).size_range(340.0..=560.0).frame(frame).show(ui, |ui| {
-            let frame = Frame::new().inner_margin(Margin { top: MARGIN, ..Margin::ZERO });
-            Panel::bottom("training").resizable(true).default_size(training_height).min_size(90.0).frame(frame).show(ui, |ui| {
-                panels::training_ui(ctx, &panels.candidates, &mut self.wishes, ui);
+        Panel::left("left")
+            .default_size(candidates_width)
+            .size_range(340.0..=560.0)
+            .frame(frame)
+            .show(ui, |ui| {
+                let frame = Frame::new().inner_margin(Margin {
+                    top: MARGIN,
+                    ..Margin::ZERO
+                });
+                Panel::bottom("training")
+                    .resizable(true)
+                    .default_size(training_height)
+                    .min_size(90.0)
+                    .frame(frame)
+                    .show(ui, |ui| {
+                        panels::training_ui(ctx, &panels.candidates, &mut self.wishes, ui);
+                    });
+                CentralPanel::no_frame().show(ui, |ui| {
+                    views::candidates::candidates_ui(ctx, &mut panels.candidates, ui)
+                });
             });
-            CentralPanel::no_frame().show(ui, |ui| views::candidates::candidates_ui(ctx, &mut panels.candidates, ui));
+        Panel::bottom("timeline")
+            .resizable(true)
+            .default_size(timeline_height)
+            .min_size(120.0)
+            .frame(frame)
+            .show(ui, |ui| {
+                views::timeline::timeline_ui(ctx, &mut panels.timeline, ui);
+            });
+        Panel::right("tree")
+            .default_size(tree_width)
+            .min_size(240.0)
+            .frame(frame)
+            .show(ui, |ui| {
+                views::tree::tree_ui(ctx, &mut panels.tree, ui);
+            });
+        CentralPanel::default().frame(frame).show(ui, |ui| {
+            views::scatter::scatter_ui(ctx, &mut panels.scatter, ui)
         });
-        Panel::bottom("timeline").resizable(true).default_size(timeline_height).min_size(120.0).frame(frame).show(ui, |ui| {
-            views::timeline::timeline_ui(ctx, &mut panels.timeline, ui);
-        });
-        Panel::right("tree").default_size(tree_width).min_size(240.0).frame(frame).show(ui, |ui| {
-            views::tree::tree_ui(ctx, &mut panels.tree, ui);
-        });
-        CentralPanel::default().frame(frame).show(ui, |ui| views::scatter::scatter_ui(ctx, &mut panels.scatter, ui));
     }
 
     fn draw_path_dialog(&mut self, ui: &Ui) {
-        let Some(dialog) = &mut self.path_dialog else { return };
+        let Some(dialog) = &mut self.path_dialog else {
+            return;
+        };
         match dialog.ui(ui.ctx()) {
             PathAnswer::Open => return,
             PathAnswer::Closed => {}

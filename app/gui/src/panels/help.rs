@@ -2,7 +2,7 @@
 
 use egui::{Id, Modal, RichText, ScrollArea, Ui};
 
-use crate::app::KEYS;
+use crate::app::{KEYS, VIEW_KEYS};
 use crate::context::ViewContext;
 
 /// Draws the page over everything else; whether it shall stay open.
@@ -13,8 +13,12 @@ pub(crate) fn help_ui(ctx: &ViewContext<'_>, egui_ctx: &egui::Context) -> bool {
         steps_ui(ctx, ui);
         ui.separator();
         ui.label(RichText::new("Keys").strong());
-        ScrollArea::vertical().max_height(420.0).auto_shrink([false, true]).show(ui, |ui| keys_ui(ui));
-        ui.vertical_centered(|ui| ui.button("Close").clicked()).inner
+        ScrollArea::vertical()
+            .max_height(420.0)
+            .auto_shrink([false, true])
+            .show(ui, |ui| keys_ui(ui));
+        ui.vertical_centered(|ui| ui.button("Close").clicked())
+            .inner
     });
     !(modal.inner || modal.should_close())
 }
@@ -27,23 +31,38 @@ fn steps_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     ];
     for (at, step) in steps.iter().enumerate() {
         ui.horizontal_wrapped(|ui| {
-            ui.label(RichText::new(format!("{}", at + 1)).monospace().color(ctx.theme.weak_text()));
+            ui.label(
+                RichText::new(format!("{}", at + 1))
+                    .monospace()
+                    .color(ctx.theme.weak_text()),
+            );
             ui.label(*step);
         });
     }
 }
 
 fn keys_ui(ui: &mut Ui) {
-    let half = KEYS.len().div_ceil(2);
+    let rows: Vec<(&str, &str)> = KEYS
+        .iter()
+        .map(|binding| (binding.keys, binding.help))
+        .chain(VIEW_KEYS)
+        .collect();
     ui.columns_const(|columns: &mut [Ui; 2]| {
-        for (at, (column, keys)) in columns.iter_mut().zip(KEYS.chunks(half)).enumerate() {
-            egui::Grid::new(("keys", at)).num_columns(2).spacing([12.0, 6.0]).show(column, |ui| {
-                for binding in keys {
-                    ui.label(RichText::new(binding.keys).monospace());
-                    ui.label(binding.help);
-                    ui.end_row();
-                }
-            });
+        for (at, (column, rows)) in columns
+            .iter_mut()
+            .zip(rows.chunks(rows.len().div_ceil(2)))
+            .enumerate()
+        {
+            egui::Grid::new(("keys", at))
+                .num_columns(2)
+                .spacing([12.0, 6.0])
+                .show(column, |ui| {
+                    for (keys, help) in rows {
+                        ui.label(RichText::new(*keys).monospace());
+                        ui.label(*help);
+                        ui.end_row();
+                    }
+                });
         }
     });
 }

@@ -1,7 +1,9 @@
 //! Messages of the session, on the lower right, until they are dismissed.
 
 use callgrove_session::{Command, Notice, Severity};
-use egui::{Align, Align2, Area, Frame, Id, Label, Layout, Margin, RichText, Role, Stroke, Ui, WidgetInfo};
+use egui::{
+    Align, Align2, Area, Frame, Id, Label, Layout, Margin, RichText, Role, Stroke, Ui, WidgetInfo,
+};
 
 use crate::context::ViewContext;
 use crate::theme::RADIUS;
@@ -18,15 +20,17 @@ pub(crate) fn notices_ui(ctx: &mut ViewContext<'_>, egui_ctx: &egui::Context) {
     if notices.is_empty() {
         return;
     }
-    Area::new(Id::unique("notices")).anchor(Align2::RIGHT_BOTTOM, [-12.0, -40.0]).show(egui_ctx, |ui| {
-        ui.set_width(WIDTH);
-        for notice in notices.iter().rev().take(MAX_SHOWN) {
-            notice_ui(ctx, notice, ui);
-            if notice.severity == Severity::Info && is_over(ui, notice) {
-                ctx.send(Command::Dismiss { notice: notice.id });
+    Area::new(Id::unique("notices"))
+        .anchor(Align2::RIGHT_BOTTOM, [-12.0, -40.0])
+        .show(egui_ctx, |ui| {
+            ui.set_width(WIDTH);
+            for notice in notices.iter().rev().take(MAX_SHOWN) {
+                notice_ui(ctx, notice, ui);
+                if notice.severity == Severity::Info && is_over(ui, notice) {
+                    ctx.send(Command::Dismiss { notice: notice.id });
+                }
             }
-        }
-    });
+        });
 }
 
 /// One message with its button.
@@ -56,14 +60,23 @@ pub(crate) fn notice_ui(ctx: &mut ViewContext<'_>, notice: &Notice, ui: &mut Ui)
             });
         });
     });
-    response.response.widget_info(|| WidgetInfo::labeled(Role::Alert, true, format!("{name}: {}", notice.text)));
+    response
+        .response
+        .widget_info(|| WidgetInfo::labeled(Role::Alert, true, format!("{name}: {}", notice.text)));
 }
 
-/// Whether a message has been seen long enough.
+/// Whether a message has been seen long enough; said once, since the session may be slow to answer.
 fn is_over(ui: &Ui, notice: &Notice) -> bool {
     let now = ui.input(|input| input.time);
-    let id = Id::unique(("notice seen since", notice.id));
-    let since = ui.data_mut(|data| *data.get_temp_mut_or(id, now));
-    ui.ctx().request_repaint_after_secs((INFO_SECS - (now - since)).max(0.1) as f32);
-    now - since > INFO_SECS
+    let id = Id::unique(("notice goes at", notice.id));
+    let goes_at = ui.data_mut(|data| *data.get_temp_mut_or(id, now + INFO_SECS));
+    if goes_at.is_infinite() {
+        return false;
+    }
+    if now < goes_at {
+        ui.ctx().request_repaint_after_secs((goes_at - now) as f32);
+        return false;
+    }
+    ui.data_mut(|data| data.insert_temp(id, f64::INFINITY));
+    true
 }

@@ -24,7 +24,11 @@ pub(crate) enum PathAnswer {
 impl PathDialog {
     /// A dialog that has not been seen yet.
     pub(crate) fn new(purpose: FilePurpose) -> Self {
-        Self { purpose, path: purpose.suggested_name().to_owned(), is_new: true }
+        Self {
+            purpose,
+            path: purpose.suggested_name().to_owned(),
+            is_new: true,
+        }
     }
 
     /// Draws the dialog over everything else.
@@ -40,7 +44,9 @@ impl PathDialog {
         ui.set_width(460.0);
         ui.heading(self.purpose.title());
         ui.weak(self.purpose.hint());
-        let field = TextEdit::singleline(&mut self.path).desired_width(f32::INFINITY).hint_text("Path");
+        let field = TextEdit::singleline(&mut self.path)
+            .desired_width(f32::INFINITY)
+            .hint_text("Path");
         let field = ui.add(field).accessible_name("Path");
         if std::mem::take(&mut self.is_new) {
             field.request_focus();

@@ -17,26 +17,34 @@ pub(crate) struct Start {
 }
 
 /// Draws what the state of the session calls for.
-pub(crate) fn start_ui(ctx: &mut ViewContext<'_>, state: &mut Start, chooser: &mut RootChooser, wishes: &mut Vec<Wish>, ui: &mut Ui) {
-    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        ui.add_space((ui.available_height() * 0.22).min(200.0));
-        let margin = ((ui.available_width() - WIDTH) / 2.0).max(0.0);
-        ui.horizontal(|ui| {
-            ui.add_space(margin);
-            ui.vertical(|ui| {
-                ui.set_width(WIDTH.min(ui.available_width()));
-                ui.spacing_mut().item_spacing.y = 10.0;
-                match phase(ctx.snapshot) {
-                    Phase::Working => working_ui(ctx, wishes, ui),
-                    Phase::NoTrees => no_trees_ui(ctx, chooser, ui),
-                    Phase::NoTrace => open_ui(ctx, state, wishes, ui),
-                }
-                for notice in ctx.snapshot.notices.clone().iter().rev() {
-                    notice_ui(ctx, notice, ui);
-                }
+pub(crate) fn start_ui(
+    ctx: &mut ViewContext<'_>,
+    state: &mut Start,
+    chooser: &mut RootChooser,
+    wishes: &mut Vec<Wish>,
+    ui: &mut Ui,
+) {
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            ui.add_space((ui.available_height() * 0.22).min(200.0));
+            let margin = ((ui.available_width() - WIDTH) / 2.0).max(0.0);
+            ui.horizontal(|ui| {
+                ui.add_space(margin);
+                ui.vertical(|ui| {
+                    ui.set_width(WIDTH.min(ui.available_width()));
+                    ui.spacing_mut().item_spacing.y = 10.0;
+                    match phase(ctx.snapshot) {
+                        Phase::Working => working_ui(ctx, wishes, ui),
+                        Phase::NoTrees => no_trees_ui(ctx, chooser, ui),
+                        Phase::NoTrace => open_ui(ctx, state, wishes, ui),
+                    }
+                    for notice in ctx.snapshot.notices.clone().iter().rev() {
+                        notice_ui(ctx, notice, ui);
+                    }
+                });
             });
         });
-    });
 }
 
 enum Phase {
@@ -54,13 +62,20 @@ fn phase(snapshot: &Snapshot) -> Phase {
 }
 
 fn working_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
-    let Some(work) = &ctx.snapshot.work else { return };
+    let Some(work) = &ctx.snapshot.work else {
+        return;
+    };
     ui.heading(match &ctx.snapshot.source {
         Some(source) if ctx.snapshot.trace.is_none() => format!("Opening {source}"),
         _ => "Comparing executions".to_owned(),
     });
     let fraction = work.fraction.clamp(0.0, 1.0);
-    ui.add(ProgressBar::new(fraction).desired_height(10.0).fill(ctx.theme.accent())).accessible_name("Progress");
+    ui.add(
+        ProgressBar::new(fraction)
+            .desired_height(10.0)
+            .fill(ctx.theme.accent()),
+    )
+    .accessible_name("Progress");
     ui.horizontal(|ui| {
         ui.label(format!("{:.0} %", fraction * 100.0));
         ui.weak(&work.stage);
@@ -73,7 +88,10 @@ fn working_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
 fn no_trees_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, ui: &mut Ui) {
     match &ctx.snapshot.analysis {
         Some(analysis) => {
-            ui.heading(format!("{} was never executed to its end", analysis.root_name));
+            ui.heading(format!(
+                "{} was never executed to its end",
+                analysis.root_name
+            ));
             ui.label("Choose another function; its executions will be compared with each other.");
         }
         None => {
@@ -97,7 +115,9 @@ fn open_ui(ctx: &mut ViewContext<'_>, state: &mut Start, wishes: &mut Vec<Wish>,
         let field = ui.add(field).accessible_name("Path of the trace");
         let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         let path = state.path.trim();
-        let opened = ui.add_enabled(!path.is_empty(), egui::Button::new("Open")).clicked();
+        let opened = ui
+            .add_enabled(!path.is_empty(), egui::Button::new("Open"))
+            .clicked();
         if !path.is_empty() && (opened || entered) {
             ctx.send(FilePurpose::OpenTrace.command(path.to_owned()));
         }
@@ -118,5 +138,8 @@ fn open_ui(ctx: &mut ViewContext<'_>, state: &mut Start, wishes: &mut Vec<Wish>,
 
 /// Whether there is nothing yet for the views to show.
 pub(crate) fn needs_start(snapshot: &Snapshot) -> bool {
-    snapshot.analysis.as_ref().is_none_or(|analysis| analysis.forest.is_empty())
+    snapshot
+        .analysis
+        .as_ref()
+        .is_none_or(|analysis| analysis.forest.is_empty())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_model::{Trace, WarningKind};
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
-use super::Wish;
+use super::{Wish, needs_start};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
@@ -25,12 +25,28 @@ struct WarningSummary {
 }
 
 /// Draws the bar. `num_unsent` commands wait for the session.
-pub(crate) fn status_bar_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, num_unsent: usize, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+pub(crate) fn status_bar_ui(
+    ctx: &ViewContext<'_>,
+    state: &mut StatusBar,
+    num_unsent: usize,
+    wishes: &mut Vec<Wish>,
+    ui: &mut Ui,
+) {
     ui.horizontal_centered(|ui| {
-        if let Some(work) = &ctx.snapshot.work {
+        let work = ctx
+            .snapshot
+            .work
+            .as_ref()
+            .filter(|_| !needs_start(ctx.snapshot));
+        if let Some(work) = work {
             let fraction = work.fraction.clamp(0.0, 1.0);
-            ui.add(ProgressBar::new(fraction).desired_width(160.0).desired_height(10.0).fill(ctx.theme.accent()))
-                .accessible_name("Progress");
+            ui.add(
+                ProgressBar::new(fraction)
+                    .desired_width(160.0)
+                    .desired_height(10.0)
+                    .fill(ctx.theme.accent()),
+            )
+            .accessible_name("Progress");
             ui.label(format!("{:.0} %", fraction * 100.0));
             if ui.small_button("Cancel").clicked() {
                 wishes.push(Wish::Cancel);
@@ -38,7 +54,7 @@ pub(crate) fn status_bar_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, num_un
             ui.add(egui::Label::new(&work.stage).truncate());
         } else if num_unsent > 0 {
             ui.label(format!("{} for the session", count_of(num_unsent, "wish")));
-        } else {
+        } else if ctx.snapshot.work.is_none() {
             ui.weak("Ready");
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -56,22 +72,38 @@ pub(crate) fn status_bar_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, num_un
 }
 
 fn warnings_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, ui: &mut Ui) {
-    let Some(trace) = &ctx.snapshot.trace else { return };
-    if !state.summary.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, trace)) {
+    let Some(trace) = &ctx.snapshot.trace else {
+        return;
+    };
+    if !state
+        .summary
+        .as_ref()
+        .is_some_and(|(known, _)| Arc::ptr_eq(known, trace))
+    {
         state.summary = Some((Arc::clone(trace), summarize_warnings(trace)));
     }
-    let Some((_, kinds)) = state.summary.as_ref().filter(|(_, kinds)| !kinds.is_empty()) else { return };
+    let Some((_, kinds)) = state
+        .summary
+        .as_ref()
+        .filter(|(_, kinds)| !kinds.is_empty())
+    else {
+        return;
+    };
     let total: u64 = kinds.iter().map(|kind| kind.count).sum();
-    let text = RichText::new(count_of(total as usize, "warning")).color(ctx.theme.warning());
-    let button = ui.button(text).on_hover_text("What was found wrong with the trace").accessible_name("Warnings");
-    Popup::menu(&button).close_behavior(PopupCloseBehavior::CloseOnClickOutside).width(620.0).show(|ui| {
+    let text = RichText::new(count_of(total as usize, "warning")).color(ctx.theme.weak_text());
+    let button = ui
+        .button(text)
+        .on_hover_text("What was found wrong with the trace")
+        .accessible_name("Warnings");
+    Popup::from_toggle_button_response(&button).close_behavior(PopupCloseBehavior::CloseOnClickOutside).width(620.0).show(|ui| {
         ui.set_width(620.0);
         ui.label(RichText::new("Found while reading the trace").strong());
         ui.weak("Nothing was hidden: damaged parts were left out or closed as said here, and all the rest is used.");
         ScrollArea::vertical().max_height(360.0).auto_shrink([false, true]).show(ui, |ui| {
+            ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
             egui::Grid::new("warnings").num_columns(3).striped(true).spacing([16.0, 4.0]).show(ui, |ui| {
                 for kind in kinds {
-                    ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(thousands(kind.count as usize)));
+                    ui.label(RichText::new(format!("{:>11}", thousands(kind.count as usize))).monospace());
                     ui.vertical(|ui| {
                         ui.label(kind.kind.to_string());
                         ui.weak(format!("first: {}", kind.first));
@@ -91,7 +123,12 @@ fn summarize_warnings(trace: &Trace) -> Vec<WarningSummary> {
             Some(rank) => format!("rank {rank}, {}", warning.first),
             None => warning.first.clone(),
         };
-        let summary = by_kind.entry(warning.kind).or_insert(WarningSummary { kind: warning.kind, count: 0, num_ranks: 0, first });
+        let summary = by_kind.entry(warning.kind).or_insert(WarningSummary {
+            kind: warning.kind,
+            count: 0,
+            num_ranks: 0,
+            first,
+        });
         summary.count += warning.count;
         summary.num_ranks += usize::from(warning.rank.is_some());
     }

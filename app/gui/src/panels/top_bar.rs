@@ -22,13 +22,18 @@ pub(crate) enum Wish {
 }
 
 /// Draws the bar.
-pub(crate) fn top_bar_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+pub(crate) fn top_bar_ui(
+    ctx: &mut ViewContext<'_>,
+    chooser: &mut RootChooser,
+    wishes: &mut Vec<Wish>,
+    ui: &mut Ui,
+) {
     ui.horizontal_centered(|ui| {
         ui.label(RichText::new("Callgrove").strong().size(16.0));
         file_menu_ui(ctx.snapshot, wishes, ui);
         if let Some(source) = &ctx.snapshot.source {
-            let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or(source);
-            ui.add(egui::Label::new(shortened(name, 28)).selectable(false)).on_hover_text(source);
+            ui.add(egui::Label::new(shortened(end_of_path(source), 32)).selectable(false))
+                .on_hover_text(source);
         }
         if ctx.snapshot.trace.is_some() {
             ui.separator();
@@ -38,7 +43,10 @@ pub(crate) fn top_bar_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, w
             right_side_ui(ctx, wishes, ui);
             if let Some(text) = counts(ctx.snapshot) {
                 ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                    ui.add(egui::Label::new(RichText::new(text).color(ctx.theme.weak_text())).truncate());
+                    ui.add(
+                        egui::Label::new(RichText::new(text).color(ctx.theme.weak_text()))
+                            .truncate(),
+                    );
                 });
             }
         });
@@ -58,7 +66,12 @@ fn file_menu_ui(snapshot: &Snapshot, wishes: &mut Vec<Wish>, ui: &mut Ui) {
         item(ui, FilePurpose::OpenTrace, "Ctrl+O", true);
         ui.separator();
         item(ui, FilePurpose::LoadSession, "", true);
-        item(ui, FilePurpose::SaveSession, "Ctrl+S", snapshot.source.is_some());
+        item(
+            ui,
+            FilePurpose::SaveSession,
+            "Ctrl+S",
+            snapshot.source.is_some(),
+        );
         ui.separator();
         item(ui, FilePurpose::ImportLabels, "", has_trees);
         item(ui, FilePurpose::ExportLabels, "", has_trees);
@@ -69,11 +82,25 @@ fn file_menu_ui(snapshot: &Snapshot, wishes: &mut Vec<Wish>, ui: &mut Ui) {
 }
 
 fn right_side_ui(ctx: &mut ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
-    if ui.button("?").on_hover_text("Keys and help (?)").accessible_name("Help").clicked() {
+    if ui
+        .button("?")
+        .on_hover_text("Keys and help (?)")
+        .accessible_name("Help")
+        .clicked()
+    {
         wishes.push(Wish::Help);
     }
-    let text = if ctx.theme.is_dark() { "Light appearance" } else { "Dark appearance" };
-    if ui.button("◐").on_hover_text(text).accessible_name(text).clicked() {
+    let text = if ctx.theme.is_dark() {
+        "Light appearance"
+    } else {
+        "Dark appearance"
+    };
+    if ui
+        .button("◐")
+        .on_hover_text(text)
+        .accessible_name(text)
+        .clicked()
+    {
         wishes.push(Wish::SwitchAppearance);
     }
     ui.separator();
@@ -84,8 +111,16 @@ fn right_side_ui(ctx: &mut ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui)
     ];
     for (sign, verb, keys, what, command) in steps {
         let button = ui.add_enabled(what.is_some(), Button::new(sign));
-        let help = what.as_ref().map_or_else(|| format!("Nothing to {}", verb.to_lowercase()), |what| format!("{verb}: {what} ({keys})"));
-        if button.on_hover_text(&help).on_disabled_hover_text(&help).accessible_name(verb).clicked() {
+        let help = what.as_ref().map_or_else(
+            || format!("Nothing to {}", verb.to_lowercase()),
+            |what| format!("{verb}: {what} ({keys})"),
+        );
+        if button
+            .on_hover_text(&help)
+            .on_disabled_hover_text(&help)
+            .accessible_name(verb)
+            .clicked()
+        {
             ctx.send(command);
         }
     }
@@ -94,12 +129,22 @@ fn right_side_ui(ctx: &mut ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui)
 
 fn counts(snapshot: &Snapshot) -> Option<String> {
     let analysis = snapshot.analysis.as_ref()?;
-    let mut parts = vec![count_of(analysis.forest.len(), "tree"), count_of(analysis.num_subtrees, "structure")];
+    let mut parts = vec![
+        count_of(analysis.forest.len(), "tree"),
+        count_of(analysis.num_subtrees, "structure"),
+    ];
     if let Some(detection) = &snapshot.detection {
         parts.push(format!("{} abnormal", thousands(detection.num_abnormal)));
     }
     parts.push(count_of(snapshot.labels.len(), "label"));
     Some(parts.join("  ·  "))
+}
+
+/// The last two names of a path: many runs keep their trace in a folder called the same.
+fn end_of_path(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at + 1);
+    slashes.nth(1).map_or(path, |start| &path[start..])
 }
 
 /// The end of a long name says more than its beginning.
@@ -110,4 +155,17 @@ fn shortened(name: &str, max_chars: usize) -> String {
     }
     let end: String = name.chars().skip(num_chars + 1 - max_chars).collect();
     format!("…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_known_by_the_end_of_its_path() {
+        let shown = ["/data/lammps/bp/", "lammps/bp", "run.bp", "/run.bp", ""].map(end_of_path);
+        assert_eq!(shown, ["lammps/bp", "lammps/bp", "run.bp", "/run.bp", ""]);
+        assert_eq!(shortened("0123456789", 10), "0123456789");
+        assert_eq!(shortened("0123456789a", 10), "…23456789a");
+    }
 }

@@ -15,31 +15,50 @@ const MAX_CODES: usize = 12;
 const MAX_MOVES: usize = 6;
 
 /// Draws the panel.
-pub(crate) fn training_ui(ctx: &mut ViewContext<'_>, candidates: &CandidatesState, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+pub(crate) fn training_ui(
+    ctx: &mut ViewContext<'_>,
+    candidates: &CandidatesState,
+    wishes: &mut Vec<Wish>,
+    ui: &mut Ui,
+) {
     view_header(ui, "Labels and training", |ui| {
         let count = |label| ctx.snapshot.labels.count(label);
-        ui.label(RichText::new(format!("{} normal", thousands(count(Label::Normal)))).color(ctx.theme.label_normal()));
-        ui.label(RichText::new(format!("{} abnormal", thousands(count(Label::Abnormal)))).color(ctx.theme.abnormal()));
+        ui.label(
+            RichText::new(format!("{} normal", thousands(count(Label::Normal))))
+                .color(ctx.theme.label_normal()),
+        );
+        ui.label(
+            RichText::new(format!("{} abnormal", thousands(count(Label::Abnormal))))
+                .color(ctx.theme.abnormal()),
+        );
     });
-    ScrollArea::vertical().auto_shrink(false).id_salt("training").show(ui, |ui| {
-        selection_ui(ctx, candidates, ui);
-        train_ui(ctx, ui);
-        change_ui(ctx, ui);
-        files_ui(ctx, wishes, ui);
-    });
+    ScrollArea::vertical()
+        .auto_shrink(false)
+        .id_salt("training")
+        .show(ui, |ui| {
+            selection_ui(ctx, candidates, ui);
+            train_ui(ctx, ui);
+            change_ui(ctx, ui);
+            files_ui(ctx, wishes, ui);
+        });
 }
 
 /// What is selected, and the two buttons that judge it.
 fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &CandidatesState, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
-    let Some(analysis) = &snapshot.analysis else { return };
+    let Some(analysis) = &snapshot.analysis else {
+        return;
+    };
     let (what, num_trees) = match &snapshot.selection {
         Selection::None => {
             ui.weak("Select an execution in the list or on the map, then press N or X.");
             return;
         }
         Selection::One(tree) => (format!("Selected {}", analysis.forest.code(*tree)), 1),
-        Selection::Group(trees) => (format!("Selected a group of {}", count_of(trees.len(), "execution")), trees.len()),
+        Selection::Group(trees) => (
+            format!("Selected a group of {}", count_of(trees.len(), "execution")),
+            trees.len(),
+        ),
     };
     ui.label(what);
     ui.horizontal(|ui| {
@@ -60,54 +79,90 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &CandidatesState, ui: &mu
 }
 
 fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         let num_untrained = ctx.snapshot.num_untrained;
         let mut button = KeyButton::new("Train", "R").min_width(84.0);
         if num_untrained > 0 {
             let fill = ctx.theme.accent();
             button = button.filled(fill, ctx.theme.text_on(fill));
         }
-        if ui.add(button).on_hover_text("Learn the labels given so far").clicked() {
+        if ui
+            .add(button)
+            .on_hover_text("Learn the labels given so far")
+            .clicked()
+        {
             ctx.send(Command::Train);
         }
         let mut auto_train = ctx.snapshot.auto_train;
-        if ui.checkbox(&mut auto_train, "after every label").on_hover_text("Train as soon as a label is given").changed() {
+        if ui
+            .checkbox(&mut auto_train, "after every label")
+            .on_hover_text("Train as soon as a label is given")
+            .changed()
+        {
             ctx.send(Command::SetAutoTrain(auto_train));
         }
         if num_untrained > 0 {
-            ui.label(format!("{} not learned", count_of(num_untrained, "label")));
+            let text = format!("{} not learned", thousands(num_untrained));
+            ui.label(text)
+                .on_hover_text("Labels given since the last training");
         }
     });
 }
 
 /// What the last training changed.
 fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-    let Some(detection) = ctx.snapshot.detection.clone() else { return };
-    let Some(change) = &detection.change else { return };
+    let Some(detection) = ctx.snapshot.detection.clone() else {
+        return;
+    };
+    let Some(change) = &detection.change else {
+        return;
+    };
     ui.add_space(2.0);
     ui.label(RichText::new("The last training changed").strong());
-    if change.became_abnormal.is_empty() && change.became_normal.is_empty() && change.moves.is_empty() {
+    if change.became_abnormal.is_empty()
+        && change.became_normal.is_empty()
+        && change.moves.is_empty()
+    {
         ui.weak("Nothing: all executions kept side and place.");
     }
     crossings_ui(ctx, change, ui);
     if !change.moves.is_empty() {
         ui.label("Largest moves in the list");
-        egui::Grid::new("moves").num_columns(3).spacing([12.0, 2.0]).show(ui, |ui| {
-            for moved in change.moves.iter().take(MAX_MOVES) {
-                code_link(ctx, ui, moved.tree);
-                let (sign, by) = if moved.to < moved.from { ("▲", moved.from - moved.to) } else { ("▼", moved.to - moved.from) };
-                ui.label(format!("{sign} {}", thousands(by as usize)));
-                ui.weak(format!("{} → {}", thousands(moved.from as usize + 1), thousands(moved.to as usize + 1)));
-                ui.end_row();
-            }
-        });
+        egui::Grid::new("moves")
+            .num_columns(3)
+            .spacing([12.0, 2.0])
+            .show(ui, |ui| {
+                for moved in change.moves.iter().take(MAX_MOVES) {
+                    code_link(ctx, ui, moved.tree);
+                    let (sign, by) = if moved.to < moved.from {
+                        ("▲", moved.from - moved.to)
+                    } else {
+                        ("▼", moved.to - moved.from)
+                    };
+                    ui.label(format!("{sign} {}", thousands(by as usize)));
+                    ui.weak(format!(
+                        "{} → {}",
+                        thousands(moved.from as usize + 1),
+                        thousands(moved.to as usize + 1)
+                    ));
+                    ui.end_row();
+                }
+            });
     }
 }
 
 fn crossings_ui(ctx: &mut ViewContext<'_>, change: &Change, ui: &mut Ui) {
     let sides = [
-        (&change.became_abnormal, "became abnormal", ctx.theme.abnormal()),
-        (&change.became_normal, "became normal", ctx.theme.label_normal()),
+        (
+            &change.became_abnormal,
+            "became abnormal",
+            ctx.theme.abnormal(),
+        ),
+        (
+            &change.became_normal,
+            "became normal",
+            ctx.theme.label_normal(),
+        ),
     ];
     for (trees, what, color) in sides.into_iter().filter(|(trees, ..)| !trees.is_empty()) {
         ui.horizontal_wrapped(|ui| {
@@ -127,21 +182,41 @@ fn crossings_ui(ctx: &mut ViewContext<'_>, change: &Change, ui: &mut Ui) {
 fn files_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
     ui.add_space(2.0);
     let rows = [
-        ("Labels", [FilePurpose::ExportLabels, FilePurpose::ImportLabels], !ctx.snapshot.labels.is_empty()),
-        ("Model", [FilePurpose::SaveModel, FilePurpose::LoadModel], ctx.snapshot.detection.is_some()),
-        ("Session", [FilePurpose::SaveSession, FilePurpose::LoadSession], ctx.snapshot.source.is_some()),
+        (
+            "Labels",
+            [FilePurpose::ExportLabels, FilePurpose::ImportLabels],
+            !ctx.snapshot.labels.is_empty(),
+        ),
+        (
+            "Model",
+            [FilePurpose::SaveModel, FilePurpose::LoadModel],
+            ctx.snapshot.detection.is_some(),
+        ),
+        (
+            "Session",
+            [FilePurpose::SaveSession, FilePurpose::LoadSession],
+            ctx.snapshot.source.is_some(),
+        ),
     ];
-    egui::Grid::new("files").num_columns(3).spacing([8.0, 4.0]).show(ui, |ui| {
-        for (what, purposes, can_write) in rows {
-            ui.weak(what);
-            for purpose in purposes {
-                let button = egui::Button::new(format!("{}…", purpose.verb())).min_size(egui::vec2(84.0, 0.0));
-                let is_enabled = can_write || !purpose.is_save();
-                if ui.add_enabled(is_enabled, button).accessible_name(purpose.title()).clicked() {
-                    wishes.push(Wish::File(purpose));
+    egui::Grid::new("files")
+        .num_columns(3)
+        .spacing([8.0, 4.0])
+        .show(ui, |ui| {
+            for (what, purposes, can_write) in rows {
+                ui.weak(what);
+                for purpose in purposes {
+                    let button = egui::Button::new(format!("{}…", purpose.verb()))
+                        .min_size(egui::vec2(84.0, 0.0));
+                    let is_enabled = can_write || !purpose.is_save();
+                    if ui
+                        .add_enabled(is_enabled, button)
+                        .accessible_name(purpose.title())
+                        .clicked()
+                    {
+                        wishes.push(Wish::File(purpose));
+                    }
                 }
+                ui.end_row();
             }
-            ui.end_row();
-        }
-    });
+        });
 }

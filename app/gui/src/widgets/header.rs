@@ -1,17 +1,20 @@
 //! The row above a view: its title, then what can be done, right-aligned.
 
-use egui::{Align, Layout, RichText, Ui};
+use egui::{Align, Label, Layout, RichText, Ui};
 
 /// Height of the row, in points.
 const HEIGHT: f32 = 28.0;
 
-/// Draws the title and gives the rest of the row to `controls`, from the right.
+/// Draws `controls` from the right, and the title in what they leave.
 pub fn view_header<R>(ui: &mut Ui, title: &str, controls: impl FnOnce(&mut Ui) -> R) -> R {
     let size = egui::vec2(ui.available_width(), HEIGHT);
-    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+    ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
         ui.set_min_height(HEIGHT);
-        ui.label(RichText::new(title).strong().size(14.0));
-        ui.with_layout(Layout::right_to_left(Align::Center), controls).inner
+        let inner = controls(ui);
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.add(Label::new(RichText::new(title).strong().size(14.0)).truncate());
+        });
+        inner
     })
     .inner
 }

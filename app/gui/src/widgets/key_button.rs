@@ -15,7 +15,14 @@ pub struct KeyButton<'a> {
 impl<'a> KeyButton<'a> {
     /// `text` on the button, `key` beside it.
     pub fn new(text: &'a str, key: &'a str) -> Self {
-        Self { text, key, name: None, tint: None, min_width: 0.0, is_small: false }
+        Self {
+            text,
+            key,
+            name: None,
+            tint: None,
+            min_width: 0.0,
+            is_small: false,
+        }
     }
 
     /// What a screen reader calls it, where the text alone does not say it.
@@ -49,7 +56,11 @@ impl<'a> KeyButton<'a> {
 
 impl Widget for KeyButton<'_> {
     fn ui(self, ui: &mut Ui) -> Response {
-        let (text_size, height) = if self.is_small { (12.5, 22.0) } else { (14.0, 26.0) };
+        let (text_size, height) = if self.is_small {
+            (12.5, 22.0)
+        } else {
+            (14.0, 26.0)
+        };
         let text_color = self.tint.map(|(_, text)| text);
         let mut text = RichText::new(self.text).size(text_size);
         let mut key = RichText::new(self.key).monospace().size(text_size - 2.0);

@@ -1,9 +1,9 @@
 //! Own widgets, one per file, and how numbers are written.
 
+mod code_link;
 mod header;
 mod key_button;
 mod number;
-mod code_link;
 
 pub use code_link::code_link;
 pub use header::view_header;

@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn very_deep_stacks_are_drawn() {
-        let event = |sign| move |time: i64| format!("{sign}f@{time}");
+        let event = |sign| move |time_ns: i64| format!("{sign}f@{time_ns}");
         let events: Vec<String> = (0..30_000)
             .map(event('+'))
             .chain((30_000..60_000).map(event('-')))
@@ -397,10 +397,11 @@ mod tests {
         (0..executions.len()).filter(is_counted).count()
     }
 
-    /// The innermost call that runs from `time` to `time + 1`.
-    fn innermost_at(executions: &Executions, time: i64) -> Option<usize> {
+    /// The innermost call that runs from `time_ns` on for a nanosecond.
+    fn innermost_at(executions: &Executions, time_ns: i64) -> Option<usize> {
         (0..executions.len()).rfind(|&row| {
-            executions.entry[row].0 <= time && executions.exit(ExecIdx::from_index(row)).0 > time
+            executions.entry[row].0 <= time_ns
+                && executions.exit(ExecIdx::from_index(row)).0 > time_ns
         })
     }
 

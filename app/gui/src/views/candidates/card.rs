@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Label, Selection};
-use egui::{Align2, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2};
+use egui::{
+    Align2, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2,
+};
 
 use super::mini_tree;
 use super::state::CandidatesState;
@@ -26,78 +28,183 @@ pub(super) fn card_ui(
     rect: Rect,
     ui: &mut Ui,
 ) {
-    let response = ui.interact(rect, ui.scope_id().with(("candidate", tree.0)), Sense::click());
+    let response = ui.interact(
+        rect,
+        ui.scope_id().with(("candidate", tree.0)),
+        Sense::click(),
+    );
     let code = analysis.forest.code(tree).to_string();
     let is_focused = ctx.snapshot.focus() == Some(tree);
-    response.widget_info(|| WidgetInfo::selected(Role::ListItem, true, is_focused, format!("Candidate {code}")));
+    response.widget_info(|| {
+        WidgetInfo::selected(
+            Role::ListItem,
+            true,
+            is_focused,
+            format!("Candidate {code}"),
+        )
+    });
     if response.clicked() {
         ctx.select(tree);
     }
     paint_frame(ctx, tree, rect, is_focused, response.hovered(), ui);
     paint_words(ctx, analysis, tree, &code, rect, ui);
     let minis = state.minis.get(analysis, tree);
-    let structure = Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, 4.0), rect.max - vec2(4.0, 4.0));
-    let painter = ui.painter().with_clip_rect(structure.intersect(ui.clip_rect()));
-    mini_tree::paint(&painter, structure, minis, analysis.median_duration, ctx.theme);
-    let buttons = Rect::from_min_size(rect.left_bottom() + vec2(12.0, -30.0), vec2(WORDS_WIDTH, 22.0));
-    ui.scope_builder(UiBuilder::new().max_rect(buttons).id_salt(("buttons", tree.0)), |ui| {
-        ui.horizontal(|ui| {
-            ui.spacing_mut().item_spacing.x = 4.0;
-            ui.spacing_mut().button_padding.x = 6.0;
-            for (label, text, key) in [(Label::Normal, "Normal", "N"), (Label::Abnormal, "Abnormal", "X")] {
-                let mut button = KeyButton::new(text, key).small().named(format!("{text} {code}"));
-                if ctx.snapshot.label(tree) == Some(label) {
-                    let fill = ctx.theme.label(label);
-                    button = button.filled(fill, ctx.theme.text_on(fill));
-                }
-                if ui.add(button).clicked() {
-                    for command in state.label_tree(ctx.snapshot, tree, label) {
-                        ctx.send(command);
+    let structure =
+        Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, 4.0), rect.max - vec2(4.0, 4.0));
+    let painter = ui
+        .painter()
+        .with_clip_rect(structure.intersect(ui.clip_rect()));
+    mini_tree::paint(
+        &painter,
+        structure,
+        minis,
+        analysis.median_duration,
+        ctx.theme,
+    );
+    let buttons = Rect::from_min_size(
+        rect.left_bottom() + vec2(12.0, -30.0),
+        vec2(WORDS_WIDTH, 22.0),
+    );
+    ui.scope_builder(
+        UiBuilder::new()
+            .max_rect(buttons)
+            .id_salt(("buttons", tree.0)),
+        |ui| {
+            ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 4.0;
+                ui.spacing_mut().button_padding.x = 6.0;
+                for (label, text, key) in [
+                    (Label::Normal, "Normal", "N"),
+                    (Label::Abnormal, "Abnormal", "X"),
+                ] {
+                    let mut button = KeyButton::new(text, key)
+                        .small()
+                        .named(format!("{text} {code}"));
+                    if ctx.snapshot.label(tree) == Some(label) {
+                        let fill = ctx.theme.label(label);
+                        button = button.filled(fill, ctx.theme.text_on(fill));
+                    }
+                    if ui.add(button).clicked() {
+                        for command in state.label_tree(ctx.snapshot, tree, label) {
+                            ctx.send(command);
+                        }
                     }
                 }
-            }
-        });
-    });
+            });
+        },
+    );
 }
 
-fn paint_frame(ctx: &ViewContext<'_>, tree: TreeIdx, rect: Rect, is_focused: bool, is_hovered: bool, ui: &Ui) {
+fn paint_frame(
+    ctx: &ViewContext<'_>,
+    tree: TreeIdx,
+    rect: Rect,
+    is_focused: bool,
+    is_hovered: bool,
+    ui: &Ui,
+) {
     let theme = ctx.theme;
     let in_group = matches!(&ctx.snapshot.selection, Selection::Group(group) if group.binary_search(&tree).is_ok());
-    let fill = if is_focused || in_group { theme.card_focused() } else { theme.card() };
+    let fill = if is_focused || in_group {
+        theme.card_focused()
+    } else {
+        theme.card()
+    };
     let stroke = match () {
         () if is_focused => Stroke::new(2.0, theme.selection()),
         () if is_hovered => Stroke::new(1.0, theme.weak_text()),
         () => Stroke::new(1.0, theme.outline()),
     };
-    ui.painter().rect(rect, RADIUS, fill, stroke, StrokeKind::Inside);
-    let is_abnormal = ctx.snapshot.detection.as_ref().is_some_and(|detection| detection.is_abnormal(tree));
+    ui.painter()
+        .rect(rect, RADIUS, fill, stroke, StrokeKind::Inside);
+    let is_abnormal = ctx
+        .snapshot
+        .detection
+        .as_ref()
+        .is_some_and(|detection| detection.is_abnormal(tree));
     let bar = Rect::from_min_size(rect.min + vec2(3.0, 6.0), vec2(3.0, rect.height() - 12.0));
-    let color = if is_abnormal { theme.abnormal() } else { theme.outline() };
+    let color = if is_abnormal {
+        theme.abnormal()
+    } else {
+        theme.outline()
+    };
     ui.painter().rect_filled(bar, 1.5, color);
 }
 
 /// Place and code; duration; score.
-fn paint_words(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, code: &str, rect: Rect, ui: &Ui) {
-    let Some(detection) = &ctx.snapshot.detection else { return };
+fn paint_words(
+    ctx: &ViewContext<'_>,
+    analysis: &Analysis,
+    tree: TreeIdx,
+    code: &str,
+    rect: Rect,
+    ui: &Ui,
+) {
+    let Some(detection) = &ctx.snapshot.detection else {
+        return;
+    };
     let theme = ctx.theme;
     let painter = ui.painter();
     let left = rect.min + vec2(14.0, 0.0);
     let place = detection.place[tree.index()];
-    let code = painter.text(left + vec2(0.0, 9.0), Align2::LEFT_TOP, code, FontId::monospace(15.0), theme.text());
+    let code = painter.text(
+        left + vec2(0.0, 9.0),
+        Align2::LEFT_TOP,
+        code,
+        FontId::monospace(15.0),
+        theme.text(),
+    );
     let place_text = format!("no. {}", thousands(place as usize + 1));
     let after_code = code.right_top() + vec2(8.0, 3.0);
-    let shown = painter.text(after_code, Align2::LEFT_TOP, place_text, FontId::proportional(12.0), theme.weak_text());
-    let before = detection.change.as_ref().and_then(|change| change.place_before.get(tree.index()));
+    let shown = painter.text(
+        after_code,
+        Align2::LEFT_TOP,
+        place_text,
+        FontId::proportional(12.0),
+        theme.weak_text(),
+    );
+    let before = detection
+        .change
+        .as_ref()
+        .and_then(|change| change.place_before.get(tree.index()));
     if let Some(&before) = before.filter(|&&before| before != place) {
-        let (sign, by) = if before > place { ("▲", before - place) } else { ("▼", place - before) };
+        let (sign, by) = if before > place {
+            ("▲", before - place)
+        } else {
+            ("▼", place - before)
+        };
         let text = format!("{sign}{}", thousands(by as usize));
-        painter.text(shown.right_top() + vec2(6.0, 0.0), Align2::LEFT_TOP, text, FontId::proportional(12.0), theme.text());
+        painter.text(
+            shown.right_top() + vec2(6.0, 0.0),
+            Align2::LEFT_TOP,
+            text,
+            FontId::proportional(12.0),
+            theme.text(),
+        );
     }
     let duration = analysis.forest.tree(tree).duration();
-    let text = format!("{duration} · {}", ratio_text(duration.0 as f64 / (analysis.median_duration.0 as f64).max(1.0)));
-    painter.text(left + vec2(0.0, 29.0), Align2::LEFT_TOP, text, FontId::proportional(13.0), theme.text());
-    let (text, color) = (format!("score {}", score_text(detection.scores[tree.index()])), theme.weak_text());
-    painter.text(left + vec2(0.0, 46.0), Align2::LEFT_TOP, text, FontId::proportional(12.0), color);
+    let text = format!(
+        "{duration} · {}",
+        ratio_text(duration.0 as f64 / (analysis.median_duration.0 as f64).max(1.0))
+    );
+    painter.text(
+        left + vec2(0.0, 29.0),
+        Align2::LEFT_TOP,
+        text,
+        FontId::proportional(13.0),
+        theme.text(),
+    );
+    let (text, color) = (
+        format!("score {}", score_text(detection.scores[tree.index()])),
+        theme.weak_text(),
+    );
+    painter.text(
+        left + vec2(0.0, 46.0),
+        Align2::LEFT_TOP,
+        text,
+        FontId::proportional(12.0),
+        color,
+    );
 }
 
 /// Against the median of all executions.

@@ -55,20 +55,40 @@ impl CandidateFilter {
         match self {
             Self::All => true,
             Self::Unlabelled => snapshot.label(tree).is_none(),
-            Self::Abnormal => snapshot.detection.as_ref().is_some_and(|detection| detection.is_abnormal(tree)),
+            Self::Abnormal => snapshot
+                .detection
+                .as_ref()
+                .is_some_and(|detection| detection.is_abnormal(tree)),
             Self::Labelled => snapshot.label(tree).is_some(),
         }
     }
 }
 
 /// The trees of a choice whose code begins with `search` (`4-40`, `#4-40` or `4`), most abnormal first.
-pub(super) fn candidates(snapshot: &Snapshot, filter: CandidateFilter, search: &str) -> Vec<TreeIdx> {
-    let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection) else { return Vec::new() };
+pub(super) fn candidates(
+    snapshot: &Snapshot,
+    filter: CandidateFilter,
+    search: &str,
+) -> Vec<TreeIdx> {
+    let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection) else {
+        return Vec::new();
+    };
     let wanted = wanted_code(search);
     let is_found = |tree: TreeIdx| {
-        wanted.is_empty() || analysis.forest.code(tree).to_string().strip_prefix('#').is_some_and(|code| code.starts_with(wanted))
+        wanted.is_empty()
+            || analysis
+                .forest
+                .code(tree)
+                .to_string()
+                .strip_prefix('#')
+                .is_some_and(|code| code.starts_with(wanted))
     };
-    detection.order.iter().copied().filter(|&tree| filter.takes(snapshot, tree) && is_found(tree)).collect()
+    detection
+        .order
+        .iter()
+        .copied()
+        .filter(|&tree| filter.takes(snapshot, tree) && is_found(tree))
+        .collect()
 }
 
 /// What is looked for, without the sign and space around it.

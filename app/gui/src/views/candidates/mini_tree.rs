@@ -42,12 +42,17 @@ pub(super) struct MiniNode {
 impl MiniTrees {
     /// The summary of a tree.
     pub(super) fn get(&mut self, analysis: &Arc<Analysis>, tree: TreeIdx) -> &[MiniNode] {
-        let is_known = self.analysis.as_ref().is_some_and(|known| Arc::ptr_eq(known, analysis));
+        let is_known = self
+            .analysis
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, analysis));
         if !is_known || self.by_tree.len() > MAX_KEPT {
             self.analysis = Some(Arc::clone(analysis));
             self.by_tree.clear();
         }
-        self.by_tree.entry(tree).or_insert_with(|| layout(&summarize(analysis.forest.tree(tree), MAX_NODES)))
+        self.by_tree
+            .entry(tree)
+            .or_insert_with(|| layout(&summarize(analysis.forest.tree(tree), MAX_NODES)))
     }
 }
 
@@ -56,7 +61,9 @@ fn layout(nodes: &[SummaryNode]) -> Vec<MiniNode> {
     let mut rows = vec![0.0_f32; nodes.len()];
     let mut num_leaves = 0;
     // Pre-order is not given, so the leaves are numbered by a walk from the root.
-    let children = |caller: usize| (0..nodes.len()).filter(move |&node| nodes[node].parent == Some(caller as u32));
+    let children = |caller: usize| {
+        (0..nodes.len()).filter(move |&node| nodes[node].parent == Some(caller as u32))
+    };
     let mut open: Vec<(usize, bool)> = vec![(0, false)];
     while let Some((node, is_done)) = open.pop().filter(|_| !nodes.is_empty()) {
         let called: Vec<usize> = children(node).collect();
@@ -81,7 +88,11 @@ fn layout(nodes: &[SummaryNode]) -> Vec<MiniNode> {
             time: node.inclusive,
             parent: node.parent,
             place: [
-                if num_columns == 0 { 0.0 } else { node.depth as f32 / num_columns as f32 },
+                if num_columns == 0 {
+                    0.0
+                } else {
+                    node.depth as f32 / num_columns as f32
+                },
                 share(row, num_leaves as f32 - 1.0),
             ],
         })
@@ -89,7 +100,13 @@ fn layout(nodes: &[SummaryNode]) -> Vec<MiniNode> {
 }
 
 /// Draws a summary into `rect`.
-pub(super) fn paint(painter: &Painter, rect: Rect, nodes: &[MiniNode], median: DurationNs, theme: &Theme) {
+pub(super) fn paint(
+    painter: &Painter,
+    rect: Rect,
+    nodes: &[MiniNode],
+    median: DurationNs,
+    theme: &Theme,
+) {
     let radius = |time: DurationNs| {
         let share = time.0 as f64 / (median.0 as f64 * SCALE_MEDIANS).max(1.0);
         (share.sqrt() as f32 * MAX_RADIUS).clamp(MIN_RADIUS, MAX_RADIUS)
@@ -99,18 +116,33 @@ pub(super) fn paint(painter: &Painter, rect: Rect, nodes: &[MiniNode], median: D
         // The counts stand on the right of the last column.
         rect.max - egui::vec2(MAX_RADIUS + 18.0, 8.0),
     );
-    let at = |node: &MiniNode| -> Pos2 { area.lerp_inside(egui::vec2(node.place[0], node.place[1])) };
+    let at =
+        |node: &MiniNode| -> Pos2 { area.lerp_inside(egui::vec2(node.place[0], node.place[1])) };
     for node in nodes {
         if let Some(caller) = node.parent.and_then(|parent| nodes.get(parent as usize)) {
-            painter.line_segment([at(caller), at(node)], Stroke::new(1.0, theme.weak_text().gamma_multiply(0.6)));
+            painter.line_segment(
+                [at(caller), at(node)],
+                Stroke::new(1.0, theme.weak_text().gamma_multiply(0.6)),
+            );
         }
     }
     for node in nodes {
-        painter.circle(at(node), radius(node.time), theme.function(node.func), Stroke::new(1.0, theme.card()));
+        painter.circle(
+            at(node),
+            radius(node.time),
+            theme.function(node.func),
+            Stroke::new(1.0, theme.card()),
+        );
     }
     for node in nodes.iter().filter(|node| node.num_calls > 1) {
         let left = at(node) + egui::vec2(radius(node.time) + 2.0, 0.0);
-        painter.text(left, Align2::LEFT_CENTER, format!("×{}", node.num_calls), FontId::proportional(9.5), theme.weak_text());
+        painter.text(
+            left,
+            Align2::LEFT_CENTER,
+            format!("×{}", node.num_calls),
+            FontId::proportional(9.5),
+            theme.weak_text(),
+        );
     }
 }
 
@@ -120,15 +152,38 @@ mod tests {
 
     fn node(parent: Option<u32>, depth: u32) -> SummaryNode {
         let time = DurationNs(1);
-        SummaryNode { func: FuncId(0), num_calls: 1, inclusive: time, exclusive: time, parent, depth, first_vertex: 0 }
+        SummaryNode {
+            func: FuncId(0),
+            num_calls: 1,
+            inclusive: time,
+            exclusive: time,
+            parent,
+            depth,
+            first_vertex: 0,
+        }
     }
 
     #[test]
     fn callers_stand_left_of_and_between_what_they_call() {
         // The second node is called last but summarized first.
-        let nodes = [node(None, 0), node(Some(0), 1), node(Some(0), 1), node(Some(1), 2), node(Some(1), 2)];
+        let nodes = [
+            node(None, 0),
+            node(Some(0), 1),
+            node(Some(0), 1),
+            node(Some(1), 2),
+            node(Some(1), 2),
+        ];
         let places: Vec<[f32; 2]> = layout(&nodes).iter().map(|node| node.place).collect();
-        assert_eq!(places, [[0.0, 0.625], [0.5, 0.25], [0.5, 1.0], [1.0, 0.0], [1.0, 0.5]]);
+        assert_eq!(
+            places,
+            [
+                [0.0, 0.625],
+                [0.5, 0.25],
+                [0.5, 1.0],
+                [1.0, 0.0],
+                [1.0, 0.5]
+            ]
+        );
     }
 
     #[test]

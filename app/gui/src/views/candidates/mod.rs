@@ -16,7 +16,9 @@ pub use state::{CandidatesState, Step};
 
 /// Draws the list and takes clicks on cards and buttons.
 pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui: &mut Ui) {
-    let Some(analysis) = ctx.snapshot.analysis.clone() else { return };
+    let Some(analysis) = ctx.snapshot.analysis.clone() else {
+        return;
+    };
     state.refresh(ctx.snapshot);
     let (num_shown, num_trees) = (state.shown().len(), analysis.forest.len());
     view_header(ui, "Candidates", |ui| {
@@ -46,7 +48,11 @@ fn filter_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui: &mut Ui
         ui.spacing_mut().button_padding.x = 6.0;
         for filter in CandidateFilter::ALL {
             let text = RichText::new(filter.name()).size(13.0);
-            if ui.selectable_label(state.filter == filter, text).on_hover_text(filter.help()).clicked() {
+            if ui
+                .selectable_label(state.filter == filter, text)
+                .on_hover_text(filter.help())
+                .clicked()
+            {
                 state.filter = filter;
             }
         }
@@ -54,7 +60,8 @@ fn filter_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui: &mut Ui
             .hint_text("Find 4-40")
             .desired_width(ui.available_width() - 10.0);
         let field = ui.add(field).accessible_name("Find a candidate");
-        let field = field.on_hover_text("Find an execution by its code rank-index (/); Enter selects the first");
+        let field = field
+            .on_hover_text("Find an execution by its code rank-index (/); Enter selects the first");
         if std::mem::take(&mut state.wants_search) {
             field.request_focus();
         }
@@ -71,7 +78,11 @@ fn nothing_found_ui(state: &mut CandidatesState, ui: &mut Ui) {
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
         ui.label("No execution is in this list.");
-        ui.weak(if state.search.is_empty() { state.filter.when_empty() } else { "No code begins with what you typed." });
+        ui.weak(if state.search.is_empty() {
+            state.filter.when_empty()
+        } else {
+            "No code begins with what you typed."
+        });
         ui.add_space(6.0);
         if ui.button("Show all").clicked() {
             state.show_all();
@@ -88,23 +99,28 @@ fn cards_ui(
 ) {
     let pitch = CARD_HEIGHT + ui.spacing().item_spacing.y;
     let focus_row = state.row_to_reveal(ctx.snapshot);
-    ScrollArea::vertical().auto_shrink(false).show_viewport(ui, |ui, viewport| {
-        let num_rows = state.shown().len();
-        ui.set_height(pitch * num_rows as f32);
-        let first = ((viewport.min.y / pitch).floor().max(0.0) as usize).min(num_rows);
-        let last = ((viewport.max.y / pitch).ceil().max(0.0) as usize).min(num_rows);
-        let origin = ui.max_rect().min;
-        let card_rect = |row: usize| {
-            let corner = egui::pos2(origin.x, origin.y + row as f32 * pitch);
-            egui::Rect::from_min_size(corner, egui::vec2(ui.available_width() - 6.0, CARD_HEIGHT))
-        };
-        let rects: Vec<egui::Rect> = (first..last).map(card_rect).collect();
-        if let Some(row) = focus_row {
-            ui.scroll_to_rect(card_rect(row).expand2(egui::vec2(0.0, pitch)), None);
-        }
-        let trees: Vec<TreeIdx> = state.shown()[first..last].to_vec();
-        for (tree, rect) in trees.into_iter().zip(rects) {
-            card::card_ui(ctx, analysis, state, tree, rect, ui);
-        }
-    });
+    ScrollArea::vertical()
+        .auto_shrink(false)
+        .show_viewport(ui, |ui, viewport| {
+            let num_rows = state.shown().len();
+            ui.set_height(pitch * num_rows as f32);
+            let first = ((viewport.min.y / pitch).floor().max(0.0) as usize).min(num_rows);
+            let last = ((viewport.max.y / pitch).ceil().max(0.0) as usize).min(num_rows);
+            let origin = ui.max_rect().min;
+            let card_rect = |row: usize| {
+                let corner = egui::pos2(origin.x, origin.y + row as f32 * pitch);
+                egui::Rect::from_min_size(
+                    corner,
+                    egui::vec2(ui.available_width() - 6.0, CARD_HEIGHT),
+                )
+            };
+            let rects: Vec<egui::Rect> = (first..last).map(card_rect).collect();
+            if let Some(row) = focus_row {
+                ui.scroll_to_rect(card_rect(row).expand2(egui::vec2(0.0, pitch)), None);
+            }
+            let trees: Vec<TreeIdx> = state.shown()[first..last].to_vec();
+            for (tree, rect) in trees.into_iter().zip(rects) {
+                card::card_ui(ctx, analysis, state, tree, rect, ui);
+            }
+        });
 }

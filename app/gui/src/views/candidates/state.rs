@@ -52,7 +52,11 @@ impl Inputs {
             (a, b) => a.is_none() && b.is_none(),
         };
         let same_labels = Arc::ptr_eq(&self.labels, &snapshot.labels);
-        same_analysis && same_detection && same_labels && self.filter == filter && self.search == search
+        same_analysis
+            && same_detection
+            && same_labels
+            && self.filter == filter
+            && self.search == search
     }
 }
 
@@ -75,7 +79,11 @@ impl CandidatesState {
 
     /// Makes the list again if anything it depends on has changed.
     pub fn refresh(&mut self, snapshot: &Snapshot) {
-        if self.made_from.as_ref().is_some_and(|inputs| inputs.is_same(snapshot, self.filter, &self.search)) {
+        if self
+            .made_from
+            .as_ref()
+            .is_some_and(|inputs| inputs.is_same(snapshot, self.filter, &self.search))
+        {
             return;
         }
         self.shown = candidates(snapshot, self.filter, &self.search);
@@ -93,7 +101,8 @@ impl CandidatesState {
         let place = &snapshot.detection.as_ref()?.place;
         let focus = snapshot.focus();
         let Some(here) = focus.and_then(|tree| place.get(tree.index())) else {
-            let is_wanted = |tree: &&TreeIdx| step != Step::NextUnlabelled || snapshot.label(**tree).is_none();
+            let is_wanted =
+                |tree: &&TreeIdx| step != Step::NextUnlabelled || snapshot.label(**tree).is_none();
             return self.shown.iter().find(is_wanted).copied();
         };
         let place_of = |tree: &TreeIdx| place[tree.index()];
@@ -106,7 +115,11 @@ impl CandidatesState {
             }
             Step::NextUnlabelled => {
                 let (done, ahead) = self.shown.split_at(after);
-                ahead.iter().chain(done).find(|&&tree| snapshot.label(tree).is_none() && Some(tree) != focus).copied()
+                ahead
+                    .iter()
+                    .chain(done)
+                    .find(|&&tree| snapshot.label(tree).is_none() && Some(tree) != focus)
+                    .copied()
             }
         }
     }
@@ -122,7 +135,12 @@ impl CandidatesState {
     }
 
     /// Gives one tree a label; if it is the focused one, moves on.
-    pub(super) fn label_tree(&self, snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Vec<Command> {
+    pub(super) fn label_tree(
+        &self,
+        snapshot: &Snapshot,
+        tree: TreeIdx,
+        label: Label,
+    ) -> Vec<Command> {
         let mut commands = vec![toggle(snapshot, vec![tree], label)];
         let is_given = snapshot.label(tree) != Some(label);
         if is_given && snapshot.selection == Selection::One(tree) {
@@ -136,7 +154,10 @@ impl CandidatesState {
     pub(super) fn first_found(&self, snapshot: &Snapshot) -> Option<TreeIdx> {
         let forest = &snapshot.analysis.as_ref()?.forest;
         let wanted = format!("#{}", wanted_code(&self.search));
-        let exact = self.shown.iter().find(|&&tree| forest.code(tree).to_string() == wanted);
+        let exact = self
+            .shown
+            .iter()
+            .find(|&&tree| forest.code(tree).to_string() == wanted);
         exact.or(self.shown.first()).copied()
     }
 
@@ -152,8 +173,13 @@ impl CandidatesState {
 }
 
 fn toggle(snapshot: &Snapshot, trees: Vec<TreeIdx>, label: Label) -> Command {
-    let have_it_all = trees.iter().all(|&tree| snapshot.label(tree) == Some(label));
-    Command::SetLabel { trees, label: (!have_it_all).then_some(label) }
+    let have_it_all = trees
+        .iter()
+        .all(|&tree| snapshot.label(tree) == Some(label));
+    Command::SetLabel {
+        trees,
+        label: (!have_it_all).then_some(label),
+    }
 }
 
 #[cfg(test)]
@@ -168,7 +194,10 @@ mod tests {
     }
 
     fn focused(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
-        Snapshot { selection: Selection::One(tree), ..snapshot.clone() }
+        Snapshot {
+            selection: Selection::One(tree),
+            ..snapshot.clone()
+        }
     }
 
     fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
@@ -195,7 +224,10 @@ mod tests {
         assert_eq!(shown(CandidateFilter::Labelled), [first]);
         assert!(!shown(CandidateFilter::Unlabelled).contains(&first));
         let num_abnormal = snapshot.detection.as_ref().unwrap().num_abnormal;
-        assert_eq!(shown(CandidateFilter::Abnormal), order(&snapshot)[..num_abnormal]);
+        assert_eq!(
+            shown(CandidateFilter::Abnormal),
+            order(&snapshot)[..num_abnormal]
+        );
     }
 
     #[test]
@@ -205,8 +237,15 @@ mod tests {
         let mut state = state(&snapshot);
         state.search = " #1-1".to_owned();
         state.refresh(&snapshot);
-        let codes: Vec<String> = state.shown().iter().map(|&tree| forest.code(tree).to_string()).collect();
-        assert!(codes.len() > 1 && codes.iter().all(|code| code.starts_with("#1-1")), "{codes:?}");
+        let codes: Vec<String> = state
+            .shown()
+            .iter()
+            .map(|&tree| forest.code(tree).to_string())
+            .collect();
+        assert!(
+            codes.len() > 1 && codes.iter().all(|code| code.starts_with("#1-1")),
+            "{codes:?}"
+        );
         let found = state.first_found(&snapshot).unwrap();
         assert_eq!(forest.code(found).to_string(), "#1-1");
     }
@@ -216,7 +255,11 @@ mod tests {
         let snapshot = demo_snapshot();
         let order = order(&snapshot);
         let state = state(&snapshot);
-        assert_eq!(state.step(&snapshot, Step::Next), Some(order[0]), "nothing is focused");
+        assert_eq!(
+            state.step(&snapshot, Step::Next),
+            Some(order[0]),
+            "nothing is focused"
+        );
         let at = |tree| focused(&snapshot, tree);
         assert_eq!(state.step(&at(order[3]), Step::Next), Some(order[4]));
         assert_eq!(state.step(&at(order[3]), Step::Previous), Some(order[2]));
@@ -231,7 +274,10 @@ mod tests {
         let snapshot = focused(&with_label(&snapshot, order[1], Label::Normal), order[0]);
         let commands = state(&snapshot).label_selection(&snapshot, Label::Abnormal);
         let expected = [
-            Command::SetLabel { trees: vec![order[0]], label: Some(Label::Abnormal) },
+            Command::SetLabel {
+                trees: vec![order[0]],
+                label: Some(Label::Abnormal),
+            },
             Command::Select(Selection::One(order[2])),
         ];
         assert_eq!(commands, expected);
@@ -243,15 +289,30 @@ mod tests {
         let first = order(&snapshot)[0];
         let snapshot = focused(&with_label(&snapshot, first, Label::Normal), first);
         let commands = state(&snapshot).label_selection(&snapshot, Label::Normal);
-        assert_eq!(commands, [Command::SetLabel { trees: vec![first], label: None }]);
+        assert_eq!(
+            commands,
+            [Command::SetLabel {
+                trees: vec![first],
+                label: None
+            }]
+        );
     }
 
     #[test]
     fn a_group_is_labelled_as_a_whole() {
         let snapshot = demo_snapshot();
         let group = vec![TreeIdx(1), TreeIdx(5), TreeIdx(6)];
-        let snapshot = Snapshot { selection: Selection::Group(group.clone()), ..snapshot };
+        let snapshot = Snapshot {
+            selection: Selection::Group(group.clone()),
+            ..snapshot
+        };
         let commands = state(&snapshot).label_selection(&snapshot, Label::Abnormal);
-        assert_eq!(commands, [Command::SetLabel { trees: group, label: Some(Label::Abnormal) }]);
+        assert_eq!(
+            commands,
+            [Command::SetLabel {
+                trees: group,
+                label: Some(Label::Abnormal)
+            }]
+        );
     }
 }

@@ -47,7 +47,10 @@ pub struct PointGrid {
 
 impl Default for MapView {
     fn default() -> Self {
-        Self { offset: [0.0; 2], zoom: 1.0 }
+        Self {
+            offset: [0.0; 2],
+            zoom: 1.0,
+        }
     }
 }
 
@@ -61,11 +64,21 @@ impl Bounds {
                 max[axis] = max[axis].max(point[axis]);
             }
         }
-        if min[0] <= max[0] { Self { min, max } } else { Self { min: [-1.0; 2], max: [1.0; 2] } }
+        if min[0] <= max[0] {
+            Self { min, max }
+        } else {
+            Self {
+                min: [-1.0; 2],
+                max: [1.0; 2],
+            }
+        }
     }
 
     fn center(&self) -> [f32; 2] {
-        [(self.min[0] + self.max[0]) / 2.0, (self.min[1] + self.max[1]) / 2.0]
+        [
+            (self.min[0] + self.max[0]) / 2.0,
+            (self.min[1] + self.max[1]) / 2.0,
+        ]
     }
 
     /// Width and height, never 0.
@@ -77,19 +90,35 @@ impl Bounds {
 impl MapView {
     /// Zoomed by `factor` so that what is under `pointer` stays there.
     #[must_use]
-    pub fn zoomed(self, transform: &Transform, pointer: Pos2, factor: f32, bounds: &Bounds) -> Self {
+    pub fn zoomed(
+        self,
+        transform: &Transform,
+        pointer: Pos2,
+        factor: f32,
+        bounds: &Bounds,
+    ) -> Self {
         let zoom = (self.zoom * factor).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end());
         let anchor = transform.to_map(pointer);
-        let from_middle = (pointer - transform.rect.center()) / (transform.scale * zoom / self.zoom);
+        let from_middle =
+            (pointer - transform.rect.center()) / (transform.scale * zoom / self.zoom);
         let middle = bounds.center();
-        Self { offset: [anchor[0] - from_middle.x - middle[0], anchor[1] + from_middle.y - middle[1]], zoom }
+        Self {
+            offset: [
+                anchor[0] - from_middle.x - middle[0],
+                anchor[1] + from_middle.y - middle[1],
+            ],
+            zoom,
+        }
     }
 
     /// Moved by `delta` on the screen.
     #[must_use]
     pub fn panned(self, transform: &Transform, delta: Vec2) -> Self {
         let moved = delta / transform.scale;
-        Self { offset: [self.offset[0] - moved.x, self.offset[1] + moved.y], ..self }
+        Self {
+            offset: [self.offset[0] - moved.x, self.offset[1] + moved.y],
+            ..self
+        }
     }
 }
 
@@ -131,7 +160,10 @@ impl Transform {
     /// The point of the map at a place on the screen.
     pub fn to_map(&self, place: Pos2) -> [f32; 2] {
         let from_middle = (place - self.rect.center()) / self.scale;
-        [self.center[0] + from_middle.x, self.center[1] - from_middle.y]
+        [
+            self.center[0] + from_middle.x,
+            self.center[1] - from_middle.y,
+        ]
     }
 }
 
@@ -139,10 +171,20 @@ impl PointGrid {
     /// Sorts `points` into cells; points that are not finite are left out.
     pub fn new(points: &[[f32; 2]]) -> Self {
         let bounds = Bounds::of(points);
-        let side = ((points.len() / POINTS_PER_CELL) as f32).sqrt().ceil().max(1.0) as usize;
-        let mut grid = Self { bounds, num_cells: [side, side], starts: vec![0; side * side + 1], order: Vec::new() };
-        let cells: Vec<Option<usize>> =
-            points.iter().map(|&point| is_finite(point).then(|| grid.cell_index(grid.cell(point)))).collect();
+        let side = ((points.len() / POINTS_PER_CELL) as f32)
+            .sqrt()
+            .ceil()
+            .max(1.0) as usize;
+        let mut grid = Self {
+            bounds,
+            num_cells: [side, side],
+            starts: vec![0; side * side + 1],
+            order: Vec::new(),
+        };
+        let cells: Vec<Option<usize>> = points
+            .iter()
+            .map(|&point| is_finite(point).then(|| grid.cell_index(grid.cell(point))))
+            .collect();
         for &cell in cells.iter().flatten() {
             grid.starts[cell + 1] += 1;
         }
@@ -183,8 +225,10 @@ impl PointGrid {
     pub fn in_polygon(&self, points: &[[f32; 2]], polygon: &[[f32; 2]]) -> Vec<usize> {
         let around = Bounds::of(polygon);
         let (low, high) = (self.cell(around.min), self.cell(around.max));
-        let mut inside: Vec<usize> =
-            self.points_in(low, high).filter(|&point| polygon_contains(polygon, points[point])).collect();
+        let mut inside: Vec<usize> = self
+            .points_in(low, high)
+            .filter(|&point| polygon_contains(polygon, points[point]))
+            .collect();
         inside.sort_unstable();
         inside
     }
@@ -239,7 +283,10 @@ mod tests {
 
     /// A spiral: no two points are equally far from anything.
     fn points() -> Vec<[f32; 2]> {
-        (0..200).map(|i| i as f32 * 0.1).map(|t| [t.cos() * t / 20.0, t.sin() * t / 20.0]).collect()
+        (0..200)
+            .map(|i| i as f32 * 0.1)
+            .map(|t| [t.cos() * t / 20.0, t.sin() * t / 20.0])
+            .collect()
     }
 
     #[test]
@@ -247,27 +294,48 @@ mod tests {
         let points = points();
         let transform = Transform::new(canvas(), Bounds::of(&points), MapView::default());
         let inner = canvas().shrink(MARGIN - 0.01);
-        assert!(points.iter().all(|&point| inner.contains(transform.to_screen(point))));
+        assert!(
+            points
+                .iter()
+                .all(|&point| inner.contains(transform.to_screen(point)))
+        );
     }
 
     #[test]
     fn the_screen_maps_back_to_the_map() {
         let bounds = Bounds::of(&points());
-        let view = MapView { offset: [0.2, -0.1], zoom: 3.0 };
+        let view = MapView {
+            offset: [0.2, -0.1],
+            zoom: 3.0,
+        };
         let transform = Transform::new(canvas(), bounds, view);
         let back = transform.to_map(transform.to_screen([0.3, -0.4]));
-        assert!((back[0] - 0.3).abs() < 1e-5 && (back[1] + 0.4).abs() < 1e-5, "{back:?}");
-        assert!(transform.to_screen([0.0, 1.0]).y < transform.to_screen([0.0, 0.0]).y, "y points up");
+        assert!(
+            (back[0] - 0.3).abs() < 1e-5 && (back[1] + 0.4).abs() < 1e-5,
+            "{back:?}"
+        );
+        assert!(
+            transform.to_screen([0.0, 1.0]).y < transform.to_screen([0.0, 0.0]).y,
+            "y points up"
+        );
     }
 
     #[test]
     fn zooming_keeps_what_is_under_the_pointer() {
         let bounds = Bounds::of(&points());
         let pointer = Pos2::new(170.0, 390.0);
-        let mut view = MapView { offset: [0.1, 0.3], zoom: 1.5 };
+        let mut view = MapView {
+            offset: [0.1, 0.3],
+            zoom: 1.5,
+        };
         let before = Transform::new(canvas(), bounds, view).to_map(pointer);
         for factor in [1.3, 4.0, 0.2] {
-            view = view.zoomed(&Transform::new(canvas(), bounds, view), pointer, factor, &bounds);
+            view = view.zoomed(
+                &Transform::new(canvas(), bounds, view),
+                pointer,
+                factor,
+                &bounds,
+            );
         }
         let after = Transform::new(canvas(), bounds, view).to_map(pointer);
         assert!((before[0] - after[0]).abs() < 1e-5 && (before[1] - after[1]).abs() < 1e-5);
@@ -277,7 +345,10 @@ mod tests {
     #[test]
     fn panning_moves_the_map_with_the_pointer() {
         let bounds = Bounds::of(&points());
-        let view = MapView { offset: [0.0; 2], zoom: 2.0 };
+        let view = MapView {
+            offset: [0.0; 2],
+            zoom: 2.0,
+        };
         let before = Transform::new(canvas(), bounds, view);
         let delta = Vec2::new(30.0, -12.0);
         let after = Transform::new(canvas(), bounds, view.panned(&before, delta));
@@ -295,7 +366,11 @@ mod tests {
             let by_search = (0..points.len())
                 .filter(|&point| squared(points[point]) <= 0.15 * 0.15)
                 .min_by(|&a, &b| squared(points[a]).total_cmp(&squared(points[b])));
-            assert_eq!(grid.nearest(&points, place, 0.15), by_search, "at {place:?}");
+            assert_eq!(
+                grid.nearest(&points, place, 0.15),
+                by_search,
+                "at {place:?}"
+            );
         }
     }
 
@@ -310,7 +385,15 @@ mod tests {
     #[test]
     fn a_polygon_contains_what_is_inside_its_bay_only() {
         // A square with a bay cut in from the right.
-        let bay = [[0.0, 0.0], [4.0, 0.0], [4.0, 1.0], [1.0, 2.0], [4.0, 3.0], [4.0, 4.0], [0.0, 4.0]];
+        let bay = [
+            [0.0, 0.0],
+            [4.0, 0.0],
+            [4.0, 1.0],
+            [1.0, 2.0],
+            [4.0, 3.0],
+            [4.0, 4.0],
+            [0.0, 4.0],
+        ];
         assert!(polygon_contains(&bay, [0.5, 2.0]));
         assert!(polygon_contains(&bay, [3.0, 0.5]));
         assert!(!polygon_contains(&bay, [3.0, 2.0]), "in the bay");
@@ -322,9 +405,13 @@ mod tests {
     fn a_lasso_takes_the_points_inside_in_order() {
         let points = points();
         let polygon = [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]];
-        let expected: Vec<usize> =
-            (0..points.len()).filter(|&p| points[p][0].abs() < 0.5 && points[p][1].abs() < 0.5).collect();
-        assert_eq!(PointGrid::new(&points).in_polygon(&points, &polygon), expected);
+        let expected: Vec<usize> = (0..points.len())
+            .filter(|&p| points[p][0].abs() < 0.5 && points[p][1].abs() < 0.5)
+            .collect();
+        assert_eq!(
+            PointGrid::new(&points).in_polygon(&points, &polygon),
+            expected
+        );
         assert!(expected.len() > 20 && expected.len() < points.len());
     }
 }

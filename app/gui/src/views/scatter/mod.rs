@@ -17,27 +17,40 @@ use layout::Transform;
 pub use layout::{MapView, PointGrid, polygon_contains};
 pub use state::ScatterState;
 
+/// Room beside the buttons from which on the quality of the map is stated, in points.
+const WIDTH_FOR_QUALITY: f32 = 280.0;
 /// How far from a mark the pointer may be, in points.
 const HIT_RADIUS: f32 = 10.0;
 
 /// Draws the map and takes zoom, pan, click and lasso.
 pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut Ui) {
-    let Some(analysis) = ctx.snapshot.analysis.clone() else { return };
+    let Some(analysis) = ctx.snapshot.analysis.clone() else {
+        return;
+    };
     view_header(ui, "Map of executions", |ui| {
-        if ui.button("Fit").on_hover_text("Show all executions (F)").clicked() {
+        if ui
+            .button("Fit")
+            .on_hover_text("Show all executions (F)")
+            .clicked()
+        {
             state.fit();
         }
-        let lasso = ui.selectable_label(state.is_lasso_tool, "Lasso").on_hover_text(
-            "Draw around executions to select them as a group (L, or Shift and drag)",
-        );
-        if lasso.clicked() {
+        let lasso = ui.add(egui::Button::new("Lasso").selected(state.is_lasso_tool));
+        if lasso
+            .on_hover_text(
+                "Draw around executions to select them as a group (L, or Shift and drag)",
+            )
+            .clicked()
+        {
             state.toggle_lasso();
         }
-        let text = format!("trustworthiness {:.2}", analysis.map_trustworthiness);
-        ui.weak(text).on_hover_text(
-            "Share of the neighbours on this map that are neighbours by structure too. \
-             1 is a perfect map; below 0.8, trust the list more than the distances.",
-        );
+        if ui.available_width() > WIDTH_FOR_QUALITY {
+            let text = format!("trustworthiness {:.2}", analysis.map_trustworthiness);
+            ui.weak(text).on_hover_text(
+                "Share of the neighbours on this map that are neighbours by structure too. \
+                 1 is a perfect map; below 0.8, trust the list more than the distances.",
+            );
+        }
     });
     state.prepare(&analysis);
     let (response, painter) = ui.allocate_painter(ui.available_size(), Sense::click_and_drag());
@@ -56,19 +69,37 @@ pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut 
     }
     paint::paint(ctx, &analysis, state, &transform, &painter, hovered);
     if let Some(tree) = hovered {
-        Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), response.id, PopupAnchor::Pointer)
-            .gap(12.0)
-            .show(|ui| tooltip_ui(ctx, &analysis, tree, ui));
+        Tooltip::always_open(
+            ui.ctx().clone(),
+            ui.layer_id(),
+            response.id,
+            PopupAnchor::Pointer,
+        )
+        .gap(12.0)
+        .show(|ui| tooltip_ui(ctx, &analysis, tree, ui));
     }
 }
 
 fn canvas_label(ctx: &ViewContext<'_>, analysis: &Analysis) -> String {
-    let abnormal = ctx.snapshot.detection.as_ref().map_or(0, |detection| detection.num_abnormal);
-    format!("Map of {}, {abnormal} abnormal", count_of(analysis.forest.len(), "execution"))
+    let abnormal = ctx
+        .snapshot
+        .detection
+        .as_ref()
+        .map_or(0, |detection| detection.num_abnormal);
+    format!(
+        "Map of {}, {abnormal} abnormal",
+        count_of(analysis.forest.len(), "execution")
+    )
 }
 
 /// Wheel and pinch zoom to the pointer; drag moves the map, if it does not draw.
-fn navigate(ui: &Ui, response: &egui::Response, transform: &Transform, state: &mut ScatterState, bounds: &layout::Bounds) {
+fn navigate(
+    ui: &Ui,
+    response: &egui::Response,
+    transform: &Transform,
+    state: &mut ScatterState,
+    bounds: &layout::Bounds,
+) {
     if let Some(pointer) = response.hover_pos() {
         let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
         let factor = (wheel * 0.005).exp() * pinch;
@@ -76,18 +107,29 @@ fn navigate(ui: &Ui, response: &egui::Response, transform: &Transform, state: &m
             state.view = state.view.zoomed(transform, pointer, factor, bounds);
         }
     }
-    let draws = state.is_drawing() || state.is_lasso_tool || ui.input(|input| input.modifiers.shift);
+    let draws =
+        state.is_drawing() || state.is_lasso_tool || ui.input(|input| input.modifiers.shift);
     if response.dragged() && (!draws || response.dragged_by(egui::PointerButton::Middle)) {
         state.view = state.view.panned(transform, response.drag_delta());
     }
 }
 
 /// Collects the line of the lasso; on release, selects what is inside.
-fn take_lasso(ctx: &mut ViewContext<'_>, ui: &Ui, response: &egui::Response, transform: &Transform, state: &mut ScatterState) {
+fn take_lasso(
+    ctx: &mut ViewContext<'_>,
+    ui: &Ui,
+    response: &egui::Response,
+    transform: &Transform,
+    state: &mut ScatterState,
+) {
     let wants = state.is_lasso_tool || ui.input(|input| input.modifiers.shift);
-    let Some(pointer) = response.interact_pointer_pos() else { return };
+    let Some(pointer) = response.interact_pointer_pos() else {
+        return;
+    };
     if wants && response.drag_started_by(egui::PointerButton::Primary) {
-        let origin = ui.input(|input| input.pointer.press_origin()).unwrap_or(pointer);
+        let origin = ui
+            .input(|input| input.pointer.press_origin())
+            .unwrap_or(pointer);
         state.begin_lasso(transform.to_map(origin));
     }
     if state.is_drawing() && response.dragged() {
@@ -105,13 +147,31 @@ fn take_lasso(ctx: &mut ViewContext<'_>, ui: &Ui, response: &egui::Response, tra
 fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mut Ui) {
     let forest = &analysis.forest;
     ui.monospace(forest.code(tree).to_string());
-    ui.label(format!("Took {} (median {})", forest.tree(tree).duration(), analysis.median_duration));
+    ui.label(format!(
+        "Took {} (median {})",
+        forest.tree(tree).duration(),
+        analysis.median_duration
+    ));
     if let Some(detection) = &ctx.snapshot.detection {
-        let verdict = if detection.is_abnormal(tree) { "abnormal" } else { "normal" };
-        ui.label(format!("Score {}, {verdict}", score_text(detection.scores[tree.index()])));
-        ui.label(format!("Place {} of {}", detection.place[tree.index()] + 1, count_of(forest.len(), "execution")));
+        let verdict = if detection.is_abnormal(tree) {
+            "abnormal"
+        } else {
+            "normal"
+        };
+        ui.label(format!(
+            "Score {}, {verdict}",
+            score_text(detection.scores[tree.index()])
+        ));
+        ui.label(format!(
+            "Place {} of {}",
+            detection.place[tree.index()] + 1,
+            count_of(forest.len(), "execution")
+        ));
     }
     if let Some(label) = ctx.snapshot.label(tree) {
-        ui.colored_label(ctx.theme.label(label), format!("Labelled {}", crate::context::label_name(label)));
+        ui.colored_label(
+            ctx.theme.label(label),
+            format!("Labelled {}", crate::context::label_name(label)),
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! The marks of the map as pictures in one texture: smooth edges at four corners a mark.
 
-use egui::{Color32, ColorImage, Context, Mesh, Pos2, Rect, TextureHandle, TextureId, TextureOptions, Vec2};
+use egui::{
+    Color32, ColorImage, Context, Mesh, Pos2, Rect, TextureHandle, TextureId, TextureOptions, Vec2,
+};
 
 /// Width of a sprite in texels; marks are drawn at about half of it.
 const SIDE: usize = 48;
@@ -22,7 +24,12 @@ pub(super) enum Sprite {
     DiamondRing,
 }
 
-const ALL: [Sprite; 4] = [Sprite::Disc, Sprite::Diamond, Sprite::Ring, Sprite::DiamondRing];
+const ALL: [Sprite; 4] = [
+    Sprite::Disc,
+    Sprite::Diamond,
+    Sprite::Ring,
+    Sprite::DiamondRing,
+];
 
 impl Sprite {
     /// How much of a texel at `offset` from the middle is covered.
@@ -42,7 +49,10 @@ impl Sprite {
 
     fn uv(self) -> Rect {
         let at = self as usize as f32 / ALL.len() as f32;
-        Rect::from_min_max(Pos2::new(at, 0.0), Pos2::new(at + 1.0 / ALL.len() as f32, 1.0))
+        Rect::from_min_max(
+            Pos2::new(at, 0.0),
+            Pos2::new(at + 1.0 / ALL.len() as f32, 1.0),
+        )
     }
 }
 
@@ -70,7 +80,10 @@ pub(super) struct Marks {
 impl Marks {
     /// None yet; those outside `clip` will be left out.
     pub(super) fn new(texture: TextureId, clip: Rect) -> Self {
-        Self { mesh: Mesh::with_texture(texture), clip }
+        Self {
+            mesh: Mesh::with_texture(texture),
+            clip,
+        }
     }
 
     /// A mark whose shape reaches `radius` points from its middle.
@@ -95,10 +108,18 @@ mod tests {
     #[test]
     fn sprites_are_clear_at_their_edges_and_rings_in_the_middle() {
         for sprite in ALL {
-            assert!(sprite.coverage(Vec2::new(SIDE as f32 / 2.0 - 0.5, 0.0)) < 0.01, "{sprite:?}");
+            assert!(
+                sprite.coverage(Vec2::new(SIDE as f32 / 2.0 - 0.5, 0.0)) < 0.01,
+                "{sprite:?}"
+            );
         }
-        assert!(Sprite::Disc.coverage(Vec2::ZERO) > 0.99 && Sprite::Diamond.coverage(Vec2::ZERO) > 0.99);
-        assert!(Sprite::Ring.coverage(Vec2::ZERO) < 0.01 && Sprite::DiamondRing.coverage(Vec2::ZERO) < 0.01);
+        assert!(
+            Sprite::Disc.coverage(Vec2::ZERO) > 0.99 && Sprite::Diamond.coverage(Vec2::ZERO) > 0.99
+        );
+        assert!(
+            Sprite::Ring.coverage(Vec2::ZERO) < 0.01
+                && Sprite::DiamondRing.coverage(Vec2::ZERO) < 0.01
+        );
     }
 
     #[test]

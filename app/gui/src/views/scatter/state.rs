@@ -41,7 +41,11 @@ impl ScatterState {
 
     /// Builds the grid of a new map, which is then seen whole.
     pub(super) fn prepare(&mut self, analysis: &Arc<Analysis>) {
-        if !self.grid.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, analysis)) {
+        if !self
+            .grid
+            .as_ref()
+            .is_some_and(|(known, _)| Arc::ptr_eq(known, analysis))
+        {
             self.grid = Some((Arc::clone(analysis), PointGrid::new(&analysis.map)));
             self.fit();
             self.lasso.clear();
@@ -49,13 +53,19 @@ impl ScatterState {
     }
 
     pub(super) fn bounds(&self) -> Bounds {
-        self.grid.as_ref().map_or_else(|| Bounds::of(&[]), |(_, grid)| grid.bounds())
+        self.grid
+            .as_ref()
+            .map_or_else(|| Bounds::of(&[]), |(_, grid)| grid.bounds())
     }
 
     /// The tree whose mark is nearest to `pointer`, at most `radius` points away.
     pub(super) fn hit(&self, transform: &Transform, pointer: Pos2, radius: f32) -> Option<TreeIdx> {
         let (analysis, grid) = self.grid.as_ref()?;
-        let nearest = grid.nearest(&analysis.map, transform.to_map(pointer), radius / transform.scale());
+        let nearest = grid.nearest(
+            &analysis.map,
+            transform.to_map(pointer),
+            radius / transform.scale(),
+        );
         nearest.map(TreeIdx::from_index)
     }
 
@@ -69,7 +79,10 @@ impl ScatterState {
 
     /// Adds a corner, unless it is nearer than `spacing` to the last.
     pub(super) fn extend_lasso(&mut self, corner: [f32; 2], spacing: f32) {
-        let is_far = self.lasso.last().is_none_or(|last| (last[0] - corner[0]).hypot(last[1] - corner[1]) > spacing);
+        let is_far = self
+            .lasso
+            .last()
+            .is_none_or(|last| (last[0] - corner[0]).hypot(last[1] - corner[1]) > spacing);
         if is_far {
             self.lasso.push(corner);
         }
@@ -79,7 +92,12 @@ impl ScatterState {
     pub(super) fn end_lasso(&mut self) -> Vec<TreeIdx> {
         let corners = std::mem::take(&mut self.lasso);
         self.is_lasso_tool = false;
-        let Some((analysis, grid)) = &self.grid else { return Vec::new() };
-        grid.in_polygon(&analysis.map, &corners).into_iter().map(TreeIdx::from_index).collect()
+        let Some((analysis, grid)) = &self.grid else {
+            return Vec::new();
+        };
+        grid.in_polygon(&analysis.map, &corners)
+            .into_iter()
+            .map(TreeIdx::from_index)
+            .collect()
     }
 }

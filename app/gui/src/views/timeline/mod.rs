@@ -9,6 +9,7 @@ mod axis;
 mod layout;
 mod paint;
 mod state;
+mod tooltip;
 mod ui;
 mod window;
 

@@ -1,17 +1,17 @@
 //! The timeline on the screen: takes zoom, pan, keys and clicks.
 
-use callgrove_model::{ExecRef, FunctionName, LaneIdx, ThreadId, TimeNs};
-use callgrove_session::{Arrow, Bar, RowKind, Timeline};
+use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+use callgrove_session::{RowKind, Timeline};
 use egui::containers::scroll_area::{DragScroll, ScrollSource};
 use egui::{
-    Align, Align2, Key, Layout, PopupAnchor, Pos2, Rect, Response, Role, ScrollArea, Sense, Shape,
-    Stroke, Tooltip, Ui, UiBuilder, Vec2, WidgetInfo,
+    Align, Align2, Key, Layout, Pos2, Rect, Response, Role, ScrollArea, Sense, Shape, Stroke, Ui,
+    UiBuilder, Vec2, WidgetInfo,
 };
 
-use super::axis::relative_time;
 use super::layout::{RowBox, bar_at, nearest_line, row_boxes};
 use super::paint::{Canvas, Hovered, paint_overview, window_at};
 use super::state::{Shown, TimelineState};
+use super::tooltip::{lane_name, tooltip_ui};
 use super::window::Window;
 use crate::context::ViewContext;
 use crate::views::focus::Focus;
@@ -48,6 +48,7 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
         plot_width * ui.pixels_per_point(),
         ctx.snapshot.detection.as_ref(),
     );
+    let laid_out_for = state.shown().map(|shown| shown.window);
     let scroll = ScrollSource {
         mouse_wheel: false,
         drag: DragScroll::Never,
@@ -57,6 +58,9 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
         .scroll_source(scroll)
         .auto_shrink(false)
         .show(ui, |ui| rows_ui(ctx, state, axis, ui));
+    if state.shown().map(|shown| shown.window) != laid_out_for {
+        ui.ctx().request_repaint();
+    }
 }
 
 fn header_ui(state: &mut TimelineState, ui: &mut Ui) {
@@ -71,7 +75,7 @@ fn header_ui(state: &mut TimelineState, ui: &mut Ui) {
         }
         let keys =
             "Wheel or W and S zoom, drag or A and D move, double click on a call shows it whole.";
-        let length = callgrove_model::DurationNs(shown.window.length_ns());
+        let length = DurationNs(shown.window.length_ns());
         ui.weak(format!("{} in view", round_duration(length)))
             .on_hover_text(keys);
         let Some(timeline) = shown.timeline() else {
@@ -95,12 +99,12 @@ fn header_ui(state: &mut TimelineState, ui: &mut Ui) {
 }
 
 /// To three significant digits.
-fn round_duration(duration: callgrove_model::DurationNs) -> callgrove_model::DurationNs {
+fn round_duration(duration: DurationNs) -> DurationNs {
     let mut step_ns = 1;
     while duration.0 / step_ns >= 1_000 {
         step_ns *= 10;
     }
-    callgrove_model::DurationNs((duration.0 as f64 / step_ns as f64).round() as i64 * step_ns)
+    DurationNs((duration.0 as f64 / step_ns as f64).round() as i64 * step_ns)
 }
 
 /// The whole trace as a strip; pressing it moves the window there.
@@ -187,6 +191,7 @@ fn rows_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, axis: Rect, ui:
     state.has_pointer = has_pointer;
     if let Some(lane) = toggled {
         state.toggle_lane(lane);
+        ui.ctx().request_repaint();
     }
 }
 
@@ -356,110 +361,6 @@ fn lane_button(ui: &mut Ui, place: Rect, name: &str, is_open: bool) -> Response 
     response
         .on_hover_cursor(egui::CursorIcon::PointingHand)
         .on_hover_text(hint)
-}
-
-/// `rank 7`, with program and thread where there are several.
-fn lane_name(shown: &Shown, lane: LaneIdx) -> String {
-    let trace = shown.focus.analysis.forest.trace();
-    let lane = trace.lane(lane);
-    let mut name = format!("rank {}", lane.rank);
-    if lane.thread != ThreadId(0) {
-        name.push_str(&format!(" thread {}", lane.thread));
-    }
-    if trace
-        .lanes
-        .iter()
-        .any(|other| other.program != lane.program)
-    {
-        name.push_str(&format!(" of {}", lane.program));
-    }
-    name
-}
-
-fn tooltip_ui(
-    canvas: &Canvas<'_>,
-    timeline: &Timeline,
-    hovered: Hovered,
-    response: &Response,
-    ui: &Ui,
-) {
-    Tooltip::always_open(
-        ui.ctx().clone(),
-        ui.layer_id(),
-        response.id,
-        PopupAnchor::Pointer,
-    )
-    .gap(12.0)
-    .show(|ui| match hovered {
-        Hovered::Bar { row, bar } => bar_tooltip(canvas, timeline.rows[row].lane, &bar, ui),
-        Hovered::Arrow(at) => arrow_tooltip(canvas, timeline, &timeline.arrows[at], ui),
-        Hovered::Mark(tree) => {
-            let forest = &canvas.shown.focus.analysis.forest;
-            ui.monospace(forest.code(tree).to_string());
-            ui.label(format!("Abnormal, took {}", forest.tree(tree).duration()));
-            if tree != canvas.shown.focus.tree {
-                ui.weak("Click to select it");
-            }
-        }
-    });
-}
-
-fn bar_tooltip(canvas: &Canvas<'_>, lane: LaneIdx, bar: &Bar, ui: &mut Ui) {
-    let trace = canvas.shown.focus.analysis.forest.trace();
-    let executions = &trace.lane(lane).executions;
-    let time = |time| relative_time(time, canvas.origin(), canvas.pixel_ns().min(100.0));
-    let name = FunctionName::parse(trace.names.name(bar.func));
-    if bar.num_calls > 1 {
-        ui.strong(count_of(bar.num_calls, "call"));
-        ui.label(format!("Mostly {}", name.short));
-        ui.label(format!("From {} to {}", time(bar.from), time(bar.to)));
-        ui.weak("Zoom in to tell them apart");
-        return;
-    }
-    ui.strong(name.qualified);
-    if let Some(file) = name.file {
-        ui.weak(
-            name.line
-                .map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")),
-        );
-    }
-    let row = bar.exec.index();
-    ui.label(format!(
-        "Took {}, exclusive {}",
-        executions.inclusive[row], executions.exclusive[row]
-    ));
-    ui.label(format!("Entered at {}", time(executions.entry[row])));
-    let label = trace.label(ExecRef {
-        lane,
-        exec: bar.exec,
-    });
-    ui.weak(format!("Event {label}"));
-}
-
-fn arrow_tooltip(canvas: &Canvas<'_>, timeline: &Timeline, arrow: &Arrow, ui: &mut Ui) {
-    let name = |row: usize| lane_name(canvas.shown, timeline.rows[row].lane);
-    ui.strong(format!(
-        "Message from {} to {}",
-        name(arrow.from_row),
-        name(arrow.to_row)
-    ));
-    ui.label(format!(
-        "{}, tag {}",
-        count_of(arrow.size_bytes as usize, "byte"),
-        arrow.tag
-    ));
-    let latency = arrow.received.since(arrow.sent);
-    if latency.0 < 0 {
-        let text = format!(
-            "Received {} before it was sent: clocks differ",
-            callgrove_model::DurationNs(-latency.0)
-        );
-        ui.label(text);
-    } else {
-        ui.label(format!("Received {latency} after it was sent"));
-    }
-    let sent = relative_time(arrow.sent, canvas.origin(), canvas.pixel_ns().min(100.0));
-    ui.weak(format!("Sent at {sent}"));
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The subtrees that make the tree unlike its neighbours, most important first.
 
-use callgrove_model::{CsTree, DurationNs, FunctionName};
+use callgrove_model::{DurationNs, FunctionName, Trace};
 use callgrove_session::{Explanation, Finding};
 use egui::{
     Align, Color32, Frame, Layout, Pos2, Rect, Response, RichText, Role, ScrollArea, Sense, Slider,
@@ -13,6 +13,8 @@ use crate::context::ViewContext;
 use crate::theme::{RADIUS, Theme};
 use crate::widgets::{count_of, thousands};
 
+/// Cards from this width on show the importance as a number too.
+const NUMBER_FROM: f32 = 170.0;
 /// Lines of a structure drawn on a card.
 const MAX_LINES: usize = 8;
 const LINE_HEIGHT: f32 = 16.0;
@@ -128,7 +130,7 @@ fn card_ui(
                 finding.degree as usize,
                 MAX_LINES,
             );
-            outline_ui(theme, shown.focus.cs_tree(), forest.trace(), &lines, ui);
+            outline_ui(theme, forest.trace(), &lines, ui);
         }
     });
     let response = inner.response.interact(Sense::click());
@@ -169,7 +171,10 @@ fn places_text(finding: &Finding, num_trees: usize) -> String {
 }
 
 fn importance_bar(theme: &Theme, importance: f64, ui: &mut Ui) {
-    ui.label(RichText::new(format!("{importance:.2}")).small());
+    // On a narrow card the name needs the room; the bar says nearly the same.
+    if ui.available_width() > NUMBER_FROM {
+        ui.label(RichText::new(format!("{importance:.2}")).small());
+    }
     let (rect, response) = ui.allocate_exact_size(Vec2::new(44.0, 8.0), Sense::hover());
     ui.painter().rect_filled(rect, 2.0, theme.grid());
     let filled = rect.with_max_x(rect.left() + rect.width() * importance.clamp(0.0, 1.0) as f32);
@@ -178,14 +183,8 @@ fn importance_bar(theme: &Theme, importance: f64, ui: &mut Ui) {
 }
 
 /// The structure as an outline with lines from callers to what they call.
-fn outline_ui(
-    theme: &Theme,
-    tree: CsTree<'_>,
-    trace: &callgrove_model::Trace,
-    outline: &Outline,
-    ui: &mut Ui,
-) {
-    if outline.lines.len() < 2 || tree.is_empty() {
+fn outline_ui(theme: &Theme, trace: &Trace, outline: &Outline, ui: &mut Ui) {
+    if outline.lines.len() < 2 {
         return;
     }
     let num_rows = outline.lines.len() + usize::from(outline.num_left_out > 0);

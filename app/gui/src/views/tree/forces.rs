@@ -181,9 +181,8 @@ fn around(disc: f32, children: &[usize], bubbles: &[Bubble]) -> Vec<Vec2> {
     let mut covered = disc * disc;
     let place = |(number, &child): (usize, &usize)| {
         let radius = bubbles[child].radius;
-        let middle = covered + radius * radius / DENSITY / 2.0;
+        let distance = covered.sqrt() + radius;
         covered += radius * radius / DENSITY;
-        let distance = middle.sqrt().max(disc + radius);
         distance * Vec2::angled(number as f32 * TURN)
     };
     children.iter().enumerate().map(place).collect()

@@ -2,6 +2,9 @@
 
 use egui::{Pos2, Rect, Vec2};
 
+/// Room between a disc and its name, in points.
+const NAME_GAP: f32 = 5.0;
+
 /// A disc that would like its name shown.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Wish {
@@ -50,7 +53,10 @@ fn candidates(wish: &Wish) -> impl Iterator<Item = Rect> + use<> {
     } = *wish;
     let fits_inside = size.length() / 2.0 < radius;
     let inside = fits_inside.then_some(Vec2::ZERO);
-    let (aside, away) = (radius + size.x / 2.0 + 3.0, radius + size.y / 2.0 + 2.0);
+    let (aside, away) = (
+        radius + size.x / 2.0 + NAME_GAP,
+        radius + size.y / 2.0 + 2.0,
+    );
     let outside = [
         (1.0, 0.0),
         (-1.0, 0.0),
@@ -122,7 +128,7 @@ mod tests {
         let places = place_labels(&[small], &[neighbour, (small.centre, small.radius)], AREA);
         assert_eq!(
             places[0].map(|rect| rect.right()),
-            Some(92.0),
+            Some(90.0),
             "to the left, since the right is taken"
         );
     }

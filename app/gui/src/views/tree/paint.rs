@@ -1,6 +1,6 @@
 //! Draws the tree: edges in one mesh, discs in another, names and outlines above them.
 
-use callgrove_model::{DurationNs, FunctionName};
+use callgrove_model::FunctionName;
 use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
 use super::labels::{Wish, is_inside, place_labels};
@@ -15,10 +15,14 @@ const NAME_SIZE: f32 = 11.5;
 const NAME_FROM: f32 = 4.0;
 /// What is not highlighted keeps this much of its colour while something is.
 const FADED: f32 = 0.28;
+/// Occurrences of a subtree that are ringed one by one.
+const MAX_RINGS: usize = 300;
 /// Edges to one caller beyond this number grow fainter.
 const CROWD: f32 = 40.0;
 /// No disc is drawn smaller, in points.
 const LEAST_RADIUS: f32 = 1.2;
+/// Room for the note at the top, in points.
+const NOTE_HEIGHT: f32 = 26.0;
 /// Room for the scale at the bottom, in points.
 const SCALE_HEIGHT: f32 = 30.0;
 /// Width of the soft edge of discs and lines, in points.
@@ -45,7 +49,7 @@ pub(super) struct Highlight {
 }
 
 impl Canvas<'_> {
-    pub(super) fn paint(&self, highlight: &Highlight, hovered: Option<usize>) {
+    pub(super) fn paint(&self, highlight: &Highlight, hovered: Option<usize>, note: &str) {
         let edge = Stroke::new(1.0, self.theme.outline());
         self.painter.rect(
             self.area,
@@ -57,16 +61,22 @@ impl Canvas<'_> {
         self.paint_edges(highlight);
         self.paint_discs(highlight);
         for &vertex in &highlight.listed {
-            self.ring(vertex, 1.5, Stroke::new(1.5, self.theme.abnormal()));
+            self.ring(vertex, 1.5, self.theme.abnormal());
         }
-        for &vertex in &highlight.roots {
-            self.ring(vertex, 2.5, Stroke::new(3.0, self.theme.abnormal()));
+        // Rings around a crowd would hide it; what is around it has faded.
+        for &vertex in highlight
+            .roots
+            .iter()
+            .filter(|_| highlight.roots.len() <= MAX_RINGS)
+        {
+            self.ring(vertex, 3.0, self.theme.abnormal());
         }
         if let Some(vertex) = hovered {
-            self.ring(vertex, 1.5, Stroke::new(2.0, self.theme.selection()));
+            self.ring(vertex, 2.0, self.theme.selection());
         }
         self.paint_names(highlight);
         self.paint_scale();
+        self.paint_note(note);
     }
 
     /// The vertex under the pointer, or the nearest within a few points of it.
@@ -105,7 +115,7 @@ impl Canvas<'_> {
                 continue;
             };
             // Where edges crowd they are fainter, so that the discs are seen.
-            let strength = (0.6 * (CROWD / num_children[parent]).sqrt()).clamp(0.12, 0.6);
+            let strength = (0.6 * (CROWD / num_children[parent]).sqrt()).clamp(0.07, 0.6);
             let fading = if Self::is_faded(highlight, child) {
                 0.35
             } else {
@@ -145,9 +155,15 @@ impl Canvas<'_> {
         self.painter.add(Shape::mesh(mesh));
     }
 
-    fn ring(&self, vertex: usize, room: f32, stroke: Stroke) {
-        self.painter
-            .circle_stroke(self.place(vertex), self.radius(vertex) + room, stroke);
+    /// A ring of this width around a disc, thinner around the smallest.
+    fn ring(&self, vertex: usize, width: f32, color: Color32) {
+        let radius = self.radius(vertex);
+        let stroke = Stroke::new(width.min(radius.max(1.0)), color);
+        self.painter.circle_stroke(
+            self.place(vertex),
+            radius + 1.0 + stroke.width / 2.0,
+            stroke,
+        );
     }
 
     fn paint_names(&self, highlight: &Highlight) {
@@ -159,6 +175,7 @@ impl Canvas<'_> {
         let room = self
             .area
             .shrink(2.0)
+            .with_min_y(self.area.top() + NOTE_HEIGHT)
             .with_max_y(self.area.bottom() - SCALE_HEIGHT);
         for (at, place) in place_labels(&wishes, &discs, room).into_iter().enumerate() {
             let Some(rect) = place else { continue };
@@ -248,6 +265,14 @@ impl Canvas<'_> {
         }
     }
 
+    /// What the person has to know about the drawing, on the upper left.
+    fn paint_note(&self, note: &str) {
+        let at = self.area.left_top() + Vec2::new(10.0, 8.0);
+        let font = FontId::proportional(11.0);
+        self.painter
+            .text(at, Align2::LEFT_TOP, note, font, self.theme.weak_text());
+    }
+
     /// What area means: two discs with their times, on the lower left.
     fn paint_scale(&self) {
         let font = FontId::proportional(11.0);
@@ -258,7 +283,7 @@ impl Canvas<'_> {
             at.x += radius;
             self.painter
                 .circle_filled(at, radius, self.theme.normal().gamma_multiply(0.55));
-            let text = DurationNs(time.0).to_string();
+            let text = time.to_string();
             let rect = self.painter.text(
                 at + Vec2::new(radius + 4.0, 0.0),
                 Align2::LEFT_CENTER,
@@ -268,8 +293,13 @@ impl Canvas<'_> {
             );
             at.x = rect.right() + 12.0;
         }
-        self.painter
-            .text(at, Align2::LEFT_CENTER, "area = time", font, color);
+        let meaning = self
+            .painter
+            .layout_no_wrap("area = time".to_owned(), font, color);
+        if at.x + meaning.size().x < self.area.right() {
+            let left_top = at - Vec2::new(0.0, meaning.size().y / 2.0);
+            self.painter.galley(left_top, meaning, color);
+        }
     }
 }
 

@@ -14,7 +14,9 @@ use crate::views::focus::Focus;
 use crate::widgets::{count_of, thousands, view_header};
 
 /// Width of the list of subtrees, in points.
-const LIST_WIDTH: f32 = 280.0;
+const LIST_WIDTH: std::ops::RangeInclusive<f32> = 180.0..=280.0;
+/// Its share of the view.
+const LIST_SHARE: f32 = 0.42;
 
 /// Draws the focused tree and the subtrees that make it unlike its neighbours.
 pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
@@ -25,10 +27,11 @@ pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
         ui.centered_and_justified(|ui| ui.weak("Select a tree in the map or the list"));
         return;
     }
-    let list_width = LIST_WIDTH.min(ui.available_width() * 0.5);
+    let list_width =
+        (ui.available_width() * LIST_SHARE).clamp(*LIST_WIDTH.start(), *LIST_WIDTH.end());
     let list = Panel::right("unusual subtrees")
         .default_size(list_width)
-        .size_range(list_width.min(160.0)..=ui.available_width() * 0.6)
+        .size_range(*LIST_WIDTH.start()..=ui.available_width() * 0.7)
         .show_separator_line(false)
         .frame(Frame::NONE.inner_margin(Margin {
             left: 8,
@@ -51,7 +54,6 @@ fn header_ui(state: &mut TreeState, ui: &mut Ui) {
             state.fit();
         }
         let Some(shown) = &state.shown else { return };
-        let summary = size_text(shown);
         let mut merges = state.merges_in(&shown.focus);
         let hint =
             "Calls of one function by one caller that call nothing themselves become one vertex";
@@ -61,8 +63,8 @@ fn header_ui(state: &mut TreeState, ui: &mut Ui) {
             .changed()
         {
             state.merges = Some(merges);
+            ui.ctx().request_repaint();
         }
-        ui.weak(summary);
     });
 }
 
@@ -117,7 +119,8 @@ fn canvas_ui(
     };
     let pointer = response.hover_pos().filter(|_| !response.dragged());
     let hovered = pointer.and_then(|pointer| canvas.vertex_at(pointer));
-    canvas.paint(&highlight(ctx, shown, threshold, chosen), hovered);
+    let highlight = highlight(ctx, shown, threshold, chosen);
+    canvas.paint(&highlight, hovered, &size_text(shown));
     if let Some(vertex) = hovered {
         let vertex = shown.drawing.vertices[vertex];
         Tooltip::always_open(
@@ -342,7 +345,7 @@ mod tests {
         harness.run();
         let shown = harness.state().shown.as_ref().expect("a tree is shown");
         assert!(Some(shown.drawing.vertices.len()) < num_before);
-        harness.get_by_label("2 calls merged into 1 vertex");
+        harness.get_by_label("Call stack tree of #0-3: 2 calls merged into 1 vertex");
     }
 
     #[test]

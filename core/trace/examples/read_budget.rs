@@ -1,0 +1,102 @@
+//! The reader's budget: a whole run to executions within twice the time in which ADIOS2 reads the same
+//! arrays and nothing is done with them.
+//!
+//! `cargo run --release --package callgrove-trace --example read_budget -- RUN [REPEATS]`
+
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use callgrove_adios2_sys::{Adios, Engine, Library, Mode, StepStatus, default_candidates};
+use callgrove_model::Progress;
+use callgrove_trace::{ReadOptions, find_streams, read_trace};
+
+const ARRAYS: [(&str, &str, usize); 3] = [
+    ("timer_event_count", "event_timestamps", 6),
+    ("counter_event_count", "counter_values", 6),
+    ("comm_count", "comm_timestamps", 8),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let run = arguments.next().ok_or("usage: read_budget RUN [REPEATS]")?;
+    let repeats: usize = arguments.next().map_or(Ok(5), |repeats| repeats.parse())?;
+    let streams = find_streams(Path::new(&run))?;
+    let library = Library::load(&default_candidates())?;
+    println!("{} streams, {library:?}", streams.len());
+
+    let (mut bare, mut trace) = (Vec::new(), [Vec::new(), Vec::new()]);
+    let mut bytes = 0;
+    for _ in 0..repeats {
+        let start = Instant::now();
+        bytes = read_arrays(&streams, &library)?;
+        bare.push(start.elapsed());
+        for (num_threads, times) in (1..).zip(&mut trace) {
+            let num_threads = NonZeroUsize::new(num_threads).ok_or("no thread")?;
+            let options = ReadOptions {
+                num_threads,
+                ..ReadOptions::of_this_machine()
+            };
+            let start = Instant::now();
+            let trace = read_trace(&streams, &options, Progress::none())?;
+            times.push(start.elapsed());
+            println!(
+                "{} executions with {num_threads} thread(s)",
+                trace.num_executions()
+            );
+        }
+    }
+    let bare = best(&bare);
+    println!("ADIOS2 alone: {bare:?} for {bytes} bytes");
+    for (num_threads, times) in (1..).zip(trace) {
+        let time = best(&times);
+        println!(
+            "to executions, {num_threads} thread(s): {time:?} = {:.2} x",
+            time.as_secs_f64() / bare.as_secs_f64()
+        );
+    }
+    Ok(())
+}
+
+/// The least disturbed run.
+fn best(times: &[Duration]) -> Duration {
+    times.iter().min().copied().unwrap_or_default()
+}
+
+/// Reads all arrays of all streams one after another, and drops them.
+fn read_arrays(streams: &[PathBuf], library: &Library) -> Result<usize, Box<dyn Error>> {
+    let mut bytes = 0;
+    let mut rows = Vec::new();
+    for stream in streams {
+        let io = Adios::new(library)?.declare_io("TAU trace data")?;
+        io.set_parameters([("OpenTimeoutSecs", "0"), ("Threads", "1")])?;
+        let mut engine = io.open(stream, Mode::Read)?;
+        while engine.begin_step(Duration::ZERO)? == StepStatus::Ok {
+            for (count, name, num_columns) in ARRAYS {
+                bytes += read_array(&engine, count, name, num_columns, &mut rows)?;
+            }
+            engine.end_step()?;
+        }
+    }
+    Ok(bytes)
+}
+
+fn read_array(
+    engine: &Engine,
+    count: &str,
+    name: &str,
+    num_columns: usize,
+    rows: &mut Vec<u64>,
+) -> Result<usize, Box<dyn Error>> {
+    let count = engine.io().variable(count)?.ok_or("no trace of TAU")?;
+    let num_rows = engine.get_value::<u64>(&count)? as usize;
+    if num_rows == 0 {
+        return Ok(0);
+    }
+    let variable = engine.io().variable(name)?.ok_or("no trace of TAU")?;
+    variable.set_selection(&[0, 0], &[num_rows, num_columns])?;
+    rows.resize(num_rows * num_columns, 0);
+    engine.get(&variable, rows)?;
+    Ok(size_of_val(rows.as_slice()))
+}
