@@ -11,7 +11,7 @@ use callgrove_tests::program;
 use callgrove_tests::xvfb::{Display, Running};
 
 /// A machine that is busy with other tests draws slowly.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A window on the example trace whose journal and cache are in `home`.
 fn demo(display: &Display, home: &Path) -> Result<Running> {

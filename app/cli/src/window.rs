@@ -35,7 +35,7 @@ pub(crate) fn show(source: &str, function: Option<&str>) -> Result<()> {
     };
     handle
         .send(open)
-        .map_err(|_| anyhow!("the session ended before the window opened"))?;
+        .map_err(|command| anyhow!("the session ended before it took {command:?}"))?;
     let options = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()
             .with_title("Callgrove")

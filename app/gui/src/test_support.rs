@@ -137,6 +137,8 @@ fn rank_trace(rank: u32, num_ranks: u32, num_calls: u32) -> RankTrace {
 
 /// compute { forward_comm { MPI_Send MPI_Wait } ev_tally … }, with a long wait where it is slow.
 fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
+    use FuncEventKind::{Entry, Exit};
+
     let start = i64::from(call) * PERIOD_NS + i64::from(rank) * 1_000;
     let wait_ns = if is_slow(rank, call) {
         20_000_000
@@ -152,7 +154,6 @@ fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
             .push(THREAD, kind, FuncId(func), TimeNs(now), row);
         now
     };
-    use FuncEventKind::{Entry, Exit};
     event(Entry, 0, 0);
     event(Entry, 1, 50_000);
     let sent = event(Entry, 2, 20_000) + 10_000;

@@ -234,6 +234,7 @@ impl Theme {
     }
 
     /// Text that stands on `background`: black or white, whichever is read better.
+    #[expect(clippy::unused_self, reason = "a token of the theme like the others")]
     pub fn text_on(&self, background: Color32) -> Color32 {
         let [r, g, b, _] = background.to_array().map(f32::from);
         if 0.299 * r + 0.587 * g + 0.114 * b > 140.0 {

@@ -209,7 +209,7 @@ fn scaled(points: &[[f64; 2]]) -> Vec<[f32; 2]> {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))
         });
-        (low + high) / 2.0
+        f64::midpoint(low, high)
     });
     let offsets = points
         .iter()

@@ -1,5 +1,10 @@
 //! The session as its carriers use it: commands in, snapshots out, a host that can fail.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what is missing fails the test"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,10 @@
 //! Files come from anywhere: whatever they hold, they are read or refused, and nothing panics.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what is missing fails the test"
+)]
+
 use std::sync::Arc;
 
 use callgrove_model::{

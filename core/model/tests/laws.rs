@@ -1,5 +1,10 @@
 //! Laws that hold for every trace, whole or damaged.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what is missing fails the test"
+)]
+
 use std::sync::Arc;
 
 use callgrove_model::{
@@ -50,12 +55,12 @@ fn rank(rank: u32, events: &[(Event, i64)], step_length: usize) -> RankTrace {
                 Event::Enter(of) => {
                     batch
                         .funcs
-                        .push(THREAD, FuncEventKind::Entry, func(of), time, row)
+                        .push(THREAD, FuncEventKind::Entry, func(of), time, row);
                 }
                 Event::Exit(of) => {
                     batch
                         .funcs
-                        .push(THREAD, FuncEventKind::Exit, func(of), time, row)
+                        .push(THREAD, FuncEventKind::Exit, func(of), time, row);
                 }
                 Event::Send(to) => batch
                     .comms
@@ -63,7 +68,7 @@ fn rank(rank: u32, events: &[(Event, i64)], step_length: usize) -> RankTrace {
                 Event::Recv(from) => {
                     batch
                         .comms
-                        .push(THREAD, CommKind::Recv, 7, RankId(from), 8, time)
+                        .push(THREAD, CommKind::Recv, 7, RankId(from), 8, time);
                 }
             }
         }

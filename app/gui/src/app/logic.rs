@@ -162,7 +162,7 @@ impl CallgroveApp {
                 Wish::File(purpose) => self.ask_for_path(ctx, purpose),
                 Wish::Help => self.is_help_open = true,
                 Wish::SwitchAppearance => {
-                    ctx.set_theme(egui::Theme::from_dark_mode(!self.theme.is_dark()))
+                    ctx.set_theme(egui::Theme::from_dark_mode(!self.theme.is_dark()));
                 }
                 Wish::Cancel => self.handle.cancel(),
             }

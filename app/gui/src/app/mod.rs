@@ -37,14 +37,14 @@ pub struct CallgroveApp {
     unsent: VecDeque<Command>,
     theme: Theme,
     wishes: Vec<Wish>,
-    answers: (
-        SyncSender<(FilePurpose, String)>,
-        Receiver<(FilePurpose, String)>,
-    ),
+    answers: (SyncSender<Answer>, Receiver<Answer>),
     path_dialog: Option<PathDialog>,
     is_help_open: bool,
     panels: Panels,
 }
+
+/// The path that a native dialog was given, and what for.
+type Answer = (FilePurpose, String);
 
 /// States of views and panels.
 #[derive(Default)]

@@ -89,7 +89,7 @@ impl CallgroveApp {
                         panels::training_ui(ctx, &panels.candidates, &mut self.wishes, ui);
                     });
                 CentralPanel::no_frame().show(ui, |ui| {
-                    views::candidates::candidates_ui(ctx, &mut panels.candidates, ui)
+                    views::candidates::candidates_ui(ctx, &mut panels.candidates, ui);
                 });
             });
         Panel::bottom("timeline")
@@ -108,7 +108,7 @@ impl CallgroveApp {
                 views::tree::tree_ui(ctx, &mut panels.tree, ui);
             });
         CentralPanel::default().frame(frame).show(ui, |ui| {
-            views::scatter::scatter_ui(ctx, &mut panels.scatter, ui)
+            views::scatter::scatter_ui(ctx, &mut panels.scatter, ui);
         });
     }
 

@@ -16,7 +16,7 @@ pub(crate) fn help_ui(ctx: &ViewContext<'_>, egui_ctx: &egui::Context) -> bool {
         ScrollArea::vertical()
             .max_height(420.0)
             .auto_shrink([false, true])
-            .show(ui, |ui| keys_ui(ui));
+            .show(ui, keys_ui);
         ui.vertical_centered(|ui| ui.button("Close").clicked())
             .inner
     });

@@ -86,18 +86,15 @@ fn working_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
 }
 
 fn no_trees_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, ui: &mut Ui) {
-    match &ctx.snapshot.analysis {
-        Some(analysis) => {
-            ui.heading(format!(
-                "{} was never executed to its end",
-                analysis.root_name
-            ));
-            ui.label("Choose another function; its executions will be compared with each other.");
-        }
-        None => {
-            ui.heading("Which function shall be compared?");
-            ui.label("Choose a function that is executed many times; most promising first.");
-        }
+    if let Some(analysis) = &ctx.snapshot.analysis {
+        ui.heading(format!(
+            "{} was never executed to its end",
+            analysis.root_name
+        ));
+        ui.label("Choose another function; its executions will be compared with each other.");
+    } else {
+        ui.heading("Which function shall be compared?");
+        ui.label("Choose a function that is executed many times; most promising first.");
     }
     Frame::group(ui.style()).show(ui, |ui| chooser.list_ui(ctx, ui));
 }

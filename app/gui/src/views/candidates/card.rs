@@ -46,7 +46,12 @@ pub(super) fn card_ui(
     if response.clicked() {
         ctx.select(tree);
     }
-    paint_frame(ctx, tree, rect, is_focused, response.hovered(), ui);
+    let stroke = match () {
+        () if is_focused => Stroke::new(2.0, ctx.theme.selection()),
+        () if response.hovered() => Stroke::new(1.0, ctx.theme.weak_text()),
+        () => Stroke::new(1.0, ctx.theme.outline()),
+    };
+    paint_frame(ctx, tree, rect, is_focused, stroke, ui);
     paint_words(ctx, analysis, tree, &code, rect, ui);
     let minis = state.minis.get(analysis, tree);
     let structure =
@@ -100,7 +105,7 @@ fn paint_frame(
     tree: TreeIdx,
     rect: Rect,
     is_focused: bool,
-    is_hovered: bool,
+    stroke: Stroke,
     ui: &Ui,
 ) {
     let theme = ctx.theme;
@@ -109,11 +114,6 @@ fn paint_frame(
         theme.card_focused()
     } else {
         theme.card()
-    };
-    let stroke = match () {
-        () if is_focused => Stroke::new(2.0, theme.selection()),
-        () if is_hovered => Stroke::new(1.0, theme.weak_text()),
-        () => Stroke::new(1.0, theme.outline()),
     };
     ui.painter()
         .rect(rect, RADIUS, fill, stroke, StrokeKind::Inside);

@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_lonely_root_has_a_place() {
-        assert_eq!(layout(&[node(None, 0)])[0].place, [0.0, 0.5]);
+        let [x, y] = layout(&[node(None, 0)])[0].place;
+        assert!(x.abs() < 1e-6 && (y - 0.5).abs() < 1e-6, "{x} {y}");
         assert!(layout(&[]).is_empty());
     }
 }

@@ -76,8 +76,8 @@ impl Bounds {
 
     fn center(&self) -> [f32; 2] {
         [
-            (self.min[0] + self.max[0]) / 2.0,
-            (self.min[1] + self.max[1]) / 2.0,
+            f32::midpoint(self.min[0], self.max[0]),
+            f32::midpoint(self.min[1], self.max[1]),
         ]
     }
 
@@ -152,13 +152,13 @@ impl Transform {
     }
 
     /// Where a point of the map is on the screen.
-    pub fn to_screen(&self, point: [f32; 2]) -> Pos2 {
+    pub fn to_screen(self, point: [f32; 2]) -> Pos2 {
         let from_middle = Vec2::new(point[0] - self.center[0], self.center[1] - point[1]);
         self.rect.center() + from_middle * self.scale
     }
 
     /// The point of the map at a place on the screen.
-    pub fn to_map(&self, place: Pos2) -> [f32; 2] {
+    pub fn to_map(self, place: Pos2) -> [f32; 2] {
         let from_middle = (place - self.rect.center()) / self.scale;
         [
             self.center[0] + from_middle.x,
