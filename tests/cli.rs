@@ -124,7 +124,12 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
         .iter()
         .filter_map(|row| row["score"].as_f64())
         .collect();
-    assert!(scores.is_sorted(), "the most abnormal tree comes first");
+    // Scores that are equal up to rounding are ordered by tree.
+    let falls = |pair: &[f64]| pair[1] < pair[0] - 1e-8;
+    assert!(
+        !scores.windows(2).any(falls),
+        "the most abnormal tree comes first"
+    );
     Ok(())
 }
 
@@ -297,7 +302,7 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     let killed = data("tests/data/lammps-4r-killed");
     let text = stdout(&["info", &killed.to_string_lossy(), "--format", "json"])?;
     let info: Value = serde_json::from_str(&text)?;
-    assert_eq!(info["ranks"], 4);
+    assert_eq!(info["ranks"], 1);
     let warnings = info["warnings"].as_array().context("no warnings")?;
     let is_told = |what: &str| {
         warnings
@@ -306,6 +311,7 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     };
     assert!(is_told("still open at the end"), "{warnings:?}");
     assert!(is_told("breaks off"), "{warnings:?}");
+    assert!(is_told("ranks of the communicator"), "{warnings:?}");
     assert!(
         !analyze(&killed, &[])?.is_empty(),
         "the trees that ended are ranked"

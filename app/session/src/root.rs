@@ -140,7 +140,8 @@ fn near_names(trace: &Trace, pattern: &str) -> Vec<String> {
         .filter(|name| !last.is_empty() && name.to_lowercase().contains(&last))
         .map(str::to_owned)
         .collect();
-    near.sort_by_key(|name| (name.len(), name.clone()));
+    let is_near = |name: &str| name.to_lowercase().contains(&wanted);
+    near.sort_by_key(|name| (!is_near(name), name.len(), name.clone()));
     near.dedup();
     near.truncate(NUM_NEAR);
     if near.is_empty() {
