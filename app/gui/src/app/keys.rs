@@ -147,13 +147,13 @@ pub(crate) const VIEW_KEYS: [(&str, &str); 2] = [
 
 /// The actions that were asked for since the last frame.
 ///
-/// While a text is typed all keys are its own, and while a button has the keyboard's focus Space
-/// and the arrows are the button's.
-pub(super) fn pressed(ctx: &Context) -> Vec<Action> {
+/// While a text is typed all keys are its own, and while the person goes through the window by Tab
+/// (`is_tabbing`) Space and the arrows belong to the widget in focus.
+pub(super) fn pressed(ctx: &Context, is_tabbing: bool) -> Vec<Action> {
     if ctx.text_edit_focused() || Popup::is_any_open(ctx) {
         return Vec::new();
     }
-    let is_widget_focused = ctx.memory(|memory| memory.focused().is_some());
+    let is_widget_focused = is_tabbing && ctx.memory(|memory| memory.focused().is_some());
     let belongs_to_widget = |key: Key| {
         is_widget_focused
             && matches!(

@@ -89,7 +89,11 @@ impl CallgroveApp {
             return;
         }
         self.panels.candidates.refresh(&self.shown);
-        for action in keys::pressed(ctx) {
+        ctx.input(|input| {
+            self.is_tabbing |= input.key_pressed(egui::Key::Tab);
+            self.is_tabbing &= !input.pointer.any_click();
+        });
+        for action in keys::pressed(ctx, self.is_tabbing) {
             if self.is_help_open && !matches!(action, Action::Help | Action::Escape) {
                 continue;
             }
@@ -111,7 +115,10 @@ impl CallgroveApp {
             ),
             Action::Next => commands.extend(self.step(Step::Next)),
             Action::Previous => commands.extend(self.step(Step::Previous)),
-            Action::Skip => commands.extend(self.step(Step::NextUnlabelled)),
+            Action::Skip => {
+                let next = self.panels.candidates.skip(&self.shown);
+                commands.extend(next.map(|tree| Command::Select(Selection::One(tree))));
+            }
             Action::Undo => commands.push(Command::Undo),
             Action::Redo => commands.push(Command::Redo),
             Action::Train => commands.push(Command::Train),

@@ -40,6 +40,8 @@ pub struct CallgroveApp {
     answers: (SyncSender<Answer>, Receiver<Answer>),
     path_dialog: Option<PathDialog>,
     is_help_open: bool,
+    /// Whether the person goes from widget to widget by Tab, since the last click.
+    is_tabbing: bool,
     panels: Panels,
 }
 
@@ -80,6 +82,7 @@ impl CallgroveApp {
             answers: sync_channel(MAX_ANSWERS),
             path_dialog: None,
             is_help_open: false,
+            is_tabbing: false,
             panels: Panels::default(),
         }
     }

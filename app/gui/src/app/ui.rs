@@ -86,7 +86,7 @@ impl CallgroveApp {
                     .min_size(90.0)
                     .frame(frame)
                     .show(ui, |ui| {
-                        panels::training_ui(ctx, &panels.candidates, &mut self.wishes, ui);
+                        panels::training_ui(ctx, &mut panels.candidates, &mut self.wishes, ui);
                     });
                 CentralPanel::no_frame().show(ui, |ui| {
                     views::candidates::candidates_ui(ctx, &mut panels.candidates, ui);
@@ -139,7 +139,7 @@ impl Sizes {
         let candidates_width = (size.x * 0.24).clamp(344.0, 400.0);
         Self {
             candidates_width,
-            training_height: (size.y * 0.30).min(300.0),
+            training_height: (size.y * 0.34).min(340.0),
             timeline_height: size.y * 0.40,
             tree_width: (size.x - candidates_width) * 0.54,
         }

@@ -8,7 +8,7 @@ use crate::context::ViewContext;
 /// Draws the page over everything else; whether it shall stay open.
 pub(crate) fn help_ui(ctx: &ViewContext<'_>, egui_ctx: &egui::Context) -> bool {
     let modal = Modal::new(Id::unique("help")).show(egui_ctx, |ui| {
-        ui.set_width(640.0);
+        ui.set_width(800.0);
         ui.heading("How it works");
         steps_ui(ctx, ui);
         ui.separator();

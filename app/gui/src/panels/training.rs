@@ -17,7 +17,7 @@ const MAX_MOVES: usize = 6;
 /// Draws the panel.
 pub(crate) fn training_ui(
     ctx: &mut ViewContext<'_>,
-    candidates: &CandidatesState,
+    candidates: &mut CandidatesState,
     wishes: &mut Vec<Wish>,
     ui: &mut Ui,
 ) {
@@ -44,7 +44,7 @@ pub(crate) fn training_ui(
 }
 
 /// What is selected, and the two buttons that judge it.
-fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &CandidatesState, ui: &mut Ui) {
+fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui: &mut Ui) {
     let snapshot = ctx.snapshot;
     let Some(analysis) = &snapshot.analysis else {
         return;

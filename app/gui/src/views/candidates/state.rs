@@ -1,5 +1,6 @@
 //! What the list remembers, and where it leads next.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
@@ -19,6 +20,8 @@ pub struct CandidatesState {
     made_from: Option<Inputs>,
     /// The focused tree that the list has shown already.
     revealed: Option<TreeIdx>,
+    /// Trees that the person has judged or passed over; the session may not know their labels yet.
+    passed: BTreeSet<TreeIdx>,
 }
 
 /// A way through the list.
@@ -28,8 +31,6 @@ pub enum Step {
     Next,
     /// The one before.
     Previous,
-    /// The next without a label; after the last, the first.
-    NextUnlabelled,
 }
 
 /// What the list depends on. The Arcs are held so that their addresses stay theirs.
@@ -42,17 +43,20 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn is_same(&self, snapshot: &Snapshot, filter: CandidateFilter, search: &str) -> bool {
-        let same_analysis = match (&self.analysis, &snapshot.analysis) {
+    fn is_same_forest(&self, snapshot: &Snapshot) -> bool {
+        match (&self.analysis, &snapshot.analysis) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
-        };
+        }
+    }
+
+    fn is_same(&self, snapshot: &Snapshot, filter: CandidateFilter, search: &str) -> bool {
         let same_detection = match (&self.detection, &snapshot.detection) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
         };
         let same_labels = Arc::ptr_eq(&self.labels, &snapshot.labels);
-        same_analysis
+        self.is_same_forest(snapshot)
             && same_detection
             && same_labels
             && self.filter == filter
@@ -86,6 +90,10 @@ impl CandidatesState {
         {
             return;
         }
+        let is_other_forest = |inputs: &Inputs| !inputs.is_same_forest(snapshot);
+        if self.made_from.as_ref().is_some_and(is_other_forest) {
+            self.passed.clear();
+        }
         self.shown = candidates(snapshot, self.filter, &self.search);
         self.made_from = Some(Inputs {
             analysis: snapshot.analysis.clone(),
@@ -101,53 +109,75 @@ impl CandidatesState {
         let place = &snapshot.detection.as_ref()?.place;
         let focus = snapshot.focus();
         let Some(here) = focus.and_then(|tree| place.get(tree.index())) else {
-            let is_wanted =
-                |tree: &&TreeIdx| step != Step::NextUnlabelled || snapshot.label(**tree).is_none();
-            return self.shown.iter().find(is_wanted).copied();
+            return self.shown.first().copied();
         };
         let place_of = |tree: &TreeIdx| place[tree.index()];
-        let after = self.shown.partition_point(|tree| place_of(tree) <= *here);
         match step {
-            Step::Next => self.shown.get(after).copied(),
+            Step::Next => {
+                let after = self.shown.partition_point(|tree| place_of(tree) <= *here);
+                self.shown.get(after).copied()
+            }
             Step::Previous => {
                 let before = self.shown.partition_point(|tree| place_of(tree) < *here);
                 self.shown[..before].last().copied()
             }
-            Step::NextUnlabelled => {
-                let (done, ahead) = self.shown.split_at(after);
-                ahead
-                    .iter()
-                    .chain(done)
-                    .find(|&&tree| snapshot.label(tree).is_none() && Some(tree) != focus)
-                    .copied()
-            }
         }
     }
 
-    /// Gives what is selected a label and moves on to the next candidate without one. What has the
-    /// label already loses it. A group stays selected, so that one sees what the label did.
-    pub fn label_selection(&self, snapshot: &Snapshot, label: Label) -> Vec<Command> {
+    /// Passes over the focused tree; the answer is the next to judge.
+    pub fn skip(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
+        self.passed.extend(snapshot.focus());
+        self.next_to_judge(snapshot)
+    }
+
+    /// Gives what is selected a label and moves on to the next to judge. What has the label already
+    /// loses it. A group stays selected, so that one sees what the label did.
+    pub fn label_selection(&mut self, snapshot: &Snapshot, label: Label) -> Vec<Command> {
         match &snapshot.selection {
             Selection::None => Vec::new(),
             Selection::One(tree) => self.label_tree(snapshot, *tree, label),
-            Selection::Group(trees) => vec![toggle(snapshot, trees.clone(), label)],
+            Selection::Group(trees) => {
+                self.passed.extend(trees);
+                vec![toggle(snapshot, trees.clone(), label)]
+            }
         }
     }
 
     /// Gives one tree a label; if it is the focused one, moves on.
     pub(super) fn label_tree(
-        &self,
+        &mut self,
         snapshot: &Snapshot,
         tree: TreeIdx,
         label: Label,
     ) -> Vec<Command> {
         let mut commands = vec![toggle(snapshot, vec![tree], label)];
-        let is_given = snapshot.label(tree) != Some(label);
-        if is_given && snapshot.selection == Selection::One(tree) {
-            let next = self.step(snapshot, Step::NextUnlabelled);
+        if snapshot.label(tree) == Some(label) {
+            self.passed.remove(&tree);
+            return commands;
+        }
+        self.passed.insert(tree);
+        if snapshot.selection == Selection::One(tree) {
+            let next = self.next_to_judge(snapshot);
             commands.extend(next.map(|next| Command::Select(Selection::One(next))));
         }
         commands
+    }
+
+    /// The most abnormal tree that is neither labelled nor passed over. Training moves trees, so it
+    /// is looked for from the top. When none is left, those passed over come again.
+    fn next_to_judge(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
+        let focus = snapshot.focus();
+        let is_open = |tree: &&TreeIdx| snapshot.label(**tree).is_none() && Some(**tree) != focus;
+        let passed = &self.passed;
+        let fresh = self
+            .shown
+            .iter()
+            .find(|tree| is_open(tree) && !passed.contains(tree));
+        if let Some(&tree) = fresh {
+            return Some(tree);
+        }
+        self.passed.clear();
+        self.shown.iter().find(is_open).copied()
     }
 
     /// What Enter in the search field leads to: the tree with that code, or the first in the list.
@@ -268,19 +298,56 @@ mod tests {
     }
 
     #[test]
-    fn labelling_moves_on_to_the_next_without_a_label() {
+    fn labelling_moves_on_to_the_most_abnormal_without_a_label() {
         let snapshot = demo_snapshot();
         let order = order(&snapshot);
-        let snapshot = focused(&with_label(&snapshot, order[1], Label::Normal), order[0]);
-        let commands = state(&snapshot).label_selection(&snapshot, Label::Abnormal);
-        let expected = [
-            Command::SetLabel {
-                trees: vec![order[0]],
-                label: Some(Label::Abnormal),
-            },
-            Command::Select(Selection::One(order[2])),
-        ];
-        assert_eq!(commands, expected);
+        let labelled = with_label(&snapshot, order[1], Label::Normal);
+        // Training may have moved the focused tree far down.
+        for focus in [order[0], order[9]] {
+            let snapshot = focused(&labelled, focus);
+            let next = if focus == order[0] {
+                order[2]
+            } else {
+                order[0]
+            };
+            let commands = state(&snapshot).label_selection(&snapshot, Label::Abnormal);
+            let expected = [
+                Command::SetLabel {
+                    trees: vec![focus],
+                    label: Some(Label::Abnormal),
+                },
+                Command::Select(Selection::One(next)),
+            ];
+            assert_eq!(commands, expected);
+        }
+    }
+
+    #[test]
+    fn what_was_judged_or_passed_over_comes_again_only_when_all_else_is_done() {
+        let snapshot = demo_snapshot();
+        let order = order(&snapshot);
+        let mut state = state(&snapshot);
+        let mut focus = order[0];
+        let mut visited = vec![focus];
+        for turn in 0..order.len() - 1 {
+            let here = focused(&snapshot, focus);
+            focus = if turn % 2 == 0 {
+                state.skip(&here).unwrap()
+            } else {
+                // The session has not answered: the snapshot shows no label.
+                match &state.label_selection(&here, Label::Normal)[..] {
+                    [_, Command::Select(Selection::One(next))] => *next,
+                    other => panic!("moves on, not {other:?}"),
+                }
+            };
+            visited.push(focus);
+        }
+        assert_eq!(visited, order);
+        assert_eq!(
+            state.skip(&focused(&snapshot, focus)),
+            Some(order[0]),
+            "around again"
+        );
     }
 
     #[test]

@@ -122,20 +122,24 @@ fn take_lasso(
     transform: &Transform,
     state: &mut ScatterState,
 ) {
-    let wants = state.is_lasso_tool || ui.input(|input| input.modifiers.shift);
-    let Some(pointer) = response.interact_pointer_pos() else {
-        return;
-    };
-    if wants && response.drag_started_by(egui::PointerButton::Primary) {
-        let origin = ui
-            .input(|input| input.pointer.press_origin())
-            .unwrap_or(pointer);
+    let (wants, origin) = ui.input(|input| (input.modifiers.shift, input.pointer.press_origin()));
+    if let Some(origin) = origin.filter(|_| wants || state.is_lasso_tool)
+        && response.drag_started_by(egui::PointerButton::Primary)
+    {
         state.begin_lasso(transform.to_map(origin));
     }
-    if state.is_drawing() && response.dragged() {
-        state.extend_lasso(transform.to_map(pointer), 2.0 / transform.scale());
+    if !state.is_drawing() {
+        return;
     }
-    if state.is_drawing() && response.drag_stopped() {
+    // All places that the pointer went through, since a frame may take long.
+    ui.input(|input| {
+        for event in &input.events {
+            if let egui::Event::PointerMoved(place) = event {
+                state.extend_lasso(transform.to_map(*place), 2.0 / transform.scale());
+            }
+        }
+    });
+    if response.drag_stopped() {
         match state.end_lasso()[..] {
             [] => {}
             [tree] => ctx.select(tree),
