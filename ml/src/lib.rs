@@ -19,6 +19,7 @@
 //! Stack Trees in High Performance Computing Applications, IEEE TVCG 25(1), 2019
 //! (doi:10.1109/TVCG.2018.2865026).
 
+pub mod active;
 pub mod dataset;
 pub mod detector;
 mod error;

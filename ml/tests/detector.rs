@@ -281,7 +281,7 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
             .score(&forest, Progress::none())
             .unwrap_err()
             .to_string(),
-        "the model has version 99, but version 1 is understood"
+        "the model has version 99, but version 2 is understood"
     );
     let mut short = model;
     short.vocabulary.pop();

@@ -10,13 +10,13 @@ use super::params::DetectorParams;
 use super::trained::Detector;
 use crate::dataset::{DenseRows, Rows};
 use crate::error::{MlError, Result};
-use crate::features::{ExcessModel, ReferenceTimes, Representation, Translation};
-use crate::ocsvm::Ocsvm;
+use crate::features::{ExcessModel, Reference, Representation, Translation};
+use crate::ocsvm::{KernelSum, Ocsvm, SupportVector};
 use crate::stack2vec::{self, Documents, OutputLayer};
 use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel};
 
 /// Version of the files that this program writes.
-pub const MODEL_VERSION: u32 = 1;
+pub const MODEL_VERSION: u32 = 2;
 
 /// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -39,11 +39,13 @@ pub struct ModelArtifact {
     /// Labels of the vocabulary in order.
     pub vocabulary: Vec<SubtreeHash>,
     /// Usual times.
-    pub reference: ReferenceTimes,
+    pub reference: Reference,
     /// The learned part of the representation.
     pub features: FeatureArtifact,
     /// The one-class SVM.
     pub svm: Ocsvm,
+    /// What labels add to its scores.
+    pub correction: KernelSum,
 }
 
 /// The learned part of a representation.
@@ -84,6 +86,7 @@ impl ModelArtifact {
                 Features::Stack2vec(network) => FeatureArtifact::Stack2vec(network.output.clone()),
             },
             svm: detector.trained().model(embedding.rows()),
+            correction: detector.correction().model(embedding.rows()),
         }
     }
 
@@ -100,7 +103,10 @@ impl ModelArtifact {
         let params = self.params.check()?;
         let subtrees = relabel(forest, params.get().wl.check()?, progress.part(0.0, 0.5))?;
         let rows = self.rows(&subtrees, progress.part(0.5, 0.8))?;
-        self.svm.scores(&rows, progress.part(0.8, 1.0))
+        let mut scores = self.svm.scores(&rows, progress.part(0.8, 0.9))?;
+        self.correction
+            .add_to(&mut scores, &rows, progress.part(0.9, 1.0))?;
+        Ok(scores)
     }
 
     fn rows(&self, subtrees: &Subtrees, progress: Progress<'_>) -> Result<Rows> {
@@ -150,21 +156,28 @@ impl ModelArtifact {
         if num_words != self.vocabulary.len() {
             return damaged("its vocabulary does not fit its features");
         }
-        let numbers = [self.svm.gamma, self.svm.rho];
-        let alphas = self.svm.support.iter().map(|support| support.alpha);
-        if !numbers.into_iter().chain(alphas).all(f64::is_finite) {
+        if !self.svm.rho.is_finite() {
             return damaged("its support vectors are not finite numbers");
         }
-        let is_whole = |support: &crate::ocsvm::SupportVector| {
-            let columns = &support.row.columns;
-            columns.len() == support.row.values.len()
-                && columns.is_sorted_by(|a, b| a < b)
-                && columns
-                    .last()
-                    .is_none_or(|&last| (last as usize) < num_columns)
-        };
-        if !self.svm.support.iter().all(is_whole) {
-            return damaged("a support vector has columns that cannot be");
+        for (gamma, terms) in [
+            (self.svm.gamma, &self.svm.support),
+            (self.correction.gamma, &self.correction.terms),
+        ] {
+            let alphas = terms.iter().map(|term| term.alpha);
+            if !std::iter::once(gamma).chain(alphas).all(f64::is_finite) {
+                return damaged("its support vectors are not finite numbers");
+            }
+            let is_whole = |term: &SupportVector| {
+                let columns = &term.row.columns;
+                columns.len() == term.row.values.len()
+                    && columns.is_sorted_by(|a, b| a < b)
+                    && columns
+                        .last()
+                        .is_none_or(|&last| (last as usize) < num_columns)
+            };
+            if !terms.iter().all(is_whole) {
+                return damaged("a support vector has columns that cannot be");
+            }
         }
         Ok(())
     }

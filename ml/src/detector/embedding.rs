@@ -2,11 +2,11 @@
 
 use callgrove_model::{Forest, Progress, TreeIdx};
 
-use super::params::{DetectorParams, MapOf, ValidDetectorParams};
+use super::params::{DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::features::{
-    ExcessModel, ExcessParams, ReferenceTimes, Representation, Translation, prior_weights,
+    ExcessModel, ExcessParams, Reference, Representation, Translation, Windows, prior_weights,
 };
 use crate::ocsvm::{OcsvmParams, ValidOcsvmParams};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
@@ -23,7 +23,7 @@ pub struct Embedding {
     params: ValidDetectorParams,
     seed: u64,
     subtrees: Subtrees,
-    reference: ReferenceTimes,
+    reference: Reference,
     features: Features,
     rows: Rows,
     prior: Vec<f64>,
@@ -57,8 +57,9 @@ impl Embedding {
     ) -> Result<Self> {
         let settings = params.get();
         let subtrees = relabel(forest, settings.wl.check()?, progress.part(0.0, 0.2))?;
-        let min_class_size = min_class_size(settings);
-        let reference = ReferenceTimes::fit(&subtrees.bags, min_class_size);
+        let usual = excess_params(settings);
+        let windows = Windows::new(forest, usual.windows_per_lane);
+        let reference = Reference::fit(&subtrees.bags, &windows, usual.min_class_size);
         let (features, rows) = match settings.representation {
             Representation::ExcessRarity(excess) => {
                 let len = subtrees.vocabulary.len();
@@ -111,8 +112,8 @@ impl Embedding {
         &self.subtrees
     }
 
-    /// Usual times of subtrees.
-    pub fn reference(&self) -> &ReferenceTimes {
+    /// What is usual: times and structures.
+    pub fn reference(&self) -> &Reference {
         &self.reference
     }
 
@@ -134,6 +135,16 @@ impl Embedding {
     /// Kernel width and C.
     pub fn ocsvm(&self) -> &ValidOcsvmParams {
         &self.ocsvm
+    }
+
+    /// γ of the kernel in which labels have neighbours: that of the correction, or that of the
+    /// one-class SVM where labels are weights only.
+    pub fn reach_of_labels(&self) -> f64 {
+        let sharpness = match self.params.get().labels {
+            LabelRule::Weights { .. } => 1.0,
+            LabelRule::Correction(params) => params.sharpness,
+        };
+        sharpness * self.ocsvm.gamma()
     }
 
     /// Points of the map, one per tree.
@@ -175,10 +186,11 @@ impl Embedding {
     }
 }
 
-fn min_class_size(settings: &DetectorParams) -> usize {
+/// How the usual times are found, also where only explanations use them.
+fn excess_params(settings: &DetectorParams) -> ExcessParams {
     match settings.representation {
-        Representation::ExcessRarity(excess) => excess.min_class_size,
-        Representation::PaperStack2vec(_) => ExcessParams::default().min_class_size,
+        Representation::ExcessRarity(excess) => excess,
+        Representation::PaperStack2vec(_) => ExcessParams::default(),
     }
 }
 

@@ -7,12 +7,14 @@
 //! ```
 
 mod artifact;
+mod correction;
 mod embedding;
 mod params;
 mod trained;
 
 pub use artifact::{MODEL_VERSION, ModelArtifact};
 pub use callgrove_model::Label;
+pub use correction::Correction;
 pub use embedding::{Embedding, Features};
-pub use params::{DetectorParams, MapOf, ValidDetectorParams};
+pub use params::{CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 pub use trained::{Detector, order_by_score};

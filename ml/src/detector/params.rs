@@ -24,14 +24,42 @@ pub struct DetectorParams {
     pub nu: f64,
     /// Weights of unlabelled trees.
     pub prior: Prior,
-    /// Weight of a tree labelled normal in units of C, at least 1 (section 5.1: larger than C).
-    pub normal_weight: f64,
+    /// What labels do.
+    pub labels: LabelRule,
     /// What the map shows.
     pub map_of: MapOf,
     /// How it is made.
     pub map: MdsParams,
     /// How the important subtrees of a tree are found.
     pub explain: ExplainParams,
+}
+
+/// What labels do to the scores. A tree labelled abnormal has weight 0 with either rule.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelRule {
+    /// Section 5.1 of the paper: weights only.
+    Weights {
+        /// Weight of a tree labelled normal in units of C, at least 1 (the paper: larger than C).
+        normal: f64,
+    },
+    /// A tree labelled normal has weight 1, and labels that contradict the score correct it in their
+    /// neighbourhood: see [`super::Correction`].
+    Correction(CorrectionParams),
+}
+
+/// Settings of [`LabelRule::Correction`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CorrectionParams {
+    /// γ of the correction in units of the γ of the one-class SVM, above 0: the larger, the less far
+    /// a label reaches.
+    pub sharpness: f64,
+    /// Variance σ² > 0 of the noise of labels, in units of the variance of the correction: how easily
+    /// a label gives way to others close by.
+    pub noise: f64,
+    /// Score ≥ 0 that a label asks for, in units of the mean |score| before correction.
+    pub margin: f64,
 }
 
 /// What the map shows.
@@ -55,16 +83,51 @@ impl Default for DetectorParams {
         Self {
             wl: WlParams::default(),
             representation: Representation::ExcessRarity(ExcessParams::default()),
-            gamma: GammaRule::OverMean(0.5),
-            nu: 0.02,
+            gamma: GammaRule::OverFence(0.3),
+            nu: 0.01,
             prior: Prior::Fence {
-                factor: 2.0,
-                power: 8.0,
+                factor: 2.5,
+                power: 32.0,
             },
-            normal_weight: 1.5,
+            labels: LabelRule::Correction(CorrectionParams::default()),
             map_of: MapOf::Representation,
             map: MdsParams::default(),
             explain: ExplainParams::default(),
+        }
+    }
+}
+
+impl Default for CorrectionParams {
+    fn default() -> Self {
+        Self {
+            sharpness: 8.0,
+            noise: 0.05,
+            margin: 0.25,
+        }
+    }
+}
+
+impl LabelRule {
+    fn check(self) -> Result<()> {
+        let is_above = |value: f64, least: f64| value.is_finite() && value > least;
+        match self {
+            Self::Weights { normal } => check_param(
+                "normal",
+                normal,
+                normal.is_finite() && normal >= 1.0,
+                "a finite number from 1 on",
+            ),
+            Self::Correction(CorrectionParams {
+                sharpness,
+                noise,
+                margin,
+            }) => {
+                let wanted = "a finite number above 0";
+                check_param("sharpness", sharpness, is_above(sharpness, 0.0), wanted)?;
+                check_param("noise", noise, is_above(noise, 0.0), wanted)?;
+                let is_valid = margin.is_finite() && margin >= 0.0;
+                check_param("margin", margin, is_valid, "a finite number from 0 on")
+            }
         }
     }
 }
@@ -78,7 +141,7 @@ impl DetectorParams {
             gamma: GammaRule::OverMedian(1.0),
             nu: 0.02,
             prior: Prior::Uniform,
-            normal_weight: 1.5,
+            labels: LabelRule::Weights { normal: 1.5 },
             map_of: MapOf::Representation,
             map: MdsParams::default(),
             explain: ExplainParams::paper(),
@@ -108,13 +171,7 @@ impl DetectorParams {
         self.explain.check()?;
         let is_valid = self.nu > 0.0 && self.nu <= 1.0;
         check_param("nu", self.nu, is_valid, "above 0 and at most 1")?;
-        let is_valid = self.normal_weight.is_finite() && self.normal_weight >= 1.0;
-        check_param(
-            "normal_weight",
-            self.normal_weight,
-            is_valid,
-            "a finite number from 1 on",
-        )?;
+        self.labels.check()?;
         Ok(ValidDetectorParams(self))
     }
 }

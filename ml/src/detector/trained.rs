@@ -2,7 +2,9 @@
 
 use callgrove_model::{Label, Progress, TreeIdx};
 
+use super::correction::Correction;
 use super::embedding::Embedding;
+use super::params::LabelRule;
 use crate::error::{MlError, Result};
 use crate::ocsvm::{self, Trained};
 
@@ -28,11 +30,13 @@ pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
 #[derive(Clone, Debug)]
 pub struct Detector {
     trained: Trained,
+    correction: Correction,
+    scores: Vec<f64>,
     labels: Vec<Option<Label>>,
 }
 
 impl Detector {
-    /// Trains on all trees of `embedding`, with `labels` as section 5.1 of the paper says.
+    /// Trains on all trees of `embedding` with `labels`, as [`LabelRule`] says.
     ///
     /// `warm` is a detector of the same embedding with other labels; it makes training faster and
     /// changes nothing else.
@@ -54,7 +58,11 @@ impl Detector {
                 found: labels.len(),
             });
         }
-        let normal = embedding.params().get().normal_weight * embedding.ocsvm().c();
+        let rule = embedding.params().get().labels;
+        let normal = match rule {
+            LabelRule::Weights { normal } => normal * embedding.ocsvm().c(),
+            LabelRule::Correction(_) => 1.0,
+        };
         let weights: Vec<f64> = labels
             .iter()
             .zip(embedding.prior())
@@ -64,23 +72,39 @@ impl Detector {
                 None => prior,
             })
             .collect();
-        let warm = warm.map(|warm| &warm.trained);
+        let rows = embedding.rows();
         let trained = ocsvm::train(
-            embedding.rows(),
+            rows,
             &weights,
             embedding.ocsvm(),
-            warm,
-            progress,
+            warm.map(|warm| &warm.trained),
+            progress.part(0.0, 0.9),
         )?;
+        let mut scores = trained.scores().to_vec();
+        let correction = match rule {
+            LabelRule::Weights { .. } => Correction::none(),
+            LabelRule::Correction(params) => Correction::fit(
+                rows,
+                embedding.reach_of_labels(),
+                &params,
+                &scores,
+                labels,
+                warm.map(|warm| &warm.correction),
+            ),
+        };
+        correction.add_to(&mut scores);
+        progress.at(1.0)?;
         Ok(Self {
             trained,
+            correction,
+            scores,
             labels: labels.to_vec(),
         })
     }
 
     /// Score of each tree: negative = abnormal.
     pub fn scores(&self) -> &[f64] {
-        self.trained.scores()
+        &self.scores
     }
 
     /// Whether a score means an anomaly: below 0 by more than rounding.
@@ -91,6 +115,11 @@ impl Detector {
     /// The labels it was trained with.
     pub fn labels(&self) -> &[Option<Label>] {
         &self.labels
+    }
+
+    /// What the labels added to the scores of the one-class SVM.
+    pub fn correction(&self) -> &Correction {
+        &self.correction
     }
 
     /// The one-class SVM.

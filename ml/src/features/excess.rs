@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::params::ValidExcessParams;
-use super::reference::ReferenceTimes;
+use super::reference::Reference;
 use crate::dataset::{SparseRow, SparseRows};
 use crate::error::Result;
 use crate::wl::{Bag, Bags, SubtreeIdx, Vocabulary};
@@ -19,7 +19,7 @@ use crate::wl::{Bag, Bags, SubtreeIdx, Vocabulary};
 ///
 /// where usual is the median over trees of the same structure that have s, and a the gain; x_s = 0
 /// for subtrees that the tree lacks. One of the columns V..2V, that of the tree's own structure,
-/// holds its rarity ([`ReferenceTimes::rarity`]) times its weight. So two rare structures are apart
+/// holds its rarity ([`Reference::rarity`]) times its weight. So two rare structures are apart
 /// from the rest and from each other, and to learn that one of them is normal says nothing about the
 /// other.
 ///
@@ -65,7 +65,7 @@ impl ExcessModel {
     pub fn rows(
         &self,
         bags: &Bags,
-        reference: &ReferenceTimes,
+        reference: &Reference,
         translation: &Translation,
     ) -> Result<SparseRows> {
         let rows = bags
@@ -79,12 +79,7 @@ impl ExcessModel {
         SubtreeIdx::from_index(column % self.vocabulary_len.max(1))
     }
 
-    fn row(
-        &self,
-        bag: &Bag<'_>,
-        reference: &ReferenceTimes,
-        translation: &Translation,
-    ) -> SparseRow {
+    fn row(&self, bag: &Bag<'_>, reference: &Reference, translation: &Translation) -> SparseRow {
         let params = self.params.get();
         let root = translation.get(bag.root);
         let mut entries: Vec<(u32, f64)> = bag

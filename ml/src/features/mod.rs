@@ -13,8 +13,10 @@ mod excess;
 mod params;
 mod prior;
 mod reference;
+mod windows;
 
 pub use excess::{ExcessModel, Translation};
 pub use params::{ExcessParams, GammaRule, Prior, Representation, ValidExcessParams};
 pub(crate) use prior::prior_weights;
-pub use reference::{ReferenceTimes, UsualTime};
+pub use reference::{Reference, UsualTime};
+pub use windows::Windows;

@@ -21,8 +21,11 @@ pub enum Representation {
 pub struct ExcessParams {
     /// a > 0 in sign(e) ln(1 + a|e|): the larger, the more small shares of the run count.
     pub gain: f64,
-    /// Weight ≥ 0 of the rarity of the tree's structure: see [`crate::features::ReferenceTimes::rarity`].
+    /// Weight ≥ 0 of the rarity of the tree's structure: see [`crate::features::Reference::rarity`].
     pub rarity_weight: f64,
+    /// Windows that a lane (rank and thread) is cut into, in which the rarity of a structure is
+    /// counted: see [`crate::features::Windows`]. From 1 on; with 1 nothing is rare.
+    pub windows_per_lane: u32,
     /// A structure class with fewer trees has no medians of its own and takes those of all trees.
     pub min_class_size: usize,
 }
@@ -32,7 +35,7 @@ pub struct ExcessParams {
 #[serde(transparent)]
 pub struct ValidExcessParams(ExcessParams);
 
-/// How wide the kernel is: γ from the squared distances between rows.
+/// How wide the kernel is: γ from the rows.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GammaRule {
@@ -40,6 +43,10 @@ pub enum GammaRule {
     OverMean(f64),
     /// γ = factor / median squared distance (of at most 2,000 evenly spaced rows).
     OverMedian(f64),
+    /// γ = factor / fence², with the fence Q3 + 2 (Q3 − Q1) of the norms of all rows: the scale of
+    /// what is normal, whatever share of the rows lies outside. Where the fence is 0, the mean
+    /// squared distance stands in for its square.
+    OverFence(f64),
 }
 
 /// Weight u of a tree that nobody has labelled.
@@ -65,7 +72,8 @@ impl Default for ExcessParams {
     fn default() -> Self {
         Self {
             gain: 20.0,
-            rarity_weight: 2.0,
+            rarity_weight: 3.5,
+            windows_per_lane: 16,
             min_class_size: 8,
         }
     }
@@ -89,6 +97,12 @@ impl ExcessParams {
             self.rarity_weight.is_finite() && self.rarity_weight >= 0.0,
             "a finite number from 0 on",
         )?;
+        check_param(
+            "windows_per_lane",
+            f64::from(self.windows_per_lane),
+            self.windows_per_lane > 0,
+            "from 1 on",
+        )?;
         Ok(ValidExcessParams(self))
     }
 }
@@ -110,7 +124,7 @@ impl GammaRule {
     /// # Errors
     /// [`crate::MlError::InvalidParam`].
     pub(crate) fn check(self) -> Result<()> {
-        let (Self::OverMean(factor) | Self::OverMedian(factor)) = self;
+        let (Self::OverMean(factor) | Self::OverMedian(factor) | Self::OverFence(factor)) = self;
         let is_valid = factor.is_finite() && factor > 0.0;
         check_param("gamma factor", factor, is_valid, "a finite number above 0")
     }

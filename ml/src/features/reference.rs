@@ -1,21 +1,22 @@
-//! Usual times: medians per structure class.
+//! What is usual: median times per structure class, and how often a structure comes back.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::windows::Windows;
 use crate::wl::{Bag, Bags, SubtreeIdx};
 
-/// How long each subtree usually takes in a tree: medians over the trees of the same structure (the
-/// same subtree of largest degree at the root) that have it.
+/// What is usual in a forest: how long each subtree takes in a tree (medians over the trees of the
+/// same structure, that is, the same subtree of largest degree at the root), and how often in the
+/// run each structure comes back.
 ///
 /// A class smaller than the minimum takes the medians over all trees. Times in nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ReferenceTimes {
-    num_trees: usize,
-    /// ln(trees / trees of the same structure) of the tree in the middle.
-    median_rarity: f64,
+pub struct Reference {
+    /// Rarity of a structure never seen.
+    unseen_rarity: f64,
     pooled: Medians,
     /// Ordered by root.
     classes: Vec<StructureClass>,
@@ -35,6 +36,8 @@ pub struct UsualTime {
 struct StructureClass {
     root: SubtreeIdx,
     num_trees: usize,
+    /// Less the median of all trees and not below 0.
+    rarity: f64,
     /// `None` if the class is too small.
     medians: Option<Medians>,
 }
@@ -47,41 +50,49 @@ struct Medians {
     total_ns: Vec<(SubtreeIdx, f64)>,
 }
 
-impl ReferenceTimes {
-    /// Medians of `bags`.
-    pub fn fit(bags: &Bags, min_class_size: usize) -> Self {
-        let mut trees_of_root: BTreeMap<SubtreeIdx, Vec<Bag<'_>>> = BTreeMap::new();
-        for bag in bags.iter() {
-            trees_of_root.entry(bag.root).or_default().push(bag);
+impl Reference {
+    /// What is usual in `bags`, whose trees stand in `windows`.
+    pub fn fit(bags: &Bags, windows: &Windows, min_class_size: usize) -> Self {
+        let mut trees_of_root: BTreeMap<SubtreeIdx, Vec<usize>> = BTreeMap::new();
+        for (tree, &root) in bags.roots().iter().enumerate() {
+            trees_of_root.entry(root).or_default().push(tree);
         }
-        let mut class_sizes: Vec<usize> = trees_of_root
+        let rarities: Vec<f64> = trees_of_root
             .values()
-            .flat_map(|trees| std::iter::repeat_n(trees.len(), trees.len()))
+            .map(|trees| windows.rarity(trees))
             .collect();
-        class_sizes.sort_unstable();
-        let middle = class_sizes.get(bags.len() / 2).copied().unwrap_or(1);
+        let mut of_trees: Vec<(f64, usize)> = rarities
+            .iter()
+            .copied()
+            .zip(trees_of_root.values().map(Vec::len))
+            .collect();
+        of_trees.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let median_rarity = weighted_middle(&of_trees);
+        let all: Vec<Bag<'_>> = bags.iter().collect();
         let classes = trees_of_root
             .into_iter()
-            .map(|(root, trees)| StructureClass {
+            .zip(rarities)
+            .map(|((root, trees), rarity)| StructureClass {
                 root,
                 num_trees: trees.len(),
-                medians: (trees.len() >= min_class_size).then(|| Medians::new(&trees)),
+                rarity: (rarity - median_rarity).max(0.0),
+                medians: (trees.len() >= min_class_size)
+                    .then(|| Medians::new(trees.iter().map(|&tree| &all[tree]))),
             })
             .collect();
         Self {
-            num_trees: bags.len(),
-            median_rarity: rarity(bags.len(), middle),
-            pooled: Medians::new(&bags.iter().collect::<Vec<_>>()),
+            unseen_rarity: (windows.largest_rarity() - median_rarity).max(0.0),
+            pooled: Medians::new(all.iter()),
             classes,
         }
     }
 
-    /// How much rarer than that of most trees a structure is, from 0 on: ln(number of trees / trees of
-    /// this structure), less its median over all trees. So where every tree has a structure of its own,
-    /// that is nothing special. A structure never seen counts as seen once.
+    /// How much rarer than that of most trees a structure is, from 0 on: [`Windows::rarity`] less its
+    /// median over all trees. So where every tree has a structure of its own, that is nothing special.
+    /// A structure never seen counts as seen once.
     pub fn rarity(&self, root: SubtreeIdx) -> f64 {
-        let num_like = self.num_trees_like(root).max(1);
-        (rarity(self.num_trees, num_like) - self.median_rarity).max(0.0)
+        self.class(root)
+            .map_or(self.unseen_rarity, |class| class.rarity)
     }
 
     /// Number of trees with this structure; 0 for one never seen.
@@ -108,15 +119,17 @@ impl ReferenceTimes {
 }
 
 impl Medians {
-    fn new(trees: &[Bag<'_>]) -> Self {
+    fn new<'a>(trees: impl Iterator<Item = &'a Bag<'a>>) -> Self {
         let mut totals: BTreeMap<SubtreeIdx, Vec<i64>> = BTreeMap::new();
+        let mut durations = Vec::new();
         for bag in trees {
+            durations.push(bag.duration_ns);
             for (subtree, &total) in bag.subtree.iter().zip(bag.inclusive_ns) {
                 totals.entry(*subtree).or_default().push(total);
             }
         }
         Self {
-            duration_ns: median(trees.iter().map(|bag| bag.duration_ns).collect()),
+            duration_ns: median(durations),
             total_ns: totals
                 .into_iter()
                 .map(|(subtree, totals)| (subtree, median(totals)))
@@ -132,8 +145,15 @@ impl Medians {
     }
 }
 
-fn rarity(num_trees: usize, num_like: usize) -> f64 {
-    (num_trees.max(1) as f64 / num_like as f64).ln()
+/// Of values in ascending order, each as many times as it says, the one in the middle; 0 of none.
+fn weighted_middle(values: &[(f64, usize)]) -> f64 {
+    let half = values.iter().map(|value| value.1).sum::<usize>() / 2;
+    let mut seen = 0;
+    let is_middle = |value: &&(f64, usize)| {
+        seen += value.1;
+        seen > half
+    };
+    values.iter().find(is_middle).map_or(0.0, |value| value.0)
 }
 
 /// Median; the mean of the middle two of an even number; 0 of none.

@@ -37,11 +37,15 @@
 mod exp;
 mod expansion;
 mod kernel;
+mod kernel_sum;
 mod model;
 mod params;
 mod polish;
 mod problem;
 mod smo;
 
-pub use model::{Ocsvm, SupportVector, Trained, train};
+pub(crate) use exp::exp_of_negative;
+pub(crate) use kernel_sum::kernel_columns;
+pub use kernel_sum::{KernelSum, SupportVector};
+pub use model::{Ocsvm, Trained, train};
 pub use params::{OcsvmParams, ValidOcsvmParams};

@@ -3,14 +3,14 @@
 use callgrove_model::Progress;
 use serde::{Deserialize, Serialize};
 
-use super::exp::exp_of_negative;
-use super::expansion::{Expansion, from_scaled, to_scaled};
-use super::kernel::{KernelCache, LANES};
+use super::expansion::Expansion;
+use super::kernel::KernelCache;
+use super::kernel_sum::{SupportVector, kernel_sums};
 use super::params::ValidOcsvmParams;
 use super::polish::polish;
 use super::problem::Problem;
 use super::smo::{Workspace, optimise};
-use crate::dataset::{RowRef, Rows, SparseRow, SparseRows};
+use crate::dataset::Rows;
 use crate::error::Result;
 
 /// What is needed to score rows of another run.
@@ -23,16 +23,6 @@ pub struct Ocsvm {
     pub rho: f64,
     /// Rows with α > 0.
     pub support: Vec<SupportVector>,
-}
-
-/// A row with its α; equal training rows are one support vector.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SupportVector {
-    /// α, the sum over equal rows.
-    pub alpha: f64,
-    /// The row.
-    pub row: SparseRow,
 }
 
 /// The result of a training: scores of the training rows, and all that a warm start needs.
@@ -158,41 +148,11 @@ impl Ocsvm {
     /// # Errors
     /// [`crate::MlError::BadNumber`] if a support vector is not finite, [`crate::MlError::Cancelled`].
     pub fn scores(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
-        let columns =
-            |support: &SupportVector| support.row.columns.last().map_or(0, |&last| last + 1);
-        let num_columns = self.support.iter().map(columns).max().unwrap_or(0) as usize;
-        let support = self.support.iter().map(|support| support.row.clone());
-        let support = Rows::Sparse(SparseRows::new(num_columns, support)?);
-        let mut scores = Vec::with_capacity(rows.len());
-        for first in (0..rows.len()).step_by(LANES) {
-            if first % (LANES * 64) == 0 {
-                progress.at(first as f32 / rows.len() as f32)?;
-            }
-            let last = rows.len() - 1;
-            let batch: [RowRef<'_>; LANES] =
-                std::array::from_fn(|lane| rows.row((first + lane).min(last)));
-            let distances = support.squared_distances_from(batch);
-            scores.extend(
-                distances
-                    .iter()
-                    .take(rows.len() - first)
-                    .map(|row| self.score_at(row)),
-            );
+        let mut scores = kernel_sums(self.gamma, &self.support, rows, progress)?;
+        for score in &mut scores {
+            *score -= self.rho;
         }
         Ok(scores)
-    }
-
-    /// The score at given squared distances to the support vectors.
-    fn score_at(&self, squared_distances: &[f64]) -> f64 {
-        let scaled: i64 = self
-            .support
-            .iter()
-            .zip(squared_distances)
-            .map(|(support, distance)| {
-                to_scaled(support.alpha * exp_of_negative(-self.gamma * distance))
-            })
-            .sum();
-        from_scaled(scaled) - self.rho
     }
 }
 

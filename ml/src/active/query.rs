@@ -1,0 +1,126 @@
+//! Query strategies: which tree a person should judge next.
+
+use callgrove_model::TreeIdx;
+use serde::{Deserialize, Serialize};
+
+use crate::detector::{Detector, Embedding, order_by_score};
+use crate::ocsvm::exp_of_negative;
+
+/// Which unlabelled tree comes next. Equal trees come in order of tree.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Query {
+    /// The lowest score. It finds anomalies soonest; on a good ranking it teaches least, since the
+    /// first ones are all abnormal (section 5.1 of the paper).
+    #[default]
+    MostAnomalous,
+    /// The score nearest to 0: where the border between normal and abnormal is drawn (uncertainty
+    /// sampling, Lewis and Gale 1994).
+    MostUncertain,
+    /// Near the border and unlike all that has a label already: one question for each kind of tree.
+    Diverse,
+}
+
+/// Share of the mean |score| below which all trees count as equally uncertain.
+const BORDER: f64 = 0.4;
+
+impl Query {
+    /// All strategies.
+    pub const ALL: [Self; 3] = [Self::MostAnomalous, Self::MostUncertain, Self::Diverse];
+
+    /// Its name in commands and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MostAnomalous => "most-anomalous",
+            Self::MostUncertain => "most-uncertain",
+            Self::Diverse => "diverse",
+        }
+    }
+}
+
+/// The next trees to ask about, at most `count`, in order.
+///
+/// [`Query::Diverse`] takes trees of negative score while there are some: each time the one of
+/// largest (1 − k) / (|s| + b), with k its kernel with the nearest labelled or chosen tree (that of
+/// the correction, see [`crate::detector::Correction`]) and b 0.4 of the mean |score|.
+pub fn next_queries(
+    query: Query,
+    embedding: &Embedding,
+    detector: &Detector,
+    count: usize,
+) -> Vec<TreeIdx> {
+    let labels = detector.labels();
+    let is_open = |tree: &TreeIdx| labels[tree.index()].is_none();
+    match query {
+        Query::MostAnomalous => order_by_score(detector.scores())
+            .into_iter()
+            .filter(is_open)
+            .take(count)
+            .collect(),
+        Query::MostUncertain => {
+            let distances: Vec<f64> = detector.scores().iter().map(|score| score.abs()).collect();
+            order_by_score(&distances)
+                .into_iter()
+                .filter(is_open)
+                .take(count)
+                .collect()
+        }
+        Query::Diverse => diverse(embedding, detector, count),
+    }
+}
+
+fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
+    let (scores, labels) = (detector.scores(), detector.labels());
+    let border =
+        BORDER * scores.iter().map(|score| score.abs()).sum::<f64>() / scores.len().max(1) as f64;
+    let open: Vec<usize> = (0..scores.len())
+        .filter(|&tree| labels[tree].is_none())
+        .collect();
+    let mut candidates: Vec<usize> = open
+        .iter()
+        .copied()
+        .filter(|&tree| Detector::is_abnormal(scores[tree]))
+        .collect();
+    if candidates.is_empty() {
+        candidates = open;
+    }
+    // Kernel with the nearest tree that has been asked about.
+    let rows = embedding.rows().select(&candidates);
+    let gamma = embedding.reach_of_labels();
+    let mut known = vec![0.0_f64; candidates.len()];
+    let learn = |known: &mut [f64], tree: usize| {
+        let distances = rows.squared_distances(embedding.rows().row(tree));
+        for (known, distance) in known.iter_mut().zip(distances) {
+            *known = known.max(exp_of_negative(-gamma * distance));
+        }
+    };
+    let asked: Vec<usize> = (0..scores.len())
+        .filter(|&tree| labels[tree].is_some())
+        .collect();
+    for tree in asked {
+        learn(&mut known, tree);
+    }
+    let mut chosen = Vec::new();
+    while chosen.len() < count.min(candidates.len()) {
+        let value =
+            |place: usize| (1.0 - known[place]) / (scores[candidates[place]].abs() + border);
+        let best = (0..candidates.len())
+            .filter(|place| !chosen.contains(place))
+            .reduce(|best, place| {
+                if value(place) > value(best) {
+                    place
+                } else {
+                    best
+                }
+            });
+        let Some(best) = best else {
+            break;
+        };
+        learn(&mut known, candidates[best]);
+        chosen.push(best);
+    }
+    chosen
+        .into_iter()
+        .map(|place| TreeIdx::from_index(candidates[place]))
+        .collect()
+}
