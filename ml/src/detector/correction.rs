@@ -232,3 +232,43 @@ fn solve_positive(mut a: Vec<f64>, mut b: Vec<f64>) -> Vec<f64> {
     }
     b
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows on a line, one after the other at distance 1.
+    fn column(from: usize) -> Arc<[f32]> {
+        let kernel = |to: usize| (-0.3 * from.abs_diff(to).pow(2) as f64).exp() as f32;
+        (0..40).map(kernel).collect()
+    }
+
+    #[test]
+    fn with_few_labels_it_is_the_mean_of_a_gaussian_process() {
+        let trees = [1, 4, 5, 9, 30];
+        let residuals = [0.5, -0.2, 0.3, 0.0, -1.0];
+        let noise = 0.05;
+        let factor = Factor::new(&trees, column);
+        assert_eq!(factor.pivots.len(), trees.len());
+        let a = factor.regress(&residuals, noise);
+        let kernels: Vec<f64> = trees
+            .iter()
+            .flat_map(|&from| trees.map(|to| f64::from(column(from)[to])))
+            .enumerate()
+            .map(|(place, kernel)| kernel + if place % 6 == 0 { noise } else { 0.0 })
+            .collect();
+        let exact = solve_positive(kernels, residuals.to_vec());
+        for (place, &pivot) in factor.pivots.iter().enumerate() {
+            assert!((a[place] - exact[pivot]).abs() < 1e-6, "{a:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn equal_rows_are_one_pivot_and_share_their_residuals() {
+        let trees = [7, 7, 20];
+        let factor = Factor::new(&trees, column);
+        assert_eq!(factor.pivots, [0, 2]);
+        let a = factor.regress(&[1.0, -1.0, 0.5], 0.05);
+        assert!(a[0].abs() < 1e-6 && a[1] > 0.4, "{a:?}");
+    }
+}
