@@ -1,8 +1,9 @@
 //! Everything a person can ask for.
 
+use callgrove_ml::active::Query;
 use callgrove_model::TreeIdx;
 
-use crate::Label;
+use crate::{Label, ModelSettings};
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,6 +38,10 @@ pub enum Command {
     Train,
     /// Whether every label trains at once.
     SetAutoTrain(bool),
+    /// Trains with other settings; `None` are the defaults.
+    Tune(Option<ModelSettings>),
+    /// Which tree comes next after a label.
+    SetQuery(Query),
     /// Takes the last edit back.
     Undo,
     /// Does it again.
@@ -82,6 +87,7 @@ impl Command {
                 | Self::ImportLabels { .. }
                 | Self::Train
                 | Self::SetAutoTrain(_)
+                | Self::Tune(_)
                 | Self::LoadModel { .. }
         )
     }

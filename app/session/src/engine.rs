@@ -12,7 +12,9 @@ use crate::journal::{Edit, Entry, LabelChange};
 use crate::learning::{LearnSettings, LearningError};
 use crate::root::RootError;
 use crate::session_file::SessionFile;
-use crate::{Command, LabelCsvError, LabelSet, Selection, Severity, SnapshotCell, TreeKey};
+use crate::{
+    Command, LabelCsvError, LabelSet, ModelSettings, Selection, Severity, SnapshotCell, TreeKey,
+};
 
 use opened::Opened;
 use publisher::Publisher;
@@ -112,6 +114,14 @@ impl Engine {
             Command::ImportLabels { path } => self.import_labels(&path),
             Command::Train => self.edit(Edit::Train),
             Command::SetAutoTrain(on) => self.edit(Edit::AutoTrain(on)),
+            Command::Tune(settings) => self.tune(settings),
+            Command::SetQuery(query) => {
+                self.publisher.view.query = query;
+                if let Some(opened) = &self.opened {
+                    opened.ask(&mut self.publisher);
+                }
+                Ok(())
+            }
             Command::Undo => self.step_history(&Entry::Undo),
             Command::Redo => self.step_history(&Entry::Redo),
             Command::ExportLabels { path } => self.export_labels(&path),
@@ -141,7 +151,7 @@ impl Engine {
         let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
         opened.grow(pattern, &self.settings, &mut self.publisher)?;
         opened.journal(&mut *self.host, &opened.root_entry()?)?;
-        opened.refresh(&mut *self.host, &mut self.publisher)?;
+        opened.refresh(&mut *self.host, &self.settings, &mut self.publisher)?;
         let most_abnormal = self
             .publisher
             .view
@@ -219,7 +229,14 @@ impl Engine {
         if let Entry::Edit(edit) = &entry {
             opened.history_mut()?.apply(edit);
         }
-        opened.refresh(&mut *self.host, &mut self.publisher)
+        opened.refresh(&mut *self.host, &self.settings, &mut self.publisher)
+    }
+
+    /// The settings are tried before they are journalled, so that bad ones change nothing.
+    fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
+        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
+        opened.tune(settings.unwrap_or(self.settings.of_model()))?;
+        self.edit(Edit::Tune(settings))
     }
 
     fn step_history(&mut self, entry: &Entry) -> Result<(), Stop> {
@@ -238,7 +255,7 @@ impl Engine {
             Entry::Undo => history.undo(),
             _ => history.redo(),
         };
-        opened.refresh(&mut *self.host, &mut self.publisher)
+        opened.refresh(&mut *self.host, &self.settings, &mut self.publisher)
     }
 
     fn export_labels(&mut self, path: &str) -> Result<(), Stop> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::LabelSet;
 use crate::journal::Edit;
+use crate::{LabelSet, ModelSettings};
 
 /// Everything that determines the model, for one root function: equal states give equal models.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct EditState {
     pub(crate) auto_train: bool,
     /// A model file whose scores are shown instead of those of the own model.
     pub(crate) model: Option<String>,
+    /// Settings of the own model; `None` are the defaults.
+    pub(crate) settings: Option<ModelSettings>,
 }
 
 /// A state and the way to it and from it.
@@ -35,6 +37,7 @@ impl Default for EditState {
             trained: Arc::default(),
             auto_train: true,
             model: None,
+            settings: None,
         }
     }
 }
@@ -60,10 +63,21 @@ impl EditState {
                     next.learn();
                 }
             }
+            Edit::Tune(settings) => {
+                next.settings = *settings;
+                next.model = None;
+            }
             Edit::LoadModel(path) => next.model = Some(path.clone()),
             Edit::Restore(saved) => next = saved.restore(),
         }
         next
+    }
+
+    /// Whether both states have the same model.
+    pub(crate) fn has_same_model(&self, other: &Self) -> bool {
+        self.trained == other.trained
+            && self.model == other.model
+            && self.settings == other.settings
     }
 
     fn learn(&mut self) {
@@ -146,6 +160,10 @@ mod tests {
             Just(Edit::Train),
             any::<bool>().prop_map(Edit::AutoTrain),
             Just(Edit::LoadModel("m.json".into())),
+            Just(Edit::Tune(Some(ModelSettings {
+                nu: 0.1,
+                gamma: 1.0
+            }))),
         ];
         proptest::collection::vec(edit, 0..20)
     }

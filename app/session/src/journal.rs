@@ -8,10 +8,10 @@ use std::fmt;
 use callgrove_model::{Label, TreeCode};
 use serde::{Deserialize, Serialize};
 
-use crate::TreeKey;
 use crate::history::History;
 use crate::label::label_name;
 use crate::session_file::SavedState;
+use crate::{ModelSettings, TreeKey};
 
 /// The version that this program writes; it reads all versions up to it.
 const VERSION: u32 = 1;
@@ -47,6 +47,8 @@ pub(crate) enum Edit {
     Train,
     /// Every label trains at once, or not.
     AutoTrain(bool),
+    /// The own model has other settings; `None` are the defaults.
+    Tune(Option<ModelSettings>),
     /// Scores of a model file are shown.
     LoadModel(String),
     /// Everything is as in a saved session.
@@ -153,6 +155,10 @@ impl fmt::Display for Edit {
             Self::Train => f.write_str("train"),
             Self::AutoTrain(true) => f.write_str("train after every label"),
             Self::AutoTrain(false) => f.write_str("train only when asked"),
+            Self::Tune(Some(ModelSettings { nu, gamma })) => {
+                write!(f, "set ν to {nu} and the kernel to {gamma}")
+            }
+            Self::Tune(None) => f.write_str("set ν and kernel to their defaults"),
             Self::LoadModel(path) => write!(f, "load model {path}"),
             Self::Restore(_) => f.write_str("open a saved session"),
         }

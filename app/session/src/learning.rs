@@ -1,11 +1,13 @@
 //! From a forest to what there is to see of it: the session's door to the learning code.
 
 use callgrove_ml::MlError;
+use callgrove_ml::active::{Doubt, Query, doubtful_labels, next_queries};
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
 use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
 use callgrove_ml::wl::label_tree;
 use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
+use serde::{Deserialize, Serialize};
 
 use crate::root::{legend, median_duration};
 use crate::{Analysis, Explanation, Finding, Suggestion};
@@ -20,6 +22,16 @@ const MAX_VERTICES: usize = 4096;
 pub struct LearnSettings {
     params: DetectorParams,
     seed: u64,
+}
+
+/// Settings of the model that a person may change while labelling.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// ν, the expected share of outliers among trees that look normal: above 0, at most 1.
+    pub nu: f64,
+    /// Factor above 0 of the rule for the kernel width γ: the larger, the narrower the kernel.
+    pub gamma: f64,
 }
 
 /// What was learned from a forest; trains with labels.
@@ -56,6 +68,14 @@ impl LearnSettings {
         Self {
             params: DetectorParams::default(),
             seed,
+        }
+    }
+
+    /// The part of the settings that a person may change while labelling.
+    pub fn of_model(&self) -> ModelSettings {
+        ModelSettings {
+            nu: self.params.nu,
+            gamma: self.params.gamma.factor(),
         }
     }
 
@@ -127,6 +147,29 @@ pub fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Vec<f64>, Learn
 }
 
 impl Learned {
+    /// Takes other settings for the next training.
+    ///
+    /// # Errors
+    /// A setting is out of its bounds; nothing is changed then.
+    pub fn tune(&mut self, settings: ModelSettings) -> Result<(), LearningError> {
+        let gamma = self.embedding.params().get().gamma;
+        self.embedding
+            .tune(settings.nu, gamma.with_factor(settings.gamma))?;
+        Ok(())
+    }
+
+    /// The next trees to judge; none before the first training.
+    pub fn queue(&self, query: Query, count: usize) -> Vec<TreeIdx> {
+        self.detector.as_ref().map_or_else(Vec::new, |detector| {
+            next_queries(query, &self.embedding, detector, count)
+        })
+    }
+
+    /// Labels, shape `[n_trees]`, that disagree with their neighbourhood.
+    pub fn doubts(&self, labels: &[Option<Label>]) -> Vec<Doubt> {
+        doubtful_labels(&self.embedding, labels)
+    }
+
     /// Trains with labels, shape `[n_trees]`; the answer is the score of each tree. What was trained
     /// before makes it faster and changes nothing.
     ///

@@ -30,6 +30,7 @@ mod summary;
 mod table;
 mod timeline;
 
+pub use callgrove_ml::active::{Doubt, Query};
 pub use callgrove_model::Label;
 pub use command::{Command, Selection};
 pub use engine::{Engine, Wake};
@@ -37,7 +38,7 @@ pub use handle::{SessionHandle, SnapshotCell};
 pub use host::{Host, HostError};
 pub use label::{LabelCsvError, LabelSet, TreeKey};
 pub use learning::{
-    LearnSettings, Learned, LearningError, analyze, score_with_model, suggest_roots,
+    LearnSettings, Learned, LearningError, ModelSettings, analyze, score_with_model, suggest_roots,
 };
 pub use root::{RootError, grow_forest};
 pub use snapshot::{

@@ -4,7 +4,7 @@ use callgrove_model::Label;
 use serde::{Deserialize, Serialize};
 
 use crate::history::EditState;
-use crate::{LabelSet, TreeKey};
+use crate::{LabelSet, ModelSettings, TreeKey};
 
 /// The version that this program writes.
 const VERSION: u32 = 1;
@@ -33,6 +33,8 @@ pub(crate) struct SavedState {
     auto_train: bool,
     #[serde(default)]
     model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settings: Option<ModelSettings>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -92,6 +94,7 @@ impl SavedState {
             labels,
             auto_train: state.auto_train,
             model: state.model.clone(),
+            settings: state.settings,
         }
     }
 
@@ -108,6 +111,7 @@ impl SavedState {
             trained: trained.collect::<LabelSet>().into(),
             auto_train: self.auto_train,
             model: self.model.clone(),
+            settings: self.settings,
         }
     }
 }

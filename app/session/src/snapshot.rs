@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use callgrove_ml::active::{Doubt, Query};
 use callgrove_model::{DurationNs, Forest, FuncId, Trace, TreeIdx};
 
-use crate::{Label, LabelSet, Selection};
+use crate::{Label, LabelSet, ModelSettings, Selection};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,16 @@ pub struct Snapshot {
     pub num_untrained: usize,
     /// Whether every label trains at once.
     pub auto_train: bool,
+    /// Settings of the model.
+    pub settings: ModelSettings,
+    /// Those it would have by itself.
+    pub default_settings: ModelSettings,
+    /// How the next tree to judge is chosen.
+    pub query: Query,
+    /// The next trees to judge, by that choice; empty while scores come from a model file.
+    pub queue: Arc<[TreeIdx]>,
+    /// Labels that disagree with their neighbourhood, the most doubtful first.
+    pub doubts: Arc<[Doubt]>,
     /// Which trees are selected.
     pub selection: Selection,
     /// Why the focused tree got its score; `None` until it is computed.

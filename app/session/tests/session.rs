@@ -13,7 +13,8 @@ use callgrove_model::{
     StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
 use callgrove_session::{
-    Command, Engine, Host, HostError, LearnSettings, Selection, Severity, Snapshot, SnapshotCell,
+    Command, Engine, Host, HostError, LearnSettings, ModelSettings, Query, Selection, Severity,
+    Snapshot, SnapshotCell,
 };
 
 const NUM_RANKS: u32 = 4;
@@ -287,6 +288,76 @@ fn training_waits_when_it_is_told_to() {
     let trained = session.run(Command::Train);
     assert_ne!(scores(&before), scores(&trained));
     assert_eq!(trained.num_untrained, 0);
+}
+
+#[test]
+fn settings_train_anew_and_come_back_after_undo_and_after_a_crash() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let before = session.seen();
+    assert_eq!(before.settings, before.default_settings);
+    let wide = ModelSettings {
+        nu: 0.3,
+        ..before.settings
+    };
+    let tuned = session.run(Command::Tune(Some(wide)));
+    assert_eq!(tuned.settings, wide);
+    let num_abnormal = |seen: &Snapshot| seen.detection.as_ref().unwrap().num_abnormal;
+    assert!(num_abnormal(&tuned) > num_abnormal(&before));
+    drop(session);
+    let mut session = Session::opened(&disk);
+    assert_eq!(scores(&session.seen()), scores(&tuned));
+    let undone = session.run(Command::Undo);
+    assert_eq!(scores(&undone), scores(&before));
+}
+
+#[test]
+fn settings_out_of_bounds_change_nothing() {
+    let mut session = Session::opened(&Disk::default());
+    let before = session.seen();
+    for settings in [
+        ModelSettings {
+            nu: 0.0,
+            ..before.settings
+        },
+        ModelSettings {
+            gamma: f64::NAN,
+            ..before.settings
+        },
+    ] {
+        let seen = session.run(Command::Tune(Some(settings)));
+        assert_eq!(scores(&seen), scores(&before));
+        assert_eq!(seen.undo, None, "nothing was journalled");
+    }
+    assert_eq!(errors(&session.seen()).len(), 2);
+}
+
+#[test]
+fn the_next_question_follows_the_strategy_and_the_labels() {
+    let mut session = Session::opened(&Disk::default());
+    assert_eq!(session.seen().queue[0], SLOW_TREE);
+    let seen = session.label(SLOW_TREE, Label::Abnormal);
+    assert!(!seen.queue.contains(&SLOW_TREE), "it has its answer");
+    let uncertain = session.run(Command::SetQuery(Query::MostUncertain));
+    let score = |tree: TreeIdx| uncertain.detection.as_ref().unwrap().scores[tree.index()].abs();
+    let nearest = (0..NUM_RANKS * NUM_STEPS)
+        .map(TreeIdx)
+        .filter(|&tree| tree != SLOW_TREE)
+        .map(score)
+        .fold(f64::INFINITY, f64::min);
+    assert!((score(uncertain.queue[0]) - nearest).abs() < 1e-9);
+}
+
+#[test]
+fn labels_that_contradict_each_other_are_told() {
+    let mut session = Session::opened(&Disk::default());
+    for tree in [4, 44, 84, 124] {
+        session.label(TreeIdx(tree), Label::Normal);
+    }
+    assert_eq!(session.seen().doubts.len(), 0);
+    let seen = session.label(TreeIdx(45), Label::Abnormal);
+    assert_eq!(seen.doubts.len(), 1, "{:?}", seen.doubts);
+    assert_eq!(seen.doubts[0].tree, TreeIdx(45));
 }
 
 #[test]

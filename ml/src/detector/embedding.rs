@@ -6,7 +6,8 @@ use super::params::{DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::features::{
-    ExcessModel, ExcessParams, Reference, Representation, Translation, Windows, prior_weights,
+    ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation, Windows,
+    prior_weights,
 };
 use crate::ocsvm::{OcsvmParams, ValidOcsvmParams};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
@@ -74,8 +75,7 @@ impl Embedding {
             }
         };
         let prior = prior_weights(&rows, settings.prior);
-        let c = settings.nu * prior.iter().sum::<f64>();
-        let ocsvm = OcsvmParams::new(settings.gamma.gamma(&rows), c).check()?;
+        let ocsvm = ocsvm_params(settings, &rows, &prior)?;
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
@@ -90,6 +90,21 @@ impl Embedding {
             map,
             trustworthiness,
         })
+    }
+
+    /// The same embedding with another ν and kernel width; quick, since rows and map stay.
+    ///
+    /// # Errors
+    /// [`crate::MlError::InvalidParam`]; nothing is changed then.
+    pub fn tune(&mut self, nu: f64, gamma: GammaRule) -> Result<()> {
+        let settings = DetectorParams {
+            gamma,
+            nu,
+            ..*self.params.get()
+        };
+        self.params = settings.check()?;
+        self.ocsvm = ocsvm_params(&settings, &self.rows, &self.prior)?;
+        Ok(())
     }
 
     /// Number of trees.
@@ -184,6 +199,12 @@ impl Embedding {
         }
         best.map(|(_, tree)| tree)
     }
+}
+
+/// γ by its rule, and C = ν · sum of the prior weights.
+fn ocsvm_params(settings: &DetectorParams, rows: &Rows, prior: &[f64]) -> Result<ValidOcsvmParams> {
+    let c = settings.nu * prior.iter().sum::<f64>();
+    OcsvmParams::new(settings.gamma.gamma(rows), c).check()
 }
 
 /// How the usual times are found, also where only explanations use them.

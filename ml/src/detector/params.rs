@@ -83,7 +83,7 @@ impl Default for DetectorParams {
         Self {
             wl: WlParams::default(),
             representation: Representation::ExcessRarity(ExcessParams::default()),
-            gamma: GammaRule::OverFence(0.3),
+            gamma: GammaRule::Fence(0.3),
             nu: 0.01,
             prior: Prior::Fence {
                 factor: 2.5,
@@ -138,7 +138,7 @@ impl DetectorParams {
         Self {
             wl: WlParams::paper(),
             representation: Representation::PaperStack2vec(Stack2vecParams::default()),
-            gamma: GammaRule::OverMedian(1.0),
+            gamma: GammaRule::MedianDistance(1.0),
             nu: 0.02,
             prior: Prior::Uniform,
             labels: LabelRule::Weights { normal: 1.5 },

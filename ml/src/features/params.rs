@@ -40,13 +40,13 @@ pub struct ValidExcessParams(ExcessParams);
 #[serde(rename_all = "snake_case")]
 pub enum GammaRule {
     /// γ = factor / mean squared distance.
-    OverMean(f64),
+    MeanDistance(f64),
     /// γ = factor / median squared distance (of at most 2,000 evenly spaced rows).
-    OverMedian(f64),
+    MedianDistance(f64),
     /// γ = factor / fence², with the fence Q3 + 2 (Q3 − Q1) of the norms of all rows: the scale of
     /// what is normal, whatever share of the rows lies outside. Where the fence is 0, the mean
     /// squared distance stands in for its square.
-    OverFence(f64),
+    Fence(f64),
 }
 
 /// Weight u of a tree that nobody has labelled.
@@ -124,9 +124,28 @@ impl GammaRule {
     /// # Errors
     /// [`crate::MlError::InvalidParam`].
     pub(crate) fn check(self) -> Result<()> {
-        let (Self::OverMean(factor) | Self::OverMedian(factor) | Self::OverFence(factor)) = self;
+        let factor = self.factor();
         let is_valid = factor.is_finite() && factor > 0.0;
         check_param("gamma factor", factor, is_valid, "a finite number above 0")
+    }
+}
+
+impl GammaRule {
+    /// The factor of the rule.
+    pub fn factor(self) -> f64 {
+        let (Self::MeanDistance(factor) | Self::MedianDistance(factor) | Self::Fence(factor)) =
+            self;
+        factor
+    }
+
+    /// The same rule with another factor.
+    #[must_use]
+    pub fn with_factor(self, factor: f64) -> Self {
+        match self {
+            Self::MeanDistance(_) => Self::MeanDistance(factor),
+            Self::MedianDistance(_) => Self::MedianDistance(factor),
+            Self::Fence(_) => Self::Fence(factor),
+        }
     }
 }
 

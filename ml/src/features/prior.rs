@@ -5,7 +5,7 @@ use crate::dataset::Rows;
 
 /// Rows whose distances are looked at for a median.
 const MAX_SAMPLED_ROWS: usize = 2_000;
-/// Factor of the fence that [`GammaRule::OverFence`] takes as the scale of normal rows.
+/// Factor of the fence that [`GammaRule::Fence`] takes as the scale of normal rows.
 const SCALE_FENCE: f64 = 2.0;
 
 /// Weights u of unlabelled rows. At least three quarters of them are 1.
@@ -51,9 +51,9 @@ impl GammaRule {
     /// γ for these rows; 1 if all rows are equal, since then it does not matter.
     pub(crate) fn gamma(self, rows: &Rows) -> f64 {
         let (factor, typical) = match self {
-            Self::OverMean(factor) => (factor, rows.mean_squared_distance()),
-            Self::OverMedian(factor) => (factor, median_squared_distance(rows)),
-            Self::OverFence(factor) => {
+            Self::MeanDistance(factor) => (factor, rows.mean_squared_distance()),
+            Self::MedianDistance(factor) => (factor, median_squared_distance(rows)),
+            Self::Fence(factor) => {
                 let fence = fence(rows, SCALE_FENCE);
                 if fence > 0.0 {
                     (factor, fence * fence)

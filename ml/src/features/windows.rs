@@ -16,7 +16,7 @@ pub struct Windows {
     /// Window in the lane, shape `[n_trees]`.
     window: Vec<u32>,
     /// Windows of each lane, shape `[n_lanes]`.
-    num_windows: Vec<u32>,
+    of_lane: Vec<u32>,
 }
 
 impl Windows {
@@ -29,7 +29,7 @@ impl Windows {
         let mut built = Self {
             lane: vec![0; forest.len()],
             window: vec![0; forest.len()],
-            num_windows: Vec::with_capacity(trees_of_lane.len()),
+            of_lane: Vec::with_capacity(trees_of_lane.len()),
         };
         for (lane, trees) in trees_of_lane.into_values().enumerate() {
             let num_windows = trees.len().min(per_lane.max(1) as usize);
@@ -37,7 +37,7 @@ impl Windows {
                 built.lane[tree] = lane as u32;
                 built.window[tree] = (place * num_windows / trees.len()) as u32;
             }
-            built.num_windows.push(num_windows as u32);
+            built.of_lane.push(num_windows as u32);
         }
         built
     }
@@ -50,10 +50,7 @@ impl Windows {
             .map(|&tree| (self.lane[tree], self.window[tree]))
             .collect();
         let lanes: BTreeSet<u32> = places.iter().map(|place| place.0).collect();
-        let of_lanes: u32 = lanes
-            .iter()
-            .map(|&lane| self.num_windows[lane as usize])
-            .sum();
+        let of_lanes: u32 = lanes.iter().map(|&lane| self.of_lane[lane as usize]).sum();
         if places.is_empty() {
             return 0.0;
         }
@@ -62,7 +59,7 @@ impl Windows {
 
     /// The rarity of what happened once, in the lane with most windows.
     pub fn largest_rarity(&self) -> f64 {
-        let most = self.num_windows.iter().max();
+        let most = self.of_lane.iter().max();
         most.map_or(0.0, |&windows| f64::from(windows).ln())
     }
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use callgrove_session::{Command, Selection, SessionHandle, Snapshot};
 
-use crate::panels::{PathDialog, RootChooser, Start, StatusBar, Wish};
+use crate::panels::{PathDialog, RootChooser, SettingsDraft, Start, StatusBar, Wish};
 use crate::platform::{FilePurpose, Platform};
 use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
@@ -58,6 +58,7 @@ struct Panels {
     chooser: RootChooser,
     start: Start,
     status: StatusBar,
+    settings: SettingsDraft,
 }
 
 impl CallgroveApp {

@@ -5,7 +5,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{
-    Command, Label, Notice, Selection, SessionHandle, Severity, Snapshot, SnapshotCell, Work,
+    Command, Doubt, Label, Notice, Query, Selection, SessionHandle, Severity, Snapshot,
+    SnapshotCell, Work,
 };
 use egui::{Key, Modifiers, Vec2};
 use egui_kittest::Harness;
@@ -404,4 +405,76 @@ fn commands_that_the_session_cannot_take_yet_are_sent_later_in_order() {
         harness.step();
     }
     assert_eq!(received, [Command::Train, Command::Undo, Command::Train]);
+}
+
+#[test]
+fn after_a_label_the_session_s_question_comes_next() {
+    let snapshot = demo_snapshot();
+    let order = order(&snapshot);
+    let asked = Snapshot {
+        query: Query::MostUncertain,
+        queue: vec![order[0], order[17], order[3]].into(),
+        ..with_focus(&snapshot, order[0])
+    };
+    let mut window = Window::new(asked);
+    window.press(Key::X);
+    let label = Command::SetLabel {
+        trees: vec![order[0]],
+        label: Some(Label::Abnormal),
+    };
+    let next = Command::Select(Selection::One(order[17]));
+    assert_eq!(window.sent(), [label, next]);
+}
+
+#[test]
+fn the_strategy_can_be_chosen() {
+    let mut window = Window::new(demo_snapshot());
+    window.click("Next to judge");
+    window.click("one of each kind");
+    assert_eq!(window.sent(), [Command::SetQuery(Query::Diverse)]);
+}
+
+#[test]
+fn a_doubtful_label_is_told_and_leads_to_its_tree() {
+    let snapshot = demo_snapshot();
+    let doubt = Doubt {
+        tree: TreeIdx(5),
+        label: Label::Normal,
+        strength: 0.7,
+        witness: TreeIdx(9),
+    };
+    let mut window = Window::new(Snapshot {
+        doubts: vec![doubt].into(),
+        ..with_label(&snapshot, TreeIdx(5), Label::Normal)
+    });
+    window.harness.get_by_label("1 label may be wrong");
+    let code = code(&snapshot, TreeIdx(9));
+    window
+        .harness
+        .get_all_by_label(&code)
+        .last()
+        .unwrap()
+        .click();
+    window.harness.run();
+    let select = Command::Select(Selection::One(TreeIdx(9)));
+    assert!(window.sent().contains(&select));
+}
+
+#[test]
+fn settings_are_sent_when_they_change_and_go_back_to_the_defaults() {
+    let settings = callgrove_session::ModelSettings {
+        nu: 0.01,
+        gamma: 0.3,
+    };
+    let mut window = Window::new(Snapshot {
+        settings,
+        default_settings: callgrove_session::ModelSettings {
+            nu: 0.02,
+            ..settings
+        },
+        ..demo_snapshot()
+    });
+    window.click("Model settings");
+    window.click("Defaults");
+    assert_eq!(window.sent(), [Command::Tune(None)]);
 }

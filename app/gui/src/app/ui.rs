@@ -86,7 +86,13 @@ impl CallgroveApp {
                     .min_size(90.0)
                     .frame(frame)
                     .show(ui, |ui| {
-                        panels::training_ui(ctx, &mut panels.candidates, &mut self.wishes, ui);
+                        panels::training_ui(
+                            ctx,
+                            &mut panels.candidates,
+                            &mut panels.settings,
+                            &mut self.wishes,
+                            ui,
+                        );
                     });
                 CentralPanel::no_frame().show(ui, |ui| {
                     views::candidates::candidates_ui(ctx, &mut panels.candidates, ui);

@@ -1,11 +1,13 @@
 //! Labels and training: what was judged, what the model made of it.
 
-use callgrove_session::{Change, Command, Label, Selection};
+use std::sync::Arc;
+
+use callgrove_session::{Change, Command, Label, Query, Selection};
 use egui::{CornerRadius, RichText, ScrollArea, Ui};
 
-use super::Wish;
+use super::{SettingsDraft, Wish};
 use crate::FilePurpose;
-use crate::context::ViewContext;
+use crate::context::{ViewContext, label_name};
 use crate::views::candidates::CandidatesState;
 use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
 
@@ -13,11 +15,14 @@ use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
 const MAX_CODES: usize = 12;
 /// Moves listed.
 const MAX_MOVES: usize = 6;
+/// Doubtful labels listed.
+const MAX_DOUBTS: usize = 6;
 
 /// Draws the panel.
 pub(crate) fn training_ui(
     ctx: &mut ViewContext<'_>,
     candidates: &mut CandidatesState,
+    draft: &mut SettingsDraft,
     wishes: &mut Vec<Wish>,
     ui: &mut Ui,
 ) {
@@ -38,7 +43,10 @@ pub(crate) fn training_ui(
         .show(ui, |ui| {
             selection_ui(ctx, candidates, ui);
             train_ui(ctx, ui);
+            query_ui(ctx, ui);
+            doubts_ui(ctx, ui);
             change_ui(ctx, ui);
+            draft.ui(ctx, ui);
             files_ui(ctx, wishes, ui);
         });
 }
@@ -107,6 +115,67 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
                 .on_hover_text("Labels given since the last training");
         }
     });
+}
+
+/// Which execution comes next after a label.
+fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        ui.label("Then ask about");
+        let mut query = ctx.snapshot.query;
+        egui::ComboBox::from_id_salt("query")
+            .selected_text(query_name(query))
+            .width(190.0)
+            .show_ui(ui, |ui| {
+                for choice in Query::ALL {
+                    ui.selectable_value(&mut query, choice, query_name(choice))
+                        .on_hover_text(query_help(choice));
+                }
+            })
+            .response
+            .accessible_name("Next to judge")
+            .on_hover_text(query_help(query));
+        if query != ctx.snapshot.query {
+            ctx.send(Command::SetQuery(query));
+        }
+    });
+}
+
+fn query_name(query: Query) -> &'static str {
+    match query {
+        Query::MostAnomalous => "the most anomalous",
+        Query::MostUncertain => "the most uncertain",
+        Query::Diverse => "one of each kind",
+    }
+}
+
+fn query_help(query: Query) -> &'static str {
+    match query {
+        Query::MostAnomalous => "Finds anomalies soonest: the lowest score comes first",
+        Query::MostUncertain => "Teaches most: the score nearest to 0 comes first",
+        Query::Diverse => "Near the border and unlike all that has a label already",
+    }
+}
+
+/// Labels to look at again.
+fn doubts_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    let doubts = Arc::clone(&ctx.snapshot.doubts);
+    if doubts.is_empty() {
+        return;
+    }
+    let title = format!("{} may be wrong", count_of(doubts.len(), "label"));
+    ui.label(RichText::new(title).strong().color(ctx.theme.warning()))
+        .on_hover_text("Executions like these have the other label");
+    egui::Grid::new("doubts")
+        .num_columns(3)
+        .spacing([12.0, 2.0])
+        .show(ui, |ui| {
+            for doubt in doubts.iter().take(MAX_DOUBTS) {
+                code_link(ctx, ui, doubt.tree);
+                ui.label(format!("is {}, unlike", label_name(doubt.label)));
+                code_link(ctx, ui, doubt.witness);
+                ui.end_row();
+            }
+        });
 }
 
 /// What the last training changed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_model::{Forest, Trace};
+use callgrove_model::{Forest, Trace, TreeIdx};
 
 use super::Stop;
 use super::publisher::Publisher;
@@ -13,7 +13,10 @@ use crate::journal::{Entry, Journal};
 use crate::learning::{self, LearnSettings, Learned};
 use crate::root::{RootError, grow_forest};
 use crate::session_file::SessionFile;
-use crate::{Analysis, Detection, Explanation, Selection, Severity, Suggestion};
+use crate::{Analysis, Detection, Explanation, ModelSettings, Selection, Severity, Suggestion};
+
+/// Trees that are told to be judged next; after each training there are new ones.
+const QUEUE_LEN: usize = 64;
 
 pub(super) struct Opened {
     source: String,
@@ -184,6 +187,7 @@ impl Opened {
     pub(super) fn refresh(
         &mut self,
         host: &mut dyn Host,
+        defaults: &LearnSettings,
         publisher: &mut Publisher,
     ) -> Result<(), Stop> {
         let history = self.history()?;
@@ -195,28 +199,52 @@ impl Opened {
         view.auto_train = now.auto_train;
         view.labels_by_tree = now.labels.by_tree(forest).into();
         view.num_untrained = num_untrained(&now);
+        view.default_settings = defaults.of_model();
+        view.settings = now.settings.unwrap_or(view.default_settings);
+        view.doubts = self.grown()?.learned.doubts(&view.labels_by_tree).into();
         view.labels = Arc::clone(&now.labels);
         publisher.publish();
         let before = self.grown()?.detection.clone();
         let is_current = before
             .as_ref()
-            .is_some_and(|(state, _)| state.trained == now.trained && state.model == now.model);
+            .is_some_and(|(state, _)| state.has_same_model(&now));
         if is_current {
             return Ok(());
         }
         let before = before.map(|(_, detection)| detection);
-        let detection = match &now.model {
-            Some(path) => self
-                .score_with_file(host, path)
-                .map(|scores| Detection::new(scores, before.as_deref())),
-            None => self.train(&now, before.as_deref(), publisher),
-        }?;
+        let detection = if let Some(path) = &now.model {
+            let scores = self.score_with_file(host, path)?;
+            Detection::new(scores, before.as_deref())
+        } else {
+            self.tune(publisher.view.settings)?;
+            self.train(&now, before.as_deref(), publisher)?
+        };
         let detection = Arc::new(detection);
         publisher.view.detection = Some(Arc::clone(&detection));
         if let Some(grown) = &mut self.grown {
             grown.detection = Some((now, detection));
         }
+        self.ask(publisher);
         Ok(())
+    }
+
+    /// Takes other settings for the next training.
+    pub(super) fn tune(&mut self, settings: ModelSettings) -> Result<(), Stop> {
+        let grown = self.grown.as_mut().ok_or(Stop::NothingOpen)?;
+        Ok(grown.learned.tune(settings)?)
+    }
+
+    /// Puts the next trees to judge into the next snapshot.
+    pub(super) fn ask(&self, publisher: &mut Publisher) {
+        let view = &mut publisher.view;
+        let own = self.grown.as_ref().filter(|grown| {
+            let state = grown.detection.as_ref();
+            state.is_some_and(|(state, _)| state.model.is_none())
+        });
+        view.queue = own.map_or_else(
+            || Arc::new([]) as Arc<[TreeIdx]>,
+            |grown| grown.learned.queue(view.query, QUEUE_LEN).into(),
+        );
     }
 
     fn train(
@@ -281,6 +309,8 @@ fn clear_forest(publisher: &mut Publisher) {
     view.detection = None;
     view.selection = Selection::None;
     view.explanation = None;
+    view.queue = Arc::new([]);
+    view.doubts = Arc::new([]);
 }
 
 /// Labels that were given, changed or taken away since the last training.

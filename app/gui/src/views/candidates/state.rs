@@ -163,16 +163,19 @@ impl CandidatesState {
         commands
     }
 
-    /// The most abnormal tree that is neither labelled nor passed over. Training moves trees, so it
-    /// is looked for from the top. When none is left, those passed over come again.
+    /// The next tree that is neither labelled nor passed over: of those that the session asks about
+    /// the first that the list shows, else the most abnormal. Training moves trees, so it is looked
+    /// for from the top. When none is left, those passed over come again.
     fn next_to_judge(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
         let focus = snapshot.focus();
         let is_open = |tree: &&TreeIdx| snapshot.label(**tree).is_none() && Some(**tree) != focus;
         let passed = &self.passed;
-        let fresh = self
-            .shown
-            .iter()
-            .find(|tree| is_open(tree) && !passed.contains(tree));
+        let is_fresh = |tree: &&TreeIdx| is_open(tree) && !passed.contains(tree);
+        let asked = snapshot.queue.iter().filter(is_fresh);
+        let fresh = asked
+            .into_iter()
+            .find(|tree| self.shown.contains(tree))
+            .or_else(|| self.shown.iter().find(is_fresh));
         if let Some(&tree) = fresh {
             return Some(tree);
         }

@@ -1,0 +1,77 @@
+//! ν and the kernel's width, for those who want to see what they do.
+
+use callgrove_session::{Command, ModelSettings};
+use egui::{Button, CollapsingHeader, Grid, Slider, Ui};
+
+use crate::context::ViewContext;
+
+const NU_HELP: &str = "Expected share of outliers among executions that look normal: the larger, the more of them are red";
+const GAMMA_HELP: &str = "The larger, the nearer two executions must be to count as alike";
+
+/// Settings that the person is changing.
+#[derive(Default)]
+pub(crate) struct SettingsDraft {
+    draft: Option<Draft>,
+}
+
+struct Draft {
+    /// Those of the session when the change began.
+    base: ModelSettings,
+    wanted: ModelSettings,
+    is_sent: bool,
+}
+
+impl SettingsDraft {
+    /// Draws the sliders; a change is sent when the person lets go.
+    pub(super) fn ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+        if ctx.snapshot.detection.is_none() {
+            return;
+        }
+        ui.add_space(2.0);
+        CollapsingHeader::new("Model settings")
+            .id_salt("model settings")
+            .show(ui, |ui| {
+                self.sliders_ui(ctx, ui);
+                let is_default = ctx.snapshot.settings == ctx.snapshot.default_settings;
+                if ui
+                    .add_enabled(!is_default, Button::new("Defaults"))
+                    .clicked()
+                {
+                    ctx.send(Command::Tune(None));
+                }
+            });
+    }
+
+    fn sliders_ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+        let base = ctx.snapshot.settings;
+        let draft = match &mut self.draft {
+            Some(draft) if draft.base == base => draft,
+            draft => draft.insert(Draft {
+                base,
+                wanted: base,
+                is_sent: false,
+            }),
+        };
+        let mut is_held = false;
+        Grid::new("settings")
+            .num_columns(2)
+            .spacing([8.0, 4.0])
+            .show(ui, |ui| {
+                for (name, help, value, range) in [
+                    ("Outliers ν", NU_HELP, &mut draft.wanted.nu, 0.001..=1.0),
+                    ("Kernel γ", GAMMA_HELP, &mut draft.wanted.gamma, 0.01..=10.0),
+                ] {
+                    let label = ui.label(name).on_hover_text(help);
+                    let slider = Slider::new(value, range).logarithmic(true).max_decimals(3);
+                    let response = ui.add(slider).labelled_by(label.id);
+                    draft.is_sent &= !response.changed();
+                    is_held |= response.dragged();
+                    ui.end_row();
+                }
+            });
+        if draft.wanted != base && !draft.is_sent && !is_held {
+            draft.is_sent = true;
+            ctx.send(Command::Tune(Some(draft.wanted)));
+        }
+    }
+}
