@@ -19,9 +19,11 @@
 //! Stack Trees in High Performance Computing Applications, IEEE TVCG 25(1), 2019
 //! (doi:10.1109/TVCG.2018.2865026).
 
+pub mod baselines;
 pub mod dataset;
 pub mod detector;
 mod error;
+pub mod evaluate;
 pub mod explain;
 pub mod features;
 pub mod knn;

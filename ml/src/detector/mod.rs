@@ -15,4 +15,5 @@ pub use artifact::{MODEL_VERSION, ModelArtifact};
 pub use callgrove_model::Label;
 pub use embedding::{Embedding, Features};
 pub use params::{DetectorParams, MapOf, ValidDetectorParams};
+pub(crate) use trained::order_step;
 pub use trained::{Detector, order_by_score};

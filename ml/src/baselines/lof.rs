@@ -1,0 +1,54 @@
+//! The local outlier factor.
+
+use callgrove_model::Progress;
+
+use super::neighbours::all_nearest;
+use crate::dataset::Rows;
+use crate::error::Result;
+
+/// Keeps the density of rows that equal all their neighbours finite, as scikit-learn does.
+const SMALLEST_REACH: f64 = 1e-10;
+
+/// Local outlier factor of each row, shape `[num_rows]`: about 1 within a cluster, the larger the more
+/// anomalous. O(n²) distances.
+///
+/// With N(p) the k nearest rows of p (itself left out), kdist(o) the distance of o to its k-th nearest
+/// row and d the Euclidean distance:
+///
+/// ```text
+/// reach(p, o) = max(kdist(o), d(p, o))
+/// density(p)  = 1 / (mean over o in N(p) of reach(p, o) + 1e-10)
+/// factor(p)   = mean over o in N(p) of density(o) / density(p)
+/// ```
+///
+/// M. Breunig et al.: LOF, 2000 (doi:10.1145/342009.335388). They take all rows as far as the k-th
+/// into N(p); here, as in scikit-learn, it has exactly k rows, ties in order of index. Rows with k or
+/// more duplicates have density 1e10, and rows next to them factors up to 1e9 and more. With fewer
+/// than k other rows all of them count; a lonely row has factor 1.
+///
+/// # Errors
+/// [`crate::MlError::Cancelled`].
+pub fn local_outlier_factors(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Vec<f64>> {
+    let neighbours = all_nearest(rows, k, progress)?.per_row;
+    let kth: Vec<f64> = neighbours
+        .iter()
+        .map(|near| near.last().map_or(0.0, |&(_, distance)| distance))
+        .collect();
+    let density: Vec<f64> = neighbours
+        .iter()
+        .map(|near| {
+            let reach = near
+                .iter()
+                .map(|&(other, distance)| distance.max(kth[other]));
+            1.0 / (reach.sum::<f64>() / near.len() as f64 + SMALLEST_REACH)
+        })
+        .collect();
+    let factor = |(row, near): (usize, &Vec<(usize, f64)>)| {
+        if near.is_empty() {
+            return 1.0;
+        }
+        let sum: f64 = near.iter().map(|&(other, _)| density[other]).sum();
+        sum / near.len() as f64 / density[row]
+    };
+    Ok(neighbours.iter().enumerate().map(factor).collect())
+}
