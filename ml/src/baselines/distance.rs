@@ -2,9 +2,9 @@
 
 use callgrove_model::Progress;
 
-use super::neighbours::all_nearest;
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::knn::all_nearest;
 
 /// Euclidean distance of each row to its k-th nearest other row (to the farthest if there are fewer),
 /// shape `[num_rows]`; a lonely row has 0. O(n²) distances.
@@ -16,8 +16,8 @@ use crate::error::Result;
 /// [`crate::MlError::Cancelled`].
 pub fn kth_distances(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Vec<f64>> {
     let neighbours = all_nearest(rows, k, progress)?;
-    let farthest = |near: &Vec<(usize, f64)>| near.last().map_or(0.0, |&(_, distance)| distance);
-    Ok(neighbours.per_row.iter().map(farthest).collect())
+    let kth = |row| neighbours.of(row).1.last().copied().unwrap_or(0.0);
+    Ok((0..rows.len()).map(kth).collect())
 }
 
 /// Mean Euclidean distance of each row to its k nearest other rows, shape `[num_rows]`; a lonely row
@@ -30,9 +30,6 @@ pub fn kth_distances(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Ve
 /// [`crate::MlError::Cancelled`].
 pub fn mean_distances(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Vec<f64>> {
     let neighbours = all_nearest(rows, k, progress)?;
-    let mean = |near: &Vec<(usize, f64)>| {
-        let sum: f64 = near.iter().map(|&(_, distance)| distance).sum();
-        sum / near.len().max(1) as f64
-    };
-    Ok(neighbours.per_row.iter().map(mean).collect())
+    let mean = |row| neighbours.of(row).1.iter().sum::<f64>() / neighbours.k.max(1) as f64;
+    Ok((0..rows.len()).map(mean).collect())
 }

@@ -2,9 +2,9 @@
 
 use callgrove_model::Progress;
 
-use super::neighbours::all_nearest;
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::knn::all_nearest;
 
 /// Keeps the density of rows that equal all their neighbours finite, as scikit-learn does.
 const SMALLEST_REACH: f64 = 1e-10;
@@ -29,26 +29,25 @@ const SMALLEST_REACH: f64 = 1e-10;
 /// # Errors
 /// [`crate::MlError::Cancelled`].
 pub fn local_outlier_factors(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Vec<f64>> {
-    let neighbours = all_nearest(rows, k, progress)?.per_row;
-    let kth: Vec<f64> = neighbours
-        .iter()
-        .map(|near| near.last().map_or(0.0, |&(_, distance)| distance))
+    let neighbours = all_nearest(rows, k, progress)?;
+    if neighbours.is_empty() {
+        return Ok(vec![1.0; rows.len()]);
+    }
+    let kth: Vec<f64> = (0..rows.len())
+        .map(|row| neighbours.of(row).1[neighbours.k - 1])
         .collect();
-    let density: Vec<f64> = neighbours
-        .iter()
-        .map(|near| {
-            let reach = near
-                .iter()
-                .map(|&(other, distance)| distance.max(kth[other]));
-            1.0 / (reach.sum::<f64>() / near.len() as f64 + SMALLEST_REACH)
+    let mean = |sum: f64| sum / neighbours.k as f64;
+    let density: Vec<f64> = (0..rows.len())
+        .map(|row| {
+            let (others, distances) = neighbours.of(row);
+            let pairs = others.iter().zip(distances);
+            let reach = pairs.map(|(&other, distance)| distance.max(kth[other as usize]));
+            1.0 / (mean(reach.sum()) + SMALLEST_REACH)
         })
         .collect();
-    let factor = |(row, near): (usize, &Vec<(usize, f64)>)| {
-        if near.is_empty() {
-            return 1.0;
-        }
-        let sum: f64 = near.iter().map(|&(other, _)| density[other]).sum();
-        sum / near.len() as f64 / density[row]
+    let factor = |row: usize| {
+        let others = neighbours.of(row).0.iter();
+        mean(others.map(|&other| density[other as usize]).sum()) / density[row]
     };
-    Ok(neighbours.iter().enumerate().map(factor).collect())
+    Ok((0..rows.len()).map(factor).collect())
 }

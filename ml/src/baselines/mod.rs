@@ -29,7 +29,6 @@ mod distance;
 mod ecod;
 mod hbos;
 mod lof;
-mod neighbours;
 mod params;
 #[cfg(feature = "peers")]
 mod svm;

@@ -186,7 +186,7 @@ mod tests {
             .collect();
         assert_eq!(counts, [(0, 0), (2, 0), (4, 1)]);
         let roc = |quality: Option<Quality>| quality.unwrap().ranking.roc_auc;
-        assert!((roc(points[0].all) - 5.0 / 14.0).abs() < 1e-15);
+        assert!((roc(points[0].all) - 6.0 / 14.0).abs() < 1e-15);
         assert_eq!(points[0].all, points[0].unlabelled);
         // 0, 1, 2 and 3 have labels: of 4, 6, 7, 8, 9 the anomaly stands third.
         assert!((roc(points[2].unlabelled) - 0.5).abs() < 1e-15);

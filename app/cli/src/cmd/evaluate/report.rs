@@ -1,0 +1,209 @@
+//! What was measured, for people and for programs.
+
+use std::io::{Result, Write};
+
+use callgrove_ml::evaluate::{CurvePoint, Method, Quality, Truth};
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+use crate::args::Strategy;
+use crate::output::{Table, thousands};
+
+/// Everything that was measured.
+pub(super) struct Report<'a> {
+    pub(super) function: &'a str,
+    pub(super) truth: &'a Truth,
+    pub(super) methods: Vec<MethodReport>,
+    pub(super) curves: Vec<CurveReport>,
+}
+
+/// A method without labels.
+pub(super) struct MethodReport {
+    pub(super) method: Method,
+    pub(super) all: Option<Quality>,
+    /// Shape `[n_kinds]`.
+    pub(super) by_kind: Vec<Option<Quality>>,
+}
+
+/// A method with more and more labels.
+pub(super) struct CurveReport {
+    pub(super) method: Method,
+    pub(super) strategy: Strategy,
+    pub(super) points: Vec<CurvePoint>,
+}
+
+impl CurveReport {
+    /// The strategy as the command line calls it.
+    pub(super) fn strategy_name(&self) -> String {
+        let value = self.strategy.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+impl Report<'_> {
+    /// Prints tables.
+    pub(super) fn print(&self, out: &mut dyn Write) -> Result<()> {
+        let truth = self.truth;
+        let num_unknown = truth.len() - truth.num_positive() - truth.num_negative();
+        writeln!(
+            out,
+            "{}: {} trees, {} anomalies, {} normal, {} unknown\n",
+            self.function,
+            thousands(truth.len()),
+            thousands(truth.num_positive()),
+            thousands(truth.num_negative()),
+            thousands(num_unknown),
+        )?;
+        writeln!(out, "Without labels")?;
+        self.methods_table().print(out, 2)?;
+        writeln!(
+            out,
+            "\nEach kind of anomaly against the normal trees: ROC AUC / average precision"
+        )?;
+        self.kinds_table().print(out, 2)?;
+        for curve in &self.curves {
+            writeln!(
+                out,
+                "\n{} with labels, asking for {}: all trees, then those without label",
+                curve.method,
+                curve.strategy_name()
+            )?;
+            curve.table().print(out, 2)?;
+        }
+        Ok(())
+    }
+
+    fn methods_table(&self) -> Table {
+        let mut table = Table::new(&[
+            "method",
+            "ROC AUC",
+            "average precision",
+            "trapezoid PR AUC",
+            "precision at n",
+        ]);
+        for report in &self.methods {
+            let mut row = vec![report.method.to_string()];
+            row.extend(numbers(report.all.as_ref()).map(cell));
+            table.push(row);
+        }
+        table
+    }
+
+    fn kinds_table(&self) -> Table {
+        let mut header = vec!["method".to_owned()];
+        for (kind, name) in self.truth.kinds().iter().enumerate() {
+            header.push(format!("{name} ({})", self.truth.num_of_kind(kind)));
+        }
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let mut table = Table::new(&header);
+        for report in &self.methods {
+            let mut row = vec![report.method.to_string()];
+            for quality in &report.by_kind {
+                let [roc_auc, average_precision, ..] = numbers(quality.as_ref()).map(cell);
+                row.push(format!("{roc_auc} / {average_precision}"));
+            }
+            table.push(row);
+        }
+        table
+    }
+
+    /// Prints one JSON object per line. `record` says what it is: `truth` (one line), `method` (one line
+    /// over all kinds, `kind` null, and one per kind), `labels` (two lines per checkpoint: `trees` is
+    /// `all` or `unlabelled`). Measures that do not exist are null.
+    pub(super) fn print_json(&self, out: &mut dyn Write) -> Result<()> {
+        let truth = self.truth;
+        let kinds = truth.kinds();
+        let counts: Map<String, Value> = kinds
+            .iter()
+            .enumerate()
+            .map(|(kind, name)| (name.clone(), truth.num_of_kind(kind).into()))
+            .collect();
+        let head = json!({
+            "record": "truth",
+            "function": self.function,
+            "trees": truth.len(),
+            "positive": truth.num_positive(),
+            "negative": truth.num_negative(),
+            "kinds": counts,
+        });
+        writeln!(out, "{head}")?;
+        for report in &self.methods {
+            let of_kinds = kinds.iter().map(Some).zip(&report.by_kind);
+            for (kind, quality) in std::iter::once((None, &report.all)).chain(of_kinds) {
+                let line = json!({
+                    "record": "method",
+                    "method": report.method.to_string(),
+                    "kind": kind,
+                });
+                writeln!(out, "{}", with_quality(line, quality.as_ref()))?;
+            }
+        }
+        for curve in &self.curves {
+            for point in &curve.points {
+                let views = [("all", &point.all), ("unlabelled", &point.unlabelled)];
+                for (trees, quality) in views {
+                    let line = json!({
+                        "record": "labels",
+                        "method": curve.method.to_string(),
+                        "strategy": curve.strategy_name(),
+                        "labels": point.num_labels,
+                        "found": point.num_found,
+                        "trees": trees,
+                    });
+                    writeln!(out, "{}", with_quality(line, quality.as_ref()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CurveReport {
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            "labels",
+            "found",
+            "ROC AUC",
+            "average precision",
+            "precision at n",
+            "ROC AUC",
+            "average precision",
+            "precision at n",
+        ]);
+        for point in &self.points {
+            let mut row = vec![point.num_labels.to_string(), point.num_found.to_string()];
+            for quality in [&point.all, &point.unlabelled] {
+                let [roc_auc, average_precision, _, precision] =
+                    numbers(quality.as_ref()).map(cell);
+                row.extend([roc_auc, average_precision, precision]);
+            }
+            table.push(row);
+        }
+        table
+    }
+}
+
+/// ROC AUC, average precision, trapezoid PR AUC, precision at n.
+fn numbers(quality: Option<&Quality>) -> [Option<f64>; 4] {
+    [
+        quality.map(|quality| quality.ranking.roc_auc),
+        quality.map(|quality| quality.ranking.average_precision),
+        quality.map(|quality| quality.ranking.pr_auc_trapezoid),
+        quality.map(|quality| quality.precision_at_n),
+    ]
+}
+
+fn cell(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"))
+}
+
+fn with_quality(mut line: Value, quality: Option<&Quality>) -> Value {
+    let [roc_auc, average_precision, pr_auc_trapezoid, precision_at_n] = numbers(quality);
+    line["positive"] = json!(quality.map(|quality| quality.num_positive));
+    line["negative"] = json!(quality.map(|quality| quality.num_negative));
+    line["roc_auc"] = json!(roc_auc);
+    line["average_precision"] = json!(average_precision);
+    line["pr_auc_trapezoid"] = json!(pr_auc_trapezoid);
+    line["precision_at_n"] = json!(precision_at_n);
+    line
+}
