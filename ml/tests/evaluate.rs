@@ -33,12 +33,15 @@ fn generated() -> (Forest, Truth) {
 }
 
 fn workbench<'a>(forest: &'a Forest, truth: &'a Truth) -> Workbench<'a> {
-    let baselines = BaselineParams::default().check().unwrap();
-    Workbench::new(forest, truth, DetectorParams::default(), baselines, 7).unwrap()
+    let baselines = BaselineParams::default().check().expect("valid");
+    Workbench::new(forest, truth, DetectorParams::default(), baselines, 7).expect("of one length")
 }
 
 fn roc_auc(truth: &Truth, scores: &[f64]) -> f64 {
-    Quality::of_all(truth, scores).unwrap().ranking.roc_auc
+    Quality::of_all(truth, scores)
+        .expect("both classes")
+        .ranking
+        .roc_auc
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn precision_counts_ties_at_the_end_in_the_mean() {
     check([4.0, 3.0, 2.0, 1.0], 1, Some(1.0));
     check([4.0, 3.0, 2.0, 1.0], 2, Some(0.5));
     check([1.0, 1.0, 1.0, 1.0], 3, Some(0.5));
-    check([2.0, 1.0, 1.0, 1.0], 2, Some((1.0 + 1.0 / 3.0) / 2.0));
+    check([2.0, 1.0, 1.0, 1.0], 2, Some(2.0 / 3.0));
     check([4.0, 3.0, 2.0, 1.0], 0, None);
     check([4.0, 3.0, 2.0, 1.0], 5, None);
     check([4.0, 3.0, f64::NAN, 1.0], 2, None);

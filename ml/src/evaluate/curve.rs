@@ -162,7 +162,8 @@ mod tests {
     }
 
     /// Scores that ascend with the tree, but a tree called abnormal sinks to the bottom.
-    fn train(labels: &[Option<Label>], _: Progress<'_>) -> Result<Vec<f64>> {
+    fn train(labels: &[Option<Label>], progress: Progress<'_>) -> Result<Vec<f64>> {
+        progress.at(0.5)?;
         let score = |(tree, label): (usize, &Option<Label>)| match label {
             Some(Label::Abnormal) => -100.0,
             Some(Label::Normal) => 100.0,

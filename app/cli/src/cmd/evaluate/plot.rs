@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use callgrove_ml::evaluate::Quality;
 use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::register_font;
 
@@ -14,7 +15,7 @@ use super::report::Report;
 /// Pixels.
 const SIZE: (u32, u32) = (1_200, 520);
 /// Pixels of the list of methods.
-const LEGEND_WIDTH: u32 = 190;
+const LEGEND_WIDTH: u32 = 205;
 /// Pixels between two lines of it.
 const LEGEND_STEP: i32 = 26;
 /// The colours of Okabe and Ito without yellow, which is hard to see on white: people with any colour
@@ -52,6 +53,8 @@ enum Dash {
     Dotted,
     /// Does not learn.
     Dashed,
+    /// The same, where the colours begin anew.
+    LongDashed,
 }
 
 impl PlotFile {
@@ -139,15 +142,17 @@ fn lines(report: &Report<'_>) -> Vec<Line> {
                     })
                     .collect()
             };
-            push(
-                format!("{name}, unlabelled"),
-                Dash::Dotted,
-                points(|at| &at.unlabelled),
-            );
+            let unlabelled = format!("{name}, unlabelled");
             push(name, Dash::Solid, points(|at| &at.all));
+            push(unlabelled, Dash::Dotted, points(|at| &at.unlabelled));
         } else if let Some(quality) = &method.all {
             let ends = [0.0, most_labels(report)].map(|labels| (labels, measures(quality)));
-            push(name, Dash::Dashed, ends.to_vec());
+            let dash = if place < COLOURS.len() {
+                Dash::Dashed
+            } else {
+                Dash::LongDashed
+            };
+            push(name, dash, ends.to_vec());
         }
     }
     lines
@@ -176,8 +181,8 @@ where
     let font = ("sans-serif", 15).into_font();
     for (place, line) in lines.iter().enumerate() {
         let y = 50 + place as i32 * LEGEND_STEP;
-        draw_stroke(&legend, line, vec![(5, y + 7), (35, y + 7)])?;
-        legend.draw(&Text::new(line.name.clone(), (42, y), font.clone()))?;
+        draw_stroke(&legend, line, vec![(5, y + 7), (46, y + 7)])?;
+        legend.draw(&Text::new(line.name.clone(), (54, y), font.clone()))?;
     }
     area.present()?;
     Ok(())
@@ -259,7 +264,8 @@ impl Dash {
         match self {
             Self::Solid => None,
             Self::Dotted => Some((2, 3)),
-            Self::Dashed => Some((8, 5)),
+            Self::Dashed => Some((7, 6)),
+            Self::LongDashed => Some((18, 5)),
         }
     }
 }

@@ -64,7 +64,7 @@ impl Report<'_> {
         for curve in &self.curves {
             writeln!(
                 out,
-                "\n{} with labels, asking for {}: all trees, then those without label",
+                "\n{} with labels, asking for the {}; the rest are the trees without a label",
                 curve.method,
                 curve.strategy_name()
             )?;
@@ -166,7 +166,7 @@ impl CurveReport {
             "ROC AUC",
             "average precision",
             "precision at n",
-            "ROC AUC",
+            "of the rest: ROC AUC",
             "average precision",
             "precision at n",
         ]);

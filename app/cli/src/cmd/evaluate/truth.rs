@@ -108,27 +108,24 @@ impl TruthTable {
         let num_labelled = labels.iter().flatten().count();
         let known = classes.iter().filter(|class| **class != Class::Unknown);
         tell(
+            "labels of trees that this forest does not have",
             self.labels.len() - num_labelled,
-            "name a tree that this forest does not have",
-            "labels",
         );
         tell(
+            "trees whose label is neither positive nor negative, which are not counted",
             num_labelled - known.count(),
-            "have a label that is neither positive nor negative and are not counted",
-            "trees",
         );
         tell(
+            "trees without a label, which are not counted",
             forest.len() - num_labelled,
-            "have no label and are not counted",
-            "trees",
         );
         Ok(Truth::new(classes, kinds)?)
     }
 }
 
-fn tell(count: usize, what: &str, of: &str) {
+fn tell(what: &str, count: usize) {
     if count > 0 {
-        complain(&format!("{count} {of} {what}"));
+        complain(&format!("{what}: {count}"));
     }
 }
 
