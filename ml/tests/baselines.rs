@@ -131,6 +131,32 @@ fn every_baseline_puts_the_lonely_row_first() {
 }
 
 #[test]
+fn threads_do_not_change_scores() {
+    let params = BaselineParams::default().check().unwrap();
+    let scores_with = |num_threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(num_threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let run = |&baseline: &Baseline| {
+                let truth = second_cloud();
+                score(
+                    baseline,
+                    &two_clouds(),
+                    &truth,
+                    &params,
+                    7,
+                    Progress::none(),
+                )
+            };
+            Baseline::ALL.iter().map(run).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(scores_with(1), scores_with(3));
+}
+
+#[test]
 fn few_rows_are_no_mistake() {
     let params = BaselineParams::default().check().unwrap();
     let unsupervised = Baseline::ALL

@@ -85,7 +85,7 @@ impl fmt::Display for Baseline {
 
 /// Scores rows by a baseline, shape `[num_rows]`; the smallest score is the most abnormal.
 ///
-/// `is_anomaly`, shape `[num_rows]`, is the truth as far as it is known; only [`Baseline::Svm`] looks
+/// `is_anomaly`, shape `[num_rows]`, is the truth as far as it is known; only the supervised SVM looks
 /// at it, so the others take an empty one too. `seed` is for its folds. The one-class SVM's scores are
 /// signed as the detector's are, those of the supervised SVM are its decision values (negative =
 /// anomaly); the scores of all others are the negative of what their functions return.

@@ -22,6 +22,9 @@ pub struct Clusters {
     pub anomaly: Vec<f64>,
 }
 
+/// Section 6.6 of the paper wants clusters reported whose average is unusual, and leaves open what that
+/// is; here it is that they are small.
+///
 /// Finds clusters by HDBSCAN on Euclidean distances, with
 /// [`super::BaselineParams::min_cluster_size`]; fewer rows than two clusters need are all noise.
 ///

@@ -2,14 +2,14 @@
 //!
 //! | name | method | source |
 //! |---|---|---|
-//! | `ocsvm` | one-class SVM with u = 1, C = 0.02 n, γ = 1 / median d² | section 5.1 and 6.4.3 of the paper |
+//! | `ocsvm` | one-class SVM with u = 1, C = 0.02 n, γ = 1 / median d² | sections 5.1 and 6.4.3 of the paper |
 //! | `lof` | local outlier factor | Breunig et al. 2000, as scikit-learn computes it |
 //! | `knn` | distance to the k-th nearest neighbour | Ramaswamy et al. 2000 |
 //! | `mean-knn` | mean distance to the k nearest neighbours | Angiulli, Pizzuti 2002 |
 //! | `hbos` | histograms of the columns | Goldstein, Dengel 2012, as PyOD computes it |
 //! | `copod` | tail probabilities of the columns, tail chosen by skewness | Li et al. 2020, as PyOD computes it |
 //! | `ecod` | the same, largest tail | Li et al. 2022, as PyOD computes it |
-//! | `clusters` | size of the tree's cluster: collective anomalies, section 6.2 of the paper | HDBSCAN, Campello et al. 2015 |
+//! | `clusters` | size of the tree's cluster: collective anomalies, section 6.6 of the paper | HDBSCAN, Campello et al. 2015 |
 //! | `svm` | supervised SVM in cross-validation: what full labelling would give | linfa-svm |
 //!
 //! [`score`] runs each by its name. The last two need crates of others and exist with the feature

@@ -84,7 +84,8 @@ impl PlotFile {
             FontStyle::Normal,
             epaint_default_fonts::UBUNTU_LIGHT,
         )
-        .map_err(|_| anyhow!("the font of plots is damaged"))?;
+        .ok()
+        .context("the font of plots is damaged")?;
         let lines = lines(report);
         if self.is_svg {
             let mut text = String::new();
