@@ -254,7 +254,7 @@ where
 
 impl Line {
     fn style(&self) -> ShapeStyle {
-        let width = if self.dash == Dash::Solid { 2 } else { 1 };
+        let width = if self.dash == Dash::Solid { 3 } else { 2 };
         self.colour.stroke_width(width)
     }
 }
@@ -264,7 +264,7 @@ impl Dash {
     fn lengths(self) -> Option<(i32, i32)> {
         match self {
             Self::Solid => None,
-            Self::Dotted => Some((2, 3)),
+            Self::Dotted => Some((2, 4)),
             Self::Dashed => Some((7, 6)),
             Self::LongDashed => Some((18, 5)),
         }
