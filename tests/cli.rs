@@ -224,6 +224,145 @@ fn a_label_moves_its_tree_and_a_saved_model_scores_like_the_one_that_was_saved()
     Ok(())
 }
 
+/// Records of `evaluate` on the example trace with a truth file.
+fn evaluate(truth: &Path, more: &[&str]) -> Result<Vec<Value>> {
+    let (example, truth) = (example(), truth.to_string_lossy());
+    let example = example.to_string_lossy();
+    let args = [
+        &["evaluate", &example, "-f", COMPUTE, "--truth", &truth][..],
+        &["--format", "json"],
+        more,
+    ]
+    .concat();
+    stdout(&args)?
+        .lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
+}
+
+#[test]
+fn evaluate_measures_methods_by_kind_and_over_labels() -> Result<()> {
+    let truth = example().join("ground_truth.csv");
+    let folder = tempfile::tempdir()?;
+    let plot = folder.path().join("curve.svg");
+    let records = evaluate(
+        &truth,
+        &[
+            "--methods",
+            "ours,lof,time+lof,svm",
+            "--labels-max",
+            "10",
+            "--plot",
+            &plot.to_string_lossy(),
+        ],
+    )?;
+    let head = &records[0];
+    assert_eq!(
+        (&head["trees"], &head["positive"], &head["negative"]),
+        (&196.into(), &6.into(), &190.into())
+    );
+    assert_eq!(head["kinds"], serde_json::json!({"1": 2, "2": 4}));
+    let rows = |record: &'static str| records.iter().filter(move |row| row["record"] == record);
+    let ours: Vec<&Value> = rows("method")
+        .filter(|row| row["method"] == "ours")
+        .collect();
+    let kinds: Vec<_> = ours.iter().map(|row| row["kind"].as_str()).collect();
+    assert_eq!(kinds, [None, Some("1"), Some("2")]);
+    for row in &ours {
+        assert!(row["roc_auc"].as_f64() > Some(0.9), "{row}");
+        assert_eq!(row["negative"], 190);
+    }
+    assert_eq!(rows("method").count(), 4 * 3);
+    let all: Vec<&Value> = rows("labels").filter(|row| row["trees"] == "all").collect();
+    let labels: Vec<_> = all.iter().map(|row| row["labels"].as_u64()).collect();
+    assert_eq!(labels, [0, 1, 2, 5, 10].map(Some));
+    assert_eq!(all[0]["average_precision"], ours[0]["average_precision"]);
+    assert!(all[4]["found"].as_u64() >= Some(4), "{}", all[4]);
+    let picture = fs::read_to_string(plot)?;
+    for text in [
+        "Average precision",
+        "ROC AUC",
+        "time+lof",
+        "ours, unlabelled",
+    ] {
+        assert!(picture.contains(text), "{text} is not in the picture");
+    }
+    Ok(())
+}
+
+#[test]
+fn evaluate_takes_a_minimal_truth_and_tells_what_does_not_fit() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("truth.csv");
+    let text = path.to_string_lossy().into_owned();
+    let mut rows = String::from("rank,index,label\n99,0,slow\n");
+    for (rank, index, label) in ground_truth(&example())? {
+        let label = if (1..=4).contains(&label) {
+            "slow"
+        } else {
+            "Normal"
+        };
+        if index > 0 {
+            rows += &format!("{rank},{index},{label}\n");
+        }
+    }
+    fs::write(&path, &rows)?;
+    let example = example().to_string_lossy().into_owned();
+    let args = [
+        "evaluate",
+        &example,
+        "-f",
+        COMPUTE,
+        "--truth",
+        &text,
+        "--methods",
+        "ours,ecod",
+    ];
+    let output = callgrove(&[&args[..], &["--labels-max", "2"]].concat())?;
+    let complaint = String::from_utf8(output.stderr)?;
+    assert!(
+        complaint.contains("labels of trees that this forest does not have: 1"),
+        "{complaint}"
+    );
+    assert!(
+        complaint.contains("trees without a label, which are not counted: 4"),
+        "{complaint}"
+    );
+    let table = String::from_utf8(output.stdout)?;
+    for text in [
+        "196 trees, 6 anomalies, 186 normal, 4 unknown",
+        "slow (6)",
+        "ours with labels",
+    ] {
+        assert!(table.contains(text), "`{text}` is missing in:\n{table}");
+    }
+
+    let plot = folder.path().join("curve.png");
+    evaluate(
+        &path,
+        &[
+            "--methods",
+            "ecod",
+            "--labels-max",
+            "0",
+            "--plot",
+            &plot.to_string_lossy(),
+        ],
+    )?;
+    assert!(fs::read(plot)?.starts_with(b"\x89PNG"));
+
+    let fails = |more: &[&str]| self::complaint(&[&args[..], more].concat());
+    assert!(fails(&["--negative", "other"])?.contains("0 normal trees are known"));
+    assert!(fails(&["--positive", "normal"])?.contains("cannot be both"));
+    assert!(fails(&["--plot", "curve.jpg"])?.contains("must end in .svg or .png"));
+    fs::write(&path, "rank,label\n0,1\n")?;
+    assert!(fails(&[])?.contains("no column `index`"));
+    let output = callgrove(&["evaluate", &example, "--truth", &text, "--methods", "lof,x"])?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr)?.contains("no method is called `x`"));
+    Ok(())
+}
+
 #[test]
 fn without_a_function_one_is_suggested() -> Result<()> {
     let output = callgrove(&["analyze", &example().to_string_lossy(), "--format", "csv"])?;

@@ -52,6 +52,21 @@ pub enum MlError {
         /// The regularisation parameter C.
         c: f64,
     },
+    /// A class has too few examples to learn from or to measure by.
+    #[error(
+        "{num_positive} anomalies and {num_negative} normal trees are known, but {needed} of each are needed"
+    )]
+    TooFewExamples {
+        /// Known anomalies.
+        num_positive: usize,
+        /// Known normal trees.
+        num_negative: usize,
+        /// What is needed of each.
+        needed: usize,
+    },
+    /// A crate of others, which does the work of a baseline, refused.
+    #[error("a baseline failed: {0}")]
+    PeerFailed(String),
     /// A model file of another version.
     #[error("the model has version {found}, but version {supported} is understood")]
     ModelVersion {

@@ -13,16 +13,19 @@
 //!
 //! [`detector`] ties it together: [`detector::Embedding::fit`] once per forest,
 //! [`detector::Detector::train`] after each label, [`detector::ModelArtifact`] for other runs. All
-//! defaults stand in [`detector::DetectorParams`], which also has the paper's settings.
+//! defaults stand in [`detector::DetectorParams`], which also has the paper's settings. [`evaluate`]
+//! measures it on a known truth, beside the [`baselines`].
 //!
 //! "The paper" is Xie, Xu, Mueller: A Visual Analytics Framework for the Detection of Anomalous Call
 //! Stack Trees in High Performance Computing Applications, IEEE TVCG 25(1), 2019
 //! (doi:10.1109/TVCG.2018.2865026).
 
 pub mod active;
+pub mod baselines;
 pub mod dataset;
 pub mod detector;
 mod error;
+pub mod evaluate;
 pub mod explain;
 pub mod features;
 pub mod knn;

@@ -48,3 +48,20 @@ pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQu
         pr_auc_trapezoid,
     })
 }
+
+/// Share of anomalies among the first `n`, the largest `anomaly` number first; where equals stand on both
+/// sides of the end, the mean over all their orders. `None` if `n` is 0 or more than there are, if
+/// lengths differ, or if a number is NaN.
+pub fn precision_at(is_anomaly: &[bool], anomaly: &[f64], n: usize) -> Option<f64> {
+    if is_anomaly.len() != anomaly.len() || anomaly.iter().any(|value| value.is_nan()) {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..anomaly.len()).collect();
+    order.sort_by(|&a, &b| anomaly[b].total_cmp(&anomaly[a]));
+    let border = anomaly[*order.get(n.checked_sub(1)?)?];
+    let count = |places: &[usize]| places.iter().filter(|&&place| is_anomaly[place]).count() as f64;
+    let above = order.partition_point(|&place| anomaly[place] > border);
+    let up_to = order.partition_point(|&place| anomaly[place] >= border);
+    let share = (n - above) as f64 / (up_to - above) as f64;
+    Some((count(&order[..above]) + share * count(&order[above..up_to])) / n as f64)
+}

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use callgrove_ml::active::Query;
+use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
@@ -18,6 +20,8 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Rank the executions of a function, the most abnormal first
     Analyze(AnalyzeArgs),
+    /// Measure how well methods find known anomalies, and how labels help
+    Evaluate(EvaluateArgs),
     /// Open a trace in a window
     Open(OpenArgs),
     /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
@@ -70,6 +74,72 @@ pub(crate) struct AnalyzeArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct EvaluateArgs {
+    #[arg(help = TRACE_HELP)]
+    pub(crate) trace: String,
+    /// Root function, as for analyze
+    #[arg(long, short, value_name = "A")]
+    pub(crate) function: Option<String>,
+    /// What the executions are: CSV with the columns rank,index,label (`exec` will do for `index`);
+    /// labels are numbers or words, an empty one says nothing
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) truth: PathBuf,
+    /// Labels that mean an anomaly, each a kind of its own [default: all that are not negative]
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    pub(crate) positive: Option<Vec<String>>,
+    /// Labels that mean that all is well
+    #[arg(
+        long,
+        value_name = "LABELS",
+        value_delimiter = ',',
+        default_value = "0,5,normal"
+    )]
+    pub(crate) negative: Vec<String>,
+    /// Methods to compare: ours, paper, or a baseline (lof, knn, mean-knn, hbos, copod, ecod, ocsvm,
+    /// clusters, svm), alone or after `stack2vec+` or `time+`
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "ours,paper,stack2vec+lof,knn,lof,hbos,copod,ecod,time+lof,svm"
+    )]
+    pub(crate) methods: Vec<Method>,
+    /// How the simulated person chooses the next tree to label; several, separated by commas, give
+    /// a curve each
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "most-anomalous"
+    )]
+    pub(crate) strategy: Vec<Strategy>,
+    /// Most labels that the simulated person gives; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) labels_max: usize,
+    /// Numbers of labels at which to measure
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "0,1,2,5,10,20,50,100"
+    )]
+    pub(crate) checkpoints: Vec<usize>,
+    /// Seed of everything random; the same seed gives the same result
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = EvaluateFormat::Table)]
+    pub(crate) format: EvaluateFormat,
+    /// Draw the quality over the labels given
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Say on standard error how long each stage took
+    #[arg(long)]
+    pub(crate) timings: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct OpenArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
@@ -94,6 +164,35 @@ pub(crate) enum TableFormat {
     Json,
     /// Comma-separated values with a header
     Csv,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum EvaluateFormat {
+    /// For people
+    Table,
+    /// One JSON object per line
+    Json,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Strategy {
+    /// The most abnormal tree without a label
+    MostAnomalous,
+    /// The tree whose score is nearest to 0
+    MostUncertain,
+    /// A tree near the border and unlike all that has a label
+    Diverse,
+}
+
+impl Strategy {
+    /// The same for the learning code.
+    pub(crate) fn query(self) -> Query {
+        match self {
+            Self::MostAnomalous => Query::MostAnomalous,
+            Self::MostUncertain => Query::MostUncertain,
+            Self::Diverse => Query::Diverse,
+        }
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

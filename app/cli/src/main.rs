@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Info(args) => cmd::info::run(&args),
         Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Open(args) => cmd::open::run(&args),
         Command::Demo => cmd::demo::run(),
     };

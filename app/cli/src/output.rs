@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use callgrove_model::Progress;
 
@@ -39,17 +40,44 @@ pub(crate) fn with_progress<T>(stage: &str, work: impl FnOnce(Progress<'_>) -> T
     result
 }
 
+/// Says on standard error how long each stage took, if asked.
+pub(crate) struct Clock {
+    is_on: bool,
+    start: Instant,
+}
+
+impl Clock {
+    /// Starts the first stage.
+    pub(crate) fn new(is_on: bool) -> Self {
+        Self {
+            is_on,
+            start: Instant::now(),
+        }
+    }
+
+    /// Ends a stage.
+    pub(crate) fn lap(&mut self, stage: &str) {
+        if self.is_on {
+            complain(&format!(
+                "{stage}: {:.3} s",
+                self.start.elapsed().as_secs_f64()
+            ));
+        }
+        self.start = Instant::now();
+    }
+}
+
 /// A table with aligned columns: numbers to the right, words to the left.
 pub(crate) struct Table {
-    header: Vec<&'static str>,
+    header: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table without rows.
-    pub(crate) fn new(header: &[&'static str]) -> Self {
+    pub(crate) fn new(header: &[&str]) -> Self {
         Self {
-            header: header.to_vec(),
+            header: header.iter().map(|&name| name.to_owned()).collect(),
             rows: Vec::new(),
         }
     }
@@ -61,10 +89,9 @@ impl Table {
 
     /// Prints the table, each line after `indent` spaces.
     pub(crate) fn print(&self, out: &mut dyn Write, indent: usize) -> std::io::Result<()> {
-        let header: Vec<String> = self.header.iter().map(|&name| name.to_owned()).collect();
         let is_number =
             |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
-        for (at, row) in std::iter::once(&header).chain(&self.rows).enumerate() {
+        for (at, row) in std::iter::once(&self.header).chain(&self.rows).enumerate() {
             let mut line = " ".repeat(indent);
             for (column, cell) in row.iter().enumerate() {
                 let width = self.width(column);

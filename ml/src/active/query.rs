@@ -40,7 +40,8 @@ impl Query {
 
 /// The next trees to ask about, at most `count`, in order.
 ///
-/// [`Query::Diverse`] takes trees of negative score while there are some: each time the one of
+/// [`Query::Diverse`] takes trees of negative score while there are some, then the most uncertain:
+/// of the former each time the one of
 /// largest (1 − k) / (|s| + b), with k its kernel with the nearest labelled or chosen tree (that of
 /// the correction, see [`crate::detector::Correction`]) and b 0.4 of the mean |score|.
 pub fn next_queries(
@@ -57,33 +58,39 @@ pub fn next_queries(
             .filter(is_open)
             .take(count)
             .collect(),
-        Query::MostUncertain => {
-            let distances: Vec<f64> = detector.scores().iter().map(|score| score.abs()).collect();
-            order_by_score(&distances)
-                .into_iter()
-                .filter(is_open)
-                .take(count)
-                .collect()
+        Query::MostUncertain => by_uncertainty(detector)
+            .into_iter()
+            .filter(is_open)
+            .take(count)
+            .collect(),
+        Query::Diverse => {
+            let mut chosen = diverse(embedding, detector, count);
+            if chosen.len() < count {
+                let rest = by_uncertainty(detector).into_iter().filter(is_open);
+                let is_alarm =
+                    |tree: &TreeIdx| Detector::is_abnormal(detector.scores()[tree.index()]);
+                let rest = rest.filter(|tree| !is_alarm(tree));
+                chosen.extend(rest.take(count - chosen.len()));
+            }
+            chosen
         }
-        Query::Diverse => diverse(embedding, detector, count),
     }
 }
+
+fn by_uncertainty(detector: &Detector) -> Vec<TreeIdx> {
+    let distances: Vec<f64> = detector.scores().iter().map(|score| score.abs()).collect();
+    order_by_score(&distances)
+}
+
+/// Trees of negative score, at most `count`.
 
 fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
     let (scores, labels) = (detector.scores(), detector.labels());
     let border =
         BORDER * scores.iter().map(|score| score.abs()).sum::<f64>() / scores.len().max(1) as f64;
-    let open: Vec<usize> = (0..scores.len())
-        .filter(|&tree| labels[tree].is_none())
+    let candidates: Vec<usize> = (0..scores.len())
+        .filter(|&tree| labels[tree].is_none() && Detector::is_abnormal(scores[tree]))
         .collect();
-    let mut candidates: Vec<usize> = open
-        .iter()
-        .copied()
-        .filter(|&tree| Detector::is_abnormal(scores[tree]))
-        .collect();
-    if candidates.is_empty() {
-        candidates = open;
-    }
     // Kernel with the nearest tree that has been asked about.
     let rows = embedding.rows().select(&candidates);
     let gamma = embedding.reach_of_labels();

@@ -17,4 +17,5 @@ pub use callgrove_model::Label;
 pub use correction::Correction;
 pub use embedding::{Embedding, Features};
 pub use params::{CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
+pub(crate) use trained::order_step;
 pub use trained::{Detector, order_by_score};

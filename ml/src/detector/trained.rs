@@ -20,10 +20,15 @@ pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
     let mut order: Vec<TreeIdx> = (0..scores.len()).map(TreeIdx::from_index).collect();
     // Stable, so trees of equal score keep their order.
     order.sort_by(|a, b| {
-        let step = |tree: &TreeIdx| (scores[tree.index()] / ORDER_STEP).round() + 0.0; // no negative zero
+        let step = |tree: &TreeIdx| order_step(scores[tree.index()]);
         step(a).total_cmp(&step(b))
     });
     order
+}
+
+/// What a score is ordered by: equal for scores that are equal up to rounding.
+pub(crate) fn order_step(score: f64) -> f64 {
+    (score / ORDER_STEP).round() + 0.0 // no negative zero
 }
 
 /// A detector trained on an embedding with labels.

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use callgrove_model::Trace;
@@ -15,7 +14,7 @@ use callgrove_session::{
 
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::host::{read_trace, replace_file};
-use crate::output::{Table, complain, with_progress};
+use crate::output::{Clock, Table, complain, with_progress};
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     // Small files are read first: a mistake in them shows before the long work.
@@ -63,31 +62,6 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     Ok(())
 }
 
-/// Says on standard error how long each stage took, if asked.
-struct Clock {
-    is_on: bool,
-    start: Instant,
-}
-
-impl Clock {
-    fn new(is_on: bool) -> Self {
-        Self {
-            is_on,
-            start: Instant::now(),
-        }
-    }
-
-    fn lap(&mut self, stage: &str) {
-        if self.is_on {
-            complain(&format!(
-                "{stage}: {:.3} s",
-                self.start.elapsed().as_secs_f64()
-            ));
-        }
-        self.start = Instant::now();
-    }
-}
-
 fn settings(args: &AnalyzeArgs) -> LearnSettings {
     match args.mode {
         Mode::Excess => LearnSettings::with_seed(args.seed),
@@ -95,7 +69,8 @@ fn settings(args: &AnalyzeArgs) -> LearnSettings {
     }
 }
 
-fn best_root(trace: &Trace) -> Result<String> {
+/// The most promising root function, which is told on standard error.
+pub(crate) fn best_root(trace: &Trace) -> Result<String> {
     if trace.num_executions() == 0 {
         return Err(RootError::EmptyTrace.into());
     }

@@ -2,5 +2,6 @@
 
 pub(crate) mod analyze;
 pub(crate) mod demo;
+pub(crate) mod evaluate;
 pub(crate) mod info;
 pub(crate) mod open;

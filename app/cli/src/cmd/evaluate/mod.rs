@@ -1,0 +1,137 @@
+//! `callgrove evaluate`: methods against a known truth, and what labels do for them.
+
+mod plot;
+mod report;
+mod truth;
+
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use callgrove_ml::baselines::BaselineParams;
+use callgrove_ml::detector::DetectorParams;
+use callgrove_ml::evaluate::{
+    Alarms, CurveParams, Method, Quality, Truth, ValidCurveParams, Workbench,
+};
+use callgrove_ml::{MlError, Progress};
+use callgrove_session::grow_forest;
+
+use self::plot::PlotFile;
+use self::report::{CurveReport, MethodReport, Report};
+use self::truth::TruthTable;
+use super::analyze::best_root;
+use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
+use crate::host::{read_trace, replace_file};
+use crate::output::{Clock, complain, with_progress};
+
+pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
+    // Small files and settings first: a mistake in them shows before the long work.
+    let plot_file = args.plot.as_deref().map(PlotFile::new).transpose()?;
+    let curve_params = curve_params(args)?;
+    let table = TruthTable::read(&args.truth)?;
+    let mut clock = Clock::new(args.timings);
+    let trace = with_progress("Reading the trace", |progress| {
+        read_trace(&args.trace, progress)
+    })?;
+    let trace = Arc::new(trace);
+    clock.lap("read");
+    let root = match &args.function {
+        Some(function) => function.clone(),
+        None => best_root(&trace)?,
+    };
+    let (forest, function) = grow_forest(&trace, &root)?;
+    let truth = table
+        .truth(&forest, args.positive.as_deref(), &args.negative)
+        .with_context(|| format!("cannot use the truth in {}", args.truth.display()))?;
+    clock.lap("grow");
+    let ours = DetectorParams::default();
+    let baselines = BaselineParams::default().check()?;
+    let mut workbench = Workbench::new(&forest, &truth, ours, baselines, args.seed)?;
+    let mut methods = Vec::new();
+    let mut curves = Vec::new();
+    for &method in &args.methods {
+        methods.extend(rate(&mut workbench, &truth, method)?);
+        clock.lap(&method.to_string());
+        if let Some(params) = &curve_params
+            && method.learns()
+        {
+            for &strategy in &args.strategy {
+                curves.extend(learn(&mut workbench, method, strategy, params)?);
+            }
+            clock.lap(&format!("{method} with labels"));
+        }
+    }
+    let report = Report {
+        function: &function,
+        truth: &truth,
+        methods,
+        curves,
+    };
+    if let Some(file) = plot_file {
+        replace_file(file.path(), &file.draw(&report)?)
+            .with_context(|| format!("cannot write {}", file.path().display()))?;
+    }
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    match args.format {
+        EvaluateFormat::Table => report.print(&mut out)?,
+        EvaluateFormat::Json => report.print_json(&mut out)?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Where the curve is measured; `None` if no labels are given.
+fn curve_params(args: &EvaluateArgs) -> Result<Option<ValidCurveParams>> {
+    if args.labels_max == 0 {
+        return Ok(None);
+    }
+    let mut checkpoints = args.checkpoints.clone();
+    checkpoints.retain(|&checkpoint| checkpoint < args.labels_max);
+    checkpoints.push(args.labels_max);
+    checkpoints.sort_unstable();
+    checkpoints.dedup();
+    Ok(Some(CurveParams { checkpoints }.check()?))
+}
+
+/// Rates a method without labels; a baseline that cannot work on this truth is told and left out.
+fn rate(
+    workbench: &mut Workbench<'_>,
+    truth: &Truth,
+    method: Method,
+) -> Result<Option<MethodReport>> {
+    let work = |progress: Progress<'_>| workbench.scores(method, progress);
+    let scores = match with_progress(&format!("Scoring by {method}"), work) {
+        Ok(scores) => scores,
+        Err(error @ (MlError::TooFewExamples { .. } | MlError::PeerFailed(_))) => {
+            complain(&format!("{method} is left out: {error}"));
+            return Ok(None);
+        }
+        Err(error) => return Err(error).with_context(|| format!("{method} failed")),
+    };
+    let kinds = 0..truth.kinds().len();
+    Ok(Some(MethodReport {
+        method,
+        alarms: method.learns().then(|| Alarms::of(truth, &scores)),
+        all: Quality::of_all(truth, &scores),
+        by_kind: kinds
+            .map(|kind| Quality::of_kind(truth, &scores, kind))
+            .collect(),
+    }))
+}
+
+fn learn(
+    workbench: &mut Workbench<'_>,
+    method: Method,
+    strategy: Strategy,
+    params: &ValidCurveParams,
+) -> Result<Option<CurveReport>> {
+    let query = strategy.query();
+    let work = |progress: Progress<'_>| workbench.curve(method, params, query, progress);
+    let points = with_progress(&format!("Labelling for {method}"), work)
+        .with_context(|| format!("{method} failed with labels"))?;
+    Ok(points.map(|points| CurveReport {
+        method,
+        query,
+        points,
+    }))
+}

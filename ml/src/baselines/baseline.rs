@@ -1,0 +1,136 @@
+//! The baselines by name, and one function that runs any of them.
+
+use std::fmt;
+
+use callgrove_model::Progress;
+
+use super::mean_distances;
+use super::{ValidBaselineParams, copod, ecod, hbos, kth_distances, local_outlier_factors};
+use crate::dataset::Rows;
+use crate::error::Result;
+use crate::ocsvm::{self, OcsvmParams};
+
+/// A method to compare with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Baseline {
+    /// The one-class SVM with u = 1.
+    Ocsvm,
+    /// Local outlier factor.
+    Lof,
+    /// Distance to the k-th nearest neighbour.
+    Knn,
+    /// Mean distance to the k nearest neighbours.
+    MeanKnn,
+    /// Histograms.
+    Hbos,
+    /// Tail probabilities, tail by skewness.
+    Copod,
+    /// Tail probabilities, largest tail.
+    Ecod,
+    /// Size of the tree's cluster.
+    #[cfg(feature = "peers")]
+    Clusters,
+    /// Supervised SVM in cross-validation.
+    #[cfg(feature = "peers")]
+    Svm,
+}
+
+impl Baseline {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Ocsvm,
+        Self::Lof,
+        Self::Knn,
+        Self::MeanKnn,
+        Self::Hbos,
+        Self::Copod,
+        Self::Ecod,
+        #[cfg(feature = "peers")]
+        Self::Clusters,
+        #[cfg(feature = "peers")]
+        Self::Svm,
+    ];
+
+    /// Its name, which stays the same in all versions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ocsvm => "ocsvm",
+            Self::Lof => "lof",
+            Self::Knn => "knn",
+            Self::MeanKnn => "mean-knn",
+            Self::Hbos => "hbos",
+            Self::Copod => "copod",
+            Self::Ecod => "ecod",
+            #[cfg(feature = "peers")]
+            Self::Clusters => "clusters",
+            #[cfg(feature = "peers")]
+            Self::Svm => "svm",
+        }
+    }
+
+    /// The baseline of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|baseline| baseline.name() == name)
+    }
+}
+
+impl fmt::Display for Baseline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Scores rows by a baseline, shape `[num_rows]`; the smallest score is the most abnormal.
+///
+/// `is_anomaly`, shape `[num_rows]`, is the truth as far as it is known; only the supervised SVM looks
+/// at it, so the others take an empty one too. `seed` is for its folds. The one-class SVM's scores are
+/// signed as the detector's are, those of the supervised SVM are its decision values (negative =
+/// anomaly); the scores of all others are the negative of what their functions return.
+///
+/// # Errors
+/// [`crate::MlError::Cancelled`]; [`crate::MlError::TooFewExamples`] and
+/// [`crate::MlError::LengthMismatch`] of the supervised SVM.
+#[cfg_attr(
+    not(feature = "peers"),
+    expect(unused_variables, reason = "only the supervised SVM takes them")
+)]
+pub fn score(
+    baseline: Baseline,
+    rows: &Rows,
+    is_anomaly: &[Option<bool>],
+    params: &ValidBaselineParams,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<Vec<f64>> {
+    let settings = params.get();
+    let k = settings.num_neighbours;
+    let anomaly = match baseline {
+        Baseline::Ocsvm => return one_class(rows, params, progress),
+        Baseline::Lof => local_outlier_factors(rows, k, progress)?,
+        Baseline::Knn => kth_distances(rows, k, progress)?,
+        Baseline::MeanKnn => mean_distances(rows, k, progress)?,
+        Baseline::Hbos => hbos(rows, settings.num_bins, progress)?,
+        Baseline::Copod => copod(rows, progress)?,
+        Baseline::Ecod => ecod(rows, progress)?,
+        #[cfg(feature = "peers")]
+        Baseline::Clusters => super::clusters(rows, params, progress)?.anomaly,
+        #[cfg(feature = "peers")]
+        Baseline::Svm => super::supervised_svm(rows, is_anomaly, params, seed, progress)?,
+    };
+    Ok(anomaly.iter().map(|anomaly| -anomaly).collect())
+}
+
+fn one_class(
+    rows: &Rows,
+    params: &ValidBaselineParams,
+    progress: Progress<'_>,
+) -> Result<Vec<f64>> {
+    let settings = params.get();
+    let c = settings.nu * rows.len() as f64;
+    let ocsvm = OcsvmParams::new(settings.ocsvm_gamma.gamma(rows), c).check()?;
+    let trained = ocsvm::train(rows, &vec![1.0; rows.len()], &ocsvm, None, progress)?;
+    Ok(trained.scores().to_vec())
+}

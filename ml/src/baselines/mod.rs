@@ -1,0 +1,49 @@
+//! What Callgrove's detector is compared with: methods that users know, on the same rows.
+//!
+//! | name | method | source |
+//! |---|---|---|
+//! | `ocsvm` | one-class SVM with u = 1, C = 0.02 n, γ = 1 / median d² | sections 5.1 and 6.4.3 of the paper |
+//! | `lof` | local outlier factor | Breunig et al. 2000, as scikit-learn computes it |
+//! | `knn` | distance to the k-th nearest neighbour | Ramaswamy et al. 2000 |
+//! | `mean-knn` | mean distance to the k nearest neighbours | Angiulli, Pizzuti 2002 |
+//! | `hbos` | histograms of the columns | Goldstein, Dengel 2012, as PyOD computes it |
+//! | `copod` | tail probabilities of the columns, tail chosen by skewness | Li et al. 2020, as PyOD computes it |
+//! | `ecod` | the same, largest tail | Li et al. 2022, as PyOD computes it |
+//! | `clusters` | size of the tree's cluster: collective anomalies, section 6.6 of the paper | HDBSCAN, Campello et al. 2015 |
+//! | `svm` | supervised SVM in cross-validation: what full labelling would give | linfa-svm |
+//!
+//! [`score`] runs each by its name. The last two need crates of others and exist with the feature
+//! `peers` only; the browser does without. [`time_rows`] are the rows that the paper calls "Time".
+//!
+//! Each method has its own file, which returns what its authors return: the larger, the more
+//! anomalous. [`score`] alone turns that round, so that everywhere else the smallest score is the most
+//! abnormal, as it is with [`crate::detector`]. Only the one-class and the supervised SVM have a
+//! meaning of the sign; for the others only the order counts.
+
+mod baseline;
+#[cfg(feature = "peers")]
+mod clusters;
+mod columns;
+mod copod;
+mod distance;
+mod ecod;
+mod hbos;
+mod lof;
+mod params;
+#[cfg(feature = "peers")]
+mod svm;
+mod tails;
+mod time;
+
+pub use baseline::{Baseline, score};
+#[cfg(feature = "peers")]
+pub use clusters::{Clusters, clusters};
+pub use copod::copod;
+pub use distance::{kth_distances, mean_distances};
+pub use ecod::ecod;
+pub use hbos::hbos;
+pub use lof::local_outlier_factors;
+pub use params::{BaselineParams, ValidBaselineParams};
+#[cfg(feature = "peers")]
+pub use svm::supervised_svm;
+pub use time::time_rows;

@@ -1,0 +1,107 @@
+//! Methods by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::baselines::Baseline;
+
+/// The rows that a baseline works on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RowsOf {
+    /// What our detector sees; its name is left out.
+    Excess,
+    /// The paper's embedding, `stack2vec+`.
+    Stack2vec,
+    /// What is known without call stacks, `time+`.
+    Time,
+}
+
+/// A way to score trees. Its name is `ours`, `paper`, or that of a baseline after that of its rows: `lof`,
+/// `stack2vec+lof`, `time+lof`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Method {
+    /// Our detector, which learns from labels.
+    Ours,
+    /// The detector with the settings of the paper, which learns from labels.
+    Paper,
+    /// A baseline, which does not (or from all at once).
+    Baseline(RowsOf, Baseline),
+}
+
+/// A name that no method has.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "no method is called `{name}`; there are ours, paper and, alone or after stack2vec+ or time+, {}",
+    baseline_names()
+)]
+pub struct UnknownMethod {
+    /// The name.
+    pub name: String,
+}
+
+fn baseline_names() -> String {
+    let names: Vec<&str> = Baseline::ALL
+        .iter()
+        .map(|baseline| baseline.name())
+        .collect();
+    names.join(", ")
+}
+
+impl Method {
+    /// Whether it can learn from a few labels.
+    pub fn learns(self) -> bool {
+        matches!(self, Self::Ours | Self::Paper)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ours => f.write_str("ours"),
+            Self::Paper => f.write_str("paper"),
+            Self::Baseline(RowsOf::Excess, baseline) => write!(f, "{baseline}"),
+            Self::Baseline(RowsOf::Stack2vec, baseline) => write!(f, "stack2vec+{baseline}"),
+            Self::Baseline(RowsOf::Time, baseline) => write!(f, "time+{baseline}"),
+        }
+    }
+}
+
+impl FromStr for Method {
+    type Err = UnknownMethod;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMethod> {
+        let (rows, baseline) = match name.split_once('+') {
+            None if name == "ours" => return Ok(Self::Ours),
+            None if name == "paper" => return Ok(Self::Paper),
+            None => (Some(RowsOf::Excess), name),
+            Some(("stack2vec", baseline)) => (Some(RowsOf::Stack2vec), baseline),
+            Some(("time", baseline)) => (Some(RowsOf::Time), baseline),
+            Some(_) => (None, name),
+        };
+        rows.zip(Baseline::from_name(baseline))
+            .map(|(rows, baseline)| Self::Baseline(rows, baseline))
+            .ok_or_else(|| UnknownMethod {
+                name: name.to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_there_and_back() {
+        let rows = [RowsOf::Excess, RowsOf::Stack2vec, RowsOf::Time];
+        let baselines = rows.into_iter().flat_map(|rows| {
+            let of_rows = move |&baseline: &Baseline| Method::Baseline(rows, baseline);
+            Baseline::ALL.iter().map(of_rows)
+        });
+        for method in [Method::Ours, Method::Paper].into_iter().chain(baselines) {
+            assert_eq!(method.to_string().parse(), Ok(method));
+        }
+        for name in ["", "Ours", "time+", "time+ours", "x+lof", "lof+time"] {
+            assert!(name.parse::<Method>().is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Table 3 of the paper for one's own data: how well methods find known anomalies, and how labels help.
+//!
+//! [`Truth`] says what each tree is. [`Workbench`] gives the scores of a [`Method`]: of our detector, of
+//! the paper's, or of a baseline on one of three kinds of rows. [`Quality`] rates scores: over all trees,
+//! over those without a label, and for each kind of anomaly against the normal trees.
+//! [`learning_curve`] lets an oracle that knows the truth answer one question after another and trains
+//! after each.
+
+mod curve;
+mod method;
+mod quality;
+mod truth;
+mod workbench;
+
+pub use curve::{CurveParams, CurvePoint, ValidCurveParams, learning_curve};
+pub use method::{Method, RowsOf, UnknownMethod};
+pub use quality::{Alarms, Quality};
+pub use truth::{Class, Truth};
+pub use workbench::Workbench;
