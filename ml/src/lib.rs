@@ -24,6 +24,7 @@ pub mod detector;
 mod error;
 pub mod explain;
 pub mod features;
+pub mod forest_file;
 pub mod knn;
 pub mod metrics;
 pub mod ocsvm;
