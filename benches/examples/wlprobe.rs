@@ -13,7 +13,7 @@ fn main() {
         let p = p.check().unwrap();
         let mut c = vec![]; let mut w = vec![];
         let mut last = None;
-        for _ in 0..9 {
+        for _ in 0..40 {
             let t = std::time::Instant::now();
             let (r, s) = cpu_seconds(|| relabel(&file.forest, p, Progress::none()).unwrap());
             w.push(t.elapsed().as_secs_f64()); c.push(s); last = Some(r);
