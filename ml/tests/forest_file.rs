@@ -3,9 +3,7 @@
 mod support;
 
 use callgrove_ml::Progress;
-use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, ModelArtifact, order_by_score,
-};
+use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact, order_by_score};
 use callgrove_ml::forest_file::{ForestFile, ForestFileError, Limits, read_forest};
 use callgrove_ml::wl::{WlParams, relabel};
 use callgrove_model::{Label, TimeNs, TreeIdx};
@@ -56,7 +54,10 @@ fn trees_are_read_with_names_weights_ranks_and_labels() {
     let forest = &file.forest;
     let codes: Vec<String> = forest.trees().iter().map(|t| t.code.to_string()).collect();
     assert_eq!(codes, ["#0-0", "#2-0", "#2-1"]);
-    assert_eq!(file.labels, [Some(Label::Normal), Some(Label::Abnormal), None]);
+    assert_eq!(
+        file.labels,
+        [Some(Label::Normal), Some(Label::Abnormal), None]
+    );
     assert_eq!(shown(&file, 0), ["new 0 0"]);
     assert_eq!(shown(&file, 1), ["a 9 1", " b 5 0", "  c 5 5", " b 3 3"]);
     // Children may weigh more than their parent.
@@ -78,7 +79,11 @@ fn own_weights_are_summed_up_and_units_become_nanoseconds() {
     let file = read_lines(&[header, tree]).unwrap();
     assert_eq!(
         shown(&file, 0),
-        ["a 6000000 1000000", " b 5000000 2000000", "  a 3000000 3000000"]
+        [
+            "a 6000000 1000000",
+            " b 5000000 2000000",
+            "  a 3000000 3000000"
+        ]
     );
     let header = header.replace("\"ms\"", "\"readers\"");
     let file = read_lines(&[&header, tree]).unwrap();
@@ -94,7 +99,9 @@ fn vertices_in_any_order_with_parents_first_are_put_in_pre_order() {
     .unwrap();
     assert_eq!(
         shown(&file, 0),
-        ["a 32 8", " b 16 11", "  a 4 4", "  c 1 1", " c 8 6", "  b 2 2"]
+        [
+            "a 32 8", " b 16 11", "  a 4 4", "  c 1 1", " c 8 6", "  b 2 2"
+        ]
     );
 }
 
@@ -105,41 +112,82 @@ fn the_forest_of_the_fixtures_is_the_one_that_the_tests_read_themselves() {
     let (names, trees) = support::read_forest(fixture_path("forest_small_200.jsonl"));
     let theirs = forest(&names, &trees);
     let params = WlParams::paper().check().unwrap();
-    let [ours, theirs] = [&file.forest, &theirs]
-        .map(|forest| relabel(forest, params, Progress::none()).unwrap());
+    let [ours, theirs] =
+        [&file.forest, &theirs].map(|forest| relabel(forest, params, Progress::none()).unwrap());
     assert_eq!(ours, theirs);
-    let num_abnormal = file.labels.iter().filter(|&&it| it == Some(Label::Abnormal));
-    let expected = trees.iter().filter(|tree| {
-        !["normal", "init", "thermo", "neigh"].contains(&tree.kind.as_str())
-    });
+    let num_abnormal = file
+        .labels
+        .iter()
+        .filter(|&&it| it == Some(Label::Abnormal));
+    let expected = trees
+        .iter()
+        .filter(|tree| !["normal", "init", "thermo", "neigh"].contains(&tree.kind.as_str()));
     assert_eq!(num_abnormal.count(), expected.count());
 }
 
 #[test]
 fn every_fault_names_its_line_and_a_remedy() {
     let cases = [
-        (r#"{"parent":[-1,0],"fn":[0],"w":[1]}"#, "2 parents, 1 names and 1 weights"),
+        (
+            r#"{"parent":[-1,0],"fn":[0],"w":[1]}"#,
+            "2 parents, 1 names and 1 weights",
+        ),
         (r#"{"parent":[],"fn":[],"w":[]}"#, "leave the line out"),
         (r#"{"parent":[-1],"w":[1]}"#, "either `fn` or `names`"),
-        (r#"{"parent":[-1],"fn":[0],"names":["a"],"w":[1]}"#, "either `fn` or `names`"),
-        (r#"{"parent":[0],"fn":[0],"w":[1]}"#, "the first vertex is the root"),
-        (r#"{"parent":[-1,1],"fn":[0,0],"w":[1,1]}"#, "before its child (0 to 0)"),
-        (r#"{"parent":[-1,-1],"fn":[0,0],"w":[1,1]}"#, "only vertex 0 has none"),
-        (r#"{"parent":[-1],"fn":[3],"w":[1]}"#, "vertex 0 has fn 3, but `functions` of the header has 3"),
-        (r#"{"parent":[-1],"fn":[0],"w":[-1]}"#, "vertex 0 has weight -1"),
-        (r#"{"parent":[-1],"fn":[0],"w":[9223372036854775807]}"#, "scale all of them"),
+        (
+            r#"{"parent":[-1],"fn":[0],"names":["a"],"w":[1]}"#,
+            "either `fn` or `names`",
+        ),
+        (
+            r#"{"parent":[0],"fn":[0],"w":[1]}"#,
+            "the first vertex is the root",
+        ),
+        (
+            r#"{"parent":[-1,1],"fn":[0,0],"w":[1,1]}"#,
+            "before its child (0 to 0)",
+        ),
+        (
+            r#"{"parent":[-1,-1],"fn":[0,0],"w":[1,1]}"#,
+            "only vertex 0 has none",
+        ),
+        (
+            r#"{"parent":[-1],"fn":[3],"w":[1]}"#,
+            "vertex 0 has fn 3, but `functions` of the header has 3",
+        ),
+        (
+            r#"{"parent":[-1],"fn":[0],"w":[-1]}"#,
+            "vertex 0 has weight -1",
+        ),
+        (
+            r#"{"parent":[-1],"fn":[0],"w":[9223372036854775807]}"#,
+            "scale all of them",
+        ),
         (r#"{"parent":[-1],"fn":[0],"w":[1.5]}"#, "expected i64"),
-        (r#"{"parent":[-1],"fn":[0],"w":[1],"label":"odd"}"#, "label is \"odd\""),
-        (r#"{"id":0,"parent":[-1],"fn":[0],"w":[1]}"#, "id 0 stands twice"),
-        (r#"{"entry":9,"parent":[-1],"fn":[0],"w":[1]}"#, "sort the lines of a rank by entry"),
-        (r#"{"entry":9223372036854775807,"parent":[-1],"fn":[0],"w":[1]}"#, "later beginning"),
+        (
+            r#"{"parent":[-1],"fn":[0],"w":[1],"label":"odd"}"#,
+            "label is \"odd\"",
+        ),
+        (
+            r#"{"id":0,"parent":[-1],"fn":[0],"w":[1]}"#,
+            "id 0 stands twice",
+        ),
+        (
+            r#"{"entry":9,"parent":[-1],"fn":[0],"w":[1]}"#,
+            "sort the lines of a rank by entry",
+        ),
+        (
+            r#"{"entry":9223372036854775807,"parent":[-1],"fn":[0],"w":[1]}"#,
+            "later beginning",
+        ),
         (r#"{"parent":[-1],"fn":[0]}"#, "missing field `w`"),
         ("[1,2]", "a tree is an object"),
         ("{\"parent\":[-1", "a tree is an object"),
     ];
     let first = r#"{"id":0,"entry":10,"parent":[-1],"fn":[0],"w":[1]}"#;
     for (line, expected) in cases {
-        let error = read_lines(&[HEADER, first, "", line]).unwrap_err().to_string();
+        let error = read_lines(&[HEADER, first, "", line])
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("line 4"), "{line}: {error}");
         assert!(error.contains(expected), "{line}: {error}");
     }
@@ -196,7 +244,8 @@ fn a_tree_of_a_hundred_thousand_levels_is_a_tree() {
     );
     let text = [HEADER, &deep].join("\n");
     let file = read_forest(text.as_bytes(), 0, Limits::default(), Progress::none()).unwrap();
-    let subtrees = |params: WlParams| relabel(&file.forest, params.check().unwrap(), Progress::none());
+    let subtrees =
+        |params: WlParams| relabel(&file.forest, params.check().unwrap(), Progress::none());
     let capped = subtrees(WlParams::default()).unwrap();
     // Each of the three functions with 0 to 64 levels below it.
     assert_eq!(capped.vocabulary.len(), 3 * 65);
@@ -224,14 +273,22 @@ fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
 fn odd_papers_come_first_among_citations() {
     let (planted, order, _) = planted_and_order("trees_citations.jsonl");
     assert_eq!(planted.len(), 3);
-    assert!(order[..3].iter().all(|tree| planted.contains(tree)), "{:?}", &order[..8]);
+    assert!(
+        order[..3].iter().all(|tree| planted.contains(tree)),
+        "{:?}",
+        &order[..8]
+    );
 }
 
 #[test]
 fn odd_threads_come_first_among_replies() {
     let (planted, order, file) = planted_and_order("trees_replies.jsonl");
     assert_eq!(planted.len(), 3);
-    assert!(order[..3].iter().all(|tree| planted.contains(tree)), "{:?}", &order[..8]);
+    assert!(
+        order[..3].iter().all(|tree| planted.contains(tree)),
+        "{:?}",
+        &order[..8]
+    );
     assert_eq!(file.forest.code(TreeIdx(133)).to_string(), "#1-53");
 }
 

@@ -5,9 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use callgrove_ml::Progress;
-use callgrove_ml::wl::{
-    Relabeler, Siblings, Signature, Subtrees, WlParams, label_tree, relabel,
-};
+use callgrove_ml::wl::{Relabeler, Siblings, Signature, Subtrees, WlParams, label_tree, relabel};
 use callgrove_model::{Forest, TreeIdx};
 use proptest::prelude::*;
 use support::{PlainTree, fixture_path, forest, read_forest};
@@ -56,7 +54,11 @@ fn tree(vertices: &[(usize, u32)]) -> PlainTree {
     while let Some((vertex, parent)) = open.pop() {
         let place = tree.func.len() as i64;
         tree.parent.push(parent);
-        tree.func.push(if vertex == 0 { 0 } else { vertices[vertex - 1].1 });
+        tree.func.push(if vertex == 0 {
+            0
+        } else {
+            vertices[vertex - 1].1
+        });
         tree.w.push(1 + vertex as i64);
         open.extend(children[vertex].iter().rev().map(|&child| (child, place)));
     }
@@ -200,16 +202,29 @@ fn list(letters: &str) -> PlainTree {
         .collect();
     PlainTree {
         node: 0,
-        parent: std::iter::once(-1).chain(vertices.iter().map(|_| 0)).collect(),
-        func: std::iter::once(0).chain(vertices.iter().map(|it| it.1)).collect(),
-        w: std::iter::once(letters.len() as i64).chain(vertices.iter().map(|_| 1)).collect(),
+        parent: std::iter::once(-1)
+            .chain(vertices.iter().map(|_| 0))
+            .collect(),
+        func: std::iter::once(0)
+            .chain(vertices.iter().map(|it| it.1))
+            .collect(),
+        w: std::iter::once(letters.len() as i64)
+            .chain(vertices.iter().map(|_| 1))
+            .collect(),
         kind: String::new(),
     }
 }
 
 #[test]
 fn order_tells_apart_what_counts_do_not_and_long_repeats_stay_one() {
-    let lists = ["abab", "aabb", &"ab".repeat(10), &"ab".repeat(15), &"ab".repeat(17), "b"];
+    let lists = [
+        "abab",
+        "aabb",
+        &"ab".repeat(10),
+        &"ab".repeat(15),
+        &"ab".repeat(17),
+        "b",
+    ];
     let trees: Vec<PlainTree> = lists.iter().map(|letters| list(letters)).collect();
     let forest = forest(&names(), &trees);
     let roots = |signature, siblings| {
@@ -235,7 +250,9 @@ fn a_join_that_is_cancelled_leaves_the_corpus_as_it_was() {
     grown.join(&forest, &all[..1], Progress::none()).unwrap();
     let before = grown.subtrees().clone();
     let stop = |_| std::ops::ControlFlow::Break(());
-    grown.join(&forest, &all[1..], Progress::new(&stop)).unwrap_err();
+    grown
+        .join(&forest, &all[1..], Progress::new(&stop))
+        .unwrap_err();
     assert_eq!(grown.subtrees(), &before);
     grown.join(&forest, &all[1..], Progress::none()).unwrap();
     assert_eq!(grown.into_subtrees(), at_once(&forest, WlParams::paper()));

@@ -1,9 +1,12 @@
 //! The desktop's side of the session: files, traces, the journal.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use callgrove_model::{Progress, Trace};
-use callgrove_session::{Host, HostError};
+use anyhow::{Context, bail};
+use callgrove_model::{Forest, Progress, Trace};
+use callgrove_session::{Host, HostError, read_forest};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
 use crate::journal_file::JournalFile;
@@ -70,6 +73,28 @@ pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, 
         TraceError::Cancelled(_) => HostError::Cancelled,
         error => HostError::Failed(error.with_causes()),
     })
+}
+
+/// Whether a person named a forest file rather than a trace.
+pub(crate) fn is_forest_file(source: &str) -> bool {
+    let name = source.to_ascii_lowercase();
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
+}
+
+/// Reads the forest file that a person named; the answer names its roots.
+pub(crate) fn read_forest_file(
+    source: &str,
+    progress: Progress<'_>,
+) -> anyhow::Result<(Forest, String)> {
+    if source.to_ascii_lowercase().ends_with(".gz") {
+        bail!("{source} is packed; unpack it first: gunzip --keep {source}");
+    }
+    let read = || -> anyhow::Result<_> {
+        let file = File::open(source)?;
+        let num_bytes = file.metadata()?.len();
+        Ok(read_forest(BufReader::new(file), num_bytes, progress)?)
+    };
+    read().with_context(|| format!("cannot use the forest file {source}"))
 }
 
 /// Replaces a file as a whole or not at all.

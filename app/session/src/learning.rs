@@ -4,7 +4,7 @@ use callgrove_ml::MlError;
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
 use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
-use callgrove_ml::wl::label_tree;
+use callgrove_ml::wl::{Siblings, label_tree};
 use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
 
 use crate::root::{legend, median_duration};
@@ -57,6 +57,13 @@ impl LearnSettings {
             params: DetectorParams::default(),
             seed,
         }
+    }
+
+    /// The same, but the order of siblings counts (section 6.6 of the paper).
+    #[must_use]
+    pub fn with_sibling_order(mut self) -> Self {
+        self.params.wl.siblings = Siblings::Ordered;
+        self
     }
 
     /// The settings of the paper.

@@ -121,7 +121,11 @@ pub fn write_forest(spec: ForestSpec, out: &mut dyn Write) -> io::Result<()> {
     });
     writeln!(out, "{header}")?;
     make_trees(spec, |tree| {
-        let label = if tree.kind.label() == Label::Normal { 1 } else { -1 };
+        let label = if tree.kind.label() == Label::Normal {
+            1
+        } else {
+            -1
+        };
         write!(
             out,
             "{{\"id\":{},\"rank\":{},\"entry\":{},\"label\":{label},\"kind\":\"{}\",\"parent\":",

@@ -168,7 +168,11 @@ impl TreeMaker {
                 self.exchange(rng, force, Func::ForwardComm, rank, Kind::Normal);
             }
         }
-        let path = if self.shape == Shape::Small { kind } else { Kind::Normal };
+        let path = if self.shape == Shape::Small {
+            kind
+        } else {
+            Kind::Normal
+        };
         self.exchange(rng, root, Func::ForwardComm, rank, path);
         for _ in 0..num_tallies(rng, step, kind) {
             self.call(rng, Some(root), Func::EvTally, 1.0);
@@ -212,19 +216,20 @@ impl TreeMaker {
     }
 
     /// Messages to and from all partners. Waits in the reverse exchange are long by design.
-    fn exchange(
-        &mut self,
-        rng: &mut impl Rng,
-        caller: usize,
-        func: Func,
-        rank: usize,
-        kind: Kind,
-    ) {
+    fn exchange(&mut self, rng: &mut impl Rng, caller: usize, func: Func, rank: usize, kind: Kind) {
         let comm = self.call(rng, Some(caller), func, 1.0);
         let load = self.load[rank] * self.step_load;
-        let wait_load = if matches!(func, Func::ReverseComm) { 3.5 * load } else { load };
+        let wait_load = if matches!(func, Func::ReverseComm) {
+            3.5 * load
+        } else {
+            load
+        };
         let is_lost = kind == Kind::Path && rng.random_bool(0.5);
-        let num_resent = if kind == Kind::Path && !is_lost { rng.random_range(3..9) } else { 0 };
+        let num_resent = if kind == Kind::Path && !is_lost {
+            rng.random_range(3..9)
+        } else {
+            0
+        };
         for partner in 0..self.num_partners[rank] {
             self.call(rng, Some(comm), Func::Pack, 1.0);
             self.call(rng, Some(comm), Func::Irecv, 1.0);
@@ -271,9 +276,15 @@ impl TreeMaker {
     ) -> usize {
         let (median_us, deviation) = func.usual();
         // The operating system interrupts now and then, which is normal.
-        let jitter = if rng.random_bool(2e-4) { rng.random_range(3.0..8.0) } else { 1.0 };
+        let jitter = if rng.random_bool(2e-4) {
+            rng.random_range(3.0..8.0)
+        } else {
+            1.0
+        };
         let own_us = median_us * factor * jitter * self.log_normal(rng, deviation);
-        self.tree.parent.push(caller.map_or(-1, |caller| caller as i64));
+        self.tree
+            .parent
+            .push(caller.map_or(-1, |caller| caller as i64));
         self.tree.func.push(FuncId(func as u32));
         self.own_us.push(own_us);
         self.own_us.len() - 1

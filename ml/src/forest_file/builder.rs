@@ -230,8 +230,7 @@ impl GrowingLane {
                 continue;
             };
             let parent = ExecIdx::from(parent).index();
-            columns.subtree_end[parent] =
-                columns.subtree_end[parent].max(columns.subtree_end[row]);
+            columns.subtree_end[parent] = columns.subtree_end[parent].max(columns.subtree_end[row]);
             let weight = columns.inclusive[row];
             match weights {
                 Weights::Inclusive => {

@@ -133,7 +133,9 @@ pub enum TreeFault {
         entry: i64,
     },
     /// The trees of a rank are not in order of entry.
-    #[error("the tree begins before the one above it on rank {rank}; sort the lines of a rank by entry")]
+    #[error(
+        "the tree begins before the one above it on rank {rank}; sort the lines of a rank by entry"
+    )]
     EntryGoesBack {
         /// The rank.
         rank: u32,

@@ -181,10 +181,7 @@ struct ForestReader {
 }
 
 impl ForestReader {
-    fn begin<R: BufRead>(
-        lines: &mut Lines<R>,
-        limits: Limits,
-    ) -> Result<Self, ForestFileError> {
+    fn begin<R: BufRead>(lines: &mut Lines<R>, limits: Limits) -> Result<Self, ForestFileError> {
         let is_there = lines.advance()?;
         let line = lines.line;
         let no_header = |cause: String| ForestFileError::NoHeader { line, cause };

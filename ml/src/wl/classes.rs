@@ -38,11 +38,13 @@ pub(super) struct ClassUse {
     pub(super) max_exclusive_ns: i64,
 }
 
-/// The classes of one tree.
-#[derive(Clone, Debug)]
-pub(super) struct TreeClasses {
-    pub(super) root: ClassId,
-    pub(super) uses: Vec<ClassUse>,
+/// The classes of some trees, one tree after the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UsesOfTrees {
+    /// Of each root.
+    pub(super) roots: Vec<ClassId>,
+    uses: Vec<ClassUse>,
+    ends: Vec<usize>,
 }
 
 /// The function and one number for all children: without order the sum of one for each child, else
@@ -168,22 +170,42 @@ impl ClassTable {
     }
 }
 
+impl UsesOfTrees {
+    /// What each tree uses.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[ClassUse]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts
+            .zip(&self.ends)
+            .map(|(&start, &end)| &self.uses[start..end])
+    }
+
+    /// Takes other ids: those of a joined table.
+    pub(super) fn rename(&mut self, class_of: &[ClassId]) {
+        let of_uses = self.uses.iter_mut().map(|found| &mut found.class);
+        for class in of_uses.chain(&mut self.roots) {
+            *class = class_of[*class as usize];
+        }
+    }
+}
+
 impl Classifier {
-    /// Gives every vertex of `tree` its class and sums up how each class occurs. `ids` are the
-    /// table's ids of the functions.
+    /// Gives every vertex of `tree` its class and adds how each class occurs to `trees`. `ids` are
+    /// the table's ids of the functions.
     pub(super) fn classify(
         &mut self,
         tree: CsTree<'_>,
         ids: &[FuncId],
         table: &mut ClassTable,
-    ) -> TreeClasses {
+        trees: &mut UsesOfTrees,
+    ) {
         let len = tree.len();
         if self.children.len() < len {
             self.children.resize(len, 0);
         }
         self.class_of.clear();
         self.class_of.resize(len, 0);
-        let mut uses: Vec<ClassUse> = Vec::new();
+        let uses = &mut trees.uses;
+        let start = uses.len();
         let (inclusive, exclusive) = (tree.inclusive(), tree.exclusive());
         let funcs = tree.funcs();
         // In pre-order every child stands after its parent, so going back meets children first.
@@ -209,7 +231,7 @@ impl Classifier {
             let (inclusive_ns, exclusive_ns) = (inclusive[vertex].0, exclusive[vertex].0);
             let slot = &mut self.use_of_class[class as usize];
             if *slot == NONE {
-                *slot = uses.len() as u32;
+                *slot = (uses.len() - start) as u32;
                 uses.push(ClassUse {
                     class,
                     vertex: vertex as u32,
@@ -220,7 +242,7 @@ impl Classifier {
                     max_exclusive_ns: exclusive_ns,
                 });
             } else {
-                let found = &mut uses[*slot as usize];
+                let found = &mut uses[start + *slot as usize];
                 found.vertex = vertex as u32;
                 found.count += 1;
                 found.inclusive_ns = found.inclusive_ns.saturating_add(inclusive_ns);
@@ -229,13 +251,11 @@ impl Classifier {
                 found.max_exclusive_ns = found.max_exclusive_ns.max(exclusive_ns);
             }
         }
-        for found in &uses {
+        for found in &uses[start..] {
             self.use_of_class[found.class as usize] = NONE;
         }
-        TreeClasses {
-            root: self.class_of[0],
-            uses,
-        }
+        trees.ends.push(uses.len());
+        trees.roots.push(self.class_of[0]);
     }
 
     /// The class of each vertex of the tree that was classified last.

@@ -3,7 +3,7 @@
 use callgrove_model::{Forest, FuncId, Progress, TreeIdx};
 
 use super::bags::Bags;
-use super::classes::{ClassId, ClassTable, Classifier};
+use super::classes::{ClassId, ClassTable, Classifier, UsesOfTrees};
 use super::labels::ClassLabels;
 use super::params::ValidWlParams;
 use super::relabeler::Relabeler;
@@ -46,7 +46,8 @@ pub fn label_tree(forest: &Forest, tree: TreeIdx, params: ValidWlParams) -> Tree
     let ids: Vec<FuncId> = (0..names.len()).map(FuncId::from_index).collect();
     let mut table = ClassTable::new(params.siblings());
     let mut classifier = Classifier::default();
-    classifier.classify(forest.tree(tree), &ids, &mut table);
+    let mut uses = UsesOfTrees::default();
+    classifier.classify(forest.tree(tree), &ids, &mut table, &mut uses);
     let mut labels = ClassLabels::new(params);
     labels.extend(&table, names);
     let hash_of = |&label: &u32| labels.labels[label as usize].hash;

@@ -7,7 +7,7 @@ use callgrove_model::{Cancelled, Forest, FuncId, NameTable, Progress, TreeIdx};
 use rayon::prelude::*;
 
 use super::bags::Entry;
-use super::classes::{ClassTable, Classifier, TreeClasses};
+use super::classes::{ClassTable, Classifier, UsesOfTrees};
 use super::labels::{ClassLabels, LabelId};
 use super::params::ValidWlParams;
 use super::relabel::Subtrees;
@@ -92,7 +92,12 @@ impl Relabeler {
         let share = TREES_PER_ROUND as f32 / trees.len().max(1) as f32;
         for (round, trees) in trees.chunks(TREES_PER_ROUND).enumerate() {
             let from = (round as f32 * share).min(1.0);
-            self.join_round(forest, trees, &ids, progress.part(from, (from + share).min(1.0)))?;
+            self.join_round(
+                forest,
+                trees,
+                &ids,
+                progress.part(from, (from + share).min(1.0)),
+            )?;
         }
         Ok(())
     }
@@ -114,27 +119,18 @@ impl Relabeler {
         }
         progress.at(0.85)?;
         self.labels.extend(&self.table, &self.names);
-        let num_labels = self.labels.labels.len();
-        let mut rows: Vec<Vec<Entry>> = classes
-            .par_chunks(TREES_PER_TASK)
-            .flat_map_iter(|trees| {
-                let mut aggregator = Aggregator::new(num_labels);
-                let rows: Vec<_> = trees
-                    .iter()
-                    .map(|tree| aggregator.aggregate(tree, &self.labels))
-                    .collect();
-                rows
-            })
+        let labels = &self.labels;
+        let mut rows: Vec<Rows> = classes
+            .par_iter()
+            .map(|trees| Aggregator::new(labels.labels.len()).aggregate(trees, labels))
             .collect();
         self.name_subtrees(&rows);
-        rows.par_iter_mut().for_each(|row| {
-            for entry in &mut *row {
-                entry.subtree = self.place[entry.subtree.index()];
-            }
-            row.sort_unstable_by_key(|entry| entry.subtree);
-        });
-        for ((row, classes), &tree) in rows.iter().zip(&classes).zip(trees) {
-            let of_root = self.labels.of_class(classes.root);
+        let place = &self.place;
+        rows.par_iter_mut().for_each(|rows| rows.order(place));
+        let roots = classes.iter().flat_map(|trees| &trees.roots);
+        let rows = rows.iter().flat_map(Rows::iter);
+        for ((row, &root), &tree) in rows.zip(roots).zip(trees) {
+            let of_root = self.labels.of_class(root);
             let root = self.place[of_root[of_root.len() - 1] as usize];
             let duration = forest.tree(tree).duration();
             self.subtrees.bags.push(row, root, duration.0);
@@ -142,14 +138,14 @@ impl Relabeler {
         Ok(progress.at(1.0)?)
     }
 
-    /// Classes of whole subtrees of each tree, in the numbers of the table.
+    /// Classes of whole subtrees in the numbers of the table, task by task.
     fn classify(
         &mut self,
         forest: &Forest,
         trees: &[TreeIdx],
         ids: &[FuncId],
         progress: Progress<'_>,
-    ) -> Result<Vec<TreeClasses>> {
+    ) -> Result<Vec<UsesOfTrees>> {
         let num_done = AtomicUsize::new(0);
         let siblings = self.params.siblings();
         let parts = trees
@@ -157,39 +153,32 @@ impl Relabeler {
             .map(|part| {
                 let mut table = ClassTable::new(siblings);
                 let mut classifier = Classifier::default();
-                let classes: Vec<TreeClasses> = part
-                    .iter()
-                    .map(|&tree| classifier.classify(forest.tree(tree), ids, &mut table))
-                    .collect();
+                let mut uses = UsesOfTrees::default();
+                for &tree in part {
+                    classifier.classify(forest.tree(tree), ids, &mut table, &mut uses);
+                }
                 let num_done = num_done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
                 progress.at(num_done as f32 / trees.len() as f32)?;
-                Ok((table, classes))
+                Ok((table, uses))
             })
             .collect::<std::result::Result<Vec<_>, Cancelled>>()?;
-        let mut joined = Vec::with_capacity(trees.len());
-        for (part, classes) in parts {
-            let class_of = self.table.join(&part);
-            joined.extend(classes.into_iter().map(|mut tree| {
-                tree.root = class_of[tree.root as usize];
-                for found in &mut tree.uses {
-                    found.class = class_of[found.class as usize];
-                }
-                tree
-            }));
-        }
-        Ok(joined)
+        let join = |(part, mut uses): (ClassTable, UsesOfTrees)| {
+            uses.rename(&self.table.join(&part));
+            uses
+        };
+        Ok(parts.into_iter().map(join).collect())
     }
 
     /// Counts the trees of each subtree; labels that occur for the first time become subtrees. The
     /// rows still name labels.
-    fn name_subtrees(&mut self, rows: &[Vec<Entry>]) {
+    fn name_subtrees(&mut self, rows: &[Rows]) {
         let vocabulary = &mut self.subtrees.vocabulary;
         let num_known = vocabulary.len();
         self.place.resize(self.labels.labels.len(), NO_PLACE);
         let mut fresh: Vec<Subtree> = Vec::new();
         let mut fresh_labels: Vec<LabelId> = Vec::new();
         let first_tree = self.subtrees.bags.len();
-        for (tree, row) in rows.iter().enumerate() {
+        for (tree, row) in rows.iter().flat_map(Rows::iter).enumerate() {
             for entry in row {
                 let place = &mut self.place[entry.subtree.index()];
                 if *place == NO_PLACE {
@@ -223,6 +212,34 @@ impl Relabeler {
     }
 }
 
+/// Bags of some trees, one after the other.
+#[derive(Debug, Default)]
+struct Rows {
+    entries: Vec<Entry>,
+    ends: Vec<usize>,
+}
+
+impl Rows {
+    fn iter(&self) -> impl Iterator<Item = &[Entry]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts
+            .zip(&self.ends)
+            .map(|(&start, &end)| &self.entries[start..end])
+    }
+
+    /// Numbers entries by their subtrees instead of labels, and sorts each row.
+    fn order(&mut self, place: &[SubtreeIdx]) {
+        for entry in &mut self.entries {
+            entry.subtree = place[entry.subtree.index()];
+        }
+        let mut start = 0;
+        for &end in &self.ends {
+            self.entries[start..end].sort_unstable_by_key(|entry| entry.subtree);
+            start = end;
+        }
+    }
+}
+
 /// Sums class uses up by label.
 struct Aggregator {
     entry_of_label: Vec<u32>,
@@ -235,23 +252,27 @@ impl Aggregator {
         }
     }
 
-    /// Entries in no order; their subtree is the label.
-    fn aggregate(&mut self, tree: &TreeClasses, labels: &ClassLabels) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::with_capacity(tree.uses.len() * 2);
-        for found in &tree.uses {
-            for &label in labels.of_class(found.class) {
-                let slot = &mut self.entry_of_label[label as usize];
-                if *slot == u32::MAX {
-                    *slot = entries.len() as u32;
-                    entries.push(Entry::new(SubtreeIdx(label), found));
-                } else {
-                    entries[*slot as usize].add(found);
+    /// Rows in no order; the subtrees of entries are labels.
+    fn aggregate(&mut self, trees: &UsesOfTrees, labels: &ClassLabels) -> Rows {
+        let mut rows = Rows::default();
+        for uses in trees.iter() {
+            let start = rows.entries.len();
+            for found in uses {
+                for &label in labels.of_class(found.class) {
+                    let slot = &mut self.entry_of_label[label as usize];
+                    if *slot == u32::MAX {
+                        *slot = (rows.entries.len() - start) as u32;
+                        rows.entries.push(Entry::new(SubtreeIdx(label), found));
+                    } else {
+                        rows.entries[start + *slot as usize].add(found);
+                    }
                 }
             }
+            for entry in &rows.entries[start..] {
+                self.entry_of_label[entry.subtree.index()] = u32::MAX;
+            }
+            rows.ends.push(rows.entries.len());
         }
-        for entry in &entries {
-            self.entry_of_label[entry.subtree.index()] = u32::MAX;
-        }
-        entries
+        rows
     }
 }

@@ -65,8 +65,9 @@ impl Vocabulary {
             .chain(fresh)
             .enumerate()
             .collect();
-        subtrees
-            .sort_by(|(_, a), (_, b)| (a.degree, &a.name, a.hash).cmp(&(b.degree, &b.name, b.hash)));
+        subtrees.sort_by(|(_, a), (_, b)| {
+            (a.degree, &a.name, a.hash).cmp(&(b.degree, &b.name, b.hash))
+        });
         let mut place = vec![SubtreeIdx(0); subtrees.len()];
         for (rank, (number, subtree)) in subtrees.into_iter().enumerate() {
             place[number] = SubtreeIdx::from_index(rank);
