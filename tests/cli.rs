@@ -239,11 +239,8 @@ fn without_a_function_one_is_suggested() -> Result<()> {
 /// Rows of a forest file that is no trace.
 fn analyze_trees(file: &str, more: &[&str]) -> Result<Vec<Value>> {
     let file = data("ml/tests/fixtures").join(file);
-    let args = [
-        &["analyze", &file.to_string_lossy(), "--format", "json"],
-        more,
-    ]
-    .concat();
+    let file = file.to_string_lossy();
+    let args = [&["analyze", &file, "--format", "json"], more].concat();
     stdout(&args)?
         .lines()
         .map(|line| Ok(serde_json::from_str(line)?))

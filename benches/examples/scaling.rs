@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 
 use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
 use callgrove_benches::meter::{cpu_seconds, peak_memory_bytes, reset_peak_memory};
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let args: Vec<String> = std::env::args().skip(1).collect();
     if let [path] = &args[..]
-        && path.ends_with(".jsonl")
+        && Path::new(path).is_file()
     {
         let text = BufReader::new(File::open(path)?);
         let limits = Limits::default();

@@ -142,3 +142,84 @@ pub fn write_forest(spec: ForestSpec, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"}\n")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use callgrove_ml::Progress;
+    use callgrove_ml::forest_file::{Limits, read_forest};
+    use callgrove_ml::wl::{WlParams, relabel};
+
+    use super::*;
+
+    const BLOCK: usize = NUM_RANKS * STEPS_PER_BLOCK;
+
+    fn spec(num_trees: usize, shape: Shape) -> ForestSpec {
+        ForestSpec {
+            num_trees,
+            shape,
+            seed: 1,
+        }
+    }
+
+    fn subtrees(file: &ForestFile) -> callgrove_ml::wl::Subtrees {
+        let params = WlParams::paper().check().unwrap();
+        relabel(&file.forest, params, Progress::none()).unwrap()
+    }
+
+    #[test]
+    fn a_block_is_like_the_papers_first_case() {
+        let file = make_forest(spec(BLOCK, Shape::Full));
+        let forest = &file.forest;
+        assert_eq!(forest.len(), 5_792);
+        let num_vertices = forest.num_vertices();
+        assert!((840_000..960_000).contains(&num_vertices), "{num_vertices}");
+        let num_subtrees = subtrees(&file).vocabulary.len();
+        assert!((700..1_000).contains(&num_subtrees), "{num_subtrees}");
+        let mut num_of_kind: BTreeMap<Kind, usize> = BTreeMap::new();
+        make_trees(spec(BLOCK, Shape::Full), |tree| {
+            *num_of_kind.entry(tree.kind).or_default() += 1;
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(num_of_kind.len(), 10, "{num_of_kind:?}");
+        assert_eq!(
+            (num_of_kind[&Kind::Init], num_of_kind[&Kind::Output]),
+            (16, 64)
+        );
+        let num_abnormal = file
+            .labels
+            .iter()
+            .filter(|&&it| it == Some(Label::Abnormal));
+        assert!((90..150).contains(&num_abnormal.count()));
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_what_is_made() {
+        for shape in [Shape::Small, Shape::Full] {
+            let spec = spec(500, shape);
+            let mut text = Vec::new();
+            write_forest(spec, &mut text).unwrap();
+            let read = read_forest(&text[..], 0, Limits::default(), Progress::none()).unwrap();
+            let made = make_forest(spec);
+            assert_eq!(read.labels, made.labels);
+            assert_eq!(subtrees(&read), subtrees(&made));
+        }
+    }
+
+    #[test]
+    fn a_longer_forest_begins_with_the_shorter_one() {
+        let trees = |num_trees| {
+            let mut trees = Vec::new();
+            make_trees(spec(num_trees, Shape::Small), |tree| {
+                trees.push(tree.clone());
+                Ok::<(), ()>(())
+            })
+            .unwrap();
+            trees
+        };
+        let (short, long) = (trees(BLOCK), trees(BLOCK + 100));
+        assert_eq!(short[..], long[..BLOCK]);
+    }
+}

@@ -125,9 +125,12 @@ impl ClassLabels {
             (Siblings::Ordered, Signature::BucketedCounts) => b"cg-ordered-bucks",
         };
         // What begins a block stands for its length; it cannot be taken for a label, which is hashed.
-        let hash_of = |item: &Item<LabelId>| match item.is_block {
-            true => u128::from(item.what),
-            false => self.labels[item.what as usize].hash.0,
+        let hash_of = |item: &Item<LabelId>| {
+            if item.is_block {
+                u128::from(item.what)
+            } else {
+                self.labels[item.what as usize].hash.0
+            }
         };
         let mut children: Vec<(u128, u64)> = items
             .iter()
