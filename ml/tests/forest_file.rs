@@ -255,13 +255,19 @@ fn a_tree_of_a_hundred_thousand_levels_is_a_tree() {
 
 /// The planted trees of a fixture, and all trees in order of score.
 fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
-    let file = read(read_text(fixture_path(name)).as_bytes()).unwrap();
-    let params = DetectorParams::default().check().unwrap();
-    let embedding = Embedding::fit(&file.forest, &params, 1, Progress::none()).unwrap();
+    let file = read(read_text(fixture_path(name)).as_bytes()).expect("it is a forest");
+    let params = DetectorParams::default()
+        .check()
+        .expect("defaults are valid");
+    let embedding =
+        Embedding::fit(&file.forest, &params, 1, Progress::none()).expect("there are trees");
     let unlabelled = vec![None; file.forest.len()];
-    let detector = Detector::train(&embedding, &unlabelled, None, Progress::none()).unwrap();
+    let detector =
+        Detector::train(&embedding, &unlabelled, None, Progress::none()).expect("there are trees");
     let model = ModelArtifact::new(&file.forest, &embedding, &detector);
-    let scores = model.score(&file.forest, Progress::none()).unwrap();
+    let scores = model
+        .score(&file.forest, Progress::none())
+        .expect("there are trees");
     let order = order_by_score(&scores);
     let planted = (0..file.forest.len())
         .filter(|&tree| file.labels[tree] == Some(Label::Abnormal))

@@ -30,7 +30,8 @@ fn names() -> [String; 4] {
 }
 
 fn at_once(forest: &Forest, params: WlParams) -> Subtrees {
-    relabel(forest, params.check().unwrap(), Progress::none()).unwrap()
+    let params = params.check().expect("it is valid");
+    relabel(forest, params, Progress::none()).expect("there are trees")
 }
 
 fn all_trees(forest: &Forest) -> Vec<TreeIdx> {
