@@ -13,8 +13,8 @@ pub enum MlError {
     EmptyForest,
     /// Deep trees have more subtrees than fit.
     #[error(
-        "the trees are so deep that they have {found} subtrees, more than {limit}; cap the degree of \
-         subtrees (`max_degree`), as the default settings do"
+        "the trees are so deep that they have {found} subtrees, more than {limit}; lower `max_degree` \
+         (the paper's settings have none, the default is 64)"
     )]
     TooManySubtrees {
         /// Subtrees of all degrees of all different trees.

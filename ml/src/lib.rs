@@ -5,6 +5,7 @@
 //! the same. Every long function takes a [`Progress`] and can be cancelled through it.
 //!
 //! ```text
+//! forest_file (any trees as JSON lines) ─ Forest
 //! Forest ─ wl (subtrees, bags) ─┬─ features (excess time, rarity) ─┬─ ocsvm ─ scores ─ metrics
 //!                               └─ stack2vec (the paper's vectors) ─┤
 //!                                                                   ├─ projection (map)

@@ -250,7 +250,7 @@ fn a_tree_of_a_hundred_thousand_levels_is_a_tree() {
     // Each of the three functions with 0 to 64 levels below it.
     assert_eq!(capped.vocabulary.len(), 3 * 65);
     let all = subtrees(WlParams::paper()).unwrap_err().to_string();
-    assert!(all.contains("cap the degree"), "{all}");
+    assert!(all.contains("lower `max_degree`"), "{all}");
 }
 
 /// The planted trees of a fixture, and all trees in order of score.

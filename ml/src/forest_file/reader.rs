@@ -26,11 +26,11 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 64 MiB (some 4 million vertices in a tree), and 2^20 names.
+    /// 64 MiB (some 4 million vertices in a tree), and 2^17 names.
     fn default() -> Self {
         Self {
             line_bytes: 64 << 20,
-            names: 1 << 20,
+            names: 1 << 17,
         }
     }
 }

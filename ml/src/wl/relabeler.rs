@@ -15,8 +15,8 @@ use super::vocabulary::{Subtree, SubtreeIdx};
 use crate::error::{MlError, Result};
 
 /// Labels that all classes together may have, one for each degree of each different whole subtree.
-/// Only trees that are deep and different in depth come near.
-pub const MAX_LABELS: u64 = 1 << 26;
+/// Only forests of deep trees come near. As many different labels would take some gigabytes.
+pub const MAX_LABELS: u64 = 1 << 25;
 
 /// Trees that one task takes; the result does not depend on it.
 const TREES_PER_TASK: usize = 256;
