@@ -75,10 +75,19 @@ pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, 
     })
 }
 
-/// Whether a person named a forest file rather than a trace.
+/// Whether a person named a forest file, packed or not, rather than a trace.
 pub(crate) fn is_forest_file(source: &str) -> bool {
-    let name = source.to_ascii_lowercase();
-    name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
+    let path = Path::new(source);
+    let is_packed_forest = || {
+        let unpacked = path.file_stem().map(Path::new);
+        unpacked.is_some_and(|unpacked| has_extension(unpacked, "jsonl"))
+    };
+    has_extension(path, "jsonl") || has_extension(path, "gz") && is_packed_forest()
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
 /// Reads the forest file that a person named; the answer names its roots.
@@ -86,7 +95,7 @@ pub(crate) fn read_forest_file(
     source: &str,
     progress: Progress<'_>,
 ) -> anyhow::Result<(Forest, String)> {
-    if source.to_ascii_lowercase().ends_with(".gz") {
+    if has_extension(Path::new(source), "gz") {
         bail!("{source} is packed; unpack it first: gunzip --keep {source}");
     }
     let read = || -> anyhow::Result<_> {

@@ -170,6 +170,30 @@ impl ClassTable {
     }
 }
 
+impl ClassUse {
+    fn none(class: ClassId) -> Self {
+        Self {
+            class,
+            vertex: NONE,
+            count: 0,
+            inclusive_ns: 0,
+            exclusive_ns: 0,
+            max_inclusive_ns: i64::MIN,
+            max_exclusive_ns: i64::MIN,
+        }
+    }
+
+    /// Adds a vertex that stands before those that were added.
+    fn add(&mut self, vertex: u32, inclusive_ns: i64, exclusive_ns: i64) {
+        self.vertex = vertex;
+        self.count += 1;
+        self.inclusive_ns = self.inclusive_ns.saturating_add(inclusive_ns);
+        self.exclusive_ns = self.exclusive_ns.saturating_add(exclusive_ns);
+        self.max_inclusive_ns = self.max_inclusive_ns.max(inclusive_ns);
+        self.max_exclusive_ns = self.max_exclusive_ns.max(exclusive_ns);
+    }
+}
+
 impl UsesOfTrees {
     /// What each tree uses.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[ClassUse]> {
@@ -204,8 +228,7 @@ impl Classifier {
         }
         self.class_of.clear();
         self.class_of.resize(len, 0);
-        let uses = &mut trees.uses;
-        let start = uses.len();
+        let start = trees.uses.len();
         let (inclusive, exclusive) = (tree.inclusive(), tree.exclusive());
         let funcs = tree.funcs();
         // In pre-order every child stands after its parent, so going back meets children first.
@@ -225,37 +248,34 @@ impl Classifier {
             if let Some(parent) = tree.parent(vertex) {
                 self.children[parent] = table.with_child(self.children[parent], class);
             }
-            if self.use_of_class.len() <= class as usize {
-                self.use_of_class.resize(table.len(), NONE);
-            }
             let (inclusive_ns, exclusive_ns) = (inclusive[vertex].0, exclusive[vertex].0);
-            let slot = &mut self.use_of_class[class as usize];
-            if *slot == NONE {
-                *slot = (uses.len() - start) as u32;
-                uses.push(ClassUse {
-                    class,
-                    vertex: vertex as u32,
-                    count: 1,
-                    inclusive_ns,
-                    exclusive_ns,
-                    max_inclusive_ns: inclusive_ns,
-                    max_exclusive_ns: exclusive_ns,
-                });
-            } else {
-                let found = &mut uses[start + *slot as usize];
-                found.vertex = vertex as u32;
-                found.count += 1;
-                found.inclusive_ns = found.inclusive_ns.saturating_add(inclusive_ns);
-                found.exclusive_ns = found.exclusive_ns.saturating_add(exclusive_ns);
-                found.max_inclusive_ns = found.max_inclusive_ns.max(inclusive_ns);
-                found.max_exclusive_ns = found.max_exclusive_ns.max(exclusive_ns);
-            }
+            self.note_use(class, table.len(), &mut trees.uses, start)
+                .add(vertex as u32, inclusive_ns, exclusive_ns);
         }
-        for found in &uses[start..] {
+        for found in &trees.uses[start..] {
             self.use_of_class[found.class as usize] = NONE;
         }
-        trees.ends.push(uses.len());
+        trees.ends.push(trees.uses.len());
         trees.roots.push(self.class_of[0]);
+    }
+
+    /// The use of a class in the tree whose uses begin at `start`.
+    fn note_use<'a>(
+        &mut self,
+        class: ClassId,
+        num_classes: usize,
+        uses: &'a mut Vec<ClassUse>,
+        start: usize,
+    ) -> &'a mut ClassUse {
+        if self.use_of_class.len() <= class as usize {
+            self.use_of_class.resize(num_classes, NONE);
+        }
+        let slot = &mut self.use_of_class[class as usize];
+        if *slot == NONE {
+            *slot = (uses.len() - start) as u32;
+            uses.push(ClassUse::none(class));
+        }
+        &mut uses[start + *slot as usize]
     }
 
     /// The class of each vertex of the tree that was classified last.
