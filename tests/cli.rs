@@ -375,6 +375,83 @@ fn without_a_function_one_is_suggested() -> Result<()> {
     Ok(())
 }
 
+/// Rows of a forest file that is no trace.
+fn analyze_trees(file: &str, more: &[&str]) -> Result<Vec<Value>> {
+    let file = data("ml/tests/fixtures").join(file);
+    let file = file.to_string_lossy();
+    let args = [&["analyze", &file, "--format", "json"], more].concat();
+    stdout(&args)?
+        .lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
+}
+
+#[test]
+fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
+    let rows = analyze_trees("trees_citations.jsonl", &[])?;
+    assert_eq!(rows.len(), 200);
+    let top: Vec<&str> = rows[..3]
+        .iter()
+        .filter_map(|row| row["event_id"].as_str())
+        .collect();
+    // A ring, a paper that everybody reads, and one that a mill of surveys cites.
+    assert_eq!(top, ["0:0:1031", "0:0:1077", "0:0:1100"]);
+    let replies = analyze_trees("trees_replies.jsonl", &[])?;
+    let top: Vec<&str> = replies[..3]
+        .iter()
+        .filter_map(|row| row["tree"].as_str())
+        .collect();
+    // A quarrel, a post that everybody reacted to, and a flood of answers.
+    assert_eq!(top, ["#0-20", "#1-53", "#0-64"]);
+    assert_eq!(
+        replies[0]["entry_us"], 1_200,
+        "the entry that the file gives"
+    );
+
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    fs::write(path("labels.csv"), "rank,index,label\n0,20,normal\n")?;
+    let (labels, model) = (path("labels.csv"), path("model.json"));
+    let file = "trees_replies.jsonl";
+    let labelled = analyze_trees(file, &["--labels", &labels, "--save-model", &model])?;
+    let scored = analyze_trees(file, &["--model", &model])?;
+    let score = |rows: &[Value]| {
+        let row = rows.iter().find(|row| row["tree"] == "#0-20");
+        row.and_then(|row| row["score"].as_f64())
+    };
+    assert!(score(&labelled) >= Some(-1e-6));
+    assert!(score(&scored) >= Some(-1e-6));
+    for more in [["--mode", "paper"], ["--seed", "5"], ["-n", "240"]] {
+        assert_eq!(analyze_trees(file, &more)?.len(), 240, "{more:?}");
+    }
+    assert_eq!(analyze_trees(file, &["--ordered"])?.len(), 240);
+    Ok(())
+}
+
+#[test]
+fn a_forest_file_with_a_mistake_is_refused_with_its_line() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let header = "{\"format\":\"callgrove-forest\",\"version\":1}\n";
+    let tree = "{\"parent\":[-1],\"names\":[\"a\"],\"w\":[-4]}\n";
+    fs::write(path("bad.jsonl"), header.to_owned() + tree)?;
+    fs::write(path("packed.jsonl.gz"), "")?;
+    for (args, expected) in [
+        (vec![path("bad.jsonl")], "line 2: vertex 0 has weight -4"),
+        (vec![path("none.jsonl")], "none.jsonl"),
+        (vec![path("packed.jsonl.gz")], "gunzip"),
+        (
+            vec![path("bad.jsonl"), "-f".into(), "a".into()],
+            "a forest file holds its trees already",
+        ),
+    ] {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let text = complaint(&[&["analyze"], &args[..]].concat())?;
+        assert!(text.contains(expected), "{args:?}: {text}");
+    }
+    Ok(())
+}
+
 #[test]
 fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -1,5 +1,7 @@
 //! Inputs for the benches: generated, so that they need no file and can have any size.
 
 mod forest;
+pub mod generator;
+pub mod meter;
 
 pub use forest::molecular_dynamics_forest;

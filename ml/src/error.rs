@@ -11,6 +11,17 @@ pub enum MlError {
     /// There is nothing to learn from.
     #[error("the forest has no trees: no execution of the function was found")]
     EmptyForest,
+    /// Deep trees have more subtrees than fit.
+    #[error(
+        "the trees are so deep that they have {found} subtrees, more than {limit}; lower `max_degree` \
+         (the paper's settings have none, the default is 64)"
+    )]
+    TooManySubtrees {
+        /// Subtrees of all degrees of all different trees.
+        found: u64,
+        /// The most that fit.
+        limit: u64,
+    },
     /// A parameter is out of its bounds.
     #[error("{name} must be {wanted}, not {value}")]
     InvalidParam {

@@ -5,6 +5,7 @@
 //! the same. Every long function takes a [`Progress`] and can be cancelled through it.
 //!
 //! ```text
+//! forest_file (any trees as JSON lines) ─ Forest
 //! Forest ─ wl (subtrees, bags) ─┬─ features (excess time, rarity) ─┬─ ocsvm ─ scores ─ metrics
 //!                               └─ stack2vec (the paper's vectors) ─┤
 //!                                                                   ├─ projection (map)
@@ -28,6 +29,7 @@ mod error;
 pub mod evaluate;
 pub mod explain;
 pub mod features;
+pub mod forest_file;
 pub mod knn;
 pub mod metrics;
 pub mod ocsvm;

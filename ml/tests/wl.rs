@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use callgrove_ml::Progress;
-use callgrove_ml::wl::{Signature, Subtrees, WlParams, label_tree, relabel};
+use callgrove_ml::wl::{Siblings, Signature, Subtrees, WlParams, label_tree, relabel};
 use callgrove_model::{Forest, TreeIdx};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -15,6 +15,7 @@ fn subtrees_of(forest: &Forest, signature: Signature, max_degree: Option<u16>) -
     let params = WlParams {
         signature,
         max_degree,
+        siblings: Siblings::Unordered,
     };
     relabel(
         forest,
@@ -185,7 +186,7 @@ fn a_tree_alone_gets_the_labels_that_it_has_in_the_forest() {
         let subtrees = subtrees_of(&forest, signature, None);
         let params = WlParams {
             signature,
-            max_degree: None,
+            ..WlParams::default()
         };
         for index in [0, 17, 199] {
             let tree = TreeIdx(index);

@@ -41,7 +41,8 @@ pub(crate) struct InfoArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct AnalyzeArgs {
-    #[arg(help = TRACE_HELP)]
+    /// A run's folder, one rank's .bp folder, a pattern such as 'run/*.bp', or FILE.jsonl with trees of
+    /// any kind (format in the main README)
     pub(crate) trace: String,
     /// Root function: its name without arguments, or the end of it from a `::` on; `*` and `?` are
     /// wildcards. Without it, the most promising function is taken
@@ -59,6 +60,9 @@ pub(crate) struct AnalyzeArgs {
     /// What the model learns from
     #[arg(long, value_enum, default_value_t = Mode::Excess)]
     pub(crate) mode: Mode,
+    /// Count the order of calls too, not only which there are
+    #[arg(long)]
+    pub(crate) ordered: bool,
     /// Seed of everything random; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

@@ -1,9 +1,12 @@
 //! The desktop's side of the session: files, traces, the journal.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use callgrove_model::{Progress, Trace};
-use callgrove_session::{Host, HostError};
+use anyhow::{Context, bail};
+use callgrove_model::{Forest, Progress, Trace};
+use callgrove_session::{Host, HostError, read_forest};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
 use crate::journal_file::JournalFile;
@@ -70,6 +73,37 @@ pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, 
         TraceError::Cancelled(_) => HostError::Cancelled,
         error => HostError::Failed(error.with_causes()),
     })
+}
+
+/// Whether a person named a forest file, packed or not, rather than a trace.
+pub(crate) fn is_forest_file(source: &str) -> bool {
+    let path = Path::new(source);
+    let is_packed_forest = || {
+        let unpacked = path.file_stem().map(Path::new);
+        unpacked.is_some_and(|unpacked| has_extension(unpacked, "jsonl"))
+    };
+    has_extension(path, "jsonl") || has_extension(path, "gz") && is_packed_forest()
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
+/// Reads the forest file that a person named; the answer names its roots.
+pub(crate) fn read_forest_file(
+    source: &str,
+    progress: Progress<'_>,
+) -> anyhow::Result<(Forest, String)> {
+    if has_extension(Path::new(source), "gz") {
+        bail!("{source} is packed; unpack it first: gunzip --keep {source}");
+    }
+    let read = || -> anyhow::Result<_> {
+        let file = File::open(source)?;
+        let num_bytes = file.metadata()?.len();
+        Ok(read_forest(BufReader::new(file), num_bytes, progress)?)
+    };
+    read().with_context(|| format!("cannot use the forest file {source}"))
 }
 
 /// Replaces a file as a whole or not at all.

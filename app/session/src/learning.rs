@@ -5,7 +5,7 @@ use callgrove_ml::active::{Doubt, Query, doubtful_labels, next_queries};
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
 use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
-use callgrove_ml::wl::label_tree;
+use callgrove_ml::wl::{Siblings, label_tree};
 use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,13 @@ impl LearnSettings {
             nu: self.params.nu,
             gamma: self.params.gamma.factor(),
         }
+    }
+
+    /// The same, but the order of siblings counts (section 6.6 of the paper).
+    #[must_use]
+    pub fn with_sibling_order(mut self) -> Self {
+        self.params.wl.siblings = Siblings::Ordered;
+        self
     }
 
     /// The settings of the paper.

@@ -31,6 +31,7 @@ mod table;
 mod timeline;
 
 pub use callgrove_ml::active::{Doubt, Query};
+pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
 pub use command::{Command, Selection};
 pub use engine::{Engine, Wake};
@@ -40,7 +41,7 @@ pub use label::{LabelCsvError, LabelSet, TreeKey};
 pub use learning::{
     LearnSettings, Learned, LearningError, ModelSettings, analyze, score_with_model, suggest_roots,
 };
-pub use root::{RootError, grow_forest};
+pub use root::{RootError, grow_forest, read_forest};
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Finding, LegendEntry, Move, Notice, Severity,
     Snapshot, Suggestion, Work,

@@ -1,8 +1,12 @@
 //! From what a person types to the forest of a root function.
 
+use std::io::BufRead;
 use std::sync::Arc;
 
-use callgrove_model::{DurationNs, Forest, FuncId, FunctionName, FunctionPattern, Trace, TreeIdx};
+use callgrove_ml::forest_file::{self, ForestFileError, Limits};
+use callgrove_model::{
+    DurationNs, Forest, FuncId, FunctionName, FunctionPattern, Progress, Trace, TreeIdx,
+};
 
 use crate::LegendEntry;
 
@@ -79,6 +83,24 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
             near: most_called(trace),
         });
     }
+    Ok((forest, name))
+}
+
+/// Reads a forest of any trees ([`callgrove_ml::forest_file`] has the format); the answer names its
+/// roots. `num_bytes` is the length of the text.
+///
+/// # Errors
+/// [`ForestFileError`], with the line and a remedy.
+pub fn read_forest(
+    text: impl BufRead,
+    num_bytes: u64,
+    progress: Progress<'_>,
+) -> Result<(Forest, String), ForestFileError> {
+    let forest = forest_file::read_forest(text, num_bytes, Limits::default(), progress)?.forest;
+    let name = match forest.functions() {
+        [function] => forest.trace().names.name(*function).to_owned(),
+        several => format!("{} kinds of roots", several.len()),
+    };
     Ok((forest, name))
 }
 

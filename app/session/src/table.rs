@@ -6,6 +6,11 @@ use serde::Serialize;
 use crate::{Analysis, Detection};
 
 /// One CSTree of the forest.
+///
+/// Trees of a forest file ([`callgrove_ml::forest_file`]) fill the same columns: rank and index are the
+/// group and the place in it, the event label is `rank:0:id`, program and thread are 0. Where the unit
+/// of the file is no time, entry and exit hold the tree's entry, and that plus the root's weight, as
+/// the file counts.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TreeRow {
     /// `#rank-index`, the index counted per rank in order of entry.

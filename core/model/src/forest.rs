@@ -70,6 +70,37 @@ impl Forest {
         }
     }
 
+    /// The forest of all finished executions that nothing called, whatever their functions. So trees
+    /// that call themselves are not cut into more trees.
+    pub fn of_outermost(trace: Arc<Trace>) -> Self {
+        let mut roots = Vec::new();
+        let mut functions = Vec::new();
+        let mut num_unclosed = 0;
+        for (lane, held) in trace.lanes() {
+            let executions = &held.executions;
+            let mut row = 0;
+            while row < executions.len() {
+                if executions.closed[row] {
+                    let exec = ExecIdx::from_index(row);
+                    roots.push(ExecRef { lane, exec });
+                    functions.push(executions.func[row]);
+                } else {
+                    num_unclosed += 1;
+                }
+                row = executions.subtree_end[row].index().max(row + 1);
+            }
+        }
+        functions.sort_unstable();
+        functions.dedup();
+        let trees = number_per_rank(&trace, roots);
+        Self {
+            trace,
+            functions,
+            trees,
+            num_unclosed,
+        }
+    }
+
     /// The functions of `trace` that `pattern` names, in order of id.
     pub fn functions_named(trace: &Trace, pattern: &FunctionPattern) -> Vec<FuncId> {
         trace

@@ -2,13 +2,14 @@
 
 use callgrove_model::TreeIdx;
 
+use super::classes::ClassUse;
 use super::vocabulary::SubtreeIdx;
 
 /// The bags of all trees as a sparse matrix (compressed rows), shape [num_trees, num_subtrees].
 ///
 /// Columns of a row are in ascending order. Times are sums over the vertices where the subtree is
 /// rooted, in nanoseconds.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bags {
     row_start: Vec<usize>,
     subtree: Vec<SubtreeIdx>,
@@ -16,6 +17,7 @@ pub struct Bags {
     inclusive_ns: Vec<i64>,
     exclusive_ns: Vec<i64>,
     max_inclusive_ns: Vec<i64>,
+    max_exclusive_ns: Vec<i64>,
     root: Vec<SubtreeIdx>,
     duration_ns: Vec<i64>,
 }
@@ -33,6 +35,8 @@ pub struct Bag<'a> {
     pub exclusive_ns: &'a [i64],
     /// Inclusive time of the longest occurrence.
     pub max_inclusive_ns: &'a [i64],
+    /// Exclusive time of the occurrence that has most of it.
+    pub max_exclusive_ns: &'a [i64],
     /// The subtree of largest degree at the tree's root: its structure as a whole.
     pub root: SubtreeIdx,
     /// Duration of the tree's root.
@@ -43,20 +47,60 @@ pub struct Bag<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) subtree: SubtreeIdx,
-    pub(super) count: u64,
-    pub(super) inclusive_ns: i64,
-    pub(super) exclusive_ns: i64,
-    pub(super) max_inclusive_ns: i64,
+    /// The first vertex where it is rooted.
+    pub(super) vertex: u32,
+    count: u64,
+    inclusive_ns: i64,
+    exclusive_ns: i64,
+    max_inclusive_ns: i64,
+    max_exclusive_ns: i64,
+}
+
+impl Entry {
+    pub(super) fn new(subtree: SubtreeIdx, found: &ClassUse) -> Self {
+        Self {
+            subtree,
+            vertex: found.vertex,
+            count: found.count,
+            inclusive_ns: found.inclusive_ns,
+            exclusive_ns: found.exclusive_ns,
+            max_inclusive_ns: found.max_inclusive_ns,
+            max_exclusive_ns: found.max_exclusive_ns,
+        }
+    }
+
+    pub(super) fn add(&mut self, found: &ClassUse) {
+        self.vertex = self.vertex.min(found.vertex);
+        self.count += found.count;
+        self.inclusive_ns = self.inclusive_ns.saturating_add(found.inclusive_ns);
+        self.exclusive_ns = self.exclusive_ns.saturating_add(found.exclusive_ns);
+        self.max_inclusive_ns = self.max_inclusive_ns.max(found.max_inclusive_ns);
+        self.max_exclusive_ns = self.max_exclusive_ns.max(found.max_exclusive_ns);
+    }
+}
+
+impl Default for Bags {
+    /// No trees.
+    fn default() -> Self {
+        Self {
+            row_start: vec![0],
+            subtree: Vec::new(),
+            count: Vec::new(),
+            inclusive_ns: Vec::new(),
+            exclusive_ns: Vec::new(),
+            max_inclusive_ns: Vec::new(),
+            max_exclusive_ns: Vec::new(),
+            root: Vec::new(),
+            duration_ns: Vec::new(),
+        }
+    }
 }
 
 impl Bags {
-    /// No rows yet.
-    pub(super) fn with_capacity(num_trees: usize) -> Self {
-        let mut row_start = Vec::with_capacity(num_trees + 1);
-        row_start.push(0);
-        Self {
-            row_start,
-            ..Self::default()
+    /// Gives subtrees other numbers in the same order.
+    pub(super) fn renumber(&mut self, number_of: &[SubtreeIdx]) {
+        for subtree in self.subtree.iter_mut().chain(&mut self.root) {
+            *subtree = number_of[subtree.index()];
         }
     }
 
@@ -68,6 +112,7 @@ impl Bags {
             self.inclusive_ns.push(entry.inclusive_ns);
             self.exclusive_ns.push(entry.exclusive_ns);
             self.max_inclusive_ns.push(entry.max_inclusive_ns);
+            self.max_exclusive_ns.push(entry.max_exclusive_ns);
         }
         self.row_start.push(self.subtree.len());
         self.root.push(root);
@@ -102,7 +147,8 @@ impl Bags {
             count: &self.count[rows.clone()],
             inclusive_ns: &self.inclusive_ns[rows.clone()],
             exclusive_ns: &self.exclusive_ns[rows.clone()],
-            max_inclusive_ns: &self.max_inclusive_ns[rows],
+            max_inclusive_ns: &self.max_inclusive_ns[rows.clone()],
+            max_exclusive_ns: &self.max_exclusive_ns[rows],
             root: self.root[tree.index()],
             duration_ns: self.duration_ns[tree.index()],
         }

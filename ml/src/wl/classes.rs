@@ -1,37 +1,55 @@
 //! Classes of equal whole subtrees, with exact repeat counts.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use callgrove_model::{CsTree, FuncId};
+
+use super::mixing::{MixedMap, chain, number_of};
+use super::params::Siblings;
 
 /// A class: a row of a [`ClassTable`].
 pub(super) type ClassId = u32;
 
-/// Whole subtrees in order of first occurrence; children stand before parents.
-#[derive(Debug, Default)]
+const NONE: u32 = u32::MAX;
+
+/// Whole subtrees; children stand before parents.
+#[derive(Clone, Debug)]
 pub(super) struct ClassTable {
+    siblings: Siblings,
     func: Vec<FuncId>,
     height: Vec<u16>,
+    /// [`number_of`] each class.
+    number: Vec<u128>,
     child_start: Vec<usize>,
     children: Vec<(ClassId, u64)>,
-    by_key: HashMap<ClassKey, ClassId, BuildHasherDefault<MixedHasher>>,
+    by_key: MixedMap<ClassKey, ClassId>,
+    /// The class of each function alone: most vertices call nothing.
+    leaf_of_func: Vec<ClassId>,
 }
 
 /// How often a class occurs in one tree, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassUse {
     pub(super) class: ClassId,
+    /// The first vertex in pre-order.
+    pub(super) vertex: u32,
     pub(super) count: u64,
     pub(super) inclusive_ns: i64,
     pub(super) exclusive_ns: i64,
     pub(super) max_inclusive_ns: i64,
-    /// The first vertex in pre-order.
-    pub(super) vertex: u32,
+    pub(super) max_exclusive_ns: i64,
 }
 
-/// The function and the sum of one 128-bit number for each child: equal for equal multisets of
-/// children in any order, and different otherwise but for a chance of 2^-128.
+/// The classes of some trees, one tree after the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UsesOfTrees {
+    /// Of each root.
+    pub(super) roots: Vec<ClassId>,
+    uses: Vec<ClassUse>,
+    ends: Vec<usize>,
+}
+
+/// The function and one number for all children: without order the sum of one for each child, else
+/// a [`chain`] from the last to the first. Equal for equal children, and different otherwise but for a
+/// chance of some 2^-128.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct ClassKey {
     func: u32,
@@ -41,13 +59,27 @@ struct ClassKey {
 /// Work space that is kept from tree to tree.
 #[derive(Debug, Default)]
 pub(super) struct Classifier {
-    children_sum: Vec<u128>,
+    /// By vertex, 0 when it is not in use.
+    children: Vec<u128>,
     class_of: Vec<ClassId>,
-    use_of_class: Vec<Option<u32>>,
-    sorted_children: Vec<ClassId>,
+    use_of_class: Vec<u32>,
+    listed: Vec<ClassId>,
 }
 
 impl ClassTable {
+    pub(super) fn new(siblings: Siblings) -> Self {
+        Self {
+            siblings,
+            func: Vec::new(),
+            height: Vec::new(),
+            number: Vec::new(),
+            child_start: Vec::new(),
+            children: Vec::new(),
+            by_key: MixedMap::default(),
+            leaf_of_func: Vec::new(),
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.func.len()
     }
@@ -60,7 +92,7 @@ impl ClassTable {
         self.height[class as usize]
     }
 
-    /// Child classes in ascending order with their repeat counts.
+    /// Child classes with their repeat counts: each once in ascending order, or runs in order of entry.
     pub(super) fn children(&self, class: ClassId) -> &[(ClassId, u64)] {
         let class = class as usize;
         let end = self.child_start.get(class + 1).copied();
@@ -70,104 +102,185 @@ impl ClassTable {
     /// Adds the classes of `other`; the answer maps its ids to ids of this table.
     pub(super) fn join(&mut self, other: &Self) -> Vec<ClassId> {
         let mut map: Vec<ClassId> = Vec::with_capacity(other.len());
+        let mut children: Vec<(ClassId, u64)> = Vec::new();
         for class in 0..other.len() as ClassId {
-            let mut children: Vec<(ClassId, u64)> = other
-                .children(class)
-                .iter()
-                .map(|&(child, count)| (map[child as usize], count))
-                .collect();
-            let sum = children.iter().fold(0_u128, |sum, &(child, count)| {
-                sum.wrapping_add(number_of(child).wrapping_mul(u128::from(count)))
-            });
+            let func = other.func(class);
+            children.clear();
+            let others = other.children(class).iter();
+            children.extend(others.map(|&(child, count)| (map[child as usize], count)));
+            if children.is_empty() {
+                map.push(self.leaf(func));
+                continue;
+            }
             let key = ClassKey {
-                func: other.func(class).0,
-                children: sum,
+                func: func.0,
+                children: self.number_of_children(&children),
             };
-            let joined = self.by_key.get(&key).copied();
-            map.push(joined.unwrap_or_else(|| {
+            if self.siblings == Siblings::Unordered {
                 children.sort_unstable();
-                self.add(key, &children)
-            }));
+            }
+            let joined = self.by_key.get(&key).copied();
+            map.push(joined.unwrap_or_else(|| self.add(key, &children)));
         }
         map
     }
 
+    /// The class of a function that calls nothing.
+    fn leaf(&mut self, func: FuncId) -> ClassId {
+        if self.leaf_of_func.len() <= func.index() {
+            self.leaf_of_func.resize(func.index() + 1, NONE);
+        }
+        if self.leaf_of_func[func.index()] == NONE {
+            self.leaf_of_func[func.index()] = self.push(func, &[]);
+        }
+        self.leaf_of_func[func.index()]
+    }
+
+    /// The number that stands for all children, when `child` comes before those that `state` stands for.
+    fn with_child(&self, state: u128, child: ClassId) -> u128 {
+        let number = self.number[child as usize];
+        match self.siblings {
+            Siblings::Unordered => state.wrapping_add(number),
+            Siblings::Ordered => chain(state, number),
+        }
+    }
+
+    fn number_of_children(&self, children: &[(ClassId, u64)]) -> u128 {
+        children.iter().rev().fold(0, |state, &(child, count)| {
+            (0..count).fold(state, |state, _| self.with_child(state, child))
+        })
+    }
+
     fn add(&mut self, key: ClassKey, children: &[(ClassId, u64)]) -> ClassId {
+        let class = self.push(FuncId(key.func), children);
+        self.by_key.insert(key, class);
+        class
+    }
+
+    fn push(&mut self, func: FuncId, children: &[(ClassId, u64)]) -> ClassId {
         let class = self.len() as ClassId;
-        let height = children
-            .iter()
-            .map(|&(child, _)| self.height(child).saturating_add(1))
-            .max();
-        self.func.push(FuncId(key.func));
-        self.height.push(height.unwrap_or(0));
+        let heights = children.iter().map(|&(child, _)| self.height(child));
+        let height = heights.max().map_or(0, |height| height.saturating_add(1));
+        self.func.push(func);
+        self.height.push(height);
+        self.number.push(number_of(class));
         self.child_start.push(self.children.len());
         self.children.extend_from_slice(children);
-        self.by_key.insert(key, class);
         class
     }
 }
 
+impl ClassUse {
+    fn none(class: ClassId) -> Self {
+        Self {
+            class,
+            vertex: NONE,
+            count: 0,
+            inclusive_ns: 0,
+            exclusive_ns: 0,
+            max_inclusive_ns: i64::MIN,
+            max_exclusive_ns: i64::MIN,
+        }
+    }
+
+    /// Adds a vertex that stands before those that were added.
+    fn add(&mut self, vertex: u32, inclusive_ns: i64, exclusive_ns: i64) {
+        self.vertex = vertex;
+        self.count += 1;
+        self.inclusive_ns = self.inclusive_ns.saturating_add(inclusive_ns);
+        self.exclusive_ns = self.exclusive_ns.saturating_add(exclusive_ns);
+        self.max_inclusive_ns = self.max_inclusive_ns.max(inclusive_ns);
+        self.max_exclusive_ns = self.max_exclusive_ns.max(exclusive_ns);
+    }
+}
+
+impl UsesOfTrees {
+    /// What each tree uses.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[ClassUse]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts
+            .zip(&self.ends)
+            .map(|(&start, &end)| &self.uses[start..end])
+    }
+
+    /// Takes other ids: those of a joined table.
+    pub(super) fn rename(&mut self, class_of: &[ClassId]) {
+        let of_uses = self.uses.iter_mut().map(|found| &mut found.class);
+        for class in of_uses.chain(&mut self.roots) {
+            *class = class_of[*class as usize];
+        }
+    }
+}
+
 impl Classifier {
-    /// Gives every vertex of `tree` its class and sums up how each class occurs.
-    pub(super) fn classify(&mut self, tree: CsTree<'_>, table: &mut ClassTable) -> Vec<ClassUse> {
-        self.assign_classes(tree, table);
-        self.use_of_class.resize(table.len(), None);
-        let (inclusive, exclusive) = (tree.inclusive(), tree.exclusive());
-        let mut uses: Vec<ClassUse> = Vec::new();
-        for (vertex, &class) in self.class_of.iter().enumerate() {
-            let inclusive_ns = inclusive[vertex].0;
-            let slot = &mut self.use_of_class[class as usize];
-            let Some(found) = *slot else {
-                *slot = Some(uses.len() as u32);
-                uses.push(ClassUse {
-                    class,
-                    count: 1,
-                    inclusive_ns,
-                    exclusive_ns: exclusive[vertex].0,
-                    max_inclusive_ns: inclusive_ns,
-                    vertex: vertex as u32,
-                });
-                continue;
-            };
-            let found = &mut uses[found as usize];
-            found.count += 1;
-            found.inclusive_ns = found.inclusive_ns.saturating_add(inclusive_ns);
-            found.exclusive_ns = found.exclusive_ns.saturating_add(exclusive[vertex].0);
-            found.max_inclusive_ns = found.max_inclusive_ns.max(inclusive_ns);
+    /// Gives every vertex of `tree` its class and adds how each class occurs to `trees`. `ids` are
+    /// the table's ids of the functions.
+    pub(super) fn classify(
+        &mut self,
+        tree: CsTree<'_>,
+        ids: &[FuncId],
+        table: &mut ClassTable,
+        trees: &mut UsesOfTrees,
+    ) {
+        let len = tree.len();
+        if self.children.len() < len {
+            self.children.resize(len, 0);
         }
-        for found in &uses {
-            self.use_of_class[found.class as usize] = None;
-        }
-        uses
-    }
-
-    /// The class of each vertex of the tree that was classified last.
-    pub(super) fn class_of(&self) -> &[ClassId] {
-        &self.class_of
-    }
-
-    fn assign_classes(&mut self, tree: CsTree<'_>, table: &mut ClassTable) {
-        let funcs = tree.funcs();
-        self.children_sum.clear();
-        self.children_sum.resize(tree.len(), 0);
         self.class_of.clear();
-        self.class_of.resize(tree.len(), 0);
+        self.class_of.resize(len, 0);
+        let start = trees.uses.len();
+        let (inclusive, exclusive) = (tree.inclusive(), tree.exclusive());
+        let funcs = tree.funcs();
         // In pre-order every child stands after its parent, so going back meets children first.
-        for vertex in (0..tree.len()).rev() {
-            let key = ClassKey {
-                func: funcs[vertex].0,
-                children: self.children_sum[vertex],
-            };
-            let class = match table.by_key.get(&key) {
-                Some(&class) => class,
-                None => self.add_class(tree, vertex, key, table),
+        for vertex in (0..len).rev() {
+            let func = ids[funcs[vertex].index()];
+            let class = if tree.subtree_end(vertex) == vertex + 1 {
+                table.leaf(func)
+            } else {
+                let key = ClassKey {
+                    func: func.0,
+                    children: std::mem::take(&mut self.children[vertex]),
+                };
+                let known = table.by_key.get(&key).copied();
+                known.unwrap_or_else(|| self.add_class(tree, vertex, key, table))
             };
             self.class_of[vertex] = class;
             if let Some(parent) = tree.parent(vertex) {
-                let sum = &mut self.children_sum[parent];
-                *sum = sum.wrapping_add(number_of(class));
+                self.children[parent] = table.with_child(self.children[parent], class);
             }
+            let (inclusive_ns, exclusive_ns) = (inclusive[vertex].0, exclusive[vertex].0);
+            self.note_use(class, table.len(), &mut trees.uses, start)
+                .add(vertex as u32, inclusive_ns, exclusive_ns);
         }
+        for found in &trees.uses[start..] {
+            self.use_of_class[found.class as usize] = NONE;
+        }
+        trees.ends.push(trees.uses.len());
+        trees.roots.push(self.class_of[0]);
+    }
+
+    /// The use of a class in the tree whose uses begin at `start`.
+    fn note_use<'a>(
+        &mut self,
+        class: ClassId,
+        num_classes: usize,
+        uses: &'a mut Vec<ClassUse>,
+        start: usize,
+    ) -> &'a mut ClassUse {
+        if self.use_of_class.len() <= class as usize {
+            self.use_of_class.resize(num_classes, NONE);
+        }
+        let slot = &mut self.use_of_class[class as usize];
+        if *slot == NONE {
+            *slot = (uses.len() - start) as u32;
+            uses.push(ClassUse::none(class));
+        }
+        &mut uses[start + *slot as usize]
+    }
+
+    /// The class of each vertex of the tree that was classified last.
+    pub(super) fn into_class_of(self) -> Vec<ClassId> {
+        self.class_of
     }
 
     fn add_class(
@@ -177,58 +290,17 @@ impl Classifier {
         key: ClassKey,
         table: &mut ClassTable,
     ) -> ClassId {
-        self.sorted_children.clear();
+        self.listed.clear();
         let classes = tree.children(vertex).map(|child| self.class_of[child]);
-        self.sorted_children.extend(classes);
-        self.sorted_children.sort_unstable();
+        self.listed.extend(classes);
+        if table.siblings == Siblings::Unordered {
+            self.listed.sort_unstable();
+        }
         let runs: Vec<(ClassId, u64)> = self
-            .sorted_children
+            .listed
             .chunk_by(|a, b| a == b)
             .map(|run| (run[0], run.len() as u64))
             .collect();
         table.add(key, &runs)
-    }
-}
-
-/// A fixed pseudo-random 128-bit number for a class (SplitMix64 twice, Steele et al. 2014).
-fn number_of(class: ClassId) -> u128 {
-    let split_mix = |seed: u64| {
-        let mut z = u64::from(class).wrapping_add(seed).wrapping_add(1);
-        z = z.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
-    (u128::from(split_mix(0)) << 64) | u128::from(split_mix(1 << 40))
-}
-
-/// Hashes keys whose bits are mixed already: one multiplication a word.
-#[derive(Clone, Copy, Default, Debug)]
-struct MixedHasher(u64);
-
-impl Hasher for MixedHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mixed = (self.0.rotate_left(26) ^ word).wrapping_mul(ODD);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-
-    fn write_u128(&mut self, word: u128) {
-        self.write_u64(word as u64);
-        self.write_u64((word >> 64) as u64);
     }
 }

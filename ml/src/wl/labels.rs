@@ -1,13 +1,16 @@
 //! Labels of all degrees for each class of whole subtrees.
 
-use std::collections::HashMap;
-
 use callgrove_model::{FuncId, NameTable};
 use sha2::{Digest, Sha256};
 
+use super::blocks::{Item, blocks};
 use super::classes::{ClassId, ClassTable};
-use super::params::{Signature, ValidWlParams};
+use super::mixing::{MixedMap, chain, number_of};
+use super::params::{Siblings, Signature, ValidWlParams};
 use super::vocabulary::SubtreeHash;
+
+/// A label: a row of [`ClassLabels::labels`].
+pub(super) type LabelId = u32;
 
 /// What a label says.
 #[derive(Clone, Copy, Debug)]
@@ -18,99 +21,136 @@ pub(super) struct Label {
 }
 
 /// The different labels, and those of each class by degree.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ClassLabels {
+    params: ValidWlParams,
     pub(super) labels: Vec<Label>,
     class_start: Vec<usize>,
-    label_of_degree: Vec<u32>,
+    label_of_degree: Vec<LabelId>,
+    /// By function and children: a label is hashed once, however many classes have it.
+    by_content: MixedMap<(u32, u128), LabelId>,
 }
 
 impl ClassLabels {
-    /// Relabels every class up to its height or the cap.
-    pub(super) fn new(table: &ClassTable, names: &NameTable, params: ValidWlParams) -> Self {
-        let mut built = Self {
+    pub(super) fn new(params: ValidWlParams) -> Self {
+        Self {
+            params,
             labels: Vec::new(),
             class_start: vec![0],
             label_of_degree: Vec::new(),
-        };
-        let mut by_hash: HashMap<SubtreeHash, u32> = HashMap::new();
-        for class in 0..table.len() as ClassId {
-            for degree in 0..=params.top_degree(table.height(class)) {
-                let children = built.children_labels(table, class, degree, params.signature());
-                let func = table.func(class);
-                let hash = content_hash(names.name(func), params.signature(), &children);
-                let next = built.labels.len() as u32;
-                let label = *by_hash.entry(hash).or_insert(next);
-                if label == next {
-                    built.labels.push(Label { hash, degree, func });
-                }
-                built.label_of_degree.push(label);
-            }
-            built.class_start.push(built.label_of_degree.len());
+            by_content: MixedMap::default(),
         }
-        built
+    }
+
+    /// Labels of all classes together that [`ClassLabels::extend`] will have given.
+    pub(super) fn num_after(&self, table: &ClassTable) -> u64 {
+        let fresh = self.class_start.len() - 1..table.len();
+        let degrees = fresh.map(|class| self.params.top_degree(table.height(class as ClassId)));
+        self.label_of_degree.len() as u64 + degrees.map(|top| u64::from(top) + 1).sum::<u64>()
+    }
+
+    /// Relabels every class that is new in the table up to its height or the cap.
+    pub(super) fn extend(&mut self, table: &ClassTable, names: &NameTable) {
+        let mut items: Vec<Item<LabelId>> = Vec::new();
+        for class in (self.class_start.len() - 1) as ClassId..table.len() as ClassId {
+            let func = table.func(class);
+            for degree in 0..=self.params.top_degree(table.height(class)) {
+                self.list_children(table, class, degree, &mut items);
+                let content = items.iter().fold(0, |state, item| {
+                    let number = number_of(item.what).wrapping_mul(u128::from(item.count) << 1 | 1);
+                    chain(state, number.rotate_left(u32::from(item.is_block)))
+                });
+                let next = self.labels.len() as LabelId;
+                let label = *self.by_content.entry((func.0, content)).or_insert(next);
+                if label == next {
+                    let hash = self.content_hash(names.name(func), &items);
+                    self.labels.push(Label { hash, degree, func });
+                }
+                self.label_of_degree.push(label);
+            }
+            self.class_start.push(self.label_of_degree.len());
+        }
     }
 
     /// Labels of a class: index = degree.
-    pub(super) fn of_class(&self, class: ClassId) -> &[u32] {
+    pub(super) fn of_class(&self, class: ClassId) -> &[LabelId] {
         let class = class as usize;
         &self.label_of_degree[self.class_start[class]..self.class_start[class + 1]]
     }
 
-    /// The children's labels of one degree less with their repeat counts, sorted.
-    fn children_labels(
+    /// The children's labels of one degree less, as the settings tell them apart.
+    fn list_children(
         &self,
         table: &ClassTable,
         class: ClassId,
         degree: u16,
-        signature: Signature,
-    ) -> Vec<(SubtreeHash, u64)> {
-        if degree == 0 {
-            return Vec::new();
+        items: &mut Vec<Item<LabelId>>,
+    ) {
+        items.clear();
+        let Some(below) = degree.checked_sub(1) else {
+            return;
+        };
+        let (signature, siblings) = (self.params.signature(), self.params.siblings());
+        for &(child, count) in table.children(class) {
+            let labels = self.of_class(child);
+            let what = labels[usize::from(below).min(labels.len() - 1)];
+            items.push(Item::run(what, count));
         }
-        let mut children: Vec<(SubtreeHash, u64)> = table
-            .children(class)
-            .iter()
-            .map(|&(child, count)| {
-                let labels = self.of_class(child);
-                let stopped_at = (usize::from(degree) - 1).min(labels.len() - 1);
-                (self.labels[labels[stopped_at] as usize].hash, count)
-            })
-            .collect();
-        children.sort_unstable();
+        if siblings == Siblings::Unordered {
+            items.sort_unstable_by_key(|item| item.what);
+        }
         // Different whole subtrees may look the same down to this degree.
-        let mut merged: Vec<(SubtreeHash, u64)> = Vec::with_capacity(children.len());
-        for (hash, count) in children {
-            match merged.last_mut() {
-                Some((last, total)) if *last == hash => *total += count,
-                _ => merged.push((hash, count)),
+        items.dedup_by(|item, before| {
+            let is_same = item.what == before.what;
+            if is_same {
+                before.count += item.count;
             }
+            is_same
+        });
+        for item in items.iter_mut() {
+            item.count = signature.bucket(item.count);
         }
-        for (_, count) in &mut merged {
-            *count = signature.bucket(*count);
+        if siblings == Siblings::Ordered && signature == Signature::BucketedCounts {
+            *items = blocks(items, signature);
         }
-        merged
     }
-}
 
-/// SHA-256 of name and children, cut to 128 bits. Every field has a fixed size or its length before
-/// it, so no name can imitate another structure; the domain keeps the two signatures apart.
-fn content_hash(name: &str, signature: Signature, children: &[(SubtreeHash, u64)]) -> SubtreeHash {
-    let domain: &[u8; 16] = match signature {
-        Signature::Exact => b"cg-subtree-exact",
-        Signature::BucketedCounts => b"cg-subtree-bucks",
-    };
-    let mut hasher = Sha256::new();
-    hasher.update(domain);
-    hasher.update((name.len() as u64).to_le_bytes());
-    hasher.update(name.as_bytes());
-    hasher.update((children.len() as u64).to_le_bytes());
-    for (hash, count) in children {
-        hasher.update(hash.0.to_le_bytes());
-        hasher.update(count.to_le_bytes());
+    /// SHA-256 of name and children, cut to 128 bits. Every field has a fixed size or its length
+    /// before it, so no name can imitate another structure; the domain keeps the settings apart.
+    fn content_hash(&self, name: &str, items: &[Item<LabelId>]) -> SubtreeHash {
+        let domain: &[u8; 16] = match (self.params.siblings(), self.params.signature()) {
+            (Siblings::Unordered, Signature::Exact) => b"cg-subtree-exact",
+            (Siblings::Unordered, Signature::BucketedCounts) => b"cg-subtree-bucks",
+            (Siblings::Ordered, Signature::Exact) => b"cg-ordered-exact",
+            (Siblings::Ordered, Signature::BucketedCounts) => b"cg-ordered-bucks",
+        };
+        // What begins a block stands for its length; it cannot be taken for a label, which is hashed.
+        let hash_of = |item: &Item<LabelId>| {
+            if item.is_block {
+                u128::from(item.what)
+            } else {
+                self.labels[item.what as usize].hash.0
+            }
+        };
+        let mut children: Vec<(u128, u64)> = items
+            .iter()
+            .map(|item| (hash_of(item), item.count))
+            .collect();
+        if self.params.siblings() == Siblings::Unordered {
+            children.sort_unstable();
+        }
+        let mut hasher = Sha256::new();
+        hasher.update(domain);
+        hasher.update((name.len() as u64).to_le_bytes());
+        hasher.update(name.as_bytes());
+        hasher.update((children.len() as u64).to_le_bytes());
+        for (hash, count) in children {
+            hasher.update(hash.to_le_bytes());
+            hasher.update(count.to_le_bytes());
+        }
+        let digest = hasher.finalize();
+        let mut half = [0; 16];
+        half.copy_from_slice(&digest[..16]);
+        SubtreeHash(u128::from_le_bytes(half))
     }
-    let digest = hasher.finalize();
-    let mut half = [0; 16];
-    half.copy_from_slice(&digest[..16]);
-    SubtreeHash(u128::from_le_bytes(half))
 }

@@ -2,27 +2,40 @@
 //! the bag-of-subtrees of section 4.2 of the paper.
 //!
 //! For every vertex v of height h (edges to its deepest descendant) there is one subtree of each
-//! degree 0..=h: v with its descendants down to that depth, in no order. No vertex is relabelled
-//! beyond its height (the paper's early stopping). A subtree's label is a 128-bit content hash of
-//! the function's name and the multiset of the labels of its children, so that every process, rank
-//! and run gives the same subtree the same label.
+//! degree 0..=h: v with its descendants down to that depth, in no order unless [`Siblings::Ordered`]
+//! is asked for. No vertex is relabelled beyond its height (the paper's early stopping). A subtree's
+//! label is a 128-bit content hash of the function's name and the labels of its children, so that
+//! every process, rank and run gives the same subtree the same label.
 //!
 //! # How
 //!
 //! The label of every degree follows from the whole subtree below a vertex, and there are few
 //! different whole subtrees. So vertices are first sorted into classes of equal whole subtrees (one
-//! table look-up a vertex, children before parents; the key is the function and the sum of one
-//! 128-bit number per child class, which no order of children can change), and only classes are
-//! relabelled and hashed. Cost: linear in vertices, plus classes × their degree.
+//! table look-up a vertex, children before parents; the key is the function and a 128-bit number for
+//! its child classes), and only classes are relabelled, and only different labels hashed. Cost: linear
+//! in vertices, plus classes × their degree. Without recursion, so trees may be of any depth.
+//!
+//! # New trees
+//!
+//! A label depends on nothing but what is below its vertex: early stopping looks at the height of the
+//! vertex, not at that of the forest. The paper also ends after (maximum depth of the forest − 1)
+//! iterations; no vertex is higher than that, so nothing is lost by leaving it out. The one thing that
+//! would depend on the forest, and so change with every new tree, is a cap below some heights; it is
+//! therefore a setting ([`WlParams::max_degree`]). So trees can join one by one ([`Relabeler`]), and
+//! the subtrees and bags are those of all trees at once.
 
 mod bags;
+mod blocks;
 mod classes;
 mod labels;
+mod mixing;
 mod params;
 mod relabel;
+mod relabeler;
 mod vocabulary;
 
 pub use bags::{Bag, Bags};
-pub use params::{Signature, ValidWlParams, WlParams};
+pub use params::{Siblings, Signature, ValidWlParams, WlParams};
 pub use relabel::{Subtrees, TreeLabels, label_tree, relabel};
+pub use relabeler::{MAX_LABELS, Relabeler};
 pub use vocabulary::{Subtree, SubtreeHash, SubtreeIdx, Vocabulary};

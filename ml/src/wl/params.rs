@@ -8,12 +8,29 @@ use crate::error::{Result, check_param};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signature {
-    /// As in the paper: children are a multiset, so a loop of 2,427 calls and one of 2,428 calls
-    /// make two different subtrees.
+    /// As in the paper: a loop of 2,427 calls and one of 2,428 calls make two different subtrees.
     Exact,
     /// Repeats up to 8 count exactly, more by the next power of two: loops whose length varies from
     /// step to step stay one subtree, while small fixed numbers (neighbours, directions) keep theirs.
     BucketedCounts,
+}
+
+/// What the order of children means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Siblings {
+    /// Nothing, as in the paper: children are a multiset.
+    #[default]
+    Unordered,
+    /// Section 6.6 of the paper: children are a list in order of entry, as edges from each to the
+    /// next would make it.
+    ///
+    /// With [`Signature::Exact`] two lists are equal if all their members are. With
+    /// [`Signature::BucketedCounts`] it is repeats in a row that count by buckets: first of one
+    /// child, then of a block of up to 16 such runs (`pack send wait pack send wait` is one block
+    /// twice). Blocks are taken from the left; where several begin, the one that covers most, and of
+    /// those the shortest.
+    Ordered,
 }
 
 /// Settings of the relabelling.
@@ -22,16 +39,22 @@ pub enum Signature {
 pub struct WlParams {
     /// How repeated children count.
     pub signature: Signature,
+    /// What the order of children means.
+    #[serde(default)]
+    pub siblings: Siblings,
     /// Largest degree (the paper's iteration cap N); `None` goes to the height of each tree, which
-    /// is the paper's default: maximum depth − 1.
+    /// is the paper's default: maximum depth − 1. The number of subtrees grows with the square of
+    /// the depth, so very deep trees need a cap.
     pub max_degree: Option<u16>,
 }
 
 impl Default for WlParams {
+    /// Bucketed counts, no order, and a cap that call stacks do not reach.
     fn default() -> Self {
         Self {
             signature: Signature::BucketedCounts,
-            max_degree: None,
+            siblings: Siblings::Unordered,
+            max_degree: Some(64),
         }
     }
 }
@@ -46,6 +69,7 @@ impl WlParams {
     pub fn paper() -> Self {
         Self {
             signature: Signature::Exact,
+            siblings: Siblings::Unordered,
             max_degree: None,
         }
     }
@@ -70,6 +94,11 @@ impl ValidWlParams {
     /// How repeated children count.
     pub fn signature(self) -> Signature {
         self.0.signature
+    }
+
+    /// What the order of children means.
+    pub fn siblings(self) -> Siblings {
+        self.0.siblings
     }
 
     /// The largest degree that a vertex of this height is relabelled to.

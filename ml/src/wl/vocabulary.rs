@@ -23,7 +23,8 @@ pub struct Subtree {
     pub hash: SubtreeHash,
     /// Depth of the structure in edges: 0 is the function alone.
     pub degree: u16,
-    /// Function of the subtree's root, an id of the forest's own trace.
+    /// Function of the subtree's root, an id of the forest's own trace (of the first, where trees of
+    /// several joined).
     pub func: FuncId,
     /// Name of that function.
     pub name: Arc<str>,
@@ -55,28 +56,30 @@ impl SubtreeIdx {
 }
 
 impl Vocabulary {
-    /// Subtrees in any order, each once; the answer also maps that order to the order of the
-    /// vocabulary.
-    pub(super) fn new(mut subtrees: Vec<Subtree>) -> (Self, Vec<SubtreeIdx>) {
-        let mut order: Vec<usize> = (0..subtrees.len()).collect();
-        order.sort_by(|&a, &b| {
-            let key = |index: usize| {
-                let subtree = &subtrees[index];
-                (subtree.degree, &subtree.name, subtree.hash)
-            };
-            key(a).cmp(&key(b))
+    /// Adds new subtrees, each once and in any order. The answer maps the numbers before, and after
+    /// them those of the new ones in their order, to numbers of the vocabulary; those before keep
+    /// their order.
+    pub(super) fn insert(&mut self, fresh: Vec<Subtree>) -> Vec<SubtreeIdx> {
+        let mut subtrees: Vec<(usize, Subtree)> = std::mem::take(&mut self.subtrees)
+            .into_iter()
+            .chain(fresh)
+            .enumerate()
+            .collect();
+        subtrees.sort_by(|(_, a), (_, b)| {
+            (a.degree, &a.name, a.hash).cmp(&(b.degree, &b.name, b.hash))
         });
         let mut place = vec![SubtreeIdx(0); subtrees.len()];
-        for (rank, &index) in order.iter().enumerate() {
-            place[index] = SubtreeIdx::from_index(rank);
+        for (rank, (number, subtree)) in subtrees.into_iter().enumerate() {
+            place[number] = SubtreeIdx::from_index(rank);
+            self.by_hash.insert(subtree.hash, place[number]);
+            self.subtrees.push(subtree);
         }
-        subtrees.sort_by(|a, b| (a.degree, &a.name, a.hash).cmp(&(b.degree, &b.name, b.hash)));
-        let by_hash = subtrees
-            .iter()
-            .enumerate()
-            .map(|(index, subtree)| (subtree.hash, SubtreeIdx::from_index(index)))
-            .collect();
-        (Self { subtrees, by_hash }, place)
+        place
+    }
+
+    /// One more tree has a subtree.
+    pub(super) fn count_tree(&mut self, subtree: SubtreeIdx) {
+        self.subtrees[subtree.index()].num_trees += 1;
     }
 
     /// Number of subtrees.

@@ -1,0 +1,225 @@
+//! Forests of any number of trees that are statistically like the paper's first case (Table 2): 16
+//! ranks of a molecular dynamics program, some 150 calls a tree on 5 levels, log-normal times.
+//!
+//! In each block of 362 steps (5,792 trees) some 2 % of the trees are anomalous, in the ways of
+//! [`Kind`]; others are rare by design: the first step, rebuilt neighbour lists, output. Trees are made
+//! one at a time in order of step and rank, so a forest needs no memory beyond what its taker keeps. The
+//! same seed gives the same trees; a longer forest begins with the trees of a shorter one from one
+//! block on.
+
+mod plan;
+mod tree;
+
+use std::io::{self, Write};
+
+use callgrove_ml::forest_file::{ForestBuilder, ForestFile, PlainTree, Weights};
+use callgrove_model::{FuncId, Label, RankId, TimeNs};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::json;
+
+pub use plan::Kind;
+pub use tree::{FUNCTIONS, Shape};
+
+use plan::{Plan, STEPS_PER_BLOCK};
+use tree::TreeMaker;
+
+/// Ranks of every forest.
+pub const NUM_RANKS: usize = 16;
+
+/// What to make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ForestSpec {
+    /// Number of trees.
+    pub num_trees: usize,
+    /// How large trees are.
+    pub shape: Shape,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+/// A tree as it was made; the lists are used again for the next.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MadeTree {
+    /// Number of the tree, from 0 in order of step and rank.
+    pub id: u32,
+    /// Rank.
+    pub rank: u32,
+    /// Entry of the root.
+    pub entry_ns: i64,
+    /// What it is.
+    pub kind: Kind,
+    /// Parent of each vertex in pre-order; -1 for the root.
+    pub parent: Vec<i64>,
+    /// Function of each vertex: a place in [`FUNCTIONS`].
+    pub func: Vec<FuncId>,
+    /// Inclusive time of each vertex.
+    pub inclusive_ns: Vec<i64>,
+}
+
+/// Makes the trees and hands each to `take`.
+///
+/// # Errors
+/// Those of `take`, which end the making.
+pub fn make_trees<E>(
+    spec: ForestSpec,
+    mut take: impl FnMut(&MadeTree) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
+    let mut maker = TreeMaker::new(spec.shape, &mut rng);
+    let mut clock_ns = [0_i64; NUM_RANKS];
+    let mut plan = Plan::default();
+    for id in 0..spec.num_trees {
+        let (step, rank) = (id / NUM_RANKS, id % NUM_RANKS);
+        let step_of_block = step % STEPS_PER_BLOCK;
+        if rank == 0 {
+            if step_of_block == 0 {
+                let trees_left = spec.num_trees - id;
+                plan = Plan::draw(&mut rng, trees_left.div_ceil(NUM_RANKS));
+            }
+            maker.begin_step(&mut rng);
+        }
+        let kind = plan.kind(step, rank);
+        let tree = maker.make(&mut rng, id, step, kind, clock_ns[rank]);
+        clock_ns[rank] += tree.inclusive_ns[0] + rng.random_range(200_000..400_000);
+        take(tree)?;
+    }
+    Ok(())
+}
+
+/// The forest in memory; anomalies are labelled abnormal, all others normal.
+pub fn make_forest(spec: ForestSpec) -> ForestFile {
+    let mut builder = ForestBuilder::new(Weights::Inclusive);
+    for name in FUNCTIONS {
+        builder.intern(name);
+    }
+    let made = make_trees(spec, |tree| {
+        builder.push(&PlainTree {
+            id: tree.id,
+            rank: RankId(tree.rank),
+            entry: Some(TimeNs(tree.entry_ns)),
+            label: Some(tree.kind.label()),
+            parent: &tree.parent,
+            func: &tree.func,
+            weight: &tree.inclusive_ns,
+        })
+    });
+    made.expect("parents stand before children, times go forward, ids are counted");
+    builder.finish()
+}
+
+/// Writes the forest as JSON lines.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_forest(spec: ForestSpec, out: &mut dyn Write) -> io::Result<()> {
+    let header = json!({
+        "format": "callgrove-forest",
+        "version": 1,
+        "unit": "ns",
+        "functions": FUNCTIONS,
+    });
+    writeln!(out, "{header}")?;
+    make_trees(spec, |tree| {
+        let label = if tree.kind.label() == Label::Normal {
+            1
+        } else {
+            -1
+        };
+        write!(
+            out,
+            "{{\"id\":{},\"rank\":{},\"entry\":{},\"label\":{label},\"kind\":\"{}\",\"parent\":",
+            tree.id,
+            tree.rank,
+            tree.entry_ns,
+            tree.kind.name()
+        )?;
+        serde_json::to_writer(&mut *out, &tree.parent)?;
+        out.write_all(b",\"fn\":")?;
+        serde_json::to_writer(&mut *out, &tree.func)?;
+        out.write_all(b",\"w\":")?;
+        serde_json::to_writer(&mut *out, &tree.inclusive_ns)?;
+        out.write_all(b"}\n")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use callgrove_ml::Progress;
+    use callgrove_ml::forest_file::{Limits, read_forest};
+    use callgrove_ml::wl::{WlParams, relabel};
+
+    use super::*;
+
+    const BLOCK: usize = NUM_RANKS * STEPS_PER_BLOCK;
+
+    fn spec(num_trees: usize, shape: Shape) -> ForestSpec {
+        ForestSpec {
+            num_trees,
+            shape,
+            seed: 1,
+        }
+    }
+
+    fn subtrees(file: &ForestFile) -> callgrove_ml::wl::Subtrees {
+        let params = WlParams::paper().check().unwrap();
+        relabel(&file.forest, params, Progress::none()).unwrap()
+    }
+
+    #[test]
+    fn a_block_is_like_the_papers_first_case() {
+        let file = make_forest(spec(BLOCK, Shape::Full));
+        let forest = &file.forest;
+        assert_eq!(forest.len(), 5_792);
+        let num_vertices = forest.num_vertices();
+        assert!((840_000..960_000).contains(&num_vertices), "{num_vertices}");
+        let num_subtrees = subtrees(&file).vocabulary.len();
+        assert!((700..1_000).contains(&num_subtrees), "{num_subtrees}");
+        let mut num_of_kind: BTreeMap<Kind, usize> = BTreeMap::new();
+        make_trees(spec(BLOCK, Shape::Full), |tree| {
+            *num_of_kind.entry(tree.kind).or_default() += 1;
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(num_of_kind.len(), 10, "{num_of_kind:?}");
+        assert_eq!(
+            (num_of_kind[&Kind::Init], num_of_kind[&Kind::Output]),
+            (16, 64)
+        );
+        let num_abnormal = file
+            .labels
+            .iter()
+            .filter(|&&it| it == Some(Label::Abnormal));
+        assert!((90..150).contains(&num_abnormal.count()));
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_what_is_made() {
+        for shape in [Shape::Small, Shape::Full] {
+            let spec = spec(500, shape);
+            let mut text = Vec::new();
+            write_forest(spec, &mut text).unwrap();
+            let read = read_forest(&text[..], 0, Limits::default(), Progress::none()).unwrap();
+            let made = make_forest(spec);
+            assert_eq!(read.labels, made.labels);
+            assert_eq!(subtrees(&read), subtrees(&made));
+        }
+    }
+
+    #[test]
+    fn a_longer_forest_begins_with_the_shorter_one() {
+        let trees = |num_trees| {
+            let mut trees = Vec::new();
+            make_trees(spec(num_trees, Shape::Small), |tree| {
+                trees.push(tree.clone());
+                Ok::<(), ()>(())
+            })
+            .unwrap();
+            trees
+        };
+        let (short, long) = (trees(BLOCK), trees(BLOCK + 100));
+        assert_eq!(short[..], long[..BLOCK]);
+    }
+}

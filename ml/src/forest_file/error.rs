@@ -1,0 +1,177 @@
+//! What can be wrong with a forest file.
+
+use callgrove_model::Cancelled;
+
+/// Why a forest file is not used: the line, what is wrong there, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum ForestFileError {
+    /// The caller asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// The bytes cannot be read.
+    #[error("line {line} cannot be read: {cause}")]
+    Read {
+        /// Line, counted from 1.
+        line: u64,
+        /// What the reader says.
+        cause: std::io::Error,
+    },
+    /// A line is longer than allowed.
+    #[error("line {line} is longer than {limit_bytes} bytes; each tree has a line of its own")]
+    LineTooLong {
+        /// Line, counted from 1.
+        line: u64,
+        /// The longest line allowed.
+        limit_bytes: usize,
+    },
+    /// The first line is no header.
+    #[error(
+        "line {line} is no header ({cause}); a forest file begins with a line such as \
+         {{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"ns\",\"functions\":[\"a\",\"b\"]}}"
+    )]
+    NoHeader {
+        /// Line, counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The file has a newer version than this program knows.
+    #[error("the file has version {found}, but only version 1 is known; use a newer Callgrove")]
+    Version {
+        /// Version of the file.
+        found: u64,
+    },
+    /// A line is no JSON object with the fields of a tree.
+    #[error(
+        "line {line} is no tree ({cause}); a tree is an object with lists of whole numbers, such as \
+         {{\"parent\":[-1,0],\"fn\":[0,1],\"w\":[9,4]}}"
+    )]
+    NoTree {
+        /// Line, counted from 1.
+        line: u64,
+        /// What the parser says, with the column.
+        cause: String,
+    },
+    /// A tree whose fields do not fit together.
+    #[error("line {line}: {fault}")]
+    BadTree {
+        /// Line, counted from 1.
+        line: u64,
+        /// What does not fit.
+        fault: TreeFault,
+    },
+    /// There is a header and nothing else.
+    #[error("the file has no trees; each line after the header is one")]
+    NoTrees,
+}
+
+/// What does not fit in a tree.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TreeFault {
+    /// No vertices.
+    #[error("the tree has no vertices; leave the line out")]
+    Empty,
+    /// The lists differ in length.
+    #[error(
+        "{parents} parents, {names} names and {weights} weights; each vertex needs one of each"
+    )]
+    Lengths {
+        /// Length of `parent`.
+        parents: usize,
+        /// Length of `fn` or `names`.
+        names: usize,
+        /// Length of `w`.
+        weights: usize,
+    },
+    /// Neither `fn` nor `names`, or both.
+    #[error("a tree has either `fn` or `names`")]
+    NamesOrFn,
+    /// The first vertex is no root.
+    #[error("the parent of vertex 0 is {parent}; the first vertex is the root, with parent -1")]
+    Root {
+        /// Its parent.
+        parent: i64,
+    },
+    /// A parent is not a vertex before its child.
+    #[error(
+        "the parent of vertex {vertex} is {parent}; it must stand before its child (0 to {}), and \
+         only vertex 0 has none", vertex - 1
+    )]
+    Parent {
+        /// The vertex.
+        vertex: usize,
+        /// Its parent.
+        parent: i64,
+    },
+    /// A number that is no place in the header's table.
+    #[error(
+        "vertex {vertex} has fn {func}, but `functions` of the header has {num_names} names, counted from 0"
+    )]
+    UnknownName {
+        /// The vertex.
+        vertex: usize,
+        /// Its number.
+        func: u64,
+        /// Names in the table.
+        num_names: usize,
+    },
+    /// A weight that is negative or does not fit.
+    #[error(
+        "vertex {vertex} has weight {weight}; weights go from 0 to 2^62 ns (2^52 where the unit is no \
+         time), so add or scale all of them"
+    )]
+    Weight {
+        /// The vertex.
+        vertex: usize,
+        /// Its weight.
+        weight: i64,
+    },
+    /// A time of entry that does not fit.
+    #[error("entry is {entry}, which is beyond 2^62 ns; count from a later beginning")]
+    Entry {
+        /// The entry as it stands.
+        entry: i64,
+    },
+    /// The trees of a rank are not in order of entry.
+    #[error(
+        "the tree begins before the one above it on rank {rank}; sort the lines of a rank by entry"
+    )]
+    EntryGoesBack {
+        /// The rank.
+        rank: u32,
+    },
+    /// An id stands twice.
+    #[error("id {id} stands twice; give each tree its own, or leave all ids out")]
+    SameId {
+        /// The id.
+        id: u32,
+    },
+    /// A label that is none.
+    #[error("label is {label}; it is 1 or \"normal\", -1 or \"abnormal\", or left out")]
+    Label {
+        /// What stands there.
+        label: String,
+    },
+    /// More names than allowed.
+    #[error(
+        "more than {limit} different names; a name says what kind of thing a vertex is, not which one"
+    )]
+    TooManyNames {
+        /// The most names allowed.
+        limit: usize,
+    },
+    /// More vertices than a rank holds.
+    #[error("rank {rank} has more than {limit} vertices; spread its trees over several ranks")]
+    TooManyVertices {
+        /// The rank.
+        rank: u32,
+        /// The most vertices allowed.
+        limit: usize,
+    },
+}
+
+impl From<Cancelled> for ForestFileError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}

@@ -1,0 +1,278 @@
+//! A subtree corpus that grows: new trees join without redoing the old ones.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use callgrove_model::{Cancelled, Forest, FuncId, NameTable, Progress, TreeIdx};
+use rayon::prelude::*;
+
+use super::bags::Entry;
+use super::classes::{ClassTable, Classifier, UsesOfTrees};
+use super::labels::{ClassLabels, LabelId};
+use super::params::ValidWlParams;
+use super::relabel::Subtrees;
+use super::vocabulary::{Subtree, SubtreeIdx};
+use crate::error::{MlError, Result};
+
+/// Labels that all classes together may have, one for each degree of each different whole subtree.
+/// Only forests of deep trees come near. As many different labels would take some gigabytes.
+pub const MAX_LABELS: u64 = 1 << 25;
+
+/// Trees that one task takes; the result does not depend on it.
+const TREES_PER_TASK: usize = 256;
+/// Trees that are held between the steps of the work; the result does not depend on it.
+const TREES_PER_ROUND: usize = 256 * TREES_PER_TASK;
+
+const NO_PLACE: SubtreeIdx = SubtreeIdx(u32::MAX);
+
+/// Relabels trees as they come.
+///
+/// However the trees are divided into calls of [`Relabeler::join`], the corpus and the bags are those
+/// of all trees at once, in the order in which they joined. The number of threads changes nothing.
+#[derive(Clone, Debug)]
+pub struct Relabeler {
+    params: ValidWlParams,
+    names: NameTable,
+    table: ClassTable,
+    labels: ClassLabels,
+    /// The subtree of each label.
+    place: Vec<SubtreeIdx>,
+    subtrees: Subtrees,
+}
+
+impl Relabeler {
+    /// No trees yet.
+    pub fn new(params: ValidWlParams) -> Self {
+        Self {
+            params,
+            names: NameTable::default(),
+            table: ClassTable::new(params.siblings()),
+            labels: ClassLabels::new(params),
+            place: Vec::new(),
+            subtrees: Subtrees::default(),
+        }
+    }
+
+    /// The settings.
+    pub fn params(&self) -> ValidWlParams {
+        self.params
+    }
+
+    /// The names that [`Subtree::func`] counts: those of the forest that joined first, then whatever
+    /// others brought.
+    pub fn names(&self) -> &NameTable {
+        &self.names
+    }
+
+    /// The corpus and the bags of all trees so far, numbered in the order in which they joined.
+    pub fn subtrees(&self) -> &Subtrees {
+        &self.subtrees
+    }
+
+    /// The corpus and the bags of all trees.
+    pub fn into_subtrees(self) -> Subtrees {
+        self.subtrees
+    }
+
+    /// Takes in trees of a forest: new trees of one that grew, or trees of another run.
+    ///
+    /// Subtrees that were not there before move the numbers of others, since the corpus is ordered by
+    /// content; bags follow.
+    ///
+    /// # Errors
+    /// [`MlError::TooManySubtrees`], [`MlError::Cancelled`]; trees of full rounds (of 65,536) before it
+    /// have joined then.
+    pub fn join(
+        &mut self,
+        forest: &Forest,
+        trees: &[TreeIdx],
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let ids = self.names.join(&forest.trace().names);
+        let share = TREES_PER_ROUND as f32 / trees.len().max(1) as f32;
+        for (round, trees) in trees.chunks(TREES_PER_ROUND).enumerate() {
+            let from = (round as f32 * share).min(1.0);
+            self.join_round(
+                forest,
+                trees,
+                &ids,
+                progress.part(from, (from + share).min(1.0)),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn join_round(
+        &mut self,
+        forest: &Forest,
+        trees: &[TreeIdx],
+        ids: &[FuncId],
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let classes = self.classify(forest, trees, ids, progress.part(0.0, 0.8))?;
+        let num_labels = self.labels.num_after(&self.table);
+        if num_labels > MAX_LABELS {
+            return Err(MlError::TooManySubtrees {
+                found: num_labels,
+                limit: MAX_LABELS,
+            });
+        }
+        progress.at(0.85)?;
+        self.labels.extend(&self.table, &self.names);
+        let labels = &self.labels;
+        let mut rows: Vec<Rows> = classes
+            .par_iter()
+            .map(|trees| Aggregator::new(labels.labels.len()).aggregate(trees, labels))
+            .collect();
+        self.name_subtrees(&rows);
+        let place = &self.place;
+        rows.par_iter_mut().for_each(|rows| rows.order(place));
+        let roots = classes.iter().flat_map(|trees| &trees.roots);
+        let rows = rows.iter().flat_map(Rows::iter);
+        for ((row, &root), &tree) in rows.zip(roots).zip(trees) {
+            let of_root = self.labels.of_class(root);
+            let root = self.place[of_root[of_root.len() - 1] as usize];
+            let duration = forest.tree(tree).duration();
+            self.subtrees.bags.push(row, root, duration.0);
+        }
+        Ok(progress.at(1.0)?)
+    }
+
+    /// Classes of whole subtrees in the numbers of the table, task by task.
+    fn classify(
+        &mut self,
+        forest: &Forest,
+        trees: &[TreeIdx],
+        ids: &[FuncId],
+        progress: Progress<'_>,
+    ) -> Result<Vec<UsesOfTrees>> {
+        let num_done = AtomicUsize::new(0);
+        let siblings = self.params.siblings();
+        let parts = trees
+            .par_chunks(TREES_PER_TASK)
+            .map(|part| {
+                let mut table = ClassTable::new(siblings);
+                let mut classifier = Classifier::default();
+                let mut uses = UsesOfTrees::default();
+                for &tree in part {
+                    classifier.classify(forest.tree(tree), ids, &mut table, &mut uses);
+                }
+                let num_done = num_done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
+                progress.at(num_done as f32 / trees.len() as f32)?;
+                Ok((table, uses))
+            })
+            .collect::<std::result::Result<Vec<_>, Cancelled>>()?;
+        let join = |(part, mut uses): (ClassTable, UsesOfTrees)| {
+            uses.rename(&self.table.join(&part));
+            uses
+        };
+        Ok(parts.into_iter().map(join).collect())
+    }
+
+    /// Counts the trees of each subtree; labels that occur for the first time become subtrees. The
+    /// rows still name labels.
+    fn name_subtrees(&mut self, rows: &[Rows]) {
+        let vocabulary = &mut self.subtrees.vocabulary;
+        let num_known = vocabulary.len();
+        self.place.resize(self.labels.labels.len(), NO_PLACE);
+        let mut fresh: Vec<Subtree> = Vec::new();
+        let mut fresh_labels: Vec<LabelId> = Vec::new();
+        let first_tree = self.subtrees.bags.len();
+        for (tree, row) in rows.iter().flat_map(Rows::iter).enumerate() {
+            for entry in row {
+                let place = &mut self.place[entry.subtree.index()];
+                if *place == NO_PLACE {
+                    let label = self.labels.labels[entry.subtree.index()];
+                    *place = SubtreeIdx::from_index(num_known + fresh.len());
+                    fresh_labels.push(entry.subtree.0);
+                    fresh.push(Subtree {
+                        hash: label.hash,
+                        degree: label.degree,
+                        func: label.func,
+                        name: Arc::from(self.names.name(label.func)),
+                        example_tree: TreeIdx::from_index(first_tree + tree),
+                        example_vertex: entry.vertex,
+                        num_trees: 1,
+                    });
+                } else if place.index() < num_known {
+                    vocabulary.count_tree(*place);
+                } else {
+                    fresh[place.index() - num_known].num_trees += 1;
+                }
+            }
+        }
+        if fresh.is_empty() {
+            return;
+        }
+        let moved = vocabulary.insert(fresh);
+        self.subtrees.bags.renumber(&moved);
+        for place in self.place.iter_mut().filter(|place| **place != NO_PLACE) {
+            *place = moved[place.index()];
+        }
+    }
+}
+
+/// Bags of some trees, one after the other.
+#[derive(Debug, Default)]
+struct Rows {
+    entries: Vec<Entry>,
+    ends: Vec<usize>,
+}
+
+impl Rows {
+    fn iter(&self) -> impl Iterator<Item = &[Entry]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts
+            .zip(&self.ends)
+            .map(|(&start, &end)| &self.entries[start..end])
+    }
+
+    /// Numbers entries by their subtrees instead of labels, and sorts each row.
+    fn order(&mut self, place: &[SubtreeIdx]) {
+        for entry in &mut self.entries {
+            entry.subtree = place[entry.subtree.index()];
+        }
+        let mut start = 0;
+        for &end in &self.ends {
+            self.entries[start..end].sort_unstable_by_key(|entry| entry.subtree);
+            start = end;
+        }
+    }
+}
+
+/// Sums class uses up by label.
+struct Aggregator {
+    entry_of_label: Vec<u32>,
+}
+
+impl Aggregator {
+    fn new(num_labels: usize) -> Self {
+        Self {
+            entry_of_label: vec![u32::MAX; num_labels],
+        }
+    }
+
+    /// Rows in no order; the subtrees of entries are labels.
+    fn aggregate(&mut self, trees: &UsesOfTrees, labels: &ClassLabels) -> Rows {
+        let mut rows = Rows::default();
+        for uses in trees.iter() {
+            let start = rows.entries.len();
+            for found in uses {
+                for &label in labels.of_class(found.class) {
+                    let slot = &mut self.entry_of_label[label as usize];
+                    if *slot == u32::MAX {
+                        *slot = (rows.entries.len() - start) as u32;
+                        rows.entries.push(Entry::new(SubtreeIdx(label), found));
+                    } else {
+                        rows.entries[start + *slot as usize].add(found);
+                    }
+                }
+            }
+            for entry in &rows.entries[start..] {
+                self.entry_of_label[entry.subtree.index()] = u32::MAX;
+            }
+            rows.ends.push(rows.entries.len());
+        }
+        rows
+    }
+}
