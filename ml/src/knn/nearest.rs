@@ -1,4 +1,4 @@
-//! Exact nearest neighbours by brute force.
+//! The nearest neighbours of one row, by brute force.
 
 use crate::dataset::Rows;
 

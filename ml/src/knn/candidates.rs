@@ -1,0 +1,76 @@
+//! The rows that may be among the nearest of one query, by bounds of their distances.
+
+/// Bounds that are looked at together.
+const CHUNK: usize = 32;
+
+/// Collects rows whose lower bound does not exceed the k-th smallest upper bound so far.
+pub(super) struct Candidates {
+    k: usize,
+    /// The query's share of the distance between lower and upper bound.
+    margin: f32,
+    threshold: f32,
+    /// Lower bounds and rows.
+    found: Vec<(f32, u32)>,
+    compact_at: usize,
+    uppers: Vec<f32>,
+}
+
+impl Candidates {
+    /// No candidates yet; `k` is 1 or more.
+    pub(super) fn new(k: usize, margin: f32) -> Self {
+        Self {
+            k,
+            margin,
+            threshold: f32::INFINITY,
+            found: Vec::new(),
+            compact_at: 4 * k + CHUNK,
+            uppers: Vec::new(),
+        }
+    }
+
+    /// Looks at the lower bounds of the rows from `first` on. `margins`, one per row of all, are
+    /// their shares of the distance to the upper bounds.
+    pub(super) fn add(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
+        for (chunk, lower_bounds) in lower_bounds.chunks(CHUNK).enumerate() {
+            // A minimum over lanes, which the compiler turns into vector instructions.
+            let mut smallest = [f32::INFINITY; 8];
+            for (place, &bound) in lower_bounds.iter().enumerate() {
+                let lane = &mut smallest[place % 8];
+                *lane = if bound < *lane { bound } else { *lane };
+            }
+            if smallest.iter().all(|&bound| bound > self.threshold) {
+                continue;
+            }
+            let first = first + chunk * CHUNK;
+            for (place, &bound) in lower_bounds.iter().enumerate() {
+                if bound <= self.threshold && bound < f32::INFINITY {
+                    self.found.push((bound, (first + place) as u32));
+                }
+            }
+            if self.found.len() >= self.compact_at {
+                self.compact(margins);
+            }
+        }
+    }
+
+    fn compact(&mut self, margins: &[f32]) {
+        if self.found.len() <= self.k {
+            return;
+        }
+        let upper = |&(lower, row): &(f32, u32)| lower + margins[row as usize] + self.margin;
+        self.uppers.clear();
+        self.uppers.extend(self.found.iter().map(upper));
+        let (_, threshold, _) = self
+            .uppers
+            .select_nth_unstable_by(self.k - 1, f32::total_cmp);
+        self.threshold = *threshold;
+        self.found.retain(|(lower, _)| lower <= threshold);
+        self.compact_at = (2 * self.found.len()).max(4 * self.k + CHUNK);
+    }
+
+    /// The rows that are left.
+    pub(super) fn finish(mut self, margins: &[f32]) -> impl Iterator<Item = usize> {
+        self.compact(margins);
+        self.found.into_iter().map(|(_, row)| row as usize)
+    }
+}
