@@ -30,7 +30,7 @@ fn check(rows: &Rows, queries: &Rows, found: &Neighbours, k: usize, skip_self: b
                 (squared, row as u32)
             })
             .collect();
-        all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let (indices, distances) = found.of(query);
         for (place, (&row, &distance)) in indices.iter().zip(distances).enumerate() {
             let wanted = all[place].0.sqrt();
@@ -51,7 +51,7 @@ fn blobs(num_rows: usize, num_columns: usize, spread: f64, offset: f64, seed: u6
     let values = (0..num_rows * num_columns).map(|place| {
         offset + f64::from((place / num_columns % 3) as u32) + spread * rng.random::<f64>()
     });
-    Rows::Dense(DenseRows::new(num_columns, values.collect()).unwrap())
+    Rows::Dense(DenseRows::new(num_columns, values.collect()).expect("finite"))
 }
 
 #[test]
@@ -157,7 +157,7 @@ proptest! {
                 .filter(|&row| row != query)
                 .map(|row| (squared_distance(rows.row(query), rows.row(row), 2), row as u32))
                 .collect();
-            all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+            all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             let wanted: Vec<u32> = all[..found.k].iter().map(|&(_, row)| row).collect();
             prop_assert_eq!(found.of(query).0, &wanted[..]);
         }
