@@ -6,7 +6,7 @@ use crate::dataset::RowRef;
 
 /// Squared Euclidean distance Σ (a − b)²: 0 for equal rows, the same from both sides. Columns that
 /// only one row has count as zero on the other.
-pub(super) fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> f64 {
+pub(crate) fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> f64 {
     match (a, b) {
         (RowRef::Dense(a), RowRef::Dense(b)) if a.len() == b.len() => dense(a, b),
         (RowRef::Sparse(columns, values), RowRef::Sparse(other_columns, other_values)) => {
