@@ -184,9 +184,12 @@ impl<'a> Search<'a> {
         let mut tile = Array2::<f32>::zeros((end - start, TILE_ROWS.min(self.rows.len())));
         for first in (0..self.rows.len()).step_by(TILE_ROWS) {
             let last = (first + TILE_ROWS).min(self.rows.len());
-            let lower_norms = ndarray::aview1(&self.lower_norms[first..last]);
+            let lower_norms = &self.lower_norms[first..last];
             let mut tile = tile.slice_mut(s![.., ..last - first]);
-            tile.assign(&lower_norms);
+            for mut bounds in tile.outer_iter_mut() {
+                let bounds = bounds.as_slice_mut().expect("rows of a tile are contiguous");
+                bounds.copy_from_slice(lower_norms);
+            }
             let matrix = self.packed.matrix.slice(s![first..last, ..]);
             ndarray::linalg::general_mat_mul(-2.0, &wanted, &matrix.t(), 1.0, &mut tile);
             for (place, mut bounds) in tile.outer_iter_mut().enumerate() {

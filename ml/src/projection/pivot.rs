@@ -9,6 +9,9 @@ use super::params::ValidMdsParams;
 use crate::dataset::Rows;
 use crate::error::Result;
 
+/// Pivots whose distances are computed together.
+const GROUP: usize = 8;
+
 /// Places rows by their distances to pivots (Brandes and Pich 2006, doi:10.1007/978-3-540-70904-6_6).
 ///
 /// ```text
@@ -50,13 +53,17 @@ pub fn mds_with_pivots(rows: &Rows, pivots: &[usize], progress: Progress<'_>) ->
         });
     }
     let mut centred = Array2::<f64>::zeros((pivots.len(), rows.len()));
-    for (place, &pivot) in pivots.iter().enumerate() {
-        progress.at(0.7 * place as f32 / pivots.len() as f32)?;
-        let distances = rows.squared_distances(rows.row(pivot));
-        // Less its mean: what is left to take are the means over pivots, whose mean is then zero.
-        let mean = distances.iter().sum::<f64>() / distances.len() as f64;
-        for (target, distance) in centred.row_mut(place).iter_mut().zip(&distances) {
-            *target = -0.5 * (distance - mean);
+    for (group, pivots_of_group) in pivots.chunks(GROUP).enumerate() {
+        progress.at(0.7 * (group * GROUP) as f32 / pivots.len() as f32)?;
+        let from = |place: usize| rows.row(*pivots_of_group.get(place).unwrap_or(&pivots[0]));
+        let distances = rows.squared_distances_from::<GROUP>(std::array::from_fn(from));
+        for (place, distances) in distances.iter().take(pivots_of_group.len()).enumerate() {
+            // Less its mean: what is left to take are the means over pivots, whose mean is then zero.
+            let mean = distances.iter().sum::<f64>() / distances.len() as f64;
+            let mut targets = centred.row_mut(group * GROUP + place);
+            for (target, distance) in targets.iter_mut().zip(distances) {
+                *target = -0.5 * (distance - mean);
+            }
         }
     }
     let means = centred.sum_axis(ndarray::Axis(0)) / pivots.len() as f64;

@@ -59,9 +59,12 @@ impl Edges {
         let [x, y] = points[row];
         let (mut force_x, mut force_y) = ([0.0; LANES], [0.0; LANES]);
         for (columns, values) in self.of(row) {
-            let others: [[f32; 2]; LANES] = columns.map(|column| points[column as usize]);
+            let (mut xs, mut ys) = ([0.0; LANES], [0.0; LANES]);
             for lane in 0..LANES {
-                let (dx, dy) = (x - others[lane][0], y - others[lane][1]);
+                [xs[lane], ys[lane]] = points[columns[lane] as usize];
+            }
+            for lane in 0..LANES {
+                let (dx, dy) = (x - xs[lane], y - ys[lane]);
                 let pull = values[lane] / (1.0 + dx * dx + dy * dy);
                 force_x[lane] += pull * dx;
                 force_y[lane] += pull * dy;

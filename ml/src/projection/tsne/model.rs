@@ -236,7 +236,7 @@ impl Tsne {
     }
 
     fn points_in_single(&self) -> Vec<[f32; 2]> {
-        let single = |point: &[f64; 2]| point.map(|coordinate| coordinate as f32);
+        let single = |&[x, y]: &[f64; 2]| [x as f32, y as f32];
         self.points.iter().map(single).collect()
     }
 

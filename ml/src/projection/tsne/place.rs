@@ -92,7 +92,7 @@ fn descend(
             pull[0] += strength * dx;
             pull[1] += strength * dy;
         }
-        let single = place.map(|x| x as f32);
+        let single = [place[0] as f32, place[1] as f32];
         sources.collect(tree, single, single, theta);
         let (push, normaliser) = sources.act_on(single);
         let step =

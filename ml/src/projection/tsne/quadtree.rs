@@ -136,7 +136,7 @@ impl Quadtree {
             let centres = children.iter().map(|child| (child.centre, child.mass));
             cell.centre = mean(centres, cell.mass);
         }
-        let [width, height] = [0, 1].map(|axis| cell.upper[axis] - cell.lower[axis]);
+        let (width, height) = (cell.upper[0] - cell.lower[0], cell.upper[1] - cell.lower[1]);
         cell.squared_size = width.max(height).powi(2);
         cell
     }
@@ -148,7 +148,7 @@ fn mean(points: impl Iterator<Item = ([f32; 2], f32)>, mass: f32) -> [f32; 2] {
         sum[0] += point[0] * mass;
         sum[1] += point[1] * mass;
     }
-    sum.map(|sum| sum / mass)
+    [sum[0] / mass, sum[1] / mass]
 }
 
 fn box_around(points: impl Iterator<Item = [f32; 2]>) -> ([f32; 2], [f32; 2]) {

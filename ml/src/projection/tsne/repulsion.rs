@@ -18,11 +18,16 @@ pub(super) struct Repulsion {
 /// Filled up to whole lanes with some that stand for none.
 #[derive(Default)]
 pub(super) struct Sources {
-    xs: Vec<[f32; LANES]>,
-    ys: Vec<[f32; LANES]>,
-    masses: Vec<[f32; LANES]>,
+    lanes: Vec<SourceLanes>,
     len: usize,
     stack: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct SourceLanes {
+    xs: [f32; LANES],
+    ys: [f32; LANES],
+    masses: [f32; LANES],
 }
 
 impl Repulsion {
@@ -37,26 +42,15 @@ impl Repulsion {
             .par_iter()
             .with_min_len(8)
             .map_init(Sources::default, |sources, &leaf| {
-                let leaf = tree.cells[leaf as usize];
-                sources.collect(tree, leaf.lower, leaf.upper, theta);
-                let mut normaliser = 0.0;
-                let forces = (leaf.start as usize..leaf.end as usize).map(|place| {
-                    let (force, sum) = sources.act_on([tree.xs[place], tree.ys[place]]);
-                    // Its own weight is 1.
-                    normaliser += f64::from(sum) - 1.0;
-                    force
-                });
-                (forces.collect(), normaliser)
+                leaf_forces(tree, &tree.cells[leaf as usize], theta, sources)
             })
             .collect();
         let mut forces = vec![[0.0; 2]; tree.order.len()];
         let mut normaliser = 0.0;
         for (&leaf, (leaf_forces, sum)) in tree.leaves.iter().zip(&by_leaf) {
             let Cell { start, end, .. } = tree.cells[leaf as usize];
-            for (&point, &force) in tree.order[start as usize..end as usize]
-                .iter()
-                .zip(leaf_forces)
-            {
+            let order = &tree.order[start as usize..end as usize];
+            for (&point, &force) in order.iter().zip(leaf_forces) {
                 forces[point as usize] = force;
             }
             normaliser += sum;
@@ -65,6 +59,28 @@ impl Repulsion {
     }
 }
 
+/// The forces on the points of a leaf, and their share of Z.
+fn leaf_forces(
+    tree: &Quadtree,
+    leaf: &Cell,
+    theta: f32,
+    sources: &mut Sources,
+) -> (Vec<[f32; 2]>, f64) {
+    sources.collect(tree, leaf.lower, leaf.upper, theta);
+    let (start, end) = (leaf.start as usize, leaf.end as usize);
+    let mut forces = Vec::with_capacity(end - start);
+    let mut normaliser = 0.0;
+    for place in start..end {
+        let (force, sum) = sources.act_on([tree.xs[place], tree.ys[place]]);
+        forces.push(force);
+        // Its own weight is 1.
+        normaliser += f64::from(sum) - 1.0;
+    }
+    (forces, normaliser)
+}
+
+// Functions that run for every cell use plain loops: closures over arrays are calls where the
+// compiler does not look across its units of code.
 impl Sources {
     /// Walks through the tree for the points within a box.
     pub(super) fn collect(
@@ -74,65 +90,58 @@ impl Sources {
         upper: [f32; 2],
         theta: f32,
     ) {
-        self.clear();
+        self.lanes.clear();
+        self.len = 0;
+        self.stack.clear();
         self.stack.push(0);
         while let Some(at) = self.stack.pop() {
             let cell = &tree.cells[at as usize];
-            let [dx, dy] = [0, 1].map(|axis| {
-                (lower[axis] - cell.centre[axis])
-                    .max(cell.centre[axis] - upper[axis])
-                    .max(0.0)
-            });
+            let [x, y] = cell.centre;
+            let dx = (lower[0] - x).max(x - upper[0]).max(0.0);
+            let dy = (lower[1] - y).max(y - upper[1]).max(0.0);
             if cell.squared_size < theta * theta * (dx * dx + dy * dy) {
-                self.push(cell.centre, cell.mass);
+                self.push(x, y, cell.mass);
             } else if cell.num_children == 0 {
                 for place in cell.start as usize..cell.end as usize {
-                    self.push([tree.xs[place], tree.ys[place]], 1.0);
+                    self.push(tree.xs[place], tree.ys[place], 1.0);
                 }
             } else {
-                self.stack
-                    .extend(cell.first_child..cell.first_child + cell.num_children);
+                for child in cell.first_child..cell.first_child + cell.num_children {
+                    self.stack.push(child);
+                }
             }
         }
     }
 
-    fn clear(&mut self) {
-        self.xs.clear();
-        self.ys.clear();
-        self.masses.clear();
-        self.len = 0;
-        self.stack.clear();
-    }
-
-    fn push(&mut self, [x, y]: [f32; 2], mass: f32) {
+    #[inline]
+    fn push(&mut self, x: f32, y: f32, mass: f32) {
         let lane = self.len % LANES;
         if lane == 0 {
-            self.xs.push([0.0; LANES]);
-            self.ys.push([0.0; LANES]);
-            self.masses.push([0.0; LANES]);
+            self.lanes.push(SourceLanes::default());
         }
-        let last = self.len / LANES;
-        self.xs[last][lane] = x;
-        self.ys[last][lane] = y;
-        self.masses[last][lane] = mass;
         self.len += 1;
+        if let Some(last) = self.lanes.last_mut() {
+            last.xs[lane] = x;
+            last.ys[lane] = y;
+            last.masses[lane] = mass;
+        }
     }
 
     /// The force on a point, and the sum of the weights.
     pub(super) fn act_on(&self, [x, y]: [f32; 2]) -> ([f32; 2], f32) {
         let (mut force_x, mut force_y, mut sum) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        for ((xs, ys), masses) in self.xs.iter().zip(&self.ys).zip(&self.masses) {
+        for source in &self.lanes {
             for lane in 0..LANES {
-                let (dx, dy) = (x - xs[lane], y - ys[lane]);
+                let (dx, dy) = (x - source.xs[lane], y - source.ys[lane]);
                 let weight = 1.0 / (1.0 + dx * dx + dy * dy);
-                let total = masses[lane] * weight;
+                let total = source.masses[lane] * weight;
                 let pull = total * weight;
                 sum[lane] += total;
                 force_x[lane] += pull * dx;
                 force_y[lane] += pull * dy;
             }
         }
-        let add = |lanes: [f32; LANES]| lanes.iter().sum::<f32>();
-        ([add(force_x), add(force_y)], add(sum))
+        let force = [force_x.iter().sum(), force_y.iter().sum()];
+        (force, sum.iter().sum())
     }
 }
