@@ -1,6 +1,7 @@
 //! The attracting part of the gradient, along affinities.
 
 use rayon::prelude::*;
+use wide::f32x8;
 
 use super::affinities::Affinities;
 
@@ -57,20 +58,20 @@ impl Edges {
 
     fn force(&self, points: &[[f32; 2]], row: usize) -> [f32; 2] {
         let [x, y] = points[row];
-        let (mut force_x, mut force_y) = ([0.0; LANES], [0.0; LANES]);
+        let (x, y) = (f32x8::splat(x), f32x8::splat(y));
+        let (mut force_x, mut force_y) = (f32x8::ZERO, f32x8::ZERO);
         for (columns, values) in self.of(row) {
             let (mut xs, mut ys) = ([0.0; LANES], [0.0; LANES]);
             for lane in 0..LANES {
                 [xs[lane], ys[lane]] = points[columns[lane] as usize];
             }
-            for lane in 0..LANES {
-                let (dx, dy) = (x - xs[lane], y - ys[lane]);
-                let pull = values[lane] / (1.0 + dx * dx + dy * dy);
-                force_x[lane] += pull * dx;
-                force_y[lane] += pull * dy;
-            }
+            let (dx, dy) = (x - f32x8::new(xs), y - f32x8::new(ys));
+            let pull = f32x8::new(*values) / (f32x8::ONE + dx * dx + dy * dy);
+            force_x += pull * dx;
+            force_y += pull * dy;
         }
-        [force_x.iter().sum(), force_y.iter().sum()]
+        let add = |lanes: f32x8| lanes.to_array().iter().sum();
+        [add(force_x), add(force_y)]
     }
 
     /// Σ p_ij ln(p_ij Z (1 + |y_i − y_j|²)) over all pairs.

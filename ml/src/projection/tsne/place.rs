@@ -94,7 +94,7 @@ fn descend(
         }
         let single = [place[0] as f32, place[1] as f32];
         sources.collect(tree, single, single, theta);
-        let (push, normaliser) = sources.act_on(single);
+        let (push, normaliser) = sources.act_on(single[0], single[1]);
         let step =
             [0, 1].map(|axis| (f64::from(push[axis]) / f64::from(normaliser) - pull[axis]) / total);
         let length = step[0].hypot(step[1]);

@@ -1,10 +1,11 @@
 //! The repelling part of the gradient, by cells.
 
 use rayon::prelude::*;
+use wide::f32x8;
 
 use super::quadtree::{Cell, Quadtree};
 
-/// Points that are summed up side by side; the compiler turns them into vector instructions.
+/// Points that are summed up side by side.
 const LANES: usize = 8;
 
 /// Σ_j w_ij² (y_i − y_j) for each point i, and Z = Σ_i Σ_(j ≠ i) w_ij; w = 1 / (1 + |y_i − y_j|²).
@@ -71,7 +72,7 @@ fn leaf_forces(
     let mut forces = Vec::with_capacity(end - start);
     let mut normaliser = 0.0;
     for place in start..end {
-        let (force, sum) = sources.act_on([tree.xs[place], tree.ys[place]]);
+        let (force, sum) = sources.act_on(tree.xs[place], tree.ys[place]);
         forces.push(force);
         // Its own weight is 1.
         normaliser += f64::from(sum) - 1.0;
@@ -128,20 +129,20 @@ impl Sources {
     }
 
     /// The force on a point, and the sum of the weights.
-    pub(super) fn act_on(&self, [x, y]: [f32; 2]) -> ([f32; 2], f32) {
-        let (mut force_x, mut force_y, mut sum) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+    pub(super) fn act_on(&self, x: f32, y: f32) -> ([f32; 2], f32) {
+        let (x, y) = (f32x8::splat(x), f32x8::splat(y));
+        let (mut force_x, mut force_y, mut sum) = (f32x8::ZERO, f32x8::ZERO, f32x8::ZERO);
         for source in &self.lanes {
-            for lane in 0..LANES {
-                let (dx, dy) = (x - source.xs[lane], y - source.ys[lane]);
-                let weight = 1.0 / (1.0 + dx * dx + dy * dy);
-                let total = source.masses[lane] * weight;
-                let pull = total * weight;
-                sum[lane] += total;
-                force_x[lane] += pull * dx;
-                force_y[lane] += pull * dy;
-            }
+            let (dx, dy) = (x - f32x8::new(source.xs), y - f32x8::new(source.ys));
+            let weight = f32x8::ONE / (f32x8::ONE + dx * dx + dy * dy);
+            let total = f32x8::new(source.masses) * weight;
+            let pull = total * weight;
+            sum += total;
+            force_x += pull * dx;
+            force_y += pull * dy;
         }
-        let force = [force_x.iter().sum(), force_y.iter().sum()];
-        (force, sum.iter().sum())
+        // Lane by lane, as the order of a reduction by the processor differs between kinds.
+        let add = |lanes: f32x8| lanes.to_array().iter().sum::<f32>();
+        ([add(force_x), add(force_y)], add(sum))
     }
 }
