@@ -187,7 +187,9 @@ impl<'a> Search<'a> {
             let lower_norms = &self.lower_norms[first..last];
             let mut tile = tile.slice_mut(s![.., ..last - first]);
             for mut bounds in tile.outer_iter_mut() {
-                let bounds = bounds.as_slice_mut().expect("rows of a tile are contiguous");
+                let bounds = bounds
+                    .as_slice_mut()
+                    .expect("rows of a tile are contiguous");
                 bounds.copy_from_slice(lower_norms);
             }
             let matrix = self.packed.matrix.slice(s![first..last, ..]);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callgrove_model::Progress;
 use rayon::prelude::*;
+use wide::f64x4;
 
 use super::points::check_points;
 use crate::dataset::Rows;
@@ -15,7 +16,9 @@ const MAX_DOUBLE_ROWS: usize = 2_048;
 const MAX_ROWS: usize = 8_192;
 /// Parts of the pairs, each summed up by itself; the same for any number of threads.
 const NUM_PARTS: usize = 16;
-const LANES: usize = 8;
+const LANES: usize = 4;
+/// Below, distances count as this; a square of less is 0 anyway.
+const SMALLEST_DISTANCE: f64 = 1e-150;
 
 /// A map that gets better with each step (SMACOF: de Leeuw 1977; de Leeuw and Mair 2009,
 /// doi:10.18637/jss.v031.i03), unweighted and metric.
@@ -192,32 +195,84 @@ impl Part {
     /// The pairs of a row with those after it, at distances `targets`.
     fn add<T: Copy + Into<f64>>(&mut self, row: usize, targets: &[T], xs: &[f64], ys: &[f64]) {
         let after = row + 1;
-        let (x, y) = (xs[row], ys[row]);
-        let (mut sum_x, mut sum_y, mut stress) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        let others = xs[after..].chunks(LANES).zip(ys[after..].chunks(LANES));
-        let sums = self.xs[after..]
-            .chunks_mut(LANES)
-            .zip(self.ys[after..].chunks_mut(LANES));
-        for ((targets, (xs, ys)), (out_x, out_y)) in targets.chunks(LANES).zip(others).zip(sums) {
-            for lane in 0..targets.len().min(LANES) {
-                let target: f64 = targets[lane].into();
-                let (dx, dy) = (x - xs[lane], y - ys[lane]);
-                let distance = (dx * dx + dy * dy).sqrt();
-                let ratio = if distance > 0.0 {
-                    target / distance
-                } else {
-                    0.0
-                };
-                let (pull_x, pull_y) = (ratio * dx, ratio * dy);
-                sum_x[lane] += pull_x;
-                sum_y[lane] += pull_y;
-                out_x[lane] -= pull_x;
-                out_y[lane] -= pull_y;
-                stress[lane] += (distance - target) * (distance - target);
+        let (targets, last_targets) = targets.as_chunks::<LANES>();
+        let (other_xs, last_xs) = xs[after..].as_chunks::<LANES>();
+        let (other_ys, last_ys) = ys[after..].as_chunks::<LANES>();
+        let (out_xs, last_out_xs) = self.xs[after..].as_chunks_mut::<LANES>();
+        let (out_ys, last_out_ys) = self.ys[after..].as_chunks_mut::<LANES>();
+        let mut pair = Pair::new(xs[row], ys[row]);
+        let others = other_xs.iter().zip(other_ys);
+        let out = out_xs.iter_mut().zip(out_ys);
+        for ((targets, (xs, ys)), (out_x, out_y)) in targets.iter().zip(others).zip(out) {
+            let (pull_x, pull_y) = pair.with(targets, xs, ys);
+            *out_x = (f64x4::new(*out_x) - pull_x).to_array();
+            *out_y = (f64x4::new(*out_y) - pull_y).to_array();
+        }
+        if !last_targets.is_empty() {
+            // Filled up with the row itself, which is at distance 0 from itself.
+            let (mut targets, mut own_xs, mut own_ys) =
+                ([0.0; LANES], [xs[row]; LANES], [ys[row]; LANES]);
+            own_xs[..last_xs.len()].copy_from_slice(last_xs);
+            own_ys[..last_ys.len()].copy_from_slice(last_ys);
+            for (target, &last) in targets.iter_mut().zip(last_targets) {
+                *target = last.into();
+            }
+            let (pull_x, pull_y) = pair.with(&targets, &own_xs, &own_ys);
+            let pulls = pull_x.to_array().into_iter().zip(pull_y.to_array());
+            for ((out_x, out_y), (x, y)) in last_out_xs.iter_mut().zip(last_out_ys).zip(pulls) {
+                *out_x -= x;
+                *out_y -= y;
             }
         }
-        self.xs[row] += sum_x.iter().sum::<f64>();
-        self.ys[row] += sum_y.iter().sum::<f64>();
-        self.stress += stress.iter().sum::<f64>();
+        let add = |lanes: f64x4| lanes.to_array().iter().sum::<f64>();
+        self.xs[row] += add(pair.sum_x);
+        self.ys[row] += add(pair.sum_y);
+        self.stress += add(pair.stress);
+    }
+}
+
+/// One row with others, and the sums over them.
+struct Pair {
+    x: f64x4,
+    y: f64x4,
+    sum_x: f64x4,
+    sum_y: f64x4,
+    stress: f64x4,
+}
+
+impl Pair {
+    fn new(x: f64, y: f64) -> Self {
+        Self {
+            x: f64x4::splat(x),
+            y: f64x4::splat(y),
+            sum_x: f64x4::ZERO,
+            sum_y: f64x4::ZERO,
+            stress: f64x4::ZERO,
+        }
+    }
+
+    /// δ / d (y_i − y_j) of four others.
+    #[inline]
+    fn with<T: Copy + Into<f64>>(
+        &mut self,
+        targets: &[T; LANES],
+        xs: &[f64; LANES],
+        ys: &[f64; LANES],
+    ) -> (f64x4, f64x4) {
+        let target = f64x4::new([
+            targets[0].into(),
+            targets[1].into(),
+            targets[2].into(),
+            targets[3].into(),
+        ]);
+        let (dx, dy) = (self.x - f64x4::new(*xs), self.y - f64x4::new(*ys));
+        let distance = (dx * dx + dy * dy).sqrt();
+        // Where the distance is 0, so are dx and dy.
+        let ratio = target / distance.max(f64x4::splat(SMALLEST_DISTANCE));
+        let (pull_x, pull_y) = (ratio * dx, ratio * dy);
+        self.sum_x += pull_x;
+        self.sum_y += pull_y;
+        self.stress += (distance - target) * (distance - target);
+        (pull_x, pull_y)
     }
 }

@@ -166,7 +166,7 @@ fn symmetric(neighbours: &Neighbours, conditional: &[f64]) -> Affinities {
                 .zip(shares.iter().copied());
             let mut both: Vec<(u32, f64)> = outgoing.collect();
             both.extend_from_slice(&incoming[start[row]..start[row + 1]]);
-            both.sort_by_key(|&(column, _)| column);
+            both.sort_unstable_by_key(|&(column, _)| column);
             both.dedup_by(|second, first| {
                 let is_same = first.0 == second.0;
                 if is_same {

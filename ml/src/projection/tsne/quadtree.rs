@@ -1,7 +1,7 @@
 //! Points of a map in cells, laid out for one pass per leaf.
 
 /// Points of a leaf at most, unless they are too near to each other to be told apart.
-const LEAF_POINTS: usize = 16;
+const LEAF_POINTS: usize = 32;
 /// Bits of a coordinate: how many times cells are halved at most.
 const BITS: u32 = 16;
 
