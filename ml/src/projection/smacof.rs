@@ -268,7 +268,7 @@ impl Pair {
         let (dx, dy) = (self.x - f64x4::new(*xs), self.y - f64x4::new(*ys));
         let distance = (dx * dx + dy * dy).sqrt();
         // Where the distance is 0, so are dx and dy.
-        let ratio = target / distance.max(f64x4::splat(SMALLEST_DISTANCE));
+        let ratio = target / distance.fast_max(f64x4::splat(SMALLEST_DISTANCE));
         let (pull_x, pull_y) = (ratio * dx, ratio * dy);
         self.sum_x += pull_x;
         self.sum_y += pull_y;
