@@ -6,7 +6,7 @@ use callgrove_ml::Progress;
 use callgrove_ml::dataset::{DenseRows, Rows};
 use callgrove_ml::projection::{
     Map, MdsParams, Smacof, kruskal_stress, landmark_mds, mds_with_landmarks, mds_with_pivots,
-    neighbours_preserved, pivot_mds, trustworthiness,
+    neighbours_preserved, pivot_mds, trustworthiness, trustworthiness_sampled,
 };
 use serde_json::Value;
 use support::{dense_rows, fixture, max_abs_diff, number, numbers};
@@ -225,6 +225,8 @@ fn quality_numbers_say_what_they_mean() {
     assert!((kruskal_stress(&rows, &one_place, 1_000).unwrap() - 1.0).abs() < 1e-12);
     assert!(kruskal_stress(&rows, &map[1..], 1_000).is_err());
     assert!(neighbours_preserved(&rows, &map[1..], 5, 9).is_err());
+    assert!(trustworthiness(&rows, &map[1..], 5).is_err());
+    assert!(trustworthiness_sampled(&rows, &map[1..], 5, 9).is_err());
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crate::dataset::Rows;
 use crate::error::Result;
 
 /// Queries of one task, and rows that they are compared with in one product of matrices.
-const TASK_QUERIES: usize = 128;
-const TILE_ROWS: usize = 2_048;
+const TASK_QUERIES: usize = 256;
+const TILE_ROWS: usize = 1_024;
 /// Tasks between two reports of progress.
 const WAVE_TASKS: usize = 32;
 
