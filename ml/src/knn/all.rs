@@ -90,7 +90,12 @@ pub fn all_nearest(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Neig
         list.extend(equal.take(k).map(|&other| (0.0, other)));
         if found.k > 0 {
             let (others, distances) = found.of(place[first]);
+            let mut last = 0.0;
             for (&other, &distance) in others.iter().zip(distances) {
+                if list.len() >= all.k && distance > last {
+                    break;
+                }
+                last = distance;
                 let members = &members[distinct[other as usize]];
                 list.extend(members.iter().take(k).map(|&member| (distance, member)));
             }

@@ -8,6 +8,22 @@
 //!
 //! The last two are objects that a caller steps, so that the map can be shown while it forms. How far
 //! a map can be trusted say [`trustworthiness`], [`neighbours_preserved`] and [`kruskal_stress`].
+//!
+//! ```
+//! use callgrove_ml::Progress;
+//! use callgrove_ml::dataset::{DenseRows, Rows};
+//! use callgrove_ml::projection::{Tsne, TsneParams};
+//!
+//! let values = (0..300).map(|place| f64::from(place * place % 17)).collect();
+//! let rows = Rows::Dense(DenseRows::new(3, values)?);
+//! let params = TsneParams::default().check()?;
+//! let mut map = Tsne::from_rows(&rows, params, 1, Progress::none())?;
+//! while map.iteration() < 10 {
+//!     map.step(); // and show map.points()
+//! }
+//! assert_eq!(map.points().len(), 100);
+//! # Ok::<(), callgrove_ml::MlError>(())
+//! ```
 
 mod eigen;
 mod mds;
