@@ -29,7 +29,8 @@ pub struct Affinities {
 }
 
 impl Affinities {
-    /// Affinities between rows and their neighbours; three times the perplexity as many are enough.
+    /// Affinities between rows and their neighbours, as [`crate::knn::all_nearest`] finds them; three
+    /// times the perplexity as many are enough.
     ///
     /// A perplexity above a third of the number of other rows has no meaning and counts as that. Cost:
     /// rows × k exponentials, ten times.
