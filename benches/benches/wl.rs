@@ -7,7 +7,7 @@ use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
 use callgrove_ml::Progress;
 use callgrove_ml::dataset::SparseRows;
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding};
-use callgrove_ml::features::{ExcessModel, ExcessParams, ReferenceTimes, Translation};
+use callgrove_ml::features::{ExcessModel, ExcessParams, Reference, Translation, Windows};
 use callgrove_ml::wl::{
     Relabeler, Siblings, Signature, Subtrees, ValidWlParams, WlParams, relabel,
 };
@@ -37,10 +37,11 @@ fn settings(signature: Signature, siblings: Siblings) -> ValidWlParams {
     params.check().expect("it is valid")
 }
 
-fn rows(subtrees: &Subtrees) -> SparseRows {
+fn rows(forest: &Forest, subtrees: &Subtrees) -> SparseRows {
     let params = ExcessParams::default();
     let len = subtrees.vocabulary.len();
-    let reference = ReferenceTimes::fit(&subtrees.bags, params.min_class_size);
+    let windows = Windows::new(forest, params.windows_per_lane);
+    let reference = Reference::fit(&subtrees.bags, &windows, params.min_class_size);
     let model = ExcessModel::new(params.check().expect("it is valid"), len);
     let rows = model.rows(&subtrees.bags, &reference, &Translation::identity(len));
     rows.expect("times are finite")

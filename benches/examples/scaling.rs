@@ -12,7 +12,7 @@ use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
 use callgrove_benches::meter::{cpu_seconds, peak_memory_bytes, reset_peak_memory};
 use callgrove_ml::Progress;
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, Label, order_by_score};
-use callgrove_ml::features::{ExcessModel, ExcessParams, ReferenceTimes, Translation};
+use callgrove_ml::features::{ExcessModel, ExcessParams, Reference, Translation, Windows};
 use callgrove_ml::forest_file::{ForestFile, Limits, read_forest};
 use callgrove_ml::wl::relabel;
 
@@ -84,7 +84,8 @@ fn measure(file: &ForestFile, make_seconds: f64) -> Result<(), Box<dyn Error>> {
     let len = subtrees.vocabulary.len();
     let (rows, feature_seconds) = mean_cpu_seconds(repeats, || {
         let excess = ExcessParams::default();
-        let reference = ReferenceTimes::fit(&subtrees.bags, excess.min_class_size);
+        let windows = Windows::new(&forest, excess.windows_per_lane);
+        let reference = Reference::fit(&subtrees.bags, &windows, excess.min_class_size);
         let model = ExcessModel::new(excess.check()?, len);
         model.rows(&subtrees.bags, &reference, &Translation::identity(len))
     });

@@ -50,6 +50,16 @@ pub enum MlError {
         /// The row.
         row: usize,
     },
+    /// A method whose cost grows with the square of the rows was given too many.
+    #[error("{what} takes at most {max} rows, but {found} were given")]
+    TooManyRows {
+        /// The method.
+        what: &'static str,
+        /// The most it takes.
+        max: usize,
+        /// The number given.
+        found: usize,
+    },
     /// All weights are zero: everything was labelled abnormal.
     #[error("nothing is left to learn from: every tree is labelled abnormal or has weight 0")]
     NoPositiveWeight,

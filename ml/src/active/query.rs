@@ -83,7 +83,6 @@ fn by_uncertainty(detector: &Detector) -> Vec<TreeIdx> {
 }
 
 /// Trees of negative score, at most `count`.
-
 fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
     let (scores, labels) = (detector.scores(), detector.labels());
     let border =

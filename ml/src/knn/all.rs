@@ -11,8 +11,8 @@ use crate::dataset::Rows;
 use crate::error::Result;
 
 /// Queries of one task, and rows that they are compared with in one product of matrices.
-const TASK_QUERIES: usize = 128;
-const TILE_ROWS: usize = 2_048;
+const TASK_QUERIES: usize = 256;
+const TILE_ROWS: usize = 1_024;
 /// Tasks between two reports of progress.
 const WAVE_TASKS: usize = 32;
 
@@ -90,7 +90,12 @@ pub fn all_nearest(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Neig
         list.extend(equal.take(k).map(|&other| (0.0, other)));
         if found.k > 0 {
             let (others, distances) = found.of(place[first]);
+            let mut last = 0.0;
             for (&other, &distance) in others.iter().zip(distances) {
+                if list.len() >= all.k && distance > last {
+                    break;
+                }
+                last = distance;
                 let members = &members[distinct[other as usize]];
                 list.extend(members.iter().take(k).map(|&member| (distance, member)));
             }
@@ -184,9 +189,14 @@ impl<'a> Search<'a> {
         let mut tile = Array2::<f32>::zeros((end - start, TILE_ROWS.min(self.rows.len())));
         for first in (0..self.rows.len()).step_by(TILE_ROWS) {
             let last = (first + TILE_ROWS).min(self.rows.len());
-            let lower_norms = ndarray::aview1(&self.lower_norms[first..last]);
+            let lower_norms = &self.lower_norms[first..last];
             let mut tile = tile.slice_mut(s![.., ..last - first]);
-            tile.assign(&lower_norms);
+            for mut bounds in tile.outer_iter_mut() {
+                let bounds = bounds
+                    .as_slice_mut()
+                    .expect("rows of a tile are contiguous");
+                bounds.copy_from_slice(lower_norms);
+            }
             let matrix = self.packed.matrix.slice(s![first..last, ..]);
             ndarray::linalg::general_mat_mul(-2.0, &wanted, &matrix.t(), 1.0, &mut tile);
             for (place, mut bounds) in tile.outer_iter_mut().enumerate() {

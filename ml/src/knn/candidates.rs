@@ -1,7 +1,10 @@
 //! The rows that may be among the nearest of one query, by bounds of their distances.
 
-/// Bounds that are looked at together.
+use wide::f32x8;
+
+/// Bounds that are looked at together, and side by side.
 const CHUNK: usize = 32;
+const LANES: usize = 8;
 
 /// Collects rows whose lower bound does not exceed the k-th smallest upper bound so far.
 pub(super) struct Candidates {
@@ -31,25 +34,29 @@ impl Candidates {
     /// Looks at the lower bounds of the rows from `first` on. `margins`, one per row of all, are
     /// their shares of the distance to the upper bounds.
     pub(super) fn add(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
-        for (chunk, lower_bounds) in lower_bounds.chunks(CHUNK).enumerate() {
-            // A minimum over lanes, which the compiler turns into vector instructions.
-            let mut smallest = [f32::INFINITY; 8];
-            for (place, &bound) in lower_bounds.iter().enumerate() {
-                let lane = &mut smallest[place % 8];
-                *lane = if bound < *lane { bound } else { *lane };
+        let (lanes, tail) = lower_bounds.as_chunks::<LANES>();
+        let mut row = first;
+        for chunk in lanes.chunks(CHUNK / LANES) {
+            let mut smallest = f32x8::splat(f32::INFINITY);
+            for lanes in chunk {
+                smallest = smallest.fast_min(f32x8::new(*lanes));
             }
-            if smallest.iter().all(|&bound| bound > self.threshold) {
-                continue;
+            if smallest.simd_le(f32x8::splat(self.threshold)).any() {
+                self.look_at(chunk.as_flattened(), row, margins);
             }
-            let first = first + chunk * CHUNK;
-            for (place, &bound) in lower_bounds.iter().enumerate() {
-                if bound <= self.threshold && bound < f32::INFINITY {
-                    self.found.push((bound, (first + place) as u32));
-                }
+            row += chunk.len() * LANES;
+        }
+        self.look_at(tail, row, margins);
+    }
+
+    fn look_at(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
+        for (place, &bound) in lower_bounds.iter().enumerate() {
+            if bound <= self.threshold && bound < f32::INFINITY {
+                self.found.push((bound, (first + place) as u32));
             }
-            if self.found.len() >= self.compact_at {
-                self.compact(margins);
-            }
+        }
+        if self.found.len() >= self.compact_at {
+            self.compact(margins);
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
+use wide::f64x4;
+
 use crate::dataset::RowRef;
 
 /// Squared Euclidean distance Σ (a − b)²: 0 for equal rows, the same from both sides. Columns that
 /// only one row has count as zero on the other.
-pub(super) fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> f64 {
+pub(crate) fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> f64 {
     match (a, b) {
         (RowRef::Dense(a), RowRef::Dense(b)) if a.len() == b.len() => dense(a, b),
         (RowRef::Sparse(columns, values), RowRef::Sparse(other_columns, other_values)) => {
@@ -21,17 +23,22 @@ pub(super) fn squared_distance(a: RowRef<'_>, b: RowRef<'_>) -> f64 {
 
 /// Eight sums side by side, added up in a fixed order.
 fn dense(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let mut sums = [0.0; LANES];
-    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let tail = a_chunks.remainder().iter().zip(b_chunks.remainder());
-    let tail: f64 = tail.map(|(a, b)| (a - b) * (a - b)).sum();
-    for (a, b) in a_chunks.zip(b_chunks) {
-        for lane in 0..LANES {
-            sums[lane] += (a[lane] - b[lane]) * (a[lane] - b[lane]);
-        }
+    let (a, a_tail) = a.as_chunks::<8>();
+    let (b, b_tail) = b.as_chunks::<8>();
+    let (mut low, mut high) = (f64x4::ZERO, f64x4::ZERO);
+    for (a, b) in a.iter().zip(b) {
+        let difference =
+            f64x4::new([a[0], a[1], a[2], a[3]]) - f64x4::new([b[0], b[1], b[2], b[3]]);
+        low += difference * difference;
+        let difference =
+            f64x4::new([a[4], a[5], a[6], a[7]]) - f64x4::new([b[4], b[5], b[6], b[7]]);
+        high += difference * difference;
     }
-    sums.iter().sum::<f64>() + tail
+    let mut sum: f64 = (low + high).to_array().iter().sum();
+    for (a, b) in a_tail.iter().zip(b_tail) {
+        sum += (a - b) * (a - b);
+    }
+    sum
 }
 
 fn sparse(a: (&[u32], &[f64]), b: (&[u32], &[f64])) -> f64 {

@@ -7,4 +7,5 @@ mod nearest;
 mod packed;
 
 pub use all::{Neighbours, all_nearest, nearest_among};
+pub(crate) use distance::squared_distance;
 pub use nearest::nearest;

@@ -159,8 +159,8 @@ impl Layout {
         packed.norms.iter().map(lower).collect()
     }
 
-    /// How far the upper bound of each row's squared distance can lie above the lower one, without
-    /// and with the share of the query.
+    /// Each row's share of how far the upper bound of a squared distance lies above the lower one; the
+    /// query's own is the other share.
     pub(super) fn margins(&self, packed: &Packed) -> Vec<f32> {
         let margin = |&norm: &f32| 2.0 * (self.error * norm + UNDERFLOW);
         packed.norms.iter().map(margin).collect()

@@ -14,7 +14,8 @@ use crate::error::Result;
 pub struct Map {
     /// Points [x, y] in the units of the distances.
     pub points: Vec<[f64; 2]>,
-    /// Variance along x and y: the eigenvalues of the landmarks' centred matrix.
+    /// Variance along x and y: the eigenvalues of the landmarks' centred matrix (of all rows, with
+    /// pivots).
     pub eigenvalues: [f64; 2],
 }
 
@@ -33,16 +34,7 @@ pub fn landmark_mds(
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Map> {
-    let num_landmarks = params.num_landmarks().min(rows.len());
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut landmarks: Vec<usize> = (0..rows.len()).collect();
-    for place in 0..num_landmarks {
-        // As `u64`, so that 32-bit machines draw the same landmarks.
-        let other = rng.random_range(place as u64..rows.len() as u64);
-        landmarks.swap(place, other as usize);
-    }
-    landmarks.truncate(num_landmarks);
-    landmarks.sort_unstable();
+    let landmarks = draw(rows.len(), params.num_landmarks(), seed);
     mds_with_landmarks(rows, &landmarks, progress)
 }
 
@@ -91,8 +83,23 @@ pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'
     })
 }
 
+/// Some of the rows, drawn at random, in ascending order.
+pub(super) fn draw(num_rows: usize, num_wanted: usize, seed: u64) -> Vec<usize> {
+    let num_wanted = num_wanted.min(num_rows);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut drawn: Vec<usize> = (0..num_rows).collect();
+    for place in 0..num_wanted {
+        // As `u64`, so that 32-bit machines draw the same rows.
+        let other = rng.random_range(place as u64..num_rows as u64);
+        drawn.swap(place, other as usize);
+    }
+    drawn.truncate(num_wanted);
+    drawn.sort_unstable();
+    drawn
+}
+
 /// The point furthest out decides; between equals, the first.
-fn fix_sign(points: &mut [[f64; 2]], axis: usize) {
+pub(super) fn fix_sign(points: &mut [[f64; 2]], axis: usize) {
     let mut furthest = 0.0_f64;
     for point in &*points {
         if point[axis].abs() > furthest.abs() {

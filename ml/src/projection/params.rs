@@ -8,7 +8,8 @@ use crate::error::{Result, check_param};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MdsParams {
-    /// Number of landmarks, at least 3; with as many as there are trees it is classical scaling.
+    /// Number of landmarks or pivots, at least 3; with as many as there are trees it is classical
+    /// scaling.
     pub num_landmarks: usize,
 }
 

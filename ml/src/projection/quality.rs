@@ -1,9 +1,15 @@
 //! How far a map can be trusted.
 
+use callgrove_model::Progress;
 use rayon::prelude::*;
 
+use super::points::check_points;
 use crate::dataset::{DenseRows, Rows};
 use crate::error::Result;
+use crate::knn::{Neighbours, all_nearest, nearest_among, squared_distance};
+
+/// Rows whose distances are computed together.
+const GROUP: usize = 8;
 
 /// Trustworthiness (Venna and Kaski 2001), 0..=1: whether the `k` nearest on the map are also near
 /// among the rows. 1 if nobody is near on the map who is far in truth.
@@ -13,28 +19,34 @@ use crate::error::Result;
 /// ```
 ///
 /// Equally distant rows rank in order of index. With fewer than 3k/2 + 1 rows it has no meaning and
-/// is 1. Cost: n² log n.
+/// is 1. Cost: rows² distances, and k times as many comparisons.
 ///
 /// # Errors
-/// [`crate::MlError::BadNumber`] if a point is not finite.
+/// [`crate::MlError::BadNumber`] if a point is not finite, [`crate::MlError::LengthMismatch`] if
+/// there is not one point for each row.
 pub fn trustworthiness(rows: &Rows, points: &[[f64; 2]], k: usize) -> Result<f64> {
+    check_points(points, rows.len())?;
     let n = rows.len();
     if k == 0 || 2 * n <= 3 * k + 1 {
         return Ok(1.0);
     }
     let map = Rows::Dense(DenseRows::new(2, points.concat())?);
-    let penalty: u64 = (0..n)
-        .into_par_iter()
-        .map(|row| {
-            let in_truth = rows.squared_distances(rows.row(row));
-            let ranks = ranks_of(row, &in_truth);
-            let order = order_of(row, &map.squared_distances(map.row(row)));
-            order[..k]
-                .iter()
-                .map(|&other| (ranks[other] as u64).saturating_sub(k as u64))
-                .sum::<u64>()
-        })
-        .sum();
+    let on_map = all_nearest(&map, k, Progress::none())?;
+    let penalty_of_group = |first: usize| {
+        let last = (first + GROUP).min(n);
+        let from = |lane: usize| rows.row((first + lane).min(last - 1));
+        let mut distances = rows.squared_distances_from::<GROUP>(std::array::from_fn(from));
+        let mut penalty = 0;
+        for (row, in_truth) in (first..last).zip(&mut distances) {
+            in_truth[row] = f64::INFINITY;
+            for &other in on_map.of(row).0 {
+                penalty += rank_of(other as usize, in_truth).saturating_sub(k);
+            }
+        }
+        penalty as u64
+    };
+    let groups: Vec<usize> = (0..n).step_by(GROUP).collect();
+    let penalty: u64 = groups.into_par_iter().map(penalty_of_group).sum();
     let (n, k) = (n as f64, k as f64);
     Ok(1.0 - 2.0 * penalty as f64 / (n * k * (2.0 * n - 3.0 * k - 1.0)))
 }
@@ -42,33 +54,120 @@ pub fn trustworthiness(rows: &Rows, points: &[[f64; 2]], k: usize) -> Result<f64
 /// [`trustworthiness`] of every step-th row, so that at most `max_rows` count.
 ///
 /// # Errors
-/// [`crate::MlError::BadNumber`] if a point is not finite.
+/// As [`trustworthiness`].
 pub fn trustworthiness_sampled(
     rows: &Rows,
     points: &[[f64; 2]],
     k: usize,
     max_rows: usize,
 ) -> Result<f64> {
-    let step = rows.len().div_ceil(max_rows.max(1)).max(1);
-    let sampled: Vec<usize> = (0..rows.len()).step_by(step).collect();
+    check_points(points, rows.len())?;
+    let sampled = sample(rows.len(), max_rows);
     let points: Vec<[f64; 2]> = sampled.iter().map(|&row| points[row]).collect();
     trustworthiness(&rows.select(&sampled), &points, k)
 }
 
-/// The others from near to far.
-fn order_of(from: usize, distances: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..distances.len())
-        .filter(|&other| other != from)
-        .collect();
-    order.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
-    order
+/// Share of the `k` nearest rows that are also among the `k` nearest on the map, 0..=1: the mean over
+/// every step-th row, so that at most `max_rows` count; their neighbours are looked for among all
+/// rows. 1 where nobody has a neighbour.
+///
+/// Equally near rows come in order of index.
+///
+/// # Errors
+/// [`crate::MlError::BadNumber`] if a point is not finite, [`crate::MlError::LengthMismatch`] if
+/// there is not one point for each row.
+pub fn neighbours_preserved(
+    rows: &Rows,
+    points: &[[f64; 2]],
+    k: usize,
+    max_rows: usize,
+) -> Result<f64> {
+    check_points(points, rows.len())?;
+    let map = Rows::Dense(DenseRows::new(2, points.concat())?);
+    let sampled = sample(rows.len(), max_rows);
+    // One more than wanted, since each row is nearest to itself.
+    let nearest = |rows: &Rows| {
+        nearest_among(
+            rows,
+            &rows.select(&sampled),
+            k.saturating_add(1),
+            Progress::none(),
+        )
+    };
+    let (in_truth, on_map) = (nearest(rows)?, nearest(&map)?);
+    let k = in_truth.k.saturating_sub(1);
+    if k == 0 {
+        return Ok(1.0);
+    }
+    let mut num_kept = 0;
+    for (query, &row) in sampled.iter().enumerate() {
+        let others = |neighbours: &Neighbours| -> Vec<u32> {
+            let all = neighbours.of(query).0.iter().copied();
+            all.filter(|&other| other as usize != row).take(k).collect()
+        };
+        let in_truth = others(&in_truth);
+        num_kept += others(&on_map)
+            .iter()
+            .filter(|other| in_truth.contains(other))
+            .count();
+    }
+    Ok(num_kept as f64 / (k * sampled.len()) as f64)
 }
 
-/// Rank of each other row, the nearest has 1.
-fn ranks_of(from: usize, distances: &[f64]) -> Vec<usize> {
-    let mut ranks = vec![0; distances.len()];
-    for (rank, other) in order_of(from, distances).into_iter().enumerate() {
-        ranks[other] = rank + 1;
+/// Kruskal's stress 1 of a map at its best scale, 0..=1: 0 if the distances on the map are those of the
+/// rows but for a factor.
+///
+/// ```text
+/// min_s √(Σ (s d_ij − δ_ij)² / Σ δ²_ij) = √(1 − (Σ d_ij δ_ij)² / (Σ d²_ij Σ δ²_ij))
+/// ```
+///
+/// over the pairs of every step-th row, so that at most `max_rows` count. 0 if all rows are equal, 1 if
+/// all points are but not the rows.
+///
+/// # Errors
+/// [`crate::MlError::BadNumber`] if a point is not finite, [`crate::MlError::LengthMismatch`] if
+/// there is not one point for each row.
+pub fn kruskal_stress(rows: &Rows, points: &[[f64; 2]], max_rows: usize) -> Result<f64> {
+    check_points(points, rows.len())?;
+    let sampled = sample(rows.len(), max_rows);
+    let of_row = |place: usize| {
+        let mut sums = [0.0; 3];
+        let (row, point) = (rows.row(sampled[place]), points[sampled[place]]);
+        for &other in &sampled[place + 1..] {
+            let in_truth = squared_distance(row, rows.row(other));
+            let on_map = (point[0] - points[other][0]).hypot(point[1] - points[other][1]);
+            sums[0] += on_map * in_truth.sqrt();
+            sums[1] += on_map * on_map;
+            sums[2] += in_truth;
+        }
+        sums
+    };
+    let by_row: Vec<[f64; 3]> = (0..sampled.len()).into_par_iter().map(of_row).collect();
+    let [product, on_map, in_truth] =
+        [0, 1, 2].map(|place| by_row.iter().map(|sums| sums[place]).sum::<f64>());
+    if in_truth <= 0.0 {
+        return Ok(0.0);
     }
-    ranks
+    if on_map <= 0.0 {
+        return Ok(1.0);
+    }
+    Ok((1.0 - product / on_map * (product / in_truth))
+        .max(0.0)
+        .sqrt())
+}
+
+/// Every step-th row, at most `max_rows` of them.
+fn sample(num_rows: usize, max_rows: usize) -> Vec<usize> {
+    let step = num_rows.div_ceil(max_rows.max(1)).max(1);
+    (0..num_rows).step_by(step).collect()
+}
+
+/// Rank of a row by its distance, the nearest has 1.
+fn rank_of(row: usize, distances: &[f64]) -> usize {
+    let distance = distances[row];
+    let before = distances[..row].iter().filter(|&&other| other <= distance);
+    let after = distances[row + 1..]
+        .iter()
+        .filter(|&&other| other < distance);
+    1 + before.count() + after.count()
 }
