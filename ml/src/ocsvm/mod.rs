@@ -34,6 +34,7 @@
 //! Without weights all three agree with this solver within their own tolerance. Mapping to
 //! scikit-learn: `sample_weight = u`, `nu = C / Σ u`, `score = decision_function / C`.
 
+mod active;
 mod exp;
 mod expansion;
 mod kernel;
@@ -42,6 +43,7 @@ mod params;
 mod polish;
 mod problem;
 mod smo;
+mod solver;
 
 pub use model::{Ocsvm, SupportVector, Trained, train};
 pub use params::{OcsvmParams, ValidOcsvmParams};
