@@ -1,5 +1,6 @@
 //! f = Kα as an exact sum.
 
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 /// Places of f that one task moves; the result does not depend on it.
@@ -56,11 +57,15 @@ impl Expansion {
         let vectors = pulp::Arch::new();
         let run = |(task, f): (usize, &mut [i64])| {
             let first = task * PLACES_PER_TASK;
-            vectors.dispatch(|| {
-                for &(_, old, new, row) in &changes {
-                    move_all(f, old, new, &row[first..first + f.len()]);
-                }
-            });
+            for &(_, old, new, row) in &changes {
+                let kernel_row = &row[first..first + f.len()];
+                vectors.dispatch(Move {
+                    f: &mut *f,
+                    old,
+                    new,
+                    kernel_row,
+                });
+            }
         };
         if self.scaled_f.len() > PLACES_PER_TASK {
             let tasks = self.scaled_f.par_chunks_mut(PLACES_PER_TASK);
@@ -82,10 +87,22 @@ impl Expansion {
     }
 }
 
-#[inline(always)]
-fn move_all(f: &mut [i64], old: f64, new: f64, kernel_row: &[f64]) {
-    for (f, &kernel) in f.iter_mut().zip(kernel_row) {
-        *f += to_scaled(new * kernel) - to_scaled(old * kernel);
+/// The change of f by one α, for pulp to compile per vector width.
+struct Move<'a> {
+    f: &'a mut [i64],
+    old: f64,
+    new: f64,
+    kernel_row: &'a [f64],
+}
+
+impl WithSimd for Move<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for (f, &kernel) in self.f.iter_mut().zip(self.kernel_row) {
+            *f += to_scaled(self.new * kernel) - to_scaled(self.old * kernel);
+        }
     }
 }
 

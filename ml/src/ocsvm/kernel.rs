@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::exp::exp_of_negative;
 use super::problem::Problem;
-use crate::dataset::{RowRef, Rows};
+use crate::dataset::{DenseRows, RowRef, Rows};
 
 /// Kernel rows that are computed side by side, one in each lane of a vector.
 pub(super) const LANES: usize = 8;
@@ -16,7 +17,8 @@ const TARGETS_PER_TASK: usize = 2048;
 /// Numbers whose products are found before their exponentials.
 const TARGETS_PER_TILE: usize = 64;
 /// Dense rows that go through the columns together, so that sums need not wait for each other.
-const ROWS_PER_STEP: usize = 4;
+const ROWS_PER_STEP: usize = 8;
+const COLUMNS_PER_CHUNK: usize = 4;
 
 /// One row of the kernel, or a part of one.
 pub(super) type KernelRow = Arc<Vec<f64>>;
@@ -94,38 +96,21 @@ impl Kernel<'_> {
         if let Some(row) = cache.get(index) {
             return targets.iter().map(|&target| row[target]).collect();
         }
-        let [part] = self.compute_lanes([index], targets.len(), &|place| targets[place]);
-        part
+        let mut rows = self.compute(&[index], targets.len(), |place| targets[place]);
+        rows.swap_remove(0)
     }
 
-    /// K of up to [`LANES`] rows against `len` distinct rows; `target` says which.
+    /// K of one to [`LANES`] rows against `len` distinct rows; `target` says which.
     fn compute(
         &self,
         indices: &[usize],
         len: usize,
         target: impl Fn(usize) -> usize + Sync,
     ) -> Vec<Vec<f64>> {
-        let from = std::array::from_fn::<_, LANES, _>(|lane| indices[lane % indices.len()]);
-        let mut rows: Vec<Vec<f64>> = if indices.len() == 1 {
-            self.compute_lanes([from[0]], len, &target).into()
-        } else {
-            self.compute_lanes(from, len, &target).into()
-        };
-        rows.truncate(indices.len());
-        rows
-    }
-
-    /// The numbers do not depend on the lanes: each is the same sum in order of columns.
-    fn compute_lanes<const N: usize>(
-        &self,
-        indices: [usize; N],
-        len: usize,
-        target: &(impl Fn(usize) -> usize + Sync),
-    ) -> [Vec<f64>; N] {
         let from = Sources::new(self, indices);
-        let mut kernel: [Vec<f64>; N] = std::array::from_fn(|_| vec![0.0; len]);
+        let mut kernel = vec![vec![0.0; len]; indices.len()];
         let mut tasks: Vec<Vec<&mut [f64]>> = Vec::new();
-        tasks.resize_with(len.div_ceil(TARGETS_PER_TASK), || Vec::with_capacity(N));
+        tasks.resize_with(len.div_ceil(TARGETS_PER_TASK), || Vec::with_capacity(LANES));
         for row in &mut kernel {
             for (task, chunk) in tasks.iter_mut().zip(row.chunks_mut(TARGETS_PER_TASK)) {
                 task.push(chunk);
@@ -134,8 +119,12 @@ impl Kernel<'_> {
         let vectors = pulp::Arch::new();
         let run = |(task, mut chunks): (usize, Vec<&mut [f64]>)| {
             let first = task * TARGETS_PER_TASK;
-            let row_of = |place: usize| self.problem.row_of(target(first + place));
-            vectors.dispatch(|| from.fill(self, &row_of, &mut chunks));
+            vectors.dispatch(Fill {
+                kernel: self,
+                from: &from,
+                row_of: |place: usize| self.problem.row_of(target(first + place)),
+                chunks: &mut chunks,
+            });
         };
         if tasks.len() > 1 {
             tasks.into_par_iter().enumerate().for_each(run);
@@ -146,81 +135,135 @@ impl Kernel<'_> {
     }
 }
 
-/// The rows that distances are measured from: per column their values side by side.
-struct Sources<const N: usize> {
-    by_column: Vec<[f64; N]>,
-    norms: [f64; N],
+/// The rows that distances are measured from: column by column their values side by side.
+struct Sources {
+    by_column: Vec<f64>,
+    norms: [f64; LANES],
 }
 
-impl<const N: usize> Sources<N> {
-    fn new(kernel: &Kernel<'_>, indices: [usize; N]) -> Self {
-        let mut by_column = vec![[0.0; N]; kernel.rows.num_columns()];
-        let rows = indices.map(|index| kernel.problem.row_of(index));
-        for (lane, &row) in rows.iter().enumerate() {
+impl Sources {
+    fn new(kernel: &Kernel<'_>, indices: &[usize]) -> Self {
+        let mut by_column = vec![0.0; LANES * kernel.rows.num_columns()];
+        let mut norms = [0.0; LANES];
+        for (lane, &index) in indices.iter().enumerate() {
+            let row = kernel.problem.row_of(index);
+            norms[lane] = kernel.rows.squared_norms()[row];
             for (column, value) in kernel.rows.row(row).entries() {
-                by_column[column][lane] = value;
+                by_column[LANES * column + lane] = value;
             }
         }
-        Self {
-            by_column,
-            norms: rows.map(|row| kernel.rows.squared_norms()[row]),
-        }
+        Self { by_column, norms }
     }
+}
+
+/// One chunk of some kernel rows, compiled by pulp for each width of vectors.
+///
+/// A number does not depend on the width or the lane: products are summed up in order of columns,
+/// each rounded by itself (no fused multiply-add).
+struct Fill<'a, 'b, F> {
+    kernel: &'a Kernel<'a>,
+    from: &'a Sources,
+    row_of: F,
+    chunks: &'a mut [&'b mut [f64]],
+}
+
+impl<F: Fn(usize) -> usize> WithSimd for Fill<'_, '_, F> {
+    type Output = ();
 
     #[inline(always)]
-    fn fill(
-        &self,
-        kernel: &Kernel<'_>,
-        row_of: &impl Fn(usize) -> usize,
-        chunks: &mut [&mut [f64]],
-    ) {
-        let len = chunks.first().map_or(0, |chunk| chunk.len());
+    fn with_simd<S: Simd>(self, simd: S) {
+        let rows = self.kernel.rows;
+        let gamma = self.kernel.gamma;
+        let len = self.chunks.first().map_or(0, |chunk| chunk.len());
         for first in (0..len).step_by(TARGETS_PER_TILE) {
             let end = len.min(first + TARGETS_PER_TILE);
             for place in (first..end).step_by(ROWS_PER_STEP) {
-                let rows = std::array::from_fn(|step| row_of((place + step).min(end - 1)));
-                let products = self.products(kernel.rows, rows);
+                let targets = std::array::from_fn(|step| (self.row_of)((place + step).min(end - 1)));
+                let products = match rows {
+                    Rows::Dense(rows) => dense_products(simd, rows, targets, &self.from.by_column),
+                    Rows::Sparse(_) => sparse_products(simd, rows, targets, &self.from.by_column),
+                };
                 for (step, products) in products.iter().enumerate().take(end - place) {
-                    let norm = kernel.rows.squared_norms()[rows[step]];
-                    for lane in 0..N {
-                        let distance = (norm + self.norms[lane] - 2.0 * products[lane]).max(0.0);
-                        chunks[lane][place + step] = -kernel.gamma * distance;
+                    let norm = rows.squared_norms()[targets[step]];
+                    for (lane, chunk) in self.chunks.iter_mut().enumerate() {
+                        let distance = norm + self.from.norms[lane] - 2.0 * products[lane];
+                        chunk[place + step] = -gamma * distance.max(0.0);
                     }
                 }
             }
-            for chunk in &mut *chunks {
+            for chunk in &mut *self.chunks {
                 for value in &mut chunk[first..end] {
                     *value = exp_of_negative(*value);
                 }
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn products(&self, rows: &Rows, places: [usize; ROWS_PER_STEP]) -> [[f64; N]; ROWS_PER_STEP] {
-        let mut sums = [[0.0; N]; ROWS_PER_STEP];
-        if let Rows::Dense(rows) = rows {
-            let num_columns = self.by_column.len();
-            let values = places.map(|place| &rows.row(place)[..num_columns]);
-            for (column, others) in self.by_column.iter().enumerate() {
+/// Products of some rows with all lanes.
+type Products = [[f64; LANES]; ROWS_PER_STEP];
+
+#[inline(always)]
+fn dense_products<S: Simd>(
+    simd: S,
+    rows: &DenseRows,
+    targets: [usize; ROWS_PER_STEP],
+    by_column: &[f64],
+) -> Products {
+    let (by_column, _) = S::as_simd_f64s(by_column);
+    let num_vectors = LANES / S::F64_LANES;
+    let num_columns = by_column.len() / num_vectors;
+    let chunks = targets.map(|target| rows.row(target).as_chunks::<COLUMNS_PER_CHUNK>());
+    let mut products = [[0.0; LANES]; ROWS_PER_STEP];
+    for vector in 0..num_vectors {
+        let mut sums = [simd.splat_f64s(0.0); ROWS_PER_STEP];
+        let add = |sum, value: f64, column: usize| {
+            let others = by_column[column * num_vectors + vector];
+            simd.add_f64s(sum, simd.mul_f64s(simd.splat_f64s(value), others))
+        };
+        for chunk in 0..num_columns / COLUMNS_PER_CHUNK {
+            let values = chunks.map(|(chunks, _)| chunks[chunk]);
+            for place in 0..COLUMNS_PER_CHUNK {
                 for step in 0..ROWS_PER_STEP {
-                    for lane in 0..N {
-                        sums[step][lane] += values[step][column] * others[lane];
-                    }
-                }
-            }
-            return sums;
-        }
-        for (sums, &place) in sums.iter_mut().zip(&places) {
-            if let RowRef::Sparse(columns, values) = rows.row(place) {
-                for (&column, &value) in columns.iter().zip(values) {
-                    let others = &self.by_column[column as usize];
-                    for lane in 0..N {
-                        sums[lane] += value * others[lane];
-                    }
+                    let column = chunk * COLUMNS_PER_CHUNK + place;
+                    sums[step] = add(sums[step], values[step][place], column);
                 }
             }
         }
-        sums
+        for (sum, (_, rest)) in sums.iter_mut().zip(chunks) {
+            for (column, &value) in rest.iter().enumerate() {
+                *sum = add(*sum, value, num_columns - rest.len() + column);
+            }
+        }
+        for (products, sum) in products.iter_mut().zip(sums) {
+            S::as_mut_simd_f64s(products).0[vector] = sum;
+        }
     }
+    products
+}
+
+#[inline(always)]
+fn sparse_products<S: Simd>(
+    simd: S,
+    rows: &Rows,
+    targets: [usize; ROWS_PER_STEP],
+    by_column: &[f64],
+) -> Products {
+    let (by_column, _) = S::as_simd_f64s(by_column);
+    let num_vectors = LANES / S::F64_LANES;
+    let mut products = [[0.0; LANES]; ROWS_PER_STEP];
+    for (products, target) in products.iter_mut().zip(targets) {
+        let RowRef::Sparse(columns, values) = rows.row(target) else {
+            continue;
+        };
+        for vector in 0..num_vectors {
+            let mut sum = simd.splat_f64s(0.0);
+            for (&column, &value) in columns.iter().zip(values) {
+                let others = by_column[column as usize * num_vectors + vector];
+                sum = simd.add_f64s(sum, simd.mul_f64s(simd.splat_f64s(value), others));
+            }
+            S::as_mut_simd_f64s(products).0[vector] = sum;
+        }
+    }
+    products
 }

@@ -1,6 +1,7 @@
 //! Sequential minimal optimisation with second-order working set selection.
 
 use callgrove_model::Progress;
+use pulp::{Simd, WithSimd};
 
 use super::active::Active;
 use crate::error::Result;
@@ -48,7 +49,12 @@ pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result
         } else {
             0.0
         };
-        vectors.dispatch(|| move_pair(&mut f, step, &up_row, &down_row));
+        vectors.dispatch(MovePair {
+            f: &mut f,
+            step,
+            up_row: &up_row,
+            down_row: &down_row,
+        });
     }
     for (index, alpha) in alpha.into_iter().enumerate() {
         active.set(index, alpha);
@@ -56,10 +62,22 @@ pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result
     Ok(())
 }
 
-#[inline(always)]
-fn move_pair(f: &mut [f64], step: f64, up_row: &[f64], down_row: &[f64]) {
-    for ((f, up), down) in f.iter_mut().zip(up_row).zip(down_row) {
-        *f += step * (up - down);
+/// The change of f by a step along a pair, for pulp to compile per vector width.
+struct MovePair<'a> {
+    f: &'a mut [f64],
+    step: f64,
+    up_row: &'a [f64],
+    down_row: &'a [f64],
+}
+
+impl WithSimd for MovePair<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for ((f, up), down) in self.f.iter_mut().zip(self.up_row).zip(self.down_row) {
+            *f += self.step * (up - down);
+        }
     }
 }
 
