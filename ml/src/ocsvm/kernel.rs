@@ -178,7 +178,8 @@ impl<F: Fn(usize) -> usize> WithSimd for Fill<'_, '_, F> {
         for first in (0..len).step_by(TARGETS_PER_TILE) {
             let end = len.min(first + TARGETS_PER_TILE);
             for place in (first..end).step_by(ROWS_PER_STEP) {
-                let targets = std::array::from_fn(|step| (self.row_of)((place + step).min(end - 1)));
+                let targets =
+                    std::array::from_fn(|step| (self.row_of)((place + step).min(end - 1)));
                 let products = match rows {
                     Rows::Dense(rows) => dense_products(simd, rows, targets, &self.from.by_column),
                     Rows::Sparse(_) => sparse_products(simd, rows, targets, &self.from.by_column),

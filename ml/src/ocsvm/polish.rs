@@ -57,10 +57,7 @@ pub(super) fn polish(active: &mut Active<'_>) -> Vec<Place> {
 
 /// Moves the α of free rows to the solution of their equations, or to the first bound on the way,
 /// which is answered with the row it belongs to.
-fn go_to_solution(
-    active: &mut Active<'_>,
-    free: &[usize],
-) -> Option<(usize, Place)> {
+fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, Place)> {
     if free.is_empty() {
         return None;
     }

@@ -34,10 +34,18 @@ pub(super) fn solve(
     if bounds.is_tight {
         let changes: Vec<(usize, f64)> = bounds.upper.iter().copied().enumerate().collect();
         apply(kernel, cache, expansion, &changes);
-        return Ok(rho(expansion, &vec![Place::Upper; num_distinct], &bounds.upper));
+        return Ok(rho(
+            expansion,
+            &vec![Place::Upper; num_distinct],
+            &bounds.upper,
+        ));
     }
     fill_up(kernel, cache, bounds, expansion, progress.part(0.0, 0.5))?;
-    let num_support = expansion.alpha().iter().filter(|&&alpha| alpha > 0.0).count();
+    let num_support = expansion
+        .alpha()
+        .iter()
+        .filter(|&&alpha| alpha > 0.0)
+        .count();
     let mut num_more = MIN_MORE_ROWS.max(num_support / 2);
     loop {
         let indices = choose(expansion, bounds, num_more);
@@ -45,13 +53,20 @@ pub(super) fn solve(
         descend(&mut active, progress.part(0.5, 0.9))?;
         let places = polish(&mut active);
         progress.at(0.9)?;
-        let Active { indices, expansion: found, .. } = active;
+        let Active {
+            indices,
+            expansion: found,
+            ..
+        } = active;
         let mut place = vec![Place::Zero; num_distinct];
         for (&index, &found) in indices.iter().zip(&places) {
             place[index] = found;
         }
-        let changes: Vec<(usize, f64)> =
-            indices.iter().copied().zip(found.alpha().iter().copied()).collect();
+        let changes: Vec<(usize, f64)> = indices
+            .iter()
+            .copied()
+            .zip(found.alpha().iter().copied())
+            .collect();
         apply(kernel, cache, expansion, &changes);
         let least = threshold(expansion, &place);
         let num_violators = (0..num_distinct)
@@ -81,7 +96,12 @@ fn threshold(expansion: &Expansion, place: &[Place]) -> f64 {
 }
 
 /// Sets α of some rows in f of all.
-fn apply(kernel: Kernel<'_>, cache: &mut RowCache, expansion: &mut Expansion, alpha: &[(usize, f64)]) {
+fn apply(
+    kernel: Kernel<'_>,
+    cache: &mut RowCache,
+    expansion: &mut Expansion,
+    alpha: &[(usize, f64)],
+) {
     let changes: Vec<(usize, f64)> = alpha
         .iter()
         .copied()
@@ -124,7 +144,11 @@ fn fill_up(
             let old = expansion.alpha()[index];
             let room = upper[index] - old;
             let piece = room.min(missing).min(bounds.unit);
-            let alpha = if piece < room { old + piece } else { upper[index] };
+            let alpha = if piece < room {
+                old + piece
+            } else {
+                upper[index]
+            };
             pieces.push((index, alpha));
             missing -= piece;
             if missing <= f64::EPSILON {

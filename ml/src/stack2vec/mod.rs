@@ -24,12 +24,13 @@
 //! [`WEIGHT_PER_TREE`]: WEIGHT_PER_TREE
 
 mod adam;
+mod block;
 mod documents;
 mod infer;
+mod loss;
 mod model;
-mod negative;
+mod noise;
 mod params;
-mod softmax;
 mod train;
 
 pub use documents::{Documents, WEIGHT_PER_TREE};
