@@ -1,5 +1,7 @@
 //! Inputs for the benches: generated, so that they need no file and can have any size.
 
 mod forest;
+mod rows;
 
 pub use forest::molecular_dynamics_forest;
+pub use rows::clustered_rows;

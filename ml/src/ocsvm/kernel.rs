@@ -224,10 +224,10 @@ fn dense_products<S: Simd>(
         };
         for chunk in 0..num_columns / COLUMNS_PER_CHUNK {
             let values = chunks.map(|(chunks, _)| chunks[chunk]);
-            for place in 0..COLUMNS_PER_CHUNK {
-                for step in 0..ROWS_PER_STEP {
-                    let column = chunk * COLUMNS_PER_CHUNK + place;
-                    sums[step] = add(sums[step], values[step][place], column);
+            let first = chunk * COLUMNS_PER_CHUNK;
+            for column in first..first + COLUMNS_PER_CHUNK {
+                for (sum, values) in sums.iter_mut().zip(&values) {
+                    *sum = add(*sum, values[column - first], column);
                 }
             }
         }

@@ -42,7 +42,9 @@ impl Noise {
     fn from_shares(mut share: Vec<f64>, num_negatives: usize) -> Self {
         let total: f64 = share.iter().sum();
         if total > 0.0 {
-            share.iter_mut().for_each(|share| *share /= total);
+            for share in &mut share {
+                *share /= total;
+            }
         }
         let mut sum = 0.0;
         let cumulated = share.iter().map(|share| {
