@@ -218,22 +218,26 @@ fn dense_products<S: Simd>(
     let mut products = [[0.0; LANES]; ROWS_PER_STEP];
     for vector in 0..num_vectors {
         let mut sums = [simd.splat_f64s(0.0); ROWS_PER_STEP];
-        let add = |sum, value: f64, column: usize| {
-            let others = by_column[column * num_vectors + vector];
-            simd.add_f64s(sum, simd.mul_f64s(simd.splat_f64s(value), others))
-        };
         for chunk in 0..num_columns / COLUMNS_PER_CHUNK {
-            let values = chunks.map(|(chunks, _)| chunks[chunk]);
+            let mut values = [&[0.0; COLUMNS_PER_CHUNK]; ROWS_PER_STEP];
+            for step in 0..ROWS_PER_STEP {
+                values[step] = &chunks[step].0[chunk];
+            }
             let first = chunk * COLUMNS_PER_CHUNK;
             for column in first..first + COLUMNS_PER_CHUNK {
-                for (sum, values) in sums.iter_mut().zip(&values) {
-                    *sum = add(*sum, values[column - first], column);
+                let others = by_column[column * num_vectors + vector];
+                for step in 0..ROWS_PER_STEP {
+                    sums[step] =
+                        add_product(simd, sums[step], values[step][column - first], others);
                 }
             }
         }
-        for (sum, (_, rest)) in sums.iter_mut().zip(chunks) {
-            for (column, &value) in rest.iter().enumerate() {
-                *sum = add(*sum, value, num_columns - rest.len() + column);
+        for step in 0..ROWS_PER_STEP {
+            let rest = chunks[step].1;
+            for place in 0..rest.len() {
+                let column = num_columns - rest.len() + place;
+                let others = by_column[column * num_vectors + vector];
+                sums[step] = add_product(simd, sums[step], rest[place], others);
             }
         }
         for (products, sum) in products.iter_mut().zip(sums) {
@@ -261,10 +265,15 @@ fn sparse_products<S: Simd>(
             let mut sum = simd.splat_f64s(0.0);
             for (&column, &value) in columns.iter().zip(values) {
                 let others = by_column[column as usize * num_vectors + vector];
-                sum = simd.add_f64s(sum, simd.mul_f64s(simd.splat_f64s(value), others));
+                sum = add_product(simd, sum, value, others);
             }
             S::as_mut_simd_f64s(products).0[vector] = sum;
         }
     }
     products
+}
+
+#[inline(always)]
+fn add_product<S: Simd>(simd: S, sum: S::f64s, value: f64, others: S::f64s) -> S::f64s {
+    simd.add_f64s(sum, simd.mul_f64s(simd.splat_f64s(value), others))
 }
