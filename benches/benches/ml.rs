@@ -7,7 +7,7 @@ use callgrove_ml::Progress;
 use callgrove_ml::detector::{
     Detector, DetectorParams, Embedding, Label, ModelArtifact, order_by_score,
 };
-use callgrove_ml::stack2vec::{self, Documents, Stack2vecParams};
+use callgrove_ml::stack2vec::{self, Documents, Objective, Stack2vecParams};
 use callgrove_ml::wl::{WlParams, relabel};
 use callgrove_model::Forest;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -46,12 +46,36 @@ fn stack2vec(criterion: &mut Criterion) {
     let subtrees = relabel(&forest, params, Progress::none()).expect("there are trees");
     let len = subtrees.vocabulary.len();
     let documents = Documents::from_bags(&subtrees.bags, len, |subtree| subtree.0);
-    let params = Stack2vecParams::default().check().expect("it is valid");
-    let mut group = criterion.benchmark_group("stack2vec");
+    let mut group = criterion.benchmark_group(format!("stack2vec, {len} subtrees"));
     group.sample_size(10);
-    group.bench_function(format!("50 epochs, {len} subtrees"), |bencher| {
-        bencher.iter(|| stack2vec::train(black_box(&documents), &params, 1, Progress::none()));
-    });
+    let plain = Stack2vecParams::default();
+    for (name, objective, epochs) in [
+        ("softmax, default", Objective::FullSoftmax, plain.epochs),
+        ("softmax, 50 epochs", Objective::FullSoftmax, 50),
+        (
+            "negative sampling, 50 epochs",
+            Objective::NegativeSampling,
+            50,
+        ),
+    ] {
+        let params = Stack2vecParams {
+            objective,
+            epochs,
+            ..plain
+        };
+        let params = params.check().expect("it is valid");
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| stack2vec::train(black_box(&documents), &params, 1, Progress::none()));
+        });
+        let network = stack2vec::train(&documents, &params, 1, Progress::none());
+        let network = network.expect("there are trees");
+        let (words, shares) = documents.row(7);
+        let weights = shares.iter().map(|&share| f64::from(share));
+        let one = Documents::new(len, [words.iter().copied().zip(weights).collect()]);
+        group.bench_function(format!("{name}: one new tree"), |bencher| {
+            bencher.iter(|| stack2vec::infer(&network.output, &one, &params, 1, Progress::none()));
+        });
+    }
     group.finish();
 }
 

@@ -86,7 +86,7 @@ fn wl(criterion: &mut Criterion) {
     });
     let found = subtrees(&forest, params);
     group.bench_function("rows of excess and rarity", |bencher| {
-        bencher.iter(|| rows(black_box(&found)));
+        bencher.iter(|| rows(&forest, black_box(&found)));
     });
     group.finish();
 }
@@ -98,7 +98,7 @@ fn growth(criterion: &mut Criterion) {
     for num_trees in [10_000, 100_000] {
         let forest = forest(num_trees);
         group.bench_function(format!("{num_trees} trees to rows"), |bencher| {
-            bencher.iter(|| rows(&subtrees(black_box(&forest), params)));
+            bencher.iter(|| rows(&forest, &subtrees(black_box(&forest), params)));
         });
         // The example `scaling` trains more trees, once.
         if num_trees == 10_000 {

@@ -84,7 +84,7 @@ fn measure(file: &ForestFile, make_seconds: f64) -> Result<(), Box<dyn Error>> {
     let len = subtrees.vocabulary.len();
     let (rows, feature_seconds) = mean_cpu_seconds(repeats, || {
         let excess = ExcessParams::default();
-        let windows = Windows::new(&forest, excess.windows_per_lane);
+        let windows = Windows::new(forest, excess.windows_per_lane);
         let reference = Reference::fit(&subtrees.bags, &windows, excess.min_class_size);
         let model = ExcessModel::new(excess.check()?, len);
         model.rows(&subtrees.bags, &reference, &Translation::identity(len))

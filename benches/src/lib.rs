@@ -3,5 +3,7 @@
 mod forest;
 pub mod generator;
 pub mod meter;
+mod rows;
 
 pub use forest::molecular_dynamics_forest;
+pub use rows::clustered_rows;

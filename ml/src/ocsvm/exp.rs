@@ -27,6 +27,7 @@ const SMALLEST: f64 = -708.0;
 ///
 /// Without a branch or call, so loops of it are vectorised, and without the platform's libm, so the
 /// kernel is the same on every machine: x = k ln 2 + r, and e^r is its Taylor series up to r¹³.
+#[inline(always)]
 pub(crate) fn exp_of_negative(x: f64) -> f64 {
     let x = x.max(SMALLEST);
     let shifted = x * std::f64::consts::LOG2_E + MAGIC;

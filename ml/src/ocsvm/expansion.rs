@@ -1,5 +1,11 @@
 //! f = Kα as an exact sum.
 
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+/// Places of f that one task moves; the result does not depend on it.
+const PLACES_PER_TASK: usize = 4096;
+
 /// α and f(x_t) = Σ α_j K(x_j, x_t), where every term is rounded to a multiple of 2⁻⁵⁰ before it is
 /// added. Sums of such terms are exact, so f depends on α alone, not on the way there.
 ///
@@ -38,11 +44,65 @@ impl Expansion {
 
     /// Sets one α, given its kernel row.
     pub(super) fn set(&mut self, index: usize, alpha: f64, kernel_row: &[f64]) {
-        let old = self.alpha[index];
-        for (f, &kernel) in self.scaled_f.iter_mut().zip(kernel_row) {
-            *f += to_scaled(alpha * kernel) - to_scaled(old * kernel);
+        self.set_all(&[(index, alpha, kernel_row)]);
+    }
+
+    /// Sets several α, given their kernel rows; no index comes twice.
+    pub(super) fn set_all(&mut self, changes: &[(usize, f64, &[f64])]) {
+        let changes: Vec<(usize, f64, f64, &[f64])> = changes
+            .iter()
+            .map(|&(index, alpha, row)| (index, self.alpha[index], alpha, row))
+            .filter(|(_, old, new, _)| old.to_bits() != new.to_bits())
+            .collect();
+        let vectors = pulp::Arch::new();
+        let run = |(task, f): (usize, &mut [i64])| {
+            let first = task * PLACES_PER_TASK;
+            for &(_, old, new, row) in &changes {
+                let kernel_row = &row[first..first + f.len()];
+                vectors.dispatch(Move {
+                    f: &mut *f,
+                    old,
+                    new,
+                    kernel_row,
+                });
+            }
+        };
+        if self.scaled_f.len() > PLACES_PER_TASK {
+            let tasks = self.scaled_f.par_chunks_mut(PLACES_PER_TASK);
+            tasks.enumerate().for_each(run);
+        } else {
+            run((0, &mut self.scaled_f));
         }
-        self.alpha[index] = alpha;
+        for (index, _, new, _) in changes {
+            self.alpha[index] = new;
+        }
+    }
+
+    /// The same sum over some of the places only.
+    pub(super) fn select(&self, places: &[usize]) -> Self {
+        Self {
+            alpha: places.iter().map(|&place| self.alpha[place]).collect(),
+            scaled_f: places.iter().map(|&place| self.scaled_f[place]).collect(),
+        }
+    }
+}
+
+/// The change of f by one α, for pulp to compile per vector width.
+struct Move<'a> {
+    f: &'a mut [i64],
+    old: f64,
+    new: f64,
+    kernel_row: &'a [f64],
+}
+
+impl WithSimd for Move<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for (f, &kernel) in self.f.iter_mut().zip(self.kernel_row) {
+            *f += to_scaled(self.new * kernel) - to_scaled(self.old * kernel);
+        }
     }
 }
 
@@ -51,6 +111,7 @@ const MAGIC: f64 = 6_755_399_441_055_744.0;
 const SCALE: f64 = (1_u64 << 50) as f64;
 
 /// A term of f in −1..=1 as a multiple of 2⁻⁵⁰, without a branch so that loops of it are vectorised.
+#[inline(always)]
 pub(super) fn to_scaled(term: f64) -> i64 {
     ((term * SCALE + MAGIC).to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64)
 }
@@ -82,10 +143,10 @@ mod tests {
             for &(index, alpha) in &path {
                 walked.set(index, alpha, &kernel(index));
             }
+            let rows = [0, 1, 2, 3].map(kernel);
+            let changes = [3, 1, 0, 2].map(|index| (index, walked.alpha()[index], &rows[index][..]));
             let mut direct = Expansion::zero(4);
-            for index in (0..4).rev() {
-                direct.set(index, walked.alpha()[index], &kernel(index));
-            }
+            direct.set_all(&changes);
             prop_assert_eq!(&walked, &direct);
             let plain: f64 = (0..4).map(|j| walked.alpha()[j] * kernel(j)[2]).sum();
             prop_assert!((walked.f(2) - plain).abs() < 1e-14);

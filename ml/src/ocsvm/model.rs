@@ -4,12 +4,11 @@ use callgrove_model::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::expansion::Expansion;
-use super::kernel::KernelCache;
+use super::kernel::{Kernel, RowCache};
 use super::kernel_sum::{SupportVector, kernel_sums};
 use super::params::ValidOcsvmParams;
-use super::polish::polish;
 use super::problem::Problem;
-use super::smo::{Workspace, optimise};
+use super::solver::solve;
 use crate::dataset::Rows;
 use crate::error::Result;
 
@@ -31,7 +30,7 @@ pub struct Trained {
     params: ValidOcsvmParams,
     problem: Problem,
     expansion: Expansion,
-    kernel: KernelCache,
+    cache: RowCache,
     alpha: Vec<f64>,
     rho: f64,
     scores: Vec<f64>,
@@ -56,11 +55,11 @@ pub fn train(
     let is_same_kernel = |warm: &&Trained| {
         warm.alpha.len() == rows.len() && warm.params.gamma().to_bits() == params.gamma().to_bits()
     };
-    let (problem, mut expansion, mut kernel) = if let Some(warm) = warm.filter(is_same_kernel) {
+    let (problem, mut expansion, mut cache) = if let Some(warm) = warm.filter(is_same_kernel) {
         (
             warm.problem.clone(),
             warm.expansion.clone(),
-            warm.kernel.clone(),
+            warm.cache.clone(),
         )
     } else {
         let problem = Problem::new(rows, params.gamma());
@@ -68,19 +67,23 @@ pub fn train(
         (
             problem,
             Expansion::zero(num_distinct),
-            KernelCache::new(num_distinct, params.gamma(), params.cache_bytes()),
+            RowCache::new(num_distinct, params.cache_bytes()),
         )
     };
     let bounds = problem.bounds(weights, params)?;
-    let mut work = Workspace {
+    let kernel = Kernel {
         rows,
         problem: &problem,
-        bounds: &bounds,
-        kernel: &mut kernel,
+        gamma: params.gamma(),
     };
-    optimise(&mut work, &mut expansion, progress.part(0.0, 0.9))?;
-    progress.at(0.9)?;
-    let rho = polish(&mut work, &mut expansion);
+    let rho = solve(
+        kernel,
+        &mut cache,
+        params.cache_bytes() / 4,
+        &bounds,
+        &mut expansion,
+        progress.part(0.0, 0.95),
+    )?;
     let f = expansion.all_f();
     let alpha = share_out(
         &problem,
@@ -97,7 +100,7 @@ pub fn train(
         params: *params,
         problem,
         expansion,
-        kernel,
+        cache,
         alpha,
         rho,
         scores,

@@ -1,40 +1,33 @@
 //! The exact optimum from a near one: an active-set method on the optimality conditions.
 
-use std::sync::Arc;
-
+use super::active::Active;
 use super::expansion::{Expansion, from_scaled, to_scaled};
-use super::smo::Workspace;
+use super::kernel::KernelRow;
 
 /// Violations of the optimality conditions up to this size are rounding.
-const TOLERANCE: f64 = 1e-12;
+pub(super) const TOLERANCE: f64 = 1e-12;
 /// Pivots below this show that a free row is a combination of others but for rounding.
 const MIN_PIVOT: f64 = 1e-13;
 const REFINEMENTS: usize = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+pub(super) enum Place {
     Zero,
     Free,
     Upper,
 }
 
-/// Brings `expansion` to the optimum and answers ρ.
+/// Brings the active rows to their optimum and answers where they lie.
 ///
 /// Rows are free (0 < α < bound) or at a bound. Each round solves for the α of the free rows at
 /// which all their f are equal (and Σ α = 1), goes there as far as the bounds allow, and then frees
 /// the row that violates its condition most. The objective falls with every round, so no set comes
 /// twice; the cap on rounds only guards against endless rounding.
-pub(super) fn polish(work: &mut Workspace<'_>, expansion: &mut Expansion) -> f64 {
-    let upper = work.bounds.upper.clone();
-    if work.bounds.is_tight {
-        for (index, &bound) in upper.iter().enumerate() {
-            set(work, expansion, index, bound);
-        }
-        return rho(expansion, &vec![Place::Upper; upper.len()], &upper);
-    }
-    let mut place: Vec<Place> = upper
+pub(super) fn polish(active: &mut Active<'_>) -> Vec<Place> {
+    let mut place: Vec<Place> = active
+        .upper
         .iter()
-        .zip(expansion.alpha())
+        .zip(active.expansion.alpha())
         .map(|(&bound, &alpha)| match alpha {
             alpha if alpha <= 0.0 => Place::Zero,
             alpha if alpha >= bound => Place::Upper,
@@ -47,11 +40,11 @@ pub(super) fn polish(work: &mut Workspace<'_>, expansion: &mut Expansion) -> f64
         let free: Vec<usize> = (0..place.len())
             .filter(|&index| place[index] == Place::Free)
             .collect();
-        if let Some(blocking) = go_to_solution(work, expansion, &free) {
+        if let Some(blocking) = go_to_solution(active, &free) {
             place[blocking.0] = blocking.1;
             continue;
         }
-        let violators = worst_violators(expansion, &place, &upper);
+        let violators = worst_violators(&active.expansion, &place, &active.upper);
         if violators.is_empty() {
             break;
         }
@@ -59,32 +52,22 @@ pub(super) fn polish(work: &mut Workspace<'_>, expansion: &mut Expansion) -> f64
             place[index] = Place::Free;
         }
     }
-    rho(expansion, &place, &upper)
-}
-
-fn set(work: &mut Workspace<'_>, expansion: &mut Expansion, index: usize, alpha: f64) {
-    if alpha.to_bits() != expansion.alpha()[index].to_bits() {
-        let row = work.kernel_row(index);
-        expansion.set(index, alpha, &row);
-    }
+    place
 }
 
 /// Moves the α of free rows to the solution of their equations, or to the first bound on the way,
 /// which is answered with the row it belongs to.
-fn go_to_solution(
-    work: &mut Workspace<'_>,
-    expansion: &mut Expansion,
-    free: &[usize],
-) -> Option<(usize, Place)> {
+fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, Place)> {
     if free.is_empty() {
         return None;
     }
-    let kernel_rows: Vec<Arc<[f64]>> = free.iter().map(|&index| work.kernel_row(index)).collect();
-    let solution = solve(&work.bounds.upper, expansion, free, &kernel_rows);
+    let kernel_rows: Vec<KernelRow> = free.iter().map(|&t| active.kernel_row(t)).collect();
+    let (expansion, upper) = (&mut active.expansion, &active.upper);
+    let solution = solve(upper, expansion, free, &kernel_rows);
     let mut share = 1.0;
     let mut blocking = None;
     for (&index, &target) in free.iter().zip(&solution) {
-        let (alpha, bound) = (expansion.alpha()[index], work.bounds.upper[index]);
+        let (alpha, bound) = (expansion.alpha()[index], upper[index]);
         let (limit, place) = if target < 0.0 {
             (0.0, Place::Zero)
         } else if target > bound {
@@ -98,18 +81,22 @@ fn go_to_solution(
             blocking = Some((index, place));
         }
     }
-    for ((&index, &target), row) in free.iter().zip(&solution).zip(&kernel_rows) {
-        let alpha = expansion.alpha()[index];
-        let moved = match blocking {
-            Some((row, Place::Zero)) if row == index => 0.0,
-            Some((row, _)) if row == index => work.bounds.upper[index],
-            Some(_) => (alpha + share * (target - alpha)).clamp(0.0, work.bounds.upper[index]),
-            None => target,
-        };
-        if moved.to_bits() != alpha.to_bits() {
-            expansion.set(index, moved, row);
-        }
-    }
+    let moved: Vec<(usize, f64, &[f64])> = free
+        .iter()
+        .zip(&solution)
+        .zip(&kernel_rows)
+        .map(|((&index, &target), row)| {
+            let alpha = expansion.alpha()[index];
+            let moved = match blocking {
+                Some((row, Place::Zero)) if row == index => 0.0,
+                Some((row, _)) if row == index => upper[index],
+                Some(_) => (alpha + share * (target - alpha)).clamp(0.0, upper[index]),
+                None => target,
+            };
+            (index, moved, row.as_slice())
+        })
+        .collect();
+    expansion.set_all(&moved);
     blocking
 }
 
@@ -120,7 +107,7 @@ fn solve(
     upper: &[f64],
     expansion: &Expansion,
     free: &[usize],
-    kernel_rows: &[Arc<[f64]>],
+    kernel_rows: &[KernelRow],
 ) -> Vec<f64> {
     let num_rows = free.len();
     let alpha = expansion.alpha();
@@ -197,7 +184,8 @@ fn worst_violators(expansion: &Expansion, place: &[Place], upper: &[f64]) -> Vec
         .collect()
 }
 
-fn rho(expansion: &Expansion, place: &[Place], upper: &[f64]) -> f64 {
+/// ρ of an optimum, as the module says.
+pub(super) fn rho(expansion: &Expansion, place: &[Place], upper: &[f64]) -> f64 {
     let (mut free_sum, mut num_free) = (0.0, 0_usize);
     let (mut most_at_upper, mut least_at_zero) = (f64::NEG_INFINITY, f64::INFINITY);
     for (index, &place) in place.iter().enumerate() {

@@ -62,17 +62,6 @@ impl Problem {
         self.distinct_of[row] as usize
     }
 
-    /// Of one number per row, those of the distinct rows.
-    pub(super) fn pick(&self, of_rows: Vec<f64>) -> Vec<f64> {
-        if self.row_of.len() == self.distinct_of.len() {
-            return of_rows;
-        }
-        self.row_of
-            .iter()
-            .map(|&row| of_rows[row as usize])
-            .collect()
-    }
-
     /// Checks the weights and sums their bounds up.
     pub(super) fn bounds(&self, weights: &[f64], params: &ValidOcsvmParams) -> Result<Bounds> {
         if weights.len() != self.distinct_of.len() {

@@ -1,11 +1,9 @@
 //! Sequential minimal optimisation with second-order working set selection.
 
 use callgrove_model::Progress;
+use pulp::{Simd, WithSimd};
 
-use super::expansion::Expansion;
-use super::kernel::{KernelCache, LANES};
-use super::problem::{Bounds, Problem};
-use crate::dataset::Rows;
+use super::active::Active;
 use crate::error::Result;
 
 /// Largest violation of the optimality conditions that is left to the polish, in units of f ∈ 0..1.
@@ -14,119 +12,19 @@ const TOLERANCE: f64 = 1e-7;
 const MIN_CURVATURE: f64 = 1e-12;
 const ITERATIONS_PER_REPORT: usize = 512;
 
-/// What the solvers work on.
-pub(super) struct Workspace<'a> {
-    pub(super) rows: &'a Rows,
-    pub(super) problem: &'a Problem,
-    pub(super) bounds: &'a Bounds,
-    pub(super) kernel: &'a mut KernelCache,
-}
-
-impl Workspace<'_> {
-    pub(super) fn kernel_row(&mut self, index: usize) -> std::sync::Arc<[f64]> {
-        self.kernel.row(self.rows, self.problem, index)
-    }
-}
-
-/// Moves `expansion` near the optimum of the dual problem.
-///
-/// It starts from the α that `expansion` has, cut to the bounds; what is missing of Σ α = 1 goes
-/// piece by piece to where f is smallest. From α = 0 this is the cold start: it picks rows far from
-/// those already picked, most of which stay support vectors.
-pub(super) fn optimise(
-    work: &mut Workspace<'_>,
-    expansion: &mut Expansion,
-    progress: Progress<'_>,
-) -> Result<()> {
-    let mut alpha = expansion.alpha().to_vec();
-    let mut f = expansion.all_f();
-    fill_up(work, &mut alpha, &mut f, progress.part(0.0, 0.3))?;
-    descend(work, &mut alpha, &mut f, progress.part(0.3, 1.0))?;
-    for (index, &alpha) in alpha.iter().enumerate() {
-        if alpha.to_bits() != expansion.alpha()[index].to_bits() {
-            let row = work.kernel_row(index);
-            expansion.set(index, alpha, &row);
-        }
-    }
-    Ok(())
-}
-
-fn fill_up(
-    work: &mut Workspace<'_>,
-    alpha: &mut [f64],
-    f: &mut [f64],
-    progress: Progress<'_>,
-) -> Result<()> {
-    let bounds = work.bounds;
-    for (index, alpha) in alpha.iter_mut().enumerate() {
-        let upper = bounds.upper[index];
-        if *alpha > upper {
-            let row = work.kernel_row(index);
-            add_scaled(f, upper - *alpha, &row);
-            *alpha = upper;
-        }
-    }
-    let mut missing = 1.0 - alpha.iter().sum::<f64>();
-    while missing > f64::EPSILON {
-        progress.at((1.0 - missing) as f32)?;
-        let lowest = lowest_with_room(alpha, &bounds.upper, f);
-        if lowest.is_empty() {
-            break;
-        }
-        work.kernel.prepare(work.rows, work.problem, &lowest);
-        for index in lowest {
-            let room = bounds.upper[index] - alpha[index];
-            let piece = room.min(missing).min(bounds.unit);
-            alpha[index] = if piece < room {
-                alpha[index] + piece
-            } else {
-                bounds.upper[index]
-            };
-            missing -= piece;
-            let row = work.kernel_row(index);
-            add_scaled(f, piece, &row);
-            if missing <= f64::EPSILON {
-                break;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The rows of smallest f that are below their bounds, at most [`LANES`], the smallest first.
-fn lowest_with_room(alpha: &[f64], upper: &[f64], f: &[f64]) -> Vec<usize> {
-    let mut lowest: Vec<usize> = Vec::with_capacity(LANES + 1);
-    let mut largest = f64::INFINITY;
-    for index in 0..alpha.len() {
-        if f[index] < largest && alpha[index] < upper[index] {
-            let place = lowest.partition_point(|&other| f[other] <= f[index]);
-            lowest.insert(place, index);
-            if lowest.len() > LANES {
-                lowest.pop();
-            }
-            if lowest.len() == LANES {
-                largest = f[lowest[LANES - 1]];
-            }
-        }
-    }
-    lowest
-}
-
-fn descend(
-    work: &mut Workspace<'_>,
-    alpha: &mut [f64],
-    f: &mut [f64],
-    progress: Progress<'_>,
-) -> Result<()> {
-    let upper = &work.bounds.upper;
+/// Moves the α of the active rows near their optimum, with the others fixed.
+pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result<()> {
+    let mut alpha = active.expansion.alpha().to_vec();
+    let mut f = active.expansion.all_f();
     let max_iterations = 1_000_000_usize.max(100 * alpha.len());
     let mut first_gap = None;
+    let vectors = pulp::Arch::new();
     for iteration in 0..max_iterations {
-        let Some(up) = select_up(alpha, upper, f) else {
+        let Some(up) = select_up(&alpha, &active.upper, &f) else {
             break;
         };
-        let up_row = work.kernel.row(work.rows, work.problem, up);
-        let (gap, down) = select_down(alpha, f, f[up], &up_row);
+        let up_row = active.kernel_row(up);
+        let (gap, down) = select_down(&alpha, &f, f[up], &up_row);
         let Some(down) = down.filter(|_| gap > TOLERANCE) else {
             break;
         };
@@ -135,27 +33,52 @@ fn descend(
             let share = (first_gap / gap).ln() / (first_gap / TOLERANCE).ln().max(1e-9);
             progress.at(share as f32)?;
         }
-        let down_row = work.kernel.row(work.rows, work.problem, down);
+        let down_row = active.kernel_row(down);
         let curvature = (2.0 - 2.0 * up_row[down]).max(MIN_CURVATURE);
         let wanted = (f[down] - f[up]) / curvature;
-        let room = upper[up] - alpha[up];
+        let room = active.upper[up] - alpha[up];
         let step = wanted.min(room).min(alpha[down]);
         // Bounds are met exactly, so that later comparisons with them are exact too.
         alpha[up] = if step < room {
             alpha[up] + step
         } else {
-            upper[up]
+            active.upper[up]
         };
         alpha[down] = if step < alpha[down] {
             alpha[down] - step
         } else {
             0.0
         };
-        for ((f, up), down) in f.iter_mut().zip(&*up_row).zip(&*down_row) {
-            *f += step * (up - down);
-        }
+        vectors.dispatch(MovePair {
+            f: &mut f,
+            step,
+            up_row: &up_row,
+            down_row: &down_row,
+        });
+    }
+    for (index, alpha) in alpha.into_iter().enumerate() {
+        active.set(index, alpha);
     }
     Ok(())
+}
+
+/// The change of f by a step along a pair, for pulp to compile per vector width.
+struct MovePair<'a> {
+    f: &'a mut [f64],
+    step: f64,
+    up_row: &'a [f64],
+    down_row: &'a [f64],
+}
+
+impl WithSimd for MovePair<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for ((f, up), down) in self.f.iter_mut().zip(self.up_row).zip(self.down_row) {
+            *f += self.step * (up - down);
+        }
+    }
 }
 
 /// The row of smallest f that is below its bound; the first of equals.
@@ -190,10 +113,4 @@ fn select_down(alpha: &[f64], f: &[f64], f_up: f64, up_row: &[f64]) -> (f64, Opt
         }
     }
     (largest_f - f_up, best.1)
-}
-
-fn add_scaled(f: &mut [f64], factor: f64, kernel_row: &[f64]) {
-    for (f, kernel) in f.iter_mut().zip(kernel_row) {
-        *f += factor * kernel;
-    }
 }

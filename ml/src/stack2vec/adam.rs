@@ -1,51 +1,26 @@
-//! ADAM (Kingma and Ba 2014), one step for a block of parameters.
+//! ADAM (Kingma and Ba 2014).
 
-use rayon::prelude::*;
+use pulp::{Simd, WithSimd};
 
 const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
-const VALUES_PER_TASK: usize = 1 << 14;
 
 /// Running moments of the gradient of a block of parameters.
 #[derive(Clone, Debug)]
-pub(super) struct Adam {
+pub(super) struct Moments {
     first: Vec<f32>,
     second: Vec<f32>,
 }
 
-/// Sizes of the steps: learning rate and the correction for moments that began at 0.
+/// Correction of the step for moments that began at 0.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StepSizes {
-    learning_rate: f32,
+pub(super) struct Steps {
     decayed_1: f32,
     decayed_2: f32,
 }
 
-/// The size of one step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StepSize(f32);
-
-impl StepSizes {
-    pub(super) fn new(learning_rate: f32) -> Self {
-        Self {
-            learning_rate,
-            decayed_1: 1.0,
-            decayed_2: 1.0,
-        }
-    }
-
-    /// The size of the next step. Powers are built up one factor a step: `powi` may round
-    /// differently from call to call.
-    pub(super) fn next(&mut self) -> StepSize {
-        self.decayed_1 *= BETA_1;
-        self.decayed_2 *= BETA_2;
-        let correction = (1.0 - self.decayed_2).sqrt() / (1.0 - self.decayed_1);
-        StepSize(self.learning_rate * correction)
-    }
-}
-
-impl Adam {
+impl Moments {
     pub(super) fn new(num_values: usize) -> Self {
         Self {
             first: vec![0.0; num_values],
@@ -53,26 +28,70 @@ impl Adam {
         }
     }
 
-    /// values −= step of gradient + decay · values.
-    pub(super) fn step(
-        &mut self,
-        values: &mut [f32],
-        gradient: &[f32],
-        decay: f32,
-        size: StepSize,
-    ) {
-        values
-            .par_chunks_mut(VALUES_PER_TASK)
-            .zip(gradient.par_chunks(VALUES_PER_TASK))
-            .zip(self.first.par_chunks_mut(VALUES_PER_TASK))
-            .zip(self.second.par_chunks_mut(VALUES_PER_TASK))
-            .for_each(|(((values, gradient), first), second)| {
-                for place in 0..values.len() {
-                    let slope = gradient[place] + decay * values[place];
-                    first[place] = BETA_1 * first[place] + (1.0 - BETA_1) * slope;
-                    second[place] = BETA_2 * second[place] + (1.0 - BETA_2) * slope * slope;
-                    values[place] -= size.0 * first[place] / (second[place].sqrt() + EPSILON);
-                }
-            });
+    /// The moments, for [`step`].
+    pub(super) fn as_mut(&mut self) -> (&mut [f32], &mut [f32]) {
+        (&mut self.first, &mut self.second)
+    }
+}
+
+impl Steps {
+    pub(super) fn new() -> Self {
+        Self {
+            decayed_1: 1.0,
+            decayed_2: 1.0,
+        }
+    }
+
+    /// The size of the next step. Powers are built up one factor a step: `powi` may round
+    /// differently from call to call.
+    pub(super) fn next(&mut self, learning_rate: f32) -> f32 {
+        self.decayed_1 *= BETA_1;
+        self.decayed_2 *= BETA_2;
+        learning_rate * (1.0 - self.decayed_2).sqrt() / (1.0 - self.decayed_1)
+    }
+}
+
+/// values −= step of gradient + decay · values; all slices have one length.
+pub(super) fn step(
+    values: &mut [f32],
+    (first, second): (&mut [f32], &mut [f32]),
+    gradient: &[f32],
+    decay: f32,
+    size: f32,
+) {
+    pulp::Arch::new().dispatch(Step {
+        values,
+        first,
+        second,
+        gradient,
+        decay,
+        size,
+    });
+}
+
+/// For pulp to compile per vector width.
+struct Step<'a> {
+    values: &'a mut [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    gradient: &'a [f32],
+    decay: f32,
+    size: f32,
+}
+
+impl WithSimd for Step<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let moments = self.first.iter_mut().zip(self.second);
+        for ((value, (first, second)), gradient) in
+            self.values.iter_mut().zip(moments).zip(self.gradient)
+        {
+            let slope = gradient + self.decay * *value;
+            *first = BETA_1 * *first + (1.0 - BETA_1) * slope;
+            *second = BETA_2 * *second + (1.0 - BETA_2) * slope * slope;
+            *value -= self.size * *first / (second.sqrt() + EPSILON);
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! Vectors of new trees, with the network fixed.
 
 use callgrove_model::Progress;
-use ndarray::{Array1, Array2};
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, ArrayViewMut2, Axis};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::adam::{Adam, StepSizes};
+use super::adam::{Moments, Steps, step};
+use super::block::{Layer, TREES_PER_BLOCK, Words};
 use super::documents::Documents;
 use super::model::OutputLayer;
-use super::negative::{self, Sampler};
+use super::noise::{Noise, stream};
 use super::params::ValidStack2vecParams;
-use super::softmax;
 use crate::error::{MlError, Result};
 
 /// Steps for one vector: with the output layer fixed the problem is convex and small.
@@ -17,7 +19,7 @@ const NUM_STEPS: usize = 50;
 /// Embeds trees, shape [num_trees, dims]. The words of `documents` are those of the output layer.
 ///
 /// The search starts from 0, so the answer for a tree depends on nothing but the tree and the layer
-/// (and, with negative sampling, the seed and its place among the trees).
+/// (and, with negative sampling, on which words are drawn for it and the trees next to it).
 ///
 /// # Errors
 /// [`MlError::LengthMismatch`] if the words are not those of the layer, [`MlError::Cancelled`].
@@ -38,25 +40,59 @@ pub fn infer(
     }
     let settings = params.get();
     let shape = (output.num_words(), output.dims);
-    let layer = Array2::from_shape_vec(shape, output.vectors.clone()).map_err(|_shape| mismatch)?;
-    let offsets = Array1::from(output.offsets.clone());
-    let sampler = Sampler::new(documents);
+    let rows = Array2::from_shape_vec(shape, output.vectors.clone()).map_err(|_shape| mismatch)?;
+    let noise = (!output.is_softmax)
+        .then(|| Noise::from_logarithms(&output.offsets, settings.num_negatives));
+    let layer = Layer {
+        output: rows,
+        offsets: output.offsets.clone(),
+        noise,
+    };
     let mut vectors = Array2::zeros((documents.len(), output.dims));
-    let mut adam = Adam::new(vectors.len());
-    let mut sizes = StepSizes::new(settings.learning_rate);
-    for step in 1..=NUM_STEPS {
-        progress.at((step - 1) as f32 / NUM_STEPS as f32)?;
-        let gradient = if output.is_softmax {
-            softmax::gradients(documents, &vectors, &layer, &offsets).vectors
-        } else {
-            let draw = (seed, step);
-            let num_negatives = settings.num_negatives;
-            negative::gradients(documents, &sampler, num_negatives, draw, &vectors, &layer).0
-        };
-        if let (Some(values), Some(gradient)) = (vectors.as_slice_mut(), gradient.as_slice()) {
-            adam.step(values, gradient, settings.weight_decay, sizes.next());
+    let num_blocks = documents.len().div_ceil(TREES_PER_BLOCK).max(1);
+    let num_done = AtomicUsize::new(0);
+    vectors
+        .axis_chunks_iter_mut(Axis(0), TREES_PER_BLOCK)
+        .into_par_iter()
+        .enumerate()
+        .try_for_each(|(block, vectors)| {
+            infer_block(&layer, documents, params, (seed, block), vectors);
+            let num_done = 1 + num_done.fetch_add(1, Ordering::Relaxed);
+            progress.at(num_done as f32 / num_blocks as f32)
+        })?;
+    Ok(vectors)
+}
+
+fn infer_block(
+    layer: &Layer,
+    documents: &Documents,
+    params: &ValidStack2vecParams,
+    (seed, block): (u64, usize),
+    mut vectors: ArrayViewMut2<'_, f32>,
+) {
+    let settings = params.get();
+    let first = block * TREES_PER_BLOCK;
+    let trees: Vec<u32> = (first..first + vectors.nrows())
+        .map(|tree| tree as u32)
+        .collect();
+    let words = match &layer.noise {
+        None => Words::All,
+        Some(noise) => noise.words(documents, &trees, &mut stream(seed, 0, block)),
+    };
+    let chosen = layer.choose(&words);
+    let mut moments = Moments::new(vectors.len());
+    let mut steps = Steps::new();
+    for _ in 0..NUM_STEPS {
+        let slopes = layer.slopes(documents, &trees, &words, &chosen, vectors.view());
+        let size = steps.next(settings.learning_rate);
+        if let (Some(values), Some(slopes)) = (vectors.as_slice_mut(), slopes.vectors.as_slice()) {
+            step(
+                values,
+                moments.as_mut(),
+                slopes,
+                settings.weight_decay,
+                size,
+            );
         }
     }
-    progress.at(1.0)?;
-    Ok(vectors)
 }

@@ -24,7 +24,8 @@ pub struct OutputLayer {
     pub dims: usize,
     /// Vectors of the subtrees, one after another.
     pub vectors: Vec<f32>,
-    /// Offsets of the subtrees.
+    /// Offsets of the subtrees; with negative sampling the logarithms of their shares of the negatives,
+    /// for the vectors of new trees.
     pub offsets: Vec<f32>,
     /// Whether it predicts a softmax (or independent logistic outputs).
     pub is_softmax: bool,
@@ -62,7 +63,12 @@ impl OutputLayer {
             .map(|(word, &offset)| {
                 let vector = self.vector(word).iter();
                 let product: f64 = vector.zip(hidden).map(|(&o, h)| f64::from(o) * h).sum();
-                product + f64::from(offset)
+                product
+                    + if self.is_softmax {
+                        f64::from(offset)
+                    } else {
+                        0.0
+                    }
             })
             .collect();
         if self.is_softmax {

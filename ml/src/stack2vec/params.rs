@@ -22,7 +22,8 @@ pub enum Objective {
 pub struct Stack2vecParams {
     /// Numbers in a vector, 1..=4096; the paper's 128.
     pub dims: usize,
-    /// Passes over all trees, from 1 on.
+    /// Passes over all trees, from 1 on. The output layer moves after every 1,024 trees, so ten do what
+    /// fifty of whole batches did.
     pub epochs: usize,
     /// Step of ADAM > 0.
     pub learning_rate: f32,
@@ -45,7 +46,7 @@ impl Default for Stack2vecParams {
     fn default() -> Self {
         Self {
             dims: 128,
-            epochs: 50,
+            epochs: 10,
             learning_rate: 0.05,
             weight_decay: 1e-4,
             objective: Objective::Auto,

@@ -1,0 +1,95 @@
+//! Gradient of a block of trees, with respect to their vectors and to the output layer.
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayView2, Axis};
+
+use super::documents::Documents;
+use super::loss::{logistic_errors, softmax_errors};
+use super::noise::Noise;
+
+/// Trees of a block; their predictions are held at once.
+pub(super) const TREES_PER_BLOCK: usize = 128;
+
+/// The output layer while it is trained or used: O [V, d] and c [V].
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    pub(super) output: Array2<f32>,
+    pub(super) offsets: Vec<f32>,
+    /// Of negative sampling; without it the objective is the full softmax.
+    pub(super) noise: Option<Noise>,
+}
+
+/// The words that a block looks at.
+#[derive(Clone, Debug)]
+pub(super) enum Words {
+    /// All of them.
+    All,
+    /// Some in ascending order, with the weight of each as a negative.
+    Some(Vec<u32>, Vec<f32>),
+}
+
+/// Slopes of the objective at the vectors of a block.
+#[derive(Debug)]
+pub(super) struct Slopes {
+    pub(super) vectors: Array2<f32>,
+    /// (predicted − wanted) per tree and word.
+    errors: Array2<f32>,
+}
+
+impl Layer {
+    /// Slopes with respect to `vectors` of `trees`, shape [trees, d]. `chosen` are the rows of O
+    /// that `words` says, if not all.
+    pub(super) fn slopes(
+        &self,
+        documents: &Documents,
+        trees: &[u32],
+        words: &Words,
+        chosen: &Array2<f32>,
+        vectors: ArrayView2<'_, f32>,
+    ) -> Slopes {
+        let output = match words {
+            Words::All => &self.output,
+            Words::Some(..) => chosen,
+        };
+        let mut errors = vectors.dot(&output.t());
+        for (&tree, mut row) in trees.iter().zip(errors.outer_iter_mut()) {
+            let (own, shares) = documents.row(tree as usize);
+            let row = row
+                .as_slice_mut()
+                .expect("rows of a product are contiguous");
+            match words {
+                Words::All => softmax_errors(row, &self.offsets, own, shares),
+                Words::Some(words, negative) => logistic_errors(row, words, negative, own, shares),
+            }
+        }
+        let mut slopes = Array2::zeros(vectors.raw_dim());
+        general_mat_mul(1.0, &errors, output, 0.0, &mut slopes);
+        Slopes {
+            vectors: slopes,
+            errors,
+        }
+    }
+
+    /// The rows of O for `words`; empty for all.
+    pub(super) fn choose(&self, words: &Words) -> Array2<f32> {
+        match words {
+            Words::All => Array2::zeros((0, self.output.ncols())),
+            Words::Some(words, _) => {
+                let rows: Vec<usize> = words.iter().map(|&word| word as usize).collect();
+                self.output.select(Axis(0), &rows)
+            }
+        }
+    }
+}
+
+impl Slopes {
+    /// Slopes with respect to the rows of O, in order of the words.
+    pub(super) fn output(&self, vectors: ArrayView2<'_, f32>) -> Array2<f32> {
+        self.errors.t().dot(&vectors)
+    }
+
+    /// Slopes with respect to the offsets.
+    pub(super) fn offsets(&self) -> Vec<f32> {
+        self.errors.sum_axis(Axis(0)).to_vec()
+    }
+}
