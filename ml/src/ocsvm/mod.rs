@@ -39,8 +39,8 @@
 //!
 //! With s support vectors, a of them free, and d numbers in a row: cold s n d operations for the kernel
 //! (s ≈ C/u, so n² ν d), a label a n additions and a few rows of n d. SMO and polish see about 1.5 s + 192
-//! rows only. Whole kernel rows are kept in [`OcsvmParams::cache_bytes`] (256 MiB by default: 5,790
-//! rows of 5,792 trees, 671 rows of 50,000), parts of rows between active rows in a quarter of that; the
+//! rows only. Whole kernel rows are kept in [`OcsvmParams::cache_bytes`] (512 MiB by default: all
+//! rows of 5,792 trees, 1,342 rows of 50,000, where a label takes three times as long with half of it), parts of rows between active rows in a quarter of that; the
 //! row used longest ago goes first. The polish holds the parts of the free rows beyond that. No n × n
 //! matrix exists.
 //!

@@ -22,8 +22,8 @@ pub struct OcsvmParams {
 pub struct ValidOcsvmParams(OcsvmParams);
 
 impl OcsvmParams {
-    /// Memory for kernel rows if nothing else is asked: a quarter of a GiB.
-    pub const DEFAULT_CACHE_BYTES: usize = 256 << 20;
+    /// Memory for kernel rows if nothing else is asked: half a GiB, so that all support vectors of 50,000 rows fit.
+    pub const DEFAULT_CACHE_BYTES: usize = 512 << 20;
 
     /// A kernel width and C, with the default cache.
     pub fn new(gamma: f64, c: f64) -> Self {
