@@ -11,7 +11,8 @@ use crate::wl::{Bag, Bags, SubtreeIdx};
 /// same structure, that is, the same subtree of largest degree at the root), and how often in the
 /// run each structure comes back.
 ///
-/// A class smaller than the minimum takes the medians over all trees. Times in nanoseconds.
+/// A class smaller than the minimum takes the medians over all trees, and for subtrees that fewer
+/// trees than that have, 0: such a subtree is excess as a whole. Times in nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -46,7 +47,7 @@ struct StructureClass {
 #[serde(deny_unknown_fields)]
 struct Medians {
     duration_ns: f64,
-    /// Ordered by subtree.
+    /// Ordered by subtree; 0 where it is not usual at all.
     total_ns: Vec<(SubtreeIdx, f64)>,
 }
 
@@ -77,12 +78,12 @@ impl Reference {
                 num_trees: trees.len(),
                 rarity: (rarity - median_rarity).max(0.0),
                 medians: (trees.len() >= min_class_size)
-                    .then(|| Medians::new(trees.iter().map(|&tree| &all[tree]))),
+                    .then(|| Medians::new(trees.iter().map(|&tree| &all[tree]), 1)),
             })
             .collect();
         Self {
             unseen_rarity: (windows.largest_rarity() - median_rarity).max(0.0),
-            pooled: Medians::new(all.iter()),
+            pooled: Medians::new(all.iter(), min_class_size.min(all.len().div_ceil(2))),
             classes,
         }
     }
@@ -119,7 +120,8 @@ impl Reference {
 }
 
 impl Medians {
-    fn new<'a>(trees: impl Iterator<Item = &'a Bag<'a>>) -> Self {
+    /// Of subtrees that fewer than `least` trees have the usual time is 0: they are not usual at all.
+    fn new<'a>(trees: impl Iterator<Item = &'a Bag<'a>>, least: usize) -> Self {
         let mut totals: BTreeMap<SubtreeIdx, Vec<i64>> = BTreeMap::new();
         let mut durations = Vec::new();
         for bag in trees {
@@ -132,7 +134,10 @@ impl Medians {
             duration_ns: median(durations),
             total_ns: totals
                 .into_iter()
-                .map(|(subtree, totals)| (subtree, median(totals)))
+                .map(|(subtree, totals)| {
+                    let is_usual = totals.len() >= least;
+                    (subtree, if is_usual { median(totals) } else { 0.0 })
+                })
                 .collect(),
         }
     }
