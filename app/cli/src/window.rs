@@ -58,11 +58,7 @@ fn start_session(commands: Receiver<Command>, cell: SnapshotCell, wake: Wake) ->
     std::thread::Builder::new()
         .name("session".to_owned())
         .spawn(move || {
-            let mut engine =
-                Engine::new(Box::new(host), LearnSettings::with_seed(SEED), cell, wake);
-            while let Ok(command) = commands.recv() {
-                engine.handle(command);
-            }
+            Engine::new(Box::new(host), LearnSettings::with_seed(SEED), cell, wake).run(&commands);
         })
         .context("cannot start the session")?;
     Ok(())

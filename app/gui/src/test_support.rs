@@ -7,8 +7,8 @@ use callgrove_model::{
     RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Detection, Explanation, Finding, LabelSet, LegendEntry, Selection, Snapshot,
-    Suggestion, TreeKey,
+    Analysis, Detection, Explanation, Finding, LabelSet, LegendEntry, MapMethod, Selection,
+    Snapshot, Suggestion, TreeKey, TreeMap,
 };
 
 const NAMES: [&str; 5] = [
@@ -40,8 +40,8 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     let root = trace.names.get("compute").expect("it is named above");
     let forest = Forest::grow(Arc::clone(&trace), &[root]);
     let num_trees = forest.len();
-    let analysis = Arc::new(analysis(&trace, forest));
-    let detection = detection(&analysis);
+    let (analysis, map) = analysis(&trace, forest);
+    let detection = detection(&analysis, &map);
     let suggestion = |name: &str, func: FuncId, num_calls| Suggestion {
         func,
         name: name.to_owned(),
@@ -59,7 +59,8 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
             suggestion("ev_tally", FuncId(4), num_trees * 3),
         ]),
         trace: Some(trace),
-        analysis: Some(analysis),
+        analysis: Some(Arc::new(analysis)),
+        map: Some(Arc::new(map)),
         detection: Some(Arc::new(detection)),
         labels_by_tree: vec![None; num_trees].into(),
         auto_train: true,
@@ -180,7 +181,7 @@ fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
     );
 }
 
-fn analysis(trace: &Trace, forest: Forest) -> Analysis {
+fn analysis(trace: &Trace, forest: Forest) -> (Analysis, TreeMap) {
     let mut durations: Vec<DurationNs> = trees(&forest)
         .map(|tree| forest.tree(tree).duration())
         .collect();
@@ -207,20 +208,26 @@ fn analysis(trace: &Trace, forest: Forest) -> Analysis {
         let radius = 0.25 * ((tree.0 * 37 % 101) as f32 / 101.0).sqrt() + (ratio - 1.0) * 0.04;
         [angle.cos() * radius, angle.sin() * radius]
     });
-    Analysis {
-        map: map.collect(),
+    let map = TreeMap {
+        method: MapMethod::Mds,
+        points: map.collect(),
+        trustworthiness: Some(0.93),
+        fraction: 1.0,
+        is_paused: false,
+    };
+    let analysis = Analysis {
         root_name: "compute".to_owned(),
-        map_trustworthiness: 0.93,
         legend: legend.to_vec(),
         num_subtrees: 14,
         median_duration,
         forest,
-    }
+    };
+    (analysis, map)
 }
 
-fn detection(analysis: &Analysis) -> Detection {
-    let scores: Vec<f64> = analysis
-        .map
+fn detection(analysis: &Analysis, map: &TreeMap) -> Detection {
+    let scores: Vec<f64> = map
+        .points
         .iter()
         .map(|point| 0.3 - f64::from(point[0].hypot(point[1])))
         .collect();

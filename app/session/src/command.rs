@@ -3,7 +3,7 @@
 use callgrove_ml::active::Query;
 use callgrove_model::TreeIdx;
 
-use crate::{Label, ModelSettings};
+use crate::{Label, MapMethod, ModelSettings};
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,6 +40,10 @@ pub enum Command {
     SetAutoTrain(bool),
     /// Trains with other settings; `None` are the defaults.
     Tune(Option<ModelSettings>),
+    /// Draws the map by another method; it can be seen while it forms.
+    SetMap(MapMethod),
+    /// Stops the map that forms, or lets it go on.
+    PauseMap(bool),
     /// Which tree comes next after a label.
     SetQuery(Query),
     /// Takes the last edit back.

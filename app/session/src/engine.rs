@@ -4,6 +4,7 @@ mod opened;
 mod publisher;
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use callgrove_model::{Cancelled, Forest, Label, TreeIdx};
 
@@ -13,7 +14,8 @@ use crate::learning::{LearnSettings, LearningError};
 use crate::root::RootError;
 use crate::session_file::SessionFile;
 use crate::{
-    Command, LabelCsvError, LabelSet, ModelSettings, Selection, Severity, SnapshotCell, TreeKey,
+    Command, LabelCsvError, LabelSet, MapMethod, ModelSettings, Selection, Severity, SnapshotCell,
+    TreeKey,
 };
 
 use opened::Opened;
@@ -105,6 +107,44 @@ impl Engine {
         self.publisher.end();
     }
 
+    /// Carries out commands until nobody can send any more; between them, what forms goes on.
+    pub fn run(mut self, commands: &Receiver<Command>) {
+        loop {
+            let command = if self.is_forming() {
+                match commands.try_recv() {
+                    Err(TryRecvError::Empty) => {
+                        self.advance();
+                        continue;
+                    }
+                    received => received.ok(),
+                }
+            } else {
+                commands.recv().ok()
+            };
+            let Some(command) = command else {
+                return;
+            };
+            self.handle(command);
+        }
+    }
+
+    /// Whether a map is forming, so that [`Engine::advance`] has something to do.
+    pub fn is_forming(&self) -> bool {
+        self.opened.as_ref().is_some_and(Opened::is_forming)
+    }
+
+    /// Goes on with the map that forms, for a small part of a second.
+    pub fn advance(&mut self) {
+        let Some(opened) = &mut self.opened else {
+            return;
+        };
+        if let Err(stop) = opened.advance_map(&mut self.publisher) {
+            self.publisher
+                .notice(Severity::Error, sentence(&stop.to_string()));
+        }
+        self.publisher.publish();
+    }
+
     fn carry_out(&mut self, command: Command) -> Result<(), Stop> {
         match command {
             Command::OpenTrace { source, function } => self.open(&source, function.as_deref()),
@@ -115,6 +155,13 @@ impl Engine {
             Command::Train => self.edit(Edit::Train),
             Command::SetAutoTrain(on) => self.edit(Edit::AutoTrain(on)),
             Command::Tune(settings) => self.tune(settings),
+            Command::SetMap(method) => self.set_map(method),
+            Command::PauseMap(is_paused) => {
+                if let Some(opened) = &mut self.opened {
+                    opened.pause_map(is_paused, &mut self.publisher)?;
+                }
+                Ok(())
+            }
             Command::SetQuery(query) => {
                 self.publisher.view.query = query;
                 if let Some(opened) = &self.opened {
@@ -149,6 +196,7 @@ impl Engine {
 
     fn set_root(&mut self, pattern: &str) -> Result<(), Stop> {
         let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
+        let method = self.publisher.view.map.as_ref().map(|map| map.method);
         opened.grow(pattern, &self.settings, &mut self.publisher)?;
         opened.journal(&mut *self.host, &opened.root_entry()?)?;
         opened.refresh(&mut *self.host, &self.settings, &mut self.publisher)?;
@@ -158,7 +206,13 @@ impl Engine {
             .detection
             .as_ref()
             .and_then(|detection| detection.order.first().copied());
-        self.select(most_abnormal.map_or(Selection::None, Selection::One))
+        self.select(most_abnormal.map_or(Selection::None, Selection::One))?;
+        self.set_map(method.unwrap_or_default())
+    }
+
+    fn set_map(&mut self, method: MapMethod) -> Result<(), Stop> {
+        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
+        opened.draw_map(method, &mut self.publisher)
     }
 
     /// Shows the selection at once, then why the focused tree got its score.

@@ -109,8 +109,6 @@ pub fn analyze(
     let embedding = Embedding::fit(&forest, &params, settings.seed, progress)?;
     let analysis = Analysis {
         root_name,
-        map: scaled(&embedding.map().points),
-        map_trustworthiness: embedding.trustworthiness(),
         legend: legend(&forest),
         num_subtrees: embedding.subtrees().vocabulary.len(),
         median_duration: median_duration(&forest),
@@ -203,6 +201,10 @@ impl Learned {
         Ok(serde_json::to_string(&model).expect("a model has string keys only"))
     }
 
+    pub(crate) fn embedding(&self) -> &Embedding {
+        &self.embedding
+    }
+
     /// The tree in the middle of a group.
     pub(crate) fn centre(&self, group: &[TreeIdx]) -> Option<TreeIdx> {
         self.embedding.centre_of(group)
@@ -250,25 +252,4 @@ impl Learned {
             findings,
         }))
     }
-}
-
-/// The map as the views take it: centred, the farthest coordinate is ±1.
-fn scaled(points: &[[f64; 2]]) -> Vec<[f32; 2]> {
-    let middle = [0, 1].map(|axis| {
-        let values = points.iter().map(|point| point[axis]);
-        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(value), high.max(value))
-        });
-        f64::midpoint(low, high)
-    });
-    let offsets = points
-        .iter()
-        .flat_map(|point| [point[0] - middle[0], point[1] - middle[1]]);
-    let farthest = offsets.fold(f64::MIN_POSITIVE, |farthest, offset| {
-        farthest.max(offset.abs())
-    });
-    points
-        .iter()
-        .map(|point| [0, 1].map(|axis| ((point[axis] - middle[axis]) / farthest) as f32))
-        .collect()
 }

@@ -23,6 +23,7 @@ mod host;
 mod journal;
 mod label;
 mod learning;
+mod map;
 mod root;
 mod session_file;
 mod snapshot;
@@ -41,6 +42,7 @@ pub use label::{LabelCsvError, LabelSet, TreeKey};
 pub use learning::{
     LearnSettings, Learned, LearningError, ModelSettings, analyze, score_with_model, suggest_roots,
 };
+pub use map::{MapMethod, TreeMap};
 pub use root::{RootError, grow_forest, read_forest};
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Finding, LegendEntry, Move, Notice, Severity,

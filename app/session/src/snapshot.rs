@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_ml::active::{Doubt, Query};
 use callgrove_model::{DurationNs, Forest, FuncId, Trace, TreeIdx};
 
-use crate::{Label, LabelSet, ModelSettings, Selection};
+use crate::{Label, LabelSet, ModelSettings, Selection, TreeMap};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +20,10 @@ pub struct Snapshot {
     pub trace: Option<Arc<Trace>>,
     /// Root functions worth looking at, most promising first.
     pub suggestions: Arc<[Suggestion]>,
-    /// The forest and its map.
+    /// The forest.
     pub analysis: Option<Arc<Analysis>>,
+    /// Where its trees lie in the plane.
+    pub map: Option<Arc<TreeMap>>,
     /// Scores of the forest's trees by the newest model.
     pub detection: Option<Arc<Detection>>,
     /// Labels of the forest's trees.
@@ -101,17 +103,13 @@ pub struct Suggestion {
     pub reason: String,
 }
 
-/// A forest and its map: the result of the slow part, made once per root function.
+/// A forest and what is known of it: the result of the slow part, made once per root function.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     /// The trees.
     pub forest: Forest,
     /// Name of the root function without arguments, or the pattern where it names several.
     pub root_name: String,
-    /// Position of each tree on the map, shape `[n_trees, 2]`; centred, the farthest coordinate is ±1.
-    pub map: Vec<[f32; 2]>,
-    /// Share of the neighbourhood of each point that is a neighbourhood in full space, 0 to 1.
-    pub map_trustworthiness: f64,
     /// Functions of the forest, largest share of exclusive time first.
     pub legend: Vec<LegendEntry>,
     /// Number of distinct subtree structures.

@@ -13,8 +13,8 @@ use callgrove_model::{
     StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
 use callgrove_session::{
-    Command, Engine, Host, HostError, LearnSettings, ModelSettings, Query, Selection, Severity,
-    Snapshot, SnapshotCell,
+    Command, Engine, Host, HostError, LearnSettings, MapMethod, ModelSettings, Query, Selection,
+    Severity, Snapshot, SnapshotCell,
 };
 
 const NUM_RANKS: u32 = 4;
@@ -358,6 +358,45 @@ fn labels_that_contradict_each_other_are_told() {
     let seen = session.label(TreeIdx(45), Label::Abnormal);
     assert_eq!(seen.doubts.len(), 1, "{:?}", seen.doubts);
     assert_eq!(seen.doubts[0].tree, TreeIdx(45));
+}
+
+#[test]
+fn a_map_forms_between_commands_can_wait_and_ends_with_its_quality() {
+    let mut session = Session::opened(&Disk::default());
+    let mds = session.seen().map.clone().unwrap();
+    assert_eq!((mds.method, mds.fraction), (MapMethod::Mds, 1.0));
+    assert!(!session.engine.is_forming());
+    for method in [MapMethod::Tsne, MapMethod::Smacof] {
+        session.run(Command::SetMap(method));
+        session.engine.advance();
+        let forming = session.seen().map.clone().unwrap();
+        assert_eq!((forming.method, forming.trustworthiness), (method, None));
+        assert!(forming.fraction > 0.0 && forming.fraction < 1.0);
+        let waiting = session.run(Command::PauseMap(true));
+        assert!(waiting.map.as_ref().unwrap().is_paused);
+        assert!(!session.engine.is_forming());
+        // A label is learned meanwhile, and the map keeps its shape.
+        let labelled = session.label(SLOW_TREE, Label::Abnormal);
+        assert_eq!(labelled.map, waiting.map);
+        session.run(Command::PauseMap(false));
+        while session.engine.is_forming() {
+            session.engine.advance();
+        }
+        let done = session.seen().map.clone().unwrap();
+        assert_eq!((done.method, done.fraction), (method, 1.0));
+        assert!(done.trustworthiness.unwrap() > 0.8);
+        assert_eq!(done.points.len(), (NUM_RANKS * NUM_STEPS) as usize);
+        assert!(done.points.iter().flatten().all(|value| value.abs() <= 1.0));
+        session.run(Command::Undo);
+    }
+    let other_root = session.run(Command::SetRoot {
+        function: "MPI_Wait".into(),
+    });
+    assert_eq!(other_root.analysis.as_ref().unwrap().root_name, "MPI_Wait");
+    assert!(session.engine.is_forming(), "in the way the person chose");
+    let back = session.run(Command::SetMap(MapMethod::Mds));
+    assert_eq!(back.map.as_ref().unwrap().method, MapMethod::Mds);
+    assert!(!session.engine.is_forming());
 }
 
 #[test]

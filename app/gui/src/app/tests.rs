@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{
-    Command, Doubt, Label, Notice, Query, Selection, SessionHandle, Severity, Snapshot,
-    SnapshotCell, Work,
+    Command, Doubt, Label, MapMethod, Notice, Query, Selection, SessionHandle, Severity, Snapshot,
+    SnapshotCell, TreeMap, Work,
 };
 use egui::{Key, Modifiers, Vec2};
 use egui_kittest::Harness;
@@ -477,4 +477,27 @@ fn settings_are_sent_when_they_change_and_go_back_to_the_defaults() {
     window.click("Model settings");
     window.click("Defaults");
     assert_eq!(window.sent(), [Command::Tune(None)]);
+}
+
+#[test]
+fn the_map_is_drawn_by_the_chosen_method_and_can_be_paused() {
+    let snapshot = demo_snapshot();
+    let mut window = Window::new(snapshot.clone());
+    window.click("Method of the map");
+    window.click("t-SNE");
+    assert_eq!(window.sent(), [Command::SetMap(MapMethod::Tsne)]);
+    let forming = TreeMap {
+        method: MapMethod::Tsne,
+        fraction: 0.4,
+        trustworthiness: None,
+        ..TreeMap::clone(snapshot.map.as_ref().unwrap())
+    };
+    window.publish(Snapshot {
+        revision: snapshot.revision + 1,
+        map: Some(Arc::new(forming)),
+        ..snapshot
+    });
+    window.harness.get_by_label("40 %");
+    window.click("Pause");
+    assert_eq!(window.sent(), [Command::PauseMap(true)]);
 }

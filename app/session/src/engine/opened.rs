@@ -10,7 +10,8 @@ use super::publisher::Publisher;
 use crate::history::{EditState, History};
 use crate::host::Host;
 use crate::journal::{Entry, Journal};
-use crate::learning::{self, LearnSettings, Learned};
+use crate::learning::{self, LearnSettings, Learned, LearningError};
+use crate::map::{FormingMap, MapMethod, TreeMap};
 use crate::root::{RootError, grow_forest};
 use crate::session_file::SessionFile;
 use crate::{Analysis, Detection, Explanation, ModelSettings, Selection, Severity, Suggestion};
@@ -35,6 +36,8 @@ struct Grown {
     learned: Learned,
     /// The newest scores, and the state that they belong to.
     detection: Option<(EditState, Arc<Detection>)>,
+    /// The map that is not done yet, and whether it waits.
+    forming: Option<(FormingMap, bool)>,
 }
 
 impl Opened {
@@ -143,11 +146,70 @@ impl Opened {
             .or_default();
         let analysis = Arc::new(analysis);
         publisher.view.analysis = Some(Arc::clone(&analysis));
+        publisher.view.map = Some(Arc::new(TreeMap::of_embedding(&learned)));
         self.grown = Some(Grown {
             analysis,
             learned,
             detection: None,
+            forming: None,
         });
+        Ok(())
+    }
+
+    /// Begins a map by another method; the old one stays until the new one has a shape.
+    pub(super) fn draw_map(
+        &mut self,
+        method: MapMethod,
+        publisher: &mut Publisher,
+    ) -> Result<(), Stop> {
+        let grown = self.grown.as_mut().ok_or(Stop::NothingOpen)?;
+        let learned = &grown.learned;
+        let begun = publisher.stage("Looking for neighbours", |progress| {
+            FormingMap::begin(learned, method, progress)
+        })?;
+        if begun.is_none() {
+            publisher.view.map = Some(Arc::new(TreeMap::of_embedding(learned)));
+        }
+        grown.forming = begun.map(|map| (map, false));
+        Ok(())
+    }
+
+    /// Whether a map is forming and may go on.
+    pub(super) fn is_forming(&self) -> bool {
+        let forming = self.grown.as_ref().and_then(|grown| grown.forming.as_ref());
+        forming.is_some_and(|(_, is_paused)| !is_paused)
+    }
+
+    pub(super) fn pause_map(
+        &mut self,
+        is_paused: bool,
+        publisher: &mut Publisher,
+    ) -> Result<(), Stop> {
+        let Some(grown) = &mut self.grown else {
+            return Ok(());
+        };
+        if let Some((map, waits)) = &mut grown.forming {
+            *waits = is_paused;
+            let look = map.look(&grown.learned, is_paused);
+            publisher.view.map = Some(Arc::new(look.map_err(LearningError::from)?));
+        }
+        Ok(())
+    }
+
+    /// Goes on with the map that forms and shows it.
+    pub(super) fn advance_map(&mut self, publisher: &mut Publisher) -> Result<(), Stop> {
+        let Some(grown) = &mut self.grown else {
+            return Ok(());
+        };
+        let Some((mut map, is_paused)) = grown.forming.take() else {
+            return Ok(());
+        };
+        map.advance()?;
+        let look = map.look(&grown.learned, is_paused);
+        publisher.view.map = Some(Arc::new(look.map_err(LearningError::from)?));
+        if !map.is_ready() {
+            grown.forming = Some((map, is_paused));
+        }
         Ok(())
     }
 
@@ -306,6 +368,7 @@ impl Opened {
 fn clear_forest(publisher: &mut Publisher) {
     let view = &mut publisher.view;
     view.analysis = None;
+    view.map = None;
     view.detection = None;
     view.selection = Selection::None;
     view.explanation = None;

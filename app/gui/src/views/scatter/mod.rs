@@ -8,7 +8,7 @@ mod sprites;
 mod state;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Command, Selection};
+use callgrove_session::{Analysis, Command, MapMethod, Selection, TreeMap};
 use egui::{PopupAnchor, Role, Sense, Tooltip, Ui, WidgetInfo};
 
 use crate::context::ViewContext;
@@ -24,7 +24,8 @@ const HIT_RADIUS: f32 = 10.0;
 
 /// Draws the map and takes zoom, pan, click and lasso.
 pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut Ui) {
-    let Some(analysis) = ctx.snapshot.analysis.clone() else {
+    let (Some(analysis), Some(map)) = (ctx.snapshot.analysis.clone(), ctx.snapshot.map.clone())
+    else {
         return;
     };
     view_header(ui, "Map of executions", |ui| {
@@ -44,15 +45,9 @@ pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut 
         {
             state.toggle_lasso();
         }
-        if ui.available_width() > WIDTH_FOR_QUALITY {
-            let text = format!("trustworthiness {:.2}", analysis.map_trustworthiness);
-            ui.weak(text).on_hover_text(
-                "Share of the neighbours on this map that are neighbours by structure too. \
-                 1 is a perfect map; below 0.8, trust the list more than the distances.",
-            );
-        }
+        method_ui(ctx, &map, ui);
     });
-    state.prepare(&analysis);
+    state.prepare(&analysis, &map);
     let (response, painter) = ui.allocate_painter(ui.available_size(), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, canvas_label(ctx, &analysis)));
     let bounds = state.bounds();
@@ -67,7 +62,7 @@ pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut 
     if let Some(tree) = hovered.filter(|_| response.clicked()) {
         ctx.select(tree);
     }
-    paint::paint(ctx, &analysis, state, &transform, &painter, hovered);
+    paint::paint(ctx, (&analysis, &map), state, &transform, &painter, hovered);
     if let Some(tree) = hovered {
         Tooltip::always_open(
             ui.ctx().clone(),
@@ -77,6 +72,57 @@ pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut 
         )
         .gap(12.0)
         .show(|ui| tooltip_ui(ctx, &analysis, tree, ui));
+    }
+}
+
+/// The method, and how far the map is or how far it can be trusted.
+fn method_ui(ctx: &mut ViewContext<'_>, map: &TreeMap, ui: &mut Ui) {
+    let mut method = map.method;
+    egui::ComboBox::from_id_salt("map method")
+        .selected_text(method_name(method))
+        .width(78.0)
+        .show_ui(ui, |ui| {
+            for choice in MapMethod::ALL {
+                ui.selectable_value(&mut method, choice, method_name(choice))
+                    .on_hover_text(method_help(choice));
+            }
+        })
+        .response
+        .accessible_name("Method of the map")
+        .on_hover_text(method_help(map.method));
+    if method != map.method {
+        ctx.send(Command::SetMap(method));
+    }
+    if map.fraction < 1.0 {
+        let name = if map.is_paused { "Go on" } else { "Pause" };
+        if ui.button(name).clicked() {
+            ctx.send(Command::PauseMap(!map.is_paused));
+        }
+        ui.weak(format!("{:.0} %", map.fraction * 100.0));
+    } else if let Some(trust) = map.trustworthiness
+        && ui.available_width() > WIDTH_FOR_QUALITY
+    {
+        ui.weak(format!("trustworthiness {trust:.2}"))
+            .on_hover_text(
+                "Share of the neighbours on this map that are neighbours by structure too. \
+                 1 is a perfect map; below 0.8, trust the list more than the distances.",
+            );
+    }
+}
+
+fn method_name(method: MapMethod) -> &'static str {
+    match method {
+        MapMethod::Mds => "MDS",
+        MapMethod::Smacof => "SMACOF",
+        MapMethod::Tsne => "t-SNE",
+    }
+}
+
+fn method_help(method: MapMethod) -> &'static str {
+    match method {
+        MapMethod::Mds => "Multidimensional scaling: keeps large distances; ready at once",
+        MapMethod::Smacof => "The same, moved until all distances fit as well as they can",
+        MapMethod::Tsne => "Keeps neighbours together; distances between groups mean little",
     }
 }
 

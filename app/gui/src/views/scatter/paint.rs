@@ -1,7 +1,7 @@
 //! Draws the map.
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Label, Selection};
+use callgrove_session::{Analysis, Label, Selection, TreeMap};
 use egui::{
     Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, TextureId, Vec2,
 };
@@ -22,6 +22,7 @@ const ABNORMAL_RADIUS: f32 = 5.2;
 struct Canvas<'a> {
     ctx: &'a ViewContext<'a>,
     analysis: &'a Analysis,
+    map: &'a TreeMap,
     transform: &'a Transform,
     painter: &'a Painter,
     /// Marks grow a little as one comes near.
@@ -31,7 +32,7 @@ struct Canvas<'a> {
 /// Draws all trees, then what is said about them, then the lasso and the legend.
 pub(super) fn paint(
     ctx: &ViewContext<'_>,
-    analysis: &Analysis,
+    (analysis, map): (&Analysis, &TreeMap),
     state: &mut ScatterState,
     transform: &Transform,
     painter: &Painter,
@@ -53,6 +54,7 @@ pub(super) fn paint(
     let canvas = Canvas {
         ctx,
         analysis,
+        map,
         transform,
         painter,
         growth,
@@ -76,8 +78,8 @@ pub(super) fn paint(
 
 impl Canvas<'_> {
     fn place(&self, tree: TreeIdx) -> Option<Pos2> {
-        self.analysis
-            .map
+        self.map
+            .points
             .get(tree.index())
             .map(|&point| self.transform.to_screen(point))
     }
@@ -94,7 +96,7 @@ impl Canvas<'_> {
     fn paint_trees(&self, texture: TextureId) {
         let theme = self.ctx.theme;
         let mut marks = Marks::new(texture, self.transform.rect());
-        let trees = || (0..self.analysis.map.len()).map(TreeIdx::from_index);
+        let trees = || (0..self.map.points.len()).map(TreeIdx::from_index);
         let normal = theme.normal().gamma_multiply(0.72);
         for tree in trees().filter(|&tree| !self.is_abnormal(tree)) {
             self.mark(&mut marks, tree, Sprite::Disc, NORMAL_RADIUS, normal);

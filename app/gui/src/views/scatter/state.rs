@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::Analysis;
+use callgrove_session::{Analysis, TreeMap};
 use egui::{Pos2, TextureHandle};
 
 use super::layout::{Bounds, MapView, PointGrid, Transform};
@@ -16,7 +16,7 @@ pub struct ScatterState {
     /// Corners of the lasso being drawn, on the map.
     pub(super) lasso: Vec<[f32; 2]>,
     pub(super) sprites: Option<TextureHandle>,
-    grid: Option<(Arc<Analysis>, PointGrid)>,
+    grid: Option<(Arc<Analysis>, Arc<TreeMap>, PointGrid)>,
 }
 
 impl ScatterState {
@@ -39,30 +39,33 @@ impl ScatterState {
         was_in_use
     }
 
-    /// Builds the grid of a new map, which is then seen whole.
-    pub(super) fn prepare(&mut self, analysis: &Arc<Analysis>) {
-        if !self
-            .grid
-            .as_ref()
-            .is_some_and(|(known, _)| Arc::ptr_eq(known, analysis))
-        {
-            self.grid = Some((Arc::clone(analysis), PointGrid::new(&analysis.map)));
+    /// Builds the grid of a new map; one of other trees or by another method is then seen whole.
+    pub(super) fn prepare(&mut self, analysis: &Arc<Analysis>, map: &Arc<TreeMap>) {
+        let known = self.grid.as_ref();
+        if known.is_some_and(|(_, known, _)| Arc::ptr_eq(known, map)) {
+            return;
+        }
+        let goes_on = known
+            .is_some_and(|(of, known, _)| Arc::ptr_eq(of, analysis) && known.method == map.method);
+        if !goes_on {
             self.fit();
             self.lasso.clear();
         }
+        let grid = PointGrid::new(&map.points);
+        self.grid = Some((Arc::clone(analysis), Arc::clone(map), grid));
     }
 
     pub(super) fn bounds(&self) -> Bounds {
         self.grid
             .as_ref()
-            .map_or_else(|| Bounds::of(&[]), |(_, grid)| grid.bounds())
+            .map_or_else(|| Bounds::of(&[]), |(_, _, grid)| grid.bounds())
     }
 
     /// The tree whose mark is nearest to `pointer`, at most `radius` points away.
     pub(super) fn hit(&self, transform: &Transform, pointer: Pos2, radius: f32) -> Option<TreeIdx> {
-        let (analysis, grid) = self.grid.as_ref()?;
+        let (_, map, grid) = self.grid.as_ref()?;
         let nearest = grid.nearest(
-            &analysis.map,
+            &map.points,
             transform.to_map(pointer),
             radius / transform.scale(),
         );
@@ -92,10 +95,10 @@ impl ScatterState {
     pub(super) fn end_lasso(&mut self) -> Vec<TreeIdx> {
         let corners = std::mem::take(&mut self.lasso);
         self.is_lasso_tool = false;
-        let Some((analysis, grid)) = &self.grid else {
+        let Some((_, map, grid)) = &self.grid else {
             return Vec::new();
         };
-        grid.in_polygon(&analysis.map, &corners)
+        grid.in_polygon(&map.points, &corners)
             .into_iter()
             .map(TreeIdx::from_index)
             .collect()

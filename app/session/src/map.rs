@@ -1,0 +1,175 @@
+//! The map of all trees, at once or while it forms.
+
+use callgrove_ml::MlError;
+use callgrove_ml::projection::{Smacof, Tsne, TsneParams, trustworthiness_sampled};
+use callgrove_model::Progress;
+
+use crate::learning::{Learned, LearningError};
+
+/// Steps of stress majorisation; nine tenths of the gain come with the first twenty.
+const STRESS_STEPS: usize = 60;
+/// Trees that are moved between two looks of the person, all iterations together.
+const MOVES_PER_LOOK: usize = 60_000;
+/// Iterations between two looks at most.
+const MAX_ITERATIONS: usize = 20;
+/// Neighbours and rows for the quality number of the map.
+const TRUST_NEIGHBOURS: usize = 12;
+const TRUST_ROWS: usize = 1_000;
+
+/// How trees are laid out in the plane.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MapMethod {
+    /// Multidimensional scaling: distances are kept as well as a projection can; ready at once.
+    #[default]
+    Mds,
+    /// The same, then moved until the distances fit as well as they can (SMACOF).
+    Smacof,
+    /// Neighbours stay together; distances between groups mean little.
+    Tsne,
+}
+
+/// A map of the forest's trees.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TreeMap {
+    /// How it was made.
+    pub method: MapMethod,
+    /// Position of each tree, shape `[n_trees, 2]`; centred, the farthest coordinate is ±1.
+    pub points: Vec<[f32; 2]>,
+    /// Share of the neighbourhood of each point that is a neighbourhood in full space, 0 to 1; `None`
+    /// while the map forms.
+    pub trustworthiness: Option<f64>,
+    /// How much of it is done, 0 to 1.
+    pub fraction: f32,
+    /// Whether the person stopped it before the end.
+    pub is_paused: bool,
+}
+
+/// A map that gets better step by step.
+pub(crate) struct FormingMap {
+    state: State,
+    method: MapMethod,
+    num_steps: usize,
+}
+
+enum State {
+    Smacof(Smacof),
+    Tsne(Tsne),
+}
+
+impl MapMethod {
+    /// All methods.
+    pub const ALL: [Self; 3] = [Self::Mds, Self::Smacof, Self::Tsne];
+}
+
+impl FormingMap {
+    /// The start of a map; `None` for one that is ready at once.
+    pub(crate) fn begin(
+        learned: &Learned,
+        method: MapMethod,
+        progress: Progress<'_>,
+    ) -> Result<Option<Self>, LearningError> {
+        let embedding = learned.embedding();
+        let state = match method {
+            MapMethod::Mds => return Ok(None),
+            MapMethod::Smacof => {
+                let start = embedding.map().points.clone();
+                State::Smacof(Smacof::new(embedding.rows(), start, progress)?)
+            }
+            MapMethod::Tsne => {
+                let params = TsneParams::default().check()?;
+                State::Tsne(Tsne::from_rows(
+                    embedding.rows(),
+                    params,
+                    embedding.seed(),
+                    progress,
+                )?)
+            }
+        };
+        Ok(Some(Self {
+            state,
+            method,
+            num_steps: 0,
+        }))
+    }
+
+    /// Goes on for a moment.
+    pub(crate) fn advance(&mut self) -> Result<(), LearningError> {
+        match &mut self.state {
+            State::Smacof(map) => {
+                map.step(1, Progress::none())?;
+                self.num_steps += 1;
+            }
+            State::Tsne(map) => {
+                let iterations = MOVES_PER_LOOK / map.points().len().max(1);
+                for _ in 0..iterations.clamp(1, MAX_ITERATIONS) {
+                    if !map.is_ready() {
+                        map.step();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        match &self.state {
+            State::Smacof(_) => self.num_steps >= STRESS_STEPS,
+            State::Tsne(map) => map.is_ready(),
+        }
+    }
+
+    /// The map as it is now.
+    pub(crate) fn look(&self, learned: &Learned, is_paused: bool) -> Result<TreeMap, MlError> {
+        let (points, fraction) = match &self.state {
+            State::Smacof(map) => (map.points(), self.num_steps as f32 / STRESS_STEPS as f32),
+            State::Tsne(map) => {
+                let iterations = TsneParams::default().iterations;
+                (map.points(), map.iteration() as f32 / iterations as f32)
+            }
+        };
+        let rows = learned.embedding().rows();
+        let trust = |()| trustworthiness_sampled(rows, points, TRUST_NEIGHBOURS, TRUST_ROWS);
+        Ok(TreeMap {
+            method: self.method,
+            points: scaled(points),
+            trustworthiness: self.is_ready().then_some(()).map(trust).transpose()?,
+            fraction,
+            is_paused,
+        })
+    }
+}
+
+impl TreeMap {
+    /// The map that comes with the embedding.
+    pub(crate) fn of_embedding(learned: &Learned) -> Self {
+        let embedding = learned.embedding();
+        Self {
+            method: MapMethod::Mds,
+            points: scaled(&embedding.map().points),
+            trustworthiness: Some(embedding.trustworthiness()),
+            fraction: 1.0,
+            is_paused: false,
+        }
+    }
+}
+
+/// The map as the views take it: centred, the farthest coordinate is ±1.
+fn scaled(points: &[[f64; 2]]) -> Vec<[f32; 2]> {
+    let middle = [0, 1].map(|axis| {
+        let values = points.iter().map(|point| point[axis]);
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        f64::midpoint(low, high)
+    });
+    let offsets = points
+        .iter()
+        .flat_map(|point| [point[0] - middle[0], point[1] - middle[1]]);
+    let farthest = offsets.fold(f64::MIN_POSITIVE, |farthest, offset| {
+        farthest.max(offset.abs())
+    });
+    points
+        .iter()
+        .map(|point| [0, 1].map(|axis| ((point[axis] - middle[axis]) / farthest) as f32))
+        .collect()
+}
