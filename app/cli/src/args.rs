@@ -60,6 +60,14 @@ pub(crate) struct AnalyzeArgs {
     /// What the model learns from
     #[arg(long, value_enum, default_value_t = Mode::Excess)]
     pub(crate) mode: Mode,
+    /// Expected share of outliers among executions that look normal, above 0 up to 1: the larger, the
+    /// more have a negative score [default: 0.01, in paper mode 0.02]
+    #[arg(long, value_name = "NU", conflicts_with = "model")]
+    pub(crate) nu: Option<f64>,
+    /// Kernel width as a factor of its rule: the larger, the nearer two executions must be to count as
+    /// alike [default: 0.3, in paper mode 1]
+    #[arg(long, value_name = "FACTOR", conflicts_with = "model")]
+    pub(crate) gamma: Option<f64>,
     /// Count the order of calls too, not only which there are
     #[arg(long)]
     pub(crate) ordered: bool,

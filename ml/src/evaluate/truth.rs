@@ -26,7 +26,7 @@ impl Truth {
     /// The classes of all trees, shape `[n_trees]`, and the names of the kinds of anomalies.
     ///
     /// # Errors
-    /// [`MlError::TooFewExamples`] if the class of no tree is known,
+    /// [`MlError::TooFewExamples`] unless there is a normal tree (a run without anomalies has false alarms),
     /// [`MlError::LengthMismatch`] if a class names a kind that is not there.
     pub fn new(classes: Vec<Class>, kinds: Vec<String>) -> Result<Self> {
         let largest = classes.iter().filter_map(|class| match class {
@@ -43,7 +43,7 @@ impl Truth {
         }
         let truth = Self { classes, kinds };
         let (num_positive, num_negative) = (truth.num_positive(), truth.num_negative());
-        if num_positive + num_negative == 0 {
+        if num_negative == 0 {
             return Err(MlError::TooFewExamples {
                 num_positive,
                 num_negative,
@@ -58,7 +58,7 @@ impl Truth {
         self.classes.len()
     }
 
-    /// Never true: the class of a tree is known.
+    /// Never true: there is a normal tree.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }

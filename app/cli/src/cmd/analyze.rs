@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use callgrove_model::{Forest, Trace};
 use callgrove_session::{
-    Analysis, Detection, Label, LabelSet, LearnSettings, Learned, RootError, TreeRow, analyze,
-    grow_forest, score_with_model, suggest_roots, tree_rows,
+    Analysis, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, RootError,
+    TreeRow, analyze, grow_forest, score_with_model, suggest_roots, tree_rows,
 };
 
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
@@ -34,6 +34,11 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     let settings = settings(args);
     let (analysis, mut learned) = with_progress("Learning the trees", |progress| {
         analyze(forest, root_name, &settings, progress)
+    })?;
+    let usual = settings.of_model();
+    learned.tune(ModelSettings {
+        nu: args.nu.unwrap_or(usual.nu),
+        gamma: args.gamma.unwrap_or(usual.gamma),
     })?;
     clock.lap("learn");
     let labels = check_labels(&labels, &analysis);
