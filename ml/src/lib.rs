@@ -23,6 +23,7 @@
 
 pub mod active;
 pub mod baselines;
+mod cholesky;
 pub mod dataset;
 pub mod detector;
 mod error;

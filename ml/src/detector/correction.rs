@@ -5,7 +5,8 @@ use std::sync::Arc;
 use callgrove_model::Label;
 
 use super::params::CorrectionParams;
-use crate::dataset::Rows;
+use crate::cholesky::Cholesky;
+use crate::dataset::{Rows, dot};
 use crate::ocsvm::{KernelSum, SupportVector, kernel_columns};
 
 /// Labelled trees that carry the correction, at most; further ones still count through those.
@@ -187,7 +188,6 @@ impl Factor {
     /// Coefficients of the pivots' kernels: a = L⁻ᵀ (GᵀG + σ²I)⁻¹ Gᵀ r, with L the rows of G at the
     /// pivots, which is lower triangular.
     fn regress(&self, residuals: &[f64], noise: f64) -> Vec<f64> {
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let m = self.pivots.len();
         let normal: Vec<f64> = (0..m * m)
             .map(|place| {
@@ -197,7 +197,7 @@ impl Factor {
             })
             .collect();
         let rhs: Vec<f64> = self.g.iter().map(|g| dot(g, residuals)).collect();
-        let mut a = solve_positive(normal, rhs);
+        let mut a = Cholesky::new(&normal, m).solve(&rhs);
         for row in (0..m).rev() {
             let later: f64 = (row + 1..m)
                 .map(|other| self.g[row][self.pivots[other]] * a[other])
@@ -206,31 +206,6 @@ impl Factor {
         }
         a
     }
-}
-
-/// Solves A x = b for a symmetric positive definite A, shape `[n, n]`, by Cholesky's decomposition.
-fn solve_positive(mut a: Vec<f64>, mut b: Vec<f64>) -> Vec<f64> {
-    let n = b.len();
-    for row in 0..n {
-        for column in 0..=row {
-            let known: f64 = (0..column)
-                .map(|k| a[row * n + k] * a[column * n + k])
-                .sum();
-            let rest = a[row * n + column] - known;
-            a[row * n + column] = if row == column {
-                rest.max(f64::MIN_POSITIVE).sqrt()
-            } else {
-                rest / a[column * n + column]
-            };
-        }
-        let known: f64 = (0..row).map(|k| a[row * n + k] * b[k]).sum();
-        b[row] = (b[row] - known) / a[row * n + row];
-    }
-    for row in (0..n).rev() {
-        let known: f64 = (row + 1..n).map(|k| a[k * n + row] * b[k]).sum();
-        b[row] = (b[row] - known) / a[row * n + row];
-    }
-    b
 }
 
 #[cfg(test)]
@@ -257,7 +232,7 @@ mod tests {
             .enumerate()
             .map(|(place, kernel)| kernel + if place % 6 == 0 { noise } else { 0.0 })
             .collect();
-        let exact = solve_positive(kernels, residuals.to_vec());
+        let exact = Cholesky::new(&kernels, trees.len()).solve(&residuals);
         for (place, &pivot) in factor.pivots.iter().enumerate() {
             assert!((a[place] - exact[pivot]).abs() < 1e-6, "{a:?} {exact:?}");
         }

@@ -3,12 +3,10 @@
 use super::active::Active;
 use super::expansion::{Expansion, from_scaled, to_scaled};
 use super::kernel::KernelRow;
+use crate::cholesky::Cholesky;
 
 /// Violations of the optimality conditions up to this size are rounding.
 pub(super) const TOLERANCE: f64 = 1e-12;
-/// Pivots below this show that a free row is a combination of others but for rounding.
-const MIN_PIVOT: f64 = 1e-13;
-const REFINEMENTS: usize = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
@@ -208,75 +206,5 @@ pub(super) fn rho(expansion: &Expansion, place: &[Place], upper: &[f64]) -> f64 
         least_at_zero
     } else {
         0.5 * (most_at_upper + least_at_zero)
-    }
-}
-
-/// Lower triangular factor of a symmetric positive definite matrix, stored row by row.
-struct Cholesky {
-    factor: Vec<f64>,
-    num_rows: usize,
-}
-
-impl Cholesky {
-    /// A pivot lost to rounding is replaced by a large one, which leaves that row where it is.
-    fn new(matrix: &[f64], num_rows: usize) -> Self {
-        let mut factor = matrix.to_vec();
-        for i in 0..num_rows {
-            for j in 0..=i {
-                let (head, tail) = factor.split_at(i * num_rows);
-                let row_j = if i == j {
-                    &tail[..j]
-                } else {
-                    &head[j * num_rows..j * num_rows + j]
-                };
-                let sum = crate::dataset::dot(&tail[..j], row_j);
-                let value = factor[i * num_rows + j] - sum;
-                factor[i * num_rows + j] = if i != j {
-                    value / factor[j * num_rows + j]
-                } else if value > MIN_PIVOT {
-                    value.sqrt()
-                } else {
-                    1.0 / MIN_PIVOT
-                };
-            }
-        }
-        Self { factor, num_rows }
-    }
-
-    fn solve(&self, rhs: &[f64]) -> Vec<f64> {
-        let num_rows = self.num_rows;
-        let mut x = rhs.to_vec();
-        for i in 0..num_rows {
-            let row = &self.factor[i * num_rows..i * num_rows + i];
-            x[i] = (x[i] - crate::dataset::dot(row, &x[..i])) / self.factor[i * num_rows + i];
-        }
-        for i in (0..num_rows).rev() {
-            x[i] /= self.factor[i * num_rows + i];
-            let value = x[i];
-            let row = &self.factor[i * num_rows..i * num_rows + i];
-            for (x, factor) in x.iter_mut().zip(row) {
-                *x -= factor * value;
-            }
-        }
-        x
-    }
-
-    /// Solves and corrects by the residual, which wins back digits on ill-conditioned kernels.
-    fn solve_refined(&self, matrix: &[f64], rhs: &[f64]) -> Vec<f64> {
-        let mut x = self.solve(rhs);
-        for _ in 0..REFINEMENTS {
-            let residual: Vec<f64> = rhs
-                .iter()
-                .enumerate()
-                .map(|(i, rhs)| {
-                    let row = &matrix[i * self.num_rows..(i + 1) * self.num_rows];
-                    rhs - crate::dataset::dot(row, &x)
-                })
-                .collect();
-            for (x, correction) in x.iter_mut().zip(self.solve(&residual)) {
-                *x += correction;
-            }
-        }
-        x
     }
 }

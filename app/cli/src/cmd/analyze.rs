@@ -3,17 +3,16 @@
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use callgrove_model::{Forest, Trace};
+use anyhow::{Context, Result};
 use callgrove_session::{
-    Analysis, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, RootError,
-    TreeRow, analyze, grow_forest, score_with_model, suggest_roots, tree_rows,
+    Analysis, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, TreeRow, analyze,
+    score_with_model, tree_rows,
 };
 
+use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
-use crate::host::{is_forest_file, read_forest_file, read_trace, replace_file};
+use crate::host::replace_file;
 use crate::output::{Clock, Table, complain, with_progress};
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
@@ -26,11 +25,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
         .unwrap_or_default();
     let model = args.model.as_deref().map(read).transpose()?;
     let mut clock = Clock::new(args.timings);
-    let (forest, root_name) = if is_forest_file(&args.trace) {
-        read_trees(args, &mut clock)?
-    } else {
-        grow(args, &mut clock)?
-    };
+    let (forest, root_name) = forest_of(&args.trace, args.function.as_deref(), &mut clock)?;
     let settings = settings(args);
     let (analysis, mut learned) = with_progress("Learning the trees", |progress| {
         analyze(forest, root_name, &settings, progress)
@@ -61,34 +56,6 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     Ok(())
 }
 
-/// The forest of a file that holds one.
-fn read_trees(args: &AnalyzeArgs, clock: &mut Clock) -> Result<(Forest, String)> {
-    if args.function.is_some() {
-        bail!("--function picks trees out of a trace; a forest file holds its trees already");
-    }
-    let read = with_progress("Reading the trees", |progress| {
-        read_forest_file(&args.trace, progress)
-    })?;
-    clock.lap("read");
-    Ok(read)
-}
-
-/// The forest of a function of a trace.
-fn grow(args: &AnalyzeArgs, clock: &mut Clock) -> Result<(Forest, String)> {
-    let trace = with_progress("Reading the trace", |progress| {
-        read_trace(&args.trace, progress)
-    })?;
-    let trace = Arc::new(trace);
-    clock.lap("read");
-    let root = match &args.function {
-        Some(function) => function.clone(),
-        None => best_root(&trace)?,
-    };
-    let grown = grow_forest(&trace, &root)?;
-    clock.lap("grow");
-    Ok(grown)
-}
-
 fn settings(args: &AnalyzeArgs) -> LearnSettings {
     let settings = match args.mode {
         Mode::Excess => LearnSettings::with_seed(args.seed),
@@ -99,19 +66,6 @@ fn settings(args: &AnalyzeArgs) -> LearnSettings {
     } else {
         settings
     }
-}
-
-/// The most promising root function, which is told on standard error.
-pub(crate) fn best_root(trace: &Trace) -> Result<String> {
-    if trace.num_executions() == 0 {
-        return Err(RootError::EmptyTrace.into());
-    }
-    let best = suggest_roots(trace)
-        .into_iter()
-        .next()
-        .ok_or(RootError::NothingToSuggest)?;
-    complain(&format!("no --function given; taking {}", best.name));
-    Ok(best.name)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

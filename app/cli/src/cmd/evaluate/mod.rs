@@ -5,7 +5,6 @@ mod report;
 mod truth;
 
 use std::io::{BufWriter, Write};
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use callgrove_ml::baselines::BaselineParams;
@@ -14,14 +13,13 @@ use callgrove_ml::evaluate::{
     Alarms, CurveParams, Method, Quality, Truth, ValidCurveParams, Workbench,
 };
 use callgrove_ml::{MlError, Progress};
-use callgrove_session::grow_forest;
 
 use self::plot::PlotFile;
 use self::report::{CurveReport, MethodReport, Report};
 use self::truth::TruthTable;
-use super::analyze::best_root;
+use super::forest::forest_of;
 use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
-use crate::host::{read_trace, replace_file};
+use crate::host::replace_file;
 use crate::output::{Clock, complain, with_progress};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
@@ -30,20 +28,10 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let curve_params = curve_params(args)?;
     let table = TruthTable::read(&args.truth)?;
     let mut clock = Clock::new(args.timings);
-    let trace = with_progress("Reading the trace", |progress| {
-        read_trace(&args.trace, progress)
-    })?;
-    let trace = Arc::new(trace);
-    clock.lap("read");
-    let root = match &args.function {
-        Some(function) => function.clone(),
-        None => best_root(&trace)?,
-    };
-    let (forest, function) = grow_forest(&trace, &root)?;
+    let (forest, function) = forest_of(&args.trace, args.function.as_deref(), &mut clock)?;
     let truth = table
         .truth(&forest, args.positive.as_deref(), &args.negative)
         .with_context(|| format!("cannot use the truth in {}", args.truth.display()))?;
-    clock.lap("grow");
     let ours = DetectorParams::default();
     let baselines = BaselineParams::default().check()?;
     let mut workbench = Workbench::new(&forest, &truth, ours, baselines, args.seed)?;

@@ -1,0 +1,52 @@
+//! The forest that a subcommand works on: of a function of a trace, or of a file that holds trees.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use callgrove_model::{Forest, Trace};
+use callgrove_session::{RootError, grow_forest, suggest_roots};
+
+use crate::host::{is_forest_file, read_forest_file, read_trace};
+use crate::output::{Clock, complain, with_progress};
+
+/// Reads `source` and grows the forest of `function`, or of the most promising one; the answer names
+/// the root function.
+pub(super) fn forest_of(
+    source: &str,
+    function: Option<&str>,
+    clock: &mut Clock,
+) -> Result<(Forest, String)> {
+    if is_forest_file(source) {
+        if function.is_some() {
+            bail!("--function picks trees out of a trace; a forest file holds its trees already");
+        }
+        let read = with_progress("Reading the trees", |progress| {
+            read_forest_file(source, progress)
+        })?;
+        clock.lap("read");
+        return Ok(read);
+    }
+    let trace = with_progress("Reading the trace", |progress| read_trace(source, progress))?;
+    let trace = Arc::new(trace);
+    clock.lap("read");
+    let root = match function {
+        Some(function) => function.to_owned(),
+        None => best_root(&trace)?,
+    };
+    let grown = grow_forest(&trace, &root)?;
+    clock.lap("grow");
+    Ok(grown)
+}
+
+/// The most promising root function, which is told on standard error.
+fn best_root(trace: &Trace) -> Result<String> {
+    if trace.num_executions() == 0 {
+        return Err(RootError::EmptyTrace.into());
+    }
+    let best = suggest_roots(trace)
+        .into_iter()
+        .next()
+        .ok_or(RootError::NothingToSuggest)?;
+    complain(&format!("no --function given; taking {}", best.name));
+    Ok(best.name)
+}
