@@ -4,7 +4,7 @@ use std::error::Error;
 
 use callgrove_ml::detector::DetectorParams;
 use callgrove_ml::features::{ExcessParams, Prior, Representation};
-use callgrove_ml::wl::WlParams;
+use callgrove_ml::wl::{Signature, WlParams};
 
 use crate::case::{Case, average_precision};
 use crate::table::{Table, share};
@@ -44,7 +44,10 @@ pub(crate) fn choices(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
         (
             "default, exact signatures",
             DetectorParams {
-                wl: WlParams::paper(),
+                wl: WlParams {
+                    signature: Signature::Exact,
+                    ..default.wl
+                },
                 ..default
             },
         ),
@@ -100,13 +103,13 @@ pub(crate) fn neighbourhood(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
     add("power", &[8.0, 16.0, 400.0], &|value| {
         with_fence(|_, power| *power = value)
     });
-    add("gain", &[5.0, 10.0, 40.0], &|gain| {
+    add("gain", &[5.0, 10.0, 15.0, 40.0], &|gain| {
         with_excess(|excess| excess.gain = gain)
     });
-    add("weight of rarity", &[2.5, 3.0, 5.0, 8.0], &|weight| {
+    add("weight of rarity", &[2.5, 3.0, 4.0, 5.0, 8.0], &|weight| {
         with_excess(|excess| excess.rarity_weight = weight)
     });
-    add("windows", &[8.0, 12.0, 32.0, 64.0], &|count| {
+    add("windows", &[8.0, 12.0, 24.0, 32.0, 64.0], &|count| {
         with_excess(|excess| excess.windows_per_lane = count as u32)
     });
     add("least class", &[4.0, 16.0], &|count| {
