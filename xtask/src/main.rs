@@ -7,10 +7,12 @@ mod adios2;
 mod demo;
 mod packages;
 mod shell;
+mod study;
 mod test;
 mod wasm;
 mod workspace;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -23,6 +25,11 @@ cargo xtask <task>
   demo [ARGS]  set up what the window needs, build the program and open its demo trace
   test         set up what the tests need, then run every check: format, lints, wasm, tests, docs
   setup        only the set-up of `test`; prints what to export to run single tests by hand
+  study DATA   runs the study behind the detector's defaults (ml/STUDY.md) on the traces in the folders of
+               DATA and prints where its tables are. A folder needs a packed BP trace, NAME.tar.zst, and
+               its truth, NAME.ground_truth.csv or ground_truth.csv; others are left out. The root
+               function stands in its root_function.txt; without one, folders whose names begin with
+               lammps have PairEAM::compute, those with lulesh LagrangeLeapFrog
   help         this list
 ";
 
@@ -32,6 +39,7 @@ enum Task {
     Demo { args: Vec<String> },
     Test,
     Setup,
+    Study { data: PathBuf },
     Help,
 }
 
@@ -55,6 +63,7 @@ fn parse(args: &[String]) -> Result<Task> {
         },
         ["test"] => Task::Test,
         ["setup"] => Task::Setup,
+        ["study", data] => Task::Study { data: data.into() },
         _ => bail!(
             "no such task: {}; `cargo xtask help` lists them",
             words.join(" ")
@@ -74,6 +83,11 @@ fn perform(task: Task) -> Result<ExitCode> {
             for (name, value) in test::set_up(&Workspace::load()?)? {
                 println!("export {name}='{}'", value.display());
             }
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Study { data } => {
+            let tables = study::run(&Workspace::load()?, &data)?;
+            println!("{}", tables.display());
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -103,7 +117,7 @@ mod tests {
 
     #[test]
     fn unknown_tasks_and_stray_arguments_are_refused() {
-        for words in [&["tset"][..], &["test", "--fast"]] {
+        for words in [&["tset"][..], &["test", "--fast"], &["study"]] {
             let message = parsed(words).unwrap_err().to_string();
             assert!(message.contains(&words.join(" ")), "{message}");
         }
@@ -111,11 +125,17 @@ mod tests {
 
     #[test]
     fn help_names_every_task() {
-        for task in ["demo", "test", "setup", "help"] {
+        for words in [
+            &["demo"][..],
+            &["test"],
+            &["setup"],
+            &["study", "data"],
+            &["help"],
+        ] {
+            let is_it = |line: &str| line.trim_start().starts_with(words[0]);
             assert!(
-                HELP.lines()
-                    .any(|line| line.trim_start().starts_with(task) && parsed(&[task]).is_ok()),
-                "{task}"
+                HELP.lines().any(is_it) && parsed(words).is_ok(),
+                "{words:?}"
             );
         }
     }

@@ -40,8 +40,13 @@ pub(crate) const TESTS: &[Need] = &[
     program("xdotool", &["xdotool"]),
     program("import", &["imagemagick"]),
     program("display", &["imagemagick"]),
-    program("zstd", &["zstd"]),
+    ZSTD,
 ];
+
+/// What packed traces are unpacked with.
+pub(crate) const UNPACKER: &[Need] = &[ZSTD];
+
+const ZSTD: Need = program("zstd", &["zstd"]);
 
 /// What brings ADIOS2's library when the machine has no Python to install it with.
 pub(crate) const PYTHON: &[&str] = &["python3", "python3-pip"];

@@ -78,7 +78,7 @@ pub enum MapOf {
 pub struct ValidDetectorParams(DetectorParams);
 
 impl Default for DetectorParams {
-    /// What ranks best on traces of real runs: see the study in the README of this folder.
+    /// What ranks best on traces of real runs: see `ml/STUDY.md`.
     fn default() -> Self {
         Self {
             wl: WlParams::default(),

@@ -1,0 +1,53 @@
+//! Table of other methods on the same trees, without labels.
+
+use std::error::Error;
+
+use callgrove_ml::baselines::{Baseline, BaselineParams};
+use callgrove_ml::evaluate::{Method, RowsOf};
+use callgrove_ml::{MlError, Progress};
+
+use crate::case::{Case, ranking};
+use crate::table::Table;
+
+/// Table F: the methods of `callgrove evaluate`, each with its own settings. Clean traces are left
+/// out, since most methods draw no border.
+pub(crate) fn methods(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
+    let cases: Vec<&Case> = cases.iter().filter(|case| !case.is_clean()).collect();
+    let mut header = vec!["method".to_owned()];
+    header.extend(cases.iter().map(|case| case.name.clone()));
+    let mut table = Table::new(
+        "F. Other methods",
+        "Area under the ROC curve / average precision. After a plus sign the method, before it the rows; \
+         without one, our rows. `svm` learns from four fifths of the truth at a time. A dash: too few \
+         anomalies to learn from.",
+        header,
+    );
+    let baseline = |rows| move |&baseline: &Baseline| Method::Baseline(rows, baseline);
+    let others = [
+        Method::Baseline(RowsOf::Stack2vec, Baseline::Lof),
+        Method::Baseline(RowsOf::Time, Baseline::Lof),
+        Method::Baseline(RowsOf::Time, Baseline::Ocsvm),
+    ];
+    let methods: Vec<Method> = [Method::Ours, Method::Paper]
+        .into_iter()
+        .chain(others)
+        .chain(Baseline::ALL.iter().map(baseline(RowsOf::Excess)))
+        .collect();
+    let params = BaselineParams::default().check()?;
+    let mut workbenches = Vec::new();
+    for case in &cases {
+        workbenches.push(case.workbench(params)?);
+    }
+    for method in methods {
+        let mut row = vec![format!("`{method}`")];
+        for (case, workbench) in cases.iter().zip(&mut workbenches) {
+            row.push(match workbench.scores(method, Progress::none()) {
+                Ok(scores) => ranking(&case.truth, &scores),
+                Err(MlError::TooFewExamples { .. } | MlError::PeerFailed(_)) => "-".to_owned(),
+                Err(error) => return Err(error.into()),
+            });
+        }
+        table.push(row);
+    }
+    Ok(table)
+}
