@@ -72,7 +72,7 @@ impl Default for ExcessParams {
     fn default() -> Self {
         Self {
             gain: 20.0,
-            rarity_weight: 3.5,
+            rarity_weight: 4.0,
             windows_per_lane: 16,
             min_class_size: 8,
         }
