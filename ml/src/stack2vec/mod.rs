@@ -60,6 +60,7 @@ mod adam;
 mod block;
 mod documents;
 mod infer;
+mod lbfgs;
 mod loss;
 mod model;
 mod noise;
