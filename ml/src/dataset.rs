@@ -262,11 +262,17 @@ impl Rows {
 
     /// For each row the first row that equals it.
     pub fn first_equal(&self) -> Vec<usize> {
+        // Equal rows have equal norms, which tell most others apart.
+        let norms = self.squared_norms();
+        let compare = |a: usize, b: usize| {
+            let rows = || self.row(a).compare(self.row(b));
+            norms[a].total_cmp(&norms[b]).then_with(rows)
+        };
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by(|&a, &b| self.row(a).compare(self.row(b)).then(a.cmp(&b)));
+        order.sort_unstable_by(|&a, &b| compare(a, b).then(a.cmp(&b)));
         let mut first: Vec<usize> = (0..self.len()).collect();
         for pair in order.windows(2) {
-            if self.row(pair[0]).compare(self.row(pair[1])) == Ordering::Equal {
+            if compare(pair[0], pair[1]) == Ordering::Equal {
                 first[pair[1]] = first[pair[0]];
             }
         }
