@@ -9,6 +9,8 @@ use crate::error::{MlError, Result};
 
 /// Rows that one task takes when distances are computed; the result does not depend on it.
 const ROWS_PER_TASK: usize = 1024;
+/// Rows that go through the columns together.
+const ROWS_PER_STEP: usize = 8;
 
 /// A matrix of shape [num_rows, num_columns], row by row.
 #[derive(Clone, PartialEq, Debug)]
@@ -185,15 +187,26 @@ impl Rows {
             .enumerate()
             .for_each(|(task, distances)| {
                 let first = task * ROWS_PER_TASK;
-                for (offset, distances) in distances.iter_mut().enumerate() {
-                    let row = first + offset;
+                for (step, distances) in distances.chunks_mut(ROWS_PER_STEP).enumerate() {
+                    let first = first + step * ROWS_PER_STEP;
+                    let last = first + distances.len() - 1;
+                    let row = |place: usize| (first + place).min(last);
                     let products = match self {
-                        Self::Dense(rows) => products(rows.row(row), &by_column),
-                        Self::Sparse(rows) => sparse_products(rows.row(row), &by_column),
+                        Self::Dense(rows) => products(
+                            std::array::from_fn(|place| rows.row(row(place))),
+                            &by_column,
+                        ),
+                        Self::Sparse(rows) => std::array::from_fn(|place| {
+                            sparse_products(rows.row(row(place)), &by_column)
+                        }),
                     };
-                    let norm = self.squared_norms()[row];
-                    for lane in 0..N {
-                        distances[lane] = (norm + norms[lane] - 2.0 * products[lane]).max(0.0);
+                    let norms_of_rows = &self.squared_norms()[first..];
+                    for ((distances, products), norm) in
+                        distances.iter_mut().zip(products).zip(norms_of_rows)
+                    {
+                        for lane in 0..N {
+                            distances[lane] = (norm + norms[lane] - 2.0 * products[lane]).max(0.0);
+                        }
                     }
                 }
             });
@@ -249,11 +262,17 @@ impl Rows {
 
     /// For each row the first row that equals it.
     pub fn first_equal(&self) -> Vec<usize> {
+        // Equal rows have equal norms, which tell most others apart.
+        let norms = self.squared_norms();
+        let compare = |a: usize, b: usize| {
+            let rows = || self.row(a).compare(self.row(b));
+            norms[a].total_cmp(&norms[b]).then_with(rows)
+        };
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by(|&a, &b| self.row(a).compare(self.row(b)).then(a.cmp(&b)));
+        order.sort_unstable_by(|&a, &b| compare(a, b).then(a.cmp(&b)));
         let mut first: Vec<usize> = (0..self.len()).collect();
         for pair in order.windows(2) {
-            if self.row(pair[0]).compare(self.row(pair[1])) == Ordering::Equal {
+            if compare(pair[0], pair[1]) == Ordering::Equal {
                 first[pair[1]] = first[pair[0]];
             }
         }
@@ -352,12 +371,29 @@ fn sum_of_squares(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum()
 }
 
-/// N scalar products of a row; each adds up column by column, so the other N − 1 change nothing.
-fn products<const N: usize>(row: &[f64], by_column: &[[f64; N]]) -> [f64; N] {
-    let mut sums = [0.0; N];
-    for (&value, others) in row.iter().zip(by_column) {
-        for lane in 0..N {
-            sums[lane] += value * others[lane];
+/// N scalar products of each of some rows. Each adds up column by column, so the others change
+/// nothing; the rows go through the columns together, so that sums need not wait for each other.
+fn products<const N: usize>(
+    rows: [&[f64]; ROWS_PER_STEP],
+    by_column: &[[f64; N]],
+) -> [[f64; N]; ROWS_PER_STEP] {
+    let mut sums = [[0.0; N]; ROWS_PER_STEP];
+    if N > 1 {
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            for (&value, others) in row.iter().zip(by_column) {
+                for lane in 0..N {
+                    sums[lane] += value * others[lane];
+                }
+            }
+        }
+        return sums;
+    }
+    let rows = rows.map(|row| &row[..by_column.len()]);
+    for (column, others) in by_column.iter().enumerate() {
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            for lane in 0..N {
+                sums[lane] += row[column] * others[lane];
+            }
         }
     }
     sums

@@ -193,3 +193,48 @@ fn settings_out_of_bounds_are_refused() {
         );
     }
 }
+
+#[test]
+fn the_vector_of_a_tree_does_not_depend_on_the_trees_beside_it() {
+    let network = trained(Objective::FullSoftmax, 2);
+    let all = documents();
+    let params = params(Objective::FullSoftmax).check().unwrap();
+    for tree in [0, 17, 119] {
+        let (words, shares) = all.row(tree);
+        let row = words
+            .iter()
+            .copied()
+            .zip(shares.iter().map(|&share| f64::from(share)));
+        let alone = Documents::new(NUM_WORDS, [row.collect::<Vec<_>>()]);
+        let vectors = infer(&network.output, &alone, &params, 9, Progress::none()).unwrap();
+        assert_eq!(vectors.row(0), network.vectors.row(tree));
+    }
+}
+
+#[test]
+fn no_small_move_of_a_vector_gains_much() {
+    let network = trained(Objective::FullSoftmax, 3);
+    let documents = documents();
+    let decay = f64::from(params(Objective::FullSoftmax).weight_decay);
+    let loss = |tree: usize, hidden: &[f64]| {
+        let predicted = network.output.predict(hidden);
+        let (words, shares) = documents.row(tree);
+        let terms = words.iter().zip(shares);
+        let miss: f64 = terms
+            .map(|(&word, &share)| -f64::from(share) * predicted[word as usize].ln())
+            .sum();
+        miss + 0.5 * decay * hidden.iter().map(|x| x * x).sum::<f64>()
+    };
+    for tree in [3, 40, 101] {
+        let vector = network.vectors.row(tree);
+        let hidden: Vec<f64> = vector.iter().map(|&x| f64::from(x)).collect();
+        let least = loss(tree, &hidden);
+        for place in 0..hidden.len() {
+            for by in [-0.1, 0.1] {
+                let mut moved = hidden.clone();
+                moved[place] += by;
+                assert!(loss(tree, &moved) > least - 0.05, "tree {tree}, {place}");
+            }
+        }
+    }
+}

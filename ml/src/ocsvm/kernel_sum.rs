@@ -48,16 +48,20 @@ impl KernelSum {
 
 /// Kernels at the rows `from`, of all `rows`: for each of `from` exp(−γ d²), shape `[n_rows]`.
 pub(crate) fn kernel_columns(rows: &Rows, gamma: f64, from: &[usize]) -> Vec<Vec<f32>> {
+    let column = |distances: &Vec<f64>| {
+        let kernel = |&distance: &f64| exp_of_negative(-gamma * distance) as f32;
+        distances.iter().map(kernel).collect()
+    };
+    // One more label asks for one column.
+    if let [from] = from {
+        return vec![column(&rows.squared_distances(rows.row(*from)))];
+    }
     let mut columns = Vec::with_capacity(from.len());
     for batch in from.chunks(LANES) {
         let last = batch[batch.len() - 1];
         let batch_rows: [RowRef<'_>; LANES] =
             std::array::from_fn(|lane| rows.row(batch.get(lane).copied().unwrap_or(last)));
         let distances = rows.squared_distances_from(batch_rows);
-        let column = |distances: &Vec<f64>| {
-            let kernel = |&distance: &f64| exp_of_negative(-gamma * distance) as f32;
-            distances.iter().map(kernel).collect()
-        };
         columns.extend(distances.iter().take(batch.len()).map(column));
     }
     columns

@@ -58,7 +58,9 @@ impl Layer {
                 .as_slice_mut()
                 .expect("rows of a product are contiguous");
             match words {
-                Words::All => softmax_errors(row, &self.offsets, own, shares),
+                Words::All => {
+                    softmax_errors(row, &self.offsets, own, shares);
+                }
                 Words::Some(words, negative) => logistic_errors(row, words, negative, own, shares),
             }
         }

@@ -1,19 +1,23 @@
 //! Vectors of new trees, with the network fixed.
+//!
+//! With a softmax they are found by L-BFGS, see [`super::lbfgs`], with negative sampling by ADAM.
 
 use callgrove_model::Progress;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
+use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::adam::{Moments, Steps, step};
-use super::block::{Layer, TREES_PER_BLOCK, Words};
+use super::block::{Layer, TREES_PER_BLOCK};
 use super::documents::Documents;
+use super::lbfgs;
 use super::model::OutputLayer;
 use super::noise::{Noise, stream};
 use super::params::ValidStack2vecParams;
 use crate::error::{MlError, Result};
 
-/// Steps for one vector: with the output layer fixed the problem is convex and small.
+/// Steps of ADAM for one vector.
 const NUM_STEPS: usize = 50;
 
 /// Embeds trees, shape [num_trees, dims]. The words of `documents` are those of the output layer.
@@ -56,7 +60,16 @@ pub fn infer(
         .into_par_iter()
         .enumerate()
         .try_for_each(|(block, vectors)| {
-            infer_block(&layer, documents, params, (seed, block), vectors);
+            match &layer.noise {
+                None => {
+                    let decay = params.get().weight_decay;
+                    lbfgs::infer_block(&layer, documents, decay, block, vectors);
+                }
+                Some(noise) => {
+                    let rng = &mut stream(seed, 0, block);
+                    infer_block(&layer, documents, params, (noise, rng, block), vectors);
+                }
+            }
             let num_done = 1 + num_done.fetch_add(1, Ordering::Relaxed);
             progress.at(num_done as f32 / num_blocks as f32)
         })?;
@@ -67,7 +80,7 @@ fn infer_block(
     layer: &Layer,
     documents: &Documents,
     params: &ValidStack2vecParams,
-    (seed, block): (u64, usize),
+    (noise, rng, block): (&Noise, &mut ChaCha8Rng, usize),
     mut vectors: ArrayViewMut2<'_, f32>,
 ) {
     let settings = params.get();
@@ -75,10 +88,7 @@ fn infer_block(
     let trees: Vec<u32> = (first..first + vectors.nrows())
         .map(|tree| tree as u32)
         .collect();
-    let words = match &layer.noise {
-        None => Words::All,
-        Some(noise) => noise.words(documents, &trees, &mut stream(seed, 0, block)),
-    };
+    let words = noise.words(documents, &trees, rng);
     let chosen = layer.choose(&words);
     let mut moments = Moments::new(vectors.len());
     let mut steps = Steps::new();

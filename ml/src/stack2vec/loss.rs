@@ -5,11 +5,20 @@ use pulp::{Simd, WithSimd};
 /// Sums side by side, added up in a fixed order whatever the width of vectors.
 const LANES: usize = 16;
 
-/// Turns the products x·o of a tree into (Σ_s p_s) softmax(x·o + c) − p.
-pub(super) fn softmax_errors(row: &mut [f32], offsets: &[f32], words: &[u32], shares: &[f32]) {
+/// Turns the products x·o of a tree into (Σ_s p_s) softmax(x·o + c) − p, and answers
+/// −Σ_s p_s log softmax_s(x·o + c).
+pub(super) fn softmax_errors(
+    row: &mut [f32],
+    offsets: &[f32],
+    words: &[u32],
+    shares: &[f32],
+) -> f32 {
     let total: f32 = shares.iter().sum();
-    let vectors = pulp::Arch::new();
-    vectors.dispatch(Softmax {
+    let own = words
+        .iter()
+        .map(|&word| row[word as usize] + offsets[word as usize]);
+    let wanted: f32 = own.zip(shares).map(|(logit, share)| share * logit).sum();
+    let log_sum = pulp::Arch::new().dispatch(Softmax {
         row: &mut *row,
         offsets,
         total,
@@ -17,6 +26,7 @@ pub(super) fn softmax_errors(row: &mut [f32], offsets: &[f32], words: &[u32], sh
     for (&word, &share) in words.iter().zip(shares) {
         row[word as usize] -= share;
     }
+    total * log_sum - wanted
 }
 
 /// Turns the products x·o of a tree, one for each of `words`, into σ(x·o) (p + n) − p, where n is
@@ -52,10 +62,11 @@ struct Softmax<'a> {
 }
 
 impl WithSimd for Softmax<'_> {
-    type Output = ();
+    /// log Σ exp(x·o + c)
+    type Output = f32;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
+    fn with_simd<S: Simd>(self, _simd: S) -> f32 {
         let mut largest = [f32::NEG_INFINITY; LANES];
         let (chunks, rest) = self.row.as_chunks_mut::<LANES>();
         let (offset_chunks, offset_rest) = self.offsets.as_chunks::<LANES>();
@@ -85,10 +96,12 @@ impl WithSimd for Softmax<'_> {
             *value = exp_of_negative(*value - largest);
             sums[0] += *value;
         }
-        let scale = self.total / sums.iter().sum::<f32>();
+        let sum = sums.iter().sum::<f32>();
+        let scale = self.total / sum;
         for value in self.row {
             *value *= scale;
         }
+        largest + sum.ln()
     }
 }
 

@@ -10,7 +10,7 @@
 //! negative sampling   min  −Σ_i Σ_s p_is [log σ(x_i·o_s) + Σ_k log σ(−x_i·o_k)] + λ/2 (…)
 //! ```
 //!
-//! trained by ADAM (Kingma and Ba 2014). Negatives (Mikolov et al. 2013) are k for every pair of tree
+//! trained by ADAM (Kingma and Ba 2014), λ = 0.01. Negatives (Mikolov et al. 2013) are k for every pair of tree
 //! and subtree, with probability q ∝ frequency^0.75.
 //!
 //! # Where this deviates
@@ -26,25 +26,27 @@
 //!
 //! # Cost, and which objective
 //!
-//! The full softmax costs 6 n V d operations an epoch and 4 n V d a step of the inference (50 steps),
-//! negative sampling the same with the block's words (some 130) for V, and V d for each batch.
+//! The full softmax costs 6 n V d operations an epoch and 4 n V d a step of the inference (L-BFGS, at most
+//! 14), negative sampling the same (50 steps of ADAM) with the block's words (some 130) for V, and V d for
+//! each batch.
 //!
-//! Generated forests of 5,792 trees, V = 871, 938 and 809 (two mixed, one with delays), d = 128: CPU
-//! seconds with inference, then ROC AUC / average precision of local outlier factors of 20 neighbours
-//! and of the one-class SVM (ν = 0.02, γ = 1 / median d²). gensim 4.4 (first forest, one worker, 50 epochs,
-//! training only; `benches/peers/gensim_doc2vec.py`):
+//! Generated forests of 5,792 trees, V = 871, 938 and 809 (two mixed, one with delays), d = 128, on cores
+//! shared with other work: CPU seconds with inference, then ROC AUC / average precision of local outlier
+//! factors of 20 neighbours and of the one-class SVM (ν = 0.02, γ = 1 / median d²). gensim 4.4 (first
+//! forest, one worker, 50 epochs, training only; `benches/peers/gensim_doc2vec.py`):
 //!
 //! | | CPU s | first | second | third |
 //! |---|---|---|---|---|
-//! | softmax, 10 epochs (default) | 2.3 | .931/.263 .880/.247 | .935/.341 .869/.251 | .915/.146 .906/.281 |
-//! | softmax, 50 epochs | 4.6 | .930/.193 .861/.177 | .927/.256 .858/.144 | .913/.139 .886/.201 |
-//! | negative sampling, 20 epochs | 0.8 | .893/.176 .844/.297 | .857/.189 .860/.268 | .895/.147 .830/.145 |
-//! | negative sampling, 50 epochs | 1.35 | .894/.193 .835/.267 | .853/.189 .856/.256 | .897/.162 .854/.200 |
+//! | softmax, 10 epochs (default) | 1.2 | .923/.295 .904/.323 | .940/.336 .888/.234 | .932/.217 .905/.408 |
+//! | softmax, 50 epochs | 3.4 | .931/.244 .899/.263 | .927/.287 .901/.300 | .921/.142 .891/.222 |
+//! | negative sampling, 20 epochs | 0.8 | .889/.171 .843/.236 | .863/.198 .841/.237 | .900/.140 .827/.148 |
 //! | gensim | 99 | .655/.079 .721/.132 | | |
 //!
 //! Longer training does not find more: it spends the dimensions on subtrees that only one tree has. The
 //! softmax is the default up to [`Stack2vecParams::softmax_up_to`] subtrees, since it ranks better;
-//! negative sampling finds nearly as much in half the time, and its cost does not grow with V.
+//! negative sampling finds nearly as much in less time, and its cost does not grow with V. Inference is
+//! 0.5 to 0.6 s of the default. 50 steps of ADAM took 1.7 s and ended further from the least loss, which
+//! ranked worse (first: .875/.242 with the SVM).
 //!
 //! The result depends on rows, settings and seed, not on the number of threads: blocks are fixed, and
 //! their sums are added in order.
@@ -60,6 +62,7 @@ mod adam;
 mod block;
 mod documents;
 mod infer;
+mod lbfgs;
 mod loss;
 mod model;
 mod noise;

@@ -1,6 +1,6 @@
 //! Rows to draw maps of: stack2vec vectors of a forest.
 
-#[path = "../../../ml/tests/support/mod.rs"]
+#[path = "../../../../../ml/tests/support/mod.rs"]
 mod support;
 
 use callgrove_ml::Progress;
