@@ -70,10 +70,11 @@ impl GammaRule {
 fn median_squared_distance(rows: &Rows) -> f64 {
     let step = rows.len().div_ceil(MAX_SAMPLED_ROWS).max(1);
     let sampled: Vec<usize> = (0..rows.len()).step_by(step).collect();
+    let sampled = rows.select(&sampled);
     let mut distances = Vec::with_capacity(sampled.len() * sampled.len() / 2);
-    for (place, &row) in sampled.iter().enumerate() {
-        let from_row = rows.squared_distances(rows.row(row));
-        distances.extend(sampled[..place].iter().map(|&other| from_row[other]));
+    for row in 0..sampled.len() {
+        let from_row = sampled.squared_distances(sampled.row(row));
+        distances.extend_from_slice(&from_row[..row]);
     }
     if distances.is_empty() {
         return 0.0;
