@@ -48,7 +48,7 @@ impl Default for Stack2vecParams {
             dims: 128,
             epochs: 10,
             learning_rate: 0.05,
-            weight_decay: 1e-2,
+            weight_decay: 1e-3,
             objective: Objective::Auto,
             softmax_up_to: 16_384,
             num_negatives: 5,
