@@ -13,9 +13,9 @@ use plotters::style::register_font;
 use super::report::{CurveReport, Report};
 
 /// Pixels.
-const SIZE: (u32, u32) = (1_200, 520);
+const SIZE: (u32, u32) = (1_320, 520);
 /// Pixels of the list of methods.
-const LEGEND_WIDTH: u32 = 205;
+const LEGEND_WIDTH: u32 = 300;
 /// Pixels between two lines of it.
 const LEGEND_STEP: i32 = 26;
 /// The colours of Okabe and Ito without yellow, which is hard to see on white: people with any colour
