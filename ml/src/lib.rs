@@ -14,8 +14,9 @@
 //!
 //! [`detector`] ties it together: [`detector::Embedding::fit`] once per forest,
 //! [`detector::Detector::train`] after each label, [`detector::ModelArtifact`] for other runs. All
-//! defaults stand in [`detector::DetectorParams`], which also has the paper's settings. [`evaluate`]
-//! measures it on a known truth, beside the [`baselines`].
+//! defaults stand in [`detector::DetectorParams`], which also has the paper's settings. [`active`] says
+//! which tree to ask about next and which labels to look at again. [`evaluate`] measures all of it on a
+//! known truth, beside the [`baselines`].
 //!
 //! "The paper" is Xie, Xu, Mueller: A Visual Analytics Framework for the Detection of Anomalous Call
 //! Stack Trees in High Performance Computing Applications, IEEE TVCG 25(1), 2019
