@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use callgrove_model::{Forest, Label, ProgramId, RankId, TreeIdx};
 use serde::{Deserialize, Serialize};
 
+use crate::label_csv::{LabelCsvError, label_rows};
+
 /// What names a tree in every session with the same trace and root function: the index-th
 /// execution of the root function on a rank, counted from 0 in order of entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -34,35 +36,6 @@ impl TreeKey {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LabelSet {
     labels: BTreeMap<TreeKey, Label>,
-}
-
-/// A labels file that cannot be used.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum LabelCsvError {
-    /// Not CSV at all.
-    #[error("not a CSV file: {cause}")]
-    Malformed {
-        /// What the parser says, with the line.
-        cause: String,
-    },
-    /// A column is missing.
-    #[error("no column `{column}`; the header must have rank,index,label")]
-    NoColumn {
-        /// The column.
-        column: &'static str,
-    },
-    /// A field does not have the form it must have.
-    #[error("line {line}: {column} is `{value}`, expected {expected}")]
-    BadField {
-        /// Line, counted from 1.
-        line: u64,
-        /// Column.
-        column: &'static str,
-        /// What stands there.
-        value: String,
-        /// What should.
-        expected: &'static str,
-    },
 }
 
 impl LabelSet {
@@ -134,41 +107,27 @@ impl LabelSet {
         text
     }
 
-    /// From CSV with the columns rank, index, label (and program, if given) in any order; other
-    /// columns are ignored. A tree that stands twice keeps its last label.
+    /// From CSV as [`label_rows`] reads it, with the labels `normal` and `abnormal`. A tree that stands
+    /// twice keeps its last label.
     ///
     /// # Errors
     /// [`LabelCsvError`] with the line.
     pub fn from_csv(text: &[u8]) -> Result<Self, LabelCsvError> {
-        let malformed = |error: csv::Error| LabelCsvError::Malformed {
-            cause: error.to_string(),
-        };
-        let mut reader = csv::ReaderBuilder::new()
-            .trim(csv::Trim::All)
-            .from_reader(text);
-        let header = reader.headers().map_err(malformed)?.clone();
-        let column = |name| {
-            header
-                .iter()
-                .position(|field| field.eq_ignore_ascii_case(name))
-        };
-        let needed = |name| column(name).ok_or(LabelCsvError::NoColumn { column: name });
-        let (rank, index, label, program) = (
-            needed("rank")?,
-            needed("index")?,
-            needed("label")?,
-            column("program"),
-        );
         let mut labels = Self::default();
-        for record in reader.records() {
-            let record = record.map_err(malformed)?;
-            let number = |at: usize, column| parse_number(&record, at, column);
-            let key = TreeKey {
-                program: ProgramId(program.map_or(Ok(0), |at| number(at, "program"))?),
-                rank: RankId(number(rank, "rank")?),
-                index: number(index, "index")?,
+        for row in label_rows(text)? {
+            let label = match &row.label {
+                value if value.eq_ignore_ascii_case("normal") => Label::Normal,
+                value if value.eq_ignore_ascii_case("abnormal") => Label::Abnormal,
+                value => {
+                    return Err(LabelCsvError::BadField {
+                        line: row.line,
+                        column: "label",
+                        value: value.clone(),
+                        expected: "`normal` or `abnormal`",
+                    });
+                }
             };
-            labels.set(key, Some(parse_label(&record, label)?));
+            labels.set(row.tree, Some(label));
         }
         Ok(labels)
     }
@@ -187,41 +146,6 @@ pub(crate) fn label_name(label: Label) -> &'static str {
     match label {
         Label::Normal => "normal",
         Label::Abnormal => "abnormal",
-    }
-}
-
-fn parse_number(
-    record: &csv::StringRecord,
-    at: usize,
-    column: &'static str,
-) -> Result<u32, LabelCsvError> {
-    let value = record.get(at).unwrap_or_default();
-    value
-        .parse()
-        .ok()
-        .ok_or_else(|| bad_field(record, column, value, "a whole number"))
-}
-
-fn parse_label(record: &csv::StringRecord, at: usize) -> Result<Label, LabelCsvError> {
-    match record.get(at).unwrap_or_default() {
-        value if value.eq_ignore_ascii_case("normal") => Ok(Label::Normal),
-        value if value.eq_ignore_ascii_case("abnormal") => Ok(Label::Abnormal),
-        value => Err(bad_field(record, "label", value, "`normal` or `abnormal`")),
-    }
-}
-
-fn bad_field(
-    record: &csv::StringRecord,
-    column: &'static str,
-    value: &str,
-    expected: &'static str,
-) -> LabelCsvError {
-    let line = record.position().map_or(0, csv::Position::line);
-    LabelCsvError::BadField {
-        line,
-        column,
-        value: value.to_owned(),
-        expected,
     }
 }
 

@@ -22,6 +22,7 @@ mod history;
 mod host;
 mod journal;
 mod label;
+mod label_csv;
 mod learning;
 mod map;
 mod root;
@@ -38,7 +39,8 @@ pub use command::{Command, Selection};
 pub use engine::{Engine, Wake};
 pub use handle::{SessionHandle, SnapshotCell};
 pub use host::{Host, HostError};
-pub use label::{LabelCsvError, LabelSet, TreeKey};
+pub use label::{LabelSet, TreeKey};
+pub use label_csv::{LabelCsvError, LabelRow, label_rows};
 pub use learning::{
     LearnSettings, Learned, LearningError, ModelSettings, analyze, score_with_model, suggest_roots,
 };

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use callgrove_ml::evaluate::{Class, Truth};
-use callgrove_model::{Forest, ProgramId, RankId, TreeIdx};
-use callgrove_session::{LabelCsvError, TreeKey};
+use callgrove_model::{Forest, TreeIdx};
+use callgrove_session::{LabelCsvError, TreeKey, label_rows};
 
 use crate::output::complain;
 
@@ -23,42 +23,14 @@ impl TruthTable {
         Self::parse(&text).with_context(|| format!("cannot use the truth in {}", path.display()))
     }
 
-    /// CSV with the columns rank, index (or exec) and label, and program, if given, in any order; other
-    /// columns are ignored. A tree that stands twice keeps its last label; an empty label is none.
+    /// The rows of [`label_rows`]. A tree that stands twice keeps its last label; an empty label is
+    /// none.
     fn parse(text: &[u8]) -> Result<Self, LabelCsvError> {
-        let malformed = |error: csv::Error| LabelCsvError::Malformed {
-            cause: error.to_string(),
-        };
-        let mut reader = csv::ReaderBuilder::new()
-            .trim(csv::Trim::All)
-            .from_reader(text);
-        let header = reader.headers().map_err(malformed)?.clone();
-        let column = |name: &str| {
-            let is_it = |field: &str| field.eq_ignore_ascii_case(name);
-            header.iter().position(is_it)
-        };
-        let no_column = |column| LabelCsvError::NoColumn { column };
-        let program = column("program");
-        let rank = column("rank").ok_or(no_column("rank"))?;
-        let index = column("index").or_else(|| column("exec"));
-        let index = index.ok_or(no_column("index"))?;
-        let label = column("label").ok_or(no_column("label"))?;
-        let mut labels = BTreeMap::new();
-        for record in reader.records() {
-            let record = record.map_err(malformed)?;
-            let number = |at: usize, column| parse_number(&record, at, column);
-            let key = TreeKey {
-                program: ProgramId(program.map_or(Ok(0), |at| number(at, "program"))?),
-                rank: RankId(number(rank, "rank")?),
-                index: number(index, "index")?,
-            };
-            match record.get(label) {
-                None | Some("") => {}
-                Some(label) => {
-                    labels.insert(key, label.to_lowercase());
-                }
-            }
-        }
+        let rows = label_rows(text)?.into_iter();
+        let labels = rows
+            .filter(|row| !row.label.is_empty())
+            .map(|row| (row.tree, row.label.to_lowercase()))
+            .collect();
         Ok(Self { labels })
     }
 
@@ -127,20 +99,6 @@ fn tell(what: &str, count: usize) {
     if count > 0 {
         complain(&format!("{what}: {count}"));
     }
-}
-
-fn parse_number(
-    record: &csv::StringRecord,
-    at: usize,
-    column: &'static str,
-) -> Result<u32, LabelCsvError> {
-    let value = record.get(at).unwrap_or_default();
-    value.parse().ok().ok_or_else(|| LabelCsvError::BadField {
-        line: record.position().map_or(0, csv::Position::line),
-        column,
-        value: value.to_owned(),
-        expected: "a whole number",
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,93 @@
+//! CSV files that say something of trees: labels, and the truth that methods are measured on.
+
+use callgrove_model::{ProgramId, RankId};
+
+use crate::TreeKey;
+
+/// What a line of the file says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LabelRow {
+    /// Line, counted from 1.
+    pub line: u64,
+    /// The tree.
+    pub tree: TreeKey,
+    /// What it is called.
+    pub label: String,
+}
+
+/// A labels file that cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LabelCsvError {
+    /// Not CSV at all.
+    #[error("not a CSV file: {cause}")]
+    Malformed {
+        /// What the parser says, with the line.
+        cause: String,
+    },
+    /// A column is missing.
+    #[error("no column `{column}`; the header must have rank,index,label")]
+    NoColumn {
+        /// The column.
+        column: &'static str,
+    },
+    /// A field does not have the form it must have.
+    #[error("line {line}: {column} is `{value}`, expected {expected}")]
+    BadField {
+        /// Line, counted from 1.
+        line: u64,
+        /// Column.
+        column: &'static str,
+        /// What stands there.
+        value: String,
+        /// What should.
+        expected: &'static str,
+    },
+}
+
+/// Reads CSV with the columns rank, index (or exec) and label, and program, if given, in any order;
+/// other columns are ignored.
+///
+/// # Errors
+/// [`LabelCsvError`] with the line.
+pub fn label_rows(text: &[u8]) -> Result<Vec<LabelRow>, LabelCsvError> {
+    let malformed = |error: csv::Error| LabelCsvError::Malformed {
+        cause: error.to_string(),
+    };
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(text);
+    let header = reader.headers().map_err(malformed)?.clone();
+    let column = |name: &str| {
+        let is_it = |field: &str| field.eq_ignore_ascii_case(name);
+        header.iter().position(is_it)
+    };
+    let needed = |column, place: Option<usize>| place.ok_or(LabelCsvError::NoColumn { column });
+    let rank = needed("rank", column("rank"))?;
+    let index = needed("index", column("index").or_else(|| column("exec")))?;
+    let label = needed("label", column("label"))?;
+    let program = column("program");
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(malformed)?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let number = |at: usize, column| {
+            let value = record.get(at).unwrap_or_default();
+            value.parse().ok().ok_or_else(|| LabelCsvError::BadField {
+                line,
+                column,
+                value: value.to_owned(),
+                expected: "a whole number",
+            })
+        };
+        rows.push(LabelRow {
+            line,
+            tree: TreeKey {
+                program: ProgramId(program.map_or(Ok(0), |at| number(at, "program"))?),
+                rank: RankId(number(rank, "rank")?),
+                index: number(index, "index")?,
+            },
+            label: record.get(label).unwrap_or_default().to_owned(),
+        });
+    }
+    Ok(rows)
+}
