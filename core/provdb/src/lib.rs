@@ -1,0 +1,1 @@
+//! Provenance: versioned records, stores and queries.

@@ -1,0 +1,3 @@
+//! The parameter server: merges the models and statistics of all AD instances.
+
+pub mod packet;

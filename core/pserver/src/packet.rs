@@ -1,0 +1,140 @@
+//! The packets that the parameter server streams to whoever watches, as the Chimbuko schemas define them
+//! ("Parameter Server Streaming Output"). Times of anomalies are microseconds since the epoch.
+
+use callgrove_detect::RunStats;
+use serde::{Deserialize, Serialize};
+
+/// Version of the schema.
+pub const VERSION: u32 = 2;
+
+/// One packet: what is new since the packet before, and totals over the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Packet {
+    /// [`VERSION`].
+    pub version: u32,
+    /// When it was made, in milliseconds since the epoch.
+    pub created_at: u64,
+    /// Absent if no AD instance has sent anything since the packet before.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub anomaly_stats: Option<AnomalyStats>,
+    /// Per program, rank and function with anomalies since the packet before.
+    pub anomaly_metrics: Vec<AnomalyMetrics>,
+    /// Absent if no counter was ever collected.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub counter_stats: Option<Vec<CounterStats>>,
+}
+
+/// Anomalies by rank and step, and by function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnomalyStats {
+    /// Milliseconds since the epoch.
+    pub created_at: u64,
+    /// By rank, in order of program and rank; only ranks with data since the packet before.
+    pub anomaly: Vec<RankAnomalies>,
+    /// By function, in order of program and function, over the run.
+    pub func: Vec<FuncAnomalies>,
+}
+
+/// Anomalies of one rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RankAnomalies {
+    /// One entry for each I/O step since the packet before.
+    pub data: Vec<StepAnomalies>,
+    /// `program:rank`.
+    pub key: String,
+    /// Anomalies per step over the run: `accumulate` is their number, `count` that of the steps.
+    pub stats: RunStats,
+}
+
+/// Anomalies of one I/O step of one rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepAnomalies {
+    /// Program.
+    pub app: u32,
+    /// Latest time of an anomaly in the step (exit); 0 without one.
+    pub max_timestamp: u64,
+    /// Earliest time of an anomaly in the step (entry); 0 without one.
+    pub min_timestamp: u64,
+    /// Number of anomalies.
+    pub n_anomalies: u64,
+    /// Rank.
+    pub rank: u32,
+    /// I/O step.
+    pub step: u64,
+    /// Scores of the anomalies.
+    pub outlier_scores: RunStats,
+}
+
+/// Profile and anomalies of one function over the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FuncAnomalies {
+    /// Program.
+    pub app: u32,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Name.
+    pub name: String,
+    /// Exclusive runtime in microseconds.
+    pub exclusive: RunStats,
+    /// Inclusive runtime in microseconds.
+    pub inclusive: RunStats,
+    /// Anomalies per step.
+    pub stats: RunStats,
+}
+
+/// Anomalies of one function on one rank of one program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnomalyMetrics {
+    /// Program.
+    pub app: u32,
+    /// Rank.
+    pub rank: u32,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Name.
+    pub fname: String,
+    /// Index of this (program, rank, function), the same in every packet of the run.
+    pub _id: u64,
+    /// Since the packet before.
+    pub new_data: MetricsData,
+    /// Since the beginning of the run.
+    pub all_data: MetricsData,
+}
+
+/// Count, score and severity of anomalies over some steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricsData {
+    /// First step with an anomaly.
+    pub first_io_step: u64,
+    /// Last step with an anomaly.
+    pub last_io_step: u64,
+    /// Latest time of an anomaly (exit).
+    pub max_timestamp: u64,
+    /// Earliest time of an anomaly (entry).
+    pub min_timestamp: u64,
+    /// Severity, in microseconds.
+    pub severity: RunStats,
+    /// Score.
+    pub score: RunStats,
+    /// Number per step with anomalies.
+    pub count: RunStats,
+}
+
+/// One counter over all ranks since the beginning of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CounterStats {
+    /// Program.
+    pub app: u32,
+    /// Name.
+    pub counter: String,
+    /// Values, in the counter's unit.
+    pub stats: RunStats,
+}
