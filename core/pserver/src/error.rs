@@ -46,6 +46,9 @@ pub enum PserverError {
         /// Rank.
         rank: RankId,
     },
+    /// Models of detectors with a histogram and of detectors without one.
+    #[error("a model with a histogram meets one without; give all AD instances the same algorithm")]
+    MixedModels,
     /// A bound on what a server holds or a message carries.
     #[error("{what} over the limit of {limit}; {remedy}")]
     Limit {
@@ -92,4 +95,18 @@ pub enum PserverError {
         /// Why.
         cause: String,
     },
+}
+
+impl PserverError {
+    /// The server will not take these data, now or later.
+    pub(crate) fn is_about_data(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownFunction { .. }
+                | Self::ForeignRank { .. }
+                | Self::MixedModels
+                | Self::Limit { .. }
+                | Self::Damaged { .. }
+        )
+    }
 }

@@ -2,6 +2,7 @@
 
 use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use serde::{Deserialize, Serialize};
 
 /// One I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +33,8 @@ pub struct FunctionReport {
 }
 
 /// The anomalies among some executions. Their number is that of the scores.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AnomalySummary {
     /// Outlier scores.
     pub score: Moments,
