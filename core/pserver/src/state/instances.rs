@@ -112,7 +112,7 @@ impl ServerState {
             Some((key.1, totals.last_step))
         };
         Welcome {
-            params: self.options.params.clone(),
+            params: self.options.params,
             frozen: self.options.frozen,
             num_shards: self.options.num_shards,
             last_steps: ranks.iter().filter_map(last_step).collect(),
