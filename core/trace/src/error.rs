@@ -93,6 +93,14 @@ pub enum TraceError {
         /// The stream.
         path: PathBuf,
     },
+    /// ADIOS2 cannot write the stream, or not any further.
+    #[error("ADIOS2 cannot write it; is the disk full, or the folder not writable?: {}", .path.display())]
+    Write {
+        /// What ADIOS2 says.
+        source: Adios2Error,
+        /// The stream.
+        path: PathBuf,
+    },
     /// No ADIOS2, or none that can be used.
     #[error(transparent)]
     Adios2(#[from] Adios2Error),

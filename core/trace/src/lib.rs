@@ -16,6 +16,7 @@ mod read;
 mod registry;
 mod source;
 
+pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TraceError;
 pub use find::find_streams;
 pub use read::{ReadOptions, read_trace};

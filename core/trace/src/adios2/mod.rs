@@ -8,5 +8,7 @@ mod decode;
 mod index;
 mod reader;
 mod schema;
+mod writer;
 
 pub(crate) use reader::TauSource;
+pub use writer::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};

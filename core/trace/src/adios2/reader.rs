@@ -18,7 +18,7 @@ use crate::find::rank_in_name;
 use crate::{Next, TraceError, TraceSource};
 
 /// The name under which TAU's plugin declares its stream.
-const IO_NAME: &str = "TAU trace data";
+pub(super) const IO_NAME: &str = "TAU trace data";
 /// A count of rows is damaged if even well compressed rows would need more than the data file has.
 const MAX_COMPRESSION: u64 = 1024;
 
