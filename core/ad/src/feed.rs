@@ -73,7 +73,11 @@ impl Feed {
             .name("stream".to_owned())
             .spawn(move || reader.run(&sender))
             .map_err(AdError::Thread)?;
-        Ok(Self { offers, stop, has_ended: false })
+        Ok(Self {
+            offers,
+            stop,
+            has_ended: false,
+        })
     }
 
     /// The next step, waiting no longer than `wait`; without it, until the stream has one or ends.
@@ -140,12 +144,15 @@ impl Reader {
         let mut warnings = self.source.take_warnings();
         let cut = match next {
             Ok(Next::Step(batch)) => {
-                return ControlFlow::Continue(Some(Offer::Step(Box::new(self.deliver(batch, warnings)))));
+                return ControlFlow::Continue(Some(Offer::Step(Box::new(
+                    self.deliver(batch, warnings),
+                ))));
             }
             Ok(Next::NotReady) if self.is_live => return ControlFlow::Continue(None),
-            Ok(Next::NotReady) => {
-                Some(format!("the writer has not closed the file, maybe it was killed: {}", self.path))
-            }
+            Ok(Next::NotReady) => Some(format!(
+                "the writer has not closed the file, maybe it was killed: {}",
+                self.path
+            )),
             Ok(Next::End) => None,
             Err(error) => Some(error.with_causes()),
         };
@@ -166,7 +173,11 @@ impl Reader {
             .map(|index| names.name(CounterId::from_index(index)).into())
             .collect();
         self.num_counters = names.len();
-        Delivery { batch, functions, counters, warnings }
+        Delivery {
+            batch,
+            functions,
+            counters,
+            warnings,
+        }
     }
 }
-

@@ -10,8 +10,7 @@ use callgrove_model::{
     CounterEvents, CounterId, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
     TimeNs, Warnings,
 };
-use callgrove_provdb::records::MetadataRecord;
-use callgrove_provdb::{Collection, Document};
+use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 use serde_json::value::RawValue;
 
@@ -48,7 +47,8 @@ pub(crate) struct Follower {
     wanted: BTreeSet<u32>,
     /// The last step that the parameter server has heard of already.
     told_until: Option<StepId>,
-    documents: Vec<Document>,
+    /// What the present step told of the machine.
+    metadata: Vec<MetadataRecord>,
     counter_reports: Vec<CounterReport>,
     pub(crate) warnings: Warnings,
 }
@@ -91,7 +91,11 @@ impl Bench {
     /// A bench from the newest model of a function.
     pub(crate) fn new(model: Arc<FuncModel>, params: &ValidParams, threshold: Option<f64>) -> Self {
         let judge = Judge::new(&model, params, threshold);
-        Self { judge, model, stated: OnceLock::new() }
+        Self {
+            judge,
+            model,
+            stated: OnceLock::new(),
+        }
     }
 
     fn stated(&self) -> Arc<RawValue> {
@@ -123,7 +127,7 @@ impl Follower {
             span: StepSpan::default(),
             wanted: BTreeSet::new(),
             told_until,
-            documents: Vec::new(),
+            metadata: Vec::new(),
             counter_reports: Vec::new(),
             warnings: Warnings::default(),
         }
@@ -143,7 +147,12 @@ impl Follower {
         options: &AdOptions,
         num_functions: usize,
     ) -> Vec<(u32, FuncModel)> {
-        let Delivery { mut batch, counters, warnings, .. } = delivery;
+        let Delivery {
+            mut batch,
+            counters,
+            warnings,
+            ..
+        } = delivery;
         self.warnings.join(warnings);
         self.name_counters(counters, options);
         self.learn_metadata(&batch);
@@ -175,7 +184,7 @@ impl Follower {
         benches: &[Option<Bench>],
         fids: &[FuncId],
         options: &AdOptions,
-    ) -> Judged {
+    ) -> Result<Judged, ProvDbError> {
         let mut functions = Vec::with_capacity(self.grouped.functions.len());
         let mut found: Vec<Found> = Vec::new();
         let mut fates: Vec<&mut LaneState> = self.lanes.values_mut().collect();
@@ -198,7 +207,10 @@ impl Follower {
                 if verdict.is_outlier {
                     fates[place.lane as usize].fates[place.exec.index()] = Fate::Anomaly;
                     of_function.anomalies.push((place, verdict.score));
-                } else if of_function.normal.is_none_or(|(_, lowest)| verdict.score < lowest) {
+                } else if of_function
+                    .normal
+                    .is_none_or(|(_, lowest)| verdict.score < lowest)
+                {
                     of_function.normal = Some((place, verdict.score));
                 }
             }
@@ -209,21 +221,30 @@ impl Follower {
         }
         drop(fates);
         let num_executions = functions.iter().map(|(rows, _)| rows.len() as u64).sum();
-        let num_anomalies = found.iter().map(|of_function| of_function.anomalies.len() as u64).sum();
+        let num_anomalies = found
+            .iter()
+            .map(|of_function| of_function.anomalies.len() as u64)
+            .sum();
         let report = self.report(&functions, &found, fids);
-        self.write_records(&found, benches, options);
+        let metadata = std::mem::take(&mut self.metadata);
+        let mut documents = metadata
+            .iter()
+            .map(Document::metadata)
+            .collect::<Result<Vec<_>, _>>()?;
+        self.write_records(&found, benches, options, &mut documents)?;
         self.retire(options.window);
-        Judged {
-            documents: std::mem::take(&mut self.documents),
+        Ok(Judged {
+            documents,
             report,
             num_executions,
             num_anomalies,
-        }
+        })
     }
 
     /// Ends the stream; what is still open will never be judged.
     pub(crate) fn finish(&mut self) -> Warnings {
-        let builder = std::mem::replace(&mut self.builder, RankBuilder::new(self.program, self.rank));
+        let builder =
+            std::mem::replace(&mut self.builder, RankBuilder::new(self.program, self.rank));
         let trace = builder.finish(
             callgrove_model::NameTable::default(),
             callgrove_model::NameTable::default(),
@@ -239,7 +260,10 @@ impl Follower {
                 self.correlation = Some(CounterId::from_index(self.counters.len()));
             }
             let field = options.watchlist.field(&name).map(Arc::from);
-            self.counters.push(CounterInfo { field, values: Moments::default() });
+            self.counters.push(CounterInfo {
+                field,
+                values: Moments::default(),
+            });
             self.counter_names.push(name);
         }
     }
@@ -250,13 +274,13 @@ impl Follower {
             if entry.key == "Hostname" {
                 self.hostname = entry.value.as_str().into();
             }
-            self.documents.push(Document::metadata(&MetadataRecord {
+            self.metadata.push(MetadataRecord {
                 descr: entry.key.clone(),
                 pid: self.program.0,
                 rid: entry.rank.0,
                 tid: entry.thread.0,
                 value: entry.value.clone(),
-            }));
+            });
         }
     }
 
@@ -273,14 +297,22 @@ impl Follower {
         for (counter, name) in self.counters.iter_mut().zip(&self.counter_names) {
             let values = std::mem::take(&mut counter.values);
             if values.count() > 0 {
-                self.counter_reports.push(CounterReport { name: name.to_string(), values });
+                self.counter_reports.push(CounterReport {
+                    name: name.to_string(),
+                    values,
+                });
             }
         }
         if self.counters.iter().any(|counter| counter.field.is_some()) {
             let all = std::mem::take(samples);
             for row in 0..all.len() {
                 if self.counters[all.counter[row].index()].field.is_none() {
-                    samples.push(all.thread[row], all.counter[row], all.value[row], all.time[row]);
+                    samples.push(
+                        all.thread[row],
+                        all.counter[row],
+                        all.value[row],
+                        all.time[row],
+                    );
                 }
             }
         }
@@ -307,12 +339,18 @@ impl Follower {
     }
 
     fn remember_launches(&mut self) {
-        let Some(correlation) = self.correlation else { return };
+        let Some(correlation) = self.correlation else {
+            return;
+        };
         for ((thread, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
             let first = state.num_counters_seen;
             state.num_counters_seen = stack.counters().len();
             if self.gpu.location(thread).is_none() {
-                let lane = Lane { thread, stack, fates: &state.fates };
+                let lane = Lane {
+                    thread,
+                    stack,
+                    fates: &state.fates,
+                };
                 for (id, launch) in lane.launches(self.rank, correlation, first) {
                     self.launches.remember(id, Arc::new(launch));
                 }
@@ -361,35 +399,45 @@ impl Follower {
             let executions = lanes[place.lane as usize].1.executions();
             let row = place.exec.index();
             let severity = executions.exclusive[row].as_us() as f64;
-            summary.push(score, severity, us(executions.entry[row]), us(executions.exit(place.exec)));
+            summary.push(
+                score,
+                severity,
+                us(executions.entry[row]),
+                us(executions.exit(place.exec)),
+            );
         }
         summary
     }
 
     /// Writes a record of each anomaly, and of one normal execution of each function that has some.
-    fn write_records(&mut self, found: &[Found], benches: &[Option<Bench>], options: &AdOptions) {
-        if found.is_empty() {
-            return;
-        }
-        let mut documents = std::mem::take(&mut self.documents);
+    fn write_records(
+        &mut self,
+        found: &[Found],
+        benches: &[Option<Bench>],
+        options: &AdOptions,
+        documents: &mut Vec<Document>,
+    ) -> Result<(), ProvDbError> {
         let mut wanted = std::mem::take(&mut self.wanted);
         let scene = self.scene(options.window);
         for of_function in found {
-            let Some(Some(bench)) = benches.get(of_function.number as usize) else { continue };
+            let Some(Some(bench)) = benches.get(of_function.number as usize) else {
+                continue;
+            };
             let mut write = |collection, place, score| {
                 let record = scene.record(place, score, &bench.stated());
-                documents.push(Document::execution(collection, &record));
+                documents.push(Document::execution(collection, &record)?);
+                Ok::<_, ProvDbError>(())
             };
             let mut is_wanted = wanted.contains(&of_function.number);
             for &(place, score) in &of_function.anomalies {
                 if scene.severity_us(place) >= options.min_severity_us {
-                    write(Collection::Anomalies, place, score);
+                    write(Collection::Anomalies, place, score)?;
                     is_wanted = true;
                 }
             }
             match of_function.normal {
                 Some((place, score)) if is_wanted => {
-                    write(Collection::NormalExecs, place, score);
+                    write(Collection::NormalExecs, place, score)?;
                     wanted.remove(&of_function.number);
                 }
                 None if is_wanted => {
@@ -399,8 +447,8 @@ impl Follower {
             }
         }
         drop(scene);
-        self.documents = documents;
         self.wanted = wanted;
+        Ok(())
     }
 
     fn scene(&self, window: usize) -> Scene<'_> {
@@ -409,7 +457,11 @@ impl Follower {
             program: self.program,
             rank: self.rank,
             lanes: lanes
-                .map(|((thread, stack), state)| Lane { thread, stack, fates: &state.fates })
+                .map(|((thread, stack), state)| Lane {
+                    thread,
+                    stack,
+                    fates: &state.fates,
+                })
                 .collect(),
             functions: &self.functions,
             counters: &self.counter_names,
@@ -425,11 +477,12 @@ impl Follower {
 
     fn retire(&mut self, window: usize) {
         let lanes = &mut self.lanes;
-        self.builder.retire(window, MAX_EVENTS_KEPT, |thread, kept| {
-            if let Some(state) = lanes.get_mut(&thread) {
-                state.fates = kept.iter().map(|old| state.fates[old.index()]).collect();
-            }
-        });
+        self.builder
+            .retire(window, MAX_EVENTS_KEPT, |thread, kept| {
+                if let Some(state) = lanes.get_mut(&thread) {
+                    state.fates = kept.iter().map(|old| state.fates[old.index()]).collect();
+                }
+            });
         for ((_, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
             state.num_counters_seen = stack.counters().len();
         }
@@ -447,7 +500,11 @@ struct Found {
 
 impl Found {
     fn new(number: u32) -> Self {
-        Self { number, anomalies: Vec::new(), normal: None }
+        Self {
+            number,
+            anomalies: Vec::new(),
+            normal: None,
+        }
     }
 }
 
@@ -459,5 +516,9 @@ fn span(batch: &StepBatch) -> StepSpan {
         Some((first.min(time), last.max(time)))
     });
     let (first, last) = bounds.unwrap_or_default();
-    StepSpan { step: batch.step.0.into(), start_us: us(first), end_us: us(last) }
+    StepSpan {
+        step: batch.step.0.into(),
+        start_us: us(first),
+        end_us: us(last),
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use callgrove_model::{Metadata, ThreadId};
-use callgrove_provdb::records::GpuLocation;
+use callgrove_provdb::GpuLocation;
 
 /// The counter that joins a launch and its kernel.
 pub(crate) const CORRELATION_ID: &str = "Correlation ID";
@@ -26,12 +26,18 @@ pub(crate) struct GpuThreads {
 impl GpuThreads {
     /// Learns from one entry of the metadata.
     pub(crate) fn learn(&mut self, entry: &Metadata) {
-        let Some(part) = entry.key.strip_prefix("CUDA ") else { return };
-        let Ok(value) = entry.value.trim().parse::<u64>() else { return };
+        let Some(part) = entry.key.strip_prefix("CUDA ") else {
+            return;
+        };
+        let Ok(value) = entry.value.trim().parse::<u32>() else {
+            return;
+        };
         let thread = entry.thread;
         let location = self.locations.entry(thread).or_insert_with(|| GpuLocation {
+            context: 0,
+            device: 0,
+            stream: 0,
             thread: thread.0,
-            ..GpuLocation::default()
         });
         match part {
             "Context" => location.context = value,
@@ -62,7 +68,10 @@ pub(crate) struct Launches<T> {
 
 impl<T> Default for Launches<T> {
     fn default() -> Self {
-        Self { by_id: BTreeMap::new(), order: VecDeque::new() }
+        Self {
+            by_id: BTreeMap::new(),
+            order: VecDeque::new(),
+        }
     }
 }
 
@@ -114,7 +123,15 @@ mod tests {
             threads.learn(&entry);
         }
         let location = threads.location(ThreadId(3)).unwrap();
-        assert_eq!((location.device, location.context, location.stream, location.thread), (1, 8, 7, 3));
+        assert_eq!(
+            (
+                location.device,
+                location.context,
+                location.stream,
+                location.thread
+            ),
+            (1, 8, 7, 3)
+        );
         assert!(threads.location(ThreadId(0)).is_none() && threads.location(ThreadId(4)).is_none());
     }
 

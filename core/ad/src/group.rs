@@ -78,7 +78,10 @@ impl Grouped {
         let total = self.lay_out();
         self.exclusive_us.resize(total, 0);
         self.inclusive_us.resize(total, 0);
-        let nowhere = Place { lane: 0, exec: ExecIdx(0) };
+        let nowhere = Place {
+            lane: 0,
+            exec: ExecIdx(0),
+        };
         self.places.resize(total, nowhere);
         for (lane_idx, lane) in lanes.iter_mut().enumerate() {
             let executions = lane.executions;
@@ -88,11 +91,16 @@ impl Grouped {
                     continue;
                 }
                 *fate = Fate::Normal;
-                let Some(number) = function(executions.func[row]) else { continue };
+                let Some(number) = function(executions.func[row]) else {
+                    continue;
+                };
                 let cursor = &mut self.cursors[number as usize];
                 self.exclusive_us[*cursor] = as_us(executions.exclusive[row]);
                 self.inclusive_us[*cursor] = as_us(executions.inclusive[row]);
-                self.places[*cursor] = Place { lane: lane_idx as u32, exec };
+                self.places[*cursor] = Place {
+                    lane: lane_idx as u32,
+                    exec,
+                };
                 *cursor += 1;
             }
         }
@@ -144,23 +152,50 @@ mod tests {
         let mut fates = [vec![Fate::Pending; 4], vec![Fate::Pending; 4]];
         let [first, second] = &mut fates;
         let mut lanes = [
-            LaneRows { executions: lane.executions(), fates: first },
-            LaneRows { executions: other.executions(), fates: second },
+            LaneRows {
+                executions: lane.executions(),
+                fates: first,
+            },
+            LaneRows {
+                executions: other.executions(),
+                fates: second,
+            },
         ];
         let mut grouped = Grouped::default();
         grouped.gather(&mut lanes, 4, |id| (id != FuncId(3)).then_some(id.0));
         assert_eq!(grouped.functions, [(1, 0..1), (2, 1..5)]);
         assert_eq!(grouped.inclusive_us, [20, 3, 5, 3, 5]);
         assert_eq!(grouped.exclusive_us, [11, 3, 5, 3, 5]);
-        assert_eq!(grouped.places[0], Place { lane: 1, exec: ExecIdx(0) });
+        assert_eq!(
+            grouped.places[0],
+            Place {
+                lane: 1,
+                exec: ExecIdx(0)
+            }
+        );
         use Fate::{Normal, Pending, Unjudged};
-        assert_eq!(fates, [[Pending, Normal, Normal, Unjudged], [Normal, Normal, Normal, Unjudged]]);
+        assert_eq!(
+            fates,
+            [
+                [Pending, Normal, Normal, Unjudged],
+                [Normal, Normal, Normal, Unjudged]
+            ]
+        );
         let [first, second] = &mut fates;
         let mut lanes = [
-            LaneRows { executions: lane.executions(), fates: first },
-            LaneRows { executions: other.executions(), fates: second },
+            LaneRows {
+                executions: lane.executions(),
+                fates: first,
+            },
+            LaneRows {
+                executions: other.executions(),
+                fates: second,
+            },
         ];
         grouped.gather(&mut lanes, 4, |id| Some(id.0));
-        assert!(grouped.functions.is_empty() && grouped.places.is_empty(), "each is judged once");
+        assert!(
+            grouped.functions.is_empty() && grouped.places.is_empty(),
+            "each is judged once"
+        );
     }
 }

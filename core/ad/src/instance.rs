@@ -1,6 +1,7 @@
 //! An AD instance: its streams, the models, and the rounds in which it judges.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +66,8 @@ pub struct Instance {
     fids: Vec<FuncId>,
     thresholds: Vec<Option<f64>>,
     is_ignored: Vec<bool>,
+    /// By number: the highest threshold of its score so far, which the models hand on.
+    thresholds_reached: Vec<f64>,
     reports: Vec<StepReport>,
     status: Status,
 }
@@ -92,8 +95,11 @@ impl Instance {
             }
         }
         let ranks = streams.iter().map(|stream| stream.rank).collect();
-        let welcome =
-            exchange.register(&Hello { instance: name.to_owned(), program, ranks })?;
+        let welcome = exchange.register(&Hello {
+            instance: name.to_owned(),
+            program,
+            ranks,
+        })?;
         if let Some(params) = welcome.params {
             options.params = params.check()?;
         }
@@ -116,6 +122,7 @@ impl Instance {
             fids: Vec::new(),
             thresholds: Vec::new(),
             is_ignored: Vec::new(),
+            thresholds_reached: Vec::new(),
             reports: Vec::new(),
             status: Status::default(),
         })
@@ -189,7 +196,9 @@ impl Instance {
 
     fn round(&mut self, deliveries: Vec<(usize, Delivery)>) -> Result<(), AdError> {
         self.status.num_steps += deliveries.len() as u64;
-        let num_events = deliveries.iter().map(|(_, delivery)| delivery.batch.funcs.len() as u64);
+        let num_events = deliveries
+            .iter()
+            .map(|(_, delivery)| delivery.batch.funcs.len() as u64);
         self.status.num_events += num_events.sum::<u64>();
         self.name_functions(&deliveries)?;
         let mut at_work = Vec::with_capacity(deliveries.len());
@@ -207,17 +216,25 @@ impl Instance {
                 None => Vec::new(),
             })
             .collect();
-        let synced = self.exchange.sync_and_report(joined(learnt, &self.fids), &self.reports)?;
+        let synced = self.exchange.sync_and_report(
+            joined(learnt, &self.fids, &self.thresholds_reached)?,
+            &self.reports,
+        )?;
         self.status.link_down = match synced.link {
             Link::Up => None,
             Link::Down { cause } => Some(cause),
         };
         let benches = benches(synced.models, &self.fids, &self.thresholds, options);
+        for (reached, bench) in self.thresholds_reached.iter_mut().zip(&benches) {
+            *reached = bench
+                .as_ref()
+                .map_or(*reached, |bench| reached.max(bench.judge.threshold()));
+        }
         let fids = &self.fids;
-        let judged: Vec<Judged> = at_work
+        let judged = at_work
             .par_iter_mut()
             .map(|(follower, _)| follower.judge(&benches, fids, options))
-            .collect();
+            .collect::<Result<Vec<Judged>, _>>()?;
         self.reports.clear();
         for step in judged {
             self.status.num_executions += step.num_executions;
@@ -243,9 +260,11 @@ impl Instance {
             .map(|number| self.functions.name(FuncId::from_index(number)).to_owned())
             .collect();
         if !new.is_empty() {
-            self.fids.extend(self.exchange.functions(self.options.program, &new)?);
+            self.fids
+                .extend(self.exchange.functions(self.options.program, &new)?);
         }
         for name in &new {
+            self.thresholds_reached.push(0.0);
             self.is_ignored.push(self.options.rules.is_ignored(name));
             self.thresholds.push(self.options.rules.threshold(name));
         }
@@ -261,18 +280,27 @@ impl Instance {
     }
 }
 
-/// What all ranks learnt, joined in order of rank, by global index of the function.
-fn joined(learnt: Vec<Vec<(u32, FuncModel)>>, fids: &[FuncId]) -> Vec<(FuncId, FuncModel)> {
+/// What all ranks learnt, joined in order of rank, by global index of the function. `fids` and
+/// `reached`, the highest thresholds so far, are by number.
+fn joined(
+    learnt: Vec<Vec<(u32, FuncModel)>>,
+    fids: &[FuncId],
+    reached: &[f64],
+) -> Result<Vec<(FuncId, FuncModel)>, AdError> {
     let mut by_number: BTreeMap<u32, FuncModel> = BTreeMap::new();
     for (number, model) in learnt.into_iter().flatten() {
         match by_number.entry(number) {
-            std::collections::btree_map::Entry::Vacant(entry) => {
+            Entry::Vacant(entry) => {
                 entry.insert(model);
             }
-            std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().merge(&model),
+            Entry::Occupied(mut entry) => entry.get_mut().merge(&model)?,
         }
     }
-    by_number.into_iter().map(|(number, model)| (fids[number as usize], model)).collect()
+    let with_fid = by_number.into_iter().map(|(number, mut model)| {
+        model.raise_threshold(reached[number as usize]);
+        (fids[number as usize], model)
+    });
+    Ok(with_fid.collect())
 }
 
 /// What judges each function, by its number.
@@ -285,7 +313,11 @@ fn benches(
     let by_fid: BTreeMap<FuncId, Arc<FuncModel>> = models.into_iter().collect();
     let bench = |(number, fid): (usize, &FuncId)| {
         let model = by_fid.get(fid)?;
-        Some(Bench::new(Arc::clone(model), &options.params, thresholds[number]))
+        Some(Bench::new(
+            Arc::clone(model),
+            &options.params,
+            thresholds[number],
+        ))
     };
     fids.iter().enumerate().map(bench).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::TimeNs;
-use callgrove_provdb::records::{NodeState, NodeStateField};
+use callgrove_provdb::{NodeState, NodeStateField};
 
 /// Last values by field.
 #[derive(Debug, Default)]
@@ -26,7 +26,10 @@ impl NodeWatch {
             field: Arc::clone(field),
             value: value.into(),
         });
-        Some(NodeState { timestamp_us: us(self.newest?), data: fields.collect() })
+        Some(NodeState {
+            timestamp_us: us(self.newest?),
+            data: fields.collect(),
+        })
     }
 }
 

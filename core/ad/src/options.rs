@@ -24,7 +24,9 @@ impl FromStr for Statistic {
         match text {
             "exclusive" => Ok(Self::Exclusive),
             "inclusive" => Ok(Self::Inclusive),
-            _ => Err(format!("{text} is no statistic; say exclusive or inclusive")),
+            _ => Err(format!(
+                "{text} is no statistic; say exclusive or inclusive"
+            )),
         }
     }
 }

@@ -25,7 +25,10 @@ impl FunctionRules {
     /// Adds functions that are not judged: `text` has one name per line; empty lines and those that begin
     /// with `#` say nothing.
     pub fn ignore(&mut self, text: &str) {
-        let names = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let names = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
         self.ignored.extend(names.map(FunctionPattern::new));
     }
 
@@ -36,14 +39,20 @@ impl FunctionRules {
     /// # Errors
     /// [`AdError::File`] naming `path`.
     pub fn set_thresholds(&mut self, text: &str, path: &str) -> Result<(), AdError> {
-        let refuse = |reason: String| AdError::File { reason, path: path.to_owned() };
+        let refuse = |reason: String| AdError::File {
+            reason,
+            path: path.to_owned(),
+        };
         let thresholds: Vec<Threshold> =
             serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
         for Threshold { fname, threshold } in thresholds {
             if !threshold.is_finite() || threshold <= 0.0 {
-                return Err(refuse(format!("the threshold of {fname} is {threshold}, not a number above 0")));
+                return Err(refuse(format!(
+                    "the threshold of {fname} is {threshold}, not a number above 0"
+                )));
             }
-            self.thresholds.push((FunctionPattern::new(&fname), threshold));
+            self.thresholds
+                .push((FunctionPattern::new(&fname), threshold));
         }
         Ok(())
     }
@@ -58,7 +67,8 @@ impl FunctionRules {
     pub(crate) fn threshold(&self, name: &str) -> Option<f64> {
         let name = FunctionName::parse(name);
         let mut all = self.thresholds.iter().rev();
-        all.find(|(pattern, _)| pattern.matches(&name)).map(|&(_, threshold)| threshold)
+        all.find(|(pattern, _)| pattern.matches(&name))
+            .map(|&(_, threshold)| threshold)
     }
 }
 
@@ -83,10 +93,12 @@ impl Watchlist {
     /// # Errors
     /// [`AdError::File`] naming `path`.
     pub fn parse(text: &str, path: &str) -> Result<Self, AdError> {
-        serde_json::from_str(text).map(Self::Listed).map_err(|error| AdError::File {
-            reason: error.to_string(),
-            path: path.to_owned(),
-        })
+        serde_json::from_str(text)
+            .map(Self::Listed)
+            .map_err(|error| AdError::File {
+                reason: error.to_string(),
+                path: path.to_owned(),
+            })
     }
 
     /// The field that the counter fills, if it is watched.
@@ -95,7 +107,9 @@ impl Watchlist {
             Self::Prefix(prefix) => counter.strip_prefix(prefix.as_str()),
             Self::Listed(pairs) => {
                 let mut pairs = pairs.iter();
-                pairs.find(|(name, _)| name == counter).map(|(_, field)| field.as_str())
+                pairs
+                    .find(|(name, _)| name == counter)
+                    .map(|(_, field)| field.as_str())
             }
         }
     }
@@ -117,7 +131,8 @@ mod tests {
     #[test]
     fn the_last_threshold_that_matches_counts() {
         let mut rules = FunctionRules::default();
-        let text = r#"[{"fname": "MPI_*", "threshold": 0.9}, {"fname": "MPI_Send", "threshold": 0.999}]"#;
+        let text =
+            r#"[{"fname": "MPI_*", "threshold": 0.9}, {"fname": "MPI_Send", "threshold": 0.999}]"#;
         rules.set_thresholds(text, "t.json").unwrap();
         assert_eq!(rules.threshold("MPI_Recv()"), Some(0.9));
         assert_eq!(rules.threshold("MPI_Send()"), Some(0.999));
@@ -127,8 +142,15 @@ mod tests {
     #[test]
     fn damaged_files_are_refused_with_their_name() {
         let mut rules = FunctionRules::default();
-        for text in ["{}", r#"[{"fname": "f", "threshold": -1}]"#, r#"[{"name": "f", "threshold": 1}]"#] {
-            let error = rules.set_thresholds(text, "t.json").unwrap_err().to_string();
+        for text in [
+            "{}",
+            r#"[{"fname": "f", "threshold": -1}]"#,
+            r#"[{"name": "f", "threshold": 1}]"#,
+        ] {
+            let error = rules
+                .set_thresholds(text, "t.json")
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("t.json"), "{error}");
         }
         assert!(Watchlist::parse(r#"[["a"]]"#, "w.json").is_err());
@@ -137,7 +159,10 @@ mod tests {
     #[test]
     fn counters_are_watched_by_prefix_or_by_list() {
         let by_prefix = Watchlist::default();
-        assert_eq!(by_prefix.field("monitoring: Memory Available (MB)"), Some("Memory Available (MB)"));
+        assert_eq!(
+            by_prefix.field("monitoring: Memory Available (MB)"),
+            Some("Memory Available (MB)")
+        );
         assert_eq!(by_prefix.field("Message size for broadcast"), None);
         let listed = Watchlist::parse(r#"[["cpu: User %", "user"]]"#, "w.json").unwrap();
         assert_eq!(listed.field("cpu: User %"), Some("user"));

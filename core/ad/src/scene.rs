@@ -7,7 +7,7 @@ use callgrove_model::{
     CallStackBuilder, CommKind, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, ThreadId,
     TimeNs,
 };
-use callgrove_provdb::records::{
+use callgrove_provdb::{
     CallStackEntry, CommType, CommWindowEntry, CounterEvent, EventWindow, ExecWindowEntry,
     ExecutionRecord, GpuParent, NodeState, VERSION,
 };
@@ -82,13 +82,21 @@ pub(crate) struct Scene<'a> {
 impl<'a> Lane<'a> {
     fn label(&self, rank: RankId, exec: ExecIdx) -> ExecLabel {
         let executions = self.stack.executions();
-        ExecLabel { rank, step: executions.step[exec.index()], row: executions.row[exec.index()] }
+        ExecLabel {
+            rank,
+            step: executions.step[exec.index()],
+            row: executions.row[exec.index()],
+        }
     }
 
     /// Entry, and exit or 0 if there was none yet.
     fn times_us(&self, exec: ExecIdx) -> (u64, u64) {
         let executions = self.stack.executions();
-        let exit = if executions.is_open(exec) { 0 } else { us(executions.exit(exec)) };
+        let exit = if executions.is_open(exec) {
+            0
+        } else {
+            us(executions.exit(exec))
+        };
         (us(executions.entry[exec.index()]), exit)
     }
 
@@ -105,7 +113,12 @@ impl<'a> Lane<'a> {
     fn frame(&self, rank: RankId, exec: ExecIdx) -> Frame {
         let (entry_us, exit_us) = self.times_us(exec);
         let func = self.stack.executions().func[exec.index()];
-        Frame { label: self.label(rank, exec), func, entry_us, exit_us }
+        Frame {
+            label: self.label(rank, exec),
+            func,
+            entry_us,
+            exit_us,
+        }
     }
 
     /// The counter samples taken while the execution itself was on top of the stack.
@@ -115,7 +128,9 @@ impl<'a> Lane<'a> {
         let start = counters.time.partition_point(|&time| time < entry);
         let end = match executions.is_open(exec) {
             true => counters.len(),
-            false => counters.time.partition_point(|&time| time <= executions.exit(exec)),
+            false => counters
+                .time
+                .partition_point(|&time| time <= executions.exit(exec)),
         };
         (start..end.max(start))
             .filter(move |&row| counters.exec[row].map(ExecIdx::from) == Some(exec))
@@ -132,7 +147,9 @@ impl<'a> Lane<'a> {
         let mut launches: Vec<(u64, Launch)> = Vec::new();
         let mut callers: Option<(Option<ExecIdx>, Arc<[Frame]>)> = None;
         for row in first..counters.len() {
-            let Some(exec) = counters.exec[row].map(ExecIdx::from) else { continue };
+            let Some(exec) = counters.exec[row].map(ExecIdx::from) else {
+                continue;
+            };
             if counters.counter[row] != correlation {
                 continue;
             }
@@ -140,11 +157,22 @@ impl<'a> Lane<'a> {
             let caller = self.stack.executions().parent(exec);
             let shared = match &callers {
                 Some((known, shared)) if *known == caller => Arc::clone(shared),
-                _ => self.stack_from(exec).skip(1).map(|exec| self.frame(rank, exec)).collect(),
+                _ => self
+                    .stack_from(exec)
+                    .skip(1)
+                    .map(|exec| self.frame(rank, exec))
+                    .collect(),
             };
             callers = Some((caller, Arc::clone(&shared)));
             let call = self.frame(rank, exec);
-            launches.push((counters.value[row], Launch { thread: self.thread, call, callers: shared }));
+            launches.push((
+                counters.value[row],
+                Launch {
+                    thread: self.thread,
+                    call,
+                    callers: shared,
+                },
+            ));
         }
         launches
     }
@@ -174,8 +202,14 @@ impl Scene<'_> {
         let runtime_exclusive = self.severity_us(place);
         ExecutionRecord {
             version: VERSION,
-            call_stack: lane.stack_from(exec).map(|exec| self.call_stack_entry(lane, exec)).collect(),
-            counter_events: lane.own_counters(exec).map(|row| self.counter_event(lane, row)).collect(),
+            call_stack: lane
+                .stack_from(exec)
+                .map(|exec| self.call_stack_entry(lane, exec))
+                .collect(),
+            counter_events: lane
+                .own_counters(exec)
+                .map(|row| self.counter_event(lane, row))
+                .collect(),
             entry,
             exit,
             event_id: lane.label(self.rank, exec).to_string(),
@@ -207,7 +241,10 @@ impl Scene<'_> {
 
     fn call_stack_entry(&self, lane: Lane<'_>, exec: ExecIdx) -> CallStackEntry {
         let frame = lane.frame(self.rank, exec);
-        CallStackEntry { is_anomaly: Some(lane.is_anomaly(exec)), ..self.entry_of(&frame) }
+        CallStackEntry {
+            is_anomaly: Some(lane.is_anomaly(exec)),
+            ..self.entry_of(&frame)
+        }
     }
 
     fn entry_of(&self, frame: &Frame) -> CallStackEntry {
@@ -252,8 +289,10 @@ impl Scene<'_> {
                 fid: function.fid,
                 func: Arc::clone(&function.name),
                 event_id: lane.label(self.rank, exec).to_string(),
-                parent_event_id: caller
-                    .map_or_else(|| ROOT.to_owned(), |exec| lane.label(self.rank, exec).to_string()),
+                parent_event_id: caller.map_or_else(
+                    || ROOT.to_owned(),
+                    |exec| lane.label(self.rank, exec).to_string(),
+                ),
                 is_anomaly: lane.is_anomaly(exec),
             }
         });
@@ -265,10 +304,16 @@ impl Scene<'_> {
 
     fn comm_window(&self, lane: Lane<'_>, rows: Range<usize>) -> Vec<CommWindowEntry> {
         let (executions, comms) = (lane.stack.executions(), lane.stack.comms());
-        let Some(&start) = executions.entry.get(rows.start) else { return Vec::new() };
+        let Some(&start) = executions.entry.get(rows.start) else {
+            return Vec::new();
+        };
         let last = rows.clone().map(|row| {
             let exec = ExecIdx::from_index(row);
-            if executions.is_open(exec) { TimeNs(i64::MAX) } else { executions.exit(exec) }
+            if executions.is_open(exec) {
+                TimeNs(i64::MAX)
+            } else {
+                executions.exit(exec)
+            }
         });
         let end = last.max().unwrap_or(start);
         let first = comms.time.partition_point(|&time| time < start);
@@ -276,7 +321,8 @@ impl Scene<'_> {
             .take_while(|&row| comms.time[row] <= end)
             .filter_map(|row| {
                 let exec = ExecIdx::from(comms.exec[row]?);
-                rows.contains(&exec.index()).then(|| self.comm_entry(lane, row, exec))
+                rows.contains(&exec.index())
+                    .then(|| self.comm_entry(lane, row, exec))
             })
             .collect()
     }

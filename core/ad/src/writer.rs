@@ -3,7 +3,6 @@
 //! What the database refuses is kept and tried again, up to a bound; a full disk thus costs nothing once there
 //! is room again.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -38,9 +37,7 @@ pub struct Stored {
 #[derive(Debug)]
 pub(crate) struct Writer {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-    // Dropped to say that the thread shall end.
-    alive: Option<SyncSender<()>>,
+    thread: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +51,7 @@ struct Queue {
     documents: std::collections::VecDeque<Document>,
     num_bytes: usize,
     is_busy: bool,
+    is_ending: bool,
     stored: Stored,
 }
 
@@ -64,15 +62,14 @@ impl Writer {
     /// [`AdError::Thread`].
     pub(crate) fn start(store: Box<dyn Store>) -> Result<Self, AdError> {
         let shared = Arc::new(Shared::default());
-        let (alive, ended) = sync_channel(0);
         let thread = thread::Builder::new()
             .name("provenance".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || run(&shared, store, &ended)
+                move || run(&shared, store)
             })
             .map_err(AdError::Thread)?;
-        Ok(Self { shared, thread: Some(thread), alive: Some(alive) })
+        Ok(Self { shared, thread })
     }
 
     /// Hands documents in; never waits.
@@ -101,33 +98,29 @@ impl Writer {
     ///
     /// # Errors
     /// [`AdError::Lost`] if it does not.
-    pub(crate) fn finish(mut self) -> Result<Stored, AdError> {
+    pub(crate) fn finish(self) -> Result<Stored, AdError> {
         let deadline = Instant::now() + PATIENCE;
         let mut queue = self.shared.lock();
         while (queue.is_busy || !queue.documents.is_empty())
             && (queue.stored.refusal.is_none() || Instant::now() < deadline)
         {
-            let (after, _) = self
-                .shared
-                .changed
-                .wait_timeout(queue, PAUSE)
-                .unwrap_or_else(PoisonError::into_inner);
-            queue = after;
+            queue = wait(&self.shared, queue);
         }
         let mut stored = queue.stored.clone();
         stored.num_lost += queue.documents.len() as u64;
+        queue.is_ending = true;
         drop(queue);
-        self.alive = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
+        self.shared.changed.notify_all();
+        if self.thread.join().is_err() {
             stored.refusal = Some("the thread that stores has ended early".to_owned());
         }
         match stored.num_lost {
             0 => Ok(stored),
             count => Err(AdError::Lost {
                 count,
-                reason: stored.refusal.unwrap_or_else(|| "too many wait for the database".to_owned()),
+                reason: stored
+                    .refusal
+                    .unwrap_or_else(|| "too many wait for the database".to_owned()),
             }),
         }
     }
@@ -139,58 +132,51 @@ impl Shared {
     }
 }
 
-fn run(shared: &Shared, mut store: Box<dyn Store>, ended: &Receiver<()>) {
-    let mut batch: Vec<Document> = Vec::new();
-    loop {
-        if batch.is_empty() {
-            batch = next_batch(shared);
-        }
-        if batch.is_empty() {
-            match ended.try_recv() {
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => return,
-                _ => continue,
+fn run(shared: &Shared, mut store: Box<dyn Store>) {
+    while let Some(batch) = next_batch(shared) {
+        while let Err(error) = store.put(&batch) {
+            let mut queue = shared.lock();
+            queue.stored.refusal = Some(error.to_string());
+            // The end gives up on what is refused; until then it is tried again.
+            if !queue.is_ending {
+                queue = wait(shared, queue);
+            }
+            if queue.is_ending {
+                return;
             }
         }
-        match store.put(&batch) {
-            Ok(()) => {
-                let num_bytes: usize = batch.iter().map(|document| document.json.len()).sum();
-                let mut queue = shared.lock();
-                queue.num_bytes -= num_bytes;
-                queue.is_busy = false;
-                queue.stored.refusal = None;
-                queue.stored.num_documents += batch.len() as u64;
-                queue.stored.num_bytes += num_bytes as u64;
-                batch.clear();
-                shared.changed.notify_all();
-            }
-            Err(error) => {
-                shared.lock().stored.refusal = Some(error.to_string());
-                // The end gives up on what is refused; until then it is tried again.
-                if ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Disconnected) {
-                    return;
-                }
-            }
-        }
+        let num_bytes: usize = batch.iter().map(|document| document.json.len()).sum();
+        let mut queue = shared.lock();
+        queue.num_bytes -= num_bytes;
+        queue.is_busy = false;
+        queue.stored.refusal = None;
+        queue.stored.num_documents += batch.len() as u64;
+        queue.stored.num_bytes += num_bytes as u64;
+        shared.changed.notify_all();
     }
 }
 
-/// Takes what waits, after waiting for a while for something to come.
-fn next_batch(shared: &Shared) -> Vec<Document> {
+/// What waits, or will; none at the end.
+fn next_batch(shared: &Shared) -> Option<Vec<Document>> {
     let mut queue = shared.lock();
-    if queue.documents.is_empty() {
-        let (after, _) =
-            shared.changed.wait_timeout(queue, PAUSE).unwrap_or_else(PoisonError::into_inner);
-        queue = after;
+    while queue.documents.is_empty() {
+        if queue.is_ending {
+            return None;
+        }
+        queue = wait(shared, queue);
     }
     let mut num_bytes = 0;
-    let mut num_documents = 0;
-    for document in &queue.documents {
-        if num_documents > 0 && num_bytes + document.json.len() > MAX_BATCH_BYTES {
-            break;
-        }
+    let fits = |document: &&Document| {
         num_bytes += document.json.len();
-        num_documents += 1;
-    }
-    queue.is_busy = num_documents > 0;
-    queue.documents.drain(..num_documents).collect()
+        num_bytes <= MAX_BATCH_BYTES
+    };
+    let num_documents = queue.documents.iter().take_while(fits).count().max(1);
+    queue.is_busy = true;
+    Some(queue.documents.drain(..num_documents).collect())
+}
+
+/// Waits for a change, for a while.
+fn wait<'a>(shared: &Shared, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+    let waited = shared.changed.wait_timeout(queue, PAUSE);
+    waited.unwrap_or_else(PoisonError::into_inner).0
 }

@@ -42,7 +42,8 @@ impl Script {
     }
 
     pub fn step(&mut self, step: u32) -> &mut Self {
-        self.steps.push_back(StepBatch::empty(ProgramId(0), self.rank, StepId(step)));
+        self.steps
+            .push_back(StepBatch::empty(ProgramId(0), self.rank, StepId(step)));
         self
     }
 
@@ -50,11 +51,23 @@ impl Script {
         self.steps.back_mut().unwrap()
     }
 
-    fn event(&mut self, kind: FuncEventKind, thread: u32, function: &str, time_us: u64) -> &mut Self {
+    fn event(
+        &mut self,
+        kind: FuncEventKind,
+        thread: u32,
+        function: &str,
+        time_us: u64,
+    ) -> &mut Self {
         let func = self.functions.intern(function);
         let funcs = &mut self.last().funcs;
         let row = funcs.len() as u32;
-        funcs.push(ThreadId(thread), kind, func, TimeNs::from_us(time_us).unwrap(), row);
+        funcs.push(
+            ThreadId(thread),
+            kind,
+            func,
+            TimeNs::from_us(time_us).unwrap(),
+            row,
+        );
         self
     }
 
@@ -67,19 +80,24 @@ impl Script {
     }
 
     pub fn call(&mut self, thread: u32, function: &str, entry_us: u64, exit_us: u64) -> &mut Self {
-        self.enter(thread, function, entry_us).exit(thread, function, exit_us)
+        self.enter(thread, function, entry_us)
+            .exit(thread, function, exit_us)
     }
 
     pub fn counter(&mut self, thread: u32, name: &str, value: u64, time_us: u64) -> &mut Self {
         let counter = self.counters.intern(name);
         let time = TimeNs::from_us(time_us).unwrap();
-        self.last().counters.push(ThreadId(thread), counter, value, time);
+        self.last()
+            .counters
+            .push(ThreadId(thread), counter, value, time);
         self
     }
 
     pub fn send(&mut self, thread: u32, to: u32, tag: u64, time_us: u64) -> &mut Self {
         let time = TimeNs::from_us(time_us).unwrap();
-        self.last().comms.push(ThreadId(thread), CommKind::Send, tag, RankId(to), 64, time);
+        self.last()
+            .comms
+            .push(ThreadId(thread), CommKind::Send, tag, RankId(to), 64, time);
         self
     }
 
@@ -104,7 +122,11 @@ impl Script {
     }
 
     pub fn stream(&self) -> Stream {
-        Stream { rank: self.rank, source: Box::new(Scripted(self.clone())), path: "script".to_owned() }
+        Stream {
+            rank: self.rank,
+            source: Box::new(Scripted(self.clone())),
+            path: "script".to_owned(),
+        }
     }
 }
 
@@ -112,7 +134,11 @@ struct Scripted(Script);
 
 impl TraceSource for Scripted {
     fn next_step(&mut self, _: Duration) -> Result<Next, TraceError> {
-        Ok(self.0.steps.pop_front().map_or(Next::End, |batch| Next::Step(Box::new(batch))))
+        Ok(self
+            .0
+            .steps
+            .pop_front()
+            .map_or(Next::End, |batch| Next::Step(Box::new(batch))))
     }
 
     fn rank(&self) -> Option<RankId> {
@@ -152,7 +178,9 @@ impl Shelf {
     pub fn of(&self, collection: Collection) -> Vec<Value> {
         let documents = self.documents.lock().unwrap();
         let of_collection = documents.iter().filter(|((of, _), _)| *of == collection);
-        of_collection.map(|(_, json)| serde_json::from_str(json).unwrap()).collect()
+        of_collection
+            .map(|(_, json)| serde_json::from_str(json).unwrap())
+            .collect()
     }
 }
 
@@ -161,11 +189,16 @@ impl Store for Shelf {
         let mut refusals = self.num_refusals.lock().unwrap();
         if *refusals > 0 {
             *refusals -= 1;
-            return Err(ProvDbError::UnknownCollection("no space left on the shelf".to_owned()));
+            return Err(ProvDbError::UnknownCollection(
+                "no space left on the shelf".to_owned(),
+            ));
         }
         let mut shelf = self.documents.lock().unwrap();
         for document in documents {
-            shelf.insert((document.collection, document.key.clone()), document.json.clone());
+            shelf.insert(
+                (document.collection, document.key.clone()),
+                document.json.clone(),
+            );
         }
         Ok(())
     }
@@ -209,5 +242,6 @@ pub fn follow(
 ) -> Result<Status, AdError> {
     let streams = scripts.iter().map(|script| script.stream()).collect();
     let store: Box<dyn Store> = Box::new(shelf.clone());
-    Instance::start(streams, options, exchange, Some(store), "test")?.run(|_| ControlFlow::Continue(()))
+    Instance::start(streams, options, exchange, Some(store), "test")?
+        .run(|_| ControlFlow::Continue(()))
 }
