@@ -115,7 +115,11 @@ impl Reach {
 
     /// The surroundings of a bin, first and last.
     fn around(&self, index: u64) -> (u64, u64) {
-        let reach = if index < self.median { self.below } else { self.above };
+        let reach = if index < self.median {
+            self.below
+        } else {
+            self.above
+        };
         let reach = reach.max(1);
         (index.saturating_sub(reach), index.saturating_add(reach))
     }

@@ -6,7 +6,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 /// How the times of a function are distributed about its typical time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Shape {
+enum Shape {
     /// One mode; the standard deviation of the logarithm.
     Lognormal(f64),
     /// Several modes, each 10 % wide: share and factor.
@@ -19,7 +19,7 @@ pub(crate) enum Shape {
     Constant,
 }
 
-pub(crate) const SHAPES: [Shape; 10] = [
+const SHAPES: [Shape; 10] = [
     Shape::Lognormal(0.1),
     Shape::Lognormal(0.3),
     Shape::Modes(&[(0.7, 1.0), (0.3, 2.0)]),
@@ -70,7 +70,6 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 
 /// The executions of one function, in the order of the run.
 pub(crate) struct Calls {
-    pub(crate) shape: Shape,
     pub(crate) times_us: Vec<u64>,
     pub(crate) is_outlier: Vec<bool>,
 }
@@ -94,7 +93,6 @@ pub(crate) fn calls(num_funcs: usize, num_calls: usize, rate: f64, seed: u64) ->
                 (typical * factor).round().max(1.0) as u64
             };
             Calls {
-                shape,
                 times_us: is_outlier.iter().map(draw).collect(),
                 is_outlier,
             }

@@ -27,8 +27,13 @@ impl PeerHbos {
         let scores: Vec<f64> = occupied.map(|&count| score(count)).collect();
         let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = scores.iter().copied().fold(0.0, f64::max);
-        self.threshold = self.threshold.max(lowest + 0.99 * (highest - lowest)).max(1.4427e-5);
-        let judged = times_us.iter().map(|&value| score(counts[bin(value)]) >= self.threshold);
+        self.threshold = self
+            .threshold
+            .max(lowest + 0.99 * (highest - lowest))
+            .max(1.4427e-5);
+        let judged = times_us
+            .iter()
+            .map(|&value| score(counts[bin(value)]) >= self.threshold);
         judged.collect()
     }
 }
