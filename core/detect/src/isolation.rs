@@ -11,6 +11,8 @@
 //! untouched by the outliers themselves. An execution stands alone if its surroundings, itself
 //! included, hold at most `limit` executions.
 
+use std::cmp::Reverse;
+
 use crate::Histogram;
 use crate::histogram::Bin;
 
@@ -18,7 +20,7 @@ use crate::histogram::Bin;
 const FINEST_SCORING: u32 = 6;
 
 /// So many executions may stand together and still be outliers, however short the run is,
-const ALLOWANCE: f64 = 3.0;
+const ALLOWANCE: f64 = 2.0;
 
 /// but at most this share of all: among less than 16 executions none is an outlier.
 const LARGEST_SHARE: f64 = 1.0 / 16.0;
@@ -33,7 +35,7 @@ pub(crate) struct Surroundings {
     histogram: Histogram,
     /// `below[i]` is the number of executions in bins before the i-th, shape `[num_bins + 1]`.
     below: Vec<u64>,
-    reach: u64,
+    reach: Reach,
     limit: u64,
 }
 
@@ -53,7 +55,7 @@ impl Surroundings {
             sum = sum.saturating_add(bin.count);
             below.push(sum);
         }
-        let reach = half_width(histogram.bins(), total, outlier_share);
+        let reach = Reach::new(histogram.bins(), total, outlier_share);
         Self {
             histogram,
             below,
@@ -75,26 +77,62 @@ impl Surroundings {
     /// Whether executions in this bin, if there were any, would stand alone.
     pub(crate) fn is_alone(&self, index: u64) -> bool {
         let bins = self.histogram.bins();
-        let first = index.saturating_sub(self.reach);
-        let last = index.saturating_add(self.reach);
+        let (first, last) = self.reach.around(index);
         let start = bins.partition_point(|bin| bin.index < first);
         let end = bins.partition_point(|bin| bin.index <= last);
         self.below[end] - self.below[start] <= self.limit
     }
 }
 
-/// Half the number of bins, at least 1, that hold all but `outlier_share` of the executions.
-fn half_width(bins: &[Bin], total: u64, outlier_share: f64) -> u64 {
-    let mut counts: Vec<u64> = bins.iter().map(|bin| bin.count).collect();
-    counts.sort_unstable_by(|a, b| b.cmp(a));
-    let body = (1.0 - outlier_share) * total as f64;
-    let mut held = 0.0;
-    let fullest = counts.iter().take_while(|&&count| {
-        let is_part = held < body;
-        held += count as f64;
-        is_part
+/// How far surroundings reach: the half width of the body on either side of its median, in bins.
+#[derive(Clone, Copy, Default, Debug)]
+struct Reach {
+    median: u64,
+    below: u64,
+    above: u64,
+}
+
+impl Reach {
+    /// The body: the fewest, that is fullest, bins that hold all but `outlier_share` of the executions.
+    fn new(bins: &[Bin], total: u64, outlier_share: f64) -> Self {
+        let mut reach = Self {
+            median: median(bins, total),
+            ..Self::default()
+        };
+        let mut fullest: Vec<Bin> = bins.to_vec();
+        fullest.sort_unstable_by_key(|bin| (Reverse(bin.count), bin.index));
+        let mut missing = (1.0 - outlier_share) * total as f64;
+        for bin in fullest {
+            if missing <= 0.0 {
+                break;
+            }
+            missing -= bin.count as f64;
+            reach.below += u64::from(bin.index <= reach.median);
+            reach.above += u64::from(bin.index >= reach.median);
+        }
+        reach
+    }
+
+    /// The surroundings of a bin, first and last.
+    fn around(&self, index: u64) -> (u64, u64) {
+        let reach = if index < self.median {
+            self.below
+        } else {
+            self.above
+        };
+        let reach = reach.max(1);
+        (index.saturating_sub(reach), index.saturating_add(reach))
+    }
+}
+
+/// The bin of the median.
+fn median(bins: &[Bin], total: u64) -> u64 {
+    let mut held: u64 = 0;
+    let median = bins.iter().find(|bin| {
+        held = held.saturating_add(bin.count);
+        held >= total.div_ceil(2)
     });
-    (fullest.count() as u64).div_ceil(2).max(1)
+    median.map_or(0, |bin| bin.index)
 }
 
 /// How many executions together may still be outliers.

@@ -40,7 +40,8 @@ fn by_definition(max_bins: usize, values: &[u64]) -> Vec<(u64, u64)> {
     };
     let grids = (0..64).rev().map(on_grid);
     let mut fitting = grids.filter(|counts| counts.len() <= max_bins);
-    fitting.next().unwrap().into_iter().collect()
+    let finest = fitting.next().expect("65 bins hold one per octave");
+    finest.into_iter().collect()
 }
 
 /// First time and count of each bin.
