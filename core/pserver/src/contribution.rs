@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
 
-use crate::{PserverError, StepReport};
 use crate::statistics::{Metrics, Profile, Statistics, merge_entry, merge_maps, rekeyed};
+use crate::{PserverError, StepReport};
 
 /// Models and statistics that merge in any order: histograms and counts exactly, moments to rounding.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -167,7 +167,9 @@ const MOMENTS_BYTES: usize = 72;
 
 /// At most so many bytes on the wire.
 pub(crate) fn model_wire_bytes(model: &FuncModel) -> usize {
-    let num_bins = model.histogram().map_or(0, |histogram| histogram.bins().len());
+    let num_bins = model
+        .histogram()
+        .map_or(0, |histogram| histogram.bins().len());
     // Distance and count of a bin are variable-length integers; few of either need more than seven bytes.
     2 * MOMENTS_BYTES + 15 * num_bins
 }

@@ -84,6 +84,8 @@ pub enum PserverError {
     Refused {
         /// Its address.
         address: String,
+        /// What the refusal is about.
+        about: Refusal,
         /// Why, in the server's words.
         cause: String,
     },
@@ -97,6 +99,19 @@ pub enum PserverError {
     },
 }
 
+/// What a server refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A rank that another live instance reads.
+    Rank,
+    /// The data of the request; it will never take them.
+    Data,
+    /// The token, or its absence.
+    Access,
+    /// A call that it does not know: another program, or another version.
+    Protocol,
+}
+
 impl PserverError {
     /// The server will not take these data, now or later.
     pub(crate) fn is_about_data(&self) -> bool {
@@ -107,6 +122,10 @@ impl PserverError {
                 | Self::MixedModels
                 | Self::Limit { .. }
                 | Self::Damaged { .. }
+                | Self::Refused {
+                    about: Refusal::Data,
+                    ..
+                }
         )
     }
 }

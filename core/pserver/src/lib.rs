@@ -18,7 +18,9 @@ mod functions;
 mod in_process;
 #[cfg(feature = "net")]
 pub mod net;
+pub mod overview;
 pub mod packet;
+mod packet_sum;
 mod protocol;
 mod report;
 mod session;
@@ -27,15 +29,13 @@ mod statistics;
 
 pub use clock::Clock;
 pub use contribution::Contribution;
-pub use error::PserverError;
+pub use error::{PserverError, Refusal};
 pub use exchange::{Hello, Link, ModelExchange, Synced, Welcome};
 pub use functions::{
     FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_FUNCTIONS, MAX_NAME_BYTES,
 };
 pub use in_process::InProcess;
-pub use protocol::{
-    Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport,
-};
+pub use protocol::{Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport};
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use session::Session;
 pub use state::{Documents, Saved, ServerState, StateOptions};

@@ -9,9 +9,7 @@ use callgrove_model::{FuncId, ProgramId};
 
 use crate::contribution::ModelKind;
 use crate::protocol::{SyncReply, SyncRequest, Transport};
-use crate::{
-    Contribution, Hello, Link, ModelExchange, PserverError, StepReport, Synced, Welcome,
-};
+use crate::{Contribution, Hello, Link, ModelExchange, PserverError, StepReport, Synced, Welcome};
 use names::Names;
 use outbox::Outbox;
 use view::View;
@@ -233,8 +231,7 @@ impl<T: Transport> ModelExchange for Session<T> {
     }
 
     fn goodbye(&mut self, reports: &[StepReport]) -> Result<(), PserverError> {
-        self.outbox
-            .push(Contribution::new(Vec::new(), reports));
+        self.outbox.push(Contribution::new(Vec::new(), reports));
         self.transport.begin_call();
         self.try_flush()?;
         match &self.hello {

@@ -62,7 +62,10 @@ fn func_stats(global: &Global, functions: &FunctionTable) -> Vec<Value> {
         })
         .collect();
     documents.sort_by_key(|(program, _)| *program);
-    documents.into_iter().map(|(_, document)| document).collect()
+    documents
+        .into_iter()
+        .map(|(_, document)| document)
+        .collect()
 }
 
 fn anomaly_metrics(metrics: &Metrics) -> Value {
@@ -92,5 +95,8 @@ fn ad_model(global: &Global, functions: &FunctionTable) -> Vec<Value> {
         })
         .collect();
     documents.sort_by_key(|(program, _)| *program);
-    documents.into_iter().map(|(_, document)| document).collect()
+    documents
+        .into_iter()
+        .map(|(_, document)| document)
+        .collect()
 }

@@ -60,7 +60,9 @@ impl Published {
             if num_bytes > MAX_REPLY_BYTES
                 && let Some(&(_, last)) = models.last()
             {
-                let models = models.into_iter().map(|(model, at): (_, Cursor)| (at.fid, model));
+                let models = models
+                    .into_iter()
+                    .map(|(model, at): (_, Cursor)| (at.fid, model));
                 return (models.collect(), last, true);
             }
             models.push((Arc::clone(model), place));

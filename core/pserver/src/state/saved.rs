@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::global::{Global, Versioned};
 use super::published::Published;
 use super::{ServerState, StateOptions, lock};
+use crate::PserverError;
 use crate::functions::FunctionTable;
 use crate::statistics::{Statistics, pairs};
-use crate::PserverError;
 
 /// What the file calls itself.
 const FORMAT: &str = "callgrove parameter server";
@@ -154,7 +154,8 @@ impl ServerState {
         {
             return Err(damaged(&format!("function {fid} has no name")));
         }
-        self.model_kind.check(models.iter().map(|(_, model)| model))?;
+        self.model_kind
+            .check(models.iter().map(|(_, model)| model))?;
         let version = global.version;
         global.models = models
             .into_iter()
