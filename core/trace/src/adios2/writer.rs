@@ -5,7 +5,7 @@ use std::path::Path;
 use callgrove_adios2_sys::{Adios, Adios2Error, DataType, Engine, Io, Library, Mode, StepStatus};
 
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, FUNC_COLUMNS};
-use super::reader::IO_NAME;
+use super::stream::IO_NAME;
 use crate::TraceError;
 
 /// The names of the event types, by the index that rows state.
