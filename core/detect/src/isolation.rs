@@ -5,11 +5,15 @@
 //! flags them all. What tells the two apart is the surroundings: near the end of a natural tail there
 //! is the rest of the tail.
 //!
-//! The surroundings of a bin are the bins at most `reach` away. The reach is half the number of bins of
-//! the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) that holds all but the
-//! share of executions that may be outliers: the half width of the body, summed over its modes, and
-//! untouched by the outliers themselves. An execution stands alone if its surroundings, itself
-//! included, hold at most `limit` executions.
+//! The surroundings of a bin are the bins at most as far away as half of the body is wide. The body is
+//! the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) of all but the share of
+//! executions that may be outliers: the fullest bins, summed over all modes, so that neither gaps
+//! between modes nor outliers widen it. Each side of the median has its own half, because the grid is
+//! close to logarithmic and stretches the left tail. For a lognormal distribution an execution must be
+//! about 5.2 standard deviations out to stand alone, as far as the default of SSTD asks for.
+//!
+//! An execution stands alone if its surroundings, itself included, hold at most as many executions as
+//! may be outliers.
 
 use std::cmp::Reverse;
 
