@@ -191,7 +191,7 @@ fn a_replay_takes_as_long_as_the_run_divided_by_the_speed() {
     let streams = [stream(&bp5_run(), 0)];
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(folder.path(), WriterEngine::Bp5);
-    options.speed = 4.0;
+    options.speed = 0.25;
     let start = Instant::now();
     replay(&streams, &options, Progress::none()).unwrap();
     let took = start.elapsed().as_secs_f64();
@@ -201,8 +201,8 @@ fn a_replay_takes_as_long_as_the_run_divided_by_the_speed() {
         newest.extend(batch.funcs.time.iter().max().copied());
     }
     let recorded = newest[newest.len() - 1].since(newest[0]).as_secs_f64();
-    assert!(recorded > 0.5, "{recorded}");
-    assert!(took >= recorded / 4.0 - 0.01, "{took} s for {recorded} s");
+    assert!(recorded > 0.1, "{recorded}");
+    assert!(took >= recorded * 4.0 - 0.01, "{took} s for {recorded} s");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn files_are_followed_while_they_are_written() {
             thread::spawn(move || {
                 // Before the writer has made anything.
                 let mut source = open_live(&path, &live(LiveEngine::Bp), &library()).unwrap();
-                let mut waits = 0;
+                let (start, mut waits) = (Instant::now(), 0_u128);
                 let mut steps = Vec::new();
                 loop {
                     match source.next_step(Duration::from_millis(5)).unwrap() {
@@ -254,9 +254,10 @@ fn files_are_followed_while_they_are_written() {
                         Next::NotReady => waits += 1,
                         Next::End => break,
                     }
-                    assert!(waits < 5_000, "{steps:?}");
+                    assert!(start.elapsed() < PATIENCE, "{engine:?} {steps:?} {waits}");
                 }
                 assert!(source.take_warnings().is_empty());
+                assert!(waits * 5 <= start.elapsed().as_millis(), "it did not wait");
                 (steps, waits)
             })
         };
@@ -366,7 +367,7 @@ fn write_if_told() {
     for number in 0..3 {
         writer.write(&one_call(number)).unwrap();
     }
-    thread::sleep(PATIENCE * 10);
+    thread::sleep(PATIENCE);
 }
 
 #[test]
