@@ -1,0 +1,5 @@
+//! The JSON interface, `/api/…`.
+
+mod error;
+
+pub use error::ApiError;
