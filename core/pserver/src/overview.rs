@@ -1,0 +1,294 @@
+//! The state of a run as a watcher knows it: what all packets so far say together.
+//!
+//! [`Overview::apply`] takes packets one by one. Statistics over the run come whole with every packet and
+//! replace the older ones; anomalies per step come once and are collected in a [`StepHistory`]. What is known of
+//! a step does not depend on how steps are spread over packets, nor on their order; a packet that arrives
+//! twice changes nothing.
+//!
+//! Everything is in vectors with a stated order, so that it can be sent as JSON and searched by halves.
+
+mod history;
+mod summed;
+
+use std::collections::BTreeSet;
+
+use callgrove_detect::RunStats;
+use serde::{Deserialize, Serialize};
+
+use crate::packet::{
+    AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
+};
+pub use history::{MAX_FOLDED, RECENT_STEPS, StepHistory, StepSpan};
+pub use summed::{summed_metrics, summed_stats};
+
+/// Everything that the packets of a run said so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Overview {
+    /// When the newest packet was made, in milliseconds since the epoch; 0 before the first.
+    pub last_packet_ms: u64,
+    /// Number of entries that named no program and rank, and were left out.
+    pub num_unreadable: u64,
+    /// By program and rank.
+    pub ranks: Vec<RankOverview>,
+    /// By program and function.
+    pub funcs: Vec<FuncOverview>,
+    /// By program, rank and function; only those with anomalies.
+    pub metrics: Vec<FuncOnRank>,
+    /// By program and name.
+    pub counters: Vec<CounterStats>,
+}
+
+/// One rank of one program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RankOverview {
+    /// Program.
+    pub app: u32,
+    /// Rank.
+    pub rank: u32,
+    /// Anomalies per step over the run: `accumulate` is their number, `count` that of the steps.
+    pub anomalies: RunStats,
+    /// Anomalies of each step.
+    pub history: StepHistory,
+    /// Count, score and severity over all functions.
+    pub metrics: MetricsData,
+}
+
+/// One function of one program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FuncOverview {
+    /// Program.
+    pub app: u32,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Name, as the tracing library writes it.
+    pub name: String,
+    /// Exclusive runtime in microseconds.
+    pub exclusive: RunStats,
+    /// Inclusive runtime in microseconds.
+    pub inclusive: RunStats,
+    /// Anomalies per step over the run: `accumulate` is their number.
+    pub anomalies: RunStats,
+    /// Count, score and severity over all ranks.
+    pub metrics: MetricsData,
+}
+
+/// One function on one rank of one program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FuncOnRank {
+    /// Program.
+    pub app: u32,
+    /// Rank.
+    pub rank: u32,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Count, score and severity since the beginning of the run.
+    pub metrics: MetricsData,
+}
+
+impl Overview {
+    /// Takes over what a packet says.
+    pub fn apply(&mut self, packet: &Packet) {
+        self.last_packet_ms = self.last_packet_ms.max(packet.created_at);
+        if let Some(stats) = &packet.anomaly_stats {
+            self.apply_anomalies(stats);
+        }
+        self.apply_metrics(&packet.anomaly_metrics);
+        for counter in packet.counter_stats.iter().flatten() {
+            let key = (counter.app, counter.counter.as_str());
+            let place = self
+                .counters
+                .binary_search_by(|known| (known.app, known.counter.as_str()).cmp(&key));
+            match place {
+                Ok(at) => self.counters[at].stats = counter.stats,
+                Err(at) => self.counters.insert(at, counter.clone()),
+            }
+        }
+    }
+
+    /// A rank, if it was heard of.
+    pub fn rank(&self, app: u32, rank: u32) -> Option<&RankOverview> {
+        let place = self
+            .ranks
+            .binary_search_by_key(&(app, rank), |known| (known.app, known.rank));
+        place.ok().map(|at| &self.ranks[at])
+    }
+
+    /// A function, if it was heard of.
+    pub fn func(&self, app: u32, fid: u32) -> Option<&FuncOverview> {
+        let place = self
+            .funcs
+            .binary_search_by_key(&(app, fid), |known| (known.app, known.fid));
+        place.ok().map(|at| &self.funcs[at])
+    }
+
+    /// The functions with anomalies on a rank, in order.
+    pub fn metrics_of_rank(&self, app: u32, rank: u32) -> &[FuncOnRank] {
+        let start = self
+            .metrics
+            .partition_point(|known| (known.app, known.rank) < (app, rank));
+        let end = self
+            .metrics
+            .partition_point(|known| (known.app, known.rank) <= (app, rank));
+        &self.metrics[start..end]
+    }
+
+    /// The ranks on which a function has anomalies, in order.
+    pub fn metrics_of_func(&self, app: u32, fid: u32) -> impl Iterator<Item = &FuncOnRank> {
+        self.metrics
+            .iter()
+            .filter(move |known| (known.app, known.fid) == (app, fid))
+    }
+
+    /// Number of anomalies of all ranks since the beginning of the run.
+    pub fn num_anomalies(&self) -> u64 {
+        let total: f64 = self
+            .ranks
+            .iter()
+            .map(|rank| rank.anomalies.accumulate)
+            .sum();
+        total.round() as u64
+    }
+
+    /// Share of a function in the anomalies of all functions, 0 to 1; 0 while there are none.
+    pub fn share_of_anomalies(&self, func: &FuncOverview) -> f64 {
+        let total: f64 = self
+            .funcs
+            .iter()
+            .map(|func| func.anomalies.accumulate)
+            .sum();
+        if total > 0.0 {
+            func.anomalies.accumulate / total
+        } else {
+            0.0
+        }
+    }
+
+    /// First and last step that any rank has reported.
+    pub fn steps(&self) -> Option<(u64, u64)> {
+        let reported = || self.ranks.iter().filter_map(|rank| rank.history.reported());
+        let first = reported().map(|(first, _)| first).min()?;
+        let last = reported().map(|(_, last)| last).max()?;
+        Some((first, last))
+    }
+
+    fn apply_anomalies(&mut self, stats: &AnomalyStats) {
+        for entry in &stats.anomaly {
+            let Some((app, rank)) = program_and_rank(entry) else {
+                self.num_unreadable += 1;
+                continue;
+            };
+            let known = self.rank_mut(app, rank);
+            known.anomalies = entry.stats;
+            for step in &entry.data {
+                known.history.report(step);
+            }
+        }
+        for FuncAnomalies {
+            app,
+            fid,
+            name,
+            exclusive,
+            inclusive,
+            stats,
+        } in &stats.func
+        {
+            let known = self.func_mut(*app, *fid, name);
+            known.exclusive = *exclusive;
+            known.inclusive = *inclusive;
+            known.anomalies = *stats;
+        }
+    }
+
+    /// Replaces the totals of (rank, function), and sums up anew where something changed.
+    fn apply_metrics(&mut self, metrics: &[AnomalyMetrics]) {
+        let mut ranks = BTreeSet::new();
+        let mut funcs = BTreeSet::new();
+        for entry in metrics {
+            let key = (entry.app, entry.rank, entry.fid);
+            let place = self
+                .metrics
+                .binary_search_by_key(&key, |known| (known.app, known.rank, known.fid));
+            match place {
+                Ok(at) => self.metrics[at].metrics = entry.all_data.clone(),
+                Err(at) => {
+                    let new = FuncOnRank {
+                        app: entry.app,
+                        rank: entry.rank,
+                        fid: entry.fid,
+                        metrics: entry.all_data.clone(),
+                    };
+                    self.metrics.insert(at, new);
+                }
+            }
+            self.rank_mut(entry.app, entry.rank).metrics = MetricsData::default();
+            self.func_mut(entry.app, entry.fid, &entry.fname).metrics = MetricsData::default();
+            ranks.insert((entry.app, entry.rank));
+            funcs.insert((entry.app, entry.fid));
+        }
+        if metrics.is_empty() {
+            return;
+        }
+        let all = std::mem::take(&mut self.metrics);
+        for known in &all {
+            if ranks.contains(&(known.app, known.rank)) {
+                let rank = self.rank_mut(known.app, known.rank);
+                rank.metrics = summed_metrics(&rank.metrics, &known.metrics);
+            }
+            if funcs.contains(&(known.app, known.fid)) {
+                let func = self.func_mut(known.app, known.fid, "");
+                func.metrics = summed_metrics(&func.metrics, &known.metrics);
+            }
+        }
+        self.metrics = all;
+    }
+
+    fn rank_mut(&mut self, app: u32, rank: u32) -> &mut RankOverview {
+        let place = self
+            .ranks
+            .binary_search_by_key(&(app, rank), |known| (known.app, known.rank));
+        let at = place.unwrap_or_else(|at| {
+            let new = RankOverview {
+                app,
+                rank,
+                ..RankOverview::default()
+            };
+            self.ranks.insert(at, new);
+            at
+        });
+        &mut self.ranks[at]
+    }
+
+    /// The function, with its name if one is given.
+    fn func_mut(&mut self, app: u32, fid: u32, name: &str) -> &mut FuncOverview {
+        let place = self
+            .funcs
+            .binary_search_by_key(&(app, fid), |known| (known.app, known.fid));
+        let at = place.unwrap_or_else(|at| {
+            let new = FuncOverview {
+                app,
+                fid,
+                ..FuncOverview::default()
+            };
+            self.funcs.insert(at, new);
+            at
+        });
+        let known = &mut self.funcs[at];
+        if !name.is_empty() && known.name != name {
+            name.clone_into(&mut known.name);
+        }
+        known
+    }
+}
+
+/// Whom an entry is about: its key `program:rank`, or else its first step.
+fn program_and_rank(entry: &RankAnomalies) -> Option<(u32, u32)> {
+    let by_key = || {
+        let (app, rank) = entry.key.split_once(':')?;
+        Some((app.parse().ok()?, rank.parse().ok()?))
+    };
+    by_key().or_else(|| entry.data.first().map(|step| (step.app, step.rank)))
+}
+
+#[cfg(test)]
+mod tests;

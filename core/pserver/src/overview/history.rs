@@ -1,0 +1,150 @@
+//! Anomalies per I/O step of one rank, in memory that does not grow with the run.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::packet::StepAnomalies;
+
+/// That many of the last steps are known one by one.
+pub const RECENT_STEPS: u64 = 4_096;
+/// Older steps are told apart in at most that many stretches.
+pub const MAX_FOLDED: usize = 1_024;
+
+/// Anomalies of a stretch of steps; of one step where it is recent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepSpan {
+    /// First step.
+    pub first_step: u64,
+    /// Number of steps.
+    pub num_steps: u64,
+    /// Number of anomalies.
+    pub num_anomalies: u64,
+    /// Largest score.
+    pub max_score: f64,
+    /// Earliest time of an anomaly (entry), in microseconds since the epoch.
+    pub first_time_us: u64,
+    /// Latest time of an anomaly (exit), in microseconds since the epoch.
+    pub last_time_us: u64,
+}
+
+/// Anomalies of one rank, step by step: the last [`RECENT_STEPS`] exactly, older ones in stretches of 2^k
+/// steps, k as small as [`MAX_FOLDED`] allows. Steps without anomalies take no room.
+///
+/// What it holds depends only on which steps were reported, not on their order, because stretches are nested.
+/// A recent step that is reported again replaces what was known of it (a detector that returned begins at a
+/// step it may have sent already); an old one adds to its stretch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepHistory {
+    reported: Option<(u64, u64)>,
+    fold_shift: u32,
+    folded: Vec<StepSpan>,
+    recent: VecDeque<StepSpan>,
+}
+
+impl StepSpan {
+    /// Last step.
+    pub fn last_step(&self) -> u64 {
+        self.first_step.saturating_add(self.num_steps.max(1) - 1)
+    }
+
+    fn of(step: &StepAnomalies) -> Self {
+        Self {
+            first_step: step.step,
+            num_steps: 1,
+            num_anomalies: step.n_anomalies,
+            max_score: step.outlier_scores.maximum,
+            first_time_us: step.min_timestamp,
+            last_time_us: step.max_timestamp,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.num_anomalies = self.num_anomalies.saturating_add(other.num_anomalies);
+        self.max_score = self.max_score.max(other.max_score);
+        self.first_time_us = self.first_time_us.min(other.first_time_us);
+        self.last_time_us = self.last_time_us.max(other.last_time_us);
+    }
+
+    /// The stretch of 2^shift steps that it lies in.
+    fn widened(self, shift: u32) -> Self {
+        Self {
+            first_step: self.first_step >> shift << shift,
+            num_steps: 1 << shift,
+            ..self
+        }
+    }
+}
+
+impl StepHistory {
+    /// First and last step that were reported, with or without anomalies.
+    pub fn reported(&self) -> Option<(u64, u64)> {
+        self.reported
+    }
+
+    /// Stretches and steps with anomalies, in order.
+    pub fn spans(&self) -> impl DoubleEndedIterator<Item = &StepSpan> + Clone {
+        self.folded.iter().chain(&self.recent)
+    }
+
+    /// Number of anomalies in all steps.
+    pub fn num_anomalies(&self) -> u64 {
+        self.spans()
+            .map(|span| span.num_anomalies)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Takes over what is known of a step.
+    pub fn report(&mut self, step: &StepAnomalies) {
+        let (first, last) = self.reported.unwrap_or((step.step, step.step));
+        let last = last.max(step.step);
+        self.reported = Some((first.min(step.step), last));
+        let oldest = last.saturating_sub(RECENT_STEPS - 1);
+        while let Some(span) = self.recent.pop_front_if(|span| span.first_step < oldest) {
+            self.fold(span);
+        }
+        let span = StepSpan::of(step);
+        if step.step >= oldest {
+            self.replace(span);
+        } else if span.num_anomalies > 0 {
+            self.fold(span);
+        }
+    }
+
+    fn replace(&mut self, span: StepSpan) {
+        let place = self
+            .recent
+            .binary_search_by_key(&span.first_step, |known| known.first_step);
+        match (place, span.num_anomalies) {
+            (Ok(at), 0) => {
+                self.recent.remove(at);
+            }
+            (Ok(at), _) => self.recent[at] = span,
+            (Err(_), 0) => {}
+            (Err(at), _) => self.recent.insert(at, span),
+        }
+    }
+
+    fn fold(&mut self, span: StepSpan) {
+        let span = span.widened(self.fold_shift);
+        let place = self
+            .folded
+            .binary_search_by_key(&span.first_step, |known| known.first_step);
+        match place {
+            Ok(at) => self.folded[at].add(&span),
+            Err(at) => self.folded.insert(at, span),
+        }
+        while self.folded.len() > MAX_FOLDED {
+            self.fold_shift += 1;
+            let shift = self.fold_shift;
+            let mut wider: Vec<StepSpan> = Vec::with_capacity(self.folded.len());
+            for span in self.folded.drain(..).map(|span| span.widened(shift)) {
+                match wider.last_mut() {
+                    Some(last) if last.first_step == span.first_step => last.add(&span),
+                    _ => wider.push(span),
+                }
+            }
+            self.folded = wider;
+        }
+    }
+}
