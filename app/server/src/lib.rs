@@ -1,11 +1,13 @@
 //! The one port of a server of Callgrove: gRPC and the JSON interface, behind one token and one certificate.
 
 pub mod api;
+pub mod client;
 mod config;
 mod connection;
 mod error;
 pub mod grpc;
 mod guard;
+pub mod hub;
 mod server;
 mod stall;
 mod tls;

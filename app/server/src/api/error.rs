@@ -25,6 +25,13 @@ impl ApiError {
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
+
+    /// The server did what it never should.
+    pub(crate) fn defect(error: &dyn std::error::Error) -> Self {
+        tracing::error!(%error, "a request could not be answered");
+        let message = format!("{error}: this is a defect of the server, please report it");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
 }
 
 impl IntoResponse for ApiError {
