@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgrove_provdb::Collection;
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::packet::Packet;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use ureq::http::{Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
@@ -25,7 +27,10 @@ use crate::api::{Health, MAX_WAIT};
 /// To reach a server; a machine that is there answers sooner.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// For a whole request, beside the time that the server was asked to wait.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+/// A connection that idled for longer is not used again: the server closes it after
+/// [`Limits::header_timeout`](crate::Limits::header_timeout).
+const MAX_IDLE_AGE: Duration = Duration::from_secs(10);
 /// The largest answer that is read.
 const MAX_ANSWER_BYTES: u64 = 512 << 20;
 /// The largest refusal that is read; it is one sentence.
@@ -71,6 +76,28 @@ pub struct PacketsAnswer {
     pub packets: Vec<Packet>,
 }
 
+/// Documents to ask for.
+#[derive(Clone, Debug)]
+pub struct DocumentsRequest {
+    /// From where.
+    pub collection: Collection,
+    /// Condition in the language of the provenance database; all documents without one.
+    pub filter: Option<String>,
+    /// Field to sort by; in the order of `__id` without one.
+    pub sort: Option<String>,
+    /// Whether the largest comes first.
+    pub is_descending: bool,
+    /// How many, at most [`MAX_LIMIT`](crate::api::MAX_LIMIT).
+    pub limit: u64,
+    /// How many to leave out first.
+    pub offset: u64,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    count: u64,
+}
+
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
@@ -96,6 +123,7 @@ impl Client {
             .tls_config(tls.build())
             .http_status_as_error(false)
             .max_redirects(0)
+            .max_idle_age(MAX_IDLE_AGE)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_global(Some(REQUEST_TIMEOUT));
         if is_this_machine(&uri) {
@@ -160,6 +188,40 @@ impl Client {
         }
         let posted: Posted = self.read(request.send_json(packet))?;
         Ok(posted.version)
+    }
+
+    /// Documents of the provenance database.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, has no database, or does not understand filter or order.
+    pub fn documents(&self, request: &DocumentsRequest) -> Result<Vec<Value>, ClientError> {
+        let order = if request.is_descending { "desc" } else { "asc" };
+        let mut parameters = vec![
+            ("order", order.to_owned()),
+            ("limit", request.limit.to_string()),
+            ("offset", request.offset.to_string()),
+        ];
+        parameters.extend(request.filter.clone().map(|filter| ("filter", filter)));
+        parameters.extend(request.sort.clone().map(|sort| ("sort", sort)));
+        let path = format!("/api/documents/{}", request.collection);
+        self.get(&path, &parameters, Duration::ZERO)
+    }
+
+    /// How many documents match a filter; all without one.
+    ///
+    /// # Errors
+    /// As [`documents`](Self::documents).
+    pub fn count(&self, collection: Collection, filter: Option<&str>) -> Result<u64, ClientError> {
+        let parameters: Vec<_> = filter
+            .map(|filter| ("filter", filter.to_owned()))
+            .into_iter()
+            .collect();
+        let counted: Counted = self.get(
+            &format!("/api/count/{collection}"),
+            &parameters,
+            Duration::ZERO,
+        )?;
+        Ok(counted.count)
     }
 
     fn get<T: DeserializeOwned>(

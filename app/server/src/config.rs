@@ -84,7 +84,7 @@ impl Default for Limits {
             max_body_bytes: 32 << 20,
             max_connections: 1024,
             header_timeout: Duration::from_secs(15),
-            stall_timeout: Duration::from_secs(60),
+            stall_timeout: Duration::from_mins(1),
             shutdown_grace: Duration::from_secs(5),
         }
     }

@@ -93,6 +93,12 @@ pub enum ServerError {
         /// The system's answer.
         source: io::Error,
     },
+    /// The system does not tell of Ctrl-C and SIGTERM.
+    #[error("{source}: cannot wait for Ctrl-C or SIGTERM; end the program by its caller")]
+    Signals {
+        /// The system's answer.
+        source: io::Error,
+    },
     /// The thread of the server ended by a panic, which is a defect of the program.
     #[error("the server ended by a panic: please report it, with the lines above")]
     Panicked,

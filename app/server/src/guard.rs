@@ -38,15 +38,13 @@ pub(crate) async fn guard(
         )),
         _ => None,
     };
-    match refusal {
-        Some((status, message)) => refuse(&request, status, message),
-        None => {
-            if let Some(admission) = request.extensions().get::<Admission>() {
-                admission.0.notify_one();
-            }
-            next.run(request).await
-        }
+    if let Some((status, message)) = refusal {
+        return refuse(&request, status, message);
     }
+    if let Some(admission) = request.extensions().get::<Admission>() {
+        admission.0.notify_one();
+    }
+    next.run(request).await
 }
 
 fn refuse(request: &Request, status: StatusCode, message: &str) -> Response {

@@ -117,9 +117,9 @@ impl Server {
 
 /// Takes up connections for ever, each as a task of `connections`.
 async fn accept(listener: TcpListener, shared: Shared, connections: &mut JoinSet<()>) {
-    let room = Arc::new(Semaphore::new(
-        shared.limits.max_connections.min(Semaphore::MAX_PERMITS),
-    ));
+    let max_connections = shared.limits.max_connections.min(Semaphore::MAX_PERMITS);
+    let room = Arc::new(Semaphore::new(max_connections));
+    let mut is_full = false;
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else {
             return;
@@ -130,9 +130,15 @@ async fn accept(listener: TcpListener, shared: Shared, connections: &mut JoinSet
             shared.serve(socket).await;
             drop(place);
         });
-        if room.available_permits() == 0 {
-            warn!("all connections that the server allows are in use; further clients wait");
+        let num_free = room.available_permits();
+        if num_free == 0 && !is_full {
+            warn!(
+                max_connections,
+                "all connections are in use; further clients wait"
+            );
         }
+        // Told again only after some relief: at the bound every connection would tell.
+        is_full = num_free == 0 || (is_full && num_free < max_connections / 2);
     }
 }
 
@@ -235,9 +241,8 @@ impl RunningServer {
     /// # Errors
     /// If the system does not tell of signals.
     pub fn wait_for_interrupt(&self) -> Result<(), ServerError> {
-        self.runtime
-            .block_on(interrupted())
-            .map_err(|source| ServerError::Threads { source })
+        let outcome = self.runtime.block_on(interrupted());
+        outcome.map_err(|source| ServerError::Signals { source })
     }
 
     /// Stops it, lets what is under way end within the grace, and waits for that.

@@ -1,4 +1,5 @@
 //! The running job through the JSON interface: overview, packets as they come, and packets from elsewhere.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
 
@@ -213,6 +214,14 @@ fn unfit_questions_tell_what_can_be_asked() {
             "{answer}"
         );
     }
+    let deleted = raw(
+        server.local_addr(),
+        "DELETE /api/packets HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    );
+    assert!(
+        deleted.starts_with("HTTP/1.1 405") && deleted.contains("use GET"),
+        "{deleted}"
+    );
     let nowhere = ask("/api/nothing");
     assert!(
         nowhere.starts_with("HTTP/1.1 404") && nowhere.contains("/api/nothing"),

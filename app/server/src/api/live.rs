@@ -1,5 +1,6 @@
 //! The running job: its overview, and its packets as they come.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::{JsonRejection, QueryRejection};
@@ -18,7 +19,7 @@ use crate::connection::Stopping;
 use crate::hub::{FellBehind, Hub, Page, Snapshot};
 
 /// The longest that a request for packets may wait for one.
-pub const MAX_WAIT: Duration = Duration::from_secs(60);
+pub const MAX_WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Serialize)]
 struct OverviewAnswer<'hub> {
@@ -125,5 +126,10 @@ pub(super) async fn receive(
             packet.version
         )));
     }
-    Ok(Json(json!({ "version": hub.publish(&packet) })))
+    let hub = Arc::clone(hub);
+    // A packet of a large job takes long enough to hold up other requests.
+    match tokio::task::spawn_blocking(move || hub.publish(&packet)).await {
+        Ok(version) => Ok(Json(json!({ "version": version }))),
+        Err(error) => Err(ApiError::defect(&error)),
+    }
 }

@@ -1,5 +1,6 @@
 //! The JSON interface, `/api/…`; the crate's README tells how to use each endpoint.
 
+mod documents;
 mod error;
 mod live;
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -15,19 +16,33 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
+pub use documents::{DEFAULT_LIMIT, Documents, MAX_LIMIT};
 pub use error::ApiError;
 pub use live::MAX_WAIT;
 
 use crate::hub::Hub;
 
 /// A request of the JSON interface that takes longer, body and waiting included, is answered by 503.
-const MAX_REQUEST_TIME: Duration = Duration::from_secs(120);
+const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
 
 /// What a server has to show.
 #[derive(Clone)]
 pub struct Api {
     /// The running job.
     pub live: Live,
+    /// The provenance database, if this server can ask it.
+    pub documents: Option<Documents>,
+}
+
+impl Api {
+    fn documents(&self) -> Result<&Documents, ApiError> {
+        self.documents.as_ref().ok_or_else(|| {
+            ApiError::new(
+                StatusCode::NOT_FOUND,
+                "this server has no provenance database: start it with --provdb, or ask `callgrove provdb`",
+            )
+        })
+    }
 }
 
 /// Where packets about the running job come from.
@@ -60,6 +75,8 @@ pub struct Health {
     pub version: String,
     /// Whether there is live data.
     pub live: bool,
+    /// Whether there is a provenance database.
+    pub documents: bool,
 }
 
 /// The routes of the JSON interface.
@@ -68,15 +85,27 @@ pub fn router(api: Api) -> Router {
         .route("/api/health", get(health))
         .route("/api/overview", get(live::overview))
         .route("/api/packets", get(live::packets))
-        .route("/api/anomalydata", post(live::receive));
-    routes.layer(from_fn(in_time)).with_state(api)
+        .route("/api/anomalydata", post(live::receive))
+        .route("/api/documents/{collection}", get(documents::documents))
+        .route("/api/count/{collection}", get(documents::count))
+        .route("/api/schema/{collection}", get(documents::schema));
+    routes
+        .method_not_allowed_fallback(other_method)
+        .layer(from_fn(in_time))
+        .with_state(api)
 }
 
 async fn health(State(api): State<Api>) -> Json<Health> {
     Json(Health {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         live: api.live.hub().is_ok(),
+        documents: api.documents.is_some(),
     })
+}
+
+async fn other_method(method: Method) -> ApiError {
+    let message = format!("{method} is not for this path: use GET, or POST for /api/anomalydata");
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
 async fn in_time(request: Request, next: Next) -> Response {

@@ -1,5 +1,10 @@
 //! What the tests of the port share: servers on free ports, a gRPC service that echoes, certificates.
-#![expect(dead_code, unreachable_pub, reason = "each test file uses its part")]
+#![expect(
+    clippy::unwrap_used,
+    dead_code,
+    unreachable_pub,
+    reason = "in a test a panic is the report; each test file uses its part of this"
+)]
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -41,7 +46,18 @@ pub fn config() -> ServerConfig {
 
 /// The echo and the JSON interface on one port.
 pub fn start(config: ServerConfig, live: Live) -> RunningServer {
-    RunningServer::start(config, || grpc::mount(api::router(Api { live }), Echo)).unwrap()
+    start_api(
+        config,
+        Api {
+            live,
+            documents: None,
+        },
+    )
+}
+
+/// The same with a database.
+pub fn start_api(config: ServerConfig, api: Api) -> RunningServer {
+    RunningServer::start(config, || grpc::mount(api::router(api), Echo)).unwrap()
 }
 
 /// One request of HTTP/1.1 as bytes, and all that comes back until the server closes.
