@@ -4,6 +4,7 @@ mod forest;
 pub mod generator;
 pub mod meter;
 mod rows;
+pub mod tau_trace;
 
 pub use forest::molecular_dynamics_forest;
 pub use rows::clustered_rows;

@@ -33,7 +33,7 @@ pub fn clustered_rows(
     Ok(Rows::Dense(DenseRows::new(num_columns, values)?))
 }
 
-fn normal(rng: &mut ChaCha8Rng) -> f64 {
+pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }

@@ -34,12 +34,14 @@ pub(crate) const WINDOW: &[Need] = &[
     library("libxkbcommon-x11.so.0", &["libxkbcommon-x11-0"]),
 ];
 
-/// What the tests start besides: a display of their own, hands and eyes for it, and an unpacker of test data.
+/// What the tests start besides: a display of their own, hands and eyes for it, a database server, and an
+/// unpacker of test data.
 pub(crate) const TESTS: &[Need] = &[
     program("Xvfb", &["xvfb"]),
     program("xdotool", &["xdotool"]),
     program("import", &["imagemagick"]),
     program("display", &["imagemagick"]),
+    program("initdb", &["postgresql"]),
     ZSTD,
 ];
 
@@ -64,7 +66,7 @@ pub(crate) fn ensure(purpose: &str, needs: &[&[Need]]) -> Result<()> {
     let missing = missing_packages(
         needs.iter().copied().flatten(),
         |name| libraries.as_ref().is_none_or(|list| lists(list, name)),
-        |name| shell::find_program(name).is_some(),
+        |name| shell::find_program(name).is_some() || is_of_postgresql(name),
     );
     if missing.is_empty() {
         return Ok(());
@@ -131,6 +133,15 @@ fn known_libraries() -> Option<String> {
     shell::output(Command::new(ldconfig).arg("-p")).ok()
 }
 
+/// Whether it is a program of PostgreSQL's server: Debian keeps those off the search path, by release.
+fn is_of_postgresql(program: &str) -> bool {
+    std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut releases| {
+        releases.any(|release| {
+            release.is_ok_and(|release| release.path().join("bin").join(program).is_file())
+        })
+    })
+}
+
 /// Whether `ldconfig -p` lists a library of exactly this name.
 fn lists(ldconfig: &str, library: &str) -> bool {
     ldconfig
@@ -187,7 +198,10 @@ mod tests {
             |name| lists(LDCONFIG, name) || name.starts_with("libX") || name.starts_with("libxkb"),
             |name| name == "Xvfb",
         );
-        assert_eq!(missing, ["libegl1", "xdotool", "imagemagick", "zstd"]);
+        assert_eq!(
+            missing,
+            ["libegl1", "xdotool", "imagemagick", "postgresql", "zstd"]
+        );
     }
 
     #[test]

@@ -124,6 +124,48 @@ impl CallStackBuilder {
         self.stack.len()
     }
 
+    /// The executions so far, open ones included: see [`Executions::is_open`].
+    pub fn executions(&self) -> &Executions {
+        &self.executions
+    }
+
+    /// The messages so far.
+    pub fn comms(&self) -> &Comms {
+        &self.comms
+    }
+
+    /// The counter samples so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Forgets what is over, so that a run without end needs no more room than one step: of the executions
+    /// there stay those that are open, the last `num_last`, and the callers of both; of messages and
+    /// counter samples the newest `max_events` of those. The answer has the old rows of what stayed, in order.
+    pub fn retire(&mut self, num_last: usize, max_events: usize) -> Vec<ExecIdx> {
+        let num_rows = self.executions.len();
+        let mut kept = self.stack.clone();
+        kept.extend((num_rows.saturating_sub(num_last)..num_rows).map(ExecIdx::from_index));
+        let mut next = 0;
+        while let Some(&exec) = kept.get(next) {
+            // The callers of what is open are open too, so only closed executions lead anywhere new.
+            if !self.executions.is_open(exec) {
+                kept.extend(self.executions.parent(exec));
+            }
+            next += 1;
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        let place = |old: ExecIdx| kept.binary_search(&old).ok().map(ExecIdx::from_index);
+        self.executions.keep(&kept, place);
+        for open in &mut self.stack {
+            *open = place(*open).unwrap_or(*open);
+        }
+        self.comms.keep(place, max_events);
+        self.counters.keep(place, max_events);
+        kept
+    }
+
     /// Ends the lane: what is still open is closed at the last event.
     pub fn finish(mut self, warnings: &mut Warnings) -> (Executions, Comms, Counters) {
         let num_open = self.stack.len() as u64;

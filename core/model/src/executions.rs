@@ -70,6 +70,37 @@ impl Executions {
         exec.index()..self.subtree_end[exec.index()].index()
     }
 
+    /// Whether the execution has neither been left nor closed by the reader so far.
+    pub fn is_open(&self, exec: ExecIdx) -> bool {
+        self.subtree_end[exec.index()] == exec
+    }
+
+    /// Keeps only the rows `kept` (ascending), of which `place` gives the new row of an old one.
+    pub(crate) fn keep(&mut self, kept: &[ExecIdx], place: impl Fn(ExecIdx) -> Option<ExecIdx>) {
+        for (new, &old) in kept.iter().enumerate() {
+            let parent = &mut self.parent[old.index()];
+            *parent = parent
+                .and_then(|caller| place(caller.into()))
+                .map(NonMaxIdx::from);
+            let end = self.subtree_end[old.index()];
+            self.subtree_end[old.index()] = if end == old {
+                ExecIdx::from_index(new)
+            } else {
+                ExecIdx::from_index(kept.partition_point(|&row| row < end))
+            };
+        }
+        keep_rows(&mut self.func, kept);
+        keep_rows(&mut self.entry, kept);
+        keep_rows(&mut self.inclusive, kept);
+        keep_rows(&mut self.exclusive, kept);
+        keep_rows(&mut self.parent, kept);
+        keep_rows(&mut self.subtree_end, kept);
+        keep_rows(&mut self.depth, kept);
+        keep_rows(&mut self.step, kept);
+        keep_rows(&mut self.row, kept);
+        keep_rows(&mut self.closed, kept);
+    }
+
     /// The first execution entered at or after `time` (the length if none).
     pub fn first_entered_from(&self, time: TimeNs) -> usize {
         self.entry.partition_point(|&entry| entry < time)
@@ -104,7 +135,43 @@ pub struct CommRef {
     pub row: u32,
 }
 
+fn keep_rows<T: Copy>(column: &mut Vec<T>, kept: &[ExecIdx]) {
+    for (new, old) in kept.iter().enumerate() {
+        column[new] = column[old.index()];
+    }
+    column.truncate(kept.len());
+}
+
+/// The rows, at most the last `max_events`, whose execution stays; their executions are renumbered.
+fn events_kept(
+    exec: &mut [Option<NonMaxIdx>],
+    place: impl Fn(ExecIdx) -> Option<ExecIdx>,
+    max_events: usize,
+) -> Vec<ExecIdx> {
+    let mut kept = Vec::new();
+    for (row, owner) in exec.iter_mut().enumerate().rev() {
+        *owner = owner.and_then(|old| place(old.into())).map(NonMaxIdx::from);
+        if owner.is_some() && kept.len() < max_events {
+            kept.push(ExecIdx::from_index(row));
+        }
+    }
+    kept.reverse();
+    kept
+}
+
 impl Comms {
+    /// Keeps the newest `max_events` of the executions that `place` gives a new row.
+    pub(crate) fn keep(&mut self, place: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
+        let kept = events_kept(&mut self.exec, place, max_events);
+        keep_rows(&mut self.time, &kept);
+        keep_rows(&mut self.kind, &kept);
+        keep_rows(&mut self.partner, &kept);
+        keep_rows(&mut self.tag, &kept);
+        keep_rows(&mut self.size_bytes, &kept);
+        keep_rows(&mut self.exec, &kept);
+        keep_rows(&mut self.mate, &kept);
+    }
+
     /// Number of message events.
     pub fn len(&self) -> usize {
         self.time.len()
@@ -130,6 +197,15 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Keeps the newest `max_events` of the executions that `place` gives a new row.
+    pub(crate) fn keep(&mut self, place: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
+        let kept = events_kept(&mut self.exec, place, max_events);
+        keep_rows(&mut self.time, &kept);
+        keep_rows(&mut self.counter, &kept);
+        keep_rows(&mut self.value, &kept);
+        keep_rows(&mut self.exec, &kept);
+    }
+
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.time.len()

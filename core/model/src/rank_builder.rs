@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use crate::call_stack::CommEvent;
 use crate::{
-    CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, Executions,
+    CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, ExecIdx, Executions,
     FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch, StepId,
     ThreadId, TimeNs, WarningKind, Warnings,
 };
@@ -74,6 +74,27 @@ impl RankBuilder {
         self.queue_counters(&batch.counters);
         self.run_funcs(&batch.funcs, batch.step);
         self.metadata.extend(batch.metadata);
+    }
+
+    /// The lanes as they are now, in order of thread.
+    pub fn lanes(&self) -> impl Iterator<Item = (ThreadId, &CallStackBuilder)> {
+        self.lanes
+            .iter()
+            .map(|(&thread, lane)| (thread, &lane.stack))
+    }
+
+    /// Lets every lane forget what is over ([`CallStackBuilder::retire`]), and hands `kept` the thread and
+    /// the old rows of what stayed. For runs that are followed rather than collected.
+    pub fn retire(
+        &mut self,
+        num_last: usize,
+        max_events: usize,
+        mut kept: impl FnMut(ThreadId, &[ExecIdx]),
+    ) {
+        self.metadata.clear();
+        for (&thread, lane) in &mut self.lanes {
+            kept(thread, &lane.stack.retire(num_last, max_events));
+        }
     }
 
     /// Where a reader counts the damage it met in this rank's stream.
@@ -222,7 +243,7 @@ fn insert_by_time<T>(queue: &mut VecDeque<T>, item: T, time: impl Fn(&T) -> Time
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CommKind, ExecIdx};
+    use crate::CommKind;
 
     const T: ThreadId = ThreadId(0);
 

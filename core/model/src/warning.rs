@@ -15,6 +15,8 @@ pub enum WarningKind {
     RankUnreadable,
     /// A rank's stream breaks off; the steps before the break were read.
     StreamTruncated,
+    /// Steps of a live stream never came: the writer dropped them, or the reader came too late.
+    StepMissing,
     /// Rows with an id or a time that nothing explains were left out.
     BadRow,
     /// A name was used that no step announced; it was given a made-up name.
@@ -45,6 +47,7 @@ impl fmt::Display for WarningKind {
             Self::MissingRank => "ranks of the communicator are not in the trace",
             Self::RankUnreadable => "rank could not be read and is left out",
             Self::StreamTruncated => "stream breaks off; the steps before were read",
+            Self::StepMissing => "steps of a live stream never came",
             Self::BadRow => "rows with impossible values were left out",
             Self::UnknownName => "names used but never announced",
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",

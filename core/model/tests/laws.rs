@@ -43,9 +43,22 @@ fn rank(rank: u32, events: &[(Event, i64)], step_length: usize) -> RankTrace {
     for offset in 0..FUNCTIONS.len() {
         names.intern(FUNCTIONS[(offset + rank as usize) % FUNCTIONS.len()]);
     }
-    let func = |of: u32| names.get(FUNCTIONS[of as usize]).unwrap();
     let mut builder = RankBuilder::new(ProgramId(0), RankId(rank));
+    for batch in steps(rank, events, step_length, &names) {
+        builder.push(batch);
+    }
+    builder.finish(names, NameTable::default())
+}
+
+fn steps(
+    rank: u32,
+    events: &[(Event, i64)],
+    step_length: usize,
+    names: &NameTable,
+) -> Vec<StepBatch> {
+    let func = |of: u32| names.get(FUNCTIONS[of as usize]).unwrap();
     let mut time = TimeNs(0);
+    let mut batches = Vec::new();
     for (step, events) in events.chunks(step_length).enumerate() {
         let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(step as u32));
         for &(event, after) in events {
@@ -72,9 +85,50 @@ fn rank(rank: u32, events: &[(Event, i64)], step_length: usize) -> RankTrace {
                 }
             }
         }
-        builder.push(batch);
+        batches.push(batch);
     }
-    builder.finish(names, NameTable::default())
+    batches
+}
+
+/// What a rank that is followed step by step has to say of each execution once it has ended.
+fn followed(events: &[(Event, i64)], step_length: usize, num_last: usize) -> Vec<String> {
+    let mut names = NameTable::default();
+    for name in FUNCTIONS {
+        names.intern(name);
+    }
+    let mut builder = RankBuilder::new(ProgramId(0), RankId(0));
+    let mut is_told = Vec::new();
+    let mut told = Vec::new();
+    for batch in steps(0, events, step_length, &names) {
+        builder.push(batch);
+        for (_, lane) in builder.lanes() {
+            let (executions, comms) = (lane.executions(), lane.comms());
+            is_told.resize(executions.len(), false);
+            for row in 0..executions.len() {
+                let exec = ExecIdx::from_index(row);
+                if executions.is_open(exec) || is_told[row] {
+                    continue;
+                }
+                is_told[row] = true;
+                let entry = |of: ExecIdx| (executions.step[of.index()], executions.row[of.index()]);
+                let is_own = |owner: &&Option<_>| owner.map(ExecIdx::from) == Some(exec);
+                told.push(format!(
+                    "{:?} {:?} in {:?} of {:?}, {} deep, {} messages",
+                    entry(exec),
+                    executions.exclusive[row],
+                    executions.inclusive[row],
+                    executions.parent(exec).map(entry),
+                    executions.depth[row],
+                    comms.exec.iter().filter(is_own).count(),
+                ));
+            }
+        }
+        builder.retire(num_last, usize::MAX, |_, kept| {
+            is_told = kept.iter().map(|old| is_told[old.index()]).collect();
+        });
+    }
+    told.sort();
+    told
 }
 
 /// All that a trace says, as text.
@@ -100,6 +154,16 @@ fn picture(trace: &Trace) -> String {
 }
 
 proptest! {
+    #[test]
+    fn forgetting_what_is_over_changes_nothing_that_comes(
+        events in proptest::collection::vec(event(), 0..80),
+        step_length in 1..20_usize,
+        num_last in 0..6_usize,
+    ) {
+        let expected = followed(&events, step_length, usize::MAX);
+        prop_assert_eq!(followed(&events, step_length, num_last), expected);
+    }
+
     #[test]
     fn times_and_ranges_of_executions_nest(events in proptest::collection::vec(event(), 0..80)) {
         let trace = Trace::assemble(vec![rank(0, &events, 10)], Warnings::default());

@@ -88,6 +88,10 @@ pub struct FuncAnomalies {
 }
 
 /// Anomalies of one function on one rank of one program.
+#[expect(
+    clippy::pub_underscore_fields,
+    reason = "`_id` is the schema's own name"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnomalyMetrics {

@@ -93,6 +93,33 @@ pub enum TraceError {
         /// The stream.
         path: PathBuf,
     },
+    /// Nobody writes the stream, or nobody who can be understood.
+    #[error(
+        "no writer answered within {seconds} s ({reason}); is the program running, is this the name of its \
+         stream, and does it use the same release of ADIOS2?: {}", .path.display()
+    )]
+    NoWriter {
+        /// What was found instead.
+        reason: String,
+        /// How long was waited.
+        seconds: String,
+        /// The stream.
+        path: PathBuf,
+    },
+    /// A replay into the folder that it reads.
+    #[error("the streams that are read are in this folder; give another one: {}", .path.display())]
+    SameFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// ADIOS2 cannot write the stream, or not any further.
+    #[error("ADIOS2 cannot write it; is the disk full, or the folder not writable?: {}", .path.display())]
+    Write {
+        /// What ADIOS2 says.
+        source: Adios2Error,
+        /// The stream.
+        path: PathBuf,
+    },
     /// No ADIOS2, or none that can be used.
     #[error(transparent)]
     Adios2(#[from] Adios2Error),

@@ -12,12 +12,17 @@
 mod adios2;
 mod error;
 mod find;
+mod live;
 mod read;
 mod registry;
+mod replay;
 mod source;
 
+pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TraceError;
 pub use find::find_streams;
+pub use live::{LiveEngine, LiveOptions, open_live};
 pub use read::{ReadOptions, read_trace};
 pub use registry::open_stream;
+pub use replay::{ReplayOptions, ReplaySummary, replay};
 pub use source::{Next, TraceSource};

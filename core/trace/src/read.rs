@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use callgrove_adios2_sys::{Candidate, Library, default_candidates};
 use callgrove_model::{
-    Cancelled, Progress, RankBuilder, RankId, RankTrace, Trace, WarningKind, Warnings,
+    Cancelled, ProgramId, Progress, RankBuilder, RankId, RankTrace, Trace, WarningKind, Warnings,
 };
 
 use crate::find::rank_in_name;
@@ -75,7 +75,7 @@ fn read_rank(
     library: &Library,
     report: impl Fn(f32) -> Result<(), Cancelled>,
 ) -> Result<RankOutcome, TraceError> {
-    let mut source = open_stream(path, library)?;
+    let mut source = open_stream(path, ProgramId(0), library)?;
     let mut warnings = Warnings::default();
     let mut builder = None;
     loop {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use callgrove_adios2_sys::Library;
+use callgrove_model::ProgramId;
 
 use crate::adios2::TauSource;
 use crate::{TraceError, TraceSource};
@@ -21,13 +22,18 @@ pub(crate) fn sniff(path: &Path) -> Option<Format> {
     (is_bp || path.join("md.idx").is_file()).then_some(Format::Bp)
 }
 
-/// Opens one rank's stream with the reader of its format.
+/// Opens one rank's stream with the reader of its format. Its rows get the index `program`, which is 0 in a
+/// run of one program.
 ///
 /// # Errors
 /// Any [`TraceError`] that concerns one stream.
-pub fn open_stream(path: &Path, adios2: &Library) -> Result<Box<dyn TraceSource>, TraceError> {
+pub fn open_stream(
+    path: &Path,
+    program: ProgramId,
+    adios2: &Library,
+) -> Result<Box<dyn TraceSource>, TraceError> {
     match sniff(path) {
-        Some(Format::Bp) => Ok(Box::new(TauSource::open(path, adios2)?)),
+        Some(Format::Bp) => Ok(Box::new(TauSource::open(path, program, adios2)?)),
         None if !path.exists() => Err(TraceError::NotFound {
             path: path.to_owned(),
         }),

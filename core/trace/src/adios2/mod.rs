@@ -1,4 +1,4 @@
-//! TAU's trace stream over ADIOS2: BP4 and BP5 folders, one per rank.
+//! TAU's trace stream over ADIOS2: BP4 and BP5 folders or SST streams, one per rank.
 //!
 //! The stream: each step has scalars that count names and rows, three arrays of rows (function events,
 //! counter samples, messages; absent when empty), and attributes that name what the rows' indices mean.
@@ -8,5 +8,12 @@ mod decode;
 mod index;
 mod reader;
 mod schema;
+mod step;
+mod stream;
+mod writer;
 
 pub(crate) use reader::TauSource;
+pub(crate) use step::ARRAYS;
+pub(crate) use stream::{Begun, Stream};
+pub use writer::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
+pub(crate) use writer::{begin_step, put, write_error};

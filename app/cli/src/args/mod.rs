@@ -1,10 +1,17 @@
 //! The command line.
 
+mod pipeline;
+
 use std::path::PathBuf;
 
 use callgrove_ml::active::Query;
 use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use pipeline::{
+    AdArgs, CaArgs, ConnectArgs, DetectArgs, MonitorArgs, ProvDbArgs, ProvDbServerArgs, PserverArgs,
+    QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
+};
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
 #[derive(Parser, Debug)]
@@ -24,6 +31,21 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Open a trace in a window
     Open(OpenArgs),
+    /// Watch a running job (or a recorded one) on this machine: detectors, parameter server and provenance
+    /// database in one process
+    Run(RunArgs),
+    /// Watch ranks of a job: detect anomalies, record their provenance
+    Ad(AdArgs),
+    /// Join the models and statistics of all AD instances
+    Pserver(PserverArgs),
+    /// Serve a provenance database to AD instances and monitors elsewhere
+    Provdb(ProvDbServerArgs),
+    /// Search a provenance database, while the job runs or after
+    Query(QueryArgs),
+    /// Watch a run in a window, live
+    Monitor(MonitorArgs),
+    /// Publish a recorded trace again, step by step, as TAU would
+    Replay(ReplayArgs),
     /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
     Demo,
 }

@@ -1,0 +1,197 @@
+//! Traces of any size as TAU's plugin writes them, with outliers whose places are known: what the pipeline is
+//! measured with, where no recorded trace is long enough.
+//!
+//! Each thread calls the functions of one synthetic [`Program`], at most five deep, until it has made its share
+//! of events; the time that a call spends in itself is drawn from its function's own distribution (log-normal,
+//! with one mode or two). A step ends when the first thread has made its share of the step; the others are cut
+//! at the same time, so calls last over steps as in a run. Some calls are outliers: they take 10 to 100 times
+//! as long. With a GPU, launches on the CPU start kernels on virtual threads, one per stream, linked by the
+//! counter `Correlation ID`; a kernel is written in the step in which it ends, often after that of its launch.
+//!
+//! The same spec gives the same trace.
+
+mod gpu;
+mod lane;
+mod names;
+mod program;
+
+use std::path::Path;
+
+use callgrove_adios2_sys::Library;
+use callgrove_trace::{TauStep, TauWriter, TraceError, WriterEngine};
+
+use gpu::Gpu;
+use lane::CpuThread;
+use names::{COUNTERS, Names, first_attributes};
+use program::Program;
+
+/// Time of the first event, in microseconds since the epoch.
+const START_US: u64 = 1_795_231_715_000_000;
+/// Event types, by their places in [`callgrove_trace::EVENT_TYPES`].
+const ENTRY: u64 = 0;
+const EXIT: u64 = 1;
+const SEND: u64 = 2;
+const RECV: u64 = 3;
+
+/// What to make.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TauTraceSpec {
+    /// Function events of each rank's CPU threads together; each thread makes an even number.
+    pub num_events: u64,
+    /// I/O steps of each rank.
+    pub num_steps: u32,
+    /// Threads of each rank.
+    pub num_threads: u32,
+    /// Ranks.
+    pub num_ranks: u32,
+    /// Share of the calls that are outliers.
+    pub outlier_share: f64,
+    /// Whether kernels run on a GPU.
+    pub has_gpu: bool,
+    /// Engine to write with.
+    pub engine: WriterEngine,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+impl Default for TauTraceSpec {
+    /// The size that the peer was measured with.
+    fn default() -> Self {
+        Self {
+            num_events: 4_000_000,
+            num_steps: 20,
+            num_threads: 4,
+            num_ranks: 1,
+            outlier_share: 1_015.0 / 2_000_000.0,
+            has_gpu: false,
+            engine: WriterEngine::Bp4,
+            seed: 1,
+        }
+    }
+}
+
+/// A call that was made an outlier.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outlier {
+    /// Rank.
+    pub rank: u32,
+    /// Step of its ENTRY.
+    pub step: u32,
+    /// Row of its ENTRY in the function events of the step.
+    pub row: u64,
+    /// Thread.
+    pub thread: u32,
+    /// Function.
+    pub function: String,
+    /// Time that it spends in itself.
+    pub exclusive_us: u64,
+}
+
+/// What was written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Summary {
+    /// Function events.
+    pub num_events: u64,
+    /// Rows of messages.
+    pub num_messages: u64,
+    /// Rows of counters.
+    pub num_counter_rows: u64,
+    /// All outliers, in order of rank, step and row.
+    pub outliers: Vec<Outlier>,
+}
+
+/// Writes one stream per rank, `tau-metrics-synth-<rank>.bp`, into the folder `out`, which must exist.
+///
+/// # Errors
+/// [`TraceError::Write`].
+pub fn write_trace(
+    spec: TauTraceSpec,
+    out: &Path,
+    library: &Library,
+) -> Result<Summary, TraceError> {
+    let mut summary = Summary::default();
+    let program = Program::new(spec.seed);
+    for rank in 0..spec.num_ranks {
+        let path = out.join(format!("tau-metrics-synth-{rank}.bp"));
+        let mut writer = TauWriter::open(&path, spec.engine, library)?;
+        let mut maker = RankMaker::new(spec, &program, rank);
+        for step in 0..spec.num_steps {
+            writer.write(&maker.make_step(step, &mut summary))?;
+        }
+        writer.close()?;
+    }
+    Ok(summary)
+}
+
+/// One rank while it is being made.
+struct RankMaker<'a> {
+    spec: TauTraceSpec,
+    rank: u32,
+    names: Names<'a>,
+    threads: Vec<CpuThread<'a>>,
+    gpu: Option<Gpu<'a>>,
+}
+
+impl<'a> RankMaker<'a> {
+    fn new(spec: TauTraceSpec, program: &'a Program, rank: u32) -> Self {
+        let threads =
+            (0..spec.num_threads).map(|thread| CpuThread::new(spec, program, rank, thread));
+        let gpu = spec.has_gpu.then(|| Gpu::new(spec, program, rank));
+        Self {
+            spec,
+            rank,
+            names: Names::new(program),
+            threads: threads.collect(),
+            gpu,
+        }
+    }
+
+    fn make_step(&mut self, number: u32, summary: &mut Summary) -> TauStep {
+        let is_last = number + 1 == self.spec.num_steps;
+        let mut step = TauStep::default();
+        let mut launches = Vec::new();
+        let mut end_us = u64::MAX;
+        for (index, thread) in self.threads.iter_mut().enumerate() {
+            if index == 0 {
+                thread.run_to_share(number, &mut self.names);
+                end_us = if is_last { u64::MAX } else { thread.clock_us() };
+            } else {
+                thread.run_to_time(end_us, &mut self.names);
+            }
+            launches.append(&mut thread.launches);
+            thread.lane.hand_over(
+                number,
+                &mut step,
+                &mut summary.outliers,
+                self.names.program(),
+            );
+        }
+        if let Some(gpu) = &mut self.gpu {
+            gpu.run(&mut launches, end_us, &mut self.names);
+            for lane in gpu.lanes() {
+                lane.hand_over(
+                    number,
+                    &mut step,
+                    &mut summary.outliers,
+                    self.names.program(),
+                );
+            }
+        }
+        // As TAU does: by time, then by whatever else the row says.
+        step.counters.sort_unstable_by_key(|row| (row[5], *row));
+        step.comms.sort_unstable_by_key(|row| (row[7], *row));
+        if number == 0 {
+            step.attributes = first_attributes(self.spec, self.rank);
+        }
+        step.attributes.append(&mut self.names.take_new());
+        step.num_ranks = self.spec.num_ranks as i32;
+        step.num_threads =
+            (self.spec.num_threads + self.gpu.as_ref().map_or(0, Gpu::num_streams)) as i32;
+        step.num_timers = self.names.num_timers() as i32;
+        step.num_counters = COUNTERS.len() as i32;
+        summary.num_events += step.funcs.len() as u64;
+        summary.num_messages += step.comms.len() as u64;
+        summary.num_counter_rows += step.counters.len() as u64;
+        step
+    }
+}

@@ -1,0 +1,43 @@
+//! What can go wrong for good; damage in a stream is a warning instead.
+
+use callgrove_detect::DetectError;
+use callgrove_provdb::ProvDbError;
+use callgrove_pserver::PserverError;
+use callgrove_trace::TraceError;
+
+/// What ends an AD instance, or keeps it from starting.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdError {
+    /// A file of settings says something else.
+    #[error("{reason}: {path}")]
+    File {
+        /// What is wrong.
+        reason: String,
+        /// The file.
+        path: String,
+    },
+    /// Settings of the detector.
+    #[error(transparent)]
+    Detect(#[from] DetectError),
+    /// No stream can be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The provenance database refused.
+    #[error(transparent)]
+    ProvDb(#[from] ProvDbError),
+    /// The parameter server refused, or is needed and cannot be reached.
+    #[error(transparent)]
+    Exchange(#[from] PserverError),
+    /// Documents could not be stored.
+    #[error("{count} documents could not be stored and are lost; the last refusal was: {reason}")]
+    Lost {
+        /// How many.
+        count: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] std::io::Error),
+}

@@ -1,0 +1,183 @@
+//! The streams of an AD instance, each read ahead by a thread of its own.
+//!
+//! A thread holds at most one step that nobody has asked for yet, so a stream that is faster than the
+//! detectors waits (and with SST the application's queue policy rules) instead of filling the memory.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use callgrove_model::{CounterId, FuncId, StepBatch, WarningKind, Warnings};
+use callgrove_trace::{Next, TraceSource};
+
+use crate::AdError;
+
+/// How long a reader waits for a step before it looks whether it shall stop.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// One step with the names that are new in it.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) batch: Box<StepBatch>,
+    /// Function names from the next free id on.
+    pub(crate) functions: Vec<Arc<str>>,
+    /// Counter names from the next free id on.
+    pub(crate) counters: Vec<Arc<str>>,
+    pub(crate) warnings: Warnings,
+}
+
+/// What came of asking for a step.
+#[derive(Debug)]
+pub(crate) enum Offer {
+    /// A step.
+    Step(Box<Delivery>),
+    /// None yet.
+    NotReady,
+    /// The stream is over; what was found wrong at its end.
+    End(Warnings),
+}
+
+/// A stream and its thread.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    offers: Receiver<Offer>,
+    stop: Arc<AtomicBool>,
+    has_ended: bool,
+}
+
+impl Feed {
+    /// Starts to read `source`, which `path` names in warnings. With `is_live`, a source without a step
+    /// is waited for; otherwise its writer is taken to be gone.
+    ///
+    /// # Errors
+    /// [`AdError::Thread`].
+    pub(crate) fn start(
+        source: Box<dyn TraceSource>,
+        path: String,
+        is_live: bool,
+    ) -> Result<Self, AdError> {
+        let (sender, offers) = sync_channel(0);
+        let stop = Arc::new(AtomicBool::new(false));
+        let reader = Reader {
+            source,
+            path,
+            is_live,
+            num_functions: 0,
+            num_counters: 0,
+            stop: Arc::clone(&stop),
+        };
+        thread::Builder::new()
+            .name("stream".to_owned())
+            .spawn(move || reader.run(&sender))
+            .map_err(AdError::Thread)?;
+        Ok(Self {
+            offers,
+            stop,
+            has_ended: false,
+        })
+    }
+
+    /// The next step, waiting no longer than `wait`; without it, until the stream has one or ends.
+    pub(crate) fn next(&mut self, wait: Option<Duration>) -> Offer {
+        if self.has_ended {
+            return Offer::End(Warnings::default());
+        }
+        let offer = match wait {
+            None => self.offers.recv().ok(),
+            Some(Duration::ZERO) => match self.offers.try_recv() {
+                Err(TryRecvError::Empty) => return Offer::NotReady,
+                offer => offer.ok(),
+            },
+            Some(wait) => match self.offers.recv_timeout(wait) {
+                Err(RecvTimeoutError::Timeout) => return Offer::NotReady,
+                offer => offer.ok(),
+            },
+        };
+        // A reader that is gone without a word has panicked; what it read before was delivered.
+        let offer = offer.unwrap_or_else(|| Offer::End(Warnings::default()));
+        self.has_ended = matches!(offer, Offer::End(_));
+        offer
+    }
+
+    /// Whether the stream is over and its end was told.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Reader {
+    source: Box<dyn TraceSource>,
+    path: String,
+    is_live: bool,
+    num_functions: usize,
+    num_counters: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Reader {
+    fn run(mut self, offers: &SyncSender<Offer>) {
+        while let ControlFlow::Continue(offer) = self.read() {
+            let is_over = matches!(offer, Some(Offer::End(_)));
+            if let Some(offer) = offer
+                && (offers.send(offer).is_err() || is_over)
+            {
+                return;
+            }
+        }
+    }
+
+    /// The next offer; none where there is nothing to offer yet.
+    fn read(&mut self) -> ControlFlow<(), Option<Offer>> {
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        let next = self.source.next_step(WAIT);
+        let mut warnings = self.source.take_warnings();
+        let cut = match next {
+            Ok(Next::Step(batch)) => {
+                return ControlFlow::Continue(Some(Offer::Step(Box::new(
+                    self.deliver(batch, warnings),
+                ))));
+            }
+            Ok(Next::NotReady) if self.is_live => return ControlFlow::Continue(None),
+            Ok(Next::NotReady) => Some(format!(
+                "the writer has not closed the file, maybe it was killed: {}",
+                self.path
+            )),
+            Ok(Next::End) => None,
+            Err(error) => Some(error.with_causes()),
+        };
+        if let Some(reason) = cut {
+            warnings.count(WarningKind::StreamTruncated, self.source.rank(), || reason);
+        }
+        ControlFlow::Continue(Some(Offer::End(warnings)))
+    }
+
+    fn deliver(&mut self, batch: Box<StepBatch>, warnings: Warnings) -> Delivery {
+        let names = self.source.names();
+        let functions = (self.num_functions..names.len())
+            .map(|index| names.name(FuncId::from_index(index)).into())
+            .collect();
+        self.num_functions = names.len();
+        let names = self.source.counter_names();
+        let counters = (self.num_counters..names.len())
+            .map(|index| names.name(CounterId::from_index(index)).into())
+            .collect();
+        self.num_counters = names.len();
+        Delivery {
+            batch,
+            functions,
+            counters,
+            warnings,
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! One rank's stream, followed: call stacks kept across steps, what ended in a step, and what is to be
+//! told of it once it has been judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use callgrove_detect::{FuncModel, Judge, Moments, ValidParams};
+use callgrove_model::{
+    CounterEvents, CounterId, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
+    TimeNs, Warnings,
+};
+use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
+use callgrove_pserver::{AnomalySummary, CounterReport, FunctionReport, StepReport};
+use serde_json::value::RawValue;
+
+use crate::feed::Delivery;
+use crate::gpu::{CORRELATION_ID, GpuThreads, Launches};
+use crate::group::{Fate, Grouped, LaneRows, Place};
+use crate::node_state::{NodeWatch, us};
+use crate::scene::{Lane, Launch, Named, Scene, StepSpan};
+use crate::{AdOptions, Statistic};
+
+/// Messages and counter samples kept of the calls that stay open; the oldest go first.
+const MAX_EVENTS_KEPT: usize = 1024;
+
+/// The stream of one rank.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    program: ProgramId,
+    rank: RankId,
+    builder: RankBuilder,
+    lanes: BTreeMap<ThreadId, LaneState>,
+    /// By the rank's own ids: name, and number in this AD instance; no number where nobody wants to know.
+    functions: Vec<Named>,
+    numbers: Vec<Option<u32>>,
+    counters: Vec<CounterInfo>,
+    counter_names: Vec<Arc<str>>,
+    correlation: Option<CounterId>,
+    gpu: GpuThreads,
+    launches: Launches<Launch>,
+    node: NodeWatch,
+    hostname: Arc<str>,
+    grouped: Grouped,
+    span: StepSpan,
+    /// Functions with anomalies that no normal execution was stored beside yet.
+    wanted: BTreeSet<u32>,
+    /// The last step that the parameter server has heard of already.
+    told_until: Option<StepId>,
+    /// What the present step told of the machine.
+    metadata: Vec<MetadataRecord>,
+    counter_reports: Vec<CounterReport>,
+    pub(crate) warnings: Warnings,
+}
+
+#[derive(Debug, Default)]
+struct LaneState {
+    fates: Vec<Fate>,
+    /// Counter samples that were looked at for launches.
+    num_counters_seen: usize,
+}
+
+#[derive(Debug)]
+struct CounterInfo {
+    /// The field of the node's state that it fills, if it is watched.
+    field: Option<Arc<str>>,
+    /// Values in the present step.
+    values: Moments,
+}
+
+/// What judges the executions of one function in this round.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) judge: Judge,
+    pub(crate) model: Arc<FuncModel>,
+    /// The model as records state it, made when the first record needs it.
+    pub(crate) stated: OnceLock<Arc<RawValue>>,
+}
+
+/// What came of a step.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) documents: Vec<Document>,
+    /// None if the parameter server knows the step already.
+    pub(crate) report: Option<StepReport>,
+    pub(crate) num_executions: u64,
+    pub(crate) num_anomalies: u64,
+}
+
+impl Bench {
+    /// A bench from the newest model of a function.
+    pub(crate) fn new(model: Arc<FuncModel>, params: &ValidParams, threshold: Option<f64>) -> Self {
+        let judge = Judge::new(&model, params, threshold);
+        Self {
+            judge,
+            model,
+            stated: OnceLock::new(),
+        }
+    }
+
+    fn stated(&self) -> Arc<RawValue> {
+        let state = || {
+            let json = self.model.to_json().to_string();
+            Arc::from(RawValue::from_string(json).expect("what was just written is JSON"))
+        };
+        Arc::clone(self.stated.get_or_init(state))
+    }
+}
+
+impl Follower {
+    pub(crate) fn new(program: ProgramId, rank: RankId, told_until: Option<StepId>) -> Self {
+        Self {
+            program,
+            rank,
+            builder: RankBuilder::new(program, rank),
+            lanes: BTreeMap::new(),
+            functions: Vec::new(),
+            numbers: Vec::new(),
+            counters: Vec::new(),
+            counter_names: Vec::new(),
+            correlation: None,
+            gpu: GpuThreads::default(),
+            launches: Launches::default(),
+            node: NodeWatch::default(),
+            hostname: Arc::from(""),
+            grouped: Grouped::default(),
+            span: StepSpan::default(),
+            wanted: BTreeSet::new(),
+            told_until,
+            metadata: Vec::new(),
+            counter_reports: Vec::new(),
+            warnings: Warnings::default(),
+        }
+    }
+
+    /// Takes note of a function: the next of the rank's own ids. Without a `number` it is not judged.
+    pub(crate) fn name_function(&mut self, function: Named, number: Option<u32>) {
+        self.functions.push(function);
+        self.numbers.push(number);
+    }
+
+    /// Takes a step in. The answer has, for each function with executions that ended, what they add to its
+    /// model: nothing if the parameter server knows the step already.
+    pub(crate) fn take_in(
+        &mut self,
+        delivery: Delivery,
+        options: &AdOptions,
+        num_functions: usize,
+    ) -> Vec<(u32, FuncModel)> {
+        let Delivery {
+            mut batch,
+            counters,
+            warnings,
+            ..
+        } = delivery;
+        self.warnings.join(warnings);
+        self.name_counters(counters, options);
+        self.learn_metadata(&batch);
+        self.span = span(&batch);
+        self.take_counters(&mut batch.counters);
+        let step = batch.step;
+        self.builder.push(*batch);
+        self.gather(num_functions);
+        self.remember_launches();
+        let is_told = self.told_until.is_some_and(|last| step <= last);
+        let values = match options.statistic {
+            Statistic::Exclusive => &self.grouped.exclusive_us,
+            Statistic::Inclusive => &self.grouped.inclusive_us,
+        };
+        let learn = |(number, rows): &(u32, Range<usize>)| {
+            let mut model = FuncModel::new(&options.params);
+            if !is_told {
+                model.extend(&values[rows.clone()]);
+            }
+            (*number, model)
+        };
+        self.grouped.functions.iter().map(learn).collect()
+    }
+
+    /// Judges what ended in the step taken in last, tells of it, and forgets what is over. `benches` and
+    /// `fids`, the global indices, are by number of the function.
+    pub(crate) fn judge(
+        &mut self,
+        benches: &[Option<Bench>],
+        fids: &[FuncId],
+        options: &AdOptions,
+    ) -> Result<Judged, ProvDbError> {
+        let mut functions = Vec::with_capacity(self.grouped.functions.len());
+        let mut found: Vec<Found> = Vec::new();
+        let mut fates: Vec<&mut LaneState> = self.lanes.values_mut().collect();
+        let values = match options.statistic {
+            Statistic::Exclusive => &self.grouped.exclusive_us,
+            Statistic::Inclusive => &self.grouped.inclusive_us,
+        };
+        for (number, rows) in &self.grouped.functions {
+            let places = &self.grouped.places[rows.clone()];
+            let Some(bench) = benches.get(*number as usize).and_then(Option::as_ref) else {
+                // A frozen server that never saw the function: there is nothing to judge it by.
+                for place in places {
+                    fates[place.lane as usize].fates[place.exec.index()] = Fate::Unjudged;
+                }
+                continue;
+            };
+            let mut of_function = Found::new(*number);
+            for (&value, &place) in values[rows.clone()].iter().zip(places) {
+                let verdict = bench.judge.judge(value);
+                if verdict.is_outlier {
+                    fates[place.lane as usize].fates[place.exec.index()] = Fate::Anomaly;
+                    of_function.anomalies.push((place, verdict.score));
+                } else if of_function
+                    .normal
+                    .is_none_or(|(_, lowest)| verdict.score < lowest)
+                {
+                    of_function.normal = Some((place, verdict.score));
+                }
+            }
+            functions.push((rows.clone(), *number));
+            if !of_function.anomalies.is_empty() || self.wanted.contains(number) {
+                found.push(of_function);
+            }
+        }
+        drop(fates);
+        let num_executions = functions.iter().map(|(rows, _)| rows.len() as u64).sum();
+        let num_anomalies = found
+            .iter()
+            .map(|of_function| of_function.anomalies.len() as u64)
+            .sum();
+        let report = self.report(&functions, &found, fids);
+        let metadata = std::mem::take(&mut self.metadata);
+        let mut documents = metadata
+            .iter()
+            .map(Document::metadata)
+            .collect::<Result<Vec<_>, _>>()?;
+        self.write_records(&found, benches, options, &mut documents)?;
+        self.retire(options.window);
+        Ok(Judged {
+            documents,
+            report,
+            num_executions,
+            num_anomalies,
+        })
+    }
+
+    /// Ends the stream; what is still open will never be judged.
+    pub(crate) fn finish(&mut self) -> Warnings {
+        let builder =
+            std::mem::replace(&mut self.builder, RankBuilder::new(self.program, self.rank));
+        let trace = builder.finish(
+            callgrove_model::NameTable::default(),
+            callgrove_model::NameTable::default(),
+        );
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.join(trace.warnings);
+        warnings
+    }
+
+    fn name_counters(&mut self, names: Vec<Arc<str>>, options: &AdOptions) {
+        for name in names {
+            if *name == *CORRELATION_ID {
+                self.correlation = Some(CounterId::from_index(self.counters.len()));
+            }
+            let field = options.watchlist.field(&name).map(Arc::from);
+            self.counters.push(CounterInfo {
+                field,
+                values: Moments::default(),
+            });
+            self.counter_names.push(name);
+        }
+    }
+
+    fn learn_metadata(&mut self, batch: &StepBatch) {
+        for entry in &batch.metadata {
+            self.gpu.learn(entry);
+            if entry.key == "Hostname" {
+                self.hostname = entry.value.as_str().into();
+            }
+            self.metadata.push(MetadataRecord {
+                descr: entry.key.clone(),
+                pid: self.program.0,
+                rid: entry.rank.0,
+                tid: entry.thread.0,
+                value: entry.value.clone(),
+            });
+        }
+    }
+
+    /// Counts the counters' values; those that tell the state of the node belong to no call.
+    fn take_counters(&mut self, samples: &mut CounterEvents) {
+        for row in 0..samples.len() {
+            let counter = &mut self.counters[samples.counter[row].index()];
+            counter.values.push(samples.value[row] as f64);
+            if let Some(field) = &counter.field {
+                self.node.set(field, samples.value[row], samples.time[row]);
+            }
+        }
+        self.counter_reports.clear();
+        for (counter, name) in self.counters.iter_mut().zip(&self.counter_names) {
+            let values = std::mem::take(&mut counter.values);
+            if values.count() > 0 {
+                self.counter_reports.push(CounterReport {
+                    name: name.to_string(),
+                    values,
+                });
+            }
+        }
+        if self.counters.iter().any(|counter| counter.field.is_some()) {
+            let all = std::mem::take(samples);
+            for row in 0..all.len() {
+                if self.counters[all.counter[row].index()].field.is_none() {
+                    samples.push(
+                        all.thread[row],
+                        all.counter[row],
+                        all.value[row],
+                        all.time[row],
+                    );
+                }
+            }
+        }
+    }
+
+    fn gather(&mut self, num_functions: usize) {
+        for (thread, stack) in self.builder.lanes() {
+            let fates = &mut self.lanes.entry(thread).or_default().fates;
+            fates.resize(stack.executions().len(), Fate::Pending);
+        }
+        // Both maps have the same threads in the same order.
+        let mut lanes: Vec<LaneRows<'_>> = self
+            .builder
+            .lanes()
+            .zip(self.lanes.values_mut())
+            .map(|((_, stack), state)| LaneRows {
+                executions: stack.executions(),
+                fates: &mut state.fates,
+            })
+            .collect();
+        let numbers = &self.numbers;
+        let number = |func: FuncId| numbers.get(func.index()).copied().flatten();
+        self.grouped.gather(&mut lanes, num_functions, number);
+    }
+
+    fn remember_launches(&mut self) {
+        let Some(correlation) = self.correlation else {
+            return;
+        };
+        for ((thread, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
+            let first = state.num_counters_seen;
+            state.num_counters_seen = stack.counters().len();
+            if self.gpu.location(thread).is_none() {
+                let lane = Lane {
+                    thread,
+                    stack,
+                    fates: &state.fates,
+                };
+                for (id, launch) in lane.launches(self.rank, correlation, first) {
+                    self.launches.remember(id, Arc::new(launch));
+                }
+            }
+        }
+    }
+
+    fn report(
+        &mut self,
+        functions: &[(Range<usize>, u32)],
+        found: &[Found],
+        fids: &[FuncId],
+    ) -> Option<StepReport> {
+        let step = StepId(u32::try_from(self.span.step).unwrap_or(u32::MAX));
+        if self.told_until.is_some_and(|last| step <= last) {
+            return None;
+        }
+        let mut found = found.iter().peekable();
+        let functions = functions.iter().map(|(rows, number)| {
+            let moments = |values: &[u64]| {
+                let mut moments = Moments::default();
+                moments.extend_from(values);
+                moments
+            };
+            let of_function = found.next_if(|of_function| of_function.number == *number);
+            FunctionReport {
+                fid: fids[*number as usize],
+                exclusive: moments(&self.grouped.exclusive_us[rows.clone()]),
+                inclusive: moments(&self.grouped.inclusive_us[rows.clone()]),
+                anomalies: of_function.map(|it| self.summary(it)).unwrap_or_default(),
+            }
+        });
+        Some(StepReport {
+            program: self.program,
+            rank: self.rank,
+            step,
+            functions: functions.collect(),
+            counters: std::mem::take(&mut self.counter_reports),
+        })
+    }
+
+    fn summary(&self, found: &Found) -> AnomalySummary {
+        let lanes: Vec<_> = self.builder.lanes().collect();
+        let mut summary = AnomalySummary::default();
+        for &(place, score) in &found.anomalies {
+            let executions = lanes[place.lane as usize].1.executions();
+            let row = place.exec.index();
+            let severity = executions.exclusive[row].as_us() as f64;
+            summary.push(
+                score,
+                severity,
+                us(executions.entry[row]),
+                us(executions.exit(place.exec)),
+            );
+        }
+        summary
+    }
+
+    /// Writes a record of each anomaly, and of one normal execution of each function that has some.
+    fn write_records(
+        &mut self,
+        found: &[Found],
+        benches: &[Option<Bench>],
+        options: &AdOptions,
+        documents: &mut Vec<Document>,
+    ) -> Result<(), ProvDbError> {
+        let mut wanted = std::mem::take(&mut self.wanted);
+        let scene = self.scene(options.window);
+        for of_function in found {
+            let Some(Some(bench)) = benches.get(of_function.number as usize) else {
+                continue;
+            };
+            let mut write = |collection, place, score| {
+                let record = scene.record(place, score, &bench.stated());
+                documents.push(Document::execution(collection, &record)?);
+                Ok::<_, ProvDbError>(())
+            };
+            let mut is_wanted = wanted.contains(&of_function.number);
+            for &(place, score) in &of_function.anomalies {
+                if scene.severity_us(place) >= options.min_severity_us {
+                    write(Collection::Anomalies, place, score)?;
+                    is_wanted = true;
+                }
+            }
+            match of_function.normal {
+                Some((place, score)) if is_wanted => {
+                    write(Collection::NormalExecs, place, score)?;
+                    wanted.remove(&of_function.number);
+                }
+                None if is_wanted => {
+                    wanted.insert(of_function.number);
+                }
+                _ => {}
+            }
+        }
+        drop(scene);
+        self.wanted = wanted;
+        Ok(())
+    }
+
+    fn scene(&self, window: usize) -> Scene<'_> {
+        let lanes = self.builder.lanes().zip(self.lanes.values());
+        Scene {
+            program: self.program,
+            rank: self.rank,
+            lanes: lanes
+                .map(|((thread, stack), state)| Lane {
+                    thread,
+                    stack,
+                    fates: &state.fates,
+                })
+                .collect(),
+            functions: &self.functions,
+            counters: &self.counter_names,
+            correlation: self.correlation,
+            gpu: &self.gpu,
+            launches: &self.launches,
+            hostname: &self.hostname,
+            node_state: self.node.record(),
+            span: self.span,
+            window,
+        }
+    }
+
+    fn retire(&mut self, window: usize) {
+        let lanes = &mut self.lanes;
+        self.builder
+            .retire(window, MAX_EVENTS_KEPT, |thread, kept| {
+                if let Some(state) = lanes.get_mut(&thread) {
+                    state.fates = kept.iter().map(|old| state.fates[old.index()]).collect();
+                }
+            });
+        for ((_, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
+            state.num_counters_seen = stack.counters().len();
+        }
+    }
+}
+
+/// What was found of one function.
+#[derive(Debug)]
+struct Found {
+    number: u32,
+    anomalies: Vec<(Place, f64)>,
+    /// The normal execution with the lowest score, the first of those.
+    normal: Option<(Place, f64)>,
+}
+
+impl Found {
+    fn new(number: u32) -> Self {
+        Self {
+            number,
+            anomalies: Vec::new(),
+            normal: None,
+        }
+    }
+}
+
+/// When a step took place.
+fn span(batch: &StepBatch) -> StepSpan {
+    let columns = [&batch.funcs.time, &batch.comms.time, &batch.counters.time];
+    let bounds = columns.into_iter().flatten().fold(None, |bounds, &time| {
+        let (first, last): (TimeNs, TimeNs) = bounds.unwrap_or((time, time));
+        Some((first.min(time), last.max(time)))
+    });
+    let (first, last) = bounds.unwrap_or_default();
+    StepSpan {
+        step: batch.step.0.into(),
+        start_us: us(first),
+        end_us: us(last),
+    }
+}

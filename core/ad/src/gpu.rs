@@ -1,0 +1,148 @@
+//! GPU kernels and the CPU calls that launched them.
+//!
+//! TAU numbers each device, context and stream like a thread and says which in its metadata. A launch on
+//! the CPU and its kernel on the GPU carry a counter `Correlation ID` of one value; either may come first,
+//! and in an earlier step than the other.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use callgrove_model::{Metadata, ThreadId};
+use callgrove_provdb::GpuLocation;
+
+/// The counter that joins a launch and its kernel.
+pub(crate) const CORRELATION_ID: &str = "Correlation ID";
+
+/// Launches that are remembered for kernels that come in later steps. A kernel starts soon after its
+/// launch; what is older was launched on a device that nobody traces.
+const MAX_LAUNCHES: usize = 1 << 16;
+
+/// The threads of a rank that are streams of a GPU.
+#[derive(Debug, Default)]
+pub(crate) struct GpuThreads {
+    locations: BTreeMap<ThreadId, GpuLocation>,
+}
+
+impl GpuThreads {
+    /// Learns from one entry of the metadata.
+    pub(crate) fn learn(&mut self, entry: &Metadata) {
+        let Some(part) = entry.key.strip_prefix("CUDA ") else {
+            return;
+        };
+        let Ok(value) = entry.value.trim().parse::<u32>() else {
+            return;
+        };
+        let thread = entry.thread;
+        let location = self.locations.entry(thread).or_insert_with(|| GpuLocation {
+            context: 0,
+            device: 0,
+            stream: 0,
+            thread: thread.0,
+        });
+        match part {
+            "Context" => location.context = value,
+            "Device" => location.device = value,
+            "Stream" => location.stream = value,
+            _ => {}
+        }
+    }
+
+    /// Where the thread is on a GPU; none for a thread of the CPU.
+    pub(crate) fn location(&self, thread: ThreadId) -> Option<&GpuLocation> {
+        self.locations.get(&thread)
+    }
+
+    /// Whether the rank uses a GPU at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.locations.is_empty()
+    }
+}
+
+/// A value remembered for each correlation id, the newest [`MAX_LAUNCHES`] of them.
+#[derive(Debug)]
+pub(crate) struct Launches<T> {
+    by_id: BTreeMap<u64, Arc<T>>,
+    /// Ids in order of arrival.
+    order: VecDeque<u64>,
+}
+
+impl<T> Default for Launches<T> {
+    fn default() -> Self {
+        Self {
+            by_id: BTreeMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Launches<T> {
+    /// Remembers a launch; an id that is used again means its newest launch.
+    pub(crate) fn remember(&mut self, id: u64, launch: Arc<T>) {
+        if self.by_id.insert(id, launch).is_none() {
+            self.order.push_back(id);
+        }
+        while self.order.len() > MAX_LAUNCHES {
+            if let Some(oldest) = self.order.pop_front() {
+                self.by_id.remove(&oldest);
+            }
+        }
+    }
+
+    /// The launch with the id.
+    pub(crate) fn get(&self, id: u64) -> Option<&Arc<T>> {
+        self.by_id.get(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_model::RankId;
+
+    use super::*;
+
+    fn entry(thread: u32, key: &str, value: &str) -> Metadata {
+        Metadata {
+            rank: RankId(0),
+            thread: ThreadId(thread),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn metadata_tell_which_threads_are_streams_of_a_gpu() {
+        let mut threads = GpuThreads::default();
+        assert!(threads.is_empty());
+        for entry in [
+            entry(0, "Hostname", "n1"),
+            entry(3, "CUDA Device", "1"),
+            entry(3, "CUDA Context", "8"),
+            entry(3, "CUDA Stream", "7"),
+            entry(4, "CUDA Stream", "none"),
+        ] {
+            threads.learn(&entry);
+        }
+        let location = threads.location(ThreadId(3)).unwrap();
+        assert_eq!(
+            (
+                location.device,
+                location.context,
+                location.stream,
+                location.thread
+            ),
+            (1, 8, 7, 3)
+        );
+        assert!(threads.location(ThreadId(0)).is_none() && threads.location(ThreadId(4)).is_none());
+    }
+
+    #[test]
+    fn launches_are_remembered_up_to_a_bound() {
+        let mut launches = Launches::default();
+        for id in 0..=MAX_LAUNCHES as u64 {
+            launches.remember(id, Arc::new(id));
+        }
+        launches.remember(5, Arc::new(99));
+        assert!(launches.get(0).is_none(), "the oldest goes first");
+        assert_eq!(launches.get(5).map(|launch| **launch), Some(99));
+    }
+}

@@ -1,0 +1,323 @@
+//! An AD instance: its streams, the models, and the rounds in which it judges.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgrove_detect::FuncModel;
+use callgrove_model::{FuncId, NameTable, RankId, Warnings};
+use callgrove_provdb::{Claim, Store};
+use callgrove_pserver::{Hello, Link, ModelExchange, StepReport};
+use callgrove_trace::TraceSource;
+use rayon::prelude::*;
+
+use crate::feed::{Delivery, Feed, Offer};
+use crate::follow::{Bench, Follower, Judged};
+use crate::scene::Named;
+use crate::writer::{Stored, Writer};
+use crate::{AdError, AdOptions, Pace};
+
+/// How long a live round waits before it looks at all streams again.
+const LIVE_WAIT: Duration = Duration::from_millis(5);
+
+/// A stream to be followed.
+pub struct Stream {
+    /// Its rank.
+    pub rank: RankId,
+    /// Where its steps come from.
+    pub source: Box<dyn TraceSource>,
+    /// What it is called in warnings.
+    pub path: String,
+}
+
+/// How an instance fares; all counts are since its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// I/O steps of all streams.
+    pub num_steps: u64,
+    /// Function events.
+    pub num_events: u64,
+    /// Executions that were judged.
+    pub num_executions: u64,
+    /// Outliers among them.
+    pub num_anomalies: u64,
+    /// What the provenance database has.
+    pub stored: Stored,
+    /// Why the parameter server cannot be reached, if it cannot.
+    pub link_down: Option<String>,
+    /// What was found wrong in the streams that have ended.
+    pub warnings: Warnings,
+}
+
+/// An AD instance at work.
+pub struct Instance {
+    options: AdOptions,
+    feeds: Vec<Feed>,
+    followers: Vec<Follower>,
+    exchange: Box<dyn ModelExchange>,
+    writer: Option<Writer>,
+    /// Held so that nobody else writes the same ranks.
+    claims: Vec<Claim>,
+    /// Functions of all streams; their place is the function's number in this instance.
+    functions: NameTable<FuncId>,
+    /// By number: the global index, and whether and how it is judged.
+    fids: Vec<FuncId>,
+    thresholds: Vec<Option<f64>>,
+    is_ignored: Vec<bool>,
+    /// By number: the highest threshold of its score so far, which the models hand on.
+    thresholds_reached: Vec<f64>,
+    reports: Vec<StepReport>,
+    status: Status,
+}
+
+impl Instance {
+    /// Claims the ranks of `streams`, announces itself as `name`, and starts to read. Without a store, nothing is
+    /// recorded.
+    ///
+    /// # Errors
+    /// [`AdError::ProvDb`] and [`AdError::Exchange`], also if another instance has one of the ranks;
+    /// [`AdError::Thread`].
+    pub fn start(
+        mut streams: Vec<Stream>,
+        mut options: AdOptions,
+        mut exchange: Box<dyn ModelExchange>,
+        mut store: Option<Box<dyn Store>>,
+        name: &str,
+    ) -> Result<Self, AdError> {
+        streams.sort_by_key(|stream| stream.rank);
+        let program = options.program;
+        let mut claims = Vec::new();
+        if let Some(store) = &mut store {
+            for stream in &streams {
+                claims.push(store.claim(program.0, stream.rank.0, name)?);
+            }
+        }
+        let ranks = streams.iter().map(|stream| stream.rank).collect();
+        let welcome = exchange.register(&Hello {
+            instance: name.to_owned(),
+            program,
+            ranks,
+        })?;
+        if let Some(params) = welcome.params {
+            options.params = params.check()?;
+        }
+        let told_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
+        let is_live = options.pace == Pace::Live;
+        let mut feeds = Vec::with_capacity(streams.len());
+        let mut followers = Vec::with_capacity(streams.len());
+        for Stream { rank, source, path } in streams {
+            followers.push(Follower::new(program, rank, told_until.get(&rank).copied()));
+            feeds.push(Feed::start(source, path, is_live)?);
+        }
+        Ok(Self {
+            options,
+            feeds,
+            followers,
+            exchange,
+            writer: store.map(Writer::start).transpose()?,
+            claims,
+            functions: NameTable::default(),
+            fids: Vec::new(),
+            thresholds: Vec::new(),
+            is_ignored: Vec::new(),
+            thresholds_reached: Vec::new(),
+            reports: Vec::new(),
+            status: Status::default(),
+        })
+    }
+
+    /// Follows the streams until all have ended or `watch`, which sees the status after each round, has
+    /// seen enough. The answer is the status at the end, with everything on disk.
+    ///
+    /// # Errors
+    /// [`AdError::Exchange`] if the parameter server refuses, or cannot be reached at the end;
+    /// [`AdError::Lost`] if the provenance database did not take everything.
+    pub fn run(
+        mut self,
+        mut watch: impl FnMut(&Status) -> ControlFlow<()>,
+    ) -> Result<Status, AdError> {
+        let followed = self.follow(&mut watch);
+        // Whatever happened, what was found is stored, and the ranks are free afterwards.
+        let farewell = self.exchange.goodbye(&self.reports);
+        let stored = self.writer.take().map(Writer::finish).transpose();
+        for follower in &mut self.followers {
+            let warnings = follower.finish();
+            self.status.warnings.join(warnings);
+        }
+        drop(std::mem::take(&mut self.claims));
+        followed?;
+        self.status.stored = stored?.unwrap_or_default();
+        farewell?;
+        Ok(self.status)
+    }
+
+    fn follow(
+        &mut self,
+        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+    ) -> Result<(), AdError> {
+        while self.feeds.iter().any(|feed| !feed.has_ended()) {
+            let deliveries = self.collect();
+            if !deliveries.is_empty() {
+                self.round(deliveries)?;
+            }
+            if let Some(writer) = &self.writer {
+                self.status.stored = writer.stored();
+            }
+            if watch(&self.status).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps of a round with the places of their streams, in order of rank.
+    fn collect(&mut self) -> Vec<(usize, Delivery)> {
+        let mut deliveries = Vec::new();
+        for (place, feed) in self.feeds.iter_mut().enumerate() {
+            if feed.has_ended() {
+                continue;
+            }
+            // A live round takes what is there, and waits a little if that is nothing.
+            let wait = match self.options.pace {
+                Pace::Lockstep => None,
+                Pace::Live if deliveries.is_empty() => Some(LIVE_WAIT),
+                Pace::Live => Some(Duration::ZERO),
+            };
+            match feed.next(wait) {
+                Offer::Step(delivery) => deliveries.push((place, *delivery)),
+                Offer::NotReady => {}
+                Offer::End(warnings) => self.followers[place].warnings.join(warnings),
+            }
+        }
+        deliveries
+    }
+
+    fn round(&mut self, deliveries: Vec<(usize, Delivery)>) -> Result<(), AdError> {
+        self.status.num_steps += deliveries.len() as u64;
+        let num_events = deliveries
+            .iter()
+            .map(|(_, delivery)| delivery.batch.funcs.len() as u64);
+        self.status.num_events += num_events.sum::<u64>();
+        self.name_functions(&deliveries)?;
+        let mut at_work = Vec::with_capacity(deliveries.len());
+        let mut deliveries = deliveries.into_iter().peekable();
+        for (place, follower) in self.followers.iter_mut().enumerate() {
+            if let Some((_, delivery)) = deliveries.next_if(|(of, _)| *of == place) {
+                at_work.push((follower, Some(delivery)));
+            }
+        }
+        let (options, num_functions) = (&self.options, self.fids.len());
+        let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
+            .par_iter_mut()
+            .map(|(follower, delivery)| match delivery.take() {
+                Some(delivery) => follower.take_in(delivery, options, num_functions),
+                None => Vec::new(),
+            })
+            .collect();
+        let synced = self.exchange.sync_and_report(
+            joined(learnt, &self.fids, &self.thresholds_reached)?,
+            &self.reports,
+        )?;
+        self.status.link_down = match synced.link {
+            Link::Up => None,
+            Link::Down { cause } => Some(cause),
+        };
+        let benches = benches(synced.models, &self.fids, &self.thresholds, options);
+        for (reached, bench) in self.thresholds_reached.iter_mut().zip(&benches) {
+            *reached = bench
+                .as_ref()
+                .map_or(*reached, |bench| reached.max(bench.judge.threshold()));
+        }
+        let fids = &self.fids;
+        let judged = at_work
+            .par_iter_mut()
+            .map(|(follower, _)| follower.judge(&benches, fids, options))
+            .collect::<Result<Vec<Judged>, _>>()?;
+        self.reports.clear();
+        for step in judged {
+            self.status.num_executions += step.num_executions;
+            self.status.num_anomalies += step.num_anomalies;
+            self.reports.extend(step.report);
+            if let Some(writer) = &self.writer {
+                writer.send(step.documents);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the functions that are new in this round their numbers and global indices.
+    fn name_functions(&mut self, deliveries: &[(usize, Delivery)]) -> Result<(), AdError> {
+        let num_known = self.fids.len();
+        let mut numbers = Vec::new();
+        for (place, delivery) in deliveries {
+            for name in &delivery.functions {
+                numbers.push((*place, self.functions.intern(name)));
+            }
+        }
+        let new: Vec<String> = (num_known..self.functions.len())
+            .map(|number| self.functions.name(FuncId::from_index(number)).to_owned())
+            .collect();
+        if !new.is_empty() {
+            self.fids
+                .extend(self.exchange.functions(self.options.program, &new)?);
+        }
+        for name in &new {
+            self.thresholds_reached.push(0.0);
+            self.is_ignored.push(self.options.rules.is_ignored(name));
+            self.thresholds.push(self.options.rules.threshold(name));
+        }
+        for (place, number) in numbers {
+            let named = Named {
+                name: Arc::from(self.functions.name(number)),
+                fid: self.fids[number.index()].0,
+            };
+            let is_judged = !self.is_ignored[number.index()];
+            self.followers[place].name_function(named, is_judged.then_some(number.0));
+        }
+        Ok(())
+    }
+}
+
+/// What all ranks learnt, joined in order of rank, by global index of the function. `fids` and
+/// `reached`, the highest thresholds so far, are by number.
+fn joined(
+    learnt: Vec<Vec<(u32, FuncModel)>>,
+    fids: &[FuncId],
+    reached: &[f64],
+) -> Result<Vec<(FuncId, FuncModel)>, AdError> {
+    let mut by_number: BTreeMap<u32, FuncModel> = BTreeMap::new();
+    for (number, model) in learnt.into_iter().flatten() {
+        match by_number.entry(number) {
+            Entry::Vacant(entry) => {
+                entry.insert(model);
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().merge(&model)?,
+        }
+    }
+    let with_fid = by_number.into_iter().map(|(number, mut model)| {
+        model.raise_threshold(reached[number as usize]);
+        (fids[number as usize], model)
+    });
+    Ok(with_fid.collect())
+}
+
+/// What judges each function, by its number.
+fn benches(
+    models: Vec<(FuncId, Arc<FuncModel>)>,
+    fids: &[FuncId],
+    thresholds: &[Option<f64>],
+    options: &AdOptions,
+) -> Vec<Option<Bench>> {
+    let by_fid: BTreeMap<FuncId, Arc<FuncModel>> = models.into_iter().collect();
+    let bench = |(number, fid): (usize, &FuncId)| {
+        let model = by_fid.get(fid)?;
+        Some(Bench::new(
+            Arc::clone(model),
+            &options.params,
+            thresholds[number],
+        ))
+    };
+    fids.iter().enumerate().map(bench).collect()
+}

@@ -1,0 +1,39 @@
+//! The state of the node as TAU's monitoring plugin reports it: the last value of each watched counter.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callgrove_model::TimeNs;
+use callgrove_provdb::{NodeState, NodeStateField};
+
+/// Last values by field.
+#[derive(Debug, Default)]
+pub(crate) struct NodeWatch {
+    values: BTreeMap<Arc<str>, u64>,
+    newest: Option<TimeNs>,
+}
+
+impl NodeWatch {
+    /// A new value.
+    pub(crate) fn set(&mut self, field: &Arc<str>, value: u64, time: TimeNs) {
+        self.values.insert(Arc::clone(field), value);
+        self.newest = self.newest.max(Some(time));
+    }
+
+    /// The record; none if nothing was ever reported.
+    pub(crate) fn record(&self) -> Option<NodeState> {
+        let fields = self.values.iter().map(|(field, &value)| NodeStateField {
+            field: Arc::clone(field),
+            value: value.into(),
+        });
+        Some(NodeState {
+            timestamp_us: us(self.newest?),
+            data: fields.collect(),
+        })
+    }
+}
+
+/// Microseconds since the epoch, as records have them.
+pub(crate) fn us(time: TimeNs) -> u64 {
+    u64::try_from(time.as_us()).unwrap_or(0)
+}

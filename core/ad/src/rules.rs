@@ -1,0 +1,171 @@
+//! Which functions are left alone, which have a threshold of their own, and which counters tell the state
+//! of the node: the three files that a site may give, in the formats of Chimbuko.
+
+use callgrove_model::{FunctionName, FunctionPattern};
+use serde::Deserialize;
+
+use crate::AdError;
+
+/// Rules by function name. Names are patterns ([`FunctionPattern`]), so a full name matches itself.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionRules {
+    ignored: Vec<FunctionPattern>,
+    thresholds: Vec<(FunctionPattern, f64)>,
+}
+
+/// An entry of the file of thresholds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Threshold {
+    fname: String,
+    threshold: f64,
+}
+
+impl FunctionRules {
+    /// Adds functions that are not judged: `text` has one name per line; empty lines and those that begin
+    /// with `#` say nothing.
+    pub fn ignore(&mut self, text: &str) {
+        let names = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        self.ignored.extend(names.map(FunctionPattern::new));
+    }
+
+    /// Adds thresholds of single functions: `text` is JSON, `[{"fname": NAME, "threshold": NUMBER}, …]`, and
+    /// the number takes the place of the share of the score's range (HBOS, COPOD) or of sigma (SSTD).
+    /// Where several match, the last one counts.
+    ///
+    /// # Errors
+    /// [`AdError::File`] naming `path`.
+    pub fn set_thresholds(&mut self, text: &str, path: &str) -> Result<(), AdError> {
+        let refuse = |reason: String| AdError::File {
+            reason,
+            path: path.to_owned(),
+        };
+        let thresholds: Vec<Threshold> =
+            serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        for Threshold { fname, threshold } in thresholds {
+            if !threshold.is_finite() || threshold <= 0.0 {
+                return Err(refuse(format!(
+                    "the threshold of {fname} is {threshold}, not a number above 0"
+                )));
+            }
+            self.thresholds
+                .push((FunctionPattern::new(&fname), threshold));
+        }
+        Ok(())
+    }
+
+    /// Whether the function is not judged.
+    pub(crate) fn is_ignored(&self, name: &str) -> bool {
+        let name = FunctionName::parse(name);
+        self.ignored.iter().any(|pattern| pattern.matches(&name))
+    }
+
+    /// The function's own threshold.
+    pub(crate) fn threshold(&self, name: &str) -> Option<f64> {
+        let name = FunctionName::parse(name);
+        let mut all = self.thresholds.iter().rev();
+        all.find(|(pattern, _)| pattern.matches(&name))
+            .map(|&(_, threshold)| threshold)
+    }
+}
+
+/// Which counters tell the state of the node, and as what fields.
+#[derive(Clone, Debug)]
+pub enum Watchlist {
+    /// All counters whose names begin so; the rest of the name is the field.
+    Prefix(String),
+    /// These: counter and field.
+    Listed(Vec<(String, String)>),
+}
+
+impl Default for Watchlist {
+    fn default() -> Self {
+        Self::Prefix("monitoring: ".to_owned())
+    }
+}
+
+impl Watchlist {
+    /// Reads a list of pairs, `[[COUNTER, FIELD], …]` in JSON.
+    ///
+    /// # Errors
+    /// [`AdError::File`] naming `path`.
+    pub fn parse(text: &str, path: &str) -> Result<Self, AdError> {
+        serde_json::from_str(text)
+            .map(Self::Listed)
+            .map_err(|error| AdError::File {
+                reason: error.to_string(),
+                path: path.to_owned(),
+            })
+    }
+
+    /// The field that the counter fills, if it is watched.
+    pub(crate) fn field<'a>(&'a self, counter: &'a str) -> Option<&'a str> {
+        match self {
+            Self::Prefix(prefix) => counter.strip_prefix(prefix.as_str()),
+            Self::Listed(pairs) => {
+                let mut pairs = pairs.iter();
+                pairs
+                    .find(|(name, _)| name == counter)
+                    .map(|(_, field)| field.as_str())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_names_and_patterns_are_ignored() {
+        let mut rules = FunctionRules::default();
+        rules.ignore("# MPI\nMPI_*\n\nint main(int, char **) [{main.cpp} {3,1}]\n");
+        assert!(rules.is_ignored("MPI_Send()"));
+        assert!(rules.is_ignored("int main(int, char **) [{main.cpp} {3,1}]"));
+        assert!(!rules.is_ignored("PairEAM::compute(int, int)"));
+    }
+
+    #[test]
+    fn the_last_threshold_that_matches_counts() {
+        let mut rules = FunctionRules::default();
+        let text =
+            r#"[{"fname": "MPI_*", "threshold": 0.9}, {"fname": "MPI_Send", "threshold": 0.999}]"#;
+        rules.set_thresholds(text, "t.json").unwrap();
+        assert_eq!(rules.threshold("MPI_Recv()"), Some(0.9));
+        assert_eq!(rules.threshold("MPI_Send()"), Some(0.999));
+        assert_eq!(rules.threshold("main"), None);
+    }
+
+    #[test]
+    fn damaged_files_are_refused_with_their_name() {
+        let mut rules = FunctionRules::default();
+        for text in [
+            "{}",
+            r#"[{"fname": "f", "threshold": -1}]"#,
+            r#"[{"name": "f", "threshold": 1}]"#,
+        ] {
+            let error = rules
+                .set_thresholds(text, "t.json")
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("t.json"), "{error}");
+        }
+        assert!(Watchlist::parse(r#"[["a"]]"#, "w.json").is_err());
+    }
+
+    #[test]
+    fn counters_are_watched_by_prefix_or_by_list() {
+        let by_prefix = Watchlist::default();
+        assert_eq!(
+            by_prefix.field("monitoring: Memory Available (MB)"),
+            Some("Memory Available (MB)")
+        );
+        assert_eq!(by_prefix.field("Message size for broadcast"), None);
+        let listed = Watchlist::parse(r#"[["cpu: User %", "user"]]"#, "w.json").unwrap();
+        assert_eq!(listed.field("cpu: User %"), Some("user"));
+        assert_eq!(listed.field("monitoring: x"), None);
+    }
+}

@@ -1,0 +1,338 @@
+//! What an AD instance makes of streams: judged executions, records, reports.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+mod support;
+
+use std::sync::Arc;
+
+use callgrove_ad::Pace;
+use callgrove_detect::{Algorithm, Params};
+use callgrove_provdb::Collection::{Anomalies, Metadata, NormalExecs};
+use callgrove_pserver::{ModelExchange, ServerState, StateOptions};
+use serde_json::json;
+use support::{Script, Shelf, follow, options};
+
+fn sstd() -> Params {
+    Params {
+        algorithm: Algorithm::Sstd,
+        ..Params::default()
+    }
+}
+
+fn server() -> Arc<ServerState> {
+    Arc::new(ServerState::new(StateOptions {
+        fold_on_sync: true,
+        ..StateOptions::default()
+    }))
+}
+
+fn session(server: &Arc<ServerState>) -> Box<dyn ModelExchange> {
+    Box::new(server.session())
+}
+
+/// A rank whose `f` takes 100 µs, but once in the second step 5 ms.
+fn script_with_a_slow_call() -> Script {
+    let mut script = Script::new(3);
+    script
+        .step(0)
+        .metadata(0, "Hostname", "node7")
+        .enter(0, "main", 1_000);
+    script.usual_calls("f", 2_000, 200);
+    script.step(1).usual_calls("f", 50_000, 20);
+    script.enter(0, "g", 60_000).enter(0, "f", 60_010);
+    script
+        .send(0, 1, 9, 60_020)
+        .counter(0, "Message size", 64, 60_030);
+    script.exit(0, "f", 65_010).exit(0, "g", 65_020);
+    script.usual_calls("f", 70_000, 5);
+    script.step(2).exit(0, "main", 90_000);
+    script
+}
+
+#[test]
+fn an_anomaly_is_recorded_with_its_stack_its_window_and_its_events() {
+    let shelf = Shelf::default();
+    let script = script_with_a_slow_call();
+    let status = follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    assert_eq!(
+        (
+            status.num_steps,
+            status.num_executions,
+            status.num_anomalies
+        ),
+        (3, 228, 1)
+    );
+    let anomalies = shelf.of(Anomalies);
+    let [record] = anomalies.as_slice() else {
+        panic!("{anomalies:#?}")
+    };
+    for (field, expected) in [
+        ("func", json!("f")),
+        ("event_id", json!("3:1:41")),
+        ("entry", json!(60_010)),
+        ("exit", json!(65_010)),
+        ("runtime_total", json!(5_000)),
+        ("outlier_severity", json!(5_000)),
+        ("hostname", json!("node7")),
+        ("io_step", json!(1)),
+        ("io_step_tstart", json!(50_000)),
+        ("io_step_tend", json!(70_900)),
+        ("is_gpu_event", json!(false)),
+        ("gpu_parent", json!(null)),
+        ("node_state", json!(null)),
+    ] {
+        assert_eq!(record[field], expected, "{field}");
+    }
+    let stack = &record["call_stack"];
+    let names: Vec<_> = stack
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["func"])
+        .collect();
+    assert_eq!(names, ["f", "g", "main"]);
+    assert_eq!(
+        (&stack[0]["is_anomaly"], &stack[1]["is_anomaly"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(stack[2]["exit"], 0, "main is still open");
+    assert_eq!(
+        stack[2]["event_id"], "3:0:0",
+        "it was entered in the step before"
+    );
+    let window = &record["event_window"];
+    assert_eq!(window["exec_window"].as_array().unwrap().len(), 10 + 1 + 5);
+    assert_eq!(window["exec_window"][10]["event_id"], record["event_id"]);
+    assert_eq!(window["exec_window"][10]["parent_event_id"], "3:1:40");
+    let message = json!([{
+        "type": "SEND", "pid": 0, "rid": 3, "tid": 0, "src": 3, "tar": 1, "bytes": 64, "tag": 9,
+        "timestamp": 60_020, "execdata_key": "3:1:41",
+    }]);
+    assert_eq!(window["comm_window"], message);
+    assert_eq!(record["counter_events"][0]["counter_name"], "Message size");
+    assert_eq!(record["counter_events"][0]["counter_value"], 64);
+    let normal = shelf.of(NormalExecs);
+    assert_eq!(normal.len(), 1, "one normal execution for comparison");
+    assert_eq!(
+        (&normal[0]["func"], &normal[0]["io_step"]),
+        (&json!("f"), &json!(1))
+    );
+    assert_eq!(shelf.of(Metadata)[0]["descr"], "Hostname");
+}
+
+#[test]
+fn the_sample_of_normal_executions_comes_later_if_the_step_has_none() {
+    let mut script = Script::new(0);
+    script.step(0).usual_calls("f", 0, 100);
+    script.step(1).call(0, "f", 50_000, 58_000);
+    script.step(2).call(0, "g", 60_000, 60_001);
+    script.step(3).usual_calls("f", 70_000, 3);
+    let shelf = Shelf::default();
+    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    let normal = shelf.of(NormalExecs);
+    assert_eq!(normal.len(), 1);
+    assert_eq!(normal[0]["io_step"], 3);
+}
+
+#[test]
+fn a_return_changes_no_document_and_counts_nothing_twice() {
+    let (shelf, server) = (Shelf::default(), server());
+    let script = script_with_a_slow_call();
+    follow(&[&script], options(sstd()), session(&server), &shelf).unwrap();
+    let (documents, statistics) = (shelf.documents.lock().unwrap().clone(), server.documents());
+    let status = follow(&[&script], options(sstd()), session(&server), &shelf).unwrap();
+    assert_eq!(status.num_anomalies, 1);
+    assert_eq!(server.documents().func_stats, statistics.func_stats);
+    assert_eq!(*shelf.documents.lock().unwrap(), documents);
+}
+
+#[test]
+fn kernels_find_the_cpu_call_that_launched_them_in_an_earlier_step() {
+    let mut script = Script::new(0);
+    script.step(0);
+    for (key, value) in [
+        ("CUDA Device", "1"),
+        ("CUDA Context", "2"),
+        ("CUDA Stream", "7"),
+    ] {
+        script.metadata(1, key, value);
+    }
+    script.enter(0, "main", 0).enter(0, "launch", 10);
+    script
+        .counter(0, "Correlation ID", 42, 11)
+        .exit(0, "launch", 12);
+    for kernel in 0..100 {
+        let entry_us = 100 + 200 * kernel;
+        script.enter(1, "kernel", entry_us).counter(
+            1,
+            "Correlation ID",
+            1_000 + kernel,
+            entry_us + 1,
+        );
+        script.exit(1, "kernel", entry_us + 100 + kernel % 3);
+    }
+    script
+        .step(1)
+        .enter(1, "kernel", 90_000)
+        .counter(1, "Correlation ID", 42, 90_001);
+    script.exit(1, "kernel", 99_000);
+    script
+        .enter(1, "kernel", 100_000)
+        .counter(1, "Correlation ID", 43, 100_001);
+    script.exit(1, "kernel", 109_000);
+    let shelf = Shelf::default();
+    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    let anomalies = shelf.of(Anomalies);
+    assert_eq!(anomalies.len(), 2);
+    let location = json!({"context": 2, "device": 1, "stream": 7, "thread": 1});
+    assert_eq!(
+        (&anomalies[0]["is_gpu_event"], &anomalies[0]["gpu_location"]),
+        (&json!(true), &location)
+    );
+    let parent = &anomalies[0]["gpu_parent"];
+    assert_eq!(
+        (&parent["event_id"], &parent["tid"]),
+        (&json!("0:0:1"), &json!(0))
+    );
+    assert_eq!(parent["call_stack"][1]["func"], "main");
+    let reason = anomalies[1]["gpu_parent"].as_str().unwrap();
+    assert!(reason.contains("43"), "{reason}");
+}
+
+#[test]
+fn counters_of_the_node_are_its_state_and_belong_to_no_call() {
+    let mut script = script_with_a_slow_call();
+    script
+        .step(3)
+        .call(0, "f", 100_000, 100_100)
+        .enter(0, "f", 200_000);
+    script
+        .counter(0, "monitoring: Memory Available (MB)", 812, 200_001)
+        .exit(0, "f", 207_000);
+    let shelf = Shelf::default();
+    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    let anomalies = shelf.of(Anomalies);
+    let last = anomalies
+        .iter()
+        .find(|record| record["io_step"] == 3)
+        .unwrap();
+    let state =
+        json!({"data": [{"field": "Memory Available (MB)", "value": 812}], "timestamp": 200_001});
+    assert_eq!(last["node_state"], state);
+    assert_eq!(last["counter_events"], json!([]));
+}
+
+#[test]
+fn what_does_not_end_is_not_judged_and_is_counted() {
+    let mut script = Script::new(0);
+    script.step(0).enter(0, "main", 0).usual_calls("f", 100, 50);
+    script
+        .enter(0, "g", 50_000)
+        .enter(0, "lost", 50_010)
+        .exit(0, "g", 60_000)
+        .enter(0, "open", 61_000);
+    let shelf = Shelf::default();
+    let status = follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    assert_eq!(status.num_executions, 51, "fifty of f and g");
+    let kinds: Vec<String> = status
+        .warnings
+        .iter()
+        .map(|warning| warning.kind.to_string())
+        .collect();
+    assert_eq!(
+        kinds.len(),
+        2,
+        "a missing exit and two open calls: {kinds:?}"
+    );
+}
+
+#[test]
+fn ignored_functions_and_small_anomalies_are_not_recorded() {
+    let script = script_with_a_slow_call();
+    let recorded = |change: &dyn Fn(&mut callgrove_ad::AdOptions)| {
+        let (shelf, mut options) = (Shelf::default(), options(sstd()));
+        change(&mut options);
+        let status = follow(&[&script], options, session(&server()), &shelf).unwrap();
+        (status.num_anomalies, shelf.of(Anomalies).len())
+    };
+    assert_eq!(recorded(&|options| options.rules.ignore("f")), (0, 0));
+    assert_eq!(recorded(&|options| options.min_severity_us = 5_000), (1, 1));
+    assert_eq!(recorded(&|options| options.min_severity_us = 5_001), (1, 0));
+    let sigma = r#"[{"fname": "f", "threshold": 1000}]"#;
+    assert_eq!(
+        recorded(&|options| options.rules.set_thresholds(sigma, "t").unwrap()),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_store_that_refuses_for_a_while_loses_nothing() {
+    let shelf = Shelf::default();
+    *shelf.num_refusals.lock().unwrap() = 2;
+    let status = follow(
+        &[&script_with_a_slow_call()],
+        options(sstd()),
+        session(&server()),
+        &shelf,
+    )
+    .unwrap();
+    assert_eq!((status.stored.num_lost, shelf.of(Anomalies).len()), (0, 1));
+}
+
+#[test]
+fn recorded_ranks_give_the_same_documents_with_any_number_of_threads() {
+    let mut scripts = Vec::new();
+    for rank in 0..6 {
+        let mut script = Script::new(rank);
+        for step in 0..4 {
+            let start = 1_000_000 * u64::from(step);
+            script
+                .step(step)
+                .usual_calls("f", start, 50 + u64::from(rank));
+            script.call(
+                0,
+                "f",
+                start + 900_000,
+                start + 900_000 + 4_000 * u64::from(rank % 3),
+            );
+        }
+        scripts.push(script);
+    }
+    let scripts: Vec<&Script> = scripts.iter().collect();
+    let documents = |num_threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(num_threads)
+            .build()
+            .unwrap();
+        let shelf = Shelf::default();
+        pool.install(|| {
+            follow(
+                &scripts,
+                options(Params::default()),
+                session(&server()),
+                &shelf,
+            )
+        })
+        .unwrap();
+        shelf.documents.lock().unwrap().clone()
+    };
+    let expected = documents(1);
+    assert!(!expected.is_empty());
+    assert_eq!(documents(3), expected);
+}
+
+#[test]
+fn live_streams_are_judged_as_they_come() {
+    let (shelf, mut options) = (Shelf::default(), options(sstd()));
+    options.pace = Pace::Live;
+    let scripts = [Script::new(0), script_with_a_slow_call()];
+    let status = follow(
+        &[&scripts[0], &scripts[1]],
+        options,
+        session(&server()),
+        &shelf,
+    )
+    .unwrap();
+    assert_eq!((status.num_steps, shelf.of(Anomalies).len()), (3, 1));
+}

@@ -1,0 +1,247 @@
+//! A stream written by the test, a store in memory, and instances over them.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test file takes its part; what is missing fails the test"
+)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use callgrove_ad::{AdError, AdOptions, Instance, Pace, Status, Stream};
+use callgrove_detect::Params;
+use callgrove_model::{
+    CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch,
+    StepId, ThreadId, TimeNs, Warnings,
+};
+use callgrove_provdb::{Claim, Collection, Document, ProvDbError, Query, Store, Table};
+use callgrove_pserver::ModelExchange;
+use callgrove_trace::{Next, TraceError, TraceSource};
+use serde_json::Value;
+
+/// A stream in the making: events go into the last step. Times are in microseconds.
+#[derive(Clone)]
+pub struct Script {
+    rank: RankId,
+    steps: VecDeque<StepBatch>,
+    functions: NameTable<FuncId>,
+    counters: NameTable<CounterId>,
+}
+
+impl Script {
+    pub fn new(rank: u32) -> Self {
+        Self {
+            rank: RankId(rank),
+            steps: VecDeque::new(),
+            functions: NameTable::default(),
+            counters: NameTable::default(),
+        }
+    }
+
+    pub fn step(&mut self, step: u32) -> &mut Self {
+        self.steps
+            .push_back(StepBatch::empty(ProgramId(0), self.rank, StepId(step)));
+        self
+    }
+
+    fn last(&mut self) -> &mut StepBatch {
+        self.steps.back_mut().unwrap()
+    }
+
+    fn event(
+        &mut self,
+        kind: FuncEventKind,
+        thread: u32,
+        function: &str,
+        time_us: u64,
+    ) -> &mut Self {
+        let func = self.functions.intern(function);
+        let funcs = &mut self.last().funcs;
+        let row = funcs.len() as u32;
+        funcs.push(
+            ThreadId(thread),
+            kind,
+            func,
+            TimeNs::from_us(time_us).unwrap(),
+            row,
+        );
+        self
+    }
+
+    pub fn enter(&mut self, thread: u32, function: &str, time_us: u64) -> &mut Self {
+        self.event(FuncEventKind::Entry, thread, function, time_us)
+    }
+
+    pub fn exit(&mut self, thread: u32, function: &str, time_us: u64) -> &mut Self {
+        self.event(FuncEventKind::Exit, thread, function, time_us)
+    }
+
+    pub fn call(&mut self, thread: u32, function: &str, entry_us: u64, exit_us: u64) -> &mut Self {
+        self.enter(thread, function, entry_us)
+            .exit(thread, function, exit_us)
+    }
+
+    pub fn counter(&mut self, thread: u32, name: &str, value: u64, time_us: u64) -> &mut Self {
+        let counter = self.counters.intern(name);
+        let time = TimeNs::from_us(time_us).unwrap();
+        self.last()
+            .counters
+            .push(ThreadId(thread), counter, value, time);
+        self
+    }
+
+    pub fn send(&mut self, thread: u32, to: u32, tag: u64, time_us: u64) -> &mut Self {
+        let time = TimeNs::from_us(time_us).unwrap();
+        self.last()
+            .comms
+            .push(ThreadId(thread), CommKind::Send, tag, RankId(to), 64, time);
+        self
+    }
+
+    pub fn metadata(&mut self, thread: u32, key: &str, value: &str) -> &mut Self {
+        let rank = self.rank;
+        self.last().metadata.push(Metadata {
+            rank,
+            thread: ThreadId(thread),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        });
+        self
+    }
+
+    /// `count` calls of about 100 µs from `time_us` on, 200 µs apart.
+    pub fn usual_calls(&mut self, function: &str, time_us: u64, count: u64) -> &mut Self {
+        for call in 0..count {
+            let entry_us = time_us + 200 * call;
+            self.call(0, function, entry_us, entry_us + 100 + call % 4);
+        }
+        self
+    }
+
+    pub fn stream(&self) -> Stream {
+        Stream {
+            rank: self.rank,
+            source: Box::new(Scripted(self.clone())),
+            path: "script".to_owned(),
+        }
+    }
+}
+
+struct Scripted(Script);
+
+impl TraceSource for Scripted {
+    fn next_step(&mut self, _: Duration) -> Result<Next, TraceError> {
+        Ok(self
+            .0
+            .steps
+            .pop_front()
+            .map_or(Next::End, |batch| Next::Step(Box::new(batch))))
+    }
+
+    fn rank(&self) -> Option<RankId> {
+        Some(self.0.rank)
+    }
+
+    fn num_ranks(&self) -> Option<u32> {
+        None
+    }
+
+    fn position(&self) -> f32 {
+        0.0
+    }
+
+    fn names(&self) -> &NameTable<FuncId> {
+        &self.0.functions
+    }
+
+    fn counter_names(&self) -> &NameTable<CounterId> {
+        &self.0.counters
+    }
+
+    fn take_warnings(&mut self) -> Warnings {
+        Warnings::default()
+    }
+}
+
+/// What a [`Shelf`] was given, by collection and key; and how often it is to refuse.
+#[derive(Clone, Default)]
+pub struct Shelf {
+    pub documents: Arc<Mutex<BTreeMap<(Collection, String), String>>>,
+    pub num_refusals: Arc<Mutex<u32>>,
+}
+
+impl Shelf {
+    /// The documents of a collection, in order of key.
+    pub fn of(&self, collection: Collection) -> Vec<Value> {
+        let documents = self.documents.lock().unwrap();
+        let of_collection = documents.iter().filter(|((of, _), _)| *of == collection);
+        of_collection
+            .map(|(_, json)| serde_json::from_str(json).unwrap())
+            .collect()
+    }
+}
+
+impl Store for Shelf {
+    fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
+        let mut refusals = self.num_refusals.lock().unwrap();
+        if *refusals > 0 {
+            *refusals -= 1;
+            return Err(ProvDbError::UnknownCollection(
+                "no space left on the shelf".to_owned(),
+            ));
+        }
+        let mut shelf = self.documents.lock().unwrap();
+        for document in documents {
+            shelf.insert(
+                (document.collection, document.key.clone()),
+                document.json.clone(),
+            );
+        }
+        Ok(())
+    }
+
+    fn replace_state(&mut self, _: &str, _: &[u8]) -> Result<(), ProvDbError> {
+        Ok(())
+    }
+
+    fn state(&mut self, _: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
+        Ok(None)
+    }
+
+    fn find(&mut self, _: &Query) -> Result<Vec<String>, ProvDbError> {
+        Ok(Vec::new())
+    }
+
+    fn count(&mut self, _: &Query) -> Result<u64, ProvDbError> {
+        Ok(0)
+    }
+
+    fn find_plain_sql(&mut self, _: &str) -> Result<Table, ProvDbError> {
+        Err(ProvDbError::UnknownCollection("sql".to_owned()))
+    }
+
+    fn claim(&mut self, program: u32, rank: u32, _: &str) -> Result<Claim, ProvDbError> {
+        Ok(Claim::new(program, rank, ()))
+    }
+}
+
+/// Settings for recorded streams.
+pub fn options(params: Params) -> AdOptions {
+    AdOptions::new(params, Pace::Lockstep).unwrap()
+}
+
+/// Follows the scripts to their ends.
+pub fn follow(
+    scripts: &[&Script],
+    options: AdOptions,
+    exchange: Box<dyn ModelExchange>,
+    shelf: &Shelf,
+) -> Result<Status, AdError> {
+    let streams = scripts.iter().map(|script| script.stream()).collect();
+    let store: Box<dyn Store> = Box::new(shelf.clone());
+    Instance::start(streams, options, exchange, Some(store), "test")?
+        .run(|_| ControlFlow::Continue(()))
+}

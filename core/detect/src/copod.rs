@@ -1,0 +1,152 @@
+//! Copula based outlier detection (Li et al. 2020, doi:10.1109/ICDM50108.2020.00135) in one dimension.
+
+use crate::Histogram;
+use crate::grid;
+use crate::hbos::surprise;
+use crate::histogram::Bin;
+use crate::isolation::Surroundings;
+use crate::judge::Verdict;
+use crate::lookup::Lookup;
+use crate::threshold::{Level, threshold};
+
+/// Which tail an outlier is expected in, by the sign of the skewness.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Skew {
+    Left,
+    None,
+    Right,
+}
+
+impl Skew {
+    fn of(skewness: f64) -> Self {
+        if skewness < 0.0 {
+            Self::Left
+        } else if skewness > 0.0 {
+            Self::Right
+        } else {
+            Self::None
+        }
+    }
+
+    /// The score from the surprises at the two tails: that of the skewed tail, or their mean if larger.
+    fn score(self, left: f64, right: f64) -> f64 {
+        let corrected = match self {
+            Self::Left => left,
+            Self::None => left + right,
+            Self::Right => right,
+        };
+        corrected.max(f64::midpoint(left, right))
+    }
+}
+
+/// A bin, and the executions before it.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    first: u64,
+    last: u64,
+    count: u64,
+    below: u64,
+}
+
+impl Step {
+    /// How many executions took at most `value`, and how many at least; `value` lies in the bin.
+    ///
+    /// The executions of a bin are taken as spread evenly from its first time to its last.
+    fn tails(&self, value: u64, total: u64) -> (f64, f64) {
+        let up_to = |distance: u64| match self.last - self.first {
+            0 => self.count as f64,
+            width => 1.0 + (self.count - 1) as f64 * (distance as f64 / width as f64),
+        };
+        let above = total.saturating_sub(self.below.saturating_add(self.count));
+        let left = self.below as f64 + up_to(value - self.first);
+        let right = above as f64 + up_to(self.last - value);
+        (left, right)
+    }
+}
+
+/// The tails of a histogram.
+#[derive(Clone, Debug)]
+pub(crate) struct Copod {
+    surroundings: Surroundings,
+    precision: u32,
+    lookup: Lookup,
+    steps: Vec<Step>,
+    total: u64,
+    skew: Skew,
+    threshold: f64,
+}
+
+impl Copod {
+    /// Judges by the tails of a histogram that is not empty.
+    pub(crate) fn new(
+        histogram: &Histogram,
+        skewness: f64,
+        surroundings: Surroundings,
+        range_share: f64,
+        least_threshold: f64,
+    ) -> Self {
+        let total = histogram.total();
+        let mut below: u64 = 0;
+        let step = |&bin: &Bin| {
+            let (first, last) = histogram.range(bin);
+            let step = Step {
+                first,
+                last,
+                count: bin.count,
+                below,
+            };
+            below = below.saturating_add(bin.count);
+            step
+        };
+        let mut copod = Self {
+            precision: histogram.precision(),
+            lookup: Lookup::new(histogram.bins()),
+            steps: histogram.bins().iter().map(step).collect(),
+            total,
+            skew: Skew::of(skewness),
+            threshold: 0.0,
+            surroundings,
+        };
+        let mut levels: Vec<Level> = copod.levels().collect();
+        let own = threshold(&mut levels, range_share, copod.surroundings.limit());
+        copod.threshold = own.max(least_threshold);
+        copod
+    }
+
+    /// The scores in the middle of each bin.
+    fn levels(&self) -> impl Iterator<Item = Level> {
+        self.steps.iter().map(|step| {
+            let (left, right) = step.tails(u64::midpoint(step.first, step.last), self.total);
+            Level {
+                score: self.score(left, right),
+                count: step.count,
+            }
+        })
+    }
+
+    fn score(&self, left: f64, right: f64) -> f64 {
+        let total = self.total as f64;
+        self.skew
+            .score(surprise(left / total), surprise(right / total))
+    }
+
+    pub(crate) fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
+    pub(crate) fn judge(&self, value: u64) -> Verdict {
+        let (left, right) = match self.lookup.find(grid::index(value, self.precision)) {
+            Ok(at) => self.steps[at].tails(value, self.total),
+            Err(at) => {
+                let below = self.steps.get(at).map_or(self.total, |step| step.below);
+                (below as f64, (self.total - below) as f64)
+            }
+        };
+        let score = self.score(left, right);
+        let index = grid::index(value, self.surroundings.histogram().precision());
+        Verdict {
+            score,
+            is_outlier: score >= self.threshold && self.surroundings.is_alone(index),
+        }
+    }
+}

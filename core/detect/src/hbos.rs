@@ -1,0 +1,74 @@
+//! Histogram based outlier score (Goldstein and Dengel 2012) of one function.
+
+use crate::grid;
+use crate::isolation::Surroundings;
+use crate::judge::Verdict;
+use crate::lookup::Lookup;
+use crate::threshold::{Level, threshold};
+
+/// Keeps scores finite: an empty bin scores −log₂ α = 100.
+pub(crate) const ALPHA: f64 = 78.88e-32;
+
+/// Bits of surprise at something that happens with this probability.
+pub(crate) fn surprise(probability: f64) -> f64 {
+    -(probability + ALPHA).log2()
+}
+
+/// The verdict of every bin.
+#[derive(Clone, Debug)]
+pub(crate) struct Hbos {
+    surroundings: Surroundings,
+    lookup: Lookup,
+    verdicts: Vec<Verdict>,
+    threshold: f64,
+}
+
+impl Hbos {
+    /// Judges the bins of a histogram that is not empty.
+    pub(crate) fn new(surroundings: Surroundings, range_share: f64, least_threshold: f64) -> Self {
+        let bins = surroundings.histogram().bins();
+        let total = surroundings.histogram().total() as f64;
+        let levels: Vec<Level> = bins
+            .iter()
+            .map(|bin| Level {
+                score: surprise(bin.count as f64 / total),
+                count: bin.count,
+            })
+            .collect();
+        let own = threshold(&mut levels.clone(), range_share, surroundings.limit());
+        let threshold = own.max(least_threshold);
+        let verdicts = bins.iter().zip(&levels).map(|(bin, level)| Verdict {
+            score: level.score,
+            is_outlier: level.score >= threshold && surroundings.is_alone(bin.index),
+        });
+        Self {
+            verdicts: verdicts.collect(),
+            lookup: Lookup::new(bins),
+            surroundings,
+            threshold,
+        }
+    }
+
+    pub(crate) fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
+    #[inline]
+    pub(crate) fn judge(&self, value: u64) -> Verdict {
+        let index = grid::index(value, self.surroundings.histogram().precision());
+        match self.lookup.find(index) {
+            Ok(at) => self.verdicts[at],
+            Err(_) => self.judge_unseen(index),
+        }
+    }
+
+    /// A time unlike all that the model knows, as can be when the model is frozen.
+    #[cold]
+    fn judge_unseen(&self, index: u64) -> Verdict {
+        let score = surprise(0.0);
+        Verdict {
+            score,
+            is_outlier: score >= self.threshold && self.surroundings.is_alone(index),
+        }
+    }
+}

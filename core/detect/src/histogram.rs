@@ -1,0 +1,334 @@
+//! Counts of execution times in a bounded number of bins, the same in whatever order they came.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DetectError, Result, damaged};
+use crate::grid;
+use crate::{Moments, Params};
+
+/// Batches below this size are put in value by value.
+const SMALL_BATCH: usize = 24;
+
+/// Batches whose bins span at most this many times their size are counted in a table, others are sorted.
+const DENSE: u64 = 4;
+
+/// A bin of a [`Histogram`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "(u64, u64)", into = "(u64, u64)")]
+pub struct Bin {
+    /// Its place in the grid of the histogram's precision.
+    pub index: u64,
+    /// Executions in it, at least 1.
+    pub count: u64,
+}
+
+impl From<(u64, u64)> for Bin {
+    fn from((index, count): (u64, u64)) -> Self {
+        Self { index, count }
+    }
+}
+
+impl From<Bin> for (u64, u64) {
+    fn from(bin: Bin) -> Self {
+        (bin.index, bin.count)
+    }
+}
+
+/// How often which times occurred; times are integer microseconds.
+///
+/// Bins belong to a fixed grid: at precision p each octave has 2ᵖ bins of equal width, and times below
+/// 2ᵖ⁺¹ µs a bin each, so a bin is never wider than 2⁻ᵖ of its times. p is the largest at which at most
+/// `max_bins` bins are occupied. Grids nest, and every further time occupies the same bins or more, so p
+/// only falls, and where it ends depends on the times alone: taking in values one by one, in batches, or
+/// in histograms of parts, in any order and grouping, gives equal histograms, and every execution stays
+/// counted. A far outlier costs one bin, not the resolution of all others.
+///
+/// ```
+/// use callgrove_detect::Histogram;
+///
+/// let mut all = Histogram::new(200);
+/// all.extend(&[10, 12, 12, 1_000_000]);
+/// let mut part = Histogram::new(200);
+/// part.extend(&[1_000_000, 12]);
+/// let mut other = Histogram::new(200);
+/// other.extend(&[12, 10]);
+/// other.merge(&part);
+/// assert_eq!(other, all);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct Histogram {
+    max_bins: usize,
+    precision: u32,
+    /// Occupied bins, in the order of their index.
+    bins: Vec<Bin>,
+}
+
+impl Histogram {
+    /// A histogram of nothing that will have at most `max_bins` occupied bins, at least
+    /// [`Params::MIN_BINS`].
+    pub fn new(max_bins: usize) -> Self {
+        Self {
+            max_bins: max_bins.max(Params::MIN_BINS),
+            precision: grid::FINEST,
+            bins: Vec::new(),
+        }
+    }
+
+    /// Takes in one time.
+    pub fn insert(&mut self, value: u64) {
+        let index = grid::index(value, self.precision);
+        match self.bins.binary_search_by_key(&index, |bin| bin.index) {
+            Ok(at) => self.bins[at].count = self.bins[at].count.saturating_add(1),
+            Err(at) => {
+                self.bins.insert(at, Bin { index, count: 1 });
+                self.settle();
+            }
+        }
+    }
+
+    /// Takes in many times; cost: linear in their number once the grid has settled.
+    pub fn extend(&mut self, values: &[u64]) {
+        if values.len() < SMALL_BATCH {
+            for &value in values {
+                self.insert(value);
+            }
+        } else {
+            let batch = count_bins(values, self.precision);
+            self.add(batch.into_iter());
+            self.settle();
+        }
+    }
+
+    /// Takes in the counts of another histogram; the smaller `max_bins` of the two holds.
+    pub fn merge(&mut self, other: &Self) {
+        self.max_bins = self.max_bins.min(other.max_bins);
+        self.coarsen(other.precision);
+        let (from, to) = (other.precision, self.precision);
+        let moved = |bin: &Bin| Bin {
+            index: grid::index(grid::first(bin.index, from), to),
+            count: bin.count,
+        };
+        self.add(other.bins.iter().map(moved));
+        self.settle();
+    }
+
+    /// Most occupied bins.
+    pub fn max_bins(&self) -> usize {
+        self.max_bins
+    }
+
+    /// p: each octave has 2ᵖ bins.
+    pub fn precision(&self) -> u32 {
+        self.precision
+    }
+
+    /// The occupied bins, in ascending order of index.
+    pub fn bins(&self) -> &[Bin] {
+        &self.bins
+    }
+
+    /// Number of executions counted.
+    pub fn total(&self) -> u64 {
+        self.bins
+            .iter()
+            .fold(0, |total, bin| total.saturating_add(bin.count))
+    }
+
+    /// Smallest and largest time of a bin, in microseconds.
+    pub fn range(&self, bin: Bin) -> (u64, u64) {
+        (
+            grid::first(bin.index, self.precision),
+            grid::last(bin.index, self.precision),
+        )
+    }
+
+    /// Counts of all bins from the first occupied to the last, shape `[num_bins]`, and their edges in
+    /// microseconds, shape `[num_bins + 1]`; without executions both are empty.
+    ///
+    /// Times are integers, so edges lie halfway between two; all empty bins between two occupied ones
+    /// are given as one.
+    pub fn counts_and_edges(&self) -> (Vec<u64>, Vec<f64>) {
+        let mut counts = Vec::with_capacity(self.bins.len() + 1);
+        let mut edges = Vec::with_capacity(self.bins.len() + 2);
+        for &bin in &self.bins {
+            let (first, last) = self.range(bin);
+            let lower = first as f64 - 0.5;
+            match edges.last() {
+                None => edges.push(lower),
+                Some(&upper) if upper < lower => {
+                    counts.push(0);
+                    edges.push(lower);
+                }
+                Some(_) => {}
+            }
+            counts.push(bin.count);
+            edges.push(last as f64 + 0.5);
+        }
+        (counts, edges)
+    }
+
+    /// A histogram from the numbers that describe it.
+    ///
+    /// # Errors
+    /// [`DetectError::Damaged`] if the bins do not ascend, are empty, are too many, are not on the grid, hold more
+    /// than [`Moments::MAX_COUNT`] executions, or `max_bins` is out of its bounds.
+    pub fn from_parts(max_bins: usize, precision: u32, bins: Vec<Bin>) -> Result<Self> {
+        let damaged = |what| Err(damaged("a histogram", what));
+        if !(Params::MIN_BINS..=Params::MAX_BINS).contains(&max_bins) {
+            return damaged("the bound on bins");
+        }
+        if precision > grid::FINEST {
+            return damaged("the precision");
+        }
+        if bins.len() > max_bins {
+            return damaged("the number of bins");
+        }
+        let last_index = grid::last_index(precision);
+        if bins.last().is_some_and(|bin| bin.index > last_index) {
+            return damaged("the last bin");
+        }
+        if !bins.is_sorted_by(|a, b| a.index < b.index) {
+            return damaged("the order of bins");
+        }
+        if bins.iter().any(|bin| bin.count == 0) {
+            return damaged("an empty bin");
+        }
+        let total = bins
+            .iter()
+            .try_fold(0_u64, |sum, bin| sum.checked_add(bin.count));
+        if total.is_none_or(|total| total > Moments::MAX_COUNT) {
+            return damaged("the sum of counts");
+        }
+        Ok(Self {
+            max_bins,
+            precision,
+            bins,
+        })
+    }
+
+    /// This histogram on a grid of at most `precision` on which at most `num_bins` bins, but at least one
+    /// per octave, are occupied.
+    pub(crate) fn coarsened(&self, precision: u32, num_bins: usize) -> Self {
+        let mut coarse = self.clone();
+        coarse.coarsen(precision);
+        while coarse.bins.len() > num_bins && coarse.precision > 0 {
+            coarse.coarsen(coarse.precision - 1);
+        }
+        coarse
+    }
+
+    /// Coarsens the grid until the bound on bins holds.
+    fn settle(&mut self) {
+        while self.bins.len() > self.max_bins && self.precision > 0 {
+            // As long as every time has its own bin, coarser grids leave all as it is.
+            let num_bits = self
+                .bins
+                .last()
+                .map_or(0, |bin| u64::BITS - bin.index.leading_zeros());
+            self.coarsen(self.precision.min(num_bits).saturating_sub(1));
+        }
+    }
+
+    /// Moves the counts to the grid of `precision`, if that is coarser.
+    fn coarsen(&mut self, precision: u32) {
+        if precision >= self.precision {
+            return;
+        }
+        let from = self.precision;
+        for bin in &mut self.bins {
+            bin.index = grid::index(grid::first(bin.index, from), precision);
+        }
+        self.bins.dedup_by(|later, kept| {
+            let is_same = later.index == kept.index;
+            if is_same {
+                kept.count = kept.count.saturating_add(later.count);
+            }
+            is_same
+        });
+        self.precision = precision;
+    }
+
+    /// Adds bins of this grid, whose indices do not descend.
+    fn add(&mut self, others: impl Iterator<Item = Bin>) {
+        let mut ours = std::mem::take(&mut self.bins).into_iter().peekable();
+        let mut theirs = others.peekable();
+        let mut push = |bin: Bin| match self.bins.last_mut() {
+            Some(last) if last.index == bin.index => {
+                last.count = last.count.saturating_add(bin.count);
+            }
+            _ => self.bins.push(bin),
+        };
+        while let (Some(&our), Some(&their)) = (ours.peek(), theirs.peek()) {
+            if our.index.cmp(&their.index) == Ordering::Greater {
+                push(their);
+                theirs.next();
+            } else {
+                push(our);
+                ours.next();
+            }
+        }
+        ours.for_each(&mut push);
+        theirs.for_each(push);
+    }
+}
+
+/// The bins of many times, ascending.
+fn count_bins(values: &[u64], precision: u32) -> Vec<Bin> {
+    let mut indices: Vec<u64> = values
+        .iter()
+        .map(|&value| grid::index(value, precision))
+        .collect();
+    let (Some(&first), Some(&last)) = (indices.iter().min(), indices.iter().max()) else {
+        return Vec::new();
+    };
+    if last - first < DENSE * values.len() as u64 {
+        let mut counts = vec![0_u64; (last - first + 1) as usize];
+        for index in indices {
+            counts[(index - first) as usize] += 1;
+        }
+        let all = (first..).zip(counts);
+        return all.map(Bin::from).filter(|bin| bin.count > 0).collect();
+    }
+    indices.sort_unstable();
+    let runs = indices.chunk_by(|a, b| a == b);
+    runs.map(|run| Bin {
+        index: run[0],
+        count: run.len() as u64,
+    })
+    .collect()
+}
+
+/// What a stored histogram consists of.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parts {
+    max_bins: usize,
+    precision: u32,
+    bins: Vec<Bin>,
+}
+
+impl From<Histogram> for Parts {
+    fn from(histogram: Histogram) -> Self {
+        let Histogram {
+            max_bins,
+            precision,
+            bins,
+        } = histogram;
+        Self {
+            max_bins,
+            precision,
+            bins,
+        }
+    }
+}
+
+impl TryFrom<Parts> for Histogram {
+    type Error = DetectError;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        Self::from_parts(parts.max_bins, parts.precision, parts.bins)
+    }
+}

@@ -1,0 +1,143 @@
+//! Whether an execution stands alone, or at the edge of many like it.
+//!
+//! A low density alone does not tell an outlier: the tail of any distribution ends in bins with one
+//! execution, on short data there are many of them, and a threshold relative to the range of scores
+//! flags them all. What tells the two apart is the surroundings: near the end of a natural tail there
+//! is the rest of the tail.
+//!
+//! The surroundings of a bin are the bins at most `reach` away. The reach is half the number of bins of
+//! the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) that holds all but the
+//! share of executions that may be outliers: the half width of the body, summed over its modes, and
+//! untouched by the outliers themselves. An execution stands alone if its surroundings, itself
+//! included, hold at most `limit` executions.
+
+use std::cmp::Reverse;
+
+use crate::Histogram;
+use crate::histogram::Bin;
+
+/// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
+const FINEST_SCORING: u32 = 6;
+
+/// So many executions may stand together and still be outliers, however short the run is,
+const ALLOWANCE: f64 = 2.0;
+
+/// but at most this share of all: among less than 16 executions none is an outlier.
+const LARGEST_SHARE: f64 = 1.0 / 16.0;
+
+/// Above this number of executions the share that may be outliers falls with the square root of the
+/// number, as chance fluctuations of counts do: a long run shows which rare things recur.
+const SHORT_RUN: f64 = 10_000.0;
+
+/// The histogram that executions are scored by, and the surroundings of its bins.
+#[derive(Clone, Debug)]
+pub(crate) struct Surroundings {
+    histogram: Histogram,
+    /// `below[i]` is the number of executions in bins before the i-th, shape `[num_bins + 1]`.
+    below: Vec<u64>,
+    reach: Reach,
+    limit: u64,
+}
+
+impl Surroundings {
+    /// Surroundings where a share `outlier_share` may be outliers.
+    ///
+    /// The grid is coarsened until the number of occupied bins fits the number n of executions: at most
+    /// 2 ∛n (the rule of Rice; Lane 2015, Introduction to Statistics).
+    pub(crate) fn new(all: &Histogram, outlier_share: f64) -> Self {
+        let total = all.total();
+        let num_bins = (2.0 * (total as f64).cbrt()).ceil() as usize;
+        let histogram = all.coarsened(FINEST_SCORING, num_bins);
+        let mut below = Vec::with_capacity(histogram.bins().len() + 1);
+        below.push(0);
+        let mut sum: u64 = 0;
+        for bin in histogram.bins() {
+            sum = sum.saturating_add(bin.count);
+            below.push(sum);
+        }
+        let reach = Reach::new(histogram.bins(), total, outlier_share);
+        Self {
+            histogram,
+            below,
+            reach,
+            limit: most_outliers(total, outlier_share),
+        }
+    }
+
+    /// The histogram that executions are scored by.
+    pub(crate) fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
+    /// Most executions that are outliers together.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whether executions in this bin, if there were any, would stand alone.
+    pub(crate) fn is_alone(&self, index: u64) -> bool {
+        let bins = self.histogram.bins();
+        let (first, last) = self.reach.around(index);
+        let start = bins.partition_point(|bin| bin.index < first);
+        let end = bins.partition_point(|bin| bin.index <= last);
+        self.below[end] - self.below[start] <= self.limit
+    }
+}
+
+/// How far surroundings reach: the half width of the body on either side of its median, in bins.
+#[derive(Clone, Copy, Default, Debug)]
+struct Reach {
+    median: u64,
+    below: u64,
+    above: u64,
+}
+
+impl Reach {
+    /// The body: the fewest, that is fullest, bins that hold all but `outlier_share` of the executions.
+    fn new(bins: &[Bin], total: u64, outlier_share: f64) -> Self {
+        let mut reach = Self {
+            median: median(bins, total),
+            ..Self::default()
+        };
+        let mut fullest: Vec<Bin> = bins.to_vec();
+        fullest.sort_unstable_by_key(|bin| (Reverse(bin.count), bin.index));
+        let mut missing = (1.0 - outlier_share) * total as f64;
+        for bin in fullest {
+            if missing <= 0.0 {
+                break;
+            }
+            missing -= bin.count as f64;
+            reach.below += u64::from(bin.index <= reach.median);
+            reach.above += u64::from(bin.index >= reach.median);
+        }
+        reach
+    }
+
+    /// The surroundings of a bin, first and last.
+    fn around(&self, index: u64) -> (u64, u64) {
+        let reach = if index < self.median {
+            self.below
+        } else {
+            self.above
+        };
+        let reach = reach.max(1);
+        (index.saturating_sub(reach), index.saturating_add(reach))
+    }
+}
+
+/// The bin of the median.
+fn median(bins: &[Bin], total: u64) -> u64 {
+    let mut held: u64 = 0;
+    let median = bins.iter().find(|bin| {
+        held = held.saturating_add(bin.count);
+        held >= total.div_ceil(2)
+    });
+    median.map_or(0, |bin| bin.index)
+}
+
+/// How many executions together may still be outliers.
+fn most_outliers(total: u64, outlier_share: f64) -> u64 {
+    let n = total as f64;
+    let share = outlier_share * n.min((SHORT_RUN * n).sqrt());
+    share.max(ALLOWANCE.min(LARGEST_SHARE * n)) as u64
+}

@@ -1,0 +1,122 @@
+//! Judges executions by the model of their function.
+
+use crate::copod::Copod;
+use crate::hbos::Hbos;
+use crate::isolation::Surroundings;
+use crate::{Algorithm, FuncModel, Moments, ValidParams};
+
+/// Stands in for a standard deviation of 0, so that scores stay finite.
+const LEAST_STDDEV: f64 = 1e-10;
+
+/// What a detector says about one execution.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Verdict {
+    /// How abnormal the execution is; larger is more. HBOS and COPOD: in bits, from 0 to 100, comparable
+    /// between functions. SSTD: distance from the mean in standard deviations.
+    pub score: f64,
+    /// Whether it is an outlier.
+    pub is_outlier: bool,
+}
+
+/// Nothing is known about the function, so all is normal.
+const UNKNOWN: Verdict = Verdict {
+    score: 0.0,
+    is_outlier: false,
+};
+
+/// A model compiled for judging many executions.
+#[derive(Clone, Debug)]
+pub struct Judge(Rule);
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Unknown,
+    Sstd { mean: f64, stddev: f64, sigma: f64 },
+    Hbos(Hbos),
+    Copod(Copod),
+}
+
+impl Judge {
+    /// A judge by `model`, which contains the executions to judge, or is frozen.
+    ///
+    /// `threshold_override` takes the place, for this function, of `hbos_thres` or, with SSTD, of
+    /// `sstd_sigma`; [`ValidParams::check_threshold`] has its bounds. With less than two executions
+    /// (SSTD), or none (HBOS, COPOD, or a model without histogram), all is normal with score 0.
+    pub fn new(model: &FuncModel, params: &ValidParams, threshold_override: Option<f64>) -> Self {
+        let params = params.get();
+        if params.algorithm == Algorithm::Sstd {
+            let sigma = threshold_override.unwrap_or(params.sstd_sigma);
+            return Self(sstd(model.moments(), sigma));
+        }
+        let Some(histogram) = model.histogram().filter(|all| !all.bins().is_empty()) else {
+            return Self(Rule::Unknown);
+        };
+        let range_share = threshold_override.unwrap_or(params.hbos_threshold);
+        let least_threshold = if params.use_global_threshold {
+            model.internal_global_threshold()
+        } else {
+            0.0
+        };
+        let surroundings = Surroundings::new(histogram, 1.0 - range_share);
+        Self(if params.algorithm == Algorithm::Hbos {
+            Rule::Hbos(Hbos::new(surroundings, range_share, least_threshold))
+        } else {
+            let skewness = model.moments().skewness();
+            Rule::Copod(Copod::new(
+                histogram,
+                skewness,
+                surroundings,
+                range_share,
+                least_threshold,
+            ))
+        })
+    }
+
+    /// Judges an execution by its time in microseconds.
+    #[inline]
+    pub fn judge(&self, value_us: u64) -> Verdict {
+        match &self.0 {
+            Rule::Unknown => UNKNOWN,
+            Rule::Sstd {
+                mean,
+                stddev,
+                sigma,
+            } => {
+                let score = (value_us as f64 - mean).abs() / stddev;
+                Verdict {
+                    score,
+                    is_outlier: score > *sigma,
+                }
+            }
+            Rule::Hbos(hbos) => hbos.judge(value_us),
+            Rule::Copod(copod) => copod.judge(value_us),
+        }
+    }
+
+    /// Judges executions by their times in microseconds; the verdicts are appended in their order.
+    pub fn judge_all(&self, values_us: &[u64], verdicts: &mut Vec<Verdict>) {
+        verdicts.extend(values_us.iter().map(|&value| self.judge(value)));
+    }
+
+    /// The score from which on an execution that stands alone is an outlier; with SSTD, the number of
+    /// standard deviations above which any is; 0 if nothing is known about the function.
+    pub fn threshold(&self) -> f64 {
+        match &self.0 {
+            Rule::Unknown => 0.0,
+            Rule::Sstd { sigma, .. } => *sigma,
+            Rule::Hbos(hbos) => hbos.threshold(),
+            Rule::Copod(copod) => copod.threshold(),
+        }
+    }
+}
+
+fn sstd(moments: &Moments, sigma: f64) -> Rule {
+    if moments.count() < 2 {
+        return Rule::Unknown;
+    }
+    Rule::Sstd {
+        mean: moments.mean(),
+        stddev: moments.stddev().max(LEAST_STDDEV),
+        sigma,
+    }
+}

@@ -1,0 +1,39 @@
+//! Where the scores of outliers begin.
+
+/// A score, and how many executions have it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Level {
+    pub(crate) score: f64,
+    pub(crate) count: u64,
+}
+
+/// The threshold of scores: outliers have at least this one. Sorts `levels`.
+///
+/// The seeds filter "the top 1 % of scores", which has two readings, and the lower of the two holds:
+/// the top of the range of scores, min + `range_share` · (max − min), as Chimbuko computes it; and the
+/// executions with the highest scores, at most `limit` of them. In the second the threshold lies in the
+/// middle between their lowest score and the next one, so that a threshold that never falls leaves
+/// room for outliers that come later.
+pub(crate) fn threshold(levels: &mut [Level], range_share: f64, limit: u64) -> f64 {
+    levels.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
+    let (Some(highest), Some(lowest)) = (levels.first(), levels.last()) else {
+        return f64::INFINITY;
+    };
+    let of_range = lowest.score + range_share * (highest.score - lowest.score);
+    of_range.min(of_executions(levels, limit))
+}
+
+/// The second reading, of levels that do not ascend; infinite if already the highest are too many.
+fn of_executions(levels: &[Level], limit: u64) -> f64 {
+    let mut held: u64 = 0;
+    let mut lowest_fitting = f64::INFINITY;
+    for same in levels.chunk_by(|a, b| a.score.total_cmp(&b.score).is_eq()) {
+        let counts = same.iter().map(|level| level.count);
+        held = counts.fold(held, u64::saturating_add);
+        if held > limit {
+            return f64::midpoint(lowest_fitting, same[0].score);
+        }
+        lowest_fitting = same[0].score;
+    }
+    lowest_fitting
+}

@@ -1,0 +1,33 @@
+//! Time for leases and packets: milliseconds since the epoch that never jump.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// A clock that shows the system's time when it was made, and from then on what has passed since.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+    start_ms: u64,
+}
+
+impl Clock {
+    /// Set to the system's time.
+    pub fn new() -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            start: Instant::now(),
+            start_ms: since_epoch.map_or(0, |since| since.as_millis() as u64),
+        }
+    }
+
+    /// Milliseconds since the epoch.
+    pub fn now_ms(&self) -> u64 {
+        self.start_ms
+            .saturating_add(self.start.elapsed().as_millis() as u64)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,100 @@
+//! The contract between an AD instance and whoever merges the models: a server in the same process, one over
+//! the network, or none.
+
+use std::sync::Arc;
+
+use callgrove_detect::{FuncModel, Params};
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+
+use crate::{PserverError, StepReport};
+
+/// What an AD instance says of itself when it comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Name of this process, unlike that of any other process at any time (host, process id and start time).
+    pub instance: String,
+    /// Program of the workflow.
+    pub program: ProgramId,
+    /// The ranks whose streams it reads.
+    pub ranks: Vec<RankId>,
+}
+
+/// The answer to a [`Hello`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Welcome {
+    /// The detector's parameters, if the server has fixed ones for all instances; they replace the instance's own.
+    pub params: Option<Params>,
+    /// The models take no more data: executions are judged by what was loaded.
+    pub frozen: bool,
+    /// Number of shards of the provenance database, if the server knows.
+    pub num_shards: Option<u32>,
+    /// For those of the ranks that any instance has reported on before, the last step of that: an instance that
+    /// reads a recorded trace again need not tell of the steps up to it a second time.
+    pub last_steps: Vec<(RankId, StepId)>,
+}
+
+/// How far the newest exchange went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// The server has everything.
+    Up,
+    /// The server cannot be reached. What it lacks is kept and sent when it is back; detection goes on.
+    Down {
+        /// Why, and what is tried.
+        cause: String,
+    },
+}
+
+/// The answer to [`ModelExchange::sync_and_report`].
+#[derive(Clone, Debug)]
+pub struct Synced {
+    /// For each function of the request, in order of its index, the newest model: that of all instances, with
+    /// everything that this instance ever learnt, the request included. A frozen server's unknown functions are
+    /// absent: they cannot be judged.
+    pub models: Vec<(FuncId, Arc<FuncModel>)>,
+    /// Whether the server was reached.
+    pub link: Link,
+}
+
+/// An AD instance's way to the parameter server. Each instance has its own.
+///
+/// The order of calls for one I/O step: [`functions`](Self::functions) for names not seen before,
+/// [`sync_and_report`](Self::sync_and_report) with what the step adds to the models and with the reports of steps
+/// judged before, then judge the step's executions with the models that come back.
+pub trait ModelExchange: Send {
+    /// Announces the instance; first of all calls, once.
+    ///
+    /// # Errors
+    /// Another live instance reads one of the ranks; the server cannot be reached; the token is refused.
+    fn register(&mut self, hello: &Hello) -> Result<Welcome, PserverError>;
+
+    /// The global indices of functions, in the order of the names. They are the same for all instances and for the
+    /// whole run, and small numbers in order of appearance, with one exception: a name that appears while
+    /// the server cannot be reached gets an index of 2^31 or more. So never use an index for a position in a list.
+    ///
+    /// # Errors
+    /// The server refuses a name, for its length or because there are too many.
+    fn functions(
+        &mut self,
+        program: ProgramId,
+        names: &[String],
+    ) -> Result<Vec<FuncId>, PserverError>;
+
+    /// Adds to the models, reports on steps, and returns the newest models of the functions in `models`.
+    /// `models` holds what is new since the call before (not sums), each function at most once.
+    ///
+    /// # Errors
+    /// Another live instance has taken one of the ranks, or the server refuses the data. That
+    /// the server cannot be reached is not an error: see [`Link`].
+    fn sync_and_report(
+        &mut self,
+        models: Vec<(FuncId, FuncModel)>,
+        reports: &[StepReport],
+    ) -> Result<Synced, PserverError>;
+
+    /// Sends the last reports and takes leave, so that the ranks are free and the server may end.
+    ///
+    /// # Errors
+    /// As `sync_and_report`; and here it is an error if the server cannot be reached, for what it lacks is lost.
+    fn goodbye(&mut self, reports: &[StepReport]) -> Result<(), PserverError>;
+}

@@ -1,0 +1,132 @@
+//! The table of functions: one global index for each name of each program.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{FuncId, ProgramId};
+
+use crate::PserverError;
+
+/// Longest name of a function or counter, in bytes: C++ templates run to some thousands.
+pub const MAX_NAME_BYTES: usize = 64 << 10;
+/// Most functions of a run.
+pub const MAX_FUNCTIONS: usize = 1 << 20;
+/// Indices from here on are not given in order of appearance: see [`provisional_fid`].
+pub const FIRST_PROVISIONAL_FID: u32 = 1 << 31;
+
+/// Functions by global index and by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionTable {
+    by_fid: BTreeMap<FuncId, (ProgramId, String)>,
+    by_name: BTreeMap<ProgramId, BTreeMap<String, FuncId>>,
+    next: u32,
+}
+
+/// A question for the index of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionRequest {
+    /// Name.
+    pub name: String,
+    /// The index that the instance uses already, which the server takes over if it can: so indices
+    /// survive a restart of the server even if its state was lost.
+    pub proposed: Option<FuncId>,
+}
+
+impl FunctionTable {
+    /// The index of a function, new if need be.
+    ///
+    /// # Errors
+    /// [`PserverError::Limit`] for a name over [`MAX_NAME_BYTES`] or a function over [`MAX_FUNCTIONS`].
+    pub fn resolve(
+        &mut self,
+        program: ProgramId,
+        request: &FunctionRequest,
+    ) -> Result<FuncId, PserverError> {
+        if let Some(fid) = self.find(program, &request.name) {
+            return Ok(fid);
+        }
+        check_name("function", &request.name)?;
+        if self.by_fid.len() >= MAX_FUNCTIONS {
+            return Err(PserverError::Limit {
+                what: format!("function {}", request.name),
+                limit: MAX_FUNCTIONS,
+                remedy: "instrument fewer functions",
+            });
+        }
+        let fid = match request.proposed {
+            Some(fid) if !self.by_fid.contains_key(&fid) => fid,
+            _ => self.next_free(),
+        };
+        self.insert(fid, program, request.name.clone());
+        Ok(fid)
+    }
+
+    /// The index of a function that has one.
+    pub fn find(&self, program: ProgramId, name: &str) -> Option<FuncId> {
+        self.by_name.get(&program)?.get(name).copied()
+    }
+
+    /// Program and name of a function.
+    pub fn get(&self, fid: FuncId) -> Option<(ProgramId, &str)> {
+        self.by_fid
+            .get(&fid)
+            .map(|(program, name)| (*program, name.as_str()))
+    }
+
+    /// All functions, in order of their index.
+    pub fn iter(&self) -> impl Iterator<Item = (FuncId, ProgramId, &str)> {
+        self.by_fid
+            .iter()
+            .map(|(&fid, (program, name))| (fid, *program, name.as_str()))
+    }
+
+    /// Takes a function over with its index, for example from a saved state; `false` if index or name is taken.
+    pub fn insert(&mut self, fid: FuncId, program: ProgramId, name: String) -> bool {
+        if self.by_fid.contains_key(&fid) || self.find(program, &name).is_some() {
+            return false;
+        }
+        self.by_name
+            .entry(program)
+            .or_default()
+            .insert(name.clone(), fid);
+        self.by_fid.insert(fid, (program, name));
+        true
+    }
+
+    fn next_free(&mut self) -> FuncId {
+        while self.by_fid.contains_key(&FuncId(self.next)) {
+            self.next += 1;
+        }
+        FuncId(self.next)
+    }
+}
+
+/// Refuses names that are too long.
+///
+/// # Errors
+/// [`PserverError::Limit`].
+pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), PserverError> {
+    if name.len() <= MAX_NAME_BYTES {
+        return Ok(());
+    }
+    let start: String = name.chars().take(80).collect();
+    Err(PserverError::Limit {
+        what: format!("the name of {kind} {start}… is {} bytes", name.len()),
+        limit: MAX_NAME_BYTES,
+        remedy: "shorten it",
+    })
+}
+
+/// The index that a function gets while the server cannot be asked: a hash (FNV-1a) of program and name, in the
+/// upper half of the range, so that instances agree with nobody to ask and never meet the server's own indices.
+pub(crate) fn provisional_fid(program: ProgramId, name: &str) -> FuncId {
+    let mut bytes = program.0.to_le_bytes().to_vec();
+    bytes.extend_from_slice(name.as_bytes());
+    FuncId(FIRST_PROVISIONAL_FID | (fnv1a(&bytes) as u32 >> 1))
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): the same on every machine.
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -1,0 +1,63 @@
+//! The exchange inside one process: requests are calls.
+
+use std::sync::Arc;
+
+use callgrove_model::{FuncId, ProgramId};
+
+use crate::functions::FunctionRequest;
+use crate::protocol::{Registered, SyncReply, SyncRequest, Transport};
+use crate::state::ServerState;
+use crate::{Clock, Hello, PserverError, Session};
+
+/// Carries requests to a state in the same process.
+#[derive(Clone, Debug)]
+pub struct InProcess {
+    state: Arc<ServerState>,
+    clock: Clock,
+}
+
+impl ServerState {
+    /// The exchange of one AD instance in this process.
+    pub fn session(self: &Arc<Self>) -> Session<InProcess> {
+        Session::new(InProcess {
+            state: Arc::clone(self),
+            clock: Clock::new(),
+        })
+    }
+}
+
+impl Transport for InProcess {
+    fn begin_call(&mut self) {}
+
+    fn is_up(&self) -> bool {
+        true
+    }
+
+    fn absence(&self) -> PserverError {
+        PserverError::NotConnected {
+            address: String::from("this process"),
+            cause: String::from("it ends"),
+        }
+    }
+
+    fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
+        self.state.register(hello, self.clock.now_ms())
+    }
+
+    fn functions(
+        &mut self,
+        program: ProgramId,
+        requests: &[FunctionRequest],
+    ) -> Result<Vec<FuncId>, PserverError> {
+        self.state.functions(program, requests)
+    }
+
+    fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
+        self.state.sync(request, self.clock.now_ms())
+    }
+
+    fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {
+        self.state.goodbye(instance);
+        Ok(())
+    }
+}

@@ -1,0 +1,402 @@
+//! The client's side of the protocol, for threads that wait: an AD instance's.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use callgrove_model::{FuncId, ProgramId};
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Response, Status};
+
+use super::proto::pserver_client::PserverClient;
+use super::{MAX_MESSAGE_BYTES, proto, wire};
+use crate::error::Refusal;
+use crate::functions::fnv1a;
+use crate::protocol::LEASE_MS;
+use crate::{
+    FunctionRequest, Hello, PserverError, Registered, Session, SyncReply, SyncRequest, Transport,
+};
+
+/// An AD instance's exchange with a server elsewhere.
+pub type Client = Session<Grpc>;
+
+/// Time between signs of life: four fit into a lease.
+const HEARTBEAT: Duration = Duration::from_millis(LEASE_MS / 4);
+/// Time before the first attempt to connect again, doubled after each up to [`MAX_BACKOFF`].
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(3);
+/// Time between attempts to register for the first time.
+const REGISTER_AGAIN: Duration = Duration::from_millis(500);
+
+/// Where the server is and how patient the client.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// `host:port`, `http://host:port` or `https://host:port`.
+    pub address: String,
+    /// Bearer token.
+    pub token: Option<String>,
+    /// Certificate of the authority that signed the server's, as PEM; `https` needs it.
+    pub ca_file: Option<PathBuf>,
+    /// Longest time for a connection to come about.
+    pub connect_timeout: Duration,
+    /// Longest time that a call takes, whatever happens.
+    pub deadline: Duration,
+    /// How long the first registration waits for a server that is not there yet, or for a rank whose former
+    /// instance has died but has not been silent for long enough.
+    pub startup_wait: Duration,
+}
+
+impl ClientOptions {
+    /// Usual patience: connections 3 s, calls 5 s, the start 15 s.
+    pub fn new(address: impl Into<String>) -> Self {
+        Self {
+            address: address.into(),
+            token: None,
+            ca_file: None,
+            connect_timeout: Duration::from_secs(3),
+            deadline: Duration::from_secs(5),
+            startup_wait: Duration::from_millis(LEASE_MS) + Duration::from_secs(5),
+        }
+    }
+}
+
+/// The exchange with the server of the options. Connects when it registers.
+///
+/// # Errors
+/// [`PserverError::BadOption`] for an address or certificate file that cannot be used.
+pub fn connect(options: ClientOptions) -> Result<Client, PserverError> {
+    Ok(Session::new(Grpc::new(options)?))
+}
+
+type Connection = PserverClient<InterceptedService<Channel, Bearer>>;
+
+/// Carries requests over gRPC. A task of its own gives signs of life, and looks for the server while it is away.
+pub struct Grpc {
+    // Before the runtime, for it is dropped first.
+    connection: Connection,
+    runtime: Runtime,
+    shared: Arc<Shared>,
+    options: ClientOptions,
+    call_ends: Instant,
+    is_known: bool,
+}
+
+/// What the background task and the calls tell each other.
+#[derive(Debug, Default)]
+struct Shared {
+    is_down: AtomicBool,
+    cause: Mutex<String>,
+    instance: Mutex<String>,
+    went_down: Notify,
+}
+
+impl fmt::Debug for Grpc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grpc")
+            .field("address", &self.options.address)
+            .field("is_up", &self.is_up())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Grpc {
+    fn new(options: ClientOptions) -> Result<Self, PserverError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("pserver-client")
+            .enable_all()
+            .build()
+            .map_err(|error| bad_option("the parameter server's client", &error))?;
+        let endpoint = endpoint(&options)?;
+        let bearer = Bearer::new(options.token.as_deref())?;
+        // Building the channel starts a task of it.
+        let in_runtime = runtime.enter();
+        let channel = endpoint.connect_lazy();
+        drop(in_runtime);
+        let connection = PserverClient::with_interceptor(channel, bearer)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let shared = Arc::<Shared>::default();
+        runtime.spawn(watch(
+            connection.clone(),
+            Arc::clone(&shared),
+            options.deadline,
+        ));
+        Ok(Self {
+            connection,
+            runtime,
+            shared,
+            call_ends: Instant::now() + options.deadline,
+            options,
+            is_known: false,
+        })
+    }
+
+    fn call<T>(
+        &self,
+        request: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, PserverError> {
+        let left = self.call_ends.saturating_duration_since(Instant::now());
+        let answer = self
+            .runtime
+            .block_on(async { tokio::time::timeout(left, request).await });
+        match answer {
+            Ok(Ok(response)) => Ok(response.into_inner()),
+            Ok(Err(status)) => Err(self.error_of(&status)),
+            Err(_) => {
+                let deadline = self.options.deadline;
+                Err(self.down(format!("no answer within {deadline:?}")))
+            }
+        }
+    }
+
+    fn error_of(&self, status: &Status) -> PserverError {
+        if is_transport_failure(status) {
+            return self.down(cause_of(status));
+        }
+        if status.code() == Code::FailedPrecondition {
+            let instance = lock(&self.shared.instance).clone();
+            return PserverError::NotRegistered { instance };
+        }
+        let about = match status.code() {
+            Code::AlreadyExists => Refusal::Rank,
+            Code::InvalidArgument | Code::ResourceExhausted | Code::OutOfRange => Refusal::Data,
+            Code::Unauthenticated | Code::PermissionDenied => Refusal::Access,
+            _ => Refusal::Protocol,
+        };
+        PserverError::Refused {
+            address: self.options.address.clone(),
+            about,
+            cause: status.message().to_owned(),
+        }
+    }
+
+    fn down(&self, cause: String) -> PserverError {
+        self.shared.go_down(cause);
+        self.absence()
+    }
+
+    fn try_register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
+        let mut connection = self.connection.clone();
+        let reply =
+            self.call(async move { connection.register(wire::hello_to_wire(hello)).await })?;
+        wire::registered_from_wire(&reply)
+    }
+}
+
+impl Transport for Grpc {
+    fn begin_call(&mut self) {
+        self.call_ends = Instant::now() + self.options.deadline;
+    }
+
+    fn is_up(&self) -> bool {
+        !self.shared.is_down.load(Ordering::Acquire)
+    }
+
+    fn absence(&self) -> PserverError {
+        PserverError::NotConnected {
+            address: self.options.address.clone(),
+            cause: lock(&self.shared.cause).clone(),
+        }
+    }
+
+    fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
+        lock(&self.shared.instance).clone_from(&hello.instance);
+        let give_up = Instant::now() + self.options.startup_wait;
+        loop {
+            let result = self.try_register(hello);
+            let may_wait = match &result {
+                Ok(_) => {
+                    self.is_known = true;
+                    false
+                }
+                Err(PserverError::NotConnected { .. }) => true,
+                Err(PserverError::Refused { about, .. }) => *about == Refusal::Rank,
+                Err(_) => false,
+            };
+            if self.is_known || !may_wait || Instant::now() + REGISTER_AGAIN > give_up {
+                return result;
+            }
+            std::thread::sleep(REGISTER_AGAIN);
+            self.begin_call();
+        }
+    }
+
+    fn functions(
+        &mut self,
+        program: ProgramId,
+        requests: &[FunctionRequest],
+    ) -> Result<Vec<FuncId>, PserverError> {
+        let mut connection = self.connection.clone();
+        let request = wire::functions_to_wire(program, requests);
+        let reply = self.call(async move { connection.functions(request).await })?;
+        Ok(reply.fids.into_iter().map(FuncId).collect())
+    }
+
+    fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
+        let mut connection = self.connection.clone();
+        let request = wire::request_to_wire(request);
+        wire::reply_from_wire(self.call(async move { connection.sync(request).await })?)
+    }
+
+    fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {
+        let mut connection = self.connection.clone();
+        let instance = instance.to_owned();
+        let request = proto::GoodbyeRequest { instance };
+        self.call(async move { connection.goodbye(request).await })?;
+        lock(&self.shared.instance).clear();
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn go_down(&self, cause: String) {
+        *lock(&self.cause) = cause;
+        self.is_down.store(true, Ordering::Release);
+        self.went_down.notify_one();
+    }
+}
+
+/// Gives signs of life while the server is there, and looks for it, ever less often, while it is not.
+async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Duration) {
+    let mut backoff = MIN_BACKOFF;
+    loop {
+        let instance = lock(&shared.instance).clone();
+        if shared.is_down.load(Ordering::Acquire) {
+            tokio::time::sleep(spread(backoff, &instance)).await;
+            backoff = (backoff * 2).min(MAX_BACKOFF);
+            let health = connection.health(proto::HealthRequest {});
+            if let Ok(Ok(_)) = tokio::time::timeout(deadline, health).await {
+                shared.is_down.store(false, Ordering::Release);
+                backoff = MIN_BACKOFF;
+            }
+            continue;
+        }
+        if tokio::time::timeout(HEARTBEAT, shared.went_down.notified())
+            .await
+            .is_ok()
+            || instance.is_empty()
+        {
+            continue;
+        }
+        let beat = connection.heartbeat(proto::HeartbeatRequest { instance });
+        match tokio::time::timeout(deadline, beat).await {
+            Ok(Err(status)) if is_transport_failure(&status) => shared.go_down(cause_of(&status)),
+            Err(_) => shared.go_down(format!("no sign of life within {deadline:?}")),
+            // That the server has forgotten the instance shows with the next request.
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Half to all of a time, another share for each instance, so that not all come at once.
+fn spread(time: Duration, instance: &str) -> Duration {
+    let share = fnv1a(instance.as_bytes()) % 512;
+    time * (512 + share as u32) / 1024
+}
+
+/// Whether it is unknown if the server got the request.
+fn is_transport_failure(status: &Status) -> bool {
+    let is_local = std::error::Error::source(status).is_some();
+    is_local
+        || matches!(
+            status.code(),
+            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown
+        )
+}
+
+/// The innermost cause, which names the system's reason.
+fn cause_of(status: &Status) -> String {
+    let mut error: &dyn std::error::Error = status;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    if std::ptr::addr_eq(error, status) {
+        return status.message().to_owned();
+    }
+    error.to_string()
+}
+
+fn endpoint(options: &ClientOptions) -> Result<Endpoint, PserverError> {
+    let address = &options.address;
+    let url = if address.contains("://") {
+        address.clone()
+    } else {
+        format!("http://{address}")
+    };
+    let named = format!("the parameter server's address {address}");
+    let endpoint = Endpoint::from_shared(url.clone())
+        .map_err(|error| bad_option(&named, &error))?
+        .connect_timeout(options.connect_timeout)
+        .http2_keep_alive_interval(Duration::from_secs(10))
+        .keep_alive_timeout(options.deadline)
+        .keep_alive_while_idle(true)
+        .tcp_nodelay(true);
+    let tls = match (&options.ca_file, url.starts_with("https://")) {
+        (None, false) => return Ok(endpoint),
+        (None, true) => {
+            return Err(bad_option(
+                &named,
+                &"https needs the certificate of the authority that signed the server's; give its file",
+            ));
+        }
+        (Some(_), false) => {
+            return Err(bad_option(
+                &named,
+                &"a certificate is of no use without https; write https:// before the address",
+            ));
+        }
+        (Some(file), true) => {
+            let pem = std::fs::read(file).map_err(|error| {
+                bad_option(&format!("the certificate {}", file.display()), &error)
+            })?;
+            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem))
+        }
+    };
+    endpoint
+        .tls_config(tls)
+        .map_err(|error| bad_option(&named, &error))
+}
+
+/// Adds the token to each request.
+#[derive(Clone)]
+struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Bearer {
+    fn new(token: Option<&str>) -> Result<Self, PserverError> {
+        let header = token.map(|token| format!("Bearer {token}").parse());
+        let header = header
+            .transpose()
+            .map_err(|error| bad_option("the token", &error))?;
+        Ok(Self(header))
+    }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(header) = &self.0 {
+            request
+                .metadata_mut()
+                .insert("authorization", header.clone());
+        }
+        Ok(request)
+    }
+}
+
+fn bad_option(option: &str, cause: &impl ToString) -> PserverError {
+    PserverError::BadOption {
+        option: option.to_owned(),
+        cause: cause.to_string(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

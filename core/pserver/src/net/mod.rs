@@ -1,0 +1,28 @@
+//! The exchange over gRPC, and packets over HTTP.
+//!
+//! `proto/pserver.proto` describes the protocol. Messages are bounded by [`MAX_MESSAGE_BYTES`] on both sides.
+
+mod client;
+mod poster;
+mod service;
+mod wire;
+
+pub use client::{Client, ClientOptions, Grpc, connect};
+pub use poster::{Poster, PosterOptions, PosterStatus};
+pub use service::{PserverService, service};
+
+/// Larger messages are refused. Sessions and the state split what they send well below.
+pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
+
+/// The messages, server and client, generated from `proto/pserver.proto`.
+mod proto {
+    #![allow(
+        missing_docs,
+        unreachable_pub,
+        clippy::allow_attributes,
+        clippy::all,
+        clippy::pedantic,
+        reason = "generated code"
+    )]
+    tonic::include_proto!("callgrove.pserver.v1");
+}

@@ -1,0 +1,239 @@
+//! Posts packets as JSON to a URL, for ever.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+use crate::PserverError;
+use crate::packet::Packet;
+
+/// Where packets go.
+#[derive(Clone, Debug)]
+pub struct PosterOptions {
+    /// `http://` or `https://`, with any path.
+    pub url: String,
+    /// Bearer token.
+    pub token: Option<String>,
+    /// Certificate of the authority that signed the receiver's, as PEM; without it, the public authorities count.
+    pub ca_file: Option<PathBuf>,
+    /// Longest time for one packet.
+    pub timeout: Duration,
+    /// Time from a failure to the next attempt.
+    pub retry_after: Duration,
+}
+
+impl PosterOptions {
+    /// Without a token; packets take 10 s at most, and the next attempt comes 1 s after a failure.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            token: None,
+            ca_file: None,
+            timeout: Duration::from_secs(10),
+            retry_after: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Posts packets on a thread of its own. A packet that cannot be delivered waits, becomes one with those that
+/// follow, and is tried again, however long that takes. The receiver gets each step's data at least once:
+/// if its answer is lost, twice.
+#[derive(Debug)]
+pub struct Poster {
+    slot: Arc<Slot>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the poster has done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PosterStatus {
+    /// Requests that were answered with success.
+    pub num_delivered: u64,
+    /// Requests that failed.
+    pub num_failed: u64,
+    /// Why the last one failed; `None` after success.
+    pub failure: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    waiting: Option<Packet>,
+    status: PosterStatus,
+    ends: bool,
+}
+
+impl Poster {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// [`PserverError::BadOption`] for a URL or certificate file that cannot be used.
+    pub fn start(options: PosterOptions) -> Result<Self, PserverError> {
+        let agent = agent(&options)?;
+        let slot = Arc::<Slot>::default();
+        let shared = Arc::clone(&slot);
+        let thread = std::thread::Builder::new()
+            .name(String::from("packet-poster"))
+            .spawn(move || post_all(&agent, &options, &shared))
+            .map_err(|error| bad_option("the thread that posts packets", &error))?;
+        let thread = Some(thread);
+        Ok(Self { slot, thread })
+    }
+
+    /// Gives it the next packet; never waits.
+    pub fn post(&self, packet: Packet) {
+        let mut inner = self.slot.lock();
+        inner.waiting = Some(match inner.waiting.take() {
+            Some(before) => before.followed_by(packet),
+            None => packet,
+        });
+        self.slot.changed.notify_all();
+    }
+
+    /// What it has done so far.
+    pub fn status(&self) -> PosterStatus {
+        self.slot.lock().status.clone()
+    }
+}
+
+impl Drop for Poster {
+    /// Tries once more to deliver what waits, and ends.
+    fn drop(&mut self) {
+        self.slot.lock().ends = true;
+        self.slot.changed.notify_all();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that posts packets has panicked");
+        }
+    }
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a packet; with `None` there is nothing more to do. The flag tells that this is the last attempt.
+    fn next(&self) -> Option<(Packet, bool)> {
+        let mut inner = self.lock();
+        loop {
+            if let Some(packet) = inner.waiting.take() {
+                return Some((packet, inner.ends));
+            }
+            if inner.ends {
+                return None;
+            }
+            inner = self
+                .changed
+                .wait(inner)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Puts a packet back before those that came meanwhile, and waits for the time of the next attempt.
+    fn put_back(&self, packet: Packet, failure: String, retry_after: Duration) {
+        let mut inner = self.lock();
+        inner.waiting = Some(match inner.waiting.take() {
+            Some(next) => packet.followed_by(next),
+            None => packet,
+        });
+        inner.status.num_failed += 1;
+        inner.status.failure = Some(failure);
+        let wait = self
+            .changed
+            .wait_timeout_while(inner, retry_after, |inner| !inner.ends);
+        drop(wait.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn note_success(&self) -> bool {
+        let mut inner = self.lock();
+        inner.status.num_delivered += 1;
+        inner.status.failure.take().is_some()
+    }
+}
+
+fn post_all(agent: &Agent, options: &PosterOptions, slot: &Slot) {
+    while let Some((packet, is_last)) = slot.next() {
+        match post(agent, options, &packet) {
+            Ok(()) => {
+                if slot.note_success() {
+                    tracing::info!(url = options.url, "packets are delivered again");
+                }
+            }
+            Err(failure) if is_last => {
+                tracing::error!(url = options.url, failure, "the last packet is lost");
+                return;
+            }
+            Err(failure) => {
+                if slot.lock().status.failure.is_none() {
+                    tracing::warn!(
+                        url = options.url,
+                        failure,
+                        "a packet waits to be delivered; check the URL and that its server runs"
+                    );
+                }
+                slot.put_back(packet, failure, options.retry_after);
+            }
+        }
+    }
+}
+
+fn post(agent: &Agent, options: &PosterOptions, packet: &Packet) -> Result<(), String> {
+    let mut request = agent.post(&options.url);
+    if let Some(token) = &options.token {
+        request = request.header("Authorization", format!("Bearer {token}"));
+    }
+    let answer = request
+        .send_json(packet)
+        .map_err(|error| error.to_string())?;
+    // The rest of the answer is of no interest; with it unread, the connection is not used again if it is long.
+    drop(answer);
+    Ok(())
+}
+
+fn agent(options: &PosterOptions) -> Result<Agent, PserverError> {
+    let url = &options.url;
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        let cause = "it must begin with http:// or https://";
+        return Err(bad_option(&format!("the URL for packets {url}"), &cause));
+    }
+    let mut config = Agent::config_builder().timeout_global(Some(options.timeout));
+    if let Some(file) = &options.ca_file {
+        let roots = certificates(file)
+            .map_err(|cause| bad_option(&format!("the certificate {}", file.display()), &cause))?;
+        let tls = TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(roots)));
+        config = config.tls_config(tls.build());
+    }
+    Ok(config.build().into())
+}
+
+fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, String> {
+    let pem = std::fs::read(file).map_err(|error| error.to_string())?;
+    let mut certificates = Vec::new();
+    for item in parse_pem(&pem) {
+        if let PemItem::Certificate(certificate) = item.map_err(|error| error.to_string())? {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() {
+        return Err(String::from("it holds no certificate in PEM form"));
+    }
+    Ok(certificates)
+}
+
+fn bad_option(option: &str, cause: &impl ToString) -> PserverError {
+    PserverError::BadOption {
+        option: option.to_owned(),
+        cause: cause.to_string(),
+    }
+}

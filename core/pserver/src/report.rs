@@ -1,0 +1,88 @@
+//! What an AD instance tells of one I/O step: the profile of its functions, their anomalies, its counters.
+
+use callgrove_detect::Moments;
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use serde::{Deserialize, Serialize};
+
+/// One I/O step of one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepReport {
+    /// Program of the workflow.
+    pub program: ProgramId,
+    /// Rank.
+    pub rank: RankId,
+    /// I/O step.
+    pub step: StepId,
+    /// The functions with executions that ended in the step, each at most once, in any order.
+    pub functions: Vec<FunctionReport>,
+    /// The counters with values in the step, each at most once, in any order.
+    pub counters: Vec<CounterReport>,
+}
+
+/// One function in one I/O step of one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionReport {
+    /// Global index, as [`crate::ModelExchange::functions`] gave it.
+    pub fid: FuncId,
+    /// Exclusive runtimes in microseconds.
+    pub exclusive: Moments,
+    /// Inclusive runtimes in microseconds.
+    pub inclusive: Moments,
+    /// Those of the executions that are anomalies; empty without one.
+    pub anomalies: AnomalySummary,
+}
+
+/// The anomalies among some executions. Their number is that of the scores.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnomalySummary {
+    /// Outlier scores.
+    pub score: Moments,
+    /// Outlier severities, in microseconds.
+    pub severity: Moments,
+    /// Entry of the earliest anomaly, in microseconds since the epoch; 0 without one.
+    pub min_timestamp_us: u64,
+    /// Exit of the latest anomaly, in microseconds since the epoch; 0 without one.
+    pub max_timestamp_us: u64,
+}
+
+/// One counter in one I/O step of one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterReport {
+    /// Name.
+    pub name: String,
+    /// Values, in the counter's own unit.
+    pub values: Moments,
+}
+
+impl AnomalySummary {
+    /// How many anomalies there are.
+    pub fn count(&self) -> u64 {
+        self.score.count()
+    }
+
+    /// Adds one anomaly: its score, its severity, and when it was entered and left (all in microseconds).
+    pub fn push(&mut self, score: f64, severity_us: f64, entry_us: u64, exit_us: u64) {
+        self.min_timestamp_us = match self.count() {
+            0 => entry_us,
+            _ => self.min_timestamp_us.min(entry_us),
+        };
+        self.max_timestamp_us = self.max_timestamp_us.max(exit_us);
+        self.score.push(score);
+        self.severity.push(severity_us);
+    }
+
+    /// Adds the anomalies of another summary.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count() == 0 {
+            return;
+        }
+        self.min_timestamp_us = match self.count() {
+            0 => other.min_timestamp_us,
+            _ => self.min_timestamp_us.min(other.min_timestamp_us),
+        };
+        self.max_timestamp_us = self.max_timestamp_us.max(other.max_timestamp_us);
+        self.score.merge(&other.score);
+        self.severity.merge(&other.severity);
+    }
+}

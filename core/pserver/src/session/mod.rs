@@ -1,0 +1,242 @@
+//! An AD instance's side of the exchange, whatever carries it: keeps what the server lacks, and the newest models.
+
+mod names;
+mod outbox;
+mod view;
+
+use callgrove_detect::FuncModel;
+use callgrove_model::{FuncId, ProgramId};
+
+use crate::contribution::ModelKind;
+use crate::protocol::{SyncReply, SyncRequest, Transport};
+use crate::{Contribution, Hello, Link, ModelExchange, PserverError, StepReport, Synced, Welcome};
+use names::Names;
+use outbox::Outbox;
+use view::View;
+
+/// Contributions travel in parts of about so many bytes.
+const MAX_PART_BYTES: usize = 1 << 20;
+
+/// The exchange of one AD instance over some transport.
+///
+/// What the instance adds waits in an outbox until the server has it, and for as long as a restart of the
+/// server could lose it; see [`crate::Retention`]. Whatever was sent twice carries the same number and
+/// is merged once. The memory that this takes does not grow with the number of steps.
+#[derive(Debug)]
+pub struct Session<T> {
+    transport: T,
+    hello: Option<Hello>,
+    attached: bool,
+    epoch: u64,
+    frozen: bool,
+    names: Names,
+    outbox: Outbox,
+    view: View,
+    model_kind: ModelKind,
+}
+
+impl<T: Transport> Session<T> {
+    /// Over a transport; [`ModelExchange::register`] is the next call.
+    pub fn new(transport: T) -> Self {
+        Self {
+            transport,
+            hello: None,
+            attached: false,
+            epoch: 0,
+            frozen: false,
+            names: Names::default(),
+            outbox: Outbox::default(),
+            view: View::default(),
+            model_kind: ModelKind::default(),
+        }
+    }
+
+    /// What carries the requests.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// I/O steps whose own numbers of anomalies were given up while the server was away for long; the totals have them.
+    pub fn num_dropped_steps(&self) -> usize {
+        self.outbox.num_dropped_steps()
+    }
+
+    /// Registers, and tells the server the names that it may have forgotten.
+    fn attach(&mut self) -> Result<Welcome, PserverError> {
+        let Some(hello) = &self.hello else {
+            return Err(PserverError::NotRegistered {
+                instance: String::from("(no name yet)"),
+            });
+        };
+        let registered = self.transport.register(hello)?;
+        let is_new_life = registered.epoch != self.epoch;
+        self.names.announce(&mut self.transport, is_new_life)?;
+        if is_new_life {
+            self.view.forget_cursor();
+            self.outbox
+                .begin_epoch(registered.last_sequence, registered.retention);
+            self.epoch = registered.epoch;
+        }
+        self.frozen = registered.welcome.frozen;
+        self.attached = true;
+        Ok(registered.welcome)
+    }
+
+    fn try_ask(&mut self, program: ProgramId, names: &[String]) -> Result<(), PserverError> {
+        if !self.transport.is_up() {
+            return Err(self.transport.absence());
+        }
+        if !self.attached {
+            self.attach()?;
+        }
+        self.names.ask(&mut self.transport, program, names)
+    }
+
+    /// Sends what waits; ends early, without an error, if the server is away.
+    fn flush(&mut self) -> Result<Link, PserverError> {
+        match self.try_flush() {
+            Ok(()) => Ok(Link::Up),
+            Err(PserverError::NotConnected { address, cause }) => {
+                self.attached = false;
+                let cause = PserverError::NotConnected { address, cause }.to_string();
+                Ok(Link::Down { cause })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn try_flush(&mut self) -> Result<(), PserverError> {
+        let mut num_attached = 0;
+        loop {
+            if !self.transport.is_up() {
+                return Err(self.transport.absence());
+            }
+            if !self.attached {
+                num_attached += 1;
+                self.attach()?;
+            }
+            match self.send_waiting() {
+                // Forgotten by a server that was restarted, or silent for too long: once more, with a new registration.
+                Err(PserverError::NotRegistered { .. }) if num_attached < 2 => {
+                    self.attached = false;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn send_waiting(&mut self) -> Result<(), PserverError> {
+        while let Some((sequence, contribution)) = self.outbox.next(MAX_PART_BYTES) {
+            let contribution = self.names.to_server(contribution.clone());
+            let mut reply = match self.sync(sequence, contribution) {
+                Ok(reply) => reply,
+                Err(error) => {
+                    if error.is_about_data() {
+                        self.outbox.discard();
+                    }
+                    return Err(error);
+                }
+            };
+            self.outbox.acknowledge(reply.included_in);
+            loop {
+                let more = reply.more;
+                self.take(reply)?;
+                if !more {
+                    break;
+                }
+                reply = self.sync(0, Contribution::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(
+        &mut self,
+        sequence: u64,
+        contribution: Contribution,
+    ) -> Result<SyncReply, PserverError> {
+        let Some(hello) = &self.hello else {
+            return Err(self.transport.absence());
+        };
+        self.transport.sync(SyncRequest {
+            instance: hello.instance.clone(),
+            epoch: self.epoch,
+            sequence,
+            cursor: self.view.cursor(),
+            contribution,
+        })
+    }
+
+    fn take(&mut self, reply: SyncReply) -> Result<(), PserverError> {
+        self.model_kind
+            .check(reply.models.iter().map(|(_, model)| &**model))?;
+        self.view.advance(reply.cursor);
+        let frozen = self.frozen;
+        for (server_fid, model) in reply.models {
+            if let Some(fid) = self.names.of_server(server_fid) {
+                let newer = self.outbox.models_after(reply.version, fid);
+                self.view.replace(fid, model, newer.filter(|_| !frozen));
+            }
+        }
+        self.outbox.settle(reply.version, reply.saved_version);
+        Ok(())
+    }
+}
+
+impl<T: Transport> ModelExchange for Session<T> {
+    fn register(&mut self, hello: &Hello) -> Result<Welcome, PserverError> {
+        self.transport.begin_call();
+        self.hello = Some(hello.clone());
+        self.attach()
+    }
+
+    fn functions(
+        &mut self,
+        program: ProgramId,
+        names: &[String],
+    ) -> Result<Vec<FuncId>, PserverError> {
+        if let Some(fids) = self.names.find_all(program, names) {
+            return Ok(fids);
+        }
+        self.transport.begin_call();
+        match self.try_ask(program, names) {
+            Err(PserverError::NotConnected { .. }) => self.attached = false,
+            result => result?,
+        }
+        self.names.get_all(program, names)
+    }
+
+    fn sync_and_report(
+        &mut self,
+        models: Vec<(FuncId, FuncModel)>,
+        reports: &[StepReport],
+    ) -> Result<Synced, PserverError> {
+        self.model_kind
+            .check(models.iter().map(|(_, model)| model))?;
+        let contribution = Contribution::new(models, reports);
+        let asked: Vec<FuncId> = contribution.models.keys().copied().collect();
+        if !self.frozen {
+            self.view.learn(&contribution.models);
+        }
+        self.outbox.push(contribution);
+        self.transport.begin_call();
+        let link = self.flush()?;
+        let models = asked.into_iter();
+        Ok(Synced {
+            models: models
+                .filter_map(|fid| Some((fid, self.view.get(fid)?)))
+                .collect(),
+            link,
+        })
+    }
+
+    fn goodbye(&mut self, reports: &[StepReport]) -> Result<(), PserverError> {
+        self.outbox.push(Contribution::new(Vec::new(), reports));
+        self.transport.begin_call();
+        self.try_flush()?;
+        match &self.hello {
+            Some(hello) => self.transport.goodbye(&hello.instance),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The function indices of an instance, and what the server calls the same functions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_model::{FuncId, ProgramId};
+
+use crate::functions::{
+    FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, check_name, provisional_fid,
+};
+use crate::protocol::Transport;
+use crate::{Contribution, PserverError};
+
+/// Names travel in lists of about so many bytes.
+const MAX_LIST_BYTES: usize = 1 << 20;
+
+/// The functions that the instance has asked for. Its indices are the server's, except for those that it had to give
+/// itself, and for those that a restarted server has given to other functions.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    table: FunctionTable,
+    /// Functions that the server has not been told of.
+    unannounced: BTreeSet<FuncId>,
+    /// Where the server's index differs.
+    to_server: BTreeMap<FuncId, FuncId>,
+    of_server: BTreeMap<FuncId, FuncId>,
+}
+
+impl Names {
+    /// The indices of names that all have one.
+    pub(super) fn find_all(&self, program: ProgramId, names: &[String]) -> Option<Vec<FuncId>> {
+        names
+            .iter()
+            .map(|name| self.table.find(program, name))
+            .collect()
+    }
+
+    /// The indices of names; those that the server has not given one are given one here.
+    pub(super) fn get_all(
+        &mut self,
+        program: ProgramId,
+        names: &[String],
+    ) -> Result<Vec<FuncId>, PserverError> {
+        names
+            .iter()
+            .map(|name| {
+                check_name("function", name)?;
+                Ok(self.table.find(program, name).unwrap_or_else(|| {
+                    let fid = self.invent(program, name);
+                    self.unannounced.insert(fid);
+                    fid
+                }))
+            })
+            .collect()
+    }
+
+    /// Asks the server for the names that have no index yet.
+    pub(super) fn ask(
+        &mut self,
+        transport: &mut impl Transport,
+        program: ProgramId,
+        names: &[String],
+    ) -> Result<(), PserverError> {
+        let new_names: BTreeSet<&String> = names
+            .iter()
+            .filter(|name| self.table.find(program, name).is_none())
+            .collect();
+        // In the order of their first appearance, so that the server's indices follow it.
+        let mut requests: Vec<FunctionRequest> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for name in names {
+            if new_names.contains(name) && seen.insert(name) {
+                requests.push(FunctionRequest {
+                    name: name.clone(),
+                    proposed: None,
+                });
+            }
+        }
+        for list in lists(&requests) {
+            let server_fids = answers(transport, program, list)?;
+            for (request, server_fid) in list.iter().zip(server_fids) {
+                self.adopt(program, &request.name, server_fid);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the server the names that it does not know, or all of them if it has begun a new life.
+    pub(super) fn announce(
+        &mut self,
+        transport: &mut impl Transport,
+        all: bool,
+    ) -> Result<(), PserverError> {
+        if all {
+            self.unannounced = self.table.iter().map(|(fid, ..)| fid).collect();
+            self.to_server.clear();
+            self.of_server.clear();
+        }
+        let mut by_program: BTreeMap<ProgramId, Vec<FunctionRequest>> = BTreeMap::new();
+        for &fid in &self.unannounced {
+            if let Some((program, name)) = self.table.get(fid) {
+                by_program
+                    .entry(program)
+                    .or_default()
+                    .push(FunctionRequest {
+                        name: name.to_owned(),
+                        proposed: Some(fid),
+                    });
+            }
+        }
+        for (program, requests) in by_program {
+            for list in lists(&requests) {
+                let server_fids = answers(transport, program, list)?;
+                for (request, server_fid) in list.iter().zip(server_fids) {
+                    if let Some(fid) = request.proposed {
+                        self.map(fid, server_fid);
+                        self.unannounced.remove(&fid);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A contribution under the server's indices.
+    pub(super) fn to_server(&self, contribution: Contribution) -> Contribution {
+        if self.to_server.is_empty() {
+            return contribution;
+        }
+        contribution.renumbered(|fid| self.to_server.get(&fid).copied().unwrap_or(fid))
+    }
+
+    /// The instance's index of a function of the server, if it has asked for that.
+    pub(super) fn of_server(&self, server_fid: FuncId) -> Option<FuncId> {
+        if let Some(&fid) = self.of_server.get(&server_fid) {
+            return Some(fid);
+        }
+        self.table.get(server_fid)?;
+        (!self.to_server.contains_key(&server_fid)).then_some(server_fid)
+    }
+
+    fn adopt(&mut self, program: ProgramId, name: &str, server_fid: FuncId) {
+        if !self.table.insert(server_fid, program, name.to_owned()) {
+            // The instance has used the index since before the server was restarted.
+            let fid = self.invent(program, name);
+            self.map(fid, server_fid);
+        }
+    }
+
+    fn map(&mut self, fid: FuncId, server_fid: FuncId) {
+        if fid != server_fid {
+            self.to_server.insert(fid, server_fid);
+            self.of_server.insert(server_fid, fid);
+        }
+    }
+
+    fn invent(&mut self, program: ProgramId, name: &str) -> FuncId {
+        let mut fid = provisional_fid(program, name);
+        while !self.table.insert(fid, program, name.to_owned()) {
+            fid = FuncId(fid.0.wrapping_add(1) | FIRST_PROVISIONAL_FID);
+        }
+        fid
+    }
+}
+
+/// Requests in lists of about [`MAX_LIST_BYTES`].
+fn lists(requests: &[FunctionRequest]) -> Vec<&[FunctionRequest]> {
+    let mut lists = Vec::new();
+    let mut rest = requests;
+    while !rest.is_empty() {
+        let mut num_bytes = 0;
+        let num_fitting = rest
+            .iter()
+            .take_while(|request| {
+                num_bytes += request.name.len() + 16;
+                num_bytes <= MAX_LIST_BYTES
+            })
+            .count();
+        let (list, others) = rest.split_at(num_fitting.max(1));
+        lists.push(list);
+        rest = others;
+    }
+    lists
+}
+
+fn answers(
+    transport: &mut impl Transport,
+    program: ProgramId,
+    requests: &[FunctionRequest],
+) -> Result<Vec<FuncId>, PserverError> {
+    let fids = transport.functions(program, requests)?;
+    if fids.len() != requests.len() {
+        return Err(PserverError::Damaged {
+            what: "the server's list of function indices",
+            cause: format!("{} for {} names", fids.len(), requests.len()),
+            remedy: "run the same version of callgrove everywhere",
+        });
+    }
+    Ok(fids)
+}

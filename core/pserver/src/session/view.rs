@@ -1,0 +1,59 @@
+//! The newest models that an instance has: those of the server, with what the instance itself has learnt since.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callgrove_detect::FuncModel;
+use callgrove_model::FuncId;
+
+use crate::contribution::merge_model;
+use crate::protocol::Cursor;
+
+/// Models by the instance's own function indices.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    models: BTreeMap<FuncId, Arc<FuncModel>>,
+    cursor: Cursor,
+}
+
+impl View {
+    /// Adds what the instance has learnt.
+    pub(super) fn learn(&mut self, deltas: &BTreeMap<FuncId, FuncModel>) {
+        for (&fid, delta) in deltas {
+            self.models
+                .entry(fid)
+                .and_modify(|model| merge_model(Arc::make_mut(model), delta))
+                .or_insert_with(|| Arc::new(delta.clone()));
+        }
+    }
+
+    /// Takes the server's model, and on top of it what the server's version lacks.
+    pub(super) fn replace<'a>(
+        &mut self,
+        fid: FuncId,
+        mut model: Arc<FuncModel>,
+        newer: impl Iterator<Item = &'a FuncModel>,
+    ) {
+        for delta in newer {
+            merge_model(Arc::make_mut(&mut model), delta);
+        }
+        self.models.insert(fid, model);
+    }
+
+    pub(super) fn get(&self, fid: FuncId) -> Option<Arc<FuncModel>> {
+        self.models.get(&fid).map(Arc::clone)
+    }
+
+    pub(super) fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    pub(super) fn advance(&mut self, cursor: Cursor) {
+        self.cursor = cursor;
+    }
+
+    /// The server has begun a new life: its versions mean something else.
+    pub(super) fn forget_cursor(&mut self) {
+        self.cursor = Cursor::default();
+    }
+}

@@ -1,0 +1,144 @@
+//! Who reads which rank: registration, leases, leave-taking.
+
+use super::{ServerState, lock};
+use crate::protocol::Registered;
+use crate::statistics::RankKey;
+use crate::{Hello, PserverError, Welcome};
+
+/// Longest name of an instance, in bytes.
+const MAX_INSTANCE_BYTES: usize = 1 << 10;
+/// Most instances that a server remembers: far more than any machine has, and each costs some hundred bytes.
+const MAX_INSTANCES: usize = 1 << 20;
+
+impl ServerState {
+    /// Takes an instance in. Repetitions are harmless.
+    ///
+    /// # Errors
+    /// [`PserverError::RankTaken`] if another live instance has one of the ranks; [`PserverError::Limit`] for a
+    /// name that is too long, or too many instances.
+    pub fn register(&self, hello: &Hello, now_ms: u64) -> Result<Registered, PserverError> {
+        self.check_hello(hello)?;
+        let ranks: Vec<RankKey> = hello
+            .ranks
+            .iter()
+            .map(|&rank| (hello.program, rank))
+            .collect();
+        let returning = self.claim(hello, &ranks, now_ms)?;
+        let last_sequence =
+            lock(self.worker(&hello.instance)).register(&hello.instance, ranks.clone(), now_ms);
+        Ok(Registered {
+            welcome: self.welcome(&ranks, returning),
+            epoch: self.options.epoch,
+            last_sequence,
+            retention: self.options.retention,
+        })
+    }
+
+    /// A sign of life of an instance without anything new.
+    ///
+    /// # Errors
+    /// [`PserverError::NotRegistered`].
+    pub fn heartbeat(&self, instance: &str, now_ms: u64) -> Result<(), PserverError> {
+        lock(self.worker(instance)).touch(instance, now_ms)
+    }
+
+    /// Frees the ranks of an instance. Repetitions are harmless.
+    pub fn goodbye(&self, instance: &str) {
+        let mut claims = lock(&self.claims);
+        for rank in lock(self.worker(instance)).leave(instance) {
+            if claims.get(&rank).is_some_and(|holder| holder == instance) {
+                claims.remove(&rank);
+            }
+        }
+    }
+
+    /// Instances were there, and all have said goodbye or are dead: the server may end.
+    pub fn is_abandoned(&self, now_ms: u64) -> bool {
+        let mut any = false;
+        for worker in &self.workers {
+            for session in lock(worker).sessions() {
+                if session.is_live(now_ms) {
+                    return false;
+                }
+                any |= session.was_registered;
+            }
+        }
+        any
+    }
+
+    /// Gives the ranks to the instance, and tells whether one of them was another's before.
+    fn claim(&self, hello: &Hello, ranks: &[RankKey], now_ms: u64) -> Result<bool, PserverError> {
+        let mut claims = lock(&self.claims);
+        let mut former = Vec::new();
+        for &(program, rank) in ranks {
+            let Some(holder) = claims.get(&(program, rank)) else {
+                continue;
+            };
+            if *holder == hello.instance {
+                continue;
+            }
+            let worker = lock(self.worker(holder));
+            if let Some(session) = worker.session(holder)
+                && session.is_live(now_ms)
+            {
+                return Err(PserverError::RankTaken {
+                    program,
+                    rank,
+                    holder: holder.clone(),
+                    silent_ms: session.silent_ms(now_ms),
+                });
+            }
+            former.push(holder.clone());
+        }
+        for holder in &former {
+            for rank in lock(self.worker(holder)).leave(holder) {
+                claims.remove(&rank);
+            }
+        }
+        for rank in ranks {
+            claims.insert(*rank, hello.instance.clone());
+        }
+        Ok(!former.is_empty())
+    }
+
+    fn welcome(&self, ranks: &[RankKey], returning: bool) -> Welcome {
+        let mut global = lock(&self.global);
+        if returning {
+            // The former instance's last steps may wait in a partial state.
+            self.fold_into(&mut global);
+        }
+        let last_step = |key: &RankKey| {
+            let totals = global.total.ranks.get(key)?;
+            Some((key.1, totals.last_step))
+        };
+        Welcome {
+            params: self.options.params,
+            frozen: self.options.frozen,
+            num_shards: self.options.num_shards,
+            last_steps: ranks.iter().filter_map(last_step).collect(),
+        }
+    }
+
+    fn check_hello(&self, hello: &Hello) -> Result<(), PserverError> {
+        if hello.instance.len() > MAX_INSTANCE_BYTES {
+            return Err(PserverError::Limit {
+                what: format!("an instance's name of {} bytes", hello.instance.len()),
+                limit: MAX_INSTANCE_BYTES,
+                remedy: "shorten it",
+            });
+        }
+        let num_instances: usize = self
+            .workers
+            .iter()
+            .map(|worker| lock(worker).sessions().count())
+            .sum();
+        if num_instances >= MAX_INSTANCES {
+            return Err(PserverError::Limit {
+                what: format!("{num_instances} instances since the start"),
+                limit: MAX_INSTANCES,
+                remedy: "start the server again with its saved state",
+            });
+        }
+        Ok(())
+    }
+}

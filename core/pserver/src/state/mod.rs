@@ -1,0 +1,254 @@
+//! The state of the server, without any network: what instances add goes to one of several partial states, which are
+//! folded into the global one now and then.
+//!
+//! ```text
+//! sync ─ worker 0: partial ─┐
+//! sync ─ worker 1: partial ─┼─ fold (about once a second) ─ global ─┬─ published models ─ answers to sync
+//! sync ─ worker 2: partial ─┘                                       └─ packets, documents, saved state
+//! ```
+//!
+//! An instance always goes to the same worker, so its requests are counted where they are merged. No lock is taken by
+//! all instances except to read the pointer of the published models and the table of functions; whoever
+//! writes these does so in a moment.
+
+mod documents;
+mod global;
+mod instances;
+mod packets;
+mod published;
+mod saved;
+mod worker;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use callgrove_detect::Params;
+use callgrove_model::{FuncId, ProgramId};
+
+pub use documents::Documents;
+pub use saved::Saved;
+
+use crate::contribution::ModelKind;
+use crate::functions::{FunctionRequest, FunctionTable, check_name, fnv1a};
+use crate::protocol::{Retention, SyncReply, SyncRequest};
+use crate::statistics::RankKey;
+use crate::{Contribution, PserverError};
+use global::Global;
+use published::Published;
+use worker::Worker;
+
+/// Most counters of a run.
+const MAX_COUNTERS: usize = 1 << 16;
+
+/// How a server works.
+#[derive(Clone, Debug)]
+pub struct StateOptions {
+    /// Partial states; 1 to 1,024. As many as there are cores is enough.
+    pub num_workers: usize,
+    /// Parameters of the detector for all instances.
+    pub params: Option<Params>,
+    /// The models take no data.
+    pub frozen: bool,
+    /// Shards of the provenance database, for the instances.
+    pub num_shards: Option<u32>,
+    /// A number that no other life of this server has, for example the time.
+    pub epoch: u64,
+    /// What survives a restart.
+    pub retention: Retention,
+    /// Fold on every request: the published model is never old, at the cost of a lock that all share. For one process.
+    pub fold_on_sync: bool,
+}
+
+impl Default for StateOptions {
+    fn default() -> Self {
+        Self {
+            num_workers: 8,
+            params: None,
+            frozen: false,
+            num_shards: None,
+            epoch: 1,
+            retention: Retention::Nothing,
+            fold_on_sync: false,
+        }
+    }
+}
+
+/// The state of a server; all methods may be called by many threads at once. Times are milliseconds of any
+/// clock that never jumps.
+#[derive(Debug)]
+pub struct ServerState {
+    options: StateOptions,
+    workers: Vec<Mutex<Worker>>,
+    claims: Mutex<BTreeMap<RankKey, String>>,
+    functions: RwLock<FunctionTable>,
+    counters: RwLock<BTreeSet<(ProgramId, String)>>,
+    global: Mutex<Global>,
+    published: RwLock<Arc<Published>>,
+    saved_version: AtomicU64,
+    model_kind: ModelKind,
+}
+
+impl ServerState {
+    /// Without any data.
+    pub fn new(options: StateOptions) -> Self {
+        let num_workers = options.num_workers.clamp(1, 1024);
+        let new_worker = |_| Mutex::new(Worker::default());
+        Self {
+            workers: (0..num_workers).map(new_worker).collect(),
+            claims: Mutex::default(),
+            functions: RwLock::default(),
+            counters: RwLock::default(),
+            global: Mutex::default(),
+            published: RwLock::default(),
+            saved_version: AtomicU64::new(0),
+            model_kind: ModelKind::default(),
+            options,
+        }
+    }
+
+    /// How it works.
+    pub fn options(&self) -> &StateOptions {
+        &self.options
+    }
+
+    /// The global indices of functions, in order of the requests.
+    ///
+    /// # Errors
+    /// [`PserverError::Limit`].
+    pub fn functions(
+        &self,
+        program: ProgramId,
+        requests: &[FunctionRequest],
+    ) -> Result<Vec<FuncId>, PserverError> {
+        let mut table = self
+            .functions
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        requests
+            .iter()
+            .map(|request| table.resolve(program, request))
+            .collect()
+    }
+
+    /// Adds what an instance brings, unless it is a repetition, and answers with the models that it lacks.
+    ///
+    /// # Errors
+    /// [`PserverError::NotRegistered`], [`PserverError::UnknownFunction`], [`PserverError::ForeignRank`],
+    /// [`PserverError::Limit`]; nothing is added then.
+    pub fn sync(&self, request: SyncRequest, now_ms: u64) -> Result<SyncReply, PserverError> {
+        if request.epoch != self.options.epoch {
+            return Err(PserverError::NotRegistered {
+                instance: request.instance,
+            });
+        }
+        self.check(&request.contribution)?;
+        let mut contribution = request.contribution;
+        if self.options.frozen {
+            contribution.models.clear();
+        }
+        let worker = self.worker(&request.instance);
+        let included_in =
+            lock(worker).add(&request.instance, request.sequence, contribution, now_ms)?;
+        if self.options.fold_on_sync {
+            self.fold();
+        }
+        let published = self.published();
+        let (models, cursor, more) = published.since(request.cursor);
+        Ok(SyncReply {
+            version: published.version,
+            included_in,
+            saved_version: self.saved_version.load(Ordering::Acquire),
+            models,
+            cursor,
+            more,
+        })
+    }
+
+    /// Merges all partial states into the global one, in order of the workers, and publishes the models.
+    pub fn fold(&self) {
+        let mut global = lock(&self.global);
+        self.fold_into(&mut global);
+    }
+
+    fn fold_into(&self, global: &mut Global) {
+        let next = global.version + 1;
+        let mut changed = false;
+        for worker in &self.workers {
+            let partial = lock(worker).take(next, &mut global.sequences);
+            changed |= !partial.is_empty();
+            global.add(partial, next);
+        }
+        // The version counts in any case: a partial taken while empty is complete up to it.
+        global.version = next;
+        let published = if changed {
+            Published::of(global)
+        } else {
+            self.published().at(next)
+        };
+        *self
+            .published
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(published);
+    }
+
+    fn function_table(&self) -> RwLockReadGuard<'_, FunctionTable> {
+        self.functions
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn published(&self) -> Arc<Published> {
+        let published = self
+            .published
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&published)
+    }
+
+    fn check(&self, contribution: &Contribution) -> Result<(), PserverError> {
+        self.model_kind.check(contribution.models.values())?;
+        let table = self.function_table();
+        for fid in contribution.fids() {
+            if table.get(fid).is_none() {
+                return Err(PserverError::UnknownFunction { fid });
+            }
+        }
+        drop(table);
+        let counters = &contribution.statistics.counters;
+        counters.keys().try_for_each(|key| self.check_counter(key))
+    }
+
+    fn check_counter(&self, key: &(ProgramId, String)) -> Result<(), PserverError> {
+        let known = self.counters.read().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(key) {
+            return Ok(());
+        }
+        drop(known);
+        check_name("counter", &key.1)?;
+        let mut known = self
+            .counters
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_COUNTERS {
+            return Err(PserverError::Limit {
+                what: format!("counter {}", key.1),
+                limit: MAX_COUNTERS,
+                remedy: "record fewer counters",
+            });
+        }
+        known.insert(key.clone());
+        Ok(())
+    }
+
+    fn worker(&self, instance: &str) -> &Mutex<Worker> {
+        let index = fnv1a(instance.as_bytes()) as usize % self.workers.len();
+        &self.workers[index]
+    }
+}
+
+/// The data behind a lock. A thread that panicked while it held the lock left nothing half done that
+/// would be worse than no server at all.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

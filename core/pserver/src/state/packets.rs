@@ -1,0 +1,145 @@
+//! The packets for whoever watches the run: [`crate::packet`] is their schema.
+
+use std::collections::BTreeMap;
+
+use callgrove_detect::RunStats;
+use callgrove_model::FuncId;
+
+use super::global::{Global, News};
+use super::{ServerState, lock};
+use crate::AnomalySummary;
+use crate::functions::FunctionTable;
+use crate::packet::{
+    AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
+    StepAnomalies, VERSION,
+};
+use crate::statistics::{Metrics, RankKey, StepSummary};
+
+impl ServerState {
+    /// What is new since the packet before, and the totals. `now_ms` is milliseconds since the epoch.
+    pub fn take_packet(&self, now_ms: u64) -> Packet {
+        let mut global = lock(&self.global);
+        self.fold_into(&mut global);
+        let news = std::mem::take(&mut global.news);
+        let functions = self.function_table();
+        Packet {
+            version: VERSION,
+            created_at: now_ms,
+            anomaly_metrics: anomaly_metrics(&global, &news, &functions),
+            counter_stats: counter_stats(&global),
+            anomaly_stats: news.any.then(|| AnomalyStats {
+                created_at: now_ms,
+                anomaly: rank_anomalies(&global, news.steps),
+                func: func_anomalies(&global, &functions),
+            }),
+        }
+    }
+}
+
+/// The name of a function; every index in the state has one.
+pub(super) fn name_of(functions: &FunctionTable, fid: FuncId) -> String {
+    let name = functions.get(fid).map(|(_, name)| name.to_owned());
+    name.unwrap_or_default()
+}
+
+/// The statistics of every counter, over the run.
+pub(super) fn counters(global: &Global) -> Vec<CounterStats> {
+    let counters = global.total.counters.iter();
+    counters
+        .map(|((program, counter), values)| CounterStats {
+            app: program.0,
+            counter: counter.clone(),
+            stats: values.stats(),
+        })
+        .collect()
+}
+
+fn counter_stats(global: &Global) -> Option<Vec<CounterStats>> {
+    let counters = counters(global);
+    (!counters.is_empty()).then_some(counters)
+}
+
+fn rank_anomalies(global: &Global, steps: Vec<StepSummary>) -> Vec<RankAnomalies> {
+    let mut by_rank: BTreeMap<RankKey, Vec<StepAnomalies>> = BTreeMap::new();
+    for step in steps {
+        let key = (step.program, step.rank);
+        by_rank.entry(key).or_default().push(step_anomalies(&step));
+    }
+    let of_rank = |(key, mut data): (RankKey, Vec<StepAnomalies>)| {
+        data.sort_by_key(|step| step.step);
+        let totals = global.total.ranks.get(&key);
+        RankAnomalies {
+            data,
+            key: format!("{}:{}", key.0, key.1),
+            stats: totals.map_or_else(RunStats::default, |totals| totals.anomalies.stats()),
+        }
+    };
+    by_rank.into_iter().map(of_rank).collect()
+}
+
+fn step_anomalies(step: &StepSummary) -> StepAnomalies {
+    let AnomalySummary {
+        score,
+        min_timestamp_us,
+        max_timestamp_us,
+        ..
+    } = &step.anomalies;
+    StepAnomalies {
+        app: step.program.0,
+        max_timestamp: *max_timestamp_us,
+        min_timestamp: *min_timestamp_us,
+        n_anomalies: score.count(),
+        rank: step.rank.0,
+        step: u64::from(step.step.0),
+        outlier_scores: score.stats(),
+    }
+}
+
+fn func_anomalies(global: &Global, functions: &FunctionTable) -> Vec<FuncAnomalies> {
+    let profiles = global.total.functions.iter();
+    let mut func: Vec<FuncAnomalies> = profiles
+        .filter_map(|(&fid, profile)| {
+            let (program, name) = functions.get(fid)?;
+            Some(FuncAnomalies {
+                app: program.0,
+                fid: fid.0,
+                name: name.to_owned(),
+                exclusive: profile.exclusive.stats(),
+                inclusive: profile.inclusive.stats(),
+                stats: profile.anomalies.stats(),
+            })
+        })
+        .collect();
+    func.sort_by_key(|function| (function.app, function.fid));
+    func
+}
+
+fn anomaly_metrics(global: &Global, news: &News, functions: &FunctionTable) -> Vec<AnomalyMetrics> {
+    let fresh = news.metrics.iter();
+    fresh
+        .filter_map(|(key, new)| {
+            let &(program, rank, fid) = key;
+            Some(AnomalyMetrics {
+                app: program.0,
+                rank: rank.0,
+                fid: fid.0,
+                fname: name_of(functions, fid),
+                _id: *global.metric_ids.get(key)?,
+                new_data: metrics_data(new),
+                all_data: metrics_data(global.total.metrics.get(key)?),
+            })
+        })
+        .collect()
+}
+
+fn metrics_data(metrics: &Metrics) -> MetricsData {
+    MetricsData {
+        first_io_step: u64::from(metrics.first_step.0),
+        last_io_step: u64::from(metrics.last_step.0),
+        max_timestamp: metrics.anomalies.max_timestamp_us,
+        min_timestamp: metrics.anomalies.min_timestamp_us,
+        severity: metrics.anomalies.severity.stats(),
+        score: metrics.anomalies.score.stats(),
+        count: metrics.count.stats(),
+    }
+}

@@ -1,0 +1,73 @@
+//! The models as the answers to requests read them: immutable, replaced as a whole by each fold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callgrove_detect::FuncModel;
+use callgrove_model::FuncId;
+
+use super::global::{Global, Versioned};
+use crate::contribution::model_wire_bytes;
+use crate::protocol::Cursor;
+
+/// Models of at most about so many bytes go into one answer, and at least one model.
+const MAX_REPLY_BYTES: usize = 1 << 20;
+
+/// The models of one version.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Published {
+    pub(super) version: u64,
+    models: Arc<BTreeMap<FuncId, Versioned>>,
+}
+
+impl Published {
+    /// The models of the global state.
+    pub(super) fn of(global: &Global) -> Self {
+        Self {
+            version: global.version,
+            models: Arc::new(global.models.clone()),
+        }
+    }
+
+    /// The same models, which are those of another version, too.
+    pub(super) fn at(&self, version: u64) -> Self {
+        Self {
+            version,
+            models: Arc::clone(&self.models),
+        }
+    }
+
+    /// The models beyond a cursor, in order of version and function; the cursor after them; whether more follow.
+    pub(super) fn since(&self, cursor: Cursor) -> (Vec<(FuncId, Arc<FuncModel>)>, Cursor, bool) {
+        let end = Cursor {
+            version: self.version,
+            fid: FuncId(u32::MAX),
+        };
+        let mut changed: Vec<(Cursor, &Arc<FuncModel>)> = self
+            .models
+            .iter()
+            .map(|(&fid, versioned)| {
+                let version = versioned.version;
+                (Cursor { version, fid }, &versioned.model)
+            })
+            .filter(|(place, _)| *place > cursor)
+            .collect();
+        changed.sort_unstable_by_key(|(place, _)| *place);
+        let mut num_bytes = 0;
+        let mut models = Vec::new();
+        for (place, model) in changed {
+            num_bytes += model_wire_bytes(model);
+            if num_bytes > MAX_REPLY_BYTES
+                && let Some(&(_, last)) = models.last()
+            {
+                let models = models
+                    .into_iter()
+                    .map(|(model, at): (_, Cursor)| (at.fid, model));
+                return (models.collect(), last, true);
+            }
+            models.push((Arc::clone(model), place));
+        }
+        let models = models.into_iter().map(|(model, at)| (at.fid, model));
+        (models.collect(), end, false)
+    }
+}

@@ -1,0 +1,149 @@
+//! One partial state, and the instances that add to it.
+
+use std::collections::BTreeMap;
+
+use crate::protocol::LEASE_MS;
+use crate::statistics::{RankKey, bound_steps};
+use crate::{Contribution, PserverError};
+
+/// Most steps that wait for a fold, should nobody fold.
+const MAX_WAITING_STEPS: usize = 1 << 16;
+
+/// A partial state behind a lock of its own.
+#[derive(Debug, Default)]
+pub(super) struct Worker {
+    partial: Contribution,
+    /// How many times the partial state was taken, in step with the global version.
+    version: u64,
+    sessions: BTreeMap<String, Session>,
+}
+
+/// What is known of one instance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Session {
+    /// The ranks it reads; empty once it has gone or others took them.
+    pub(super) ranks: Vec<RankKey>,
+    /// Whether it may add: it has registered with this life of the server, has not said goodbye, and kept its ranks.
+    pub(super) registered: bool,
+    /// It came in this life of the server, not only in one before.
+    pub(super) was_registered: bool,
+    last_seen_ms: u64,
+    last_sequence: u64,
+    last_included_in: u64,
+}
+
+impl Session {
+    pub(super) fn is_live(&self, now_ms: u64) -> bool {
+        self.registered && self.silent_ms(now_ms) <= LEASE_MS
+    }
+
+    pub(super) fn silent_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.last_seen_ms)
+    }
+}
+
+impl Worker {
+    /// Adds a contribution unless its sequence number was seen; returns the version that will hold it.
+    pub(super) fn add(
+        &mut self,
+        instance: &str,
+        sequence: u64,
+        contribution: Contribution,
+        now_ms: u64,
+    ) -> Result<u64, PserverError> {
+        let version = self.version;
+        let session = self.registered(instance)?;
+        session.last_seen_ms = now_ms;
+        if sequence <= session.last_sequence {
+            return Ok(session.last_included_in);
+        }
+        for &(program, rank) in contribution.statistics.ranks.keys() {
+            if !session.ranks.contains(&(program, rank)) {
+                return Err(PserverError::ForeignRank {
+                    instance: instance.to_owned(),
+                    program,
+                    rank,
+                });
+            }
+        }
+        session.last_sequence = sequence;
+        session.last_included_in = version + 1;
+        self.partial.merge(contribution);
+        bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
+        Ok(version + 1)
+    }
+
+    /// Notes a sign of life.
+    pub(super) fn touch(&mut self, instance: &str, now_ms: u64) -> Result<(), PserverError> {
+        self.registered(instance)?.last_seen_ms = now_ms;
+        Ok(())
+    }
+
+    /// Takes the partial state out, for `version`, and notes which requests are in it.
+    pub(super) fn take(
+        &mut self,
+        version: u64,
+        sequences: &mut BTreeMap<String, u64>,
+    ) -> Contribution {
+        self.version = version;
+        for (instance, session) in &self.sessions {
+            match sequences.get_mut(instance) {
+                Some(sequence) => *sequence = session.last_sequence,
+                None => {
+                    sequences.insert(instance.clone(), session.last_sequence);
+                }
+            }
+        }
+        std::mem::take(&mut self.partial)
+    }
+
+    /// Takes an instance in; returns the last sequence number of it.
+    pub(super) fn register(&mut self, instance: &str, ranks: Vec<RankKey>, now_ms: u64) -> u64 {
+        let session = self.sessions.entry(instance.to_owned()).or_default();
+        session.ranks = ranks;
+        session.registered = true;
+        session.was_registered = true;
+        session.last_seen_ms = now_ms;
+        session.last_sequence
+    }
+
+    /// Begins with a partial state that is empty and belongs after `version`.
+    pub(super) fn start_at(&mut self, version: u64) {
+        self.version = version;
+    }
+
+    /// Remembers the last sequence number of an instance of a former life.
+    pub(super) fn restore(&mut self, instance: String, last_sequence: u64) {
+        let session = Session {
+            last_sequence,
+            ..Session::default()
+        };
+        self.sessions.insert(instance, session);
+    }
+
+    pub(super) fn session(&self, instance: &str) -> Option<&Session> {
+        self.sessions.get(instance)
+    }
+
+    pub(super) fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.values()
+    }
+
+    /// Ends the registration of an instance; returns its ranks.
+    pub(super) fn leave(&mut self, instance: &str) -> Vec<RankKey> {
+        let Some(session) = self.sessions.get_mut(instance) else {
+            return Vec::new();
+        };
+        session.registered = false;
+        std::mem::take(&mut session.ranks)
+    }
+
+    fn registered(&mut self, instance: &str) -> Result<&mut Session, PserverError> {
+        self.sessions
+            .get_mut(instance)
+            .filter(|session| session.registered)
+            .ok_or_else(|| PserverError::NotRegistered {
+                instance: instance.to_owned(),
+            })
+    }
+}

@@ -1,0 +1,211 @@
+//! One step of TAU's stream, read from an engine, whichever engine that is.
+
+use std::path::Path;
+
+use callgrove_adios2_sys::{Adios2Error, DataType, Engine, ErrorCode, Variable};
+use callgrove_model::{ProgramId, RankId, StepBatch, StepId, Warnings};
+
+use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, Decoder, FUNC_COLUMNS};
+use super::schema::{Counts, FUNC_ROW_COUNT, Names};
+use crate::TraceError;
+use crate::find::rank_in_name;
+
+/// A count of rows is damaged if even well compressed rows would need more than the data file has.
+const MAX_COMPRESSION: u64 = 1024;
+/// Rows are numbered with 32 bits.
+const MAX_ROWS: u64 = 1 << 32;
+
+/// The arrays of a step: the variable that counts their rows, their name, their columns, of which the last is
+/// the time.
+pub(crate) const ARRAYS: [(&str, &str, usize); 3] = [
+    (FUNC_ROW_COUNT, "event_timestamps", FUNC_COLUMNS),
+    ("counter_event_count", "counter_values", COUNTER_COLUMNS),
+    ("comm_count", "comm_timestamps", COMM_COLUMNS),
+];
+
+/// What the steps read so far have told, and the memory that the next one is read into.
+#[derive(Debug)]
+pub(super) struct StepReader {
+    program: ProgramId,
+    pub(super) names: Names,
+    /// From the stream's name until the stream states it.
+    pub(super) rank: Option<RankId>,
+    is_rank_stated: bool,
+    pub(super) num_ranks: Option<u32>,
+    rows: [Vec<u64>; 3],
+    pub(super) warnings: Warnings,
+}
+
+impl StepReader {
+    /// For the stream at `path`, whose rows get the index `program`.
+    pub(super) fn new(path: &Path, program: ProgramId) -> Self {
+        Self {
+            program,
+            names: Names::default(),
+            rank: rank_in_name(path).map(RankId),
+            is_rank_stated: false,
+            num_ranks: None,
+            rows: Default::default(),
+            warnings: Warnings::default(),
+        }
+    }
+
+    /// Reads the step at which an engine is.
+    pub(super) fn read(&mut self, at: &StepPlace<'_>) -> Result<StepBatch, TraceError> {
+        let stream_error = |source| at.stream_error(source);
+        let counts = Counts::read(at.engine).map_err(stream_error)?;
+        let metadata = self
+            .names
+            .update(at.engine.io(), &counts)
+            .map_err(stream_error)?;
+        if let (false, Some(first)) = (self.is_rank_stated, metadata.first()) {
+            self.rank = Some(first.rank);
+            self.is_rank_stated = true;
+        }
+        self.num_ranks = counts.ranks.or(self.num_ranks);
+        at.read_rows(&mut self.rows)?;
+
+        let [func_rows, counter_rows, comm_rows] = &self.rows;
+        let (func_rows, _) = func_rows.as_chunks::<FUNC_COLUMNS>();
+        let (counter_rows, _) = counter_rows.as_chunks::<COUNTER_COLUMNS>();
+        let (comm_rows, _) = comm_rows.as_chunks::<COMM_COLUMNS>();
+        let rank = self
+            .rank
+            .or_else(|| Some(RankId(u32::try_from(func_rows.first()?[1]).ok()?)));
+        self.rank = rank;
+        let mut batch = StepBatch::empty(self.program, rank.unwrap_or_default(), at.step);
+        let mut decoder = Decoder {
+            rank: batch.rank,
+            step: at.step.0,
+            counts: &counts,
+            names: &mut self.names,
+            warnings: &mut self.warnings,
+        };
+        batch.funcs = decoder.funcs(func_rows);
+        batch.counters = decoder.counters(counter_rows);
+        batch.comms = decoder.comms(comm_rows);
+        batch.metadata = metadata;
+        Ok(batch)
+    }
+}
+
+/// The step at which an engine is.
+pub(super) struct StepPlace<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) path: &'a Path,
+    pub(super) step: StepId,
+    /// Size of the data file, if the stream is one.
+    pub(super) data_bytes: Option<u64>,
+}
+
+impl StepPlace<'_> {
+    /// Reads the three arrays of the step; one without rows is not in the step at all.
+    fn read_rows(&self, rows: &mut [Vec<u64>; 3]) -> Result<(), TraceError> {
+        let mut variables = Vec::new();
+        for ((count_name, name, num_columns), rows) in ARRAYS.into_iter().zip(rows) {
+            let num_rows = self.count_rows(count_name, num_columns)?;
+            // The array agrees with the count before memory for it is taken.
+            let variable = match num_rows {
+                0 => None,
+                _ => Some(self.select(name, num_rows, num_columns)?),
+            };
+            rows.resize(num_rows * num_columns, 0);
+            variables.extend(variable.map(|variable| (variable, rows)));
+        }
+        let mut gets = self.engine.gets();
+        variables
+            .iter_mut()
+            .try_for_each(|(variable, rows)| gets.add(variable, rows))
+            .and_then(|()| gets.perform())
+            .map_err(|source| self.rows_error(source))
+    }
+
+    fn count_rows(&self, name: &'static str, num_columns: usize) -> Result<usize, TraceError> {
+        let variable = self
+            .engine
+            .io()
+            .variable(name)
+            .map_err(|source| self.stream_error(source))?;
+        let variable = variable.ok_or_else(|| self.not_tau(name, "is missing".to_owned()))?;
+        let count = self
+            .engine
+            .get_value::<u64>(&variable)
+            .map_err(|source| match source {
+                Adios2Error::WrongType { found, .. } => self.not_tau(name, format!("is {found}")),
+                source => self.stream_error(source),
+            })?;
+        let limit = self.data_bytes.map_or(MAX_ROWS, |bytes| {
+            bytes.saturating_mul(MAX_COMPRESSION) / (num_columns as u64 * 8)
+        });
+        if count > limit.min(MAX_ROWS) {
+            let step = self.step;
+            let reason = format!("{name} of step {step} is {count}, more than the data can hold");
+            return Err(TraceError::Damaged {
+                reason,
+                path: self.path.to_owned(),
+            });
+        }
+        Ok(count as usize)
+    }
+
+    /// The array with all its rows selected. Selections outlast a step, so it is always stated.
+    fn select(
+        &self,
+        name: &'static str,
+        num_rows: usize,
+        num_columns: usize,
+    ) -> Result<Variable<'_>, TraceError> {
+        let stream_error = |source| self.stream_error(source);
+        let variable = self.engine.io().variable(name).map_err(stream_error)?;
+        let variable = variable
+            .ok_or_else(|| self.not_tau(name, "is missing, though rows are counted".to_owned()))?;
+        let found = (
+            variable.data_type().map_err(stream_error)?,
+            variable.shape().map_err(stream_error)?,
+        );
+        if found != (DataType::U64, vec![num_rows, num_columns]) {
+            let (data_type, shape) = found;
+            return Err(self.not_tau(
+                name,
+                format!("is {data_type} {shape:?}, not uint64 [{num_rows}, {num_columns}]"),
+            ));
+        }
+        variable
+            .set_selection(&[0, 0], &[num_rows, num_columns])
+            .map_err(stream_error)?;
+        Ok(variable)
+    }
+
+    /// The metadata of a file was whole, so a read that fails has run over the end of the data.
+    fn rows_error(&self, source: Adios2Error) -> TraceError {
+        let is_system = matches!(
+            source,
+            Adios2Error::Call {
+                code: ErrorCode::System,
+                ..
+            }
+        );
+        match self.data_bytes {
+            Some(bytes) if is_system => TraceError::Damaged {
+                reason: format!("{bytes} bytes long, ends within step {}", self.step),
+                path: self.path.join("data.0"),
+            },
+            _ => self.stream_error(source),
+        }
+    }
+
+    pub(super) fn stream_error(&self, source: Adios2Error) -> TraceError {
+        TraceError::Stream {
+            source,
+            path: self.path.to_owned(),
+        }
+    }
+
+    fn not_tau(&self, variable: &'static str, reason: String) -> TraceError {
+        TraceError::NotTau {
+            variable,
+            reason,
+            path: self.path.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The steps of a BP folder or a live stream, one after another, whatever they hold.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callgrove_adios2_sys::{Adios, Adios2Error, Engine, Io, Library, Mode, StepStatus};
+use callgrove_model::StepId;
+
+use super::index::BpIndex;
+use crate::{LiveEngine, LiveOptions, TraceError};
+
+/// The name under which TAU's plugin declares its stream.
+pub(super) const IO_NAME: &str = "TAU trace data";
+/// How often a folder is looked for, until its writer has made it.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How often ADIOS2 looks for a new step in a folder; its own default is one second.
+const STEP_POLL_SECS: &str = "0.01";
+
+/// What came of asking for the next step.
+pub(crate) enum Begun {
+    /// A step with its number: read it, then [`Stream::end_step`]. Before it, so many are missing.
+    Step(StepId, usize),
+    /// None within the time given.
+    NotReady,
+    /// There will be none.
+    End,
+    /// There will be none, though the writer has not said so; the text says how that shows.
+    Truncated(String),
+}
+
+/// A stream that is open for reading.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) path: PathBuf,
+    pub(crate) engine: Engine,
+    /// What the files said when the stream was opened; `None` if it has none.
+    index: Option<BpIndex>,
+    is_live: bool,
+    /// When the last step came.
+    last_step: Instant,
+    silence_timeout: Option<Duration>,
+    steps_read: usize,
+    /// Number of the step that should come next.
+    next_step: usize,
+}
+
+impl Stream {
+    /// Checks the folder's files against each other, then opens it.
+    ///
+    /// # Errors
+    /// Any [`TraceError`] that concerns one stream.
+    pub(crate) fn open(path: &Path, library: &Library) -> Result<Self, TraceError> {
+        let index = BpIndex::read(path)?;
+        let engine = open_engine(path, library, set_file)?;
+        Ok(Self::new(path, engine, Some(index), None))
+    }
+
+    /// Waits for the writer, then opens its stream. Of a folder, what is there then is checked.
+    ///
+    /// # Errors
+    /// [`TraceError::NoWriter`], and any other [`TraceError`] that concerns one stream.
+    pub(crate) fn open_live(
+        path: &Path,
+        options: &LiveOptions,
+        library: &Library,
+    ) -> Result<Self, TraceError> {
+        let (index, engine) = match options.engine {
+            LiveEngine::Sst => (None, open_sst(path, options.connect_timeout, library)?),
+            LiveEngine::Bp => {
+                let index = wait_for_index(path, options.connect_timeout)?;
+                let engine = open_engine(path, library, |io| {
+                    set_file(io)?;
+                    io.set_parameter("BeginStepPollingFrequencySecs", STEP_POLL_SECS)
+                })?;
+                (Some(index), engine)
+            }
+        };
+        Ok(Self::new(path, engine, index, Some(options)))
+    }
+
+    fn new(
+        path: &Path,
+        engine: Engine,
+        index: Option<BpIndex>,
+        live: Option<&LiveOptions>,
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            engine,
+            index,
+            is_live: live.is_some(),
+            last_step: Instant::now(),
+            silence_timeout: live.and_then(|options| options.silence_timeout),
+            steps_read: 0,
+            next_step: 0,
+        }
+    }
+
+    /// Steps that the files held when the stream was opened; 0 if it has none.
+    pub(crate) fn num_steps(&self) -> usize {
+        self.index.as_ref().map_or(0, |index| index.num_steps)
+    }
+
+    /// Number of steps read.
+    pub(crate) fn steps_read(&self) -> usize {
+        self.steps_read
+    }
+
+    /// Goes to the next step, and waits for it no longer than `wait`.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`], [`TraceError::Stream`].
+    pub(crate) fn begin_step(&mut self, wait: Duration) -> Result<Begun, TraceError> {
+        if let Some(index) = &self.index {
+            let step = self.steps_read;
+            if index.is_closed && step == index.num_steps {
+                let reason = format!("the index ends after step {step}, before the data does");
+                return Ok(if index.is_cut {
+                    Begun::Truncated(reason)
+                } else {
+                    Begun::End
+                });
+            }
+            if !index.may_have_data(step) {
+                let bytes = index.data_bytes();
+                return Err(TraceError::Damaged {
+                    reason: format!("{bytes} bytes long, ends before step {step}"),
+                    path: self.path.join("data.0"),
+                });
+            }
+        }
+        let status = match self.engine.begin_step(wait) {
+            Ok(status) => status,
+            Err(error) if self.is_sst() => return Ok(Begun::Truncated(gone(&error.to_string()))),
+            Err(error) => return Err(self.stream_error(error)),
+        };
+        match status {
+            StepStatus::Ok => self.step_number(),
+            StepStatus::NotReady => Ok(self.not_ready()),
+            StepStatus::EndOfStream => Ok(Begun::End),
+            StepStatus::OtherError if self.is_sst() => {
+                Ok(Begun::Truncated(gone("the stream broke")))
+            }
+            StepStatus::OtherError => Err(TraceError::Damaged {
+                reason: format!("ADIOS2 cannot go to step {}", self.next_step),
+                path: self.path.clone(),
+            }),
+        }
+    }
+
+    /// Ends the step.
+    ///
+    /// # Errors
+    /// [`TraceError::Stream`].
+    pub(crate) fn end_step(&mut self) -> Result<(), TraceError> {
+        self.engine
+            .end_step()
+            .map_err(|source| self.stream_error(source))?;
+        self.steps_read += 1;
+        self.last_step = Instant::now();
+        Ok(())
+    }
+
+    /// Whether another process hands the steps over, so that an error means that it is gone.
+    pub(crate) fn is_sst(&self) -> bool {
+        self.index.is_none()
+    }
+
+    /// Size of the data file, if the stream is one. Of steps that came after the folder was opened, nothing is
+    /// known but what the file is now.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`].
+    pub(crate) fn data_bytes(&self) -> Result<Option<u64>, TraceError> {
+        match &self.index {
+            Some(index) if self.steps_read >= index.num_steps => {
+                let path = self.path.join("data.0");
+                match std::fs::metadata(&path) {
+                    Ok(metadata) => Ok(Some(metadata.len())),
+                    Err(source) => Err(TraceError::Io { source, path }),
+                }
+            }
+            index => Ok(index.as_ref().map(BpIndex::data_bytes)),
+        }
+    }
+
+    /// The stream's own number of the step at which the engine is. Only a live stream can have lost some.
+    fn step_number(&mut self) -> Result<Begun, TraceError> {
+        let mut step = self.next_step;
+        if self.is_live {
+            step = self
+                .engine
+                .current_step()
+                .map_err(|source| self.stream_error(source))?;
+        }
+        let missing = step.saturating_sub(self.next_step);
+        self.next_step = step + 1;
+        Ok(Begun::Step(StepId(step as u32), missing))
+    }
+
+    fn not_ready(&self) -> Begun {
+        match self.silence_timeout {
+            Some(timeout) if self.last_step.elapsed() >= timeout => Begun::Truncated(format!(
+                "no step for {timeout:?} after {} steps; was the writer killed?",
+                self.steps_read
+            )),
+            _ => Begun::NotReady,
+        }
+    }
+
+    fn stream_error(&self, source: Adios2Error) -> TraceError {
+        TraceError::Stream {
+            source,
+            path: self.path.clone(),
+        }
+    }
+}
+
+/// How it shows that the writer of a live stream died.
+pub(crate) fn gone(reason: &str) -> String {
+    format!("the writer is gone and has not closed it ({reason})")
+}
+
+fn open_engine(
+    path: &Path,
+    library: &Library,
+    set: impl FnOnce(&Io) -> Result<(), Adios2Error>,
+) -> Result<Engine, TraceError> {
+    let open = || {
+        let io = Adios::new(library)?.declare_io(IO_NAME)?;
+        set(&io)?;
+        io.open(path, Mode::Read)
+    };
+    open().map_err(|source| TraceError::Stream {
+        source,
+        path: path.to_owned(),
+    })
+}
+
+fn set_file(io: &Io) -> Result<(), Adios2Error> {
+    // The file is there, so there is nothing to wait for; and one thread reads faster than several, because
+    // rows of one step are one block.
+    io.set_parameters([("OpenTimeoutSecs", "0"), ("Threads", "1")])?;
+    // With the default, POSIX, a read beyond the end of a file never returns.
+    io.add_transport("File", [("Library", "stdio")])
+}
+
+fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<Engine, TraceError> {
+    let seconds = timeout.as_secs_f32().ceil().max(1.0).to_string();
+    open_engine(path, library, |io| {
+        io.set_engine("SST")?;
+        io.set_parameter("OpenTimeoutSecs", &seconds)
+    })
+    .map_err(|error| match error {
+        TraceError::Stream { source, path } => TraceError::NoWriter {
+            reason: source.to_string(),
+            seconds,
+            path,
+        },
+        error => error,
+    })
+}
+
+/// The index of a folder that its writer may not have made yet, or not whole.
+fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TraceError> {
+    let start = Instant::now();
+    loop {
+        let error = match BpIndex::read(path) {
+            Ok(index) => return Ok(index),
+            Err(error @ (TraceError::NotFound { .. } | TraceError::Damaged { .. })) => error,
+            Err(error) => return Err(error),
+        };
+        if start.elapsed() >= timeout {
+            return Err(TraceError::NoWriter {
+                reason: error.to_string(),
+                seconds: timeout.as_secs_f32().to_string(),
+                path: path.to_owned(),
+            });
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}

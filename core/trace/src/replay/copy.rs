@@ -1,0 +1,179 @@
+//! One step copied from one engine to another, whatever is in it.
+
+use std::collections::BTreeSet;
+
+use callgrove_adios2_sys::{Adios2Error, Attribute, DataType, Engine, Variable};
+
+use crate::adios2::{ARRAYS, begin_step, put};
+
+/// What a step holds, and what was written before it.
+#[derive(Debug, Default)]
+pub(super) struct Copier {
+    variables: Vec<StoredVariable>,
+    attributes: Vec<(String, Values)>,
+    /// Names of the attributes that were taken into a step.
+    known: BTreeSet<String>,
+    defined: BTreeSet<String>,
+}
+
+/// A variable of a step.
+#[derive(Debug)]
+struct StoredVariable {
+    name: String,
+    /// Empty for a single value.
+    shape: Vec<usize>,
+    values: Values,
+}
+
+macro_rules! values {
+    ($($kind:ident($rust:ty)),*) => {
+        /// Numbers or a text, as stored.
+        #[derive(Debug)]
+        enum Values {
+            Text(String),
+            $($kind(Vec<$rust>),)*
+        }
+
+        impl Values {
+            /// All values of a variable; `None` if the wrapper does not know the type.
+            fn of_variable(engine: &Engine, variable: &Variable<'_>) -> Result<Option<Self>, Adios2Error> {
+                Ok(match variable.data_type()? {
+                    $(DataType::$kind => {
+                        let mut values = vec![<$rust>::default(); variable.selection_len()?];
+                        engine.get(variable, &mut values)?;
+                        Some(Self::$kind(values))
+                    })*
+                    DataType::String | DataType::Other => None,
+                })
+            }
+
+            fn of_attribute(attribute: &Attribute<'_>) -> Result<Option<Self>, Adios2Error> {
+                Ok(match attribute.data_type()? {
+                    $(DataType::$kind => Some(Self::$kind(attribute.numbers()?)),)*
+                    DataType::String => Some(Self::Text(attribute.text()?)),
+                    DataType::Other => None,
+                })
+            }
+
+            fn define_attribute(&self, engine: &Engine, name: &str) -> Result<(), Adios2Error> {
+                match self {
+                    Self::Text(text) => engine.io().define_text_attribute(name, text),
+                    $(Self::$kind(values) => engine.io().define_attribute(name, values),)*
+                }
+            }
+
+            fn put(&self, engine: &Engine, name: &str, shape: &[usize]) -> Result<(), Adios2Error> {
+                match self {
+                    $(Self::$kind(values) => put(engine, name, values, shape),)*
+                    // No variable is read into a text.
+                    Self::Text(_) => Ok(()),
+                }
+            }
+
+            fn data_type(&self) -> DataType {
+                match self {
+                    Self::Text(_) => DataType::String,
+                    $(Self::$kind(_) => DataType::$kind,)*
+                }
+            }
+        }
+    };
+}
+values!(
+    F32(f32),
+    F64(f64),
+    I8(i8),
+    I16(i16),
+    I32(i32),
+    I64(i64),
+    U8(u8),
+    U16(u16),
+    U32(u32),
+    U64(u64)
+);
+
+impl Copier {
+    /// Takes in the step at which `engine` is.
+    pub(super) fn read(&mut self, engine: &Engine) -> Result<(), Adios2Error> {
+        self.variables.clear();
+        for variable in engine.io().variables()? {
+            if !is_in_step(engine, variable.name())? {
+                continue;
+            }
+            let shape = variable.shape()?;
+            if !shape.is_empty() {
+                variable.set_selection(&vec![0; shape.len()], &shape)?;
+            }
+            // A type that the wrapper does not know is none of TAU's.
+            if let Some(values) = Values::of_variable(engine, &variable)? {
+                self.variables.push(StoredVariable {
+                    name: variable.name().to_owned(),
+                    shape,
+                    values,
+                });
+            }
+        }
+        self.attributes.clear();
+        for attribute in engine.io().attributes()? {
+            let name = attribute.name()?;
+            if !self.known.contains(&name)
+                && let Some(values) = Values::of_attribute(&attribute)?
+            {
+                self.attributes.push((name.clone(), values));
+                self.known.insert(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was taken in as one step.
+    pub(super) fn write(&mut self, engine: &mut Engine) -> Result<(), Adios2Error> {
+        begin_step(engine)?;
+        for (name, values) in &self.attributes {
+            values.define_attribute(engine, name)?;
+        }
+        for StoredVariable {
+            name,
+            shape,
+            values,
+        } in &self.variables
+        {
+            if !self.defined.contains(name) {
+                let start = vec![0; shape.len()];
+                engine
+                    .io()
+                    .define_variable(name, values.data_type(), shape, &start, shape)?;
+                self.defined.insert(name.clone());
+            }
+            values.put(engine, name, shape)?;
+        }
+        engine.end_step()
+    }
+
+    /// Time of the newest event of the step.
+    pub(super) fn newest_us(&self) -> Option<u64> {
+        let arrays = ARRAYS.iter().filter_map(|(_, name, columns)| {
+            let array = self.variables.iter().find(|it| it.name == *name)?;
+            match &array.values {
+                Values::U64(cells) => cells
+                    .chunks_exact(*columns)
+                    .map(|row| row[columns - 1])
+                    .max(),
+                _ => None,
+            }
+        });
+        arrays.max()
+    }
+}
+
+/// Whether the step has a variable. TAU does not put arrays without rows, and ADIOS2 then shows those of the
+/// step before.
+fn is_in_step(engine: &Engine, name: &str) -> Result<bool, Adios2Error> {
+    let Some((count, ..)) = ARRAYS.iter().find(|(_, array, _)| *array == name) else {
+        return Ok(true);
+    };
+    match engine.io().variable(count)? {
+        Some(count) => Ok(engine.get_value::<u64>(&count)? > 0),
+        None => Ok(true),
+    }
+}

@@ -1,0 +1,264 @@
+//! A recorded trace published again, step by step, as TAU published it: a live source without the program.
+
+mod copy;
+mod pace;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callgrove_adios2_sys::{Candidate, Engine, Library, default_candidates};
+use callgrove_model::{Cancelled, Progress, WarningKind, Warnings};
+
+use crate::adios2::{Begun, Stream, write_error};
+use crate::find::rank_in_name;
+use crate::{TraceError, WriterEngine};
+use copy::Copier;
+use pace::Pace;
+
+/// How often the caller is asked whether to go on.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long streams have to close after the caller asked to stop.
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
+
+/// How a trace is replayed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReplayOptions {
+    /// The folder for the streams, which get the names that they have; it is made if it is not there.
+    pub out: PathBuf,
+    /// The engine to write with.
+    pub engine: WriterEngine,
+    /// How many times faster than recorded; 0 or infinity does not wait between steps.
+    pub speed: f64,
+    /// Where ADIOS2 may be, best first.
+    pub adios2: Vec<Candidate>,
+}
+
+impl ReplayOptions {
+    /// As fast as recorded, with the ADIOS2 of this machine.
+    pub fn new(out: &Path, engine: WriterEngine) -> Self {
+        Self {
+            out: out.to_owned(),
+            engine,
+            speed: 1.0,
+            adios2: default_candidates(),
+        }
+    }
+}
+
+/// What was published.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ReplaySummary {
+    /// Steps of all streams together.
+    pub num_steps: u64,
+    /// Streams that ended early because the recorded one is damaged.
+    pub warnings: Warnings,
+}
+
+/// Publishes recorded streams again, each from its own thread, because an SST writer waits for its reader.
+///
+/// Everything that the wrapper of ADIOS2 can read is copied as it is: variables with their types and shapes,
+/// arrays without rows left out, attributes in the step in which reading showed them first. (A finished BP4
+/// folder shows all of them in its first step.) A step is published when, counted from the first step of all
+/// streams, as much time has passed as between the newest events of the two, divided by the speed; nothing is
+/// published before all streams have their readers.
+///
+/// When cancelled, a stream that still waits for its reader is left to its thread until the process ends.
+///
+/// # Errors
+/// Any [`TraceError`] that concerns reading or writing one stream; the others are stopped then.
+/// [`TraceError::SameFolder`]; [`TraceError::Cancelled`].
+pub fn replay(
+    streams: &[PathBuf],
+    options: &ReplayOptions,
+    progress: Progress<'_>,
+) -> Result<ReplaySummary, TraceError> {
+    let library = Library::load(&options.adios2)?;
+    check_folder(streams, &options.out)?;
+    let pace = Arc::new(Pace::new(streams.len(), options.speed));
+    let (sender, reports) = mpsc::channel();
+    for path in streams {
+        let publisher = Publisher {
+            out: options.out.join(path.file_name().unwrap_or_default()),
+            path: path.clone(),
+            engine: options.engine,
+            library: library.clone(),
+            pace: Arc::clone(&pace),
+            sender: sender.clone(),
+        };
+        let started = thread::Builder::new()
+            .name("replay".to_owned())
+            .spawn(move || publisher.run());
+        if let Err(source) = started {
+            pace.stop();
+            return Err(TraceError::Io {
+                source,
+                path: path.clone(),
+            });
+        }
+    }
+    drop(sender);
+    let outcome = follow(&reports, progress);
+    if outcome.is_err() {
+        pace.stop();
+        drain(&reports);
+    }
+    outcome
+}
+
+/// Refuses to write over what is read, and makes the folder.
+fn check_folder(streams: &[PathBuf], out: &Path) -> Result<(), TraceError> {
+    let io_error = |source| TraceError::Io {
+        source,
+        path: out.to_owned(),
+    };
+    fs::create_dir_all(out).map_err(io_error)?;
+    let folder = out.canonicalize().map_err(io_error)?;
+    for stream in streams {
+        let source = stream.canonicalize();
+        if source.is_ok_and(|source| source.parent() == Some(&folder)) {
+            return Err(TraceError::SameFolder {
+                path: out.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What a publisher says.
+enum Report {
+    /// It will publish so many steps.
+    Opened(usize),
+    /// It published one.
+    Step,
+    /// It is done.
+    Done(Result<Warnings, TraceError>),
+}
+
+/// Counts what the publishers report until all are done.
+fn follow(reports: &Receiver<Report>, progress: Progress<'_>) -> Result<ReplaySummary, TraceError> {
+    let mut summary = ReplaySummary::default();
+    let mut total = 0;
+    loop {
+        match reports.recv_timeout(POLL_INTERVAL) {
+            Ok(Report::Opened(num_steps)) => total += num_steps,
+            Ok(Report::Step) => summary.num_steps += 1,
+            Ok(Report::Done(outcome)) => summary.warnings.join(outcome?),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                progress.at(1.0)?;
+                return Ok(summary);
+            }
+        }
+        progress.at(summary.num_steps as f32 / total.max(1) as f32)?;
+    }
+}
+
+/// Gives the publishers some time to close their streams.
+fn drain(reports: &Receiver<Report>) {
+    let end = Instant::now() + CANCEL_GRACE;
+    while reports
+        .recv_timeout(end.saturating_duration_since(Instant::now()))
+        .is_ok()
+    {}
+}
+
+/// Publishes one stream.
+struct Publisher {
+    path: PathBuf,
+    out: PathBuf,
+    engine: WriterEngine,
+    library: Library,
+    pace: Arc<Pace>,
+    sender: Sender<Report>,
+}
+
+impl Publisher {
+    fn run(self) {
+        let outcome = self.publish();
+        if outcome.is_err() {
+            // The others must not wait for this one to open its stream.
+            self.pace.stop();
+        }
+        self.report(Report::Done(outcome));
+    }
+
+    fn publish(&self) -> Result<Warnings, TraceError> {
+        let mut stream = Stream::open(&self.path, &self.library)?;
+        self.report(Report::Opened(stream.num_steps()));
+        let mut copier = Copier::default();
+        let mut warnings = Warnings::default();
+        let mut next = self.read(&mut stream, &mut copier, &mut warnings)?;
+        let mut engine = self.engine.open(&self.out, &self.library, |_| Ok(()))?;
+        self.pace.start(copier.newest_us())?;
+        while next {
+            self.pace.wait_for(copier.newest_us())?;
+            copier
+                .write(&mut engine)
+                .map_err(|source| write_error(source, &self.out))?;
+            self.report(Report::Step);
+            next = self.read(&mut stream, &mut copier, &mut warnings)?;
+        }
+        self.close(engine)?;
+        Ok(warnings)
+    }
+
+    /// Reads the next step; `false` if there is none.
+    fn read(
+        &self,
+        stream: &mut Stream,
+        copier: &mut Copier,
+        warnings: &mut Warnings,
+    ) -> Result<bool, TraceError> {
+        let mut step = || match stream.begin_step(Duration::ZERO)? {
+            Begun::Step(..) => {
+                copier
+                    .read(&stream.engine)
+                    .map_err(|source| TraceError::Stream {
+                        source,
+                        path: self.path.clone(),
+                    })?;
+                stream.end_step()?;
+                Ok(None)
+            }
+            Begun::End => Ok(Some(None)),
+            Begun::NotReady => Ok(Some(Some("the writer has not closed it".to_owned()))),
+            Begun::Truncated(reason) => Ok(Some(Some(reason))),
+        };
+        let outcome: Result<Option<Option<String>>, TraceError> = step();
+        let reason = match outcome {
+            Ok(None) => return Ok(true),
+            Ok(Some(reason)) => reason,
+            // Damage after some steps leaves those.
+            Err(error) if stream.steps_read() > 0 => Some(error.with_causes()),
+            Err(error) => return Err(error),
+        };
+        if let Some(reason) = reason {
+            let rank = rank_in_name(&self.path).map(callgrove_model::RankId);
+            warnings.count(WarningKind::StreamTruncated, rank, || {
+                format!("{reason}: {}", self.path.display())
+            });
+        }
+        Ok(false)
+    }
+
+    fn close(&self, engine: Engine) -> Result<(), TraceError> {
+        engine
+            .close()
+            .map_err(|source| write_error(source, &self.out))
+    }
+
+    fn report(&self, report: Report) {
+        // Nobody listens any more once the replay was cancelled; there is nothing to do about it then.
+        self.sender.send(report).ok();
+    }
+}
+
+impl From<pace::Stopped> for TraceError {
+    fn from(_: pace::Stopped) -> Self {
+        Self::Cancelled(Cancelled)
+    }
+}

@@ -1,0 +1,148 @@
+//! When each stream publishes its steps: all of them by one clock.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The replay was stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stopped;
+
+/// The clock that the streams share. It starts when all of them have their readers.
+#[derive(Debug)]
+pub(super) struct Pace {
+    num_streams: usize,
+    speed: f64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    num_ready: usize,
+    /// The newest event of the earliest first step.
+    first_us: Option<u64>,
+    started: Option<Instant>,
+    is_stopped: bool,
+}
+
+impl Pace {
+    pub(super) fn new(num_streams: usize, speed: f64) -> Self {
+        Self {
+            num_streams,
+            speed,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Waits until all streams are here; each states when its first step was recorded.
+    pub(super) fn start(&self, first_us: Option<u64>) -> Result<(), Stopped> {
+        let mut state = self.state();
+        state.num_ready += 1;
+        state.first_us = state.first_us.into_iter().chain(first_us).min();
+        if state.num_ready == self.num_streams {
+            state.started = Some(Instant::now());
+            self.changed.notify_all();
+        }
+        while state.started.is_none() && !state.is_stopped {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        check(&state)
+    }
+
+    /// Waits until it is time for a step whose newest event was recorded at `newest_us`; a step without events
+    /// does not wait.
+    pub(super) fn wait_for(&self, newest_us: Option<u64>) -> Result<(), Stopped> {
+        let mut state = self.state();
+        while let Some(left) = self.time_left(&state, newest_us)
+            && !state.is_stopped
+        {
+            (state, _) = self
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        check(&state)
+    }
+
+    /// Ends all waiting, now and later.
+    pub(super) fn stop(&self) {
+        self.state().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn time_left(&self, state: &State, newest_us: Option<u64>) -> Option<Duration> {
+        if !(self.speed > 0.0 && self.speed.is_finite()) {
+            return None;
+        }
+        let recorded = Duration::from_micros(newest_us?.checked_sub(state.first_us?)?);
+        let wait = Duration::try_from_secs_f64(recorded.as_secs_f64() / self.speed);
+        wait.unwrap_or(Duration::MAX)
+            .checked_sub(state.started?.elapsed())
+            .filter(|left| !left.is_zero())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn check(state: &State) -> Result<(), Stopped> {
+    if state.is_stopped {
+        Err(Stopped)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn streams_keep_the_time_between_them_divided_by_the_speed() {
+        let pace = Pace::new(2, 10.0);
+        let times_ms: Vec<u128> = thread::scope(|scope| {
+            let stream = |first_us, second_us| {
+                let pace = &pace;
+                scope.spawn(move || {
+                    pace.start(Some(first_us)).unwrap();
+                    let start = Instant::now();
+                    pace.wait_for(Some(first_us)).unwrap();
+                    pace.wait_for(Some(second_us)).unwrap();
+                    start.elapsed().as_millis()
+                })
+            };
+            let streams = [stream(5_000_000, 6_000_000), stream(4_500_000, 5_500_000)];
+            streams.map(|stream| stream.join().unwrap()).into()
+        });
+        // 1.5 s and 1 s after the first event of all, ten times as fast; a busy machine is only later.
+        assert!(times_ms[0] >= 149, "{times_ms:?}");
+        assert!(times_ms[1] >= 99, "{times_ms:?}");
+    }
+
+    #[test]
+    fn no_speed_and_endless_speed_do_not_wait() {
+        for speed in [0.0, f64::INFINITY, f64::NAN, -1.0] {
+            let pace = Pace::new(1, speed);
+            pace.start(Some(0)).unwrap();
+            assert_eq!(pace.wait_for(Some(u64::MAX)), Ok(()), "{speed}");
+        }
+    }
+
+    #[test]
+    fn stopping_ends_every_wait() {
+        let pace = Pace::new(2, 1.0);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| pace.start(Some(0)));
+            pace.stop();
+            assert_eq!(waiting.join().unwrap(), Err(Stopped));
+        });
+        assert_eq!(pace.wait_for(Some(u64::MAX)), Err(Stopped));
+    }
+}

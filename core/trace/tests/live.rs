@@ -1,0 +1,429 @@
+//! Streams that are read while they are written, through the real engines: what comes out is what went in,
+//! and writers that drop steps or die have a defined end.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod support;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callgrove_adios2_sys::{Library, default_candidates};
+use callgrove_model::{Cancelled, ProgramId, Progress, Warnings};
+use callgrove_trace::{
+    LiveEngine, LiveOptions, Next, QueueFull, ReplayOptions, SstWriter, TauStep, TauWriter,
+    TraceError, TraceSource, WriterEngine, find_streams, open_live, open_stream, replay,
+};
+use support::{bp4_run, bp5_run, killed_run, stream};
+
+/// Longer than anything takes here; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+const SST: WriterEngine = WriterEngine::Sst(SstWriter {
+    num_readers: 1,
+    queue_limit: 0,
+    queue_full: QueueFull::Block,
+});
+
+fn library() -> Library {
+    Library::load(&default_candidates()).unwrap()
+}
+
+fn live(engine: LiveEngine) -> LiveOptions {
+    LiveOptions {
+        connect_timeout: PATIENCE,
+        ..LiveOptions::new(engine)
+    }
+}
+
+/// Everything that a source gives: steps, then names.
+#[derive(PartialEq, Debug)]
+struct Read {
+    steps: Vec<String>,
+    names: Vec<String>,
+    warnings: Vec<String>,
+}
+
+fn read_all(mut source: Box<dyn TraceSource>) -> Read {
+    let start = Instant::now();
+    let mut steps = Vec::new();
+    loop {
+        match source.next_step(Duration::from_millis(100)).unwrap() {
+            Next::Step(batch) => steps.push(format!("{batch:?}")),
+            Next::NotReady => assert!(start.elapsed() < PATIENCE, "{} steps", steps.len()),
+            Next::End => break,
+        }
+    }
+    let names = source.names().iter().map(|(_, name)| name.to_owned());
+    let counters = source
+        .counter_names()
+        .iter()
+        .map(|(_, name)| name.to_owned());
+    let names = names.chain(counters).collect();
+    let warnings = texts(&source.take_warnings());
+    Read {
+        steps,
+        names,
+        warnings,
+    }
+}
+
+fn texts(warnings: &Warnings) -> Vec<String> {
+    warnings
+        .iter()
+        .map(|warning| format!("{:?} x{} {}", warning.kind, warning.count, warning.first))
+        .collect()
+}
+
+fn read_file(path: &Path) -> Read {
+    read_all(open_stream(path, ProgramId(0), &library()).unwrap())
+}
+
+fn options(out: &Path, engine: WriterEngine) -> ReplayOptions {
+    ReplayOptions {
+        speed: 0.0,
+        ..ReplayOptions::new(out, engine)
+    }
+}
+
+/// A step of rank 0 with one call of function 0.
+fn one_call(number: u64) -> TauStep {
+    let time_us = 1_795_231_715_000_000 + number * 1_000;
+    let mut step = TauStep {
+        num_ranks: 1,
+        num_threads: 1,
+        num_timers: 1,
+        funcs: vec![[0, 0, 0, 0, 0, time_us], [0, 0, 0, 1, 0, time_us + 5]],
+        ..TauStep::default()
+    };
+    if number == 0 {
+        step.attributes
+            .push(("timer 0".to_owned(), "work".to_owned()));
+    }
+    step
+}
+
+/// Numbers of the steps that come, and the warnings.
+fn step_numbers(mut source: Box<dyn TraceSource>) -> (Vec<u32>, Vec<String>) {
+    let start = Instant::now();
+    let mut numbers = Vec::new();
+    loop {
+        match source.next_step(Duration::from_millis(20)).unwrap() {
+            Next::Step(batch) => numbers.push(batch.step.0),
+            Next::NotReady => assert!(start.elapsed() < PATIENCE, "{numbers:?}"),
+            Next::End => return (numbers, texts(&source.take_warnings())),
+        }
+    }
+}
+
+#[test]
+fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
+    for run in [bp5_run(), bp4_run()] {
+        let folder = tempfile::tempdir().unwrap();
+        let streams = find_streams(&run).unwrap();
+        let readers: Vec<_> = streams
+            .iter()
+            .map(|path| {
+                // Every other name is that of the contact file.
+                let name = folder.path().join(path.file_name().unwrap());
+                let is_odd = path.to_str().unwrap().ends_with(['1', '3']);
+                let name = if is_odd {
+                    PathBuf::from(format!("{}.sst", name.display()))
+                } else {
+                    name
+                };
+                thread::spawn(move || {
+                    let options = live(LiveEngine::Sst);
+                    read_all(open_live(&name, &options, &library()).unwrap())
+                })
+            })
+            .collect();
+        let summary = replay(&streams, &options(folder.path(), SST), Progress::none()).unwrap();
+        let mut num_steps = 0;
+        for (path, reader) in streams.iter().zip(readers) {
+            let read = reader.join().unwrap();
+            assert_eq!(read, read_file(path));
+            num_steps += read.steps.len() as u64;
+        }
+        assert_eq!(summary.num_steps, num_steps);
+        assert!(summary.warnings.is_empty());
+    }
+}
+
+#[test]
+fn a_trace_replayed_into_files_comes_out_the_same() {
+    for engine in [WriterEngine::Bp4, WriterEngine::Bp5] {
+        for run in [bp5_run(), bp4_run()] {
+            let folder = tempfile::tempdir().unwrap();
+            let streams = find_streams(&run).unwrap();
+            replay(&streams, &options(folder.path(), engine), Progress::none()).unwrap();
+            let copies = find_streams(folder.path()).unwrap();
+            assert_eq!(copies.len(), 4);
+            for (path, copy) in streams.iter().zip(copies) {
+                let (mut original, copy) = (read_file(path), read_file(&copy));
+                if engine == WriterEngine::Bp4 {
+                    // Here metadata is shown at once, which in the other is shown as it came.
+                    assert_eq!(original.names.len(), copy.names.len());
+                    original.names.clone_from(&copy.names);
+                }
+                assert_eq!(original, copy, "{engine:?} of {}", run.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_is_replayed_up_to_its_last_whole_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let streams = find_streams(&killed_run()).unwrap();
+    let options = options(folder.path(), WriterEngine::Bp5);
+    let summary = replay(&streams, &options, Progress::none()).unwrap();
+    let found = texts(&summary.warnings);
+    assert!(found[0].starts_with("StreamTruncated x1"), "{found:?}");
+    let copy = find_streams(folder.path()).unwrap();
+    assert_eq!(summary.num_steps, read_file(&copy[0]).steps.len() as u64);
+}
+
+#[test]
+fn a_replay_takes_as_long_as_the_run_divided_by_the_speed() {
+    let streams = [stream(&bp5_run(), 0)];
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(folder.path(), WriterEngine::Bp5);
+    options.speed = 4.0;
+    let start = Instant::now();
+    replay(&streams, &options, Progress::none()).unwrap();
+    let took = start.elapsed().as_secs_f64();
+    let mut newest = Vec::new();
+    let mut source = open_stream(&streams[0], ProgramId(0), &library()).unwrap();
+    while let Next::Step(batch) = source.next_step(Duration::ZERO).unwrap() {
+        newest.extend(batch.funcs.time.iter().max().copied());
+    }
+    let recorded = newest[newest.len() - 1].since(newest[0]).as_secs_f64();
+    assert!(recorded > 0.5, "{recorded}");
+    assert!(took >= recorded / 4.0 - 0.01, "{took} s for {recorded} s");
+}
+
+#[test]
+fn a_replay_does_not_write_over_what_it_reads() {
+    let run = support::copy(&bp5_run(), [0]);
+    let streams = find_streams(run.path()).unwrap();
+    let out = run.path().join("bp");
+    let error = replay(
+        &streams,
+        &options(&out, WriterEngine::Bp5),
+        Progress::none(),
+    )
+    .unwrap_err();
+    assert!(matches!(error, TraceError::SameFolder { .. }), "{error}");
+    assert_eq!(read_file(&streams[0]), read_file(&stream(&bp5_run(), 0)));
+}
+
+#[test]
+fn a_replay_that_waits_for_readers_can_be_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let streams = find_streams(&bp5_run()).unwrap();
+    let start = Instant::now();
+    let sink = |_| {
+        if start.elapsed() > Duration::from_millis(300) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let error = replay(&streams, &options(folder.path(), SST), Progress::new(&sink)).unwrap_err();
+    assert!(matches!(error, TraceError::Cancelled(Cancelled)), "{error}");
+    assert!(start.elapsed() < PATIENCE);
+}
+
+#[test]
+fn files_are_followed_while_they_are_written() {
+    for engine in [WriterEngine::Bp4, WriterEngine::Bp5] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run-0.bp");
+        let reader = {
+            let path = path.clone();
+            thread::spawn(move || {
+                // Before the writer has made anything.
+                let mut source = open_live(&path, &live(LiveEngine::Bp), &library()).unwrap();
+                let mut waits = 0;
+                let mut steps = Vec::new();
+                loop {
+                    match source.next_step(Duration::from_millis(5)).unwrap() {
+                        Next::Step(batch) => steps.push((batch.step.0, batch.funcs.len())),
+                        Next::NotReady => waits += 1,
+                        Next::End => break,
+                    }
+                    assert!(waits < 5_000, "{steps:?}");
+                }
+                assert!(source.take_warnings().is_empty());
+                (steps, waits)
+            })
+        };
+        thread::sleep(Duration::from_millis(50));
+        let mut writer = TauWriter::open(&path, engine, &library()).unwrap();
+        for number in 0..6 {
+            let mut step = one_call(number);
+            // Later steps hold more than the file had when it was opened.
+            step.funcs = step.funcs.repeat(1 + 1_000 * number as usize);
+            writer.write(&step).unwrap();
+            thread::sleep(Duration::from_millis(60));
+        }
+        writer.close().unwrap();
+        let (steps, waits) = reader.join().unwrap();
+        let expected: Vec<_> = (0..6).map(|n| (n, 2 + 2_000 * n as usize)).collect();
+        assert_eq!(steps, expected, "{engine:?}");
+        assert!(waits > 0, "{engine:?}: it never had to wait");
+    }
+}
+
+#[test]
+fn a_stream_that_nobody_writes_is_an_error_that_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    for engine in [LiveEngine::Sst, LiveEngine::Bp] {
+        let options = LiveOptions {
+            connect_timeout: Duration::from_secs(1),
+            ..LiveOptions::new(engine)
+        };
+        let path = folder.path().join("nobody-0.bp");
+        let Err(error) = open_live(&path, &options, &library()) else {
+            panic!("{engine:?} opened nothing")
+        };
+        assert!(matches!(error, TraceError::NoWriter { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("no writer answered within 1 s"), "{text}");
+        assert!(text.contains("same release of ADIOS2") && text.contains("nobody-0.bp"));
+    }
+}
+
+#[test]
+fn the_program_of_a_workflow_replaces_the_one_that_tau_states() {
+    let path = stream(&bp5_run(), 0);
+    let mut source = open_stream(&path, ProgramId(3), &library()).unwrap();
+    let Next::Step(batch) = source.next_step(Duration::ZERO).unwrap() else {
+        panic!("no step")
+    };
+    assert_eq!(batch.program, ProgramId(3));
+    assert!(!batch.funcs.is_empty());
+    assert!(source.take_warnings().is_empty());
+}
+
+#[test]
+fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run-0.bp");
+    let sst = WriterEngine::Sst(SstWriter {
+        num_readers: 1,
+        queue_limit: 1,
+        queue_full: QueueFull::Discard,
+    });
+    let opening = {
+        let path = path.clone();
+        thread::spawn(move || open_live(&path, &live(LiveEngine::Sst), &library()).unwrap())
+    };
+    let mut writer = TauWriter::open(&path, sst, &library()).unwrap();
+    let source = opening.join().unwrap();
+    // Nobody reads meanwhile.
+    for number in 0..5 {
+        writer.write(&one_call(number)).unwrap();
+    }
+    let reader = thread::spawn(move || step_numbers(source));
+    thread::sleep(Duration::from_millis(500));
+    writer.write(&one_call(5)).unwrap();
+    writer.close().unwrap();
+    let (numbers, warnings) = reader.join().unwrap();
+    assert_eq!((numbers.first(), numbers.last()), (Some(&0), Some(&5)));
+    let missing = 6 - numbers.len();
+    assert!(missing > 0, "{numbers:?}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with(&format!("StepMissing x{missing} ")),
+        "{numbers:?} {warnings:?}"
+    );
+}
+
+/// Starts this test again in a process of its own, which writes to the path and never closes the stream.
+fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env("CALLGROVE_TEST_WRITER", path)
+        .env("CALLGROVE_TEST_ENGINE", engine)
+        .spawn()
+        .unwrap()
+}
+
+/// In the process of a writer: writes three steps, then waits to be killed.
+fn write_if_told() {
+    let Some(path) = std::env::var_os("CALLGROVE_TEST_WRITER") else {
+        return;
+    };
+    let engine = match std::env::var("CALLGROVE_TEST_ENGINE").as_deref() {
+        Ok("BP4") => WriterEngine::Bp4,
+        Ok("BP5") => WriterEngine::Bp5,
+        _ => SST,
+    };
+    let mut writer = TauWriter::open(Path::new(&path), engine, &library()).unwrap();
+    for number in 0..3 {
+        writer.write(&one_call(number)).unwrap();
+    }
+    thread::sleep(PATIENCE * 10);
+}
+
+#[test]
+fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
+    write_if_told();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run-0.bp");
+    let test = "a_writer_that_is_killed_ends_its_sst_stream_with_a_warning";
+    let mut writer = start_writer(test, &path, "SST");
+    let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
+    for number in 0..3 {
+        let Next::Step(batch) = source.next_step(PATIENCE).unwrap() else {
+            panic!("step {number} did not come")
+        };
+        assert_eq!(batch.step.0, number);
+    }
+    let next = source.next_step(Duration::from_millis(100)).unwrap();
+    assert!(matches!(next, Next::NotReady), "{next:?}");
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    let (numbers, warnings) = step_numbers(source);
+    assert!(numbers.is_empty());
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("StreamTruncated x1 the writer is gone"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed() {
+    write_if_told();
+    for engine in ["BP4", "BP5"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run-0.bp");
+        let test = "a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed";
+        let mut writer = start_writer(test, &path, engine);
+        let options = LiveOptions {
+            silence_timeout: Some(Duration::from_secs(2)),
+            ..live(LiveEngine::Bp)
+        };
+        let mut source = open_live(&path, &options, &library()).unwrap();
+        for number in 0..3 {
+            let Next::Step(batch) = source.next_step(PATIENCE).unwrap() else {
+                panic!("step {number} did not come")
+            };
+            assert_eq!(batch.step.0, number);
+        }
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let next = source.next_step(Duration::ZERO).unwrap();
+        assert!(matches!(next, Next::NotReady), "{next:?}");
+        let (numbers, warnings) = step_numbers(source);
+        assert!(numbers.is_empty());
+        assert!(
+            warnings[0].starts_with("StreamTruncated x1 no step for 2s"),
+            "{warnings:?}"
+        );
+    }
+}
