@@ -1,1 +1,20 @@
 //! The one port of a server of Callgrove: gRPC and the JSON interface, behind one token and one certificate.
+
+pub mod api;
+pub mod client;
+mod config;
+mod connection;
+mod error;
+pub mod grpc;
+mod guard;
+pub mod hub;
+mod server;
+mod stall;
+mod tls;
+mod token;
+
+pub use config::{DEFAULT_PORT, Limits, ServerConfig};
+pub use error::ServerError;
+pub use server::{RunningServer, Server};
+pub use tls::TlsFiles;
+pub use token::{TOKEN_VARIABLE, Token};

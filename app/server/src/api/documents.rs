@@ -1,0 +1,232 @@
+//! Questions to the provenance database: documents, their number, and the schemas that they keep to.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query as Parameters, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use callgrove_provdb::{Collection, Filter, PACKET_SCHEMA, ProvDbError, Query, Sort, Store};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::{Api, ApiError, written};
+
+/// Documents of one answer unless asked for fewer or more.
+pub const DEFAULT_LIMIT: u64 = 100;
+/// The most documents of one answer; further ones are had by `offset`.
+pub const MAX_LIMIT: u64 = 1000;
+
+/// The provenance database, for a few questions at once. It is opened when the first question comes, so it may come
+/// into being after the server.
+#[derive(Clone)]
+pub struct Documents {
+    pool: Arc<Pool>,
+}
+
+type Open = dyn Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync;
+
+struct Pool {
+    open: Box<Open>,
+    /// Open stores that nobody asks just now.
+    idle: Mutex<Vec<Box<dyn Store>>>,
+    /// As many as may be open.
+    places: Arc<Semaphore>,
+}
+
+impl Documents {
+    /// The database that `open` opens for reading, asked at most `max_at_once` (at least 1) questions at a time; more
+    /// wait for their turn.
+    pub fn new(
+        max_at_once: usize,
+        open: impl Fn() -> Result<Box<dyn Store>, ProvDbError> + Send + Sync + 'static,
+    ) -> Self {
+        let places = Arc::new(Semaphore::new(max_at_once.clamp(1, Semaphore::MAX_PERMITS)));
+        let pool = Pool {
+            open: Box::new(open),
+            idle: Mutex::default(),
+            places,
+        };
+        Self {
+            pool: Arc::new(pool),
+        }
+    }
+
+    /// The answer of a store, asked on a thread that may block.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let Ok(place) = Arc::clone(&self.pool.places).acquire_owned().await else {
+            let message = "the server is about to stop";
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message));
+        };
+        let pool = Arc::clone(&self.pool);
+        let answer = tokio::task::spawn_blocking(move || {
+            let answer = pool.ask(question);
+            // A client that leaves does not end its question, which keeps its place until it is answered.
+            drop(place);
+            answer
+        })
+        .await;
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(refusal(&error)),
+            Err(error) => Err(ApiError::defect(&error)),
+        }
+    }
+}
+
+impl Pool {
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(&mut dyn Store) -> Result<T, ProvDbError>,
+    ) -> Result<T, ProvDbError> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = idle().pop();
+        let mut store = known.map_or_else(|| (self.open)(), Ok)?;
+        let answer = question(store.as_mut())?;
+        // After a failure the store is opened anew: the folder may be another one, the server may have come back.
+        idle().push(store);
+        Ok(answer)
+    }
+}
+
+/// What `GET /api/documents/…` may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    filter: Option<String>,
+    sort: Option<String>,
+    #[serde(default)]
+    order: Order,
+    #[serde(default = "default_limit")]
+    limit: u64,
+    #[serde(default)]
+    offset: u64,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    #[default]
+    Asc,
+    Desc,
+}
+
+fn default_limit() -> u64 {
+    DEFAULT_LIMIT
+}
+
+/// `GET /api/documents/{collection}`.
+pub(super) async fn documents(
+    State(api): State<Api>,
+    Path(collection): Path<String>,
+    wanted: Result<Parameters<Wanted>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let documents = api.documents()?;
+    let Parameters(wanted) = wanted.map_err(|error| {
+        let message = format!(
+            "{}: the parameters are filter, sort, order (asc, desc), limit and offset",
+            error.body_text()
+        );
+        ApiError::bad_request(message)
+    })?;
+    if wanted.limit > MAX_LIMIT {
+        let message = format!(
+            "limit is {}: ask for at most {MAX_LIMIT} documents at once, and for more by offset",
+            wanted.limit
+        );
+        return Err(ApiError::bad_request(message));
+    }
+    let collection = known(&collection)?;
+    let query = Query {
+        collection,
+        filter: wanted.filter.as_deref().map(filter).transpose()?,
+        sort: wanted
+            .sort
+            .as_deref()
+            .map(|by| sort(collection, by, wanted.order))
+            .transpose()?,
+        limit: Some(wanted.limit),
+        offset: wanted.offset,
+    };
+    let found = documents.ask(move |store| store.find(&query)).await?;
+    Ok(written(format!("[{}]", found.join(",")).into_bytes()))
+}
+
+/// What `GET /api/count/…` may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Counted {
+    filter: Option<String>,
+}
+
+/// `GET /api/count/{collection}`.
+pub(super) async fn count(
+    State(api): State<Api>,
+    Path(collection): Path<String>,
+    counted: Result<Parameters<Counted>, QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let documents = api.documents()?;
+    let Parameters(Counted { filter: text }) = counted.map_err(|error| {
+        ApiError::bad_request(format!(
+            "{}: the only parameter is filter",
+            error.body_text()
+        ))
+    })?;
+    let filter = text.as_deref().map(filter).transpose()?;
+    let query = Query {
+        filter,
+        ..Query::all(known(&collection)?)
+    };
+    let count = documents.ask(move |store| store.count(&query)).await?;
+    Ok(Json(json!({ "count": count })))
+}
+
+/// `GET /api/schema/{collection}`.
+pub(super) async fn schema(Path(name): Path<String>) -> Result<Response, ApiError> {
+    let schema = if name == "packet" {
+        PACKET_SCHEMA
+    } else {
+        known(&name)?.schema()
+    };
+    Ok(written(schema.as_bytes().to_vec()))
+}
+
+fn known(name: &str) -> Result<Collection, ApiError> {
+    name.parse()
+        .map_err(|error: ProvDbError| ApiError::new(StatusCode::NOT_FOUND, error.to_string()))
+}
+
+fn filter(text: &str) -> Result<Filter, ApiError> {
+    Filter::parse(text).map_err(|error| ApiError::bad_request(format!("in the filter, {error}")))
+}
+
+/// By any field; `score` and `severity` of executions need not be spelt out.
+fn sort(collection: Collection, by: &str, order: Order) -> Result<Sort, ApiError> {
+    let is_execution = matches!(collection, Collection::Anomalies | Collection::NormalExecs);
+    let by = match by {
+        "score" if is_execution => "outlier_score",
+        "severity" if is_execution => "outlier_severity",
+        other => other,
+    };
+    let direction = match order {
+        Order::Asc => "asc",
+        Order::Desc => "desc",
+    };
+    Sort::parse(&format!("{by} {direction}"))
+        .map_err(|error| ApiError::bad_request(format!("in the order, {error}")))
+}
+
+fn refusal(error: &ProvDbError) -> ApiError {
+    let status = match error {
+        ProvDbError::Missing(_) => StatusCode::NOT_FOUND,
+        ProvDbError::Filter(_) | ProvDbError::TooLarge { .. } => StatusCode::BAD_REQUEST,
+        ProvDbError::Unreachable { .. } | ProvDbError::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    ApiError::new(status, error.to_string())
+}

@@ -1,0 +1,135 @@
+//! The running job: its overview, and its packets as they come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::{Extension, Json};
+use callgrove_pserver::overview::Overview;
+use callgrove_pserver::packet::{Packet, VERSION};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{Api, ApiError, Live, written};
+use crate::connection::Stopping;
+use crate::hub::{FellBehind, Hub, Page, Snapshot};
+
+/// The longest that a request for packets may wait for one.
+pub const MAX_WAIT: Duration = Duration::from_mins(1);
+
+#[derive(Serialize)]
+struct OverviewAnswer<'hub> {
+    version: u64,
+    ended: bool,
+    overview: &'hub Overview,
+}
+
+/// `GET /api/overview`.
+pub(super) async fn overview(State(api): State<Api>) -> Result<Response, ApiError> {
+    let Snapshot { progress, overview } = api.live.hub()?.snapshot();
+    // Writing out the history of many ranks takes long enough to hold up other requests.
+    let json = tokio::task::spawn_blocking(move || {
+        let (version, ended) = (progress.version, progress.ended);
+        serde_json::to_vec(&OverviewAnswer {
+            version,
+            ended,
+            overview: &overview,
+        })
+    });
+    match json.await {
+        Ok(Ok(json)) => Ok(written(json)),
+        Ok(Err(error)) => Err(ApiError::defect(&error)),
+        Err(error) => Err(ApiError::defect(&error)),
+    }
+}
+
+/// What `GET /api/packets` may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Following {
+    /// The version that the client has.
+    after: u64,
+    /// How long to wait for a packet if there is none.
+    #[serde(default)]
+    wait_ms: u64,
+}
+
+/// `GET /api/packets`.
+pub(super) async fn packets(
+    State(api): State<Api>,
+    stopping: Option<Extension<Stopping>>,
+    following: Result<Query<Following>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let hub = api.live.hub()?;
+    let Query(Following { after, wait_ms }) = following.map_err(|error| {
+        ApiError::bad_request(format!(
+            "{}: ask /api/packets?after=VERSION&wait_ms=MILLISECONDS",
+            error.body_text()
+        ))
+    })?;
+    let wait = Duration::from_millis(wait_ms).min(MAX_WAIT);
+    tokio::select! {
+        () = hub.changed_from(after) => {}
+        () = sleep(wait) => {}
+        () = stopped(stopping) => {}
+    }
+    page(hub, after)
+}
+
+fn page(hub: &Hub, after: u64) -> Result<Response, ApiError> {
+    let Page { version, ended, packets } =
+        hub.packets_after(after).map_err(|FellBehind { oldest, newest }| {
+            let message = format!(
+                "the packets after {after} are not to be had, only those after {oldest} to {newest}: begin again with /api/overview"
+            );
+            ApiError::new(StatusCode::GONE, message)
+        })?;
+    let mut json = format!("{{\"version\":{version},\"ended\":{ended},\"packets\":[").into_bytes();
+    for (idx, packet) in packets.iter().enumerate() {
+        if idx > 0 {
+            json.push(b',');
+        }
+        json.extend_from_slice(packet);
+    }
+    json.extend_from_slice(b"]}");
+    Ok(written(json))
+}
+
+/// Ready once the server is told to stop, so that whoever waits is answered and not cut off.
+async fn stopped(stopping: Option<Extension<Stopping>>) {
+    match stopping {
+        // An error means that the server is gone.
+        Some(Extension(Stopping(mut stopping))) => drop(stopping.wait_for(|stop| *stop).await),
+        None => std::future::pending().await,
+    }
+}
+
+/// `POST /api/anomalydata`, as parameter servers post.
+pub(super) async fn receive(
+    State(api): State<Api>,
+    packet: Result<Json<Packet>, JsonRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let Live::Posted(hub) = &api.live else {
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "this server does not take packets of other parameter servers, which would mix their runs with its own",
+        ));
+    };
+    let Json(packet) = packet.map_err(|error| ApiError::new(error.status(), error.body_text()))?;
+    if packet.version != VERSION {
+        return Err(ApiError::bad_request(format!(
+            "the packet is of version {} of the schema, this server reads version {VERSION}: use the same release on both sides",
+            packet.version
+        )));
+    }
+    let hub = Arc::clone(hub);
+    // A packet of a large job takes long enough to hold up other requests.
+    match tokio::task::spawn_blocking(move || hub.publish(&packet)).await {
+        Ok(version) => Ok(Json(json!({ "version": version }))),
+        Err(error) => Err(ApiError::defect(&error)),
+    }
+}

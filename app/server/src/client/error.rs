@@ -1,0 +1,222 @@
+//! What can go wrong between a client and a server, each with its cause and what to do.
+
+use std::error::Error as _;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use tokio_rustls::rustls;
+
+/// Why a request was not answered.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The URL is not that of a server.
+    #[error("{cause}: `{url}` must be the address of a server, such as http://127.0.0.1:7880")]
+    Url {
+        /// What is wrong with it.
+        cause: String,
+        /// As given.
+        url: String,
+    },
+    /// The file of certificates cannot be used.
+    #[error("{cause}: the certificates to trust are read from {}, which must be a PEM file", path.display())]
+    CaFile {
+        /// What is wrong with it.
+        cause: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Nobody answers at the address.
+    #[error("{cause}: is the server running, and does it listen at {url}?")]
+    NotReached {
+        /// What the system says.
+        cause: String,
+        /// The server.
+        url: String,
+    },
+    /// The server took too long.
+    #[error(
+        "no answer in time ({cause}): the server at {url} or the network is overloaded; try again"
+    )]
+    TimedOut {
+        /// What was being waited for.
+        cause: String,
+        /// The server.
+        url: String,
+    },
+    /// The certificate is not trusted, or not of this host.
+    #[error(
+        "{cause}: the certificate of {url} is not trusted; pass the certificate that signed it with --ca, and call the \
+         server by a name that is in it"
+    )]
+    Certificate {
+        /// What the TLS library says.
+        cause: String,
+        /// The server.
+        url: String,
+    },
+    /// The other side does not speak TLS as it should.
+    #[error(
+        "{cause}: no TLS connection to {url} came about; if the server has no certificate, its address begins with http://"
+    )]
+    Tls {
+        /// What the TLS library says.
+        cause: String,
+        /// The server.
+        url: String,
+    },
+    /// The connection broke, or what came is not HTTP.
+    #[error(
+        "{cause}: the connection to {url} broke; if the server has a certificate, its address begins with https://"
+    )]
+    Broken {
+        /// What happened.
+        cause: String,
+        /// The server.
+        url: String,
+    },
+    /// The token is missing or wrong.
+    #[error(
+        "{url} refuses the token or wants one: pass the file that the server has with --token-file, or set CALLGROVE_TOKEN"
+    )]
+    Unauthorized {
+        /// The server.
+        url: String,
+    },
+    /// The packets that were asked for are gone.
+    #[error("{message} ({url})")]
+    FellBehind {
+        /// The server's words.
+        message: String,
+        /// The server.
+        url: String,
+    },
+    /// The server refuses.
+    #[error("{message} (status {status} from {url})")]
+    Refused {
+        /// The server's words.
+        message: String,
+        /// HTTP's number for it.
+        status: u16,
+        /// The server.
+        url: String,
+    },
+    /// The answer is not what the interface promises.
+    #[error(
+        "{cause}: {url} does not answer as Callgrove's server of this release does; check the address and both versions"
+    )]
+    Answer {
+        /// What does not fit.
+        cause: String,
+        /// The server.
+        url: String,
+    },
+}
+
+impl ClientError {
+    /// Whether the same request may succeed later, when the server is back or less busy.
+    pub fn is_worth_a_retry(&self) -> bool {
+        match self {
+            Self::NotReached { .. } | Self::TimedOut { .. } | Self::Broken { .. } => true,
+            Self::Refused { status, .. } => *status >= 500,
+            _ => false,
+        }
+    }
+
+    /// No answer came.
+    pub(super) fn from_transport(url: &str, error: ureq::Error) -> Self {
+        let url = url.to_owned();
+        match error {
+            ureq::Error::Timeout(waited_for) => Self::TimedOut {
+                cause: waited_for.to_string(),
+                url,
+            },
+            ureq::Error::HostNotFound => Self::NotReached {
+                cause: "no machine of this name is known".to_owned(),
+                url,
+            },
+            ureq::Error::ConnectionFailed => Self::NotReached {
+                cause: "the connection failed".to_owned(),
+                url,
+            },
+            ureq::Error::Rustls(error) => Self::from_tls(url, &error),
+            ureq::Error::Io(error) => {
+                let inner = error
+                    .get_ref()
+                    .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+                if let Some(inner) = inner {
+                    return Self::from_tls(url, inner);
+                }
+                let cause = error.to_string();
+                match error.kind() {
+                    ErrorKind::ConnectionRefused
+                    | ErrorKind::HostUnreachable
+                    | ErrorKind::NetworkUnreachable
+                    | ErrorKind::AddrNotAvailable => Self::NotReached { cause, url },
+                    ErrorKind::TimedOut => Self::TimedOut { cause, url },
+                    _ => Self::Broken { cause, url },
+                }
+            }
+            other => Self::Broken {
+                cause: other.to_string(),
+                url,
+            },
+        }
+    }
+
+    fn from_tls(url: String, error: &rustls::Error) -> Self {
+        let cause = error.to_string();
+        match error {
+            rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+                Self::Certificate { cause, url }
+            }
+            _ => Self::Tls { cause, url },
+        }
+    }
+
+    /// The answer could not be read.
+    pub(super) fn from_body(url: &str, error: ureq::Error) -> Self {
+        match error {
+            ureq::Error::Json(error) if !error.is_io() => Self::Answer {
+                cause: error.to_string(),
+                url: url.to_owned(),
+            },
+            // Reading is part of parsing, so what stopped it is inside.
+            ureq::Error::Json(error) => {
+                let cause = error
+                    .source()
+                    .map_or_else(|| error.to_string(), ToString::to_string);
+                Self::Broken {
+                    cause,
+                    url: url.to_owned(),
+                }
+            }
+            ureq::Error::BodyExceedsLimit(bytes) => {
+                let cause = format!("the answer is larger than {bytes} bytes");
+                Self::Answer {
+                    cause,
+                    url: url.to_owned(),
+                }
+            }
+            other => Self::from_transport(url, other),
+        }
+    }
+
+    /// The server answered with another status than 200; `message` is what it said, if it spoke our language.
+    pub(super) fn from_status(url: &str, status: u16, message: Option<String>) -> Self {
+        let url = url.to_owned();
+        match (status, message) {
+            (401, _) => Self::Unauthorized { url },
+            (410, Some(message)) => Self::FellBehind { message, url },
+            (_, Some(message)) => Self::Refused {
+                message,
+                status,
+                url,
+            },
+            (_, None) => Self::Answer {
+                cause: format!("the status is {status}"),
+                url,
+            },
+        }
+    }
+}

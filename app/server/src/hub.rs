@@ -1,0 +1,298 @@
+//! What a server knows of the running job: the overview so far, and the newest packets for those who follow it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::Bytes;
+use callgrove_pserver::overview::Overview;
+use callgrove_pserver::packet::Packet;
+use tokio::sync::watch;
+
+/// Packets kept for followers. At one packet a second somebody may be away for a quarter of an hour.
+const MAX_PACKETS: usize = 1024;
+/// Bytes of JSON kept for followers, the newest packet apart; packets of jobs with many functions are large.
+const MAX_BYTES: usize = 64 << 20;
+/// Bytes of packets in one answer, the first packet apart.
+const MAX_PAGE_BYTES: usize = 8 << 20;
+
+/// The live state of a run, shared by whoever publishes packets and whoever reads.
+///
+/// Versions count packets: the overview of version `n` has all packets up to number `n` in it. They begin at a number
+/// that the caller gives; the time in milliseconds makes sure that a restarted server does not go on with the numbers of
+/// the one before, so that a follower notices.
+///
+/// The lock is held for copies of pointers, and while the publisher applies a packet. A reader who writes an overview out
+/// holds no lock: if a packet comes meanwhile, the publisher goes on with a copy.
+pub struct Hub {
+    state: Mutex<State>,
+    progress: watch::Sender<Progress>,
+}
+
+/// How far the run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Number of the newest packet.
+    pub version: u64,
+    /// Whether the run is over.
+    pub ended: bool,
+}
+
+/// The overview at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// How far the run was.
+    pub progress: Progress,
+    /// What all packets so far say.
+    pub overview: Arc<Overview>,
+}
+
+/// Packets after some version.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Number of the last packet of the page.
+    pub version: u64,
+    /// Whether the run is over and the page has its last packet.
+    pub ended: bool,
+    /// The packets as JSON, in order.
+    pub packets: Vec<Bytes>,
+}
+
+/// The packets that a follower asks for are gone, or never were: it must begin with the overview again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FellBehind {
+    /// The least version that can be followed.
+    pub oldest: u64,
+    /// The greatest.
+    pub newest: u64,
+}
+
+struct State {
+    progress: Progress,
+    overview: Arc<Overview>,
+    /// The packets up to the newest, the oldest first.
+    packets: VecDeque<Bytes>,
+    num_bytes: usize,
+}
+
+impl Hub {
+    /// An empty run, whose packets are numbered from `first_version` + 1.
+    pub fn new(first_version: u64) -> Self {
+        let progress = Progress {
+            version: first_version,
+            ended: false,
+        };
+        let state = State {
+            progress,
+            overview: Arc::default(),
+            packets: VecDeque::new(),
+            num_bytes: 0,
+        };
+        Self {
+            state: Mutex::new(state),
+            progress: watch::Sender::new(progress),
+        }
+    }
+
+    /// Takes over a packet, wakes who waits for it, and tells its number. A run that was over goes on by this.
+    pub fn publish(&self, packet: &Packet) -> u64 {
+        let json = serde_json::to_vec(packet).expect("a packet has no maps, whose keys could fail");
+        let progress = {
+            let mut state = self.lock();
+            Arc::make_mut(&mut state.overview).apply(packet);
+            state.keep(json.into());
+            state.progress = Progress {
+                version: state.progress.version + 1,
+                ended: false,
+            };
+            state.progress
+        };
+        self.progress.send_replace(progress);
+        progress.version
+    }
+
+    /// Tells all followers that the run is over.
+    pub fn end(&self) {
+        let progress = {
+            let mut state = self.lock();
+            state.progress.ended = true;
+            state.progress
+        };
+        self.progress.send_replace(progress);
+    }
+
+    /// The state now.
+    pub fn snapshot(&self) -> Snapshot {
+        let state = self.lock();
+        Snapshot {
+            progress: state.progress,
+            overview: Arc::clone(&state.overview),
+        }
+    }
+
+    /// The packets after `version`, or the first of them if they are too many bytes for one answer.
+    ///
+    /// # Errors
+    /// If some of them are kept no more, or `version` is none of this run.
+    pub fn packets_after(&self, version: u64) -> Result<Page, FellBehind> {
+        let state = self.lock();
+        let newest = state.progress.version;
+        let oldest = newest - state.packets.len() as u64;
+        if !(oldest..=newest).contains(&version) {
+            return Err(FellBehind { oldest, newest });
+        }
+        let mut num_bytes = 0;
+        let packets: Vec<Bytes> = state
+            .packets
+            .range((version - oldest) as usize..)
+            .take_while(|packet| {
+                let is_first = num_bytes == 0;
+                num_bytes += packet.len();
+                is_first || num_bytes <= MAX_PAGE_BYTES
+            })
+            .cloned()
+            .collect();
+        let version = version + packets.len() as u64;
+        Ok(Page {
+            version,
+            ended: state.progress.ended && version == newest,
+            packets,
+        })
+    }
+
+    /// Returns once there is something else than `version`: a newer packet, the end of the run, or another run.
+    pub async fn changed_from(&self, version: u64) {
+        let mut progress = self.progress.subscribe();
+        // The sender lives as long as this hub, so waiting ends in no other way.
+        let waited = progress
+            .wait_for(|now| now.ended || now.version != version)
+            .await;
+        drop(waited);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves a state that is whole enough to show.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn keep(&mut self, packet: Bytes) {
+        self.num_bytes += packet.len();
+        self.packets.push_back(packet);
+        while self.packets.len() > MAX_PACKETS
+            || (self.num_bytes > MAX_BYTES && self.packets.len() > 1)
+        {
+            let Some(oldest) = self.packets.pop_front() else {
+                return;
+            };
+            self.num_bytes -= oldest.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_detect::RunStats;
+    use callgrove_pserver::packet::{CounterStats, VERSION};
+
+    use super::*;
+
+    fn packet(created_at: u64, name_len: usize) -> Packet {
+        let counter = CounterStats {
+            app: 0,
+            counter: "x".repeat(name_len),
+            stats: RunStats::default(),
+        };
+        Packet {
+            version: VERSION,
+            created_at,
+            anomaly_stats: None,
+            anomaly_metrics: Vec::new(),
+            counter_stats: Some(vec![counter]),
+        }
+    }
+
+    fn times(page: &Page) -> Vec<u64> {
+        let read = |json: &Bytes| serde_json::from_slice::<Packet>(json).unwrap().created_at;
+        page.packets.iter().map(read).collect()
+    }
+
+    #[test]
+    fn followers_get_each_packet_once_and_in_order() {
+        let hub = Hub::new(100);
+        let versions: Vec<u64> = (1..=3).map(|time| hub.publish(&packet(time, 4))).collect();
+        assert_eq!(versions, [101, 102, 103]);
+        assert_eq!(times(&hub.packets_after(100).unwrap()), [1, 2, 3]);
+        let rest = hub.packets_after(102).unwrap();
+        assert_eq!((rest.version, times(&rest)), (103, vec![3]));
+        assert!(hub.packets_after(103).unwrap().packets.is_empty());
+        assert_eq!(hub.snapshot().overview.last_packet_ms, 3);
+    }
+
+    #[test]
+    fn who_fell_behind_or_follows_another_run_is_told() {
+        let hub = Hub::new(100);
+        for time in 0..=MAX_PACKETS as u64 {
+            hub.publish(&packet(time, 4));
+        }
+        let newest = 101 + MAX_PACKETS as u64;
+        let fell = Err(FellBehind {
+            oldest: 101,
+            newest,
+        });
+        assert_eq!(hub.packets_after(100).map(|page| page.version), fell);
+        assert_eq!(hub.packets_after(newest + 1).map(|page| page.version), fell);
+        assert_eq!(hub.packets_after(101).unwrap().version, newest);
+    }
+
+    #[test]
+    fn kept_packets_and_answers_are_bounded_in_bytes() {
+        let hub = Hub::new(0);
+        for time in 0..10 {
+            hub.publish(&packet(time, MAX_BYTES / 4));
+        }
+        let kept = hub.packets_after(10).map(|_| hub.lock().num_bytes).unwrap();
+        assert!(kept <= MAX_BYTES, "{kept} bytes");
+        let oldest = hub
+            .packets_after(0)
+            .map(|page| page.version)
+            .expect_err("gone")
+            .oldest;
+        assert_eq!(oldest, 7);
+        // Each is larger than a page, and comes alone.
+        let page = hub.packets_after(7).unwrap();
+        assert_eq!((page.version, times(&page)), (8, vec![7]));
+    }
+
+    #[test]
+    fn one_packet_is_kept_however_large() {
+        let hub = Hub::new(0);
+        hub.publish(&packet(1, MAX_BYTES + 1));
+        assert_eq!(times(&hub.packets_after(0).unwrap()), [1]);
+    }
+
+    #[test]
+    fn a_reader_keeps_its_overview_while_packets_come() {
+        let hub = Hub::new(0);
+        hub.publish(&packet(1, 4));
+        let before = hub.snapshot();
+        hub.publish(&packet(2, 4));
+        assert_eq!(before.overview.last_packet_ms, 1);
+        assert_eq!(hub.snapshot().overview.last_packet_ms, 2);
+    }
+
+    #[test]
+    fn the_end_is_told_with_the_last_packet_and_undone_by_another() {
+        let hub = Hub::new(0);
+        hub.publish(&packet(1, MAX_PAGE_BYTES));
+        hub.publish(&packet(2, 4));
+        hub.end();
+        assert!(
+            !hub.packets_after(0).unwrap().ended,
+            "one more packet is to come"
+        );
+        assert!(hub.packets_after(1).unwrap().ended);
+        hub.publish(&packet(3, 4));
+        assert!(!hub.packets_after(2).unwrap().ended);
+    }
+}

@@ -1,0 +1,286 @@
+//! The port: one listener, a task for each connection, and an end without losses.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tonic::Status;
+use tracing::{info, warn};
+
+use crate::api::ApiError;
+use crate::connection::Shared;
+use crate::guard::guard;
+use crate::{ServerConfig, ServerError, grpc};
+
+/// More threads than this do not help a server whose work is to hand messages on.
+const MAX_THREADS: usize = 16;
+/// How long to wait when the system gives no more sockets.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A server that listens; [`serve`](Self::serve) makes it answer.
+pub struct Server {
+    listener: TcpListener,
+    local_addr: SocketAddr,
+    shared: Shared,
+    stop: watch::Sender<bool>,
+}
+
+impl Server {
+    /// Listens for requests to `routes` ([`api::router`](crate::api::router), [`grpc::mount`]); every other path is
+    /// answered by 404, or by "unimplemented" to a gRPC client.
+    ///
+    /// # Errors
+    /// If the configuration is unsafe, a file of TLS is unfit, or the address cannot be had.
+    pub async fn bind(config: ServerConfig, routes: Router) -> Result<Self, ServerError> {
+        let ServerConfig {
+            listen,
+            token,
+            tls,
+            limits,
+        } = config.check()?;
+        let acceptor = tls.map(|files| files.acceptor()).transpose()?;
+        let failed = |source| ServerError::Bind { listen, source };
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        let local_addr = listener.local_addr().map_err(failed)?;
+        if acceptor.is_none() && !listen.ip().to_canonical().is_loopback() {
+            warn!(%local_addr, "without TLS the token and all data cross the network in the clear; consider --tls-cert and --tls-key");
+        }
+        let routes = routes
+            .fallback(nothing_here)
+            .layer(DefaultBodyLimit::max(limits.max_body_bytes))
+            .layer(from_fn_with_state(token, guard));
+        let (stop, stopping) = watch::channel(false);
+        let shared = Shared {
+            routes,
+            acceptor,
+            limits,
+            stopping,
+        };
+        Ok(Self {
+            listener,
+            local_addr,
+            shared,
+            stop,
+        })
+    }
+
+    /// Where it listens; tells the port if it was asked for port 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// The address as clients on this machine write it, such as `https://127.0.0.1:7880`.
+    pub fn url(&self) -> String {
+        let scheme = if self.shared.acceptor.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://{}", self.local_addr)
+    }
+
+    /// Answers until `shutdown` is ready, then lets what is under way end within the grace.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) {
+        let Self {
+            listener,
+            local_addr,
+            shared,
+            stop,
+        } = self;
+        let grace = shared.limits.shutdown_grace;
+        let mut connections = JoinSet::new();
+        tokio::select! {
+            () = accept(listener, shared, &mut connections) => {}
+            () = shutdown => {}
+        }
+        stop.send_replace(true);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if timeout(grace, ended).await.is_err() {
+            warn!(%local_addr, open = connections.len(), "connections outlast the grace and are cut off");
+            connections.shutdown().await;
+        }
+        info!(%local_addr, "the server has stopped");
+    }
+}
+
+/// Takes up connections for ever, each as a task of `connections`.
+async fn accept(listener: TcpListener, shared: Shared, connections: &mut JoinSet<()>) {
+    let max_connections = shared.limits.max_connections.min(Semaphore::MAX_PERMITS);
+    let room = Arc::new(Semaphore::new(max_connections));
+    let mut is_full = false;
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            return;
+        };
+        let socket = accept_one(&listener, connections).await;
+        let shared = shared.clone();
+        connections.spawn(async move {
+            shared.serve(socket).await;
+            drop(place);
+        });
+        let num_free = room.available_permits();
+        if num_free == 0 && !is_full {
+            warn!(
+                max_connections,
+                "all connections are in use; further clients wait"
+            );
+        }
+        // Told again only after some relief: at the bound every connection would tell.
+        is_full = num_free == 0 || (is_full && num_free < max_connections / 2);
+    }
+}
+
+async fn accept_one(listener: &TcpListener, connections: &mut JoinSet<()>) -> TcpStream {
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((socket, _)) => return socket,
+                Err(error) => {
+                    warn!(%error, "a connection could not be taken up");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            // Ended tasks are cleared away here, so that they do not pile up.
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn nothing_here(request: Request) -> Response {
+    if grpc::is_grpc(request.headers()) {
+        return Status::unimplemented(
+            "this server does not offer the service: is it another one of Callgrove's?",
+        )
+        .into_http();
+    }
+    let message = format!(
+        "there is nothing at {}; GET /api/health tells whether this is the right server",
+        request.uri().path()
+    );
+    ApiError::new(StatusCode::NOT_FOUND, message).into_response()
+}
+
+/// A server on threads of its own, for programs that are not asynchronous. Dropping it stops it.
+pub struct RunningServer {
+    local_addr: SocketAddr,
+    url: String,
+    runtime: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RunningServer {
+    /// Starts to serve `routes`; see [`Server::bind`]. `routes` is called on the server's runtime, for services that
+    /// start tasks when they are made.
+    ///
+    /// # Errors
+    /// As [`Server::bind`], and if the system gives no threads.
+    pub fn start(
+        config: ServerConfig,
+        routes: impl FnOnce() -> Router,
+    ) -> Result<Self, ServerError> {
+        let threads = |source| ServerError::Threads { source };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(processors.min(MAX_THREADS))
+            .thread_name("callgrove-server")
+            .enable_all()
+            .build()
+            .map_err(threads)?;
+        let grace = config.limits.shutdown_grace;
+        let server = runtime.block_on(async { Server::bind(config, routes()).await })?;
+        let (local_addr, url) = (server.local_addr(), server.url());
+        let (stop, stopped) = oneshot::channel();
+        let handle = runtime.handle().clone();
+        let thread = std::thread::Builder::new().name("callgrove-port".to_owned());
+        let thread = thread
+            .spawn(move || {
+                // A dropped sender stops the server just as one that sent.
+                runtime.block_on(server.serve(async { drop(stopped.await) }));
+                runtime.shutdown_timeout(grace);
+            })
+            .map_err(threads)?;
+        Ok(Self {
+            local_addr,
+            url,
+            runtime: handle,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// The address as clients on this machine write it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The runtime of the server, for tasks that should live as long as it.
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Blocks until the user or the batch system ends the program (Ctrl-C, SIGTERM).
+    ///
+    /// # Errors
+    /// If the system does not tell of signals.
+    pub fn wait_for_interrupt(&self) -> Result<(), ServerError> {
+        let outcome = self.runtime.block_on(interrupted());
+        outcome.map_err(|source| ServerError::Signals { source })
+    }
+
+    /// Stops it, lets what is under way end within the grace, and waits for that.
+    ///
+    /// # Errors
+    /// If the server's thread had panicked.
+    pub fn stop(mut self) -> Result<(), ServerError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), ServerError> {
+        drop(self.stop.take());
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Err(_)) => Err(ServerError::Panicked),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            warn!(%error, "the server did not end well");
+        }
+    }
+}
+
+#[cfg(unix)]
+async fn interrupted() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        outcome = tokio::signal::ctrl_c() => outcome,
+        _ = terminated.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn interrupted() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

@@ -1,0 +1,197 @@
+//! The token that clients send with every request, as `authorization: Bearer …` (RFC 6750).
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::ServerError;
+
+/// The environment variable that a token may come from.
+pub const TOKEN_VARIABLE: &str = "CALLGROVE_TOKEN";
+
+/// Below this a token can be guessed by trying.
+const MIN_CHARS: usize = 16;
+/// Above this it does not fit into the headers that servers accept.
+const MAX_CHARS: usize = 4096;
+
+/// A secret that client and server share. Printing it for debugging shows nothing of it.
+#[derive(Clone)]
+pub struct Token {
+    secret: String,
+    digest: [u8; 32],
+}
+
+impl Token {
+    /// The token `secret`, which came from `origin` (named in errors).
+    ///
+    /// # Errors
+    /// If it is shorter than 16 characters, longer than 4096, or has others than visible ASCII.
+    pub fn new(secret: &str, origin: &str) -> Result<Self, ServerError> {
+        let fault = if secret.len() < MIN_CHARS {
+            "the token is too short"
+        } else if secret.len() > MAX_CHARS {
+            "the token is too long"
+        } else if !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
+            "the token has a character that a header cannot carry"
+        } else {
+            return Ok(Self {
+                secret: secret.to_owned(),
+                digest: Sha256::digest(secret).into(),
+            });
+        };
+        Err(ServerError::TokenUnfit {
+            fault,
+            origin: origin.to_owned(),
+        })
+    }
+
+    /// The token in a file, without the white space around it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, if every user of the machine can read it, or if its content is unfit.
+    pub fn from_file(path: &Path) -> Result<Self, ServerError> {
+        let failed = |source| ServerError::TokenFile {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = File::open(path).map_err(failed)?;
+        if readable_by_all(&file).map_err(failed)? {
+            return Err(ServerError::TokenExposed {
+                path: path.to_owned(),
+            });
+        }
+        let mut secret = String::new();
+        // One byte more than the longest token and its line ends shows that it is too long.
+        let most = MAX_CHARS as u64 + 3;
+        file.by_ref()
+            .take(most)
+            .read_to_string(&mut secret)
+            .map_err(failed)?;
+        Self::new(secret.trim(), &format!("the token file {}", path.display()))
+    }
+
+    /// The token in the variable `CALLGROVE_TOKEN`, or none if it is not set or empty.
+    ///
+    /// # Errors
+    /// If its content is unfit.
+    pub fn from_env() -> Result<Option<Self>, ServerError> {
+        match std::env::var_os(TOKEN_VARIABLE) {
+            Some(secret) if !secret.is_empty() => {
+                Self::new(&secret.to_string_lossy(), TOKEN_VARIABLE).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The token of the file if there is one, or else that of the variable.
+    ///
+    /// # Errors
+    /// As [`from_file`](Self::from_file) and [`from_env`](Self::from_env).
+    pub fn find(file: Option<&Path>) -> Result<Option<Self>, ServerError> {
+        file.map_or_else(Self::from_env, |path| Self::from_file(path).map(Some))
+    }
+
+    /// What to send.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// Whether somebody sent this token. How long it takes tells nothing about the secret: digests are compared, all
+    /// their bytes, and a digest cannot be approached byte by byte.
+    pub fn matches(&self, sent: &[u8]) -> bool {
+        let sent: [u8; 32] = Sha256::digest(sent).into();
+        let difference = self
+            .digest
+            .iter()
+            .zip(sent)
+            .fold(0, |sum, (own, other)| sum | (own ^ other));
+        difference == 0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(hidden)")
+    }
+}
+
+#[cfg(unix)]
+fn readable_by_all(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    const OTHERS_READ: u32 = 0o004;
+    let metadata = file.metadata()?;
+    Ok(metadata.is_file() && metadata.mode() & OTHERS_READ != 0)
+}
+
+#[cfg(not(unix))]
+fn readable_by_all(_file: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const SECRET: &str = "0123456789abcdef";
+
+    fn refusal(secret: &str) -> String {
+        Token::new(secret, "the test")
+            .expect_err("unfit")
+            .to_string()
+    }
+
+    #[test]
+    fn matches_itself_and_nothing_else() {
+        let token = Token::new(SECRET, "the test").unwrap();
+        assert!(token.matches(SECRET.as_bytes()));
+        for other in [
+            "",
+            "0123456789abcdeF",
+            "0123456789abcde",
+            "0123456789abcdef0",
+        ] {
+            assert!(!token.matches(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_can_be_guessed_or_not_sent() {
+        assert!(refusal("short").contains("too short"));
+        assert!(refusal(&"x".repeat(4097)).contains("too long"));
+        assert!(refusal("0123456789 abcdef").contains("cannot carry"));
+        assert!(refusal("0123456789abcdef\u{e9}").contains("cannot carry"));
+    }
+
+    #[test]
+    fn debug_output_hides_the_secret() {
+        let token = Token::new(SECRET, "the test").unwrap();
+        assert_eq!(format!("{token:?}"), "Token(hidden)");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_all_can_read_is_refused_with_the_remedy() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        fs::write(&path, format!("{SECRET}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let refused = Token::from_file(&path).expect_err("exposed").to_string();
+        assert!(refused.contains("chmod 600"), "{refused}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(Token::from_file(&path).unwrap().secret(), SECRET);
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let missing = Token::find(Some(Path::new("no/such/token")))
+            .expect_err("missing")
+            .to_string();
+        assert!(missing.contains("no/such/token"), "{missing}");
+    }
+}

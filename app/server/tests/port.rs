@@ -1,0 +1,324 @@
+//! One port: both protocols, the token before everything, and clients that would hold others up.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod support;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use callgrove_server::api::Live;
+use callgrove_server::client::{Client, ClientError, ClientOptions};
+use callgrove_server::{Limits, RunningServer, ServerConfig, ServerError};
+use support::{
+    MAX_ECHO_BYTES, SECRET, block_on, call_at, config, echo, raw, router_with, start, token,
+};
+use tonic::Code;
+use tonic::transport::Channel;
+
+fn client(server: &RunningServer, options: &ClientOptions) -> Client {
+    Client::new(server.url(), options).unwrap()
+}
+
+fn get(path: &str, headers: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")
+}
+
+#[test]
+fn grpc_and_json_share_the_port() {
+    let server = start(config(), Live::Absent);
+    assert_eq!(
+        block_on(echo(server.url(), None, "hello")).unwrap(),
+        "hello"
+    );
+    let health = client(&server, &ClientOptions::default()).health().unwrap();
+    assert!(!health.live && !health.documents);
+    server.stop().unwrap();
+}
+
+#[test]
+fn every_endpoint_wants_the_token_even_unknown_ones() {
+    let server = start(
+        ServerConfig {
+            token: Some(token()),
+            ..config()
+        },
+        Live::Absent,
+    );
+    let address = server.local_addr();
+    for headers in [
+        "",
+        "Authorization: Bearer wrong-token-of-16\r\n",
+        "Authorization: Basic YTpi\r\n",
+    ] {
+        for path in ["/api/health", "/api/overview", "/nowhere", "/"] {
+            let answer = raw(address, &get(path, headers));
+            assert!(answer.starts_with("HTTP/1.1 401"), "{path}: {answer}");
+            assert!(
+                answer.to_lowercase().contains("www-authenticate: bearer"),
+                "{answer}"
+            );
+        }
+    }
+    let bearer = format!("Authorization: Bearer {SECRET}\r\n");
+    assert!(raw(address, &get("/api/health", &bearer)).starts_with("HTTP/1.1 200"));
+    assert!(raw(address, &get("/nowhere", &bearer)).starts_with("HTTP/1.1 404"));
+    block_on(async {
+        for secret in [None, Some("wrong-token-of-16")] {
+            let status = echo(server.url(), secret, "hello")
+                .await
+                .expect_err("no token");
+            assert_eq!(status.code(), Code::Unauthenticated, "{status}");
+        }
+        assert_eq!(
+            echo(server.url(), Some(SECRET), "hello").await.unwrap(),
+            "hello"
+        );
+    });
+}
+
+#[test]
+fn the_client_tells_that_the_token_is_missing() {
+    let server = start(
+        ServerConfig {
+            token: Some(token()),
+            ..config()
+        },
+        Live::Absent,
+    );
+    let refused = client(&server, &ClientOptions::default())
+        .health()
+        .expect_err("no token");
+    assert!(
+        matches!(refused, ClientError::Unauthorized { .. }),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("--token-file"), "{refused}");
+    let options = ClientOptions {
+        token: Some(token()),
+        ca_file: None,
+    };
+    assert!(client(&server, &options).health().is_ok());
+}
+
+#[test]
+fn the_client_tells_that_nobody_listens() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let alone = Client::new(&format!("http://{free}"), &ClientOptions::default()).unwrap();
+    let failed = alone.health().expect_err("nobody listens");
+    assert!(matches!(failed, ClientError::NotReached { .. }), "{failed}");
+    assert!(failed.is_worth_a_retry());
+    assert!(
+        failed.to_string().contains("is the server running"),
+        "{failed}"
+    );
+}
+
+#[test]
+fn an_address_of_the_network_needs_a_token() {
+    let open = ServerConfig {
+        listen: "0.0.0.0:0".parse().unwrap(),
+        ..config()
+    };
+    let refused = RunningServer::start(open.clone(), axum::Router::new)
+        .err()
+        .expect("no token");
+    assert!(
+        matches!(refused, ServerError::Unguarded { .. }),
+        "{refused}"
+    );
+    let guarded = ServerConfig {
+        token: Some(token()),
+        ..open
+    };
+    assert!(RunningServer::start(guarded, axum::Router::new).is_ok());
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let server = start(config(), Live::Absent);
+    let listen = server.local_addr();
+    let refused = RunningServer::start(ServerConfig { listen, ..config() }, axum::Router::new)
+        .err()
+        .expect("taken")
+        .to_string();
+    assert!(
+        refused.contains(&listen.to_string()) && refused.contains("--listen"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn pages_of_foreign_names_do_not_reach_an_open_server() {
+    let server = start(config(), Live::Absent);
+    let foreign = get("/api/health", "").replace("Host: localhost", "Host: example.org");
+    assert!(raw(server.local_addr(), &foreign).starts_with("HTTP/1.1 403"));
+    // Who has the token may use any name.
+    let guarded = start(
+        ServerConfig {
+            token: Some(token()),
+            ..config()
+        },
+        Live::Absent,
+    );
+    let bearer = format!("Host: example.org\r\nAuthorization: Bearer {SECRET}");
+    let named = get("/api/health", "").replace("Host: localhost", &bearer);
+    assert!(raw(guarded.local_addr(), &named).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn unknown_services_are_told_in_their_language() {
+    let server = start(config(), Live::Absent);
+    let status = block_on(async {
+        let channel = Channel::from_shared(server.url().to_owned())
+            .unwrap()
+            .connect()
+            .await
+            .unwrap();
+        call_at(channel, "/test.Other/Say", None, "hello")
+            .await
+            .expect_err("unknown")
+    });
+    assert_eq!(status.code(), Code::Unimplemented, "{status}");
+}
+
+#[test]
+fn messages_over_the_bound_are_refused_in_either_language() {
+    let limits = Limits {
+        max_body_bytes: 1000,
+        ..config().limits
+    };
+    let server = start(ServerConfig { limits, ..config() }, Live::Absent);
+    let text = "x".repeat(MAX_ECHO_BYTES + 1);
+    let status = block_on(echo(server.url(), None, &text)).expect_err("too large");
+    assert_eq!(status.code(), Code::OutOfRange, "{status}");
+    let body = "x".repeat(1001);
+    let post = |path: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let hub = std::sync::Arc::new(callgrove_server::hub::Hub::new(0));
+    let receiver = start(ServerConfig { limits, ..config() }, Live::Posted(hub));
+    let answer = raw(receiver.local_addr(), &post("/api/anomalydata"));
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+}
+
+#[test]
+fn clients_that_dawdle_are_cut_off_and_hold_nobody_up() {
+    let patience = Duration::from_secs(2);
+    let limits = Limits {
+        header_timeout: patience,
+        max_connections: 8,
+        ..config().limits
+    };
+    let server = start(
+        ServerConfig {
+            token: Some(token()),
+            limits,
+            ..config()
+        },
+        Live::Absent,
+    );
+    let begun = Instant::now();
+    // Silent; in the middle of a header; after the preface of HTTP/2; refused and silent since.
+    let refused = "GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let openings = [
+        "",
+        "GET /api/health HTTP/1.1\r\nHost: lo",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        refused,
+    ];
+    let mut dawdlers: Vec<TcpStream> = openings
+        .iter()
+        .map(|opening| {
+            let mut socket = TcpStream::connect(server.local_addr()).unwrap();
+            socket.write_all(opening.as_bytes()).unwrap();
+            socket
+        })
+        .collect();
+    let options = ClientOptions {
+        token: Some(token()),
+        ca_file: None,
+    };
+    assert!(client(&server, &options).health().is_ok());
+    assert!(
+        begun.elapsed() < patience,
+        "the dawdlers held up the client"
+    );
+    for (socket, opening) in dawdlers.iter_mut().zip(openings) {
+        socket
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let mut answer = Vec::new();
+        // A reset is an end as well.
+        drop(socket.read_to_end(&mut answer));
+        assert!(
+            begun.elapsed() < Duration::from_secs(15),
+            "{opening:?} was not cut off"
+        );
+    }
+}
+
+#[test]
+fn connections_beyond_the_bound_wait_for_a_place() {
+    let limits = Limits {
+        header_timeout: Duration::from_secs(2),
+        max_connections: 2,
+        ..config().limits
+    };
+    let server = start(ServerConfig { limits, ..config() }, Live::Absent);
+    let silent: Vec<TcpStream> = (0..2)
+        .map(|_| TcpStream::connect(server.local_addr()).unwrap())
+        .collect();
+    let begun = Instant::now();
+    assert!(client(&server, &ClientOptions::default()).health().is_ok());
+    assert!(
+        begun.elapsed() > Duration::from_millis(200),
+        "there was a place at once"
+    );
+    drop(silent);
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_cut_off() {
+    const ANSWER_BYTES: usize = 64 << 20;
+    let limits = Limits {
+        stall_timeout: Duration::from_millis(300),
+        ..config().limits
+    };
+    let answer: &'static str = "x".repeat(ANSWER_BYTES).leak();
+    let routes = || router_with("/large", answer);
+    let server = RunningServer::start(ServerConfig { limits, ..config() }, routes).unwrap();
+    let mut socket = TcpStream::connect(server.local_addr()).unwrap();
+    socket.write_all(get("/large", "").as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut taken = Vec::new();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    drop(socket.read_to_end(&mut taken));
+    assert!(taken.len() < ANSWER_BYTES, "the server waited");
+}
+
+#[test]
+fn a_server_that_stops_frees_its_port_at_once() {
+    let server = start(config(), Live::Absent);
+    let listen = server.local_addr();
+    let asked = client(&server, &ClientOptions::default());
+    asked.health().unwrap();
+    let begun = Instant::now();
+    server.stop().unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "an idle connection held the server up"
+    );
+    let again = start(ServerConfig { listen, ..config() }, Live::Absent);
+    assert_eq!(again.local_addr(), listen);
+    assert!(asked.health().is_ok(), "the client connects anew");
+}

@@ -1,0 +1,194 @@
+//! What the tests of the port share: servers on free ports, a gRPC service that echoes, certificates.
+#![expect(
+    clippy::unwrap_used,
+    dead_code,
+    unreachable_pub,
+    reason = "in a test a panic is the report; each test file uses its part of this"
+)]
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use callgrove_server::api::{self, Api, Live};
+use callgrove_server::{Limits, RunningServer, ServerConfig, TlsFiles, Token, grpc};
+use tonic::codegen::{BoxFuture, Service, http};
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+use tonic_prost::ProstCodec;
+
+pub const SECRET: &str = "a-token-for-tests-only";
+
+/// The largest message that the echo takes.
+pub const MAX_ECHO_BYTES: usize = 64 << 10;
+
+pub fn token() -> Token {
+    Token::new(SECRET, "the test").unwrap()
+}
+
+/// A free port of the loopback address, and patience that tests can outwait.
+pub fn config() -> ServerConfig {
+    let limits = Limits {
+        shutdown_grace: Duration::from_secs(20),
+        ..Limits::default()
+    };
+    ServerConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        limits,
+        ..ServerConfig::default()
+    }
+}
+
+/// The echo and the JSON interface on one port.
+pub fn start(config: ServerConfig, live: Live) -> RunningServer {
+    start_api(
+        config,
+        Api {
+            live,
+            documents: None,
+        },
+    )
+}
+
+/// The same with a database.
+pub fn start_api(config: ServerConfig, api: Api) -> RunningServer {
+    RunningServer::start(config, || grpc::mount(api::router(api), Echo)).unwrap()
+}
+
+/// One request of HTTP/1.1 as bytes, and all that comes back until the server closes.
+pub fn raw(address: SocketAddr, request: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// A certificate for `localhost` and the loopback address that signs itself, in files.
+pub struct Certificate {
+    folder: tempfile::TempDir,
+}
+
+impl Certificate {
+    pub fn new() -> Self {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("cert.pem"), made.cert.pem()).unwrap();
+        std::fs::write(
+            folder.path().join("key.pem"),
+            made.signing_key.serialize_pem(),
+        )
+        .unwrap();
+        Self { folder }
+    }
+
+    pub fn cert(&self) -> PathBuf {
+        self.folder.path().join("cert.pem")
+    }
+
+    pub fn files(&self) -> TlsFiles {
+        TlsFiles {
+            cert: self.cert(),
+            key: self.folder.path().join("key.pem"),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Text {
+    #[prost(string, tag = "1")]
+    pub text: String,
+}
+
+/// A gRPC service with one call, which answers what it was sent.
+#[derive(Clone)]
+struct Echo;
+
+impl tonic::server::NamedService for Echo {
+    const NAME: &'static str = "test.Echo";
+}
+
+impl tonic::server::UnaryService<Text> for Echo {
+    type Response = Text;
+    type Future = Ready<Result<Response<Text>, Status>>;
+
+    fn call(&mut self, request: Request<Text>) -> Self::Future {
+        ready(Ok(Response::new(request.into_inner())))
+    }
+}
+
+impl Service<http::Request<axum::body::Body>> for Echo {
+    type Response = http::Response<tonic::body::Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<axum::body::Body>) -> Self::Future {
+        Box::pin(async {
+            let codec = ProstCodec::default();
+            let mut grpc = tonic::server::Grpc::new(codec)
+                .apply_max_message_size_config(Some(MAX_ECHO_BYTES), None);
+            Ok(grpc.unary(Echo, request).await)
+        })
+    }
+}
+
+/// Calls the echo with a token, at `path`.
+pub async fn call_at(
+    channel: Channel,
+    path: &'static str,
+    secret: Option<&str>,
+    text: &str,
+) -> Result<String, Status> {
+    let mut grpc = tonic::client::Grpc::new(channel);
+    grpc.ready()
+        .await
+        .map_err(|error| Status::from_error(error.into()))?;
+    let mut request = Request::new(Text {
+        text: text.to_owned(),
+    });
+    if let Some(secret) = secret {
+        let bearer = format!("Bearer {secret}").parse().unwrap();
+        request.metadata_mut().insert("authorization", bearer);
+    }
+    let codec: ProstCodec<Text, Text> = ProstCodec::default();
+    let answer = grpc
+        .unary(request, http::uri::PathAndQuery::from_static(path), codec)
+        .await?;
+    Ok(answer.into_inner().text)
+}
+
+/// Calls the echo of a server without TLS.
+pub async fn echo(url: &str, secret: Option<&str>, text: &str) -> Result<String, Status> {
+    let channel = Channel::from_shared(url.to_owned())
+        .unwrap()
+        .connect()
+        .await
+        .unwrap();
+    call_at(channel, "/test.Echo/Say", secret, text).await
+}
+
+pub fn router_with(path: &str, answer: &'static str) -> Router {
+    Router::new().route(path, axum::routing::get(move || ready(answer)))
+}
+
+/// A runtime for the client's side of gRPC.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}

@@ -1,0 +1,131 @@
+//! TLS on the port, for both protocols, with certificates that live as long as the test.
+
+mod support;
+
+use callgrove_server::api::Live;
+use callgrove_server::client::{Client, ClientError, ClientOptions};
+use callgrove_server::{RunningServer, ServerConfig, TlsFiles};
+use support::{Certificate, SECRET, block_on, call_at, config, start, token};
+use tonic::transport::{Channel, ClientTlsConfig};
+
+fn encrypted(certificate: &Certificate) -> RunningServer {
+    let tls = Some(certificate.files());
+    start(
+        ServerConfig {
+            token: Some(token()),
+            tls,
+            ..config()
+        },
+        Live::Absent,
+    )
+}
+
+fn trusting(certificate: &Certificate) -> ClientOptions {
+    ClientOptions {
+        token: Some(token()),
+        ca_file: Some(certificate.cert()),
+    }
+}
+
+#[test]
+fn both_protocols_work_over_tls() {
+    let certificate = Certificate::new();
+    let server = encrypted(&certificate);
+    assert!(server.url().starts_with("https://"));
+    assert!(
+        Client::new(server.url(), &trusting(&certificate))
+            .unwrap()
+            .health()
+            .is_ok()
+    );
+    let said = block_on(async {
+        let pem = std::fs::read_to_string(certificate.cert()).unwrap();
+        let tls =
+            ClientTlsConfig::new().ca_certificate(tonic::transport::Certificate::from_pem(pem));
+        let channel = Channel::from_shared(server.url().to_owned())
+            .unwrap()
+            .tls_config(tls)
+            .unwrap();
+        call_at(
+            channel.connect().await.unwrap(),
+            "/test.Echo/Say",
+            Some(SECRET),
+            "hello",
+        )
+        .await
+    });
+    assert_eq!(said.unwrap(), "hello");
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_with_the_remedy() {
+    let server = encrypted(&Certificate::new());
+    for options in [ClientOptions::default(), trusting(&Certificate::new())] {
+        let failed = Client::new(server.url(), &options)
+            .unwrap()
+            .health()
+            .expect_err("untrusted");
+        assert!(
+            matches!(failed, ClientError::Certificate { .. }),
+            "{failed}"
+        );
+        assert!(failed.to_string().contains("--ca"), "{failed}");
+        assert!(!failed.is_worth_a_retry());
+    }
+}
+
+#[test]
+fn the_wrong_scheme_is_told_on_either_side() {
+    let certificate = Certificate::new();
+    let server = encrypted(&certificate);
+    let plain = server.url().replace("https", "http");
+    let failed = Client::new(&plain, &trusting(&certificate))
+        .unwrap()
+        .health()
+        .expect_err("TLS");
+    assert!(failed.to_string().contains("https://"), "{failed}");
+
+    let open = start(config(), Live::Absent);
+    let secure = open.url().replace("http", "https");
+    let failed = Client::new(&secure, &trusting(&certificate))
+        .unwrap()
+        .health()
+        .expect_err("no TLS");
+    assert!(matches!(failed, ClientError::Tls { .. }), "{failed}");
+    assert!(failed.to_string().contains("http://"), "{failed}");
+}
+
+#[test]
+fn unfit_files_are_named() {
+    let (one, other) = (Certificate::new(), Certificate::new());
+    let refusal = |tls: TlsFiles| {
+        let config = ServerConfig {
+            tls: Some(tls),
+            ..config()
+        };
+        RunningServer::start(config, axum::Router::new)
+            .err()
+            .expect("unfit")
+            .to_string()
+    };
+    let missing = refusal(TlsFiles {
+        cert: "no/cert.pem".into(),
+        key: one.files().key,
+    });
+    assert!(missing.contains("no/cert.pem"), "{missing}");
+    let no_key = refusal(TlsFiles {
+        cert: one.cert(),
+        key: one.cert(),
+    });
+    assert!(no_key.contains("private key"), "{no_key}");
+    let no_cert = refusal(TlsFiles {
+        cert: one.files().key,
+        key: one.files().key,
+    });
+    assert!(no_cert.contains("certificate"), "{no_cert}");
+    let mixed = refusal(TlsFiles {
+        cert: one.cert(),
+        key: other.files().key,
+    });
+    assert!(mixed.contains("is the key of"), "{mixed}");
+}
