@@ -261,18 +261,32 @@ fn set_file(io: &Io) -> Result<(), Adios2Error> {
     io.add_transport("File", [("Library", "stdio")])
 }
 
+/// Opens are done one at a time, so the writer is waited for outside of them, by the file that it leaves for its
+/// readers.
 fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<Engine, TraceError> {
-    let seconds = timeout.as_secs_f32().ceil().max(1.0).to_string();
+    let no_writer = |reason| TraceError::NoWriter {
+        reason,
+        seconds: timeout.as_secs_f32(),
+        path: path.to_owned(),
+    };
+    let start = Instant::now();
+    let mut contact = path.as_os_str().to_owned();
+    contact.push(".sst");
+    let contact = PathBuf::from(contact);
+    while !contact.is_file() {
+        if start.elapsed() >= timeout {
+            return Err(no_writer(format!("there is no {}", contact.display())));
+        }
+        thread::sleep(FILE_POLL_INTERVAL);
+    }
+    let left = timeout.saturating_sub(start.elapsed());
+    let seconds = left.as_secs_f32().ceil().max(1.0).to_string();
     open_engine(path, library, |io| {
         io.set_engine("SST")?;
         io.set_parameter("OpenTimeoutSecs", &seconds)
     })
     .map_err(|error| match error {
-        TraceError::Stream { source, path } => TraceError::NoWriter {
-            reason: source.to_string(),
-            seconds,
-            path,
-        },
+        TraceError::Stream { source, .. } => no_writer(source.to_string()),
         error => error,
     })
 }
@@ -289,7 +303,7 @@ fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TraceError>
         if start.elapsed() >= timeout {
             return Err(TraceError::NoWriter {
                 reason: error.to_string(),
-                seconds: timeout.as_secs_f32().to_string(),
+                seconds: timeout.as_secs_f32(),
                 path: path.to_owned(),
             });
         }
