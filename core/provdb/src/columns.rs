@@ -29,6 +29,11 @@ impl Columns {
         if !document.json.starts_with('{') {
             return Err(fail("the text is not a JSON object"));
         }
+        if has_nul(&document.json) {
+            return Err(fail(
+                "a text in it has the character NUL, which engines take for its end",
+            ));
+        }
         let columns: Self =
             serde_json::from_str(&document.json).map_err(|cause| fail(&cause.to_string()))?;
         if columns.has_id.is_some() {
@@ -36,6 +41,18 @@ impl Columns {
         }
         Ok(columns)
     }
+}
+
+/// Whether a text of the JSON has the character NUL, which JSON can only write as `\u0000`.
+fn has_nul(json: &str) -> bool {
+    let is_escaped = |at: usize| {
+        let before = json.as_bytes()[..at].iter().rev();
+        before
+            .take_while(|it| **it == b'\\')
+            .count()
+            .is_multiple_of(2)
+    };
+    json.match_indices("\\u0000").any(|(at, _)| is_escaped(at))
 }
 
 /// The document with the `__id` that its store gave to it.
@@ -80,6 +97,11 @@ mod tests {
     }
 
     #[test]
+    fn a_backslash_before_digits_is_no_nul() {
+        Columns::of(&document(r#"{"a":"C:\\u0000"}"#)).expect("a document");
+    }
+
+    #[test]
     fn what_is_no_document_is_refused_by_name() {
         for json in [
             "",
@@ -88,6 +110,8 @@ mod tests {
             r#"{"fid":"x"}"#,
             r#"{"__id":1}"#,
             r#"{"a":1} x"#,
+            r#"{"a":"x\u0000"}"#,
+            r#"{"a":"\\\u0000"}"#,
         ] {
             let error = Columns::of(&document(json)).expect_err(json).to_string();
             assert!(

@@ -68,17 +68,17 @@ fn create(client: &mut Client) -> Result<u32, postgres::Error> {
              outlier_severity double precision, doc json not null);"
         ));
         if matches!(collection, Collection::Anomalies | Collection::NormalExecs) {
-            for columns in [
-                "rid, io_step",
-                "fid",
-                "event_id",
-                "entry",
-                "outlier_score",
-                "outlier_severity",
+            // Largest first is how people ask for scores.
+            for (name, columns) in [
+                ("step", "rid, io_step"),
+                ("fid", "fid"),
+                ("event_id", "event_id"),
+                ("entry", "entry"),
+                ("score", "outlier_score desc nulls last"),
+                ("severity", "outlier_severity desc nulls last"),
             ] {
                 sql.push_str(&format!(
-                    "create index if not exists {collection}_by_{} on {collection} ({columns});",
-                    columns.replace(", ", "_")
+                    "create index if not exists {collection}_by_{name} on {collection} ({columns});"
                 ));
             }
         }

@@ -3,39 +3,45 @@
 use postgres::types::ToSql;
 
 use super::filter::{Literal, Op, Path, Query, Step};
-use super::sql::{Dialect, Sql, Value, column, push_filter};
+use super::sql::{Dialect, Sql, Value, column, push_filter, reads_json};
 
 /// A bound value. Each stands in the SQL with a cast to its type.
 pub(crate) type Param = Box<dyn ToSql + Sync>;
 
-/// The documents that a query asks for: `id` and the text of `doc` of each.
+/// The documents that a query asks for, in its order: `id` and the text of `doc` of each. What is sorted holds no
+/// documents.
 pub(crate) fn select(query: &Query) -> Sql<Param> {
-    let mut sql = Sql::new("select id, doc::text from ");
-    sql.push(query.collection.name());
-    push_where(&mut sql, query);
-    sql.push(" order by ");
+    let table = query.collection.name();
+    let mut sql = Sql::new("select id, t.doc::text from (select id, row_number() over (order by ");
     if let Some(sort) = &query.sort {
         push_order(&mut sql, &sort.path, sort.is_descending);
     }
+    sql.push("id) as place");
+    push_source(&mut sql, query);
     // A limit of null is none.
     let bounded = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
     let limit = sql.param(Box::new(query.limit.map(bounded)));
     let offset = sql.param(Box::new(bounded(query.offset)));
     sql.push(&format!(
-        "id limit ${limit}::bigint offset ${offset}::bigint"
+        " order by place limit ${limit}::bigint offset ${offset}::bigint) w join {table} t using (id) order by place"
     ));
     sql
 }
 
 /// The number of documents that match a query's filter.
 pub(crate) fn count(query: &Query) -> Sql<Param> {
-    let mut sql = Sql::new("select count(*) from ");
-    sql.push(query.collection.name());
-    push_where(&mut sql, query);
+    let mut sql = Sql::new("select count(*)");
+    push_source(&mut sql, query);
     sql
 }
 
-fn push_where(sql: &mut Sql<Param>, query: &Query) {
+/// Adds where documents come from, and which. Each is parsed once, and only if more than its columns is asked for;
+/// `offset 0` keeps PostgreSQL from parsing it anew wherever it is named.
+fn push_source(sql: &mut Sql<Param>, query: &Query) {
+    sql.push(" from ").push(query.collection.name());
+    if reads_json(query) {
+        sql.push(" cross join lateral (select doc::jsonb as body offset 0) parsed");
+    }
     if let Some(filter) = &query.filter {
         sql.push(" where ");
         push_filter::<Postgres>(sql, filter);
@@ -51,41 +57,41 @@ fn push_order(sql: &mut Sql<Param>, path: &Path, is_descending: bool) {
     let value = Postgres::value(sql, None, path.steps());
     let text = format!("({value} #>> '{{}}')");
     sql.push(&format!(
-        "case json_typeof({value}) when 'number' then 0 when 'boolean' then 0 when 'string' then 1 else 2 end, \
-         case json_typeof({value}) when 'number' then {text}::numeric when 'boolean' then {text}::boolean::int::numeric \
+        "case jsonb_typeof({value}) when 'number' then 0 when 'boolean' then 0 when 'string' then 1 else 2 end, \
+         case jsonb_typeof({value}) when 'number' then {text}::numeric when 'boolean' then {text}::boolean::int::numeric \
          end {direction} nulls last, \
-         (case when json_typeof({value}) = 'string' then {text} end) collate \"C\" {direction} nulls last, "
+         (case when jsonb_typeof({value}) = 'string' then {text} end) collate \"C\" {direction} nulls last, "
     ));
 }
 
-/// Values are expressions of type `json`.
+/// Values are expressions of type `jsonb`.
 struct Postgres;
 
 impl Dialect for Postgres {
     type Param = Param;
 
     fn value(sql: &mut Sql<Param>, from: Option<&str>, steps: &[Step]) -> String {
-        let mut value = format!("({}", from.unwrap_or("doc"));
+        let mut value = from.unwrap_or("body").to_owned();
         for step in steps {
-            match step {
+            value = match step {
                 Step::Field(name) => {
                     let number = sql.param(Box::new(name.clone()));
-                    value.push_str(&format!(" -> ${number}::text"));
+                    format!("({value} -> ${number}::text)")
                 }
+                // The operator for elements takes a number for a list of itself.
                 Step::Index(index) => {
-                    let number = sql.param(Box::new(i32::try_from(*index).unwrap_or(i32::MAX)));
-                    value.push_str(&format!(" -> ${number}::int"));
+                    format!("jsonb_path_query_first({value}, 'strict $[{index}]', '{{}}', true)")
                 }
-                Step::Any => {}
-            }
+                Step::Any => value,
+            };
         }
-        value + ")"
+        value
     }
 
     fn elements(sql: &mut Sql<Param>, array: &str, depth: usize) -> String {
         sql.push(&format!(
-            "exists (select 1 from json_array_elements(case when json_typeof({array}) = 'array' then {array} else \
-             '[]'::json end) as e{depth}(v) where "
+            "exists (select 1 from jsonb_array_elements(case when jsonb_typeof({array}) = 'array' then {array} else \
+             '[]'::jsonb end) as e{depth}(v) where "
         ));
         format!("e{depth}.v")
     }
@@ -110,7 +116,7 @@ impl Dialect for Postgres {
         let (number, op) = (sql.param(param), op.symbol());
         // CASE, because nothing else keeps the cast from texts that are no numbers.
         sql.push(&format!(
-            "(case when json_typeof({value}) = '{kind}' then ({value} #>> '{{}}'){of_value} {op} ${number}::{cast} \
+            "(case when jsonb_typeof({value}) = '{kind}' then ({value} #>> '{{}}'){of_value} {op} ${number}::{cast} \
              else false end)"
         ));
     }
@@ -122,14 +128,14 @@ impl Dialect for Postgres {
                 format!("({name} is not null and {name} like ${number}::text)")
             }
             Value::Json(json) => format!(
-                "(case when json_typeof({json}) = 'string' then ({json} #>> '{{}}') like ${number}::text else false end)"
+                "(case when jsonb_typeof({json}) = 'string' then ({json} #>> '{{}}') like ${number}::text else false end)"
             ),
         });
     }
 
     fn is_null(sql: &mut Sql<Param>, value: &str) {
         sql.push(&format!(
-            "(coalesce(json_typeof({value}), 'null') = 'null')"
+            "(coalesce(jsonb_typeof({value}), 'null') = 'null')"
         ));
     }
 

@@ -1,6 +1,8 @@
 //! What the SQL of all engines shares: the shape of a condition, and parameters in the place of every value that a
 //! user wrote. No text of a user ever becomes SQL.
 
+#[cfg(feature = "postgres")]
+use super::filter::Query;
 use super::filter::{Filter, Literal, Op, Path, Step, Test};
 
 /// SQL and the values of its numbered parameters.
@@ -80,6 +82,23 @@ pub(crate) fn column(path: &Path) -> Option<(&'static str, bool)> {
     };
     let (column, is_text) = COLUMNS.into_iter().find(|(column, _)| *column == name)?;
     Some((if column == "__id" { "id" } else { column }, is_text))
+}
+
+/// Whether a query reads more of the documents than their columns.
+#[cfg(feature = "postgres")]
+pub(crate) fn reads_json(query: &Query) -> bool {
+    fn any(filter: &Filter) -> bool {
+        match filter {
+            Filter::And(parts) | Filter::Or(parts) => parts.iter().any(any),
+            Filter::Not(part) => any(part),
+            Filter::Test(path, _) => column(path).is_none(),
+        }
+    }
+    query.filter.as_ref().is_some_and(any)
+        || query
+            .sort
+            .as_ref()
+            .is_some_and(|it| column(&it.path).is_none())
 }
 
 /// Adds a filter as a condition.

@@ -5,21 +5,24 @@ use rusqlite::types::Value as Param;
 use super::filter::{Literal, Op, Path, Query, Step};
 use super::sql::{Dialect, Sql, Value, column, push_filter};
 
-/// The documents that a query asks for: `id` and `doc` of each.
-pub(crate) fn select(query: &Query) -> Sql<Param> {
-    let mut sql = Sql::new("select id, doc from ");
-    sql.push(query.collection.name());
-    push_where(&mut sql, query);
-    sql.push(" order by ");
+/// The ids of the documents that a query asks for, in its order. What is sorted holds no documents, and what it is
+/// sorted by is part of the result, so that SQLite merges the shards in the order of an index where there is one.
+pub(crate) fn select_ids(query: &Query) -> Sql<Param> {
+    let mut sql = Sql::new("select id");
+    let mut order = String::new();
     if let Some(sort) = &query.sort {
-        push_order(&mut sql, &sort.path, sort.is_descending);
+        order = push_order(&mut sql, &sort.path, sort.is_descending);
     }
+    sql.push(" from ").push(query.collection.name());
+    push_where(&mut sql, query);
     let limit = query
         .limit
         .map_or(-1, |it| i64::try_from(it).unwrap_or(i64::MAX));
     let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
     let (limit, offset) = (sql.param(limit.into()), sql.param(offset.into()));
-    sql.push(&format!("id limit ?{limit} offset ?{offset}"));
+    sql.push(&format!(
+        " order by {order}1 limit ?{limit} offset ?{offset}"
+    ));
     sql
 }
 
@@ -38,19 +41,20 @@ fn push_where(sql: &mut Sql<Param>, query: &Query) {
     }
 }
 
-fn push_order(sql: &mut Sql<Param>, path: &Path, is_descending: bool) {
+/// Adds what documents are sorted by to the result, and gives the order by the places in it.
+fn push_order(sql: &mut Sql<Param>, path: &Path, is_descending: bool) -> String {
     let direction = if is_descending { "desc" } else { "asc" };
     if let Some((name, _)) = column(path) {
-        sql.push(&format!("{name} {direction} nulls last, "));
-        return;
+        sql.push(", ").push(name);
+        return format!("2 {direction} nulls last, ");
     }
     let place = Sqlite::value(sql, None, path.steps());
     sql.push(&format!(
-        "case json_type(doc, {place}) when 'integer' then 0 when 'real' then 0 when 'true' then 0 \
-         when 'false' then 0 when 'text' then 1 else 2 end, \
-         case when json_type(doc, {place}) not in ('object', 'array') then json_extract(doc, {place}) end \
-         {direction}, "
+        ", case json_type(doc, {place}) when 'integer' then 0 when 'real' then 0 when 'true' then 0 when 'false' then 0 \
+         when 'text' then 1 else 2 end, \
+         case when json_type(doc, {place}) not in ('object', 'array') then json_extract(doc, {place}) end"
     ));
+    format!("2, 3 {direction}, ")
 }
 
 /// Values are JSON paths in the document, so that it is parsed once for all of them.

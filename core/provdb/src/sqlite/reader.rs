@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::columns::with_id;
 use crate::query::sqlite_sql;
@@ -19,6 +19,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) struct Reader {
     connection: Connection,
     folder: PathBuf,
+    num_shards: u32,
 }
 
 impl Reader {
@@ -67,20 +68,40 @@ impl Reader {
         Ok(Self {
             connection,
             folder: folder.to_owned(),
+            num_shards,
         })
     }
 
     pub(super) fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
-        let sql = sqlite_sql::select(query);
-        let read = || {
-            let mut statement = self.connection.prepare(&sql.text)?;
-            let document = |row: &Row<'_>| Ok(with_id(row.get_ref(1)?.as_str()?, row.get(0)?));
-            statement
-                .query_map(rusqlite::params_from_iter(&sql.params), document)?
-                .collect()
+        self.read(query).map_err(at(&self.folder))
+    }
+
+    fn read(&self, query: &Query) -> rusqlite::Result<Vec<String>> {
+        let sql = sqlite_sql::select_ids(query);
+        let mut statement = self.connection.prepare(&sql.text)?;
+        let ids: Vec<i64> = statement
+            .query_map(rusqlite::params_from_iter(&sql.params), |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        // Ids tell the shard.
+        let (collection, num_files) = (query.collection, i64::from(self.num_shards));
+        let num_files = if collection.is_global() { 1 } else { num_files };
+        let mut statements = (0..num_files)
+            .map(|index| {
+                let file = if collection.is_global() {
+                    "main".to_owned()
+                } else {
+                    format!("s{index}")
+                };
+                self.connection.prepare(&format!(
+                    "select doc from {file}.{collection} where id = ?1"
+                ))
+            })
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let document = |id: i64| {
+            let statement = &mut statements[id.rem_euclid(num_files) as usize];
+            statement.query_row([id], |row| Ok(with_id(row.get_ref(0)?.as_str()?, id)))
         };
-        let found: rusqlite::Result<Vec<String>> = read();
-        found.map_err(at(&self.folder))
+        ids.into_iter().map(document).collect()
     }
 
     pub(super) fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {

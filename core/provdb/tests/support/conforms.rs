@@ -382,6 +382,7 @@ fn agrees_with_the_oracle(open: Open<'_>) {
     let mut runner = TestRunner::new_with_rng(
         Config {
             cases: 300,
+            failure_persistence: None,
             ..Config::default()
         },
         rng,
