@@ -9,21 +9,23 @@ use super::sql::{Dialect, Sql, Value, column, push_filter, reads_json};
 pub(crate) type Param = Box<dyn ToSql + Sync>;
 
 /// The documents that a query asks for, in its order: `id` and the text of `doc` of each. What is sorted holds no
-/// documents.
+/// documents; they are fetched by the places of their ids.
 pub(crate) fn select(query: &Query) -> Sql<Param> {
-    let table = query.collection.name();
-    let mut sql = Sql::new("select id, t.doc::text from (select id, row_number() over (order by ");
+    let mut sql = Sql::new(
+        "select id, found.doc::text from (select id, row_number() over () as place from (select id",
+    );
+    push_source(&mut sql, query);
+    sql.push(" order by ");
     if let Some(sort) = &query.sort {
         push_order(&mut sql, &sort.path, sort.is_descending);
     }
-    sql.push("id) as place");
-    push_source(&mut sql, query);
     // A limit of null is none.
     let bounded = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
     let limit = sql.param(Box::new(query.limit.map(bounded)));
     let offset = sql.param(Box::new(bounded(query.offset)));
+    let table = query.collection;
     sql.push(&format!(
-        " order by place limit ${limit}::bigint offset ${offset}::bigint) w join {table} t using (id) order by place"
+        "id limit ${limit}::bigint offset ${offset}::bigint) ids) places join {table} found using (id) order by place"
     ));
     sql
 }
