@@ -7,6 +7,7 @@ mod connection;
 mod error;
 pub mod grpc;
 mod guard;
+pub mod keeper;
 pub mod hub;
 mod server;
 mod stall;
