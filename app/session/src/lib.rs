@@ -25,6 +25,7 @@ mod label;
 mod label_csv;
 mod learning;
 mod map;
+pub mod monitor;
 mod root;
 mod session_file;
 mod snapshot;

@@ -1,12 +1,18 @@
 //! Variables, attributes and parameters of one stream.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use crate::api::{Api, RawIo, c_string, check, check_handle, read_handles};
 use crate::{Adios, Adios2Error, Attribute, DataType, Element, Engine, Library, Variable};
+
+/// Held while SST opens a stream to be read, or to be written. SST keeps what it opened in a list of the whole
+/// process that it does not lock (seen with 2.12.1), so two opens at once damage the heap. One lock each, because
+/// a writer that waits for its reader would keep a reader of the same process out for ever.
+static SST_OPENS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
 
 /// What a stream is opened for; the numbers of `adios2_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +32,7 @@ pub struct Io {
     raw: *mut RawIo,
     /// Zeroed room for texts whose length cannot be asked for; empty until it is needed.
     text_room: RefCell<Vec<u8>>,
+    is_sst: Cell<bool>,
 }
 
 // SAFETY: owns the `Adios`, which is `Send` for the reason given there; `raw` points into it.
@@ -37,6 +44,7 @@ impl Io {
             adios,
             raw,
             text_room: RefCell::default(),
+            is_sst: Cell::new(false),
         }
     }
 
@@ -48,6 +56,7 @@ impl Io {
         let c_engine = c_string(engine)?;
         // SAFETY: `self` keeps the handle alive; ADIOS2 copies the text.
         let code = unsafe { (self.api().set_engine)(self.raw, c_engine.as_ptr()) };
+        self.is_sst.set(engine.eq_ignore_ascii_case("SST"));
         check(code, "set_engine", engine)
     }
 
@@ -111,6 +120,9 @@ impl Io {
     /// With [`Mode::Read`], file engines wait an hour for a file that is not there yet, unless the
     /// parameter `OpenTimeoutSecs` says otherwise.
     ///
+    /// Streams over SST are opened one after another: those to be read, and, beside them, those to be written.
+    /// Where a process does both at the same time, ADIOS2 is not safe.
+    ///
     /// # Errors
     /// [`Adios2Error::Call`]; [`Adios2Error::PathNotUtf8`].
     pub fn open(self, path: &Path, mode: Mode) -> Result<Engine, Adios2Error> {
@@ -118,8 +130,14 @@ impl Io {
             path: path.to_owned(),
         })?;
         let c_name = c_string(name)?;
+        let turn = self
+            .is_sst
+            .get()
+            .then(|| &SST_OPENS[usize::from(mode == Mode::Write)]);
+        let turn = turn.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: `self` keeps the handle alive; ADIOS2 copies the text.
         let raw = unsafe { (self.api().open)(self.raw, c_name.as_ptr(), mode as c_int) };
+        drop(turn);
         let raw = check_handle(raw, "open", name)?;
         Ok(Engine::new(self, raw, name.to_owned(), mode))
     }

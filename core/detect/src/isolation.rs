@@ -5,15 +5,20 @@
 //! flags them all. What tells the two apart is the surroundings: near the end of a natural tail there
 //! is the rest of the tail.
 //!
-//! The surroundings of a bin are the bins at most `reach` away. The reach is half the number of bins of
-//! the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) that holds all but the
-//! share of executions that may be outliers: the half width of the body, summed over its modes, and
-//! untouched by the outliers themselves. An execution stands alone if its surroundings, itself
-//! included, hold at most `limit` executions.
+//! The surroundings of a bin are the bins at most as far away as half of the body is wide. The body is
+//! the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) of all but the share of
+//! executions that may be outliers: the fullest bins, summed over all modes, so that neither gaps
+//! between modes nor outliers widen it. Each side of the median has its own half, because the grid is
+//! close to logarithmic and stretches the left tail. For a lognormal distribution an execution must be
+//! about 5.2 standard deviations out to stand alone, as far as the default of SSTD asks for.
+//!
+//! An execution stands alone if its surroundings, itself included, hold at most as many executions as
+//! may be outliers.
 
 use std::cmp::Reverse;
 
 use crate::Histogram;
+use crate::grid;
 use crate::histogram::Bin;
 
 /// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
@@ -37,7 +42,15 @@ pub(crate) struct Surroundings {
     below: Vec<u64>,
     reach: Reach,
     limit: u64,
+    /// Index of the first bin, and from there on the position of each index, or [`UNSEEN`].
+    first: u64,
+    positions: Vec<u16>,
+    /// Whether executions of a bin stand alone, shape `[num_bins]`.
+    alone: Vec<bool>,
 }
+
+/// No execution was in this bin. There are less bins than that, 65 octaves of 2⁶.
+const UNSEEN: u16 = u16::MAX;
 
 impl Surroundings {
     /// Surroundings where a share `outlier_share` may be outliers.
@@ -48,20 +61,34 @@ impl Surroundings {
         let total = all.total();
         let num_bins = (2.0 * (total as f64).cbrt()).ceil() as usize;
         let histogram = all.coarsened(FINEST_SCORING, num_bins);
-        let mut below = Vec::with_capacity(histogram.bins().len() + 1);
+        let bins = histogram.bins();
+        let mut below = Vec::with_capacity(bins.len() + 1);
         below.push(0);
         let mut sum: u64 = 0;
-        for bin in histogram.bins() {
+        for bin in bins {
             sum = sum.saturating_add(bin.count);
             below.push(sum);
         }
-        let reach = Reach::new(histogram.bins(), total, outlier_share);
-        Self {
-            histogram,
-            below,
-            reach,
-            limit: most_outliers(total, outlier_share),
+        let first = bins.first().map_or(0, |bin| bin.index);
+        let span = bins.last().map_or(0, |bin| bin.index - first + 1);
+        let mut positions = vec![UNSEEN; span as usize];
+        for (position, bin) in bins.iter().enumerate() {
+            positions[(bin.index - first) as usize] = position as u16;
         }
+        let mut surroundings = Self {
+            below,
+            reach: Reach::new(bins, total, outlier_share),
+            limit: most_outliers(total, outlier_share),
+            first,
+            positions,
+            alone: Vec::new(),
+            histogram,
+        };
+        let bins = surroundings.histogram.bins().iter();
+        surroundings.alone = bins
+            .map(|bin| surroundings.would_be_alone(bin.index))
+            .collect();
+        surroundings
     }
 
     /// The histogram that executions are scored by.
@@ -74,8 +101,33 @@ impl Surroundings {
         self.limit
     }
 
-    /// Whether executions in this bin, if there were any, would stand alone.
-    pub(crate) fn is_alone(&self, index: u64) -> bool {
+    /// Whether the executions of each bin stand alone, shape `[num_bins]`.
+    pub(crate) fn alone(&self) -> &[bool] {
+        &self.alone
+    }
+
+    /// The position of the bin that a time is in, if any execution was in it.
+    #[inline]
+    pub(crate) fn find(&self, value: u64) -> Option<usize> {
+        let index = grid::index(value, self.histogram.precision());
+        let slot = index.wrapping_sub(self.first) as usize;
+        let position = self.positions.get(slot).copied();
+        position
+            .filter(|&position| position != UNSEEN)
+            .map(usize::from)
+    }
+
+    /// Whether an execution stands alone.
+    #[inline]
+    pub(crate) fn is_alone(&self, value: u64) -> bool {
+        self.find(value).map_or_else(
+            || self.would_be_alone(grid::index(value, self.histogram.precision())),
+            |position| self.alone[position],
+        )
+    }
+
+    /// Whether executions in this bin, if there are any, stand alone.
+    fn would_be_alone(&self, index: u64) -> bool {
         let bins = self.histogram.bins();
         let (first, last) = self.reach.around(index);
         let start = bins.partition_point(|bin| bin.index < first);

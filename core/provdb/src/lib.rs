@@ -1,1 +1,39 @@
 //! Provenance: versioned records, stores and queries.
+//!
+//! ```text
+//! ExecutionRecord ─┐              ┌─ SqliteStore (embedded: a folder of shards)      [sqlite]
+//! MetadataRecord ──┼─ Document ─ Store ─ PostgresStore (a server that the site has)  [postgres]
+//! statistics ──────┘              └─ RemoteStore ─ gRPC ─ ProvDbService ─ Store      [net]
+//!                                        │
+//!                          Query (filter, sort, limit) or plain SQL
+//! ```
+//!
+//! Records, documents, schemas and the query language are always there and pure; each store is a feature. The
+//! README beside this crate explains the collections, the files and the language.
+
+mod collection;
+mod document;
+mod error;
+#[cfg(feature = "net")]
+pub mod net;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod query;
+mod record;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod store;
+
+pub use collection::{Collection, PACKET_SCHEMA};
+pub use document::Document;
+pub use error::ProvDbError;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
+pub use query::{Filter, FilterError, Literal, Op, Path, Query, Sort, Step, Table, Test};
+pub use record::{
+    CallStackEntry, CommType, CommWindowEntry, CounterEvent, EventWindow, ExecWindowEntry,
+    ExecutionRecord, GpuLocation, GpuParent, MetadataRecord, NodeState, NodeStateField, VERSION,
+};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
+pub use store::{Claim, Mode, OpenOptions, RemoteOptions, Store, open};

@@ -1,5 +1,6 @@
 //! The reader's budget: a whole run to executions within twice the time in which ADIOS2 reads the same
-//! arrays and nothing is done with them.
+//! arrays and nothing is done with them. Between the two: the steps alone, which is what online detection
+//! reads; of both, CPU time too, which other work on the machine does not stretch (Linux only).
 //!
 //! `cargo run --release --package callgrove-trace --example read_budget -- RUN [REPEATS]`
 
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use callgrove_adios2_sys::{Adios, Engine, Library, Mode, StepStatus, default_candidates};
-use callgrove_model::Progress;
-use callgrove_trace::{ReadOptions, find_streams, read_trace};
+use callgrove_model::{ProgramId, Progress};
+use callgrove_trace::{Next, ReadOptions, find_streams, open_stream, read_trace};
 
 const ARRAYS: [(&str, &str, usize); 3] = [
     ("timer_event_count", "event_timestamps", 6),
@@ -27,11 +28,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} streams, {library:?}", streams.len());
 
     let (mut bare, mut trace) = (Vec::new(), [Vec::new(), Vec::new()]);
-    let mut bytes = 0;
+    let (mut bare_cpu, mut steps_cpu) = (Vec::new(), Vec::new());
+    let (mut bytes, mut num_events) = (0, 0);
     for _ in 0..repeats {
-        let start = Instant::now();
+        let (start, cpu) = (Instant::now(), cpu_time());
         bytes = read_arrays(&streams, &library)?;
         bare.push(start.elapsed());
+        bare_cpu.push(cpu_time().saturating_sub(cpu));
+        let cpu = cpu_time();
+        num_events = read_steps(&streams, &library)?;
+        steps_cpu.push(cpu_time().saturating_sub(cpu));
         for (num_threads, times) in (1..).zip(&mut trace) {
             let num_threads = NonZeroUsize::new(num_threads).ok_or("no thread")?;
             let options = ReadOptions {
@@ -49,6 +55,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let bare = best(&bare);
     println!("ADIOS2 alone: {bare:?} for {bytes} bytes");
+    let (bare_cpu, steps_cpu) = (best(&bare_cpu), best(&steps_cpu));
+    println!(
+        "CPU: ADIOS2 alone {bare_cpu:?}, to steps {steps_cpu:?} = {:.1} ns per function event",
+        steps_cpu.as_secs_f64() * 1e9 / num_events as f64
+    );
     for (num_threads, times) in (1..).zip(trace) {
         let time = best(&times);
         println!(
@@ -62,6 +73,25 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The least disturbed run.
 fn best(times: &[Duration]) -> Duration {
     times.iter().min().copied().unwrap_or_default()
+}
+
+/// What this thread has spent on a CPU; nothing where that cannot be asked for.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = stat.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
+}
+
+/// Decodes all steps one after another, and drops them; the answer is the number of function events.
+fn read_steps(streams: &[PathBuf], library: &Library) -> Result<usize, Box<dyn Error>> {
+    let mut num_events = 0;
+    for stream in streams {
+        let mut source = open_stream(stream, ProgramId(0), library)?;
+        while let Next::Step(batch) = source.next_step(Duration::ZERO)? {
+            num_events += batch.funcs.len();
+        }
+    }
+    Ok(num_events)
 }
 
 /// Reads all arrays of all streams one after another, and drops them.

@@ -102,7 +102,7 @@ pub enum TraceError {
         /// What was found instead.
         reason: String,
         /// How long was waited.
-        seconds: String,
+        seconds: f32,
         /// The stream.
         path: PathBuf,
     },

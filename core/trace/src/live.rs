@@ -51,9 +51,12 @@ impl LiveOptions {
 ///
 /// * a step that is not there yet is [`crate::Next::NotReady`];
 /// * steps that the writer dropped, or that it wrote before this reader was there, are
-///   [`callgrove_model::WarningKind::StepMissing`], and batches have the writer's numbers;
+///   [`callgrove_model::WarningKind::StepMissing`], and batches have the writer's numbers; after such a step
+///   asking for the next one waits for it however long that takes, because ADIOS2 does;
 /// * a writer that is gone without having closed the stream is
 ///   [`callgrove_model::WarningKind::StreamTruncated`] and [`crate::Next::End`].
+///
+/// Threads may open several streams at the same time. Over SST, the writers are other processes.
 ///
 /// # Errors
 /// [`TraceError::NoWriter`] if none is there in time, and any other [`TraceError`] that concerns one stream.

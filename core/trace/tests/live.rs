@@ -120,35 +120,38 @@ fn step_numbers(mut source: Box<dyn TraceSource>) -> (Vec<u32>, Vec<String>) {
 
 #[test]
 fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
-    for run in [bp5_run(), bp4_run()] {
+    let runs = [bp5_run(), bp4_run()];
+    if let Some((folder, engine)) = told() {
+        let run = &runs[usize::from(engine == "second")];
+        let streams = find_streams(run).unwrap();
+        replay(&streams, &options(&folder, SST), Progress::none()).unwrap();
+        return;
+    }
+    for (run, which) in runs.iter().zip(["first", "second"]) {
         let folder = tempfile::tempdir().unwrap();
-        let streams = find_streams(&run).unwrap();
+        let test = "a_trace_replayed_over_sst_comes_out_as_the_files_have_it";
+        let mut writer = start_writer(test, folder.path(), which);
+        let streams = find_streams(run).unwrap();
+        // The last first: nobody waits for another's turn.
         let readers: Vec<_> = streams
             .iter()
+            .rev()
             .map(|path| {
                 // Every other name is that of the contact file.
-                let name = folder.path().join(path.file_name().unwrap());
-                let is_odd = path.to_str().unwrap().ends_with(['1', '3']);
-                let name = if is_odd {
-                    PathBuf::from(format!("{}.sst", name.display()))
-                } else {
-                    name
-                };
+                let mut name = folder.path().join(path.file_name().unwrap());
+                if path.to_str().unwrap().ends_with("1.bp") {
+                    name.set_extension("bp.sst");
+                }
                 thread::spawn(move || {
                     let options = live(LiveEngine::Sst);
                     read_all(open_live(&name, &options, &library()).unwrap())
                 })
             })
             .collect();
-        let summary = replay(&streams, &options(folder.path(), SST), Progress::none()).unwrap();
-        let mut num_steps = 0;
-        for (path, reader) in streams.iter().zip(readers) {
-            let read = reader.join().unwrap();
-            assert_eq!(read, read_file(path));
-            num_steps += read.steps.len() as u64;
+        for (path, reader) in streams.iter().rev().zip(readers) {
+            assert_eq!(reader.join().unwrap(), read_file(path));
         }
-        assert_eq!(summary.num_steps, num_steps);
-        assert!(summary.warnings.is_empty());
+        assert!(writer.wait().unwrap().success());
     }
 }
 
@@ -191,7 +194,7 @@ fn a_replay_takes_as_long_as_the_run_divided_by_the_speed() {
     let streams = [stream(&bp5_run(), 0)];
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(folder.path(), WriterEngine::Bp5);
-    options.speed = 4.0;
+    options.speed = 0.25;
     let start = Instant::now();
     replay(&streams, &options, Progress::none()).unwrap();
     let took = start.elapsed().as_secs_f64();
@@ -201,8 +204,8 @@ fn a_replay_takes_as_long_as_the_run_divided_by_the_speed() {
         newest.extend(batch.funcs.time.iter().max().copied());
     }
     let recorded = newest[newest.len() - 1].since(newest[0]).as_secs_f64();
-    assert!(recorded > 0.5, "{recorded}");
-    assert!(took >= recorded / 4.0 - 0.01, "{took} s for {recorded} s");
+    assert!(recorded > 0.1, "{recorded}");
+    assert!(took >= recorded * 4.0 - 0.01, "{took} s for {recorded} s");
 }
 
 #[test]
@@ -246,7 +249,7 @@ fn files_are_followed_while_they_are_written() {
             thread::spawn(move || {
                 // Before the writer has made anything.
                 let mut source = open_live(&path, &live(LiveEngine::Bp), &library()).unwrap();
-                let mut waits = 0;
+                let (start, mut waits) = (Instant::now(), 0_u128);
                 let mut steps = Vec::new();
                 loop {
                     match source.next_step(Duration::from_millis(5)).unwrap() {
@@ -254,9 +257,10 @@ fn files_are_followed_while_they_are_written() {
                         Next::NotReady => waits += 1,
                         Next::End => break,
                     }
-                    assert!(waits < 5_000, "{steps:?}");
+                    assert!(start.elapsed() < PATIENCE, "{engine:?} {steps:?} {waits}");
                 }
                 assert!(source.take_warnings().is_empty());
+                assert!(waits * 5 <= start.elapsed().as_millis(), "it did not wait");
                 (steps, waits)
             })
         };
@@ -310,30 +314,39 @@ fn the_program_of_a_workflow_replaces_the_one_that_tau_states() {
 
 #[test]
 fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
+    if let Some((path, _)) = told() {
+        let sst = WriterEngine::Sst(SstWriter {
+            num_readers: 1,
+            queue_limit: 1,
+            queue_full: QueueFull::Discard,
+        });
+        let mut writer = TauWriter::open(&path, sst, &library()).unwrap();
+        // Nobody reads meanwhile.
+        for number in 0..5 {
+            writer.write(&one_call(number)).unwrap();
+        }
+        std::fs::write(path.with_extension("written"), "").unwrap();
+        wait_for(&path.with_extension("read"));
+        thread::sleep(Duration::from_secs(1));
+        writer.write(&one_call(5)).unwrap();
+        writer.close().unwrap();
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run-0.bp");
-    let sst = WriterEngine::Sst(SstWriter {
-        num_readers: 1,
-        queue_limit: 1,
-        queue_full: QueueFull::Discard,
-    });
-    let opening = {
-        let path = path.clone();
-        thread::spawn(move || open_live(&path, &live(LiveEngine::Sst), &library()).unwrap())
+    let test = "steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers";
+    let mut writer = start_writer(test, &path, "");
+    let mut source = open_live(&path, &live(LiveEngine::Sst), &library()).unwrap();
+    wait_for(&path.with_extension("written"));
+    let Next::Step(first) = source.next_step(PATIENCE).unwrap() else {
+        panic!("the first step did not come")
     };
-    let mut writer = TauWriter::open(&path, sst, &library()).unwrap();
-    let source = opening.join().unwrap();
-    // Nobody reads meanwhile.
-    for number in 0..5 {
-        writer.write(&one_call(number)).unwrap();
-    }
-    let reader = thread::spawn(move || step_numbers(source));
-    thread::sleep(Duration::from_millis(500));
-    writer.write(&one_call(5)).unwrap();
-    writer.close().unwrap();
-    let (numbers, warnings) = reader.join().unwrap();
-    assert_eq!((numbers.first(), numbers.last()), (Some(&0), Some(&5)));
-    let missing = 6 - numbers.len();
+    assert_eq!(first.step.0, 0);
+    std::fs::write(path.with_extension("read"), "").unwrap();
+    let (numbers, warnings) = step_numbers(source);
+    assert!(writer.wait().unwrap().success());
+    assert_eq!(numbers.last(), Some(&5));
+    let missing = 5 - numbers.len();
     assert!(missing > 0, "{numbers:?}");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
@@ -342,7 +355,15 @@ fn steps_that_the_writer_dropped_are_counted_and_numbers_stay_the_writers() {
     );
 }
 
-/// Starts this test again in a process of its own, which writes to the path and never closes the stream.
+fn wait_for(file: &Path) {
+    let start = Instant::now();
+    while !file.exists() {
+        assert!(start.elapsed() < PATIENCE, "{}", file.display());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Starts a test again in a process of its own, which writes to the path. As with TAU, who writes is not who reads.
 fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -352,26 +373,31 @@ fn start_writer(test: &str, path: &Path, engine: &str) -> Child {
         .unwrap()
 }
 
+/// In the process of a writer: where to write and how.
+fn told() -> Option<(PathBuf, String)> {
+    let path = std::env::var_os("CALLGROVE_TEST_WRITER")?;
+    Some((path.into(), std::env::var("CALLGROVE_TEST_ENGINE").unwrap()))
+}
+
 /// In the process of a writer: writes three steps, then waits to be killed.
-fn write_if_told() {
-    let Some(path) = std::env::var_os("CALLGROVE_TEST_WRITER") else {
-        return;
-    };
-    let engine = match std::env::var("CALLGROVE_TEST_ENGINE").as_deref() {
-        Ok("BP4") => WriterEngine::Bp4,
-        Ok("BP5") => WriterEngine::Bp5,
+fn write_three_steps(path: &Path, engine: &str) {
+    let engine = match engine {
+        "BP4" => WriterEngine::Bp4,
+        "BP5" => WriterEngine::Bp5,
         _ => SST,
     };
-    let mut writer = TauWriter::open(Path::new(&path), engine, &library()).unwrap();
+    let mut writer = TauWriter::open(path, engine, &library()).unwrap();
     for number in 0..3 {
         writer.write(&one_call(number)).unwrap();
     }
-    thread::sleep(PATIENCE * 10);
+    thread::sleep(PATIENCE);
 }
 
 #[test]
 fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
-    write_if_told();
+    if let Some((path, engine)) = told() {
+        return write_three_steps(&path, &engine);
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run-0.bp");
     let test = "a_writer_that_is_killed_ends_its_sst_stream_with_a_warning";
@@ -398,7 +424,9 @@ fn a_writer_that_is_killed_ends_its_sst_stream_with_a_warning() {
 
 #[test]
 fn a_writer_that_is_killed_ends_its_folder_after_the_silence_that_is_allowed() {
-    write_if_told();
+    if let Some((path, engine)) = told() {
+        return write_three_steps(&path, &engine);
+    }
     for engine in ["BP4", "BP5"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run-0.bp");

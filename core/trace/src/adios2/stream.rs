@@ -12,10 +12,10 @@ use crate::{LiveEngine, LiveOptions, TraceError};
 
 /// The name under which TAU's plugin declares its stream.
 pub(super) const IO_NAME: &str = "TAU trace data";
-/// How often a folder is looked for, until its writer has made it.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How often ADIOS2 looks for a new step in a folder; its own default is one second.
-const STEP_POLL_SECS: &str = "0.01";
+/// How often a folder is looked into.
+const FILE_POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How often SST, which has the step in memory already, is asked for it.
+const SST_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What came of asking for the next step.
 pub(crate) enum Begun {
@@ -69,11 +69,7 @@ impl Stream {
             LiveEngine::Sst => (None, open_sst(path, options.connect_timeout, library)?),
             LiveEngine::Bp => {
                 let index = wait_for_index(path, options.connect_timeout)?;
-                let engine = open_engine(path, library, |io| {
-                    set_file(io)?;
-                    io.set_parameter("BeginStepPollingFrequencySecs", STEP_POLL_SECS)
-                })?;
-                (Some(index), engine)
+                (Some(index), open_engine(path, library, set_file)?)
             }
         };
         Ok(Self::new(path, engine, index, Some(options)))
@@ -130,7 +126,7 @@ impl Stream {
                 });
             }
         }
-        let status = match self.engine.begin_step(wait) {
+        let status = match self.wait_for_step(wait) {
             Ok(status) => status,
             Err(error) if self.is_sst() => return Ok(Begun::Truncated(gone(&error.to_string()))),
             Err(error) => return Err(self.stream_error(error)),
@@ -146,6 +142,25 @@ impl Stream {
                 reason: format!("ADIOS2 cannot go to step {}", self.next_step),
                 path: self.path.clone(),
             }),
+        }
+    }
+
+    /// Waits here, not in ADIOS2, which cannot do it well: its SST reader frees the timer of a wait twice if the
+    /// step comes as it runs out (a crash, seen with 2.12.1), and its BP4 reader looks once and returns.
+    fn wait_for_step(&mut self, wait: Duration) -> Result<StepStatus, Adios2Error> {
+        let start = Instant::now();
+        let interval = if self.is_sst() {
+            SST_POLL_INTERVAL
+        } else {
+            FILE_POLL_INTERVAL
+        };
+        loop {
+            let status = self.engine.begin_step(Duration::ZERO)?;
+            let left = wait.saturating_sub(start.elapsed());
+            if status != StepStatus::NotReady || left.is_zero() {
+                return Ok(status);
+            }
+            thread::sleep(interval.min(left));
         }
     }
 
@@ -246,18 +261,32 @@ fn set_file(io: &Io) -> Result<(), Adios2Error> {
     io.add_transport("File", [("Library", "stdio")])
 }
 
+/// Opens are done one at a time, so the writer is waited for outside of them, by the file that it leaves for its
+/// readers.
 fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<Engine, TraceError> {
-    let seconds = timeout.as_secs_f32().ceil().max(1.0).to_string();
+    let no_writer = |reason| TraceError::NoWriter {
+        reason,
+        seconds: timeout.as_secs_f32(),
+        path: path.to_owned(),
+    };
+    let start = Instant::now();
+    let mut contact = path.as_os_str().to_owned();
+    contact.push(".sst");
+    let contact = PathBuf::from(contact);
+    while !contact.is_file() {
+        if start.elapsed() >= timeout {
+            return Err(no_writer(format!("there is no {}", contact.display())));
+        }
+        thread::sleep(FILE_POLL_INTERVAL);
+    }
+    let left = timeout.saturating_sub(start.elapsed());
+    let seconds = left.as_secs_f32().ceil().max(1.0).to_string();
     open_engine(path, library, |io| {
         io.set_engine("SST")?;
         io.set_parameter("OpenTimeoutSecs", &seconds)
     })
     .map_err(|error| match error {
-        TraceError::Stream { source, path } => TraceError::NoWriter {
-            reason: source.to_string(),
-            seconds,
-            path,
-        },
+        TraceError::Stream { source, .. } => no_writer(source.to_string()),
         error => error,
     })
 }
@@ -274,10 +303,10 @@ fn wait_for_index(path: &Path, timeout: Duration) -> Result<BpIndex, TraceError>
         if start.elapsed() >= timeout {
             return Err(TraceError::NoWriter {
                 reason: error.to_string(),
-                seconds: timeout.as_secs_f32().to_string(),
+                seconds: timeout.as_secs_f32(),
                 path: path.to_owned(),
             });
         }
-        thread::sleep(POLL_INTERVAL);
+        thread::sleep(FILE_POLL_INTERVAL);
     }
 }

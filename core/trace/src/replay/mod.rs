@@ -66,6 +66,10 @@ pub struct ReplaySummary {
 /// streams, as much time has passed as between the newest events of the two, divided by the speed; nothing is
 /// published before all streams have their readers.
 ///
+/// Over SST, the streams wait for their readers one after another, in the order given. So one process that reads
+/// several must open them in this order, or side by side; and it must not be the process of the replay, where
+/// ADIOS2 is not safe.
+///
 /// When cancelled, a stream that still waits for its reader is left to its thread until the process ends.
 ///
 /// # Errors

@@ -1,0 +1,83 @@
+//! The collections of the database, by the names that the Chimbuko schemas give them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::ProvDbError;
+
+/// A kind of document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Collection {
+    /// Anomalous executions, in the shard of their rank.
+    Anomalies,
+    /// Normal executions to compare them with, in the shard of their rank.
+    NormalExecs,
+    /// Metadata of the run, in the shard of their rank.
+    Metadata,
+    /// Profile and anomalies of each function, global.
+    FuncStats,
+    /// Statistics of each counter, global.
+    CounterStats,
+    /// The final model of each function, global.
+    AdModel,
+}
+
+impl Collection {
+    /// All of them, in the order of the schemas.
+    pub const ALL: [Self; 6] = [
+        Self::Anomalies,
+        Self::NormalExecs,
+        Self::Metadata,
+        Self::FuncStats,
+        Self::CounterStats,
+        Self::AdModel,
+    ];
+
+    /// The name in the schemas, which is also that of its table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anomalies => "anomalies",
+            Self::NormalExecs => "normalexecs",
+            Self::Metadata => "metadata",
+            Self::FuncStats => "func_stats",
+            Self::CounterStats => "counter_stats",
+            Self::AdModel => "ad_model",
+        }
+    }
+
+    /// Whether there is one for the whole run, not one in each shard.
+    pub fn is_global(self) -> bool {
+        matches!(self, Self::FuncStats | Self::CounterStats | Self::AdModel)
+    }
+
+    /// The JSON Schema (draft 2020-12) of its documents as they are read back, `__id` included.
+    pub fn schema(self) -> &'static str {
+        match self {
+            Self::Anomalies | Self::NormalExecs => include_str!("../schema/execution.schema.json"),
+            Self::Metadata => include_str!("../schema/metadata.schema.json"),
+            Self::FuncStats => include_str!("../schema/func_stats.schema.json"),
+            Self::CounterStats => include_str!("../schema/counter_stats.schema.json"),
+            Self::AdModel => include_str!("../schema/ad_model.schema.json"),
+        }
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of the packets that the parameter server streams.
+pub const PACKET_SCHEMA: &str = include_str!("../schema/packet.schema.json");
+
+impl fmt::Display for Collection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Collection {
+    type Err = ProvDbError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|it| it.name() == name)
+            .ok_or_else(|| ProvDbError::UnknownCollection(name.to_owned()))
+    }
+}

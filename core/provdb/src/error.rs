@@ -1,0 +1,147 @@
+//! What can go wrong with a provenance database.
+
+use crate::{Collection, FilterError};
+
+/// Why a provenance database did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvDbError {
+    /// A collection's name is not one of the schemas'.
+    #[error(
+        "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats or ad_model, not {0:?}"
+    )]
+    UnknownCollection(String),
+    /// The place of a database is not understood.
+    #[error("{cause}: give a folder, postgres://… or http(s)://host:port, not {url}")]
+    BadUrl {
+        /// What is wrong with it.
+        cause: String,
+        /// The place, without secrets.
+        url: String,
+    },
+    /// This program was built without that kind of store.
+    #[error("this program was built without the feature `{feature}`, which {url} needs")]
+    NotBuilt {
+        /// Feature of this crate.
+        feature: &'static str,
+        /// The place, without secrets.
+        url: String,
+    },
+    /// A document that no store takes.
+    #[error("{cause}: mend the document {key} of {collection}")]
+    BadDocument {
+        /// What is wrong with it.
+        cause: String,
+        /// Where it should go.
+        collection: Collection,
+        /// Its key.
+        key: String,
+    },
+    /// The database exists with another number of shards.
+    #[error(
+        "the database has {found} shards, not {asked}: leave the number out, or name another folder than {place}"
+    )]
+    NumShards {
+        /// As stored.
+        found: u32,
+        /// As asked for.
+        asked: u32,
+        /// The database.
+        place: String,
+    },
+    /// A number of shards that cannot be.
+    #[error("{0} shards: take between 1 and 64")]
+    BadNumShards(u32),
+    /// There is nothing to read.
+    #[error(
+        "no provenance database yet: let an AD instance write first, or name another place than {0}"
+    )]
+    Missing(String),
+    /// Written by a newer release.
+    #[error(
+        "format {found} is newer than {known}: use a newer release of this program for {place}"
+    )]
+    NewerFormat {
+        /// As stored.
+        found: u32,
+        /// The newest that this release reads.
+        known: u32,
+        /// The database.
+        place: String,
+    },
+    /// A write to a database that was opened for reading.
+    #[error("opened for reading only: open it for writing to change {0}")]
+    ReadOnly(String),
+    /// No room left.
+    #[error(
+        "no room left on the disk ({cause}): make room, then write again; all that was acknowledged is safe in {place}"
+    )]
+    DiskFull {
+        /// The system's words.
+        cause: String,
+        /// The file or server.
+        place: String,
+    },
+    /// Others kept it locked for too long.
+    #[error("locked by other processes for too long: write again, or use more shards in {0}")]
+    Busy(String),
+    /// The engine refused.
+    #[error("{cause}: {place}")]
+    Database {
+        /// The engine's words.
+        cause: String,
+        /// The file or server.
+        place: String,
+    },
+    /// The server did not answer in time.
+    #[error("{cause}: see whether it runs and can be reached: {place}")]
+    Unreachable {
+        /// What happened last.
+        cause: String,
+        /// The server.
+        place: String,
+    },
+    /// Another AD instance writes the same rank.
+    #[error(
+        "{holder} writes rank {rank} of program {program} already: stop it, or give this one its own rank; in {place}"
+    )]
+    Claimed {
+        /// The other instance, as it named itself.
+        holder: String,
+        /// Program.
+        program: u32,
+        /// Rank.
+        rank: u32,
+        /// The database.
+        place: String,
+    },
+    /// A claim did not survive a break of the connection.
+    #[error(
+        "another instance took rank {rank} of program {program} while the connection was down: stop one of the two; in {place}"
+    )]
+    ClaimLost {
+        /// Program.
+        program: u32,
+        /// Rank.
+        rank: u32,
+        /// The database.
+        place: String,
+    },
+    /// A filter, sort order or plain SQL that is not understood.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// Plain SQL that does something else than read, or fails.
+    #[error("{0}: write one SELECT over the collections")]
+    PlainSql(String),
+    /// More than fits into memory or a message.
+    #[error("{what} has {found_bytes} bytes, more than {most_bytes}: {remedy}")]
+    TooLarge {
+        /// What it is.
+        what: String,
+        /// Its size.
+        found_bytes: u64,
+        /// The bound.
+        most_bytes: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
+}

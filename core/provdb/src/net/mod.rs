@@ -1,0 +1,1 @@
+//! A store behind another process, and its client.

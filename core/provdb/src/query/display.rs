@@ -1,0 +1,109 @@
+//! Filters and orders written back as text, which reads as the same again: so they travel to a server.
+
+use std::fmt;
+
+use super::filter::{Filter, Literal, Path, Sort, Step, Test};
+use super::parse::is_keyword;
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::And(parts) => join(f, parts, " and "),
+            Self::Or(parts) => join(f, parts, " or "),
+            // Nothing is nested deeper than it was read, so that what was read can be read again.
+            Self::Not(part) => match part.as_ref() {
+                Self::Test(path, test @ (Test::In(_) | Test::Like(_))) => {
+                    write!(f, "{path} not {test}")
+                }
+                Self::Not(_) | Self::Test(..) => write!(f, "not {part}"),
+                Self::And(_) | Self::Or(_) => write!(f, "not ({part})"),
+            },
+            Self::Test(path, test) => write!(f, "{path} {test}"),
+        }
+    }
+}
+
+/// Writes parts between a word, each in parentheses unless it is a single test.
+fn join(f: &mut fmt::Formatter<'_>, parts: &[Filter], word: &str) -> fmt::Result {
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            f.write_str(word)?;
+        }
+        match part {
+            Filter::And(_) | Filter::Or(_) => write!(f, "({part})")?,
+            Filter::Not(_) | Filter::Test(..) => write!(f, "{part}")?,
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Field(name) => {
+                    f.write_str(if index > 0 { "." } else { "" })?;
+                    if is_plain(name) {
+                        f.write_str(name)?
+                    } else {
+                        write!(f, "\"{name}\"")?
+                    }
+                }
+                Step::Index(element) => write!(f, "[{element}]")?,
+                Step::Any => f.write_str("[*]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a field's name needs no quotes.
+fn is_plain(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars
+        .next()
+        .is_some_and(|it| it.is_alphabetic() || it == '_')
+        && chars.all(|it| it.is_alphanumeric() || it == '_')
+        && !is_keyword(name)
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compare(op, literal) => write!(f, "{} {literal}", op.symbol()),
+            Self::In(values) => {
+                f.write_str("in (")?;
+                for (index, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if index > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")
+            }
+            Self::Like(pattern) => write!(f, "like '{}'", pattern.replace('\'', "''")),
+            Self::IsNull => f.write_str("is null"),
+            Self::IsNotNull => f.write_str("is not null"),
+        }
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(value) => write!(f, "{value}"),
+            // The exponent keeps it a float when it is read again.
+            Self::Float(value) => write!(f, "{value:e}"),
+            Self::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            Self::Bool(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+impl fmt::Display for Sort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {}",
+            self.path,
+            if self.is_descending { "desc" } else { "asc" }
+        )
+    }
+}

@@ -1,0 +1,18 @@
+//! Queries: a filter on any field of the JSON, a sort order, a limit.
+//!
+//! ```text
+//! text ─ lex ─ parse ─ Filter ─ sql (one per engine) ─ parameterised SQL
+//! ```
+
+mod display;
+mod filter;
+mod lex;
+mod parse;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres_sql;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod sql;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite_sql;
+
+pub use filter::{Filter, FilterError, Literal, Op, Path, Query, Sort, Step, Table, Test};

@@ -1,0 +1,239 @@
+//! The records of the provenance database, field by field as the Chimbuko schemas name them ("Function event
+//! schema", "Metadata schema"). Every time and duration is in microseconds, the unit of those schemas.
+//!
+//! Function and counter statistics and models have their types where they are computed; here they are JSON.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Version of the schema of executions.
+pub const VERSION: u32 = 2;
+
+/// One execution of a function with what was known around it: a document of `anomalies` or `normalexecs`.
+///
+/// The store adds `__id`. Reading back takes documents with or without it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExecutionRecord {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The call stack, beginning with this execution.
+    pub call_stack: Vec<CallStackEntry>,
+    /// Counter samples that came on the same thread during the execution.
+    pub counter_events: Vec<CounterEvent>,
+    /// Time of entry.
+    pub entry: u64,
+    /// Time of exit.
+    pub exit: u64,
+    /// Label `rank:step:index`.
+    pub event_id: String,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Name of the function.
+    pub func: Arc<str>,
+    /// Parameters that judged it: statistics (SSTD) or a histogram and threshold (HBOS, COPOD). The records of a
+    /// step and function share one text.
+    pub algo_params: Arc<RawValue>,
+    /// Whether it ran on a GPU.
+    pub is_gpu_event: bool,
+    /// Where on the GPU; none for the CPU.
+    pub gpu_location: Option<GpuLocation>,
+    /// Who launched it; none for the CPU.
+    pub gpu_parent: Option<GpuParent>,
+    /// Program.
+    pub pid: u32,
+    /// Rank.
+    pub rid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Node that it ran on.
+    pub hostname: Arc<str>,
+    /// Time without that of its children.
+    pub runtime_exclusive: u64,
+    /// Time with that of its children.
+    pub runtime_total: u64,
+    /// I/O step in which it was judged.
+    pub io_step: u64,
+    /// Start of that step.
+    pub io_step_tstart: u64,
+    /// End of that step.
+    pub io_step_tend: u64,
+    /// How unlikely it is; larger is less likely.
+    pub outlier_score: f64,
+    /// How much it matters: its exclusive time.
+    pub outlier_severity: u64,
+    /// What happened around it on the same thread.
+    pub event_window: EventWindow,
+    /// State of the node; none without monitoring.
+    pub node_state: Option<NodeState>,
+}
+
+/// One function of a call stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallStackEntry {
+    /// Time of entry.
+    pub entry: u64,
+    /// Time of exit; 0 if it had not exited when the record was written.
+    pub exit: u64,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Name of the function.
+    pub func: Arc<str>,
+    /// Label `rank:step:index`.
+    pub event_id: String,
+    /// Whether it is anomalous, false while that is not known; absent in the call stack of a GPU parent, where the
+    /// schema has no such field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_anomaly: Option<bool>,
+}
+
+/// One sample of a counter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterEvent {
+    /// Index of the counter.
+    pub counter_idx: u32,
+    /// Its name.
+    pub counter_name: Arc<str>,
+    /// Its value, in its own unit.
+    pub counter_value: u64,
+    /// Program.
+    pub pid: u32,
+    /// Rank.
+    pub rid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// When it was taken.
+    #[serde(rename = "ts")]
+    pub ts_us: u64,
+}
+
+/// What happened on one thread around an execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventWindow {
+    /// Executions in order of entry.
+    pub exec_window: Vec<ExecWindowEntry>,
+    /// Messages.
+    pub comm_window: Vec<CommWindowEntry>,
+}
+
+/// One execution of a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecWindowEntry {
+    /// Time of entry.
+    pub entry: u64,
+    /// Time of exit; 0 if it had not exited when the record was written.
+    pub exit: u64,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Name of the function.
+    pub func: Arc<str>,
+    /// Label `rank:step:index`.
+    pub event_id: String,
+    /// Label of the execution that called it.
+    pub parent_event_id: String,
+    /// Whether it is anomalous; false while that is not known.
+    pub is_anomaly: bool,
+}
+
+/// Direction of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommType {
+    /// Sent by the rank of the record.
+    #[serde(rename = "SEND")]
+    Send,
+    /// Received by it.
+    #[serde(rename = "RECV")]
+    Recv,
+}
+
+/// One message of a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommWindowEntry {
+    /// Direction.
+    #[serde(rename = "type")]
+    pub kind: CommType,
+    /// Program.
+    pub pid: u32,
+    /// Rank of the record.
+    pub rid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Rank that sent it.
+    pub src: u32,
+    /// Rank that received it.
+    pub tar: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// Its tag.
+    pub tag: u64,
+    /// When the MPI function ran.
+    #[serde(rename = "timestamp")]
+    pub timestamp_us: u64,
+    /// Label of the execution that it belongs to.
+    pub execdata_key: String,
+}
+
+/// Last known state of a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeState {
+    /// Fields and values, in the order in which they are watched.
+    pub data: Vec<NodeStateField>,
+    /// When the newest of them was taken.
+    #[serde(rename = "timestamp")]
+    pub timestamp_us: u64,
+}
+
+/// One field of a node's state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeStateField {
+    /// Name, such as `Memory Available (MB)`.
+    pub field: Arc<str>,
+    /// Value, in the unit that the name tells.
+    pub value: serde_json::Number,
+}
+
+/// Place of an execution on a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuLocation {
+    /// Context of the device.
+    pub context: u32,
+    /// Device.
+    pub device: u32,
+    /// Stream of the device.
+    pub stream: u32,
+    /// Virtual thread that TAU gave to all three.
+    pub thread: u32,
+}
+
+/// The execution on the CPU that launched one on a GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum GpuParent {
+    /// It was found.
+    Found {
+        /// Its label `rank:step:index`.
+        event_id: String,
+        /// Its thread.
+        tid: u32,
+        /// Its call stack, beginning with itself.
+        call_stack: Vec<CallStackEntry>,
+    },
+    /// Why it was not found, in words.
+    Missing(String),
+}
+
+/// One entry of the run's metadata: a document of `metadata`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetadataRecord {
+    /// Its key, such as `Hostname`.
+    pub descr: String,
+    /// Program.
+    pub pid: u32,
+    /// Rank.
+    pub rid: u32,
+    /// Thread; the virtual one for what belongs to a GPU's stream.
+    pub tid: u32,
+    /// Its value.
+    pub value: String,
+}

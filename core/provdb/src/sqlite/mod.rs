@@ -1,0 +1,160 @@
+//! The embedded store: a folder of SQLite files.
+//!
+//! ```text
+//! provdb.global.sqlite   func_stats, counter_stats, ad_model, state, meta (format, number of shards)
+//! provdb.<i>.sqlite      anomalies, normalexecs, metadata of the ranks with rank % shards = i
+//! claims/<p>.<r>.lock    locked by the AD instance of rank r of program p
+//! ```
+//!
+//! Every AD process opens the folder itself and writes only the shard of its rank; SQLite's locks order those that
+//! share a shard. `synchronous=FULL` in WAL mode: a commit returns when the log is on disk.
+
+mod claim;
+mod error;
+mod plain;
+mod reader;
+mod schema;
+mod writer;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{
+    Claim, Document, Mode, OpenOptions, ProvDbError, Query, Store, Table, document::Columns,
+};
+
+use error::{at, io_at};
+use reader::Reader;
+use writer::ShardFile;
+
+/// Most shards of a database: all of them must be attached to one connection for queries.
+pub(crate) const MOST_SHARDS: u32 = 64;
+
+/// A provenance database in a folder.
+pub struct SqliteStore {
+    folder: PathBuf,
+    num_shards: u32,
+    /// The global file; none if opened for reading.
+    global: Option<ShardFile>,
+    /// One for each shard, opened when something is written to it.
+    shards: Vec<Option<ShardFile>>,
+    /// Opened with the first query.
+    reader: Option<Reader>,
+}
+
+impl SqliteStore {
+    /// Opens the database in `folder`, and makes it first unless it is opened for reading.
+    ///
+    /// # Errors
+    /// The folder cannot be read or written, holds another number of shards than asked for, or comes from a newer
+    /// release.
+    pub fn open(folder: &Path, options: &OpenOptions) -> Result<Self, ProvDbError> {
+        if let Some(asked) = options.num_shards
+            && !(1..=MOST_SHARDS).contains(&asked)
+        {
+            return Err(ProvDbError::BadNumShards(asked));
+        }
+        let (global, num_shards) = match options.mode {
+            Mode::ReadOnly => (None, Reader::num_shards(folder, options.num_shards)?),
+            Mode::ReadWrite => {
+                fs::create_dir_all(folder).map_err(io_at(folder))?;
+                let (file, num_shards) = ShardFile::open_global(folder, options.num_shards)?;
+                (Some(file), num_shards)
+            }
+        };
+        Ok(Self {
+            folder: folder.to_owned(),
+            num_shards,
+            global,
+            shards: (0..num_shards).map(|_| None).collect(),
+            reader: None,
+        })
+    }
+
+    /// Number of shards.
+    pub fn num_shards(&self) -> u32 {
+        self.num_shards
+    }
+
+    fn global(&mut self) -> Result<&mut ShardFile, ProvDbError> {
+        self.global
+            .as_mut()
+            .ok_or_else(|| ProvDbError::ReadOnly(self.folder.display().to_string()))
+    }
+
+    fn shard(&mut self, index: u32) -> Result<&mut ShardFile, ProvDbError> {
+        self.global()?;
+        let slot = &mut self.shards[index as usize];
+        match slot {
+            Some(file) => Ok(file),
+            None => Ok(slot.insert(ShardFile::open_shard(&self.folder, index, self.num_shards)?)),
+        }
+    }
+
+    fn reader(&mut self) -> Result<&mut Reader, ProvDbError> {
+        match &mut self.reader {
+            Some(reader) => Ok(reader),
+            slot @ None => Ok(slot.insert(Reader::open(&self.folder, self.num_shards)?)),
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
+        self.global()?;
+        let mut global = Vec::new();
+        let mut by_shard: Vec<Vec<(&Document, Columns)>> =
+            (0..self.num_shards).map(|_| Vec::new()).collect();
+        for document in documents {
+            let columns = Columns::of(document)?;
+            let target = if document.collection.is_global() {
+                &mut global
+            } else {
+                &mut by_shard[(document.rank % self.num_shards) as usize]
+            };
+            target.push((document, columns));
+        }
+        for (index, rows) in by_shard.iter().enumerate() {
+            if !rows.is_empty() {
+                self.shard(index as u32)?.put(rows)?;
+            }
+        }
+        if !global.is_empty() {
+            self.global()?.put(&global)?;
+        }
+        Ok(())
+    }
+
+    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+        self.global()?.replace_state(name, bytes)
+    }
+
+    fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
+        self.reader()?.state(name)
+    }
+
+    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+        self.reader()?.find(query)
+    }
+
+    fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
+        self.reader()?.count(query)
+    }
+
+    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+        self.reader()?.find_plain_sql(sql)
+    }
+
+    fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {
+        self.global()?;
+        claim::claim(&self.folder, program, rank, instance)
+    }
+}
+
+fn global_path(folder: &Path) -> PathBuf {
+    folder.join("provdb.global.sqlite")
+}
+
+fn shard_path(folder: &Path, index: u32) -> PathBuf {
+    folder.join(format!("provdb.{index}.sqlite"))
+}

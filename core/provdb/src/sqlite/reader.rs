@@ -1,0 +1,160 @@
+//! All files of a database as one, for reading while others write and after.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+
+use crate::document::with_id;
+use crate::query::sqlite_sql;
+use crate::{Collection, ProvDbError, Query, Table};
+
+use super::{at, global_path, plain, schema, shard_path};
+
+/// How long a query waits while a file is locked, which in WAL mode is short.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A connection to the global file with all shards attached, each sharded collection being a view of all of them.
+pub(super) struct Reader {
+    connection: Connection,
+    folder: PathBuf,
+}
+
+impl Reader {
+    /// The number of shards of an existing database.
+    pub(super) fn num_shards(folder: &Path, asked: Option<u32>) -> Result<u32, ProvDbError> {
+        let place = folder.display().to_string();
+        let path = global_path(folder);
+        if !path.exists() {
+            return Err(ProvDbError::Missing(place));
+        }
+        let connection = connect(&path)?;
+        let format = schema::meta(&connection, "format").map_err(at(&path))?;
+        let found = schema::meta(&connection, "num_shards").map_err(at(&path))?;
+        schema::check(format, found, asked, &place)?;
+        found.ok_or(ProvDbError::Missing(place))
+    }
+
+    /// Attaches all files.
+    pub(super) fn open(folder: &Path, num_shards: u32) -> Result<Self, ProvDbError> {
+        let path = global_path(folder);
+        let mut connection = connect(&path)?;
+        let most = connection
+            .limit(Limit::SQLITE_LIMIT_ATTACHED)
+            .map_err(at(&path))?;
+        if i64::from(num_shards) > i64::from(most) {
+            return Err(ProvDbError::Database {
+                cause: format!(
+                    "this program's SQLite attaches {most} files, not {num_shards}: build it with \
+                     LIBSQLITE3_FLAGS=-DSQLITE_MAX_ATTACHED=125"
+                ),
+                place: folder.display().to_string(),
+            });
+        }
+        for index in 0..num_shards {
+            let path = shard_path(folder, index);
+            connection
+                .execute(&format!("attach ?1 as s{index}"), [uri(&path)])
+                .map_err(at(&path))?;
+        }
+        let views = views(num_shards);
+        connection.execute_batch(&views).map_err(at(&path))?;
+        plain::guard(&mut connection).map_err(at(&path))?;
+        Ok(Self {
+            connection,
+            folder: folder.to_owned(),
+        })
+    }
+
+    pub(super) fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+        let sql = sqlite_sql::select(query);
+        let read = || {
+            let mut statement = self.connection.prepare(&sql.text)?;
+            let document = |row: &Row<'_>| Ok(with_id(row.get_ref(1)?.as_str()?, row.get(0)?));
+            statement
+                .query_map(rusqlite::params_from_iter(&sql.params), document)?
+                .collect()
+        };
+        let found: rusqlite::Result<Vec<String>> = read();
+        found.map_err(at(&self.folder))
+    }
+
+    pub(super) fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
+        let sql = sqlite_sql::count(query);
+        let read = || {
+            let mut statement = self.connection.prepare(&sql.text)?;
+            statement.query_row(rusqlite::params_from_iter(&sql.params), |row| {
+                row.get::<_, i64>(0)
+            })
+        };
+        Ok(read().map_err(at(&self.folder))?.unsigned_abs())
+    }
+
+    pub(super) fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
+        self.connection
+            .query_row("select bytes from state where name = ?1", [name], |row| {
+                row.get(0)
+            })
+            .optional()
+            .map_err(at(&global_path(&self.folder)))
+    }
+
+    pub(super) fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+        plain::select(&mut self.connection, sql)
+    }
+}
+
+/// Opens a file for reading.
+fn connect(path: &Path) -> Result<Connection, ProvDbError> {
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(uri(path), flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(connection)
+    };
+    open().map_err(at(path))
+}
+
+/// A file for reading, as SQLite's URI. Without a log beside it nobody writes it; then a folder that may not be
+/// written, where SQLite could not make its index of the log, is read as what it is: immutable.
+fn uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte))
+            }
+            _ => {
+                uri.push_str(&format!("%{byte:02x}"));
+            }
+        }
+    }
+    uri.push_str("?mode=ro");
+    let has_log = path.with_extension("sqlite-wal").exists();
+    let is_locked_away = path
+        .parent()
+        .and_then(|folder| folder.metadata().ok())
+        .is_some_and(|it| it.permissions().readonly());
+    if !has_log && is_locked_away {
+        uri.push_str("&immutable=1");
+    }
+    uri
+}
+
+/// One view of all shards for each sharded collection.
+fn views(num_shards: u32) -> String {
+    let mut sql = String::new();
+    for collection in Collection::ALL.into_iter().filter(|it| !it.is_global()) {
+        let selects: Vec<String> = (0..num_shards)
+            .map(|index| format!("select id, {} from s{index}.{collection}", schema::COLUMNS))
+            .collect();
+        sql.push_str(&format!(
+            "create temp view {collection} as {};",
+            selects.join(" union all ")
+        ));
+    }
+    sql
+}

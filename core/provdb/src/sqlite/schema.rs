@@ -1,0 +1,103 @@
+//! Tables of the files, and the numbers that say how they were laid out.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::{Collection, ProvDbError};
+
+/// Layout of the files that this release writes.
+pub(super) const FORMAT: u32 = 1;
+
+/// Columns beside `id`, in the order of the table; every collection has all of them.
+pub(super) const COLUMNS: &str =
+    "key, pid, rid, fid, func, event_id, io_step, entry, outlier_score, outlier_severity, doc";
+
+/// Makes the tables of a shard or of the global file where they are missing.
+pub(super) fn create_tables(connection: &Connection, is_global: bool) -> rusqlite::Result<()> {
+    let mut sql = String::new();
+    for collection in Collection::ALL
+        .into_iter()
+        .filter(|it| it.is_global() == is_global)
+    {
+        // The text comes last, so that scans of the other columns skip its overflow pages.
+        sql.push_str(&format!("create table if not exists {collection} (id integer primary key, key text not null unique, pid integer, \
+             rid integer, fid integer, func text, event_id text, io_step integer, entry integer, outlier_score real, \
+             outlier_severity real, doc text not null) strict;"));
+        if matches!(collection, Collection::Anomalies | Collection::NormalExecs) {
+            for columns in [
+                "rid, io_step",
+                "fid",
+                "event_id",
+                "entry",
+                "outlier_score",
+                "outlier_severity",
+            ] {
+                let name = columns.replace(", ", "_");
+                sql.push_str(&format!(
+                    "create index if not exists {collection}_by_{name} on {collection} ({columns});"
+                ));
+            }
+        }
+    }
+    if is_global {
+        sql.push_str(
+            "create table if not exists state (name text primary key, bytes blob not null) strict;",
+        );
+    }
+    connection.execute_batch(&sql)
+}
+
+/// Makes the table of layout numbers where it is missing.
+pub(super) fn create_meta(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "create table if not exists meta (name text primary key, value integer not null) strict",
+    )
+}
+
+/// Notes a number of the layout.
+pub(super) fn set_meta(connection: &Connection, name: &str, value: u32) -> rusqlite::Result<()> {
+    connection.execute(
+        "insert or replace into meta (name, value) values (?1, ?2)",
+        (name, value),
+    )?;
+    Ok(())
+}
+
+/// A number of the layout; none in a file that is not laid out yet.
+pub(super) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Option<u32>> {
+    let has_meta: bool = connection.query_row(
+        "select count(*) > 0 from sqlite_schema where type = 'table' and name = 'meta'",
+        (),
+        |row| row.get(0),
+    )?;
+    if !has_meta {
+        return Ok(None);
+    }
+    connection
+        .query_row("select value from meta where name = ?1", [name], |row| {
+            row.get(0)
+        })
+        .optional()
+}
+
+/// Whether this release can use a database, by the numbers that it holds.
+pub(super) fn check(
+    format: Option<u32>,
+    found: Option<u32>,
+    asked: Option<u32>,
+    place: &str,
+) -> Result<(), ProvDbError> {
+    let place = || place.to_owned();
+    match (format, found, asked) {
+        (Some(format), _, _) if format > FORMAT => Err(ProvDbError::NewerFormat {
+            found: format,
+            known: FORMAT,
+            place: place(),
+        }),
+        (_, Some(found), Some(asked)) if found != asked => Err(ProvDbError::NumShards {
+            found,
+            asked,
+            place: place(),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,158 @@
+//! One file that is written.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+
+use crate::document::Columns;
+use crate::{Collection, Document, ProvDbError};
+
+use super::schema::{self, FORMAT};
+use super::{at, global_path, shard_path};
+
+/// How long a write waits for those of other processes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A shard, or the global file.
+pub(super) struct ShardFile {
+    pub(super) connection: Connection,
+    path: PathBuf,
+    /// `__id` of the first document; those of all shards differ, because each counts in steps of their number.
+    first_id: u32,
+    id_step: u32,
+}
+
+impl ShardFile {
+    /// Opens the global file and gives the number of shards. Whoever comes first makes all files; others wait for it.
+    pub(super) fn open_global(
+        folder: &Path,
+        asked: Option<u32>,
+    ) -> Result<(Self, u32), ProvDbError> {
+        let path = global_path(folder);
+        let mut connection = connect(&path)?;
+        let fail = at(&path);
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(&fail)?;
+        let format = schema::meta(&transaction, "format").map_err(&fail)?;
+        let found = schema::meta(&transaction, "num_shards").map_err(&fail)?;
+        schema::check(format, found, asked, &folder.display().to_string())?;
+        let num_shards = found.or(asked).unwrap_or(1);
+        if found.is_none() {
+            for index in 0..num_shards {
+                let shard = Self::open_shard(folder, index, num_shards)?;
+                schema::create_tables(&shard.connection, false).map_err(at(&shard.path))?;
+            }
+            schema::create_meta(&transaction).map_err(&fail)?;
+            schema::create_tables(&transaction, true).map_err(&fail)?;
+            schema::set_meta(&transaction, "format", FORMAT).map_err(&fail)?;
+            schema::set_meta(&transaction, "num_shards", num_shards).map_err(&fail)?;
+        }
+        transaction.commit().map_err(&fail)?;
+        Ok((
+            Self {
+                connection,
+                path,
+                first_id: 0,
+                id_step: 1,
+            },
+            num_shards,
+        ))
+    }
+
+    /// Opens one of the shards.
+    pub(super) fn open_shard(
+        folder: &Path,
+        index: u32,
+        num_shards: u32,
+    ) -> Result<Self, ProvDbError> {
+        let path = shard_path(folder, index);
+        let connection = connect(&path)?;
+        Ok(Self {
+            connection,
+            path,
+            first_id: index,
+            id_step: num_shards,
+        })
+    }
+
+    /// Stores documents in one transaction.
+    pub(super) fn put(&mut self, rows: &[(&Document, Columns)]) -> Result<(), ProvDbError> {
+        let (first_id, id_step) = (self.first_id, self.id_step);
+        let write = |connection: &mut Connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for collection in Collection::ALL {
+                let mut statement = None;
+                for (document, columns) in rows.iter().filter(|it| it.0.collection == collection) {
+                    let statement = match &mut statement {
+                        Some(statement) => statement,
+                        slot @ None => slot.insert(transaction.prepare(&upsert(collection))?),
+                    };
+                    statement.execute(params![
+                        first_id,
+                        id_step,
+                        document.key,
+                        columns.pid,
+                        columns.rid,
+                        columns.fid,
+                        columns.func,
+                        columns.event_id,
+                        columns.io_step,
+                        columns.entry,
+                        columns.outlier_score,
+                        columns.outlier_severity,
+                        document.json,
+                    ])?;
+                }
+            }
+            transaction.commit()
+        };
+        write(&mut self.connection).map_err(at(&self.path))
+    }
+
+    /// Stores opaque bytes under a name.
+    pub(super) fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+        self.connection
+            .execute(
+                "insert or replace into state (name, bytes) values (?1, ?2)",
+                (name, bytes),
+            )
+            .map_err(at(&self.path))?;
+        Ok(())
+    }
+}
+
+/// Opens or makes a file in which a commit is on disk when it returns.
+fn connect(path: &Path) -> Result<Connection, ProvDbError> {
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "full")?;
+        // A long query keeps the log from being reset; afterwards it gives the space back.
+        connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+        Ok(connection)
+    };
+    open().map_err(at(path))
+}
+
+/// The statement that stores a document of a collection under its key: new with the shard's next `__id`, or in
+/// place of the former one.
+fn upsert(table: Collection) -> String {
+    let columns = schema::COLUMNS;
+    let changes = columns
+        .split(", ")
+        .skip(1)
+        .map(|column| format!("{column} = excluded.{column}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    format!(
+        "insert into {table} (id, {columns}) values (coalesce((select max(id) from {table}) + ?2, ?1), ?3, ?4, ?5, \
+         ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) on conflict (key) do update set {changes}"
+    )
+}

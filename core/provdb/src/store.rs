@@ -1,0 +1,229 @@
+//! What every store does, and how one is opened.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::{Document, ProvDbError, Query, Table};
+
+/// A provenance database, embedded or on a server.
+///
+/// Whatever a method acknowledges by returning `Ok` is on disk and survives `kill -9` of any process.
+pub trait Store: Send {
+    /// Stores documents: all or none of each shard. A document with a known key replaces the former one.
+    ///
+    /// # Errors
+    /// A document is not a JSON object (then nothing is stored), the disk is full, or the place cannot be reached.
+    fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError>;
+
+    /// Stores opaque bytes under a name, in place of what was there.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError>;
+
+    /// The bytes under a name, if there are any.
+    ///
+    /// # Errors
+    /// The place cannot be read.
+    fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError>;
+
+    /// The documents that a query asks for, as JSON with `__id`, in its order or in that of `__id`.
+    ///
+    /// # Errors
+    /// The place cannot be read.
+    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError>;
+
+    /// How many documents match the filter of a query, whatever its limit and offset.
+    ///
+    /// # Errors
+    /// The place cannot be read.
+    fn count(&mut self, query: &Query) -> Result<u64, ProvDbError>;
+
+    /// Answers one SELECT over the collections. Each is a table with the columns `id`, `key`, `pid`, `rid`, `fid`,
+    /// `func`, `event_id`, `io_step`, `entry`, `outlier_score`, `outlier_severity` and `doc` (the JSON); the rest is
+    /// the engine's own SQL.
+    ///
+    /// # Errors
+    /// The statement does not read, is wrong, runs for too long or answers too much.
+    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError>;
+
+    /// Claims a rank of a program for one AD instance, until the claim is dropped or the process dies.
+    ///
+    /// # Errors
+    /// Another instance has it; the error tells which.
+    fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError>;
+}
+
+/// A rank that no other AD instance may write as long as this lives.
+#[must_use = "dropping a claim gives the rank back"]
+pub struct Claim {
+    program: u32,
+    rank: u32,
+    _held: Box<dyn Send + Sync>,
+}
+
+impl Claim {
+    #[cfg_attr(
+        not(any(feature = "sqlite", feature = "postgres", feature = "net")),
+        expect(dead_code, reason = "only stores make claims")
+    )]
+    pub(crate) fn new(program: u32, rank: u32, held: impl Send + Sync + 'static) -> Self {
+        Self {
+            program,
+            rank,
+            _held: Box::new(held),
+        }
+    }
+
+    /// Program.
+    pub fn program(&self) -> u32 {
+        self.program
+    }
+
+    /// Rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claim({}:{})", self.program, self.rank)
+    }
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Reading and writing; what is not there yet is made.
+    #[default]
+    ReadWrite,
+    /// Reading only, while others write and after.
+    ReadOnly,
+}
+
+/// How a store is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// For what.
+    pub mode: Mode,
+    /// Number of SQLite shards, 1 to 64. None adopts that of an existing database and makes a new one with a single
+    /// shard; an existing database with another number is refused. Servers take no notice of it.
+    pub num_shards: Option<u32>,
+    /// For servers: `http(s)://` and, of it, the certificates also for `postgres://`.
+    pub remote: RemoteOptions,
+}
+
+/// How a server is reached.
+#[derive(Clone, Default)]
+pub struct RemoteOptions {
+    /// Bearer token that the server demands.
+    pub token: Option<String>,
+    /// Certificates (PEM) that sign the server's, in place of the well-known ones.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl fmt::Debug for RemoteOptions {
+    /// The token stays secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteOptions")
+            .field("has_token", &self.token.is_some())
+            .field("ca_file", &self.ca_file)
+            .finish()
+    }
+}
+
+/// Opens the database at `url`: `postgres://…` or `postgresql://…` (PostgreSQL), `http://host:port` or
+/// `https://host:port` (another process with a store), or else a folder (SQLite).
+///
+/// # Errors
+/// The place is wrong or cannot be reached, or the program was built without that kind of store.
+pub fn open(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
+    match url.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => open_postgres(url, options),
+        Some(("http" | "https", _)) => open_remote(url, options),
+        Some((scheme, _)) => Err(ProvDbError::BadUrl {
+            cause: format!("no store speaks {scheme}"),
+            url: without_secrets(url),
+        }),
+        None => open_sqlite(url, options),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn open_sqlite(folder: &str, options: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
+    Ok(Box::new(crate::sqlite::SqliteStore::open(
+        folder.as_ref(),
+        options,
+    )?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn open_sqlite(folder: &str, _: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
+    Err(ProvDbError::NotBuilt {
+        feature: "sqlite",
+        url: folder.to_owned(),
+    })
+}
+
+#[cfg(feature = "postgres")]
+fn open_postgres(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
+    Ok(Box::new(crate::postgres::PostgresStore::open(
+        url, options,
+    )?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_postgres(url: &str, _: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
+    Err(ProvDbError::NotBuilt {
+        feature: "postgres",
+        url: without_secrets(url),
+    })
+}
+
+#[cfg(feature = "net")]
+fn open_remote(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
+    Ok(Box::new(crate::net::RemoteStore::open(url, options)?))
+}
+
+#[cfg(not(feature = "net"))]
+fn open_remote(url: &str, _: &OpenOptions) -> Result<Box<dyn Store>, ProvDbError> {
+    Err(ProvDbError::NotBuilt {
+        feature: "net",
+        url: without_secrets(url),
+    })
+}
+
+/// A URL without user, password and parameters, for messages.
+pub(crate) fn without_secrets(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    format!("{scheme}://{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_hold_no_secrets() {
+        let url = "postgres://me:p@ss@db:5432/run?password=x";
+        assert_eq!(without_secrets(url), "postgres://db:5432/run");
+        let options = RemoteOptions {
+            token: Some("secret".to_owned()),
+            ca_file: None,
+        };
+        assert!(!format!("{options:?}").contains("secret"));
+    }
+
+    #[test]
+    fn unknown_places_are_refused() {
+        let error = open("mysql://db", &OpenOptions::default())
+            .err()
+            .expect("no such store");
+        assert!(error.to_string().contains("mysql"), "{error}");
+    }
+}

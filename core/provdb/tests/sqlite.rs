@@ -1,0 +1,306 @@
+//! The embedded store, with real files, threads and processes.
+
+#![cfg(feature = "sqlite")]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use callgrove_provdb::{
+    Collection, Document, Mode, OpenOptions, ProvDbError, Query, SqliteStore, Store, open,
+};
+use support::conforms::conforms;
+use support::{execution, one_of_each};
+
+/// Set for a child process: the folder that it writes to.
+const CHILD_FOLDER: &str = "PROVDB_TEST_FOLDER";
+/// Set for a child process: its rank.
+const CHILD_RANK: &str = "PROVDB_TEST_RANK";
+
+fn options(mode: Mode, num_shards: Option<u32>) -> OpenOptions {
+    OpenOptions {
+        mode,
+        num_shards,
+        ..OpenOptions::default()
+    }
+}
+
+fn anomaly(rank: u32, step: u64, index: u64) -> Document {
+    Document::execution(Collection::Anomalies, &execution(rank, step, index)).expect("a record")
+}
+
+fn write_all(folder: &Path, rank: u32, num_records: u64) {
+    let mut store = SqliteStore::open(folder, &options(Mode::ReadWrite, None)).expect("opened");
+    let _claim = store.claim(0, rank, "writer").expect("its own rank");
+    for index in 0..num_records {
+        store.put(&[anomaly(rank, 1, index)]).expect("stored");
+    }
+}
+
+fn count(folder: &Path, collection: Collection) -> u64 {
+    let mut store = SqliteStore::open(folder, &options(Mode::ReadOnly, None)).expect("opened");
+    store.count(&Query::all(collection)).expect("counted")
+}
+
+/// Runs this very test in a process of its own.
+fn child(test: &str, folder: &Path, rank: u32) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the test is a program"));
+    command
+        .args(["--exact", test, "--nocapture"])
+        .env(CHILD_FOLDER, folder)
+        .env(CHILD_RANK, rank.to_string());
+    command
+}
+
+fn child_task() -> Option<(std::path::PathBuf, u32)> {
+    let folder = std::env::var_os(CHILD_FOLDER)?;
+    let rank = std::env::var(CHILD_RANK).ok()?.parse().ok()?;
+    Some((folder.into(), rank))
+}
+
+#[test]
+fn conforms_with_any_number_of_shards() {
+    for num_shards in [1, 3, 64] {
+        let folder = tempfile::tempdir().expect("a folder");
+        // A name that SQL and URIs would take for something else.
+        let path = folder.path().join("ru'n? #1%20");
+        let url = path.to_str().expect("UTF-8");
+        conforms(&|mode| open(url, &options(mode, Some(num_shards))).expect("opened"));
+    }
+}
+
+#[test]
+fn shards_hold_the_ranks_in_turn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store =
+        SqliteStore::open(folder.path(), &options(Mode::ReadWrite, Some(3))).expect("made");
+    let documents: Vec<Document> = (0..7).map(|rank| anomaly(rank, 1, 1)).collect();
+    store.put(&documents).expect("stored");
+    for shard in 0..3 {
+        let path = folder.path().join(format!("provdb.{shard}.sqlite"));
+        let file = rusqlite::Connection::open(path).expect("a file of SQLite");
+        let mut statement = file
+            .prepare("select rid from anomalies order by rid")
+            .expect("a table");
+        let ranks: Vec<u32> = statement
+            .query_map((), |row| row.get(0))
+            .expect("read")
+            .collect::<Result<_, _>>()
+            .expect("ranks");
+        assert_eq!(
+            ranks,
+            (0..7).filter(|rank| rank % 3 == shard).collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn another_number_of_shards_is_refused_and_none_adopts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let reopen = |mode, asked| SqliteStore::open(folder.path(), &options(mode, asked));
+    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+        for asked in [0, 65] {
+            let error = reopen(mode, Some(asked)).err().expect("no such number");
+            assert!(matches!(error, ProvDbError::BadNumShards(_)), "{error:?}");
+        }
+    }
+    assert!(matches!(
+        reopen(Mode::ReadOnly, None),
+        Err(ProvDbError::Missing(_))
+    ));
+    assert_eq!(
+        reopen(Mode::ReadWrite, Some(4)).expect("made").num_shards(),
+        4
+    );
+    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+        assert_eq!(reopen(mode, None).expect("adopted").num_shards(), 4);
+        assert_eq!(reopen(mode, Some(4)).expect("the same").num_shards(), 4);
+        let error = reopen(mode, Some(5)).err().expect("another one");
+        assert!(
+            matches!(
+                error,
+                ProvDbError::NumShards {
+                    found: 4,
+                    asked: 5,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(SqliteStore::open(folder.path(), &OpenOptions::default()).expect("made"));
+    let file =
+        rusqlite::Connection::open(folder.path().join("provdb.global.sqlite")).expect("a file");
+    file.execute("update meta set value = 99 where name = 'format'", ())
+        .expect("changed");
+    drop(file);
+    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+        let error = SqliteStore::open(folder.path(), &options(mode, None))
+            .err()
+            .expect("too new");
+        assert!(
+            matches!(error, ProvDbError::NewerFormat { found: 99, .. }),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    drop(SqliteStore::open(folder.path(), &options(Mode::ReadWrite, Some(2))).expect("made"));
+    std::fs::write(folder.path().join("provdb.1.sqlite"), vec![b'x'; 8192]).expect("damaged");
+    let mut store =
+        SqliteStore::open(folder.path(), &OpenOptions::default()).expect("the rest is sound");
+    store.put(&[anomaly(0, 1, 1)]).expect("shard 0 is sound");
+    let error = store
+        .put(&[anomaly(1, 1, 1)])
+        .expect_err("shard 1 is not")
+        .to_string();
+    assert!(error.contains("provdb.1.sqlite"), "{error}");
+}
+
+#[test]
+fn threads_write_the_same_shard_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    thread::scope(|scope| {
+        for rank in 0..8 {
+            let path = folder.path();
+            scope.spawn(move || write_all(path, rank, 25));
+        }
+    });
+    assert_eq!(count(folder.path(), Collection::Anomalies), 8 * 25);
+}
+
+#[test]
+fn processes_write_the_same_folder_at_once() {
+    if let Some((folder, rank)) = child_task() {
+        return write_all(&folder, rank, 25);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let children: Vec<_> = (0..6)
+        .map(|rank| {
+            child(
+                "processes_write_the_same_folder_at_once",
+                folder.path(),
+                rank,
+            )
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("started")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("ended").success());
+    }
+    assert_eq!(count(folder.path(), Collection::Anomalies), 6 * 25);
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    if let Some((folder, rank)) = child_task() {
+        let mut store =
+            SqliteStore::open(&folder, &options(Mode::ReadWrite, None)).expect("opened");
+        let _claim = store.claim(0, rank, "the child").expect("free");
+        for index in 0.. {
+            store
+                .put(&[anomaly(rank, 1, index), anomaly(rank, 2, index)])
+                .expect("stored");
+            println!("\nacknowledged {index}");
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = child("what_was_acknowledged_survives_a_kill", folder.path(), 0)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut last = 0;
+    for line in lines.by_ref() {
+        if let Some(index) = line.expect("text").strip_prefix("acknowledged ") {
+            last = index.parse().expect("a number");
+        }
+        if last == 40 {
+            let mut store =
+                SqliteStore::open(folder.path(), &OpenOptions::default()).expect("opened");
+            let error = store
+                .claim(0, 0, "the parent")
+                .expect_err("the child has it");
+            assert!(error.to_string().contains("the child"), "{error}");
+            child.kill().expect("killed");
+            break;
+        }
+    }
+    for line in lines {
+        // What was in the pipe when it died was acknowledged too.
+        if let Some(index) = line.expect("text").strip_prefix("acknowledged ") {
+            last = index.parse().expect("a number");
+        }
+    }
+    child.wait().expect("ended");
+    let mut store = SqliteStore::open(folder.path(), &OpenOptions::default()).expect("opened");
+    let _claim = store
+        .claim(0, 0, "the parent")
+        .expect("the dead hold no rank");
+    let found = store
+        .find(&Query::all(Collection::Anomalies))
+        .expect("found");
+    assert!(
+        found.len() as u64 >= 2 * (last + 1),
+        "{} records, {last} acknowledged",
+        found.len()
+    );
+    assert_eq!(
+        found.len() % 2,
+        0,
+        "a put is stored as a whole or not at all"
+    );
+    for index in 0..=last {
+        for step in [1, 2] {
+            let label = format!("\"event_id\":\"0:{step}:{index}\"");
+            assert!(found.iter().any(|json| json.contains(&label)), "{label}");
+        }
+    }
+}
+
+#[test]
+fn plain_sql_reaches_no_other_file_and_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = folder.path().join("other.sqlite");
+    rusqlite::Connection::open(&other)
+        .and_then(|it| it.execute_batch("create table secret (x); insert into secret values (1)"))
+        .expect("made");
+    let mut store =
+        SqliteStore::open(&folder.path().join("db"), &OpenOptions::default()).expect("made");
+    store.put(&one_of_each()).expect("stored");
+    let attach = format!("attach '{}' as other", other.display());
+    let statements = [
+        attach.as_str(),
+        "pragma writable_schema = 1",
+        "select load_extension('x')",
+        "update anomalies set rid = 1",
+        "insert into meta values ('x', 1)",
+        "select ?1",
+        "vacuum into 'x'",
+    ];
+    for statement in statements {
+        let error = store.find_plain_sql(statement).expect_err(statement);
+        assert!(
+            matches!(error, ProvDbError::PlainSql(_)),
+            "{statement}: {error:?}"
+        );
+    }
+    let sql = "select json_extract(doc, '$.stats.mean') from counter_stats";
+    assert_eq!(
+        store.find_plain_sql(sql).expect("read").rows,
+        [[serde_json::json!(4.0)]]
+    );
+}

@@ -1,0 +1,525 @@
+//! The suite that every store passes.
+
+use callgrove_provdb::{Collection, Document, Filter, Mode, ProvDbError, Query, Sort, Store};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use super::{document, execution, one_of_each, oracle};
+
+/// Opens the same database again and again.
+pub(crate) type Open<'o> = &'o dyn Fn(Mode) -> Box<dyn Store>;
+
+/// Runs the suite on a database that is empty at first.
+pub(crate) fn conforms(open: Open<'_>) {
+    keeps_documents_as_they_are(open);
+    replaces_by_key_and_keeps_ids(open);
+    refuses_what_is_no_document(open);
+    keeps_state(open);
+    claims_are_exclusive(open);
+    readers_see_what_was_acknowledged(open);
+    answers_queries(open);
+    answers_plain_sql(open);
+    agrees_with_the_oracle(open);
+}
+
+fn rows(store: &mut dyn Store, query: &Query) -> Vec<Value> {
+    let found = store.find(query).expect("the query is answered");
+    found
+        .iter()
+        .map(|json| serde_json::from_str(json).expect("documents are JSON"))
+        .collect()
+}
+
+fn all(store: &mut dyn Store, collection: Collection) -> Vec<Value> {
+    rows(store, &Query::all(collection))
+}
+
+fn query(collection: Collection, filter: &str) -> Query {
+    Query {
+        filter: Some(Filter::parse(filter).expect(filter)),
+        ..Query::all(collection)
+    }
+}
+
+fn keeps_documents_as_they_are(open: Open<'_>) {
+    let documents = one_of_each();
+    open(Mode::ReadWrite)
+        .put(&documents)
+        .expect("they are stored");
+    let mut store = open(Mode::ReadOnly);
+    for collection in Collection::ALL {
+        let sent: Vec<&Document> = documents
+            .iter()
+            .filter(|it| it.collection == collection)
+            .collect();
+        let found = store.find(&Query::all(collection)).expect("found");
+        assert_eq!(found.len(), sent.len(), "{collection}");
+        let schema: Value = serde_json::from_str(collection.schema()).expect("a schema is JSON");
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        let mut ids = Vec::new();
+        for json in &found {
+            let value: Value = serde_json::from_str(json).expect("JSON");
+            validator
+                .validate(&value)
+                .unwrap_or_else(|error| panic!("{collection}: {error}\n{json}"));
+            let id = value["__id"].as_u64().expect("an id");
+            let text = json.replacen(&format!("{{\"__id\":{id},"), "{", 1);
+            assert!(
+                sent.iter().any(|it| it.json == text),
+                "as it was sent: {json}"
+            );
+            ids.push(id);
+        }
+        let mut sorted = ids.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(ids, sorted, "ids are in order and differ");
+    }
+}
+
+fn replaces_by_key_and_keeps_ids(open: Open<'_>) {
+    let mut store = open(Mode::ReadWrite);
+    let before = all(&mut *store, Collection::Anomalies);
+    let mut again = one_of_each();
+    for document in &mut again {
+        if document.collection == Collection::Anomalies {
+            document.json = document.json.replace("node17", "node18");
+        }
+    }
+    // The same key twice in one call: the last one stays.
+    again.push(again[0].clone());
+    store.put(&again).expect("stored again");
+    let after = all(&mut *store, Collection::Anomalies);
+    assert_eq!(before.len(), after.len());
+    for (old, new) in before.iter().zip(&after) {
+        assert_eq!(old["__id"], new["__id"]);
+        assert_eq!(
+            (&old["hostname"], &new["hostname"]),
+            (&json!("node17"), &json!("node18"))
+        );
+    }
+}
+
+fn refuses_what_is_no_document(open: Open<'_>) {
+    let mut store = open(Mode::ReadWrite);
+    let good = document(Collection::Metadata, 5, "0:5:0:x", &json!({"descr": "x"}));
+    let bad = Document {
+        json: "{\"descr\": ".to_owned(),
+        key: "bad".to_owned(),
+        ..good.clone()
+    };
+    let before = store
+        .count(&Query::all(Collection::Metadata))
+        .expect("counted");
+    let error = store
+        .put(&[good, bad])
+        .expect_err("it is not JSON")
+        .to_string();
+    assert!(
+        error.contains("bad") && error.contains("metadata"),
+        "{error}"
+    );
+    assert_eq!(
+        store
+            .count(&Query::all(Collection::Metadata))
+            .expect("counted"),
+        before,
+        "nothing was stored"
+    );
+}
+
+fn keeps_state(open: Open<'_>) {
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let mut store = open(Mode::ReadWrite);
+    assert_eq!(store.state("pserver").expect("read"), None);
+    store.replace_state("pserver", b"old").expect("stored");
+    store.replace_state("pserver", &bytes).expect("replaced");
+    store.replace_state("other", b"").expect("stored");
+    drop(store);
+    let mut store = open(Mode::ReadOnly);
+    assert_eq!(store.state("pserver").expect("read"), Some(bytes));
+    assert_eq!(store.state("other").expect("read"), Some(Vec::new()));
+}
+
+fn claims_are_exclusive(open: Open<'_>) {
+    let (mut first, mut second) = (open(Mode::ReadWrite), open(Mode::ReadWrite));
+    let claim = first.claim(0, 3, "ad-first").expect("nobody has it");
+    assert_eq!((claim.program(), claim.rank()), (0, 3));
+    let error = second
+        .claim(0, 3, "ad-second")
+        .expect_err("the first has it");
+    assert!(
+        matches!(
+            error,
+            ProvDbError::Claimed {
+                program: 0,
+                rank: 3,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("ad-first"), "{error}");
+    let others = [(0, 4), (1, 3)]
+        .map(|(program, rank)| second.claim(program, rank, "ad-second").expect("free"));
+    let error = first
+        .claim(0, 4, "ad-first")
+        .expect_err("the second has it");
+    assert!(matches!(error, ProvDbError::Claimed { .. }), "{error:?}");
+    drop(claim);
+    let taken_over = eventually(|| second.claim(0, 3, "ad-second").ok());
+    drop((taken_over, others));
+    let back = eventually(|| first.claim(0, 3, "ad-first").ok());
+    // A claim outlives the store that gave it.
+    drop(first);
+    let error = second.claim(0, 3, "ad-second").expect_err("still held");
+    assert!(matches!(error, ProvDbError::Claimed { .. }), "{error:?}");
+    drop(back);
+}
+
+/// Tries for at most ten seconds: where a claim is released over a network, its end takes a moment.
+pub(crate) fn eventually<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..1_000 {
+        if let Some(value) = attempt() {
+            return value;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("it did not happen within ten seconds")
+}
+
+fn readers_see_what_was_acknowledged(open: Open<'_>) {
+    let (mut writer, mut reader) = (open(Mode::ReadWrite), open(Mode::ReadOnly));
+    let everything = Query::all(Collection::NormalExecs);
+    let before = reader.count(&everything).expect("counted");
+    for index in 0..5 {
+        let record = execution(7, 90, index);
+        let document = Document::execution(Collection::NormalExecs, &record).expect("a record");
+        writer.put(&[document]).expect("stored");
+        assert_eq!(
+            reader.count(&everything).expect("counted"),
+            before + index + 1
+        );
+    }
+    let document = one_of_each().remove(0);
+    for refused in [reader.put(&[document]), reader.replace_state("x", b"y")] {
+        assert!(
+            matches!(refused, Err(ProvDbError::ReadOnly(_))),
+            "{refused:?}"
+        );
+    }
+    assert!(matches!(
+        reader.claim(0, 99, "reader"),
+        Err(ProvDbError::ReadOnly(_))
+    ));
+}
+
+/// Executions of four ranks, steps 10 and 11, beside what is there already.
+fn fill(store: &mut dyn Store) -> Vec<String> {
+    let mut documents = Vec::new();
+    for rank in 0..4 {
+        for step in [10, 11] {
+            for index in 0..6 {
+                let record = execution(rank, step, index);
+                documents
+                    .push(Document::execution(Collection::Anomalies, &record).expect("a record"));
+            }
+        }
+    }
+    store.put(&documents).expect("stored");
+    documents.into_iter().map(|it| it.key).collect()
+}
+
+fn answers_queries(open: Open<'_>) {
+    let mut store = open(Mode::ReadWrite);
+    let keys = fill(&mut *store);
+    let count = |store: &mut dyn Store, filter: &str| {
+        let query = query(Collection::Anomalies, filter);
+        let (count, found) = (
+            store.count(&query).expect(filter),
+            rows(store, &query).len() as u64,
+        );
+        assert_eq!(count, found, "{filter}");
+        count
+    };
+    let cases = [
+        ("io_step >= 10", keys.len() as u64),
+        ("io_step in (10, 11) and rid in (0, 3)", 24),
+        ("io_step = 10 and outlier_score > 4.5", 8),
+        ("io_step = 10 and event_id = '2:10:4'", 1),
+        ("io_step = 10 and func like 'MPI_*'", 12),
+        ("io_step = 10 and func like '*int [[][*]]*'", 0),
+        ("io_step = 10 and func like '*int [\\*])'", 12),
+        ("io_step = 10 and func like 'mpi*'", 0),
+        ("gpu_location is null", keys.len() as u64 + 1),
+        ("gpu_location is not null and gpu_location.stream = 3", 2),
+        ("is_gpu_event", 2),
+        ("not is_gpu_event and io_step = 1", 1),
+        ("gpu_parent like 'no CPU*'", 1),
+        ("gpu_parent.call_stack[0].fid >= 0", 1),
+        ("event_window.comm_window[*].tar = 5 and io_step = 10", 8),
+        (
+            "event_window.comm_window[*].type = 'RECV' and io_step = 10",
+            8,
+        ),
+        ("event_window.comm_window[1].tar = 5 and io_step = 10", 8),
+        ("event_window.comm_window is null", 0),
+        (
+            "algo_params.histogram.\"Histogram Bin Edges\"[*] = 30.5 and io_step = 11",
+            24,
+        ),
+        (
+            "algo_params.histogram.\"Histogram Bin Edges\"[3] > 30 and io_step = 11",
+            24,
+        ),
+        (
+            "node_state.data[*].field like 'Memory*(MB)' and node_state.data[*].value < 900 and io_step=10",
+            24,
+        ),
+        (
+            "no_such_field = 1 or no_such_field != 1 or no_such_field like '*'",
+            0,
+        ),
+        ("fid = 'x' or func > 0 or hostname > 5", 0),
+        ("fid != 'x' and func != 0 and io_step = 10", 24),
+    ];
+    for (filter, expected) in cases {
+        assert_eq!(count(&mut *store, filter), expected, "{filter}");
+    }
+    let known = all(&mut *store, Collection::Anomalies);
+    let id = &known[3]["__id"];
+    assert_eq!(
+        rows(
+            &mut *store,
+            &query(Collection::Anomalies, &format!("__id = {id}"))
+        ),
+        known[3..4]
+    );
+
+    for sort in [
+        "outlier_score desc",
+        "entry",
+        "func asc",
+        "node_state.data[0].value desc",
+        "gpu_parent",
+        "__id desc",
+    ] {
+        let sort = Sort::parse(sort).expect(sort);
+        let mut expected = known.clone();
+        expected.sort_by(|left, right| oracle::compare(&sort, left, right));
+        let sorted = Query {
+            sort: Some(sort.clone()),
+            ..Query::all(Collection::Anomalies)
+        };
+        assert_eq!(rows(&mut *store, &sorted), expected, "{sort}");
+        let page = Query {
+            limit: Some(7),
+            offset: 5,
+            ..sorted
+        };
+        assert_eq!(rows(&mut *store, &page), expected[5..12], "{sort}");
+        assert_eq!(store.count(&page).expect("counted"), expected.len() as u64);
+    }
+}
+
+fn answers_plain_sql(open: Open<'_>) {
+    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+        let mut store = open(mode);
+        let table = store
+            .find_plain_sql(
+                "select rid, count(*) as n, max(outlier_score) as top, 'x' as t, null as void from anomalies \
+                 where io_step = 10 group by rid order by rid",
+            )
+            .expect("answered");
+        assert_eq!(table.columns, ["rid", "n", "top", "t", "void"]);
+        assert_eq!(table.rows.len(), 4);
+        assert_eq!(
+            table.rows[1],
+            [json!(1), json!(6), json!(7.5), json!("x"), Value::Null]
+        );
+        for statement in [
+            "delete from anomalies",
+            "drop table anomalies",
+            "select 1; select 2",
+            "select no_such_column from anomalies",
+            "create table x (y integer)",
+            "",
+        ] {
+            let error = store.find_plain_sql(statement).expect_err(statement);
+            assert!(
+                matches!(error, ProvDbError::PlainSql(_)),
+                "{statement}: {error:?}"
+            );
+        }
+        assert!(
+            !store
+                .find(&Query::all(Collection::Anomalies))
+                .expect("still there")
+                .is_empty()
+        );
+    }
+}
+
+/// Random filters on random documents give what the oracle gives.
+fn agrees_with_the_oracle(open: Open<'_>) {
+    let mut store = open(Mode::ReadWrite);
+    let documents: Vec<Document> = odd_documents()
+        .iter()
+        .enumerate()
+        .map(|(index, json)| {
+            document(
+                Collection::Metadata,
+                index as u32,
+                &format!("odd{index}"),
+                json,
+            )
+        })
+        .collect();
+    store.put(&documents).expect("stored");
+    let known = all(&mut *store, Collection::Metadata);
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(
+        Config {
+            cases: 300,
+            ..Config::default()
+        },
+        rng,
+    );
+    let store = std::cell::RefCell::new(store);
+    runner
+        .run(&(filters(), orders()), |(filter, sort)| {
+            let reread = Filter::parse(&filter.to_string()).expect("what is written can be read");
+            prop_assert_eq!(&reread, &filter);
+            let mut expected: Vec<Value> = known
+                .iter()
+                .filter(|it| oracle::matches(&filter, it))
+                .cloned()
+                .collect();
+            expected.sort_by(|left, right| oracle::compare(&sort, left, right));
+            let asked = Query {
+                filter: Some(filter.clone()),
+                sort: Some(sort.clone()),
+                ..Query::all(Collection::Metadata)
+            };
+            let found = rows(&mut **store.borrow_mut(), &asked);
+            prop_assert_eq!(found, expected, "{} order by {}", filter, sort);
+            Ok(())
+        })
+        .expect("engine and oracle agree");
+}
+
+/// Values of every type where a query may meet them.
+fn odd_documents() -> Vec<Value> {
+    let values = [
+        json!(null),
+        json!(true),
+        json!(false),
+        json!(0),
+        json!(-3),
+        json!(5),
+        json!(2.5),
+        json!(1e300),
+        json!(""),
+        json!("a*b"),
+        json!("a%b_c\\"),
+        json!("x[1]'; drop table metadata; --"),
+        json!("h\u{e4}uschen\u{1f600}"),
+        json!([]),
+        json!({}),
+        json!([1, "a*b", null, true, {"k": 5}, {"k": "a*b"}, {"k": null}, [5, 2.5]]),
+        json!([{"k": [{"k": 5}, {"k": []}]}, {"k": 2.5}]),
+        json!({"k": {"k": [5]}, "in": 5}),
+    ];
+    let mut documents = vec![json!({})];
+    for value in values {
+        documents.push(json!({"a": value, "b": {"k": value}, "odd name": value}));
+        documents.push(json!({"a": [value, {"k": value}], "is": value}));
+    }
+    documents
+}
+
+fn paths() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "a",
+        "b.k",
+        "\"odd name\"",
+        "a[*]",
+        "a[*].k",
+        "a[0]",
+        "a[1].k",
+        "a[*].k[*].k",
+        "b.k[*]",
+        "b.k.k.k[0]",
+        "\"is\"",
+        "a[*][*]",
+        "a[7][1]",
+        "no",
+        "a.\"in\"",
+        "b.k[*].k",
+        "fid",
+        "__id",
+    ])
+    .prop_map(str::to_owned)
+}
+
+fn literals() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "0",
+        "5",
+        "-3",
+        "2.5",
+        "1e300",
+        "'a*b'",
+        "''",
+        "'h\u{e4}'",
+        "'x[1]''; drop table metadata; --'",
+    ])
+}
+
+fn filters() -> impl Strategy<Value = Filter> {
+    let op = prop::sample::select(vec!["=", "!=", "<", "<=", ">", ">="]);
+    let pattern = prop::sample::select(vec![
+        "*",
+        "a*",
+        "a\\*b",
+        "?*[1]*",
+        "*%b_*",
+        "h?u*",
+        "",
+        "*\u{1f600}",
+        "*\\\\",
+    ]);
+    let test = prop_oneof![
+        (op, literals()).prop_map(|(op, literal)| format!("{op} {literal}")),
+        prop::sample::select(vec![
+            "= true",
+            "!= false",
+            "in (true, 5)",
+            "is null",
+            "is not null",
+            "not in ('')"
+        ])
+        .prop_map(str::to_owned),
+        prop::collection::vec(literals(), 1..4).prop_map(|it| format!("in ({})", it.join(", "))),
+        pattern.prop_map(|it| format!("like '{it}'")),
+    ];
+    let leaf = (paths(), test).prop_map(|(path, test)| format!("{path} {test}"));
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 2..4)
+                .prop_map(|it| format!("({})", it.join(" and "))),
+            prop::collection::vec(inner.clone(), 2..4)
+                .prop_map(|it| format!("({})", it.join(" or "))),
+            inner.prop_map(|it| format!("not ({it})")),
+        ]
+    })
+    .prop_map(|text| Filter::parse(&text).expect("the grammar has it"))
+}
+
+fn orders() -> impl Strategy<Value = Sort> {
+    let path = paths().prop_filter("one value", |it| !it.contains('*'));
+    (path, prop::sample::select(vec!["asc", "desc"])).prop_map(|(path, direction)| {
+        Sort::parse(&format!("{path} {direction}")).expect("an order")
+    })
+}
