@@ -112,7 +112,9 @@ fn run(load: Load, address: &str, server_pid: u32) -> Result<(), Failure> {
     let mut latencies = Vec::new();
     let mut num_down = 0;
     for client in clients {
-        let (of_client, down) = client.join().map_err(|_| "a client panicked")??;
+        let (of_client, down) = client
+            .join()
+            .map_err(|panic| format!("a client panicked: {panic:?}"))??;
         latencies.extend(of_client);
         num_down += down;
     }

@@ -280,7 +280,7 @@ impl Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn everything_counts_once_when_the_server_forgets(events in prop::collection::vec(event(), 0..40)) {

@@ -1,6 +1,7 @@
 //! Packets and documents, field by field against the schemas.
 
 use callgrove_model::{ProgramId, RankId};
+use callgrove_pserver::packet::Packet;
 use callgrove_pserver::{Hello, ModelExchange, StateOptions};
 use serde_json::{Value, json};
 
@@ -8,7 +9,11 @@ use crate::support::{PROGRAM, hello, model, names, new_state, report};
 
 #[test]
 fn a_packet_tells_what_is_new_and_the_totals() {
-    let state = new_state(StateOptions::default());
+    // Ids are given in order of workers, then of appearance.
+    let state = new_state(StateOptions {
+        num_workers: 1,
+        ..StateOptions::default()
+    });
     let (mut zero, mut one) = (state.session(), state.session());
     zero.register(&hello(0)).expect("the rank is free");
     one.register(&hello(1)).expect("the rank is free");
@@ -227,8 +232,15 @@ fn two_packets_as_one_tell_the_same() {
         })
         .collect();
     let (whole, joined) = (&runs[0], &runs[1]);
-    assert_eq!(joined.anomaly_stats, whole.anomaly_stats);
-    assert_eq!(joined.counter_stats, whole.counter_stats);
+    let stats = |packet: &Packet| packet.anomaly_stats.clone().expect("there is news");
+    assert_eq!(stats(joined).anomaly, stats(whole).anomaly);
+    assert_eq!(stats(joined).created_at, 9);
+    assert_eq!(stats(joined).func[0].exclusive.count, 12);
+    let counter = |packet: &Packet| packet.counter_stats.clone().expect("there is one");
+    assert_eq!(
+        counter(joined)[0].stats.count,
+        counter(whole)[0].stats.count
+    );
     let (ours, wanted) = (&joined.anomaly_metrics[0], &whole.anomaly_metrics[0]);
     assert_eq!(ours.all_data, wanted.all_data);
     assert_eq!(ours.new_data.first_io_step, 0);

@@ -155,11 +155,8 @@ fn impossible_statistics_are_refused() {
         &|it| moments_of(it).maximum = f64::INFINITY,
         &|it| moments_of(it).m4 = -1.0,
         &|it| {
-            it.functions[0]
-                .exclusive
-                .as_mut()
-                .expect("there are some")
-                .m2 = 1e300
+            let exclusive = it.functions[0].exclusive.as_mut();
+            exclusive.expect("there are some").m2 = 1e300;
         },
         &|it| {
             let histogram = it.models[0].histogram.as_mut().expect("HBOS has one");
