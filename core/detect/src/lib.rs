@@ -62,9 +62,9 @@
 //! | ten of 100,000 calls, 10 steps | 418 | .99, .85 | 1.00, .85 | .67, .96 | .01, .99 |
 //! | ten of 10,000 calls, 4 steps | 218 | .95, .82 | .95, .82 | .90, .87 | .01, 1.00 |
 //!
-//! Most of what HBOS misses in the long run is in functions whose ordinary executions take several times
-//! their typical time now and then, as long as the misses do. Figures by `cargo test -p callgrove-detect --test evaluation --
-//! --nocapture`.
+//! Most of what HBOS misses in the long run is in functions whose ordinary executions take several
+//! times their typical time now and then, as long as the misses do. Figures by
+//! `cargo test -p callgrove-detect --test evaluation -- --nocapture`.
 
 mod copod;
 mod error;
