@@ -1,10 +1,14 @@
-//! Generates the messages and service of `proto/provdb.proto`.
+//! Makes the messages, server and client of the protocol from its description, if they are wanted.
 
+#[cfg(feature = "net")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    println!("cargo::rerun-if-changed=proto");
-    if std::env::var_os("CARGO_FEATURE_NET").is_some() {
-        let files = protox::compile(["proto/provdb.proto"], ["proto"])?;
-        tonic_prost_build::configure().compile_fds(files)?;
-    }
+    println!("cargo::rerun-if-changed=proto/provdb.proto");
+    let files = protox::compile(["provdb.proto"], ["proto"])?;
+    tonic_prost_build::configure().compile_fds(files)?;
     Ok(())
+}
+
+#[cfg(not(feature = "net"))]
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
 }

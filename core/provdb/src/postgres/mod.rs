@@ -1,1 +1,193 @@
-//! The store on a PostgreSQL server.
+//! The store on a PostgreSQL server that a site has already.
+//!
+//! The tables lie in the current schema: runs are kept apart by a database each, or by a schema each
+//! (`postgres://…/db?options=-csearch_path%3Drun1`). Documents are of type `json`, which keeps the text as it came;
+//! every operation may be repeated without harm, so a broken connection is mended and the operation done again.
+
+mod claim;
+mod connection;
+mod plain;
+mod schema;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use postgres::types::ToSql;
+
+use crate::document::{Columns, with_id};
+use crate::query::postgres_sql::{self, Param};
+use crate::{Claim, Collection, Document, Mode, OpenOptions, ProvDbError, Query, Store, Table};
+
+use connection::Connection;
+
+/// A provenance database on a PostgreSQL server.
+pub struct PostgresStore {
+    /// Shared with the claims, which give their ranks back by it.
+    connection: Arc<Mutex<Connection>>,
+    place: String,
+    mode: Mode,
+}
+
+impl PostgresStore {
+    /// Connects to the server, and makes the tables where they are missing, unless it is opened for reading.
+    ///
+    /// The connection is encrypted if the URL says `sslmode=require` or the options name a certificate, which then
+    /// must have signed the server's.
+    ///
+    /// # Errors
+    /// The URL is wrong, the server cannot be reached or refuses, or the tables come from a newer release.
+    pub fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
+        let mut connection = Connection::open(url, options)?;
+        schema::prepare(&mut connection, options.mode)?;
+        Ok(Self {
+            place: connection.place().to_owned(),
+            connection: Arc::new(Mutex::new(connection)),
+            mode: options.mode,
+        })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writable(&self) -> Result<MutexGuard<'_, Connection>, ProvDbError> {
+        match self.mode {
+            Mode::ReadWrite => Ok(self.connection()),
+            Mode::ReadOnly => Err(ProvDbError::ReadOnly(self.place.clone())),
+        }
+    }
+}
+
+impl Store for PostgresStore {
+    fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
+        let mut connection = self.writable()?;
+        let mut batches: BTreeMap<Collection, Batch> = BTreeMap::new();
+        for document in documents {
+            let columns = Columns::of(document)?;
+            batches
+                .entry(document.collection)
+                .or_default()
+                .push(document, columns);
+        }
+        connection.run(|client| {
+            let mut transaction = client.transaction()?;
+            for (collection, batch) in &batches {
+                transaction.execute(&schema::upsert(*collection), &batch.params())?;
+            }
+            transaction.commit()
+        })
+    }
+
+    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+        let sql = "insert into state (name, bytes) values ($1, $2) \
+                   on conflict (name) do update set bytes = excluded.bytes";
+        self.writable()?
+            .run(|client| client.execute(sql, &[&name, &bytes]).map(|_| ()))
+    }
+
+    fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
+        let sql = "select bytes from state where name = $1";
+        let row = self
+            .connection()
+            .run(|client| client.query_opt(sql, &[&name]))?;
+        Ok(row.map(|row| row.get(0)))
+    }
+
+    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+        let sql = postgres_sql::select(query);
+        let rows = self
+            .connection()
+            .run(|client| client.query(&sql.text, &references(&sql.params)))?;
+        Ok(rows
+            .iter()
+            .map(|row| with_id(row.get(1), row.get(0)))
+            .collect())
+    }
+
+    fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
+        let sql = postgres_sql::count(query);
+        let row = self
+            .connection()
+            .run(|client| client.query_one(&sql.text, &references(&sql.params)))?;
+        Ok(row.get::<_, i64>(0).unsigned_abs())
+    }
+
+    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+        plain::select(&mut self.connection(), sql)
+    }
+
+    fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {
+        drop(self.writable()?);
+        claim::claim(&self.connection, program, rank, instance)
+    }
+}
+
+fn references(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(AsRef::as_ref).collect()
+}
+
+/// Documents of one collection, one array for each column, so that one statement stores all of them. One statement
+/// changes a row once: of documents with the same key it holds the last.
+#[derive(Default)]
+struct Batch {
+    places: BTreeMap<String, usize>,
+    keys: Vec<String>,
+    pids: Vec<Option<i64>>,
+    rids: Vec<Option<i64>>,
+    fids: Vec<Option<i64>>,
+    funcs: Vec<Option<String>>,
+    event_ids: Vec<Option<String>>,
+    io_steps: Vec<Option<i64>>,
+    entries: Vec<Option<i64>>,
+    outlier_scores: Vec<Option<f64>>,
+    outlier_severities: Vec<Option<f64>>,
+    docs: Vec<String>,
+}
+
+impl Batch {
+    fn push(&mut self, document: &Document, columns: Columns) {
+        let next = self.keys.len();
+        let place = *self.places.entry(document.key.clone()).or_insert(next);
+        replace_or_push(&mut self.keys, place, document.key.clone());
+        replace_or_push(&mut self.pids, place, columns.pid);
+        replace_or_push(&mut self.rids, place, columns.rid);
+        replace_or_push(&mut self.fids, place, columns.fid);
+        replace_or_push(&mut self.funcs, place, columns.func);
+        replace_or_push(&mut self.event_ids, place, columns.event_id);
+        replace_or_push(&mut self.io_steps, place, columns.io_step);
+        replace_or_push(&mut self.entries, place, columns.entry);
+        replace_or_push(&mut self.outlier_scores, place, columns.outlier_score);
+        replace_or_push(
+            &mut self.outlier_severities,
+            place,
+            columns.outlier_severity,
+        );
+        replace_or_push(&mut self.docs, place, document.json.clone());
+    }
+
+    /// In the order of [`schema::COLUMNS`].
+    fn params(&self) -> [&(dyn ToSql + Sync); 11] {
+        [
+            &self.keys,
+            &self.pids,
+            &self.rids,
+            &self.fids,
+            &self.funcs,
+            &self.event_ids,
+            &self.io_steps,
+            &self.entries,
+            &self.outlier_scores,
+            &self.outlier_severities,
+            &self.docs,
+        ]
+    }
+}
+
+fn replace_or_push<T>(column: &mut Vec<T>, place: usize, value: T) {
+    match column.get_mut(place) {
+        Some(slot) => *slot = value,
+        None => column.push(value),
+    }
+}

@@ -244,7 +244,9 @@ impl<'t> Parser<'t> {
             }
             _ if is_negative => return Err(self.fail("expected a number")),
             _ => {
-                return Err(self.fail("expected a number, a text in 'single quotes', true or false"));
+                return Err(
+                    self.fail("expected a number, a text in 'single quotes', true or false")
+                );
             }
         };
         self.at += 1;

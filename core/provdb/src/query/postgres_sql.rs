@@ -1,1 +1,166 @@
-//! The dialect of PostgreSQL.
+//! Queries as SQL of PostgreSQL, whose operators go step by step into JSON.
+
+use postgres::types::ToSql;
+
+use super::filter::{Literal, Op, Path, Query, Step};
+use super::sql::{Dialect, Sql, Value, column, push_filter};
+
+/// A bound value. Each stands in the SQL with a cast to its type.
+pub(crate) type Param = Box<dyn ToSql + Sync>;
+
+/// The documents that a query asks for: `id` and the text of `doc` of each.
+pub(crate) fn select(query: &Query) -> Sql<Param> {
+    let mut sql = Sql::new("select id, doc::text from ");
+    sql.push(query.collection.name());
+    push_where(&mut sql, query);
+    sql.push(" order by ");
+    if let Some(sort) = &query.sort {
+        push_order(&mut sql, &sort.path, sort.is_descending);
+    }
+    // A limit of null is none.
+    let bounded = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+    let limit = sql.param(Box::new(query.limit.map(bounded)));
+    let offset = sql.param(Box::new(bounded(query.offset)));
+    sql.push(&format!(
+        "id limit ${limit}::bigint offset ${offset}::bigint"
+    ));
+    sql
+}
+
+/// The number of documents that match a query's filter.
+pub(crate) fn count(query: &Query) -> Sql<Param> {
+    let mut sql = Sql::new("select count(*) from ");
+    sql.push(query.collection.name());
+    push_where(&mut sql, query);
+    sql
+}
+
+fn push_where(sql: &mut Sql<Param>, query: &Query) {
+    if let Some(filter) = &query.filter {
+        sql.push(" where ");
+        push_filter::<Postgres>(sql, filter);
+    }
+}
+
+fn push_order(sql: &mut Sql<Param>, path: &Path, is_descending: bool) {
+    let direction = if is_descending { "desc" } else { "asc" };
+    if let Some((name, _)) = column(path) {
+        sql.push(&format!("{name} {direction} nulls last, "));
+        return;
+    }
+    let value = Postgres::value(sql, None, path.steps());
+    let text = format!("({value} #>> '{{}}')");
+    sql.push(&format!(
+        "case json_typeof({value}) when 'number' then 0 when 'boolean' then 0 when 'string' then 1 else 2 end, \
+         case json_typeof({value}) when 'number' then {text}::numeric when 'boolean' then {text}::boolean::int::numeric \
+         end {direction} nulls last, \
+         (case when json_typeof({value}) = 'string' then {text} end) collate \"C\" {direction} nulls last, "
+    ));
+}
+
+/// Values are expressions of type `json`.
+struct Postgres;
+
+impl Dialect for Postgres {
+    type Param = Param;
+
+    fn value(sql: &mut Sql<Param>, from: Option<&str>, steps: &[Step]) -> String {
+        let mut value = format!("({}", from.unwrap_or("doc"));
+        for step in steps {
+            match step {
+                Step::Field(name) => {
+                    let number = sql.param(Box::new(name.clone()));
+                    value.push_str(&format!(" -> ${number}::text"));
+                }
+                Step::Index(index) => {
+                    let number = sql.param(Box::new(i32::try_from(*index).unwrap_or(i32::MAX)));
+                    value.push_str(&format!(" -> ${number}::int"));
+                }
+                Step::Any => {}
+            }
+        }
+        value + ")"
+    }
+
+    fn elements(sql: &mut Sql<Param>, array: &str, depth: usize) -> String {
+        sql.push(&format!(
+            "exists (select 1 from json_array_elements(case when json_typeof({array}) = 'array' then {array} else \
+             '[]'::json end) as e{depth}(v) where "
+        ));
+        format!("e{depth}.v")
+    }
+
+    fn compares(sql: &mut Sql<Param>, value: &str, op: Op, literal: &Literal) {
+        let (kind, param, cast, of_value): (_, Param, _, _) = match literal {
+            Literal::Int(it) => (
+                "number",
+                Box::new(it.to_string()),
+                "text::numeric",
+                "::numeric",
+            ),
+            Literal::Float(it) => (
+                "number",
+                Box::new(format!("{it:e}")),
+                "text::numeric",
+                "::numeric",
+            ),
+            Literal::Text(it) => ("string", Box::new(it.clone()), "text", " collate \"C\""),
+            Literal::Bool(it) => ("boolean", Box::new(it.to_string()), "text", ""),
+        };
+        let (number, op) = (sql.param(param), op.symbol());
+        // CASE, because nothing else keeps the cast from texts that are no numbers.
+        sql.push(&format!(
+            "(case when json_typeof({value}) = '{kind}' then ({value} #>> '{{}}'){of_value} {op} ${number}::{cast} \
+             else false end)"
+        ));
+    }
+
+    fn like(sql: &mut Sql<Param>, value: &Value, pattern: &str) {
+        let number = sql.param(Box::new(like_pattern(pattern)));
+        sql.push(&match value {
+            Value::Column { name, .. } => {
+                format!("({name} is not null and {name} like ${number}::text)")
+            }
+            Value::Json(json) => format!(
+                "(case when json_typeof({json}) = 'string' then ({json} #>> '{{}}') like ${number}::text else false end)"
+            ),
+        });
+    }
+
+    fn is_null(sql: &mut Sql<Param>, value: &str) {
+        sql.push(&format!(
+            "(coalesce(json_typeof({value}), 'null') = 'null')"
+        ));
+    }
+
+    fn column_compares(sql: &mut Sql<Param>, name: &str, op: Op, literal: &Literal) {
+        let (param, cast): (Param, _) = match literal {
+            Literal::Int(it) => (Box::new(*it), "bigint"),
+            Literal::Float(it) => (Box::new(*it), "float8"),
+            Literal::Text(it) => (Box::new(it.clone()), "text"),
+            Literal::Bool(it) => (Box::new(*it), "boolean"),
+        };
+        let number = sql.param(param);
+        sql.push(&format!("{name} {} ${number}::{cast}", op.symbol()));
+    }
+}
+
+/// A pattern of the query language as one of LIKE.
+fn like_pattern(pattern: &str) -> String {
+    let mut like = String::new();
+    let mut push = |it: char, is_wild: bool| match it {
+        '*' if is_wild => like.push('%'),
+        '?' if is_wild => like.push('_'),
+        '%' | '_' | '\\' => like.extend(['\\', it]),
+        other => like.push(other),
+    };
+    let mut chars = pattern.chars();
+    while let Some(it) = chars.next() {
+        if it == '\\' {
+            push(chars.next().unwrap_or('\\'), false);
+        } else {
+            push(it, true);
+        }
+    }
+    like
+}

@@ -1,0 +1,312 @@
+//! The client's side, for threads that wait: a store elsewhere.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use tonic::codegen::tokio_stream;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Status};
+
+use super::lease::{self, Losses};
+use super::proto::prov_db_client::ProvDbClient;
+use super::{MAX_MESSAGE_BYTES, proto, wire};
+use crate::store::without_secrets;
+use crate::{Claim, Document, Mode, OpenOptions, ProvDbError, Query, RemoteOptions, Store, Table};
+
+/// How long a call is tried again while the server is away.
+const RETRY_FOR: Duration = Duration::from_secs(30);
+/// How long one attempt to connect takes at most.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that gives no sign of life for so long is broken.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Pause before the first new attempt; it doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+pub(super) type Client = ProvDbClient<InterceptedService<Channel, Bearer>>;
+
+/// A provenance database behind another process. Calls wait, and so belong on threads that may.
+pub struct RemoteStore {
+    client: Client,
+    background: Arc<Background>,
+    losses: Losses,
+    lease: String,
+    mode: Mode,
+    place: String,
+}
+
+impl RemoteStore {
+    /// Connects to the server at `http://host:port` or `https://host:port`; the latter takes the certificate that
+    /// signed the server's.
+    ///
+    /// # Errors
+    /// The address, token or certificate cannot be used, or the server does not answer or refuses.
+    pub fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
+        let place = without_secrets(url);
+        let bad = |cause: String| ProvDbError::BadUrl {
+            cause,
+            url: place.clone(),
+        };
+        let endpoint = endpoint(url, &options.remote).map_err(bad)?;
+        let bearer = Bearer::new(options.remote.token.as_deref()).map_err(bad)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("provdb-client")
+            .enable_all()
+            .build()
+            .map_err(|error| bad(error.to_string()))?;
+        // Building the channel starts a task of it.
+        let in_runtime = runtime.enter();
+        let channel = endpoint.connect_lazy();
+        drop(in_runtime);
+        let client = ProvDbClient::with_interceptor(channel, bearer)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let store = Self {
+            client,
+            background: Arc::new(Background(Some(runtime))),
+            losses: Losses::default(),
+            lease: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
+            mode: options.mode,
+            place,
+        };
+        let request = async |mut client: Client| client.health(proto::HealthRequest {}).await;
+        store.call(Duration::ZERO, request)?;
+        Ok(store)
+    }
+
+    /// Calls the server, again and again while it is away, for at most so long.
+    fn call<T>(
+        &self,
+        retry_for: Duration,
+        request: impl AsyncFn(Client) -> Result<T, Status>,
+    ) -> Result<T, ProvDbError> {
+        let attempts = async {
+            let deadline = Instant::now() + retry_for;
+            let mut pause = FIRST_PAUSE;
+            loop {
+                let status = match request(self.client.clone()).await {
+                    Ok(reply) => return Ok(reply),
+                    Err(status) => status,
+                };
+                if !wire::is_break(&status) {
+                    return Err(wire::error(&status, &self.place));
+                }
+                if Instant::now() + pause > deadline {
+                    let cause = wire::innermost(&status);
+                    return Err(ProvDbError::Unreachable {
+                        cause,
+                        place: self.place.clone(),
+                    });
+                }
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
+        };
+        match &self.background.0 {
+            Some(runtime) => runtime.block_on(attempts),
+            None => Err(ProvDbError::Unreachable {
+                cause: "the client has ended".to_owned(),
+                place: self.place.clone(),
+            }),
+        }
+    }
+
+    /// Whether this may write, and still has all ranks that it claimed.
+    fn check_writable(&self) -> Result<(), ProvDbError> {
+        if self.mode == Mode::ReadOnly {
+            return Err(ProvDbError::ReadOnly(self.place.clone()));
+        }
+        self.losses
+            .first()
+            .map_or(Ok(()), |rank| Err(lease::lost(rank, &self.place)))
+    }
+}
+
+impl Store for RemoteStore {
+    fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
+        self.check_writable()?;
+        let messages = wire::put_requests(documents)?;
+        self.call(RETRY_FOR, async |mut client: Client| {
+            client
+                .put(tokio_stream::iter(messages.clone()))
+                .await
+                .map(|_| ())
+        })
+    }
+
+    fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
+        self.check_writable()?;
+        let messages = wire::state_requests(name, bytes)?;
+        self.call(RETRY_FOR, async |mut client: Client| {
+            client
+                .replace_state(tokio_stream::iter(messages.clone()))
+                .await
+                .map(|_| ())
+        })
+    }
+
+    fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
+        self.call(RETRY_FOR, async |mut client: Client| {
+            let request = proto::StateRequest {
+                name: name.to_owned(),
+            };
+            match client.state(request).await {
+                Ok(parts) => joined(parts.into_inner()).await.map(Some),
+                Err(status) if status.code() == Code::NotFound => Ok(None),
+                Err(status) => Err(status),
+            }
+        })
+    }
+
+    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+        let request = wire::query_request(query);
+        self.call(RETRY_FOR, async |mut client: Client| {
+            let mut replies = client.find(request.clone()).await?.into_inner();
+            let mut documents = Vec::new();
+            while let Some(reply) = replies.message().await? {
+                documents.extend(reply.documents);
+            }
+            Ok(documents)
+        })
+    }
+
+    fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
+        let request = wire::query_request(query);
+        self.call(RETRY_FOR, async |mut client: Client| {
+            Ok(client.count(request.clone()).await?.into_inner().count)
+        })
+    }
+
+    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+        let json = self.call(RETRY_FOR, async |mut client: Client| {
+            let request = proto::PlainSqlRequest {
+                sql: sql.to_owned(),
+            };
+            joined(client.find_plain_sql(request).await?.into_inner()).await
+        })?;
+        serde_json::from_slice(&json).map_err(|error| ProvDbError::PlainSql(error.to_string()))
+    }
+
+    fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {
+        self.check_writable()?;
+        let claimed = RandomState::new().hash_one((program, rank));
+        let request = proto::ClaimRequest {
+            program,
+            rank,
+            instance: instance.to_owned(),
+            // Of this very claim, so that a second one of the same rank is refused.
+            lease: format!("{}{claimed:016x}", self.lease),
+        };
+        let stream = self.call(RETRY_FOR, async |client: Client| {
+            lease::ask(client, request.clone()).await
+        })?;
+        let keep = lease::keep(self.client.clone(), request, stream, self.losses.clone());
+        let task = self
+            .background
+            .0
+            .as_ref()
+            .map(|runtime| runtime.spawn(keep));
+        Ok(Claim::new(
+            program,
+            rank,
+            Held {
+                task,
+                _background: Arc::clone(&self.background),
+            },
+        ))
+    }
+}
+
+async fn joined(mut parts: tonic::Streaming<proto::Part>) -> Result<Vec<u8>, Status> {
+    let mut bytes = Vec::new();
+    while let Some(part) = parts.message().await? {
+        bytes.extend(part.bytes);
+    }
+    Ok(bytes)
+}
+
+/// The runtime of a store, which its claims keep alive.
+struct Background(Option<Runtime>);
+
+impl Drop for Background {
+    /// Waits for nothing, so that a store may be dropped anywhere, also by a task of another runtime.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A claim: its task keeps the stream open.
+struct Held {
+    task: Option<tokio::task::JoinHandle<()>>,
+    _background: Arc<Background>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+fn endpoint(url: &str, options: &RemoteOptions) -> Result<Endpoint, String> {
+    let endpoint = Endpoint::from_shared(url.to_owned())
+        .map_err(|error| error.to_string())?
+        .connect_timeout(CONNECT_TIMEOUT)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
+        .keep_alive_while_idle(true)
+        .tcp_nodelay(true);
+    let tls = match (&options.ca_file, url.starts_with("https://")) {
+        (None, false) => return Ok(endpoint),
+        (None, true) => {
+            return Err(
+                "https needs the certificate that signed the server's (--ca-file)".to_owned(),
+            );
+        }
+        (Some(_), false) => {
+            return Err("a certificate is of no use without https".to_owned());
+        }
+        (Some(file), true) => {
+            let pem =
+                std::fs::read(file).map_err(|error| format!("{error}, {}", file.display()))?;
+            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem))
+        }
+    };
+    endpoint.tls_config(tls).map_err(|error| error.to_string())
+}
+
+/// Adds the token to each request.
+#[derive(Clone)]
+pub(super) struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Bearer {
+    fn new(token: Option<&str>) -> Result<Self, String> {
+        let header = token.map(|token| format!("Bearer {token}").parse());
+        let header = header.transpose();
+        header
+            .map(Self)
+            .map_err(|_: tonic::metadata::errors::InvalidMetadataValue| {
+                "the token holds characters that no header has".to_owned()
+            })
+    }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(header) = &self.0 {
+            request
+                .metadata_mut()
+                .insert("authorization", header.clone());
+        }
+        Ok(request)
+    }
+}

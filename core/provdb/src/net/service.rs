@@ -1,0 +1,190 @@
+//! The server's side: any store as a gRPC service.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tonic::codegen::tokio_stream::{self, Stream};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::proto::prov_db_server::{ProvDb, ProvDbServer};
+use super::worker::Worker;
+use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, proto, wire};
+use crate::{Claim, ProvDbError, Store};
+
+/// Stores and answers what clients send.
+#[derive(Clone)]
+pub struct ProvDbService {
+    pub(super) writer: Worker,
+    reader: Worker,
+    leases: Arc<Mutex<BTreeMap<(u32, u32), Leased>>>,
+}
+
+/// A claim that a client holds.
+pub(super) struct Leased {
+    pub(super) claim: Claim,
+    pub(super) lease: String,
+    /// Counts the streams that held it: only the newest gives it back.
+    pub(super) holder: u64,
+}
+
+impl ProvDbService {
+    /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. The store gets a thread of
+    /// its own.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "what is mounted is the generated server around it"
+    )]
+    pub fn new(store: Box<dyn Store>) -> ProvDbServer<Self> {
+        let worker = Worker::new("provdb-store", store);
+        Self::serve(worker.clone(), worker)
+    }
+
+    /// The same with a second store on the same database for what is read, so that no question delays what AD
+    /// instances write.
+    pub fn with_reader(store: Box<dyn Store>, reader: Box<dyn Store>) -> ProvDbServer<Self> {
+        Self::serve(
+            Worker::new("provdb-store", store),
+            Worker::new("provdb-reader", reader),
+        )
+    }
+
+    fn serve(writer: Worker, reader: Worker) -> ProvDbServer<Self> {
+        ProvDbServer::new(Self {
+            writer,
+            reader,
+            leases: Arc::default(),
+        })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    pub(super) fn leases(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), Leased>> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Replies<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+fn replies<T: Send + 'static>(messages: Vec<T>) -> Response<Replies<T>> {
+    Response::new(Box::pin(tokio_stream::iter(messages.into_iter().map(Ok))))
+}
+
+/// Adds to what a request has brought so far.
+fn grow(total_bytes: &mut usize, bytes: usize) -> Result<(), Status> {
+    *total_bytes += bytes;
+    if *total_bytes > MAX_PUT_BYTES {
+        let what = "what is stored at once".to_owned();
+        return Err(wire::status(wire::too_large(
+            what,
+            *total_bytes,
+            MAX_PUT_BYTES,
+        )));
+    }
+    Ok(())
+}
+
+#[tonic::async_trait]
+impl ProvDb for ProvDbService {
+    type StateStream = Replies<proto::Part>;
+    type FindStream = Replies<proto::FindReply>;
+    type FindPlainSqlStream = Replies<proto::Part>;
+    type ClaimStream = Replies<proto::ClaimReply>;
+
+    async fn health(
+        &self,
+        _: Request<proto::HealthRequest>,
+    ) -> Result<Response<proto::HealthReply>, Status> {
+        Ok(Response::new(proto::HealthReply {}))
+    }
+
+    async fn put(
+        &self,
+        request: Request<Streaming<proto::PutRequest>>,
+    ) -> Result<Response<proto::PutReply>, Status> {
+        let mut messages = request.into_inner();
+        let (mut documents, mut total_bytes) = (Vec::new(), 0);
+        while let Some(message) = messages.message().await? {
+            grow(&mut total_bytes, prost::Message::encoded_len(&message))?;
+            documents.extend(wire::documents(message).map_err(wire::status)?);
+        }
+        self.writer
+            .run(move |store| store.put(&documents))
+            .await
+            .map_err(wire::status)?;
+        Ok(Response::new(proto::PutReply {}))
+    }
+
+    async fn replace_state(
+        &self,
+        request: Request<Streaming<proto::ReplaceStateRequest>>,
+    ) -> Result<Response<proto::ReplaceStateReply>, Status> {
+        let mut messages = request.into_inner();
+        let Some(mut state) = messages.message().await? else {
+            return Err(Status::invalid_argument("no state was sent: name one"));
+        };
+        let mut total_bytes = state.bytes.len();
+        while let Some(message) = messages.message().await? {
+            grow(&mut total_bytes, message.bytes.len())?;
+            state.bytes.extend(message.bytes);
+        }
+        let write = move |store: &mut dyn Store| store.replace_state(&state.name, &state.bytes);
+        self.writer.run(write).await.map_err(wire::status)?;
+        Ok(Response::new(proto::ReplaceStateReply {}))
+    }
+
+    async fn state(
+        &self,
+        request: Request<proto::StateRequest>,
+    ) -> Result<Response<Self::StateStream>, Status> {
+        let name = request.into_inner().name;
+        let state = self.reader.run(move |store| store.state(&name)).await;
+        match state.map_err(wire::status)? {
+            Some(bytes) => Ok(replies(wire::parts(&bytes))),
+            None => Err(Status::not_found("no state of that name: store one first")),
+        }
+    }
+
+    async fn find(
+        &self,
+        request: Request<proto::QueryRequest>,
+    ) -> Result<Response<Self::FindStream>, Status> {
+        let query = wire::query(request.get_ref()).map_err(wire::status)?;
+        let found = self.reader.run(move |store| store.find(&query)).await;
+        Ok(replies(wire::find_replies(found.map_err(wire::status)?)))
+    }
+
+    async fn count(
+        &self,
+        request: Request<proto::QueryRequest>,
+    ) -> Result<Response<proto::CountReply>, Status> {
+        let query = wire::query(request.get_ref()).map_err(wire::status)?;
+        let count = self
+            .reader
+            .run(move |store| store.count(&query))
+            .await
+            .map_err(wire::status)?;
+        Ok(Response::new(proto::CountReply { count }))
+    }
+
+    async fn find_plain_sql(
+        &self,
+        request: Request<proto::PlainSqlRequest>,
+    ) -> Result<Response<Self::FindPlainSqlStream>, Status> {
+        let sql = request.into_inner().sql;
+        let answer = move |store: &mut dyn Store| {
+            let table = store.find_plain_sql(&sql)?;
+            serde_json::to_vec(&table).map_err(|error| ProvDbError::PlainSql(error.to_string()))
+        };
+        let json = self.reader.run(answer).await.map_err(wire::status)?;
+        Ok(replies(wire::parts(&json)))
+    }
+
+    async fn claim(
+        &self,
+        request: Request<Streaming<proto::ClaimRequest>>,
+    ) -> Result<Response<Self::ClaimStream>, Status> {
+        let replies = super::lease::grant(self.clone(), request.into_inner()).await?;
+        Ok(Response::new(Box::pin(replies)))
+    }
+}

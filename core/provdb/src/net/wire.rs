@@ -1,0 +1,274 @@
+//! What travels: documents, queries and errors as messages, and back.
+
+use prost::Message as _;
+use tonic::{Code, Status};
+
+use super::proto::failure::Kind;
+use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto};
+use crate::{Collection, Document, Filter, ProvDbError, Query, Sort};
+
+/// Documents in messages of bounded size, at least one message.
+pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutRequest>, ProvDbError> {
+    let mut requests = vec![proto::PutRequest::default()];
+    let (mut filled_bytes, mut total_bytes) = (0, 0);
+    for document in documents {
+        let document = proto::Document {
+            collection: document.collection.to_string(),
+            rank: document.rank,
+            key: document.key.clone(),
+            json: document.json.clone(),
+        };
+        let bytes = document.encoded_len();
+        // What frames it takes a few bytes more.
+        if bytes > MAX_MESSAGE_BYTES - 64 {
+            let what = format!("the document {} of {}", document.key, document.collection);
+            return Err(too_large(what, bytes, MAX_MESSAGE_BYTES - 64));
+        }
+        total_bytes += bytes;
+        if filled_bytes > 0 && filled_bytes + bytes > PART_BYTES {
+            requests.push(proto::PutRequest::default());
+            filled_bytes = 0;
+        }
+        filled_bytes += bytes;
+        if let Some(request) = requests.last_mut() {
+            request.documents.push(document);
+        }
+    }
+    if total_bytes > MAX_PUT_BYTES {
+        return Err(too_large(
+            "what is stored at once".to_owned(),
+            total_bytes,
+            MAX_PUT_BYTES,
+        ));
+    }
+    Ok(requests)
+}
+
+/// Documents of one message.
+pub(super) fn documents(request: proto::PutRequest) -> Result<Vec<Document>, ProvDbError> {
+    let document = |it: proto::Document| {
+        Ok(Document {
+            collection: it.collection.parse()?,
+            rank: it.rank,
+            key: it.key,
+            json: it.json,
+        })
+    };
+    request.documents.into_iter().map(document).collect()
+}
+
+/// Bytes in parts, at least one.
+pub(super) fn parts(bytes: &[u8]) -> Vec<proto::Part> {
+    let mut parts: Vec<proto::Part> = bytes
+        .chunks(PART_BYTES)
+        .map(|it| proto::Part { bytes: it.to_vec() })
+        .collect();
+    if parts.is_empty() {
+        parts.push(proto::Part::default());
+    }
+    parts
+}
+
+/// A state in messages.
+pub(super) fn state_requests(
+    name: &str,
+    bytes: &[u8],
+) -> Result<Vec<proto::ReplaceStateRequest>, ProvDbError> {
+    if bytes.len() > MAX_PUT_BYTES {
+        return Err(too_large(
+            format!("the state {name}"),
+            bytes.len(),
+            MAX_PUT_BYTES,
+        ));
+    }
+    let request = |part: proto::Part| proto::ReplaceStateRequest {
+        name: name.to_owned(),
+        bytes: part.bytes,
+    };
+    Ok(parts(bytes).into_iter().map(request).collect())
+}
+
+/// Found documents in messages.
+pub(super) fn find_replies(documents: Vec<String>) -> Vec<proto::FindReply> {
+    let mut replies: Vec<proto::FindReply> = Vec::new();
+    let mut filled_bytes = 0;
+    for document in documents {
+        let bytes = document.len();
+        match replies.last_mut() {
+            Some(reply) if filled_bytes + bytes <= PART_BYTES => reply.documents.push(document),
+            _ => {
+                replies.push(proto::FindReply {
+                    documents: vec![document],
+                });
+                filled_bytes = 0;
+            }
+        }
+        filled_bytes += bytes;
+    }
+    replies
+}
+
+pub(super) fn query_request(query: &Query) -> proto::QueryRequest {
+    proto::QueryRequest {
+        collection: query.collection.to_string(),
+        filter: query.filter.as_ref().map(ToString::to_string),
+        sort: query.sort.as_ref().map(ToString::to_string),
+        limit: query.limit,
+        offset: query.offset,
+    }
+}
+
+pub(super) fn query(request: &proto::QueryRequest) -> Result<Query, ProvDbError> {
+    Ok(Query {
+        collection: request.collection.parse()?,
+        filter: request.filter.as_deref().map(Filter::parse).transpose()?,
+        sort: request.sort.as_deref().map(Sort::parse).transpose()?,
+        limit: request.limit,
+        offset: request.offset,
+    })
+}
+
+pub(super) fn too_large(what: String, found_bytes: usize, most_bytes: usize) -> ProvDbError {
+    ProvDbError::TooLarge {
+        what,
+        found_bytes: found_bytes as u64,
+        most_bytes: most_bytes as u64,
+        remedy: SEND_LESS,
+    }
+}
+
+const SEND_LESS: &str = "send less at once";
+
+/// An error on its way to a client.
+pub(super) fn status(error: ProvDbError) -> Status {
+    let message = error.to_string();
+    let (code, kind) = match error {
+        ProvDbError::Claimed {
+            holder,
+            program,
+            rank,
+            ..
+        } => (
+            Code::AlreadyExists,
+            Kind::Claimed(proto::Claimed {
+                holder,
+                program,
+                rank,
+            }),
+        ),
+        ProvDbError::BadDocument {
+            cause,
+            collection,
+            key,
+        } => {
+            let collection = collection.to_string();
+            (
+                Code::InvalidArgument,
+                Kind::BadDocument(proto::BadDocument {
+                    cause,
+                    collection,
+                    key,
+                }),
+            )
+        }
+        ProvDbError::TooLarge {
+            what,
+            found_bytes,
+            most_bytes,
+            ..
+        } => (
+            Code::OutOfRange,
+            Kind::TooLarge(proto::TooLarge {
+                what,
+                found_bytes,
+                most_bytes,
+            }),
+        ),
+        ProvDbError::PlainSql(cause) => (Code::InvalidArgument, Kind::PlainSql(cause)),
+        ProvDbError::DiskFull { cause, .. } => (Code::ResourceExhausted, Kind::DiskFull(cause)),
+        ProvDbError::ReadOnly(_) => (Code::FailedPrecondition, Kind::ReadOnly(true)),
+        ProvDbError::Busy(_) => (Code::Aborted, Kind::Busy(true)),
+        ProvDbError::UnknownCollection(_) | ProvDbError::Filter(_) => {
+            (Code::InvalidArgument, Kind::Other(message.clone()))
+        }
+        _ => (Code::Internal, Kind::Other(message.clone())),
+    };
+    let details = proto::Failure { kind: Some(kind) }.encode_to_vec();
+    Status::with_details(code, message, details.into())
+}
+
+/// An error that a server sent, with its address as the place.
+pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
+    let place = place.to_owned();
+    let kind = proto::Failure::decode(status.details())
+        .ok()
+        .and_then(|it| it.kind);
+    match kind {
+        Some(Kind::Claimed(proto::Claimed {
+            holder,
+            program,
+            rank,
+        })) => ProvDbError::Claimed {
+            holder,
+            program,
+            rank,
+            place,
+        },
+        Some(Kind::BadDocument(it)) => match it.collection.parse::<Collection>() {
+            Ok(collection) => ProvDbError::BadDocument {
+                cause: it.cause,
+                collection,
+                key: it.key,
+            },
+            Err(error) => error,
+        },
+        Some(Kind::TooLarge(proto::TooLarge {
+            what,
+            found_bytes,
+            most_bytes,
+        })) => ProvDbError::TooLarge {
+            what,
+            found_bytes,
+            most_bytes,
+            remedy: "ask for or send less at once",
+        },
+        Some(Kind::PlainSql(cause)) => ProvDbError::PlainSql(cause),
+        Some(Kind::DiskFull(cause)) => ProvDbError::DiskFull { cause, place },
+        Some(Kind::ReadOnly(_)) => ProvDbError::ReadOnly(place),
+        Some(Kind::Busy(_)) => ProvDbError::Busy(place),
+        Some(Kind::Other(cause)) => ProvDbError::Database { cause, place },
+        None => match status.code() {
+            Code::Unauthenticated | Code::PermissionDenied => ProvDbError::Database {
+                cause: format!("{}: give the server's token", status.message()),
+                place,
+            },
+            _ => ProvDbError::Database {
+                cause: innermost(status),
+                place,
+            },
+        },
+    }
+}
+
+/// Whether it is unknown if the server got the request, so that it is to be sent again.
+pub(super) fn is_break(status: &Status) -> bool {
+    let is_local = std::error::Error::source(status).is_some();
+    let codes = [
+        Code::Unavailable,
+        Code::Cancelled,
+        Code::Unknown,
+        Code::DeadlineExceeded,
+    ];
+    status.details().is_empty() && (is_local || codes.contains(&status.code()))
+}
+
+/// The innermost cause, which has the system's words.
+pub(super) fn innermost(status: &Status) -> String {
+    let mut words = status.message().to_owned();
+    let mut next = std::error::Error::source(status);
+    while let Some(error) = next {
+        words = error.to_string();
+        next = error.source();
+    }
+    words
+}

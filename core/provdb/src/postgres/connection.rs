@@ -1,0 +1,221 @@
+//! One connection, mended when it breaks.
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres::config::SslMode;
+use postgres::error::SqlState;
+use postgres::{Client, Config, Error, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::store::without_secrets;
+use crate::{Mode, OpenOptions, ProvDbError};
+
+use super::claim;
+
+/// How long an operation is tried again while the server is away.
+const RETRY_FOR: Duration = Duration::from_secs(30);
+/// How long one attempt to connect takes at most.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pause before the first new attempt; it doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A connection to the server, and the claims that it holds there.
+pub(super) struct Connection {
+    client: Option<Client>,
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+    mode: Mode,
+    place: String,
+    /// Instance by program and rank. The server frees them when the connection breaks.
+    pub(super) claims: BTreeMap<(u32, u32), String>,
+}
+
+impl Connection {
+    /// Connects for the first time, without a second attempt.
+    pub(super) fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
+        let place = without_secrets(url);
+        let bad = |cause: String| ProvDbError::BadUrl {
+            cause,
+            url: place.clone(),
+        };
+        let mut config: Config = url.parse().map_err(|error: Error| bad(words(&error)))?;
+        config.connect_timeout(CONNECT_TIMEOUT);
+        if config.get_application_name().is_none() {
+            config.application_name("callgrove");
+        }
+        let ca_file = options.remote.ca_file.as_deref();
+        let tls = match (config.get_ssl_mode(), ca_file) {
+            (_, Some(ca_file)) => {
+                config.ssl_mode(SslMode::Require);
+                Some(tls(ca_file).map_err(bad)?)
+            }
+            (SslMode::Require, None) => {
+                return Err(bad(
+                    "sslmode=require needs the certificate that signed the server's (--ca-file)"
+                        .to_owned(),
+                ));
+            }
+            // Nobody could tell the server from another one.
+            _ => {
+                config.ssl_mode(SslMode::Disable);
+                None
+            }
+        };
+        let mode = options.mode;
+        let mut connection = Self {
+            client: None,
+            config,
+            tls,
+            mode,
+            place,
+            claims: BTreeMap::new(),
+        };
+        let client = connection
+            .connect()
+            .map_err(|error| connection.failure(&error))?;
+        connection.client = Some(client);
+        Ok(connection)
+    }
+
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Does what may be done twice; after a break, on a new connection, with the same claims.
+    pub(super) fn run<T>(
+        &mut self,
+        mut operation: impl FnMut(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, ProvDbError> {
+        let deadline = Instant::now() + RETRY_FOR;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.attempt(&mut operation)? {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            if !is_break(&error) || Instant::now() + pause > deadline {
+                return Err(self.failure(&error));
+            }
+            self.client = None;
+            thread::sleep(pause);
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// One attempt. The outer error is final.
+    fn attempt<T>(
+        &mut self,
+        operation: &mut impl FnMut(&mut Client) -> Result<T, Error>,
+    ) -> Result<Result<T, Error>, ProvDbError> {
+        if self.client.as_ref().is_some_and(Client::is_closed) {
+            self.client = None;
+        }
+        if self.client.is_none() {
+            let mut client = match self.connect() {
+                Ok(client) => client,
+                Err(error) => return Ok(Err(error)),
+            };
+            for (&(program, rank), instance) in &self.claims {
+                match claim::take(&mut client, program, rank, instance) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        return Err(ProvDbError::ClaimLost {
+                            program,
+                            rank,
+                            place: self.place.clone(),
+                        });
+                    }
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            self.client = Some(client);
+        }
+        Ok(self
+            .client
+            .as_mut()
+            .map(operation)
+            .expect("it was connected above"))
+    }
+
+    /// Gives the connection, if it is up.
+    pub(super) fn client(&mut self) -> Option<&mut Client> {
+        self.client.as_mut()
+    }
+
+    fn connect(&self) -> Result<Client, Error> {
+        let mut client = match &self.tls {
+            Some(tls) => self.config.connect(tls.clone())?,
+            None => self.config.connect(NoTls)?,
+        };
+        // Acknowledged means on disk, whatever the server's or the user's default is.
+        client.batch_execute(match self.mode {
+            Mode::ReadWrite => "set synchronous_commit = on",
+            Mode::ReadOnly => "set default_transaction_read_only = on",
+        })?;
+        Ok(client)
+    }
+
+    pub(super) fn failure(&self, error: &Error) -> ProvDbError {
+        let (cause, place) = (words(error), self.place.clone());
+        match error.code() {
+            Some(code) if *code == SqlState::DISK_FULL => ProvDbError::DiskFull { cause, place },
+            _ if is_break(error) => ProvDbError::Unreachable { cause, place },
+            _ => ProvDbError::Database { cause, place },
+        }
+    }
+}
+
+/// What the server or system says, all of it.
+pub(super) fn words(error: &Error) -> String {
+    match (error.as_db_error(), error.source()) {
+        (Some(error), _) => error.message().to_owned(),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// Whether the connection is gone or never came about, so that another may do better.
+fn is_break(error: &Error) -> bool {
+    match error.code() {
+        Some(code) => {
+            let breaks = [
+                SqlState::ADMIN_SHUTDOWN,
+                SqlState::CRASH_SHUTDOWN,
+                SqlState::CANNOT_CONNECT_NOW,
+                SqlState::TOO_MANY_CONNECTIONS,
+            ];
+            breaks.contains(code) || code.code().starts_with("08")
+        }
+        None => error.is_closed() || error.source().is_some_and(|it| it.is::<std::io::Error>()),
+    }
+}
+
+fn tls(ca_file: &Path) -> Result<MakeRustlsConnect, String> {
+    let named = |cause: String| format!("{cause}: {}", ca_file.display());
+    let mut roots = RootCertStore::empty();
+    let certificates =
+        CertificateDer::pem_file_iter(ca_file).map_err(|it| named(it.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|it| named(it.to_string()))?;
+        roots.add(certificate).map_err(|it| named(it.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(named("no certificate in the file".to_owned()));
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|it| named(it.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}

@@ -1,0 +1,133 @@
+//! Plain SQL of users: one SELECT, read through a cursor in a transaction that cannot write.
+
+use postgres::types::Type;
+use postgres::{Error, SimpleQueryMessage, Transaction};
+use serde_json::{Number, Value};
+
+use crate::{ProvDbError, Table};
+
+use super::connection::{Connection, words};
+
+/// Longest that a statement may run.
+const MOST_TIME_MS: u32 = 60_000;
+/// Most bytes of an answer.
+const MOST_BYTES: u64 = 256 << 20;
+/// Rows that are fetched at once.
+const ROWS_PER_FETCH: u32 = 1_000;
+
+/// Answers one SELECT.
+pub(super) fn select(connection: &mut Connection, sql: &str) -> Result<Table, ProvDbError> {
+    // The connection is seen to first, so that what fails below is the statement.
+    connection.run(|client| client.batch_execute(""))?;
+    let Some(client) = connection.client() else {
+        return Ok(Table::default());
+    };
+    let wrong = |error: Error| ProvDbError::PlainSql(words(&error));
+    let mut transaction = client
+        .build_transaction()
+        .read_only(true)
+        .start()
+        .map_err(wrong)?;
+    let table = read(&mut transaction, sql);
+    transaction.rollback().map_err(wrong)?;
+    table
+}
+
+fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<Table, ProvDbError> {
+    let wrong = |error: Error| ProvDbError::PlainSql(words(&error));
+    let refuse = |cause: &str| Err(ProvDbError::PlainSql(cause.to_owned()));
+    transaction
+        .batch_execute(&format!("set local statement_timeout = {MOST_TIME_MS}"))
+        .map_err(wrong)?;
+    // Only what is prepared is known to be one statement; only a SELECT that writes nothing gets a cursor.
+    let statement = transaction.prepare(sql).map_err(wrong)?;
+    if statement.columns().is_empty() {
+        return refuse("the statement answers nothing");
+    }
+    if !statement.params().is_empty() {
+        return refuse("the statement has parameters");
+    }
+    transaction
+        .batch_execute(&format!(
+            "declare callgrove_rows no scroll cursor for {sql}"
+        ))
+        .map_err(wrong)?;
+    let mut table = Table {
+        columns: statement
+            .columns()
+            .iter()
+            .map(|it| it.name().to_owned())
+            .collect(),
+        rows: Vec::new(),
+    };
+    let types: Vec<&Type> = statement
+        .columns()
+        .iter()
+        .map(postgres::Column::type_)
+        .collect();
+    let mut found_bytes = 0;
+    loop {
+        let fetch = format!("fetch {ROWS_PER_FETCH} from callgrove_rows");
+        let messages = transaction.simple_query(&fetch).map_err(wrong)?;
+        let before = table.rows.len();
+        for message in &messages {
+            let SimpleQueryMessage::Row(row) = message else {
+                continue;
+            };
+            let texts = (0..row.len()).map(|index| row.get(index));
+            found_bytes += texts
+                .clone()
+                .map(|it| (size_of::<Value>() + it.map_or(0, str::len)) as u64)
+                .sum::<u64>();
+            table.rows.push(
+                texts
+                    .zip(&types)
+                    .map(|(text, kind)| to_json(text, kind))
+                    .collect(),
+            );
+        }
+        if found_bytes > MOST_BYTES {
+            return Err(ProvDbError::TooLarge {
+                what: "the answer".to_owned(),
+                found_bytes,
+                most_bytes: MOST_BYTES,
+                remedy: "ask for fewer columns or rows (LIMIT)",
+            });
+        }
+        if table.rows.len() == before {
+            return Ok(table);
+        }
+    }
+}
+
+/// A value that the server wrote as text. What JSON has no number for stays text.
+fn to_json(text: Option<&str>, kind: &Type) -> Value {
+    let Some(text) = text else {
+        return Value::Null;
+    };
+    let as_text = || text.to_owned().into();
+    match *kind {
+        Type::BOOL => (text == "t").into(),
+        Type::INT2
+        | Type::INT4
+        | Type::INT8
+        | Type::OID
+        | Type::FLOAT4
+        | Type::FLOAT8
+        | Type::NUMERIC => {
+            let float = || {
+                text.parse()
+                    .ok()
+                    .and_then(Number::from_f64)
+                    .map(Value::Number)
+            };
+            text.parse::<i64>()
+                .map(Value::from)
+                .ok()
+                .or_else(float)
+                .unwrap_or_else(as_text)
+        }
+        Type::JSON | Type::JSONB => serde_json::from_str(text).unwrap_or_else(|_| as_text()),
+        _ => as_text(),
+    }
+}

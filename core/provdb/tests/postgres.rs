@@ -1,0 +1,241 @@
+//! The store on PostgreSQL, against a server that the test starts.
+
+#![cfg(all(unix, feature = "postgres"))]
+
+mod support;
+
+use std::fs;
+use std::thread;
+
+use callgrove_provdb::{
+    Collection, Document, Mode, OpenOptions, PostgresStore, ProvDbError, Query, RemoteOptions,
+    Store, open,
+};
+use support::conforms::{conforms, eventually};
+use support::execution;
+use support::postgres_server::PostgresServer;
+
+fn options(mode: Mode) -> OpenOptions {
+    OpenOptions {
+        mode,
+        ..OpenOptions::default()
+    }
+}
+
+fn anomaly(rank: u32, step: u64, index: u64) -> Document {
+    Document::execution(Collection::Anomalies, &execution(rank, step, index)).expect("a record")
+}
+
+fn writer(url: &str) -> PostgresStore {
+    PostgresStore::open(url, &options(Mode::ReadWrite)).expect("opened")
+}
+
+#[test]
+fn conforms_and_keeps_runs_apart() {
+    let server = PostgresServer::start(&[]);
+    let missing = PostgresStore::open(&server.url(), &options(Mode::ReadOnly));
+    assert!(matches!(missing, Err(ProvDbError::Missing(_))));
+    conforms(&|mode| open(&server.url(), &options(mode)).expect("opened"));
+
+    let mut admin = postgres::Client::connect(&server.url(), postgres::NoTls).expect("connected");
+    admin.batch_execute("create schema run2").expect("made");
+    let other = format!("{}?options=-csearch_path%3Drun2", server.url());
+    conforms(&|mode| open(&other, &options(mode)).expect("opened"));
+    let (mut first, mut second) = (writer(&server.url()), writer(&other));
+    let _claims = (
+        first.claim(0, 1, "a").expect("free"),
+        second.claim(0, 1, "b").expect("another run"),
+    );
+
+    admin
+        .batch_execute("update run2.meta set value = 99 where name = 'format'")
+        .expect("changed");
+    let newer = PostgresStore::open(&other, &options(Mode::ReadWrite));
+    assert!(matches!(
+        newer,
+        Err(ProvDbError::NewerFormat { found: 99, .. })
+    ));
+}
+
+#[test]
+fn many_open_and_write_at_once() {
+    let server = PostgresServer::start(&[]);
+    thread::scope(|scope| {
+        for rank in 0..8 {
+            let url = server.url();
+            scope.spawn(move || {
+                let mut store = writer(&url);
+                let _claim = store.claim(0, rank, "writer").expect("its own rank");
+                for index in 0..20 {
+                    store.put(&[anomaly(rank, 1, index)]).expect("stored");
+                }
+            });
+        }
+    });
+    let everything = Query::all(Collection::Anomalies);
+    assert_eq!(
+        writer(&server.url()).count(&everything).expect("counted"),
+        8 * 20
+    );
+}
+
+#[test]
+fn a_crash_of_the_server_loses_nothing_that_was_acknowledged_and_no_claim() {
+    let server = PostgresServer::start(&[("synchronous_commit", "off")]);
+    let mut store = writer(&server.url());
+    let claim = store.claim(0, 0, "first").expect("free");
+    for index in 0..50 {
+        store.put(&[anomaly(0, 1, index)]).expect("stored");
+    }
+    server.crash();
+    let restarted = thread::scope(|scope| {
+        // The write waits for the server to come back.
+        let write = scope.spawn(|| store.put(&[anomaly(0, 1, 50)]));
+        server.restart();
+        write.join().expect("no panic")
+    });
+    restarted.expect("stored after the restart");
+    assert_eq!(
+        store
+            .count(&Query::all(Collection::Anomalies))
+            .expect("counted"),
+        51
+    );
+    let error = writer(&server.url())
+        .claim(0, 0, "second")
+        .expect_err("the first took it again");
+    assert!(error.to_string().contains("first"), "{error}");
+    drop(claim);
+}
+
+#[test]
+fn a_rank_that_another_took_during_a_break_stops_the_first_instance() {
+    let server = PostgresServer::start(&[]);
+    let mut first = writer(&server.url());
+    let _claim = first.claim(0, 0, "first").expect("free");
+    let mut admin = postgres::Client::connect(&server.url(), postgres::NoTls).expect("connected");
+    admin
+        .execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'first'", &[])
+        .expect("ended");
+    let mut second = writer(&server.url());
+    let _taken = eventually(|| second.claim(0, 0, "second").ok());
+    let error = first
+        .put(&[anomaly(0, 1, 1)])
+        .expect_err("it lost its rank");
+    assert!(
+        matches!(
+            error,
+            ProvDbError::ClaimLost {
+                program: 0,
+                rank: 0,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn plain_sql_cannot_write_by_any_way() {
+    let server = PostgresServer::start(&[]);
+    let mut store = writer(&server.url());
+    store.put(&[anomaly(0, 1, 1)]).expect("stored");
+    for statement in [
+        "with gone as (delete from anomalies returning id) select * from gone",
+        "select nextval('anomalies_id_seq')",
+        "copy (select 1) to program 'true'",
+        "copy anomalies to stdout",
+        "commit; drop table anomalies",
+        "rollback",
+        "set transaction read write",
+        "select $1::int",
+        "select * from anomalies for update",
+    ] {
+        let error = store.find_plain_sql(statement).expect_err(statement);
+        assert!(
+            matches!(error, ProvDbError::PlainSql(_)),
+            "{statement}: {error:?}"
+        );
+    }
+    let table = store
+        .find_plain_sql("select doc ->> 'func' as f, doc -> 'fid' as fid, 1.5::numeric, 'nan'::float8, true from anomalies;")
+        .expect("read");
+    let expected = serde_json::json!([["Comm::exchange(int [*])", 1, 1.5, "NaN", true]]);
+    assert_eq!(serde_json::to_value(table.rows).expect("JSON"), expected);
+}
+
+#[test]
+fn encrypted_connections_check_the_certificate() {
+    let server = PostgresServer::start(&[]);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()])
+        .and_then(|it| it.self_signed(&key))
+        .expect("a certificate");
+    let ca_file = server.folder().join("ca.pem");
+    fs::write(&ca_file, certificate.pem()).expect("written");
+    for (name, text) in [
+        ("server.crt", certificate.pem()),
+        ("server.key", key.serialize_pem()),
+    ] {
+        let path = server.folder().join("data").join(name);
+        fs::write(&path, text).expect("written");
+        server.hand_over(&path);
+    }
+    let mut admin = postgres::Client::connect(&server.url(), postgres::NoTls).expect("connected");
+    admin
+        .batch_execute("alter system set ssl = on")
+        .expect("set");
+    admin
+        .batch_execute("select pg_reload_conf()")
+        .expect("reloaded");
+
+    let remote = |ca_file| RemoteOptions {
+        token: None,
+        ca_file,
+    };
+    let with = |ca_file| OpenOptions {
+        remote: remote(ca_file),
+        ..OpenOptions::default()
+    };
+    let url = server.url().replace("127.0.0.1", "localhost");
+    let mut store = eventually(|| PostgresStore::open(&url, &with(Some(ca_file.clone()))).ok());
+    let encrypted = store
+        .find_plain_sql("select ssl from pg_stat_ssl where pid = pg_backend_pid()")
+        .expect("answered");
+    assert_eq!(encrypted.rows, [[serde_json::json!(true)]]);
+
+    let error = PostgresStore::open(&format!("{url}?sslmode=require"), &with(None))
+        .err()
+        .expect("no certificate");
+    assert!(error.to_string().contains("--ca-file"), "{error}");
+    let other =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("another one");
+    let other_file = server.folder().join("other.pem");
+    fs::write(&other_file, other.cert.pem()).expect("written");
+    let error = PostgresStore::open(&url, &with(Some(other_file)))
+        .err()
+        .expect("not the signer");
+    assert!(error.to_string().contains("certificate"), "{error}");
+}
+
+#[test]
+fn errors_name_the_server_and_no_password() {
+    let server = PostgresServer::start(&[]);
+    for url in [
+        server.url().replace("tester@", "nobody:secret@"),
+        server
+            .url()
+            .replace("tester@", "tester:secret@")
+            .replace("/postgres", "/nowhere")
+            .replace("postgres:", "postgresql:"),
+        "postgres://tester:secret@127.0.0.1:1/postgres".to_owned(),
+        "postgres://tester:secret@127.0.0.1/x?nonsense=1".to_owned(),
+    ] {
+        let error = PostgresStore::open(&url, &options(Mode::ReadWrite))
+            .err()
+            .expect("refused")
+            .to_string();
+        assert!(error.contains("://127.0.0.1"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
+    }
+}
