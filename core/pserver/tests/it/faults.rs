@@ -285,14 +285,18 @@ proptest! {
     #[test]
     fn everything_counts_once_when_the_server_forgets(events in prop::collection::vec(event(), 0..40)) {
         let mut run = Run::new(Retention::Nothing);
-        events.iter().for_each(|event| run.apply(event));
+        for event in &events {
+            run.apply(event);
+        }
         run.finish();
     }
 
     #[test]
     fn everything_counts_once_when_the_server_saves(events in prop::collection::vec(event(), 0..40)) {
         let mut run = Run::new(Retention::Saved);
-        events.iter().for_each(|event| run.apply(event));
+        for event in &events {
+            run.apply(event);
+        }
         run.finish();
     }
 }
@@ -425,4 +429,30 @@ fn what_a_session_keeps_does_not_grow_while_the_server_is_away() {
     }
     assert_eq!(run.sessions[0].num_dropped_steps(), 5_000 - 4_096);
     run.finish();
+}
+
+#[test]
+fn names_and_ranks_beyond_measure_are_refused() {
+    let state = new_state(StateOptions::default());
+    let mut session = state.session();
+    session.register(&hello(0)).expect("the rank is free");
+    let long = "f".repeat(callgrove_pserver::MAX_NAME_BYTES + 1);
+    let refused = session.functions(PROGRAM, &[String::from("f"), long]);
+    let error = refused.expect_err("it is too long").to_string();
+    assert!(
+        error.contains("65537 bytes") && error.contains("shorten"),
+        "{error}"
+    );
+    let fid = session.functions(PROGRAM, &names(&["f"])).expect("short")[0];
+    let mut of_counter = report(0, 0, fid, &[1]);
+    of_counter.counters[0].name = "c".repeat(5000);
+    let refused = session.sync_and_report(Vec::new(), &[of_counter]);
+    assert!(matches!(refused, Err(PserverError::Limit { .. })));
+    let everything = Hello {
+        instance: String::from("greedy"),
+        program: PROGRAM,
+        ranks: (1..100_000).map(callgrove_model::RankId).collect(),
+    };
+    let refused = state.register(&everything, 0);
+    assert!(matches!(refused, Err(PserverError::Limit { .. })));
 }

@@ -44,9 +44,8 @@ pub(in crate::net) fn registered_to_wire(registered: Registered) -> Result<proto
         epoch: registered.epoch,
         last_sequence: registered.last_sequence,
         retention: match registered.retention {
-            Retention::Nothing => proto::Retention::Nothing,
+            Retention::Nothing | Retention::Process => proto::Retention::Nothing,
             Retention::Saved => proto::Retention::Saved,
-            Retention::Process => proto::Retention::Process,
         }
         .into(),
         params_json: params
@@ -72,7 +71,6 @@ pub(in crate::net) fn registered_from_wire(reply: &proto::RegisterReply) -> Resu
         retention: match reply.retention() {
             proto::Retention::Nothing => Retention::Nothing,
             proto::Retention::Saved => Retention::Saved,
-            proto::Retention::Process => Retention::Process,
         },
         welcome: Welcome {
             params,
