@@ -1,7 +1,7 @@
 //! Traces of any size as TAU's plugin writes them, with outliers whose places are known: what the pipeline is
 //! measured with, where no recorded trace is long enough.
 //!
-//! Each thread calls the functions of one synthetic [`Program`], at most five deep, until it has made its share
+//! Each thread calls the functions of one synthetic program, at most five deep, until it has made its share
 //! of events; the time that a call spends in itself is drawn from its function's own distribution (log-normal,
 //! with one mode or two). A step ends when the first thread has made its share of the step; the others are cut
 //! at the same time, so calls last over steps as in a run. Some calls are outliers: they take 10 to 100 times
