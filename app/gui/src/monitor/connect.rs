@@ -118,7 +118,7 @@ fn state_ui(ctx: &mut MonitorContext<'_>, form: &mut ConnectForm, ui: &mut Ui) {
         }
         Connection::Connecting => {
             ui.heading(format!("Connecting to {address}"));
-            ui.spinner();
+            ui.weak("Waiting for its answer…");
             if ui.button("Cancel").clicked() {
                 ctx.send(MonitorCommand::Disconnect);
             }

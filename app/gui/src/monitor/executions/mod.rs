@@ -167,7 +167,6 @@ fn state_ui(ctx: &mut MonitorContext<'_>, results: Option<&Arc<Results>>, ui: &m
             ctx.send(MonitorCommand::More);
         }
         if is_asking {
-            ui.spinner();
             ui.weak("Looking up…");
         }
         if let Some(results) = results {
