@@ -383,7 +383,13 @@ impl Monitor {
     fn open(&mut self, index: usize) {
         let results = self.place().results.as_ref();
         let document = results.and_then(|results| results.documents.get(index));
-        if let Some(document) = document.map(Arc::clone) {
+        let Some(document) = document.map(Arc::clone) else {
+            return;
+        };
+        // Going from one execution to the next is no new place, or a step back would go through them all.
+        if self.place().page == Page::Document {
+            self.places.now_mut().document = Some(document);
+        } else {
             self.go(|place| {
                 place.page = Page::Document;
                 place.document = Some(document);
