@@ -4,6 +4,7 @@ mod args;
 mod cmd;
 mod connect;
 mod exit;
+mod follow;
 mod host;
 mod journal_file;
 mod output;
@@ -28,7 +29,8 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(&args),
         Command::Ad(args) => cmd::ad::run(&args),
         Command::Pserver(args) => cmd::pserver::run(&args),
-        Command::Provdb(_) | Command::Monitor(_) => Ok(()),
+        Command::Provdb(args) => cmd::provdb::run(&args),
+        Command::Monitor(args) => cmd::monitor::run(&args),
         Command::Query(args) => cmd::query::run(&args),
         Command::Replay(args) => cmd::replay::run(&args),
         Command::Demo => cmd::demo::run(),

@@ -141,8 +141,9 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct MonitorArgs {
-    /// Server of the run, such as http://127.0.0.1:5559
-    #[arg(value_name = "URL")]
+    /// Server of the run, such as http://127.0.0.1:5559; or the folder of a provenance database, to look at a run
+    /// that is over
+    #[arg(value_name = "URL|FOLDER")]
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,

@@ -6,9 +6,9 @@ pub(crate) mod demo;
 pub(crate) mod evaluate;
 mod forest;
 pub(crate) mod info;
-//MON
+pub(crate) mod monitor;
 pub(crate) mod open;
-//PDB
+pub(crate) mod provdb;
 pub(crate) mod pserver;
 pub(crate) mod query;
 pub(crate) mod replay;

@@ -72,7 +72,7 @@ pub(super) fn recent_ui(ctx: &mut MonitorContext<'_>, state: &mut RecentState, u
         metrics
             .map(|known| Row {
                 key: (known.app, known.rank, known.fid),
-                created_at_ms: known.metrics.max_timestamp / 1_000,
+                created_at_ms: known.metrics.max_timestamp_us / 1_000,
                 metrics: &known.metrics,
             })
             .collect()
