@@ -223,10 +223,6 @@ fn tokens_and_certificates_are_checked() {
             error.contains(words) && error.contains("https://localhost"),
             "{error}"
         );
-        assert!(
-            !error.contains("wrong token: give the server's token wrong"),
-            "{error}"
-        );
     }
 }
 
@@ -246,10 +242,15 @@ fn nobody_at_the_address_is_told_at_once() {
 struct Observed {
     store: Box<dyn Store>,
     claims: Arc<Mutex<Vec<String>>>,
+    /// What the first write waits for.
+    gate: Option<oneshot::Receiver<()>>,
 }
 
 impl Store for Observed {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
+        if let Some(gate) = self.gate.take() {
+            gate.blocking_recv().expect("the test lets it go on");
+        }
         self.store.put(documents)
     }
 
@@ -292,6 +293,7 @@ fn a_restart_of_the_server_loses_nothing_and_no_claim() {
         let store = Observed {
             store: sqlite(folder.path()),
             claims: Arc::clone(&claims),
+            gate: None,
         };
         eventually_bound(address);
         TestServer::on(address, Box::new(store), None)
@@ -364,7 +366,7 @@ fn the_dead_hold_no_rank() {
         let mut store = remote(url.to_str().expect("UTF-8"));
         let _claim = store.claim(0, 5, "the child").expect("free");
         println!("\nclaimed");
-        thread::sleep(std::time::Duration::from_secs(60));
+        thread::sleep(std::time::Duration::from_mins(1));
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -393,38 +395,13 @@ fn the_dead_hold_no_rank() {
 
 #[test]
 fn a_second_store_answers_while_the_first_writes() {
-    struct Slow(Box<dyn Store>, oneshot::Receiver<()>);
-    impl Store for Slow {
-        fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
-            assert_eq!(
-                (&mut self.1).blocking_recv(),
-                Ok(()),
-                "the test lets it go on"
-            );
-            self.0.put(documents)
-        }
-        fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-            self.0.replace_state(name, bytes)
-        }
-        fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
-            self.0.state(name)
-        }
-        fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
-            self.0.find(query)
-        }
-        fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
-            self.0.count(query)
-        }
-        fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
-            self.0.find_plain_sql(sql)
-        }
-        fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {
-            self.0.claim(program, rank, instance)
-        }
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let (go_on, gate) = oneshot::channel();
-    let slow = Slow(sqlite(folder.path()), gate);
+    let slow = Observed {
+        store: sqlite(folder.path()),
+        claims: Arc::default(),
+        gate: Some(gate),
+    };
     let service = ProvDbService::with_reader(Box::new(slow), sqlite(folder.path()));
     let address = free_address();
     let runtime = tokio::runtime::Builder::new_multi_thread()

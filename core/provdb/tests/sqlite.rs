@@ -271,6 +271,101 @@ fn what_was_acknowledged_survives_a_kill() {
     }
 }
 
+/// Root may write everywhere: then the reader is somebody else.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    if let Some((folder, _)) = child_task() {
+        assert!(
+            std::fs::write(folder.join("x"), "").is_err(),
+            "the folder may not be written"
+        );
+        assert_eq!(count(&folder, Collection::Anomalies), 3);
+        let mut store = SqliteStore::open(&folder, &options(Mode::ReadOnly, None)).expect("opened");
+        let table = store
+            .find_plain_sql("select count(*) from anomalies")
+            .expect("read");
+        assert_eq!(table.rows, [[serde_json::json!(3)]]);
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    write_all(folder.path(), 0, 3);
+    let permit = |mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.path(), permissions).expect("permitted");
+    };
+    permit(0o555);
+    let test = "a_folder_that_may_not_be_written_can_be_read_after_the_run";
+    let mut command = child(test, folder.path(), 0);
+    if folder.path().metadata().expect("it is there").uid() == 0 {
+        let mut other = Command::new("setpriv");
+        other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        other.arg(command.get_program()).args(command.get_args());
+        other.envs(
+            command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command = other;
+    }
+    let output = command.output().expect("started");
+    permit(0o755);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat())
+    );
+}
+
+/// The system refuses to let files grow any further, as on a full disk or beyond a quota.
+#[cfg(unix)]
+#[test]
+fn what_was_acknowledged_before_the_disk_was_full_is_there() {
+    if let Some((folder, rank)) = child_task() {
+        let mut store =
+            SqliteStore::open(&folder, &options(Mode::ReadWrite, None)).expect("opened");
+        for index in 0.. {
+            if let Err(error) = store.put(&[anomaly(rank, 1, index)]) {
+                assert!(matches!(error, ProvDbError::DiskFull { .. }), "{error:?}");
+                println!("\nfull after {index}");
+                return;
+            }
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let test = "what_was_acknowledged_before_the_disk_was_full_is_there";
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 1000; exec \"$0\" --exact \"$1\" --nocapture",
+        ])
+        .arg(std::env::current_exe().expect("the test is a program"))
+        .arg(test)
+        .env(CHILD_FOLDER, folder.path())
+        .env(CHILD_RANK, "0")
+        .output()
+        .expect("started");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let full = text
+        .lines()
+        .find_map(|line| line.strip_prefix("full after "));
+    let num_acknowledged: u64 = full
+        .unwrap_or_else(|| panic!("{text}"))
+        .parse()
+        .expect("a number");
+    assert!(num_acknowledged > 10, "{num_acknowledged}");
+    assert_eq!(
+        count(folder.path(), Collection::Anomalies),
+        num_acknowledged
+    );
+    write_all(folder.path(), 0, num_acknowledged + 1);
+    assert_eq!(
+        count(folder.path(), Collection::Anomalies),
+        num_acknowledged + 1
+    );
+}
+
 #[test]
 fn plain_sql_reaches_no_other_file_and_ends() {
     let folder = tempfile::tempdir().expect("a folder");

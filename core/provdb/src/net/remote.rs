@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tonic::codegen::tokio_stream;
+use tonic::metadata::errors::InvalidMetadataValue;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
@@ -294,9 +295,7 @@ impl Bearer {
         let header = header.transpose();
         header
             .map(Self)
-            .map_err(|_: tonic::metadata::errors::InvalidMetadataValue| {
-                "the token holds characters that no header has".to_owned()
-            })
+            .map_err(|error: InvalidMetadataValue| format!("{error} in the token"))
     }
 }
 

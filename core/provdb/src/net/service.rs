@@ -31,10 +31,6 @@ pub(super) struct Leased {
 impl ProvDbService {
     /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. The store gets a thread of
     /// its own.
-    #[expect(
-        clippy::new_ret_no_self,
-        reason = "what is mounted is the generated server around it"
-    )]
     pub fn new(store: Box<dyn Store>) -> ProvDbServer<Self> {
         let worker = Worker::new("provdb-store", store);
         Self::serve(worker.clone(), worker)

@@ -196,7 +196,12 @@ fn is_break(error: &Error) -> bool {
             ];
             breaks.contains(code) || code.code().starts_with("08")
         }
-        None => error.is_closed() || error.source().is_some_and(|it| it.is::<std::io::Error>()),
+        None => {
+            error.is_closed()
+                || error
+                    .source()
+                    .is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+        }
     }
 }
 

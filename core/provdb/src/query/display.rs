@@ -43,11 +43,8 @@ impl fmt::Display for Path {
             match step {
                 Step::Field(name) => {
                     f.write_str(if index > 0 { "." } else { "" })?;
-                    if is_plain(name) {
-                        f.write_str(name)?
-                    } else {
-                        write!(f, "\"{name}\"")?
-                    }
+                    let quote = if is_plain(name) { "" } else { "\"" };
+                    write!(f, "{quote}{name}{quote}")?;
                 }
                 Step::Index(element) => write!(f, "[{element}]")?,
                 Step::Any => f.write_str("[*]")?,

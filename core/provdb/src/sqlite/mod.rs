@@ -158,3 +158,63 @@ fn global_path(folder: &Path) -> PathBuf {
 fn shard_path(folder: &Path, index: u32) -> PathBuf {
     folder.join(format!("provdb.{index}.sqlite"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Collection;
+
+    fn document(index: usize) -> Document {
+        let json = format!("{{\"fid\":{index},\"text\":\"{}\"}}", "x".repeat(20_000));
+        Document {
+            collection: Collection::Anomalies,
+            rank: 0,
+            key: index.to_string(),
+            json,
+        }
+    }
+
+    /// The number of pages is bounded, as it is by the disk.
+    fn bound(store: &mut SqliteStore, num_pages: u32) {
+        let shard = store.shard(0).expect("opened");
+        let set = format!("pragma max_page_count = {num_pages}");
+        shard.connection.execute_batch(&set).expect("set");
+    }
+
+    #[test]
+    fn a_full_disk_is_named_and_writing_goes_on_once_there_is_room() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = SqliteStore::open(folder.path(), &OpenOptions::default()).expect("made");
+        bound(&mut store, 100);
+        let mut num_acknowledged = 0;
+        let error = loop {
+            let pair = [document(num_acknowledged), document(num_acknowledged + 1)];
+            match store.put(&pair) {
+                Ok(()) => num_acknowledged += 2,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, ProvDbError::DiskFull { .. }), "{error:?}");
+        let message = error.to_string();
+        assert!(
+            message.contains("make room") && message.contains("provdb.0.sqlite"),
+            "{message}"
+        );
+        let everything = Query::all(Collection::Anomalies);
+        assert!(num_acknowledged > 0);
+        assert_eq!(
+            store.count(&everything).expect("counted"),
+            num_acknowledged as u64
+        );
+
+        bound(&mut store, 10_000);
+        store
+            .put(&[document(num_acknowledged)])
+            .expect("there is room again");
+        let found = store.find(&everything).expect("found");
+        for (index, json) in found.iter().enumerate() {
+            assert!(json.contains(&format!("\"fid\":{index},")), "{index}");
+        }
+        assert_eq!(found.len(), num_acknowledged + 1);
+    }
+}

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{ProvDbError, Table};
 
 /// Longest that a query may run.
-const MOST_TIME: Duration = Duration::from_secs(60);
+const MOST_TIME: Duration = Duration::from_mins(1);
 /// Most bytes of an answer.
 const MOST_BYTES: u64 = 256 << 20;
 /// Steps of SQLite's machine between two looks at the clock.
@@ -51,11 +51,7 @@ fn read(connection: &Connection, sql: &str) -> Result<Table, ProvDbError> {
             "the statement has parameters".to_owned(),
         ));
     }
-    let columns: Vec<String> = statement
-        .column_names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found_bytes = 0;
     let mut rows = Vec::new();
     let mut found = statement.query(()).map_err(fail)?;
@@ -91,11 +87,13 @@ fn to_json(value: ValueRef<'_>) -> Value {
         ValueRef::Integer(it) => it.into(),
         ValueRef::Real(it) => it.into(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
-        ValueRef::Blob(bytes) => bytes
-            .iter()
-            .map(|it| format!("{it:02x}"))
-            .collect::<String>()
-            .into(),
+        ValueRef::Blob(bytes) => {
+            let digits = bytes.iter().flat_map(|it| [it >> 4, it & 15]);
+            let hex: String = digits
+                .filter_map(|it| char::from_digit(u32::from(it), 16))
+                .collect();
+            hex.into()
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 
 use crate::document::with_id;
 use crate::query::sqlite_sql;
@@ -13,7 +13,7 @@ use crate::{Collection, ProvDbError, Query, Table};
 use super::{at, global_path, plain, schema, shard_path};
 
 /// How long a query waits while a file is locked, which in WAL mode is short.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A connection to the global file with all shards attached, each sharded collection being a view of all of them.
 pub(super) struct Reader {
@@ -55,7 +55,10 @@ impl Reader {
         for index in 0..num_shards {
             let path = shard_path(folder, index);
             connection
-                .execute(&format!("attach ?1 as s{index}"), [uri(&path)])
+                .execute(
+                    &format!("attach ?1 as s{index}"),
+                    [readable(&path).map_err(at(&path))?],
+                )
                 .map_err(at(&path))?;
         }
         let views = views(num_shards);
@@ -107,41 +110,58 @@ impl Reader {
 
 /// Opens a file for reading.
 fn connect(path: &Path) -> Result<Connection, ProvDbError> {
-    let open = || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_URI;
-        let connection = Connection::open_with_flags(uri(path), flags)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        Ok(connection)
-    };
-    open().map_err(at(path))
+    let uri = readable(path).map_err(at(path))?;
+    let connection = open(&uri).map_err(at(path))?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(at(path))?;
+    Ok(connection)
 }
 
-/// A file for reading, as SQLite's URI. Without a log beside it nobody writes it; then a folder that may not be
-/// written, where SQLite could not make its index of the log, is read as what it is: immutable.
+fn open(uri: &str) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri, flags)
+}
+
+/// The URI by which SQLite can read a file. To share a file with writers, SQLite makes an index of their log beside it.
+/// Where it may not, in the folder of somebody else, and there is no log, nobody writes: the file is read as
+/// immutable.
+fn readable(path: &Path) -> rusqlite::Result<String> {
+    let uri = uri(path);
+    let look = || {
+        let connection = open(&uri)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.query_row("select count(*) from sqlite_schema", (), |row| {
+            row.get::<_, i64>(0)
+        })
+    };
+    match look() {
+        Ok(_) => Ok(uri),
+        Err(error)
+            if matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)
+            ) && path.exists()
+                && !path.with_extension("sqlite-wal").exists() =>
+        {
+            Ok(uri + "&immutable=1")
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A file as SQLite's URI, for reading.
 fn uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                uri.push(char::from(*byte))
+                uri.push(char::from(*byte));
             }
-            _ => {
-                uri.push_str(&format!("%{byte:02x}"));
-            }
+            _ => uri.push_str(&format!("%{byte:02x}")),
         }
     }
-    uri.push_str("?mode=ro");
-    let has_log = path.with_extension("sqlite-wal").exists();
-    let is_locked_away = path
-        .parent()
-        .and_then(|folder| folder.metadata().ok())
-        .is_some_and(|it| it.permissions().readonly());
-    if !has_log && is_locked_away {
-        uri.push_str("&immutable=1");
-    }
-    uri
+    uri + "?mode=ro"
 }
 
 /// One view of all shards for each sharded collection.

@@ -12,7 +12,7 @@ use super::schema::{self, FORMAT};
 use super::{at, global_path, shard_path};
 
 /// How long a write waits for those of other processes.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A shard, or the global file.
 pub(super) struct ShardFile {

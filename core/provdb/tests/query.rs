@@ -1,0 +1,183 @@
+//! The query language by itself: what it reads, how it complains, and that nothing breaks it.
+
+use callgrove_provdb::{Filter, Literal, Op, Path, Sort, Step, Test};
+use proptest::prelude::*;
+
+fn parsed(text: &str) -> Filter {
+    Filter::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// What a filter reads as, with parentheses where they matter.
+fn check(text: &str, expected: &str) {
+    let filter = parsed(text);
+    assert_eq!(filter.to_string(), expected);
+    assert_eq!(parsed(expected), filter, "{expected}");
+}
+
+fn complains(text: &str, cause: &str, column: usize) {
+    let error = Filter::parse(text).expect_err(text);
+    assert!(error.cause().contains(cause), "{text}: {}", error.cause());
+    assert_eq!(error.column(), column, "{text}: {}", error.cause());
+}
+
+#[test]
+fn and_binds_more_tightly_than_or_and_not_most() {
+    check(
+        "a = 1 or b = 2 and not c = 3",
+        "a = 1 or (b = 2 and not c = 3)",
+    );
+    check("(a = 1 OR b = 2) AND c = 3", "(a = 1 or b = 2) and c = 3");
+    check("not (a = 1 and b = 2)", "not (a = 1 and b = 2)");
+    check("not not a", "not not a = true");
+    check("((a == 1))", "a = 1");
+}
+
+#[test]
+fn tests_of_every_kind_are_read() {
+    check(
+        "is_gpu_event and outlier_score<>-1.5e3",
+        "is_gpu_event = true and outlier_score != -1.5e3",
+    );
+    check("func not like 'it''s *'", "func not like 'it''s *'");
+    check("rid not in (0,3, -1)", "rid not in (0, 3, -1)");
+    check(
+        "gpu_location is null or x IS NOT NULL",
+        "gpu_location is null or x is not null",
+    );
+    check("a = true and b = FALSE", "a = true and b = false");
+    check("a = 9223372036854775807", "a = 9223372036854775807");
+    check("a = 9223372036854775808", "a = 9.223372036854776e18");
+    let expected = Filter::Test(
+        Path::parse("a").expect("a path"),
+        Test::Compare(Op::Ge, Literal::Int(5)),
+    );
+    assert_eq!(parsed("a >= 5"), expected);
+}
+
+#[test]
+fn paths_lead_through_objects_and_arrays() {
+    let path = Path::parse("event_window.comm_window[*].tar").expect("a path");
+    let field = |name: &str| Step::Field(name.to_owned());
+    assert_eq!(
+        path.steps(),
+        [
+            field("event_window"),
+            field("comm_window"),
+            Step::Any,
+            field("tar")
+        ]
+    );
+    check(
+        "a[ 0 ][*].\"Histogram Bin Counts\"[ * ] > 1",
+        "a[0][*].\"Histogram Bin Counts\"[*] > 1",
+    );
+    check(
+        "\"in\" = 1 and \"x.y\" = 2 and \"plain\" = 3",
+        "\"in\" = 1 and \"x.y\" = 2 and plain = 3",
+    );
+}
+
+#[test]
+fn orders_have_a_direction() {
+    for (text, written) in [
+        ("outlier_score DESC", "outlier_score desc"),
+        ("a.b[0]", "a.b[0] asc"),
+        ("a asc", "a asc"),
+    ] {
+        assert_eq!(Sort::parse(text).expect(text).to_string(), written);
+    }
+    for text in ["", "a[*]", "a desc b", "a, b", "1"] {
+        assert!(Sort::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn complaints_name_the_place_and_what_was_expected() {
+    complains("", "expected a field", 1);
+    complains("outlier_score >> 5", "expected a number, a text", 16);
+    complains("outlier_score 5", "expected =", 15);
+    complains("func like MPI", "single quotes", 11);
+    complains("func = \"x\"", "single quotes", 8);
+    complains("func = 'x", "never closed", 8);
+    complains("rid in ()", "expected a number", 9);
+    complains("rid in (1", "expected `,` or `)`", 10);
+    complains("(a = 1", "expected `and`, `or` or `)`", 7);
+    complains("a = 1 b = 2", "expected `and`, `or` or the end", 7);
+    complains("a = null", "is null", 5);
+    complains("a is 5", "expected `null`", 6);
+    complains("a not = 5", "expected `in` or `like`", 7);
+    complains("a < true", "= and !=", 5);
+    complains("and = 1", "double quotes", 1);
+    complains("a = 1e999", "too large", 5);
+    complains("a[-1] = 1", "number of an element", 3);
+    complains("a[99999999999] = 1", "number of an element", 3);
+    complains("\"a\\b\" = 1", "name is not empty", 1);
+    complains("h\u{e4}\u{1f600} = 1", "no meaning", 3);
+    complains(&"(".repeat(1_000), "flatten", 66);
+    complains(&"not ".repeat(1_000), "flatten", 65 * 4 + 1);
+    complains(&vec!["a = 1"; 401].join(" or "), "in parts", 400 * 9 + 1);
+    complains(
+        &format!("a in ({})", vec!["1"; 1_001].join(",")),
+        "in parts",
+        2_007,
+    );
+    complains(&format!("a{}", "[0]".repeat(40)), "at most 32 steps", 98);
+}
+
+#[test]
+fn the_caret_stands_below_the_place() {
+    let shown = Filter::parse("h\u{e4}user = 1 and\tx >> 5")
+        .expect_err("no value")
+        .to_string();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].ends_with("at column 19"), "{shown}");
+    assert_eq!(
+        lines[1..],
+        ["  h\u{e4}user = 1 and x >> 5", "                    ^"]
+    );
+    let long = format!("{} >> 5", vec!["a = 1"; 300].join(" and "));
+    let shown = Filter::parse(&long).expect_err("no value").to_string();
+    assert!(
+        shown.lines().all(|line| line.chars().count() < 130),
+        "{shown}"
+    );
+}
+
+#[test]
+fn values_of_users_never_become_sql_words() {
+    // The engines' tests run these; here only that they are values and names, and nothing else.
+    check(
+        "a = '''; drop table anomalies; --'",
+        "a = '''; drop table anomalies; --'",
+    );
+    assert!(Filter::parse("a = 1; drop table anomalies").is_err());
+    assert!(Filter::parse("\"a\"\"b\" = 1").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_the_parser(text in any::<String>()) {
+        prop_assert!(text.is_empty() || Filter::parse(&text).is_ok() || !Filter::parse(&text).unwrap_err().to_string().is_empty());
+        drop((Sort::parse(&text), Path::parse(&text)));
+    }
+
+    #[test]
+    fn no_row_of_words_breaks_it_and_what_is_read_is_written(
+        words in prop::collection::vec(
+            prop::sample::select(vec![
+                "a", "b.c", "\"in\"", "and", "or", "not", "in", "like", "is", "null", "true", "false", "(", ")", ",", "=", "<",
+                "!=", ">=", "1", "-", "2.5", "1e3", "'x'", "''", "[*]", "[", "]", "0", ".", "*", "'", "\"", "\u{1f600}",
+            ]),
+            0..20,
+        )
+    ) {
+        let text = words.join(" ");
+        match Filter::parse(&text) {
+            Ok(filter) => prop_assert_eq!(Filter::parse(&filter.to_string()), Ok(filter)),
+            Err(error) => {
+                prop_assert!(error.column() <= text.chars().count() + 1);
+                prop_assert!(error.to_string().contains('^'));
+            }
+        }
+    }
+}
