@@ -143,10 +143,9 @@ impl Copod {
             }
         };
         let score = self.score(left, right);
-        let index = grid::index(value, self.surroundings.histogram().precision());
         Verdict {
             score,
-            is_outlier: score >= self.threshold && self.surroundings.is_alone(index),
+            is_outlier: score >= self.threshold && self.surroundings.is_alone(value),
         }
     }
 }

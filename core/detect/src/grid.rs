@@ -36,6 +36,12 @@ pub(crate) fn last_index(precision: u32) -> u64 {
     index(u64::MAX, precision)
 }
 
+/// The coarsest precision at which two different times have different bins.
+pub(crate) fn separating_precision(a: u64, b: u64) -> u32 {
+    let same_bits = (a ^ b).leading_zeros();
+    same_bits.saturating_sub(a.leading_zeros().min(b.leading_zeros()))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -79,6 +85,15 @@ mod tests {
             let bin = index(value, precision);
             let width = u128::from(last(bin, precision) - first(bin, precision)) + 1;
             prop_assert!(width == 1 || width << precision <= u128::from(value));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn two_times_part_at_one_precision(a in any_time(), b in any_time(), precision in 0..=FINEST) {
+            prop_assume!(a != b);
+            let are_apart = index(a, precision) != index(b, precision);
+            prop_assert_eq!(are_apart, precision >= separating_precision(a, b));
         }
     }
 

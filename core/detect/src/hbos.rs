@@ -1,9 +1,7 @@
 //! Histogram based outlier score (Goldstein and Dengel 2012) of one function.
 
-use crate::grid;
 use crate::isolation::Surroundings;
 use crate::judge::Verdict;
-use crate::lookup::Lookup;
 use crate::threshold::{Level, threshold};
 
 /// Keeps scores finite: an empty bin scores −log₂ α = 100.
@@ -18,7 +16,6 @@ pub(crate) fn surprise(probability: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Hbos {
     surroundings: Surroundings,
-    lookup: Lookup,
     verdicts: Vec<Verdict>,
     threshold: f64,
 }
@@ -37,13 +34,15 @@ impl Hbos {
             .collect();
         let own = threshold(&mut levels.clone(), range_share, surroundings.limit());
         let threshold = own.max(least_threshold);
-        let verdicts = bins.iter().zip(&levels).map(|(bin, level)| Verdict {
-            score: level.score,
-            is_outlier: level.score >= threshold && surroundings.is_alone(bin.index),
-        });
+        let verdicts = levels
+            .iter()
+            .zip(surroundings.alone())
+            .map(|(level, &is_alone)| Verdict {
+                score: level.score,
+                is_outlier: level.score >= threshold && is_alone,
+            });
         Self {
             verdicts: verdicts.collect(),
-            lookup: Lookup::new(bins),
             surroundings,
             threshold,
         }
@@ -55,20 +54,19 @@ impl Hbos {
 
     #[inline]
     pub(crate) fn judge(&self, value: u64) -> Verdict {
-        let index = grid::index(value, self.surroundings.histogram().precision());
-        match self.lookup.find(index) {
-            Ok(at) => self.verdicts[at],
-            Err(_) => self.judge_unseen(index),
+        match self.surroundings.find(value) {
+            Some(position) => self.verdicts[position],
+            None => self.judge_unseen(value),
         }
     }
 
     /// A time unlike all that the model knows, as can be when the model is frozen.
     #[cold]
-    fn judge_unseen(&self, index: u64) -> Verdict {
+    fn judge_unseen(&self, value: u64) -> Verdict {
         let score = surprise(0.0);
         Verdict {
             score,
-            is_outlier: score >= self.threshold && self.surroundings.is_alone(index),
+            is_outlier: score >= self.threshold && self.surroundings.is_alone(value),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Counts of execution times in a bounded number of bins, the same in whatever order they came.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use crate::error::{DetectError, Result, damaged};
@@ -77,6 +75,17 @@ impl Histogram {
         }
     }
 
+    /// A histogram of nothing on the grid of this one: to count a part that will be merged into it, without
+    /// beginning on a finer grid than will be left.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self {
+            max_bins: self.max_bins,
+            precision: self.precision,
+            bins: Vec::new(),
+        }
+    }
+
     /// Takes in one time.
     pub fn insert(&mut self, value: u64) {
         let index = grid::index(value, self.precision);
@@ -105,13 +114,12 @@ impl Histogram {
     /// Takes in the counts of another histogram; the smaller `max_bins` of the two holds.
     pub fn merge(&mut self, other: &Self) {
         self.max_bins = self.max_bins.min(other.max_bins);
-        self.coarsen(other.precision);
-        let (from, to) = (other.precision, self.precision);
-        let moved = |bin: &Bin| Bin {
-            index: grid::index(grid::first(bin.index, from), to),
-            count: bin.count,
-        };
-        self.add(other.bins.iter().map(moved));
+        // An empty histogram has a grid too, but nothing that needs it.
+        if !other.bins.is_empty() {
+            self.coarsen(other.precision);
+            let precision = self.precision;
+            self.add(other.bins.iter().map(|bin| other.moved(bin, precision)));
+        }
         self.settle();
     }
 
@@ -212,66 +220,84 @@ impl Histogram {
     /// This histogram on a grid of at most `precision` on which at most `num_bins` bins, but at least one
     /// per octave, are occupied.
     pub(crate) fn coarsened(&self, precision: u32, num_bins: usize) -> Self {
-        let mut coarse = self.clone();
-        coarse.coarsen(precision);
-        while coarse.bins.len() > num_bins && coarse.precision > 0 {
-            coarse.coarsen(coarse.precision - 1);
-        }
+        let precision = precision.min(self.finest_with(num_bins));
+        let mut coarse = Self {
+            max_bins: self.max_bins,
+            precision,
+            bins: Vec::with_capacity(num_bins.min(self.bins.len())),
+        };
+        let moved = self.bins.iter();
+        moved.for_each(|bin| append(&mut coarse.bins, self.moved(bin, precision)));
         coarse
     }
 
     /// Coarsens the grid until the bound on bins holds.
     fn settle(&mut self) {
-        while self.bins.len() > self.max_bins && self.precision > 0 {
-            // As long as every time has its own bin, coarser grids leave all as it is.
-            let num_bits = self
-                .bins
-                .last()
-                .map_or(0, |bin| u64::BITS - bin.index.leading_zeros());
-            self.coarsen(self.precision.min(num_bits).saturating_sub(1));
+        if self.bins.len() > self.max_bins {
+            self.coarsen(self.finest_with(self.max_bins));
+        }
+    }
+
+    /// The finest precision, up to the present one, at which at most `num_bins` bins are occupied; 0 if
+    /// none is.
+    fn finest_with(&self, num_bins: usize) -> u32 {
+        if self.bins.len() <= num_bins {
+            return self.precision;
+        }
+        // How many neighbours part at which precision.
+        let mut num_parting = [0_usize; u64::BITS as usize];
+        for pair in self.bins.windows(2) {
+            let [a, b] = [pair[0], pair[1]].map(|bin| grid::first(bin.index, self.precision));
+            num_parting[grid::separating_precision(a, b) as usize] += 1;
+        }
+        let mut num_occupied = 1;
+        let fits = |&&num: &&usize| {
+            num_occupied += num;
+            num_occupied <= num_bins
+        };
+        let num_fitting = num_parting.iter().take_while(fits).count();
+        num_fitting.saturating_sub(1) as u32
+    }
+
+    /// A bin of this histogram on a grid that is not finer.
+    fn moved(&self, bin: &Bin, precision: u32) -> Bin {
+        Bin {
+            index: grid::index(grid::first(bin.index, self.precision), precision),
+            count: bin.count,
         }
     }
 
     /// Moves the counts to the grid of `precision`, if that is coarser.
     fn coarsen(&mut self, precision: u32) {
-        if precision >= self.precision {
-            return;
+        if precision < self.precision {
+            *self = self.coarsened(precision, self.bins.len());
         }
-        let from = self.precision;
-        for bin in &mut self.bins {
-            bin.index = grid::index(grid::first(bin.index, from), precision);
-        }
-        self.bins.dedup_by(|later, kept| {
-            let is_same = later.index == kept.index;
-            if is_same {
-                kept.count = kept.count.saturating_add(later.count);
-            }
-            is_same
-        });
-        self.precision = precision;
     }
 
     /// Adds bins of this grid, whose indices do not descend.
     fn add(&mut self, others: impl Iterator<Item = Bin>) {
-        let mut ours = std::mem::take(&mut self.bins).into_iter().peekable();
-        let mut theirs = others.peekable();
-        let mut push = |bin: Bin| match self.bins.last_mut() {
-            Some(last) if last.index == bin.index => {
-                last.count = last.count.saturating_add(bin.count);
+        let ours = std::mem::take(&mut self.bins);
+        self.bins.reserve(ours.len() + others.size_hint().0);
+        let mut next = 0;
+        for other in others {
+            while next < ours.len() && ours[next].index <= other.index {
+                append(&mut self.bins, ours[next]);
+                next += 1;
             }
-            _ => self.bins.push(bin),
-        };
-        while let (Some(&our), Some(&their)) = (ours.peek(), theirs.peek()) {
-            if our.index.cmp(&their.index) == Ordering::Greater {
-                push(their);
-                theirs.next();
-            } else {
-                push(our);
-                ours.next();
-            }
+            append(&mut self.bins, other);
         }
-        ours.for_each(&mut push);
-        theirs.for_each(push);
+        ours[next..]
+            .iter()
+            .for_each(|&our| append(&mut self.bins, our));
+    }
+}
+
+/// Appends a bin that does not come before the last one, or counts it there.
+#[inline]
+fn append(bins: &mut Vec<Bin>, bin: Bin) {
+    match bins.last_mut() {
+        Some(last) if last.index == bin.index => last.count = last.count.saturating_add(bin.count),
+        _ => bins.push(bin),
     }
 }
 

@@ -5,20 +5,33 @@
 //! flags them all. What tells the two apart is the surroundings: near the end of a natural tail there
 //! is the rest of the tail.
 //!
-//! The surroundings of a bin are the bins at most `reach` away. The reach is half the number of bins of
-//! the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) that holds all but the
-//! share of executions that may be outliers: the half width of the body, summed over its modes, and
-//! untouched by the outliers themselves. An execution stands alone if its surroundings, itself
-//! included, hold at most `limit` executions.
+//! The surroundings of a bin are what lies within a reach that follows from the width of the body. The
+//! body is the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) of 90 % of the
+//! executions: the fullest bins, summed over all modes, so that gaps between modes, long tails and
+//! outliers do not widen it. Each side of the median has its own reach, because the grid is close to
+//! logarithmic and stretches the left tail. For a lognormal distribution an execution must be about 5.2
+//! standard deviations out to stand alone, nearly as far as the default of SSTD asks for.
+//!
+//! An execution stands alone if its surroundings, itself included, hold at most as many executions as
+//! may be outliers.
+
+use std::cmp::Reverse;
 
 use crate::Histogram;
+use crate::grid;
 use crate::histogram::Bin;
 
 /// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
 const FINEST_SCORING: u32 = 6;
 
+/// The body holds this share of the executions,
+const BODY: f64 = 0.9;
+
+/// and the reach is this many times its half width: as far as the densest 99 % of a normal distribution go.
+const REACH: f64 = 2.576 / 1.645;
+
 /// So many executions may stand together and still be outliers, however short the run is,
-const ALLOWANCE: f64 = 3.0;
+const ALLOWANCE: f64 = 2.0;
 
 /// but at most this share of all: among less than 16 executions none is an outlier.
 const LARGEST_SHARE: f64 = 1.0 / 16.0;
@@ -33,9 +46,17 @@ pub(crate) struct Surroundings {
     histogram: Histogram,
     /// `below[i]` is the number of executions in bins before the i-th, shape `[num_bins + 1]`.
     below: Vec<u64>,
-    reach: u64,
+    body: Body,
     limit: u64,
+    /// Index of the first bin, and from there on the position of each index, or [`UNSEEN`].
+    first: u64,
+    positions: Vec<u16>,
+    /// Whether executions of a bin stand alone, shape `[num_bins]`.
+    alone: Vec<bool>,
 }
+
+/// No execution was in this bin. There are less bins than that, 65 octaves of 2⁶.
+const UNSEEN: u16 = u16::MAX;
 
 impl Surroundings {
     /// Surroundings where a share `outlier_share` may be outliers.
@@ -46,20 +67,34 @@ impl Surroundings {
         let total = all.total();
         let num_bins = (2.0 * (total as f64).cbrt()).ceil() as usize;
         let histogram = all.coarsened(FINEST_SCORING, num_bins);
-        let mut below = Vec::with_capacity(histogram.bins().len() + 1);
+        let bins = histogram.bins();
+        let mut below = Vec::with_capacity(bins.len() + 1);
         below.push(0);
         let mut sum: u64 = 0;
-        for bin in histogram.bins() {
+        for bin in bins {
             sum = sum.saturating_add(bin.count);
             below.push(sum);
         }
-        let reach = half_width(histogram.bins(), total, outlier_share);
-        Self {
-            histogram,
-            below,
-            reach,
-            limit: most_outliers(total, outlier_share),
+        let first = bins.first().map_or(0, |bin| bin.index);
+        let span = bins.last().map_or(0, |bin| bin.index - first + 1);
+        let mut positions = vec![UNSEEN; span as usize];
+        for (position, bin) in bins.iter().enumerate() {
+            positions[(bin.index - first) as usize] = position as u16;
         }
+        let mut surroundings = Self {
+            below,
+            body: Body::new(bins, total, outlier_share),
+            limit: most_outliers(total, outlier_share),
+            first,
+            positions,
+            alone: Vec::new(),
+            histogram,
+        };
+        let bins = surroundings.histogram.bins().iter();
+        surroundings.alone = bins
+            .map(|bin| surroundings.would_be_alone(bin.index))
+            .collect();
+        surroundings
     }
 
     /// The histogram that executions are scored by.
@@ -72,29 +107,90 @@ impl Surroundings {
         self.limit
     }
 
-    /// Whether executions in this bin, if there were any, would stand alone.
-    pub(crate) fn is_alone(&self, index: u64) -> bool {
+    /// Whether the executions of each bin stand alone, shape `[num_bins]`.
+    pub(crate) fn alone(&self) -> &[bool] {
+        &self.alone
+    }
+
+    /// The position of the bin that a time is in, if any execution was in it.
+    #[inline]
+    pub(crate) fn find(&self, value: u64) -> Option<usize> {
+        let index = grid::index(value, self.histogram.precision());
+        let slot = index.wrapping_sub(self.first) as usize;
+        let position = self.positions.get(slot).copied();
+        position
+            .filter(|&position| position != UNSEEN)
+            .map(usize::from)
+    }
+
+    /// Whether an execution stands alone.
+    #[inline]
+    pub(crate) fn is_alone(&self, value: u64) -> bool {
+        self.find(value).map_or_else(
+            || self.would_be_alone(grid::index(value, self.histogram.precision())),
+            |position| self.alone[position],
+        )
+    }
+
+    /// Whether executions in this bin, if there are any, stand alone.
+    fn would_be_alone(&self, index: u64) -> bool {
         let bins = self.histogram.bins();
-        let first = index.saturating_sub(self.reach);
-        let last = index.saturating_add(self.reach);
+        let (first, last) = self.body.around(index);
         let start = bins.partition_point(|bin| bin.index < first);
         let end = bins.partition_point(|bin| bin.index <= last);
         self.below[end] - self.below[start] <= self.limit
     }
 }
 
-/// Half the number of bins, at least 1, that hold all but `outlier_share` of the executions.
-fn half_width(bins: &[Bin], total: u64, outlier_share: f64) -> u64 {
-    let mut counts: Vec<u64> = bins.iter().map(|bin| bin.count).collect();
-    counts.sort_unstable_by(|a, b| b.cmp(a));
-    let body = (1.0 - outlier_share) * total as f64;
-    let mut held = 0.0;
-    let fullest = counts.iter().take_while(|&&count| {
-        let is_part = held < body;
-        held += count as f64;
-        is_part
+/// The width of the body on either side of the median, in bins.
+#[derive(Clone, Copy, Default, Debug)]
+struct Body {
+    median: u64,
+    below: u64,
+    above: u64,
+}
+
+impl Body {
+    /// The body: the fewest, that is fullest, bins that hold its share, or all but `outlier_share` if less.
+    fn new(bins: &[Bin], total: u64, outlier_share: f64) -> Self {
+        let mut body = Self {
+            median: median(bins, total),
+            ..Self::default()
+        };
+        let mut fullest: Vec<Bin> = bins.to_vec();
+        fullest.sort_unstable_by_key(|bin| (Reverse(bin.count), bin.index));
+        let mut missing = BODY.min(1.0 - outlier_share) * total as f64;
+        for bin in fullest {
+            if missing <= 0.0 {
+                break;
+            }
+            missing -= bin.count as f64;
+            body.below += u64::from(bin.index <= body.median);
+            body.above += u64::from(bin.index >= body.median);
+        }
+        body
+    }
+
+    /// The surroundings of a bin, first and last.
+    fn around(&self, index: u64) -> (u64, u64) {
+        let width = if index < self.median {
+            self.below
+        } else {
+            self.above
+        };
+        let reach = ((REACH * width as f64).round() as u64).max(1);
+        (index.saturating_sub(reach), index.saturating_add(reach))
+    }
+}
+
+/// The bin of the median.
+fn median(bins: &[Bin], total: u64) -> u64 {
+    let mut held: u64 = 0;
+    let median = bins.iter().find(|bin| {
+        held = held.saturating_add(bin.count);
+        held >= total.div_ceil(2)
     });
-    (fullest.count() as u64).div_ceil(2).max(1)
+    median.map_or(0, |bin| bin.index)
 }
 
 /// How many executions together may still be outliers.

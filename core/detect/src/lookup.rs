@@ -3,7 +3,7 @@
 use crate::histogram::Bin;
 
 /// Most entries of the table.
-const MAX_SLOTS: u64 = 1024;
+const MAX_SLOTS: u64 = 512;
 
 /// Sorted bin indices, with a table of where to begin.
 #[derive(Clone, Debug)]

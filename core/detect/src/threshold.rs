@@ -7,27 +7,33 @@ pub(crate) struct Level {
     pub(crate) count: u64,
 }
 
-/// The threshold of scores: outliers have at least this one. Sorts `levels`, which is not empty.
+/// The threshold of scores: outliers have at least this one. Sorts `levels`.
 ///
 /// The seeds filter "the top 1 % of scores", which has two readings, and the lower of the two holds:
 /// the top of the range of scores, min + `range_share` · (max − min), as Chimbuko computes it; and the
-/// executions with the highest scores, at most `limit` of them.
+/// executions with the highest scores, at most `limit` of them. In the second the threshold lies in the
+/// middle between their lowest score and the next one, so that a threshold that never falls leaves
+/// room for outliers that come later.
 pub(crate) fn threshold(levels: &mut [Level], range_share: f64, limit: u64) -> f64 {
     levels.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
     let (Some(highest), Some(lowest)) = (levels.first(), levels.last()) else {
         return f64::INFINITY;
     };
     let of_range = lowest.score + range_share * (highest.score - lowest.score);
+    of_range.min(of_executions(levels, limit))
+}
+
+/// The second reading, of levels that do not ascend; infinite if already the highest are too many.
+fn of_executions(levels: &[Level], limit: u64) -> f64 {
     let mut held: u64 = 0;
-    let mut of_executions = f64::INFINITY;
+    let mut lowest_fitting = f64::INFINITY;
     for same in levels.chunk_by(|a, b| a.score.total_cmp(&b.score).is_eq()) {
-        held = same
-            .iter()
-            .fold(held, |held, level| held.saturating_add(level.count));
+        let counts = same.iter().map(|level| level.count);
+        held = counts.fold(held, u64::saturating_add);
         if held > limit {
-            break;
+            return f64::midpoint(lowest_fitting, same[0].score);
         }
-        of_executions = same[0].score;
+        lowest_fitting = same[0].score;
     }
-    of_range.min(of_executions)
+    lowest_fitting
 }

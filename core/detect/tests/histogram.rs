@@ -40,7 +40,8 @@ fn by_definition(max_bins: usize, values: &[u64]) -> Vec<(u64, u64)> {
     };
     let grids = (0..64).rev().map(on_grid);
     let mut fitting = grids.filter(|counts| counts.len() <= max_bins);
-    fitting.next().unwrap().into_iter().collect()
+    let finest = fitting.next().expect("65 bins hold one per octave");
+    finest.into_iter().collect()
 }
 
 /// First time and count of each bin.
@@ -102,6 +103,14 @@ fn an_outlier_takes_one_bin_and_no_resolution() {
     values.push(1 << 40);
     assert_eq!(precision(&values), 63);
     assert_eq!(batch(200, &values).bins().len(), 151);
+}
+
+#[test]
+fn an_empty_part_on_a_coarse_grid_changes_nothing() {
+    let coarse = batch(65, &(0..1_000).map(|i| i * 999).collect::<Vec<u64>>()).emptied();
+    let fine = batch(65, &[1_000_000, 1_000_001]);
+    assert!(coarse.precision() < 10);
+    assert_eq!(merged(&fine, &coarse), fine);
 }
 
 #[test]

@@ -1,5 +1,8 @@
-//! Fixtures for tests.
+//! Fixtures and generated executions for tests.
 #![allow(dead_code, reason = "every test binary uses its own part")]
+
+pub(crate) mod calls;
+pub(crate) mod peer;
 
 use serde_json::Value;
 
