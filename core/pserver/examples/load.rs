@@ -162,6 +162,11 @@ fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), 
     let fids = session.functions(ProgramId(0), &names)?;
     // Some different steps, made before the clock runs.
     let steps: Vec<_> = (0..8).map(|seed| step(load, rank, seed, &fids)).collect();
+    let new_model = Arc::new(FuncModel::new(&Params::default().check()?));
+    let mut models: Vec<_> = fids
+        .iter()
+        .map(|&fid| (fid, Arc::clone(&new_model)))
+        .collect();
     let mut latencies = Vec::new();
     let mut num_down = 0;
     let end = Instant::now() + Duration::from_secs(load.seconds);
@@ -170,25 +175,35 @@ fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), 
     while Instant::now() < end {
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
         next += Duration::from_millis(load.pace_ms);
-        let (models, mut report) = steps[number % steps.len()].clone();
+        let Step { values, report } = &steps[number % steps.len()];
+        let mut report = report.clone();
         report.step = StepId(number as u32);
         number += 1;
+        let parts = models.iter().zip(values).map(|((fid, model), values)| {
+            let mut part = model.new_part();
+            part.extend(values);
+            (*fid, part)
+        });
+        let parts = parts.collect();
         let sent = Instant::now();
-        let synced = session.sync_and_report(models, &[report])?;
+        let synced = session.sync_and_report(parts, &[report])?;
         latencies.push(sent.elapsed());
+        models = synced.models;
         num_down += u64::from(synced.link != Link::Up);
     }
     session.goodbye(&[])?;
     Ok((latencies, num_down))
 }
 
-/// Times of one step: log-normal by the sum of uniform numbers, about 1 ms, another scale for each function.
-fn step(
-    load: Load,
-    rank: u64,
-    seed: u64,
-    fids: &[FuncId],
-) -> (Vec<(FuncId, FuncModel)>, StepReport) {
+/// One step of one client.
+struct Step {
+    /// Times of each function, in microseconds.
+    values: Vec<Vec<u64>>,
+    report: StepReport,
+}
+
+/// Log-normal times by the sum of uniform numbers, another scale for each function.
+fn step(load: Load, rank: u64, seed: u64, fids: &[FuncId]) -> Step {
     let mut random = (rank * 8 + seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut uniform = || {
         random ^= random << 13;
@@ -196,7 +211,7 @@ fn step(
         random ^= random << 17;
         (random >> 11) as f64 / (1_u64 << 53) as f64
     };
-    let mut models = Vec::new();
+    let mut all_values = Vec::new();
     let mut functions = Vec::new();
     for &fid in fids {
         let scale = 100.0 * f64::from(1 + fid.0 % 50);
@@ -208,10 +223,7 @@ fn step(
             .collect();
         let mut moments = Moments::default();
         moments.extend_from(&values);
-        let valid = Params::default().check();
-        let mut model = FuncModel::new(&valid.unwrap_or_else(|error| panic!("{error}")));
-        model.extend(&values);
-        models.push((fid, model));
+        all_values.push(values);
         let mut anomalies = AnomalySummary::default();
         if fid.0 as u64 % 10 == seed {
             anomalies.push(50.0, scale, seed, seed + scale as u64);
@@ -234,5 +246,8 @@ fn step(
         functions,
         counters,
     };
-    (models, report)
+    Step {
+        values: all_values,
+        report,
+    }
 }

@@ -14,7 +14,7 @@ pub(crate) const MAX_COUNTER_NAME_BYTES: usize = 4 << 10;
 const MAX_NAMES_BYTES: usize = 512 << 20;
 /// Most functions of a run.
 pub const MAX_FUNCTIONS: usize = 1 << 20;
-/// Indices from here on are not given in order of appearance: see [`provisional_fid`].
+/// Indices from here on were given by instances while the server was away.
 pub const FIRST_PROVISIONAL_FID: u32 = 1 << 31;
 
 /// Functions by global index and by name.

@@ -74,7 +74,7 @@ pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contrib
 
 pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Contribution> {
     Ok(Contribution {
-        models: unique(message.models.into_iter().map(|model| {
+        models: unique(message.models.iter().map(|model| {
             let fid = FuncId(model.fid);
             Ok((fid, model_from_wire(model)?))
         }))?,

@@ -147,7 +147,7 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
         included_in: reply.included_in,
         saved_version: reply.saved_version,
         models: models
-            .map(|model| Ok((FuncId(model.fid), Arc::new(model_from_wire(model)?))))
+            .map(|model| Ok((FuncId(model.fid), Arc::new(model_from_wire(&model)?))))
             .collect::<Result<_>>()?,
         cursor: cursor_from_wire(reply.cursor),
         more: reply.more,

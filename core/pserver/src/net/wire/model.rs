@@ -9,6 +9,8 @@ use crate::net::proto;
 /// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over
 /// all that can be counted, stay far inside the range of doubles.
 const MAX_VALUE: f64 = 1e30;
+/// Seven bits a byte, a 64-bit integer has at most so many.
+const MAX_INTEGER_BYTES: usize = 10;
 /// Bound on sums of their powers.
 const MAX_MOMENT: f64 = 1e140;
 
@@ -21,39 +23,40 @@ pub(super) fn model_to_wire(fid: FuncId, model: &FuncModel) -> proto::Model {
     }
 }
 
-pub(super) fn model_from_wire(model: proto::Model) -> Result<FuncModel> {
+pub(super) fn model_from_wire(model: &proto::Model) -> Result<FuncModel> {
     let threshold = model.internal_global_threshold;
     if threshold > MAX_VALUE {
         return Err(damaged(&"a threshold out of range"));
     }
     let moments = moments_from_wire(model.moments.as_ref())?;
-    let histogram = model.histogram.map(histogram_from_wire).transpose()?;
-    FuncModel::from_parts(moments, histogram, threshold).map_err(|error| damaged(&error))
+    let histogram = model.histogram.as_ref().map(histogram_from_wire);
+    FuncModel::from_parts(moments, histogram.transpose()?, threshold)
+        .map_err(|error| damaged(&error))
 }
 
 fn histogram_to_wire(histogram: &Histogram) -> proto::Histogram {
-    let bins = histogram.bins();
+    let mut bytes = Vec::with_capacity(4 * histogram.bins().len());
     let mut before = 0;
-    let distance = |bin: &Bin| {
-        let distance = bin.index - before;
+    for bin in histogram.bins() {
+        put_integer(&mut bytes, bin.index - before);
+        put_integer(&mut bytes, bin.count);
         before = bin.index;
-        distance
-    };
+    }
     proto::Histogram {
         max_bins: histogram.max_bins() as u32,
         precision: histogram.precision(),
-        distances: bins.iter().map(distance).collect(),
-        counts: bins.iter().map(|bin| bin.count).collect(),
+        bins: bytes,
     }
 }
 
-fn histogram_from_wire(histogram: proto::Histogram) -> Result<Histogram> {
-    if histogram.distances.len() != histogram.counts.len() {
-        return Err(damaged(&"as many bins as counts are wanted"));
-    }
+fn histogram_from_wire(histogram: &proto::Histogram) -> Result<Histogram> {
+    // Two numbers of at least one byte for each bin.
+    let mut bins = Vec::with_capacity(histogram.bins.len() / 2);
+    let mut rest = histogram.bins.as_slice();
     let mut index: u64 = 0;
-    let mut bins = Vec::with_capacity(histogram.counts.len());
-    for (distance, count) in histogram.distances.into_iter().zip(histogram.counts) {
+    while !rest.is_empty() {
+        let distance = take_integer(&mut rest)?;
+        let count = take_integer(&mut rest)?;
         index = index
             .checked_add(distance)
             .ok_or_else(|| damaged(&"a bin beyond all bins"))?;
@@ -61,6 +64,27 @@ fn histogram_from_wire(histogram: proto::Histogram) -> Result<Histogram> {
     }
     Histogram::from_parts(histogram.max_bins as usize, histogram.precision, bins)
         .map_err(|error| damaged(&error))
+}
+
+/// Seven bits in each byte, the lowest first; all bytes but the last have the eighth bit.
+fn put_integer(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn take_integer(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0;
+    for (place, &byte) in bytes.iter().take(MAX_INTEGER_BYTES).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            *bytes = &bytes[place + 1..];
+            return Ok(value);
+        }
+    }
+    Err(damaged(&"a number in a histogram without end"))
 }
 
 pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {

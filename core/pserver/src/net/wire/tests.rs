@@ -147,7 +147,7 @@ fn impossible_statistics_are_refused() {
         damage(message.contribution.as_mut().expect("it has one"));
         request_from_wire(message).expect_err("it is damaged")
     };
-    let changes: [&dyn Fn(&mut proto::Contribution); 8] = [
+    let changes: [&dyn Fn(&mut proto::Contribution); 9] = [
         &|it| it.models.push(it.models[0].clone()),
         &|it| it.models[0].internal_global_threshold = f64::NAN,
         &|it| it.models[0].internal_global_threshold = 1e31,
@@ -159,8 +159,13 @@ fn impossible_statistics_are_refused() {
             exclusive.expect("there are some").m2 = 1e300;
         },
         &|it| {
-            let histogram = it.models[0].histogram.as_mut().expect("HBOS has one");
-            histogram.distances[1] = u64::MAX;
+            let histogram = it.models[0].histogram.as_mut();
+            let beyond = [[0xff; 9].as_slice(), &[0x01, 0x01]].concat();
+            histogram.expect("HBOS has one").bins.extend(beyond);
+        },
+        &|it| {
+            let histogram = it.models[0].histogram.as_mut();
+            histogram.expect("HBOS has one").bins.push(0xff);
         },
     ];
     for change in changes {
@@ -193,7 +198,7 @@ fn a_model_of_two_hundred_bins_takes_little_on_the_wire() {
     );
     let models = BTreeMap::from([(FuncId(3), whole.clone())]);
     assert_eq!(
-        super::model_from_wire(message).ok().as_ref(),
+        super::model_from_wire(&message).ok().as_ref(),
         models.get(&FuncId(3))
     );
 }
