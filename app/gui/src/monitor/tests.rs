@@ -290,7 +290,7 @@ fn from_a_rank_to_its_executions_to_a_document_and_back() {
     window
         .harness
         .get_by_label("Timeline of 3 calls and 1 messages with 1 ranks");
-    assert!(window.has("2.5 ms shares its bin with 1 of 100 executions"));
+    assert!(window.has("2.5 ms lies in a bin of 1 among 100 executions; 0 took longer"));
     assert!(window.has("bytes received"));
     assert!(window.has("Memory Available (MB)"));
     assert!(window.has("still running"), "the caller has not returned");
@@ -317,8 +317,8 @@ fn a_click_on_the_heat_map_asks_for_one_rank_and_step() {
         .harness
         .get_by_label("Heat map of 48 anomalies on 4 ranks, steps 0 to 7");
     let rect = map.rect();
-    // Four rows at most 22 points high, from the top; eight columns: the last cell of rank 2.
-    let row_height = (rect.height() / 4.0).min(22.0);
+    // Four rows at most 32 points high, from the top; eight columns: the last cell of rank 2.
+    let row_height = (rect.height() / 4.0).min(32.0);
     let cell = egui::pos2(
         rect.right() - rect.width() / 16.0,
         rect.top() + row_height * 2.5,
