@@ -463,6 +463,65 @@ fn the_document_is_there_as_json_and_leads_to_normal_executions() {
 }
 
 #[test]
+fn another_server_is_named_over_the_views_and_escape_puts_the_form_away() {
+    let mut window = Window::live();
+    for key in [Key::Escape, Key::Enter] {
+        window
+            .harness
+            .key_press_modifiers(Modifiers::COMMAND, Key::L);
+        window.harness.run();
+        assert!(window.field("Address of the server").is_focused());
+        window.press(key);
+        assert!(
+            window
+                .harness
+                .query_by_label("Address of the server")
+                .is_none()
+        );
+    }
+    let expected = MonitorRequest::Connect {
+        address: "localhost:5559".to_owned(),
+        token: None,
+    };
+    assert_eq!(
+        window.carrier.requests.try_iter().collect::<Vec<_>>(),
+        [expected]
+    );
+    assert!(window.has("● Live") || window.has("◌ Connecting"));
+}
+
+#[test]
+fn a_drag_over_the_heat_map_chooses_steps_and_shows_only_them() {
+    let mut window = Window::live();
+    let map = window
+        .harness
+        .get_by_label("Heat map of 48 anomalies on 4 ranks, steps 0 to 7");
+    let rect = map.rect();
+    let at = |column: f32| {
+        egui::pos2(
+            rect.left() + rect.width() * (column + 0.5) / 8.0,
+            rect.top() + 8.0,
+        )
+    };
+    window.harness.drag_at(at(2.0));
+    window.harness.run();
+    window.harness.hover_at(at(3.0));
+    window.harness.run();
+    window.harness.hover_at(at(4.0));
+    window.harness.run();
+    window.harness.drop_at(at(4.0));
+    window.harness.run();
+    window
+        .harness
+        .get_by_label("Heat map of 18 anomalies on 4 ranks, steps 2 to 4");
+    assert!(window.has("Chosen: steps 2 to 4"));
+    window.click("All steps");
+    window
+        .harness
+        .get_by_label("Heat map of 48 anomalies on 4 ranks, steps 0 to 7");
+}
+
+#[test]
 fn the_help_lists_all_keys_and_escape_closes_it() {
     let mut window = Window::live();
     window.press(Key::Questionmark);
