@@ -246,7 +246,8 @@ impl Theme {
 
     /// How much there is, from a little (0) to the most (1): what is most stands out from the canvas most.
     pub fn heat(&self, share: f32) -> Color32 {
-        let share = share.clamp(0.0, 1.0);
+        // The very ends of the scale are too near to the canvas.
+        let share = 0.12 + 0.88 * share.clamp(0.0, 1.0);
         let place = if self.is_dark { share } else { 1.0 - share };
         let place = place * (HEAT.len() - 1) as f32;
         let below = (place as usize).min(HEAT.len() - 2);

@@ -24,7 +24,7 @@ const PAGES: [(Page, &str); 5] = [
     (Page::Functions, "Functions"),
     (Page::Counters, "Counters"),
     (Page::Executions, "Executions"),
-    (Page::Document, "Execution"),
+    (Page::Document, "Document"),
 ];
 
 /// Draws the bar. `can_leave`: whether the window shows traces too.

@@ -5,7 +5,7 @@ use egui::Ui;
 
 use super::context::{MonitorContext, short_name};
 use super::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
-use super::text::{duration, number};
+use super::text::{dash, duration, number};
 use crate::widgets::{count_of, view_header};
 
 /// How the table is sorted and searched.
@@ -143,6 +143,7 @@ fn cell(overview: &Overview, func: &FuncOverview, column: usize) -> Cell {
     match column {
         SHARE => Cell::Bar(value as f32, format!("{:.1} %", value * 100.0)),
         4 => Cell::Text(format!("{:.2} %", value * 100.0)),
+        11..=13 if func.metrics.count.count == 0 => Cell::Text(dash()),
         5..=12 => Cell::Text(duration(value)),
         _ => Cell::Text(number(value)),
     }

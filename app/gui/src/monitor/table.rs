@@ -166,6 +166,7 @@ impl Table<'_> {
                 let size = Vec2::new(*width, ROW_HEIGHT + 2.0);
                 let heading = ui.allocate_ui_with_layout(size, align, |ui| {
                     ui.set_min_size(size);
+                    ui.add_space(PADDING);
                     let text = egui::RichText::new(format!("{}{sign}", column.name)).strong();
                     ui.add(Button::new(text).frame(false).truncate())
                         .accessible_name(format!("Sort by {}", column.name))

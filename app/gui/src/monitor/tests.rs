@@ -290,7 +290,7 @@ fn from_a_rank_to_its_executions_to_a_document_and_back() {
     window
         .harness
         .get_by_label("Timeline of 3 calls and 1 messages with 1 ranks");
-    assert!(window.has("2.5 ms shares its bin with 1 of 100 executions"));
+    assert!(window.has("2.5 ms lies in a bin of 1 among 100 executions; 0 took longer"));
     assert!(window.has("bytes received"));
     assert!(window.has("Memory Available (MB)"));
     assert!(window.has("still running"), "the caller has not returned");
@@ -317,8 +317,8 @@ fn a_click_on_the_heat_map_asks_for_one_rank_and_step() {
         .harness
         .get_by_label("Heat map of 48 anomalies on 4 ranks, steps 0 to 7");
     let rect = map.rect();
-    // Four rows at most 22 points high, from the top; eight columns: the last cell of rank 2.
-    let row_height = (rect.height() / 4.0).min(22.0);
+    // Four rows at most 32 points high, from the top; eight columns: the last cell of rank 2.
+    let row_height = (rect.height() / 4.0).min(32.0);
     let cell = egui::pos2(
         rect.right() - rect.width() / 16.0,
         rect.top() + row_height * 2.5,
@@ -460,6 +460,65 @@ fn the_document_is_there_as_json_and_leads_to_normal_executions() {
     let request = window.asked();
     assert_eq!(request.collection, "normalexecs");
     assert_eq!(request.filter.as_deref(), Some("pid = 0 and fid = 0"));
+}
+
+#[test]
+fn another_server_is_named_over_the_views_and_escape_puts_the_form_away() {
+    let mut window = Window::live();
+    for key in [Key::Escape, Key::Enter] {
+        window
+            .harness
+            .key_press_modifiers(Modifiers::COMMAND, Key::L);
+        window.harness.run();
+        assert!(window.field("Address of the server").is_focused());
+        window.press(key);
+        assert!(
+            window
+                .harness
+                .query_by_label("Address of the server")
+                .is_none()
+        );
+    }
+    let expected = MonitorRequest::Connect {
+        address: "localhost:5559".to_owned(),
+        token: None,
+    };
+    assert_eq!(
+        window.carrier.requests.try_iter().collect::<Vec<_>>(),
+        [expected]
+    );
+    assert!(window.has("● Live") || window.has("◌ Connecting"));
+}
+
+#[test]
+fn a_drag_over_the_heat_map_chooses_steps_and_shows_only_them() {
+    let mut window = Window::live();
+    let map = window
+        .harness
+        .get_by_label("Heat map of 48 anomalies on 4 ranks, steps 0 to 7");
+    let rect = map.rect();
+    let at = |column: f32| {
+        egui::pos2(
+            rect.left() + rect.width() * (column + 0.5) / 8.0,
+            rect.top() + 8.0,
+        )
+    };
+    window.harness.drag_at(at(2.0));
+    window.harness.run();
+    window.harness.hover_at(at(3.0));
+    window.harness.run();
+    window.harness.hover_at(at(4.0));
+    window.harness.run();
+    window.harness.drop_at(at(4.0));
+    window.harness.run();
+    window
+        .harness
+        .get_by_label("Heat map of 18 anomalies on 4 ranks, steps 2 to 4");
+    assert!(window.has("Chosen: steps 2 to 4"));
+    window.click("All steps");
+    window
+        .harness
+        .get_by_label("Heat map of 48 anomalies on 4 ranks, steps 0 to 7");
 }
 
 #[test]

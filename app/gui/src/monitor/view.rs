@@ -93,9 +93,10 @@ impl MonitorView {
     pub(crate) fn ui(&mut self, ui: &mut Ui) {
         let mut commands = Vec::new();
         for action in keys::pressed(ui.ctx()) {
-            if !self.form.is_open
-                && (!self.is_help_open || matches!(action, Action::Help | Action::Escape))
-            {
+            let is_put_away = action == Action::Escape;
+            if self.form.is_open {
+                self.form.is_open &= !is_put_away;
+            } else if !self.is_help_open || is_put_away || action == Action::Help {
                 self.act(action, &mut commands);
             }
         }

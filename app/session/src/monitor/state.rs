@@ -372,8 +372,10 @@ impl Monitor {
         let num_known = documents.len() as u64;
         let results = Results {
             request: known.request.clone(),
-            is_complete: num_found < known.request.limit
-                || total.is_some_and(|total| num_known >= total),
+            is_complete: num_known == known.documents.len() as u64
+                || total
+                    .or(known.total)
+                    .map_or(num_found < known.request.limit, |total| num_known >= total),
             documents,
             total: total.or(known.total),
         };

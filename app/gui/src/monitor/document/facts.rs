@@ -16,7 +16,7 @@ const MAX_COUNTERS: usize = 200;
 pub(super) fn facts_ui(ctx: &MonitorContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
     part_ui("What", ui, |ui| what_ui(document, ui));
     part_ui("Call stack", ui, |ui| {
-        stack_ui(ctx, &document.call_stack, ui)
+        stack_ui(ctx, &document.call_stack, ui);
     });
     part_ui("Detector", ui, |ui| model_ui(ctx, document, ui));
     if document.is_gpu || document.gpu_location.is_some() || document.gpu_parent.is_some() {

@@ -143,11 +143,11 @@ fn summary(histogram: &Histogram, time_us: Option<f64>) -> String {
             number(total)
         ),
         Some(bin) => format!(
-            "{} shares its bin with {} of {} executions; {:.4} % took no longer",
+            "{} lies in a bin of {} among {} executions; {} took longer",
             duration(time_us),
             number(histogram.counts[bin]),
             number(total),
-            histogram.share_up_to(time_us) * 100.0
+            number(histogram.num_longer(time_us))
         ),
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         let histogram = histogram(&[-0.5, 9.5, 99.5], &[9.0, 1.0]);
         assert_eq!(
             summary(&histogram, Some(50.0)),
-            "50 µs shares its bin with 1 of 10 executions; 100.0000 % took no longer"
+            "50 µs lies in a bin of 1 among 10 executions; 0 took longer"
         );
         assert_eq!(
             summary(&histogram, Some(500.0)),

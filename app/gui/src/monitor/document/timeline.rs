@@ -247,10 +247,15 @@ fn axis_ui(ctx: &MonitorContext<'_>, shown: &Shown, ui: &mut Ui) {
     for value in shown.axis.ticks((plot.width() / 100.0) as usize) {
         let x = plot.left() + plot.width() * shown.axis.share_of(value) as f32;
         let at = Pos2::new(x, plot.center().y);
+        let text = if value.abs() < f64::EPSILON {
+            "0".to_owned()
+        } else {
+            duration(value).replace('-', "−")
+        };
         painter.text(
             at,
             Align2::CENTER_CENTER,
-            duration(value),
+            text,
             font.clone(),
             ctx.theme.weak_text(),
         );

@@ -147,7 +147,7 @@ fn results_ui(
         .min_size(120.0)
         .frame(frame)
         .show(ui, |ui| {
-            scatter::scatter_ui(ctx, &mut state.scatter, results, ui)
+            scatter::scatter_ui(ctx, &mut state.scatter, results, ui);
         });
     CentralPanel::no_frame().show(ui, |ui| table_ui(ctx, state, results, ui));
 }

@@ -19,6 +19,10 @@ use crate::widgets::{count_of, view_header};
 /// Room for the numbers of the axes, in points.
 const LEFT: f32 = 76.0;
 const BOTTOM: f32 = 22.0;
+/// Room for the legend, in points, where the plot can spare it.
+const LEGEND: f32 = 190.0;
+/// The least width of a plot that can, in points.
+const WIDTH_FOR_LEGEND: f32 = 560.0;
 /// How far from a mark the pointer may be, in points.
 const HIT_RADIUS: f32 = 10.0;
 /// Half the size of a mark, in points.
@@ -85,7 +89,7 @@ pub(super) fn scatter_ui(
     let rect = response.rect;
     let plot = Rect::from_min_max(
         Pos2::new(rect.left() + LEFT, rect.top() + 4.0),
-        Pos2::new(rect.right() - 8.0, rect.bottom() - BOTTOM),
+        Pos2::new(rect.right() - legend_width(rect), rect.bottom() - BOTTOM),
     );
     response.widget_info(|| {
         let label = format!(
@@ -131,7 +135,11 @@ pub(super) fn scatter_ui(
             }
         }
     }
-    legend_ui(ctx, results, num_hidden, plot, &inner);
+    if rect.width() > WIDTH_FOR_LEGEND {
+        let place = rect.with_min_x(plot.right());
+        let painter = painter.with_clip_rect(place.intersect(painter.clip_rect()));
+        legend_ui(ctx, results, num_hidden, place, &painter);
+    }
     if let Some((_, index)) = nearest {
         let document = &results.documents[index];
         if let Some(at) = place(document) {
@@ -141,6 +149,15 @@ pub(super) fn scatter_ui(
         if response.clicked() {
             ctx.send(MonitorCommand::Open(index));
         }
+    }
+}
+
+/// Room at the right of the plot.
+fn legend_width(rect: Rect) -> f32 {
+    if rect.width() > WIDTH_FOR_LEGEND {
+        LEGEND
+    } else {
+        8.0
     }
 }
 
@@ -305,7 +322,7 @@ fn legend_ui(
     ctx: &MonitorContext<'_>,
     results: &Results,
     num_hidden: usize,
-    plot: Rect,
+    place: Rect,
     painter: &egui::Painter,
 ) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -316,7 +333,7 @@ fn legend_ui(
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     let font = FontId::proportional(11.5);
-    let mut at = plot.right_top() + Vec2::new(-10.0, 10.0);
+    let mut at = place.left_top() + Vec2::new(14.0, 12.0);
     let mut line = |text: String, func: Option<&str>| {
         if let Some(func) = func {
             let kind = ctx
@@ -325,9 +342,9 @@ fn legend_ui(
                 .map_or(0, callgrove_model::FuncId::index);
             painter.add(shape(kind, at, ctx.color(func), Stroke::NONE));
         }
-        let place = at + Vec2::new(-10.0, 0.0);
+        let place = at + Vec2::new(10.0, 0.0);
         let color = ctx.theme.weak_text();
-        painter.text(place, Align2::RIGHT_CENTER, text, font.clone(), color);
+        painter.text(place, Align2::LEFT_CENTER, text, font.clone(), color);
         at.y += 15.0;
     };
     for (func, count) in counts.into_iter().take(MAX_LEGEND) {

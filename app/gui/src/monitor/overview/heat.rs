@@ -19,7 +19,7 @@ pub(super) const GUTTER: f32 = 64.0;
 pub(super) const RIGHT: f32 = 12.0;
 /// Columns are at least this wide, in points.
 const MIN_COLUMN_WIDTH: f32 = 3.0;
-const ROW_HEIGHTS: std::ops::RangeInclusive<f32> = 6.0..=22.0;
+const ROW_HEIGHTS: std::ops::RangeInclusive<f32> = 6.0..=32.0;
 
 /// What was laid out, and where the keyboard is.
 #[derive(Default)]
