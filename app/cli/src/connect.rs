@@ -36,7 +36,10 @@ pub(crate) fn store_options(
     OpenOptions {
         mode,
         num_shards,
-        remote: RemoteOptions { token, ca_file: ca.ca_file.clone() },
+        remote: RemoteOptions {
+            token,
+            ca_file: ca.ca_file.clone(),
+        },
     }
 }
 

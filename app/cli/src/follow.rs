@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use callgrove_server::Token;
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
 use callgrove_session::monitor::{
     MonitorCarrier, MonitorHandle, MonitorRequest, MonitorUpdate, Overview, QueryRequest,
@@ -24,7 +25,13 @@ pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 /// Starts the threads; the answer is the window's end.
 pub(crate) fn start(ca_file: Option<PathBuf>, wake: Wake) -> Result<MonitorHandle> {
     let (handle, MonitorCarrier { requests, updates }) = MonitorHandle::pair();
-    let mut line = Line { updates, wake, generation: Arc::default(), ca_file, client: None };
+    let mut line = Line {
+        updates,
+        wake,
+        generation: Arc::default(),
+        ca_file,
+        client: None,
+    };
     thread::Builder::new()
         .name("monitor".to_owned())
         .spawn(move || {
@@ -59,14 +66,19 @@ impl Line {
         match request {
             MonitorRequest::Connect { address, token } => {
                 let teller = self.next_teller();
-                let options = ClientOptions { token, ca_file: self.ca_file.clone() };
-                match Client::new(&address, &options) {
+                match self.client(&address, token) {
                     Ok(client) => {
                         let client = Arc::new(client);
                         self.client = Some(Arc::clone(&client));
                         spawn("monitor packets", move || follow(&client, &teller));
                     }
-                    Err(error) => lost(&teller, &error, None),
+                    Err(error) => {
+                        let cause = format!("{error:#}");
+                        teller.tell(MonitorUpdate::Lost {
+                            cause,
+                            retry_in_ms: None,
+                        });
+                    }
                 }
             }
             MonitorRequest::Disconnect => {
@@ -87,6 +99,17 @@ impl Line {
                 });
             }
         }
+    }
+
+    fn client(&self, address: &str, token: Option<String>) -> Result<Client> {
+        let token = token
+            .map(|secret| Token::new(&secret, "the token typed in"))
+            .transpose()?;
+        let options = ClientOptions {
+            token,
+            ca_file: self.ca_file.clone(),
+        };
+        Ok(Client::new(address, &options)?)
     }
 
     fn next_teller(&self) -> Teller {
@@ -122,7 +145,10 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
 
 fn lost(teller: &Teller, error: &ClientError, retry: Option<Duration>) -> bool {
     let retry_in_ms = retry.map(|retry| retry.as_millis() as u64);
-    teller.tell(MonitorUpdate::Lost { cause: error.to_string(), retry_in_ms })
+    teller.tell(MonitorUpdate::Lost {
+        cause: error.to_string(),
+        retry_in_ms,
+    })
 }
 
 /// Tells of the run until it ends or nobody listens.
@@ -181,10 +207,20 @@ fn answer(client: &Client, query: QueryRequest) -> MonitorUpdate {
             limit: query.limit,
             offset: query.offset,
         })?;
-        Ok((documents, client.count(collection, query.filter.as_deref())?))
+        Ok((
+            documents,
+            client.count(collection, query.filter.as_deref())?,
+        ))
     };
     match ask() {
-        Ok((documents, total)) => MonitorUpdate::Found { id, documents, total: Some(total) },
-        Err(error) => MonitorUpdate::QueryFailed { id, cause: format!("{error:#}") },
+        Ok((documents, total)) => MonitorUpdate::Found {
+            id,
+            documents,
+            total: Some(total),
+        },
+        Err(error) => MonitorUpdate::QueryFailed {
+            id,
+            cause: format!("{error:#}"),
+        },
     }
 }

@@ -39,7 +39,11 @@ impl Stop {
 
     /// The same as an answer to who asks whether to go on.
     pub(crate) fn flow(&self) -> ControlFlow<()> {
-        if self.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.is_set() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 

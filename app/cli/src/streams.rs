@@ -22,7 +22,10 @@ pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
             let engine = args.follow.then_some(LiveEngine::Bp);
             (find_streams(Path::new(trace))?, engine)
         }
-        None => (args.input.sst.iter().map(PathBuf::from).collect(), Some(LiveEngine::Sst)),
+        None => (
+            args.input.sst.iter().map(PathBuf::from).collect(),
+            Some(LiveEngine::Sst),
+        ),
     };
     let open = |path: &PathBuf| -> Result<Stream> {
         let source = match engine {
@@ -38,9 +41,14 @@ pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
     };
     // Each writer waits for its reader before any of them goes on, so readers must not wait for one another.
     std::thread::scope(|scope| {
-        let openers: Vec<_> = paths.iter().map(|path| scope.spawn(|| open(path))).collect();
+        let openers: Vec<_> = paths
+            .iter()
+            .map(|path| scope.spawn(|| open(path)))
+            .collect();
         let streams = openers.into_iter().map(|opener| {
-            opener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            opener
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         streams.collect()
     })
@@ -48,9 +56,16 @@ pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
 
 fn stream(path: &Path, source: Box<dyn TraceSource>) -> Result<Stream> {
     let rank = source.rank().with_context(|| {
-        format!("{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so", path.display())
+        format!(
+            "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
+            path.display()
+        )
     })?;
-    Ok(Stream { rank, source, path: path.display().to_string() })
+    Ok(Stream {
+        rank,
+        source,
+        path: path.display().to_string(),
+    })
 }
 
 /// The settings of an AD instance.
@@ -66,7 +81,10 @@ pub(crate) fn options(streams: &StreamArgs, args: &DetectArgs) -> Result<AdOptio
         options.rules.ignore(&read(path)?);
     }
     if let Some(path) = &args.thresholds {
-        options.rules.set_thresholds(&read(path)?, &path.display().to_string())?;
+        let shown = path.display().to_string();
+        options
+            .rules
+            .set_thresholds(&read(path)?, &shown, &options.params)?;
     }
     options.watchlist = match &args.watchlist {
         Some(path) => Watchlist::parse(&read(path)?, &path.display().to_string())?,

@@ -38,7 +38,13 @@ pub(crate) fn show(source: &str, function: Option<&str>) -> Result<()> {
     handle
         .send(open)
         .map_err(|command| anyhow!("the session ended before it took {command:?}"))?;
-    open(context, |creation| Box::new(CallgroveApp::new(creation, handle, Box::new(NativePlatform))))
+    show_app(context, |creation| {
+        Box::new(CallgroveApp::new(
+            creation,
+            handle,
+            Box::new(NativePlatform),
+        ))
+    })
 }
 
 /// Opens a window on the run that the server at `address` knows and returns when it is closed.
@@ -51,10 +57,12 @@ pub(crate) fn watch(address: &str, token: Option<String>, ca_file: Option<PathBu
     };
     let handle = follow::start(ca_file, wake)?;
     let address = Some(address.to_owned());
-    open(context, |creation| Box::new(MonitorApp::new(creation, handle, address, token)))
+    show_app(context, |creation| {
+        Box::new(MonitorApp::new(creation, handle, address, token))
+    })
 }
 
-fn open(
+fn show_app(
     context: egui::Context,
     app: impl FnOnce(&eframe::CreationContext<'_>) -> Box<dyn eframe::App>,
 ) -> Result<()> {

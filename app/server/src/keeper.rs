@@ -53,12 +53,19 @@ impl Keeper {
             .name("keeper".to_owned())
             .spawn(move || kept.run(&stopped, &told))
             .map_err(|source| ServerError::Threads { source })?;
-        Ok(Self { stop, thread, trouble })
+        Ok(Self {
+            stop,
+            thread,
+            trouble,
+        })
     }
 
     /// Why the state cannot be saved at present, if it cannot.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Tells and saves a last time, and ends.
@@ -67,7 +74,9 @@ impl Keeper {
     /// The database refuses the last state.
     pub fn finish(self) -> Result<(), ProvDbError> {
         drop(self.stop);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
@@ -105,19 +114,33 @@ impl Kept {
 
     /// Writes the three global collections, and the state from which a restarted server goes on.
     fn save(&mut self) -> Result<(), ProvDbError> {
-        let Some(store) = &mut self.store else { return Ok(()) };
+        let Some(store) = &mut self.store else {
+            return Ok(());
+        };
         let documents = self.state.documents();
         let number = |value: &Value, field: &str| value[field].as_u64().unwrap_or_default() as u32;
         let mut all = Vec::new();
         for stats in &documents.func_stats {
-            all.push(Document::func_stats(number(stats, "app"), number(stats, "fid"), stats)?);
+            all.push(Document::func_stats(
+                number(stats, "app"),
+                number(stats, "fid"),
+                stats,
+            )?);
         }
         for stats in &documents.counter_stats {
             let counter = stats["counter"].as_str().unwrap_or_default();
-            all.push(Document::counter_stats(number(stats, "app"), counter, stats)?);
+            all.push(Document::counter_stats(
+                number(stats, "app"),
+                counter,
+                stats,
+            )?);
         }
         for model in &documents.ad_model {
-            all.push(Document::ad_model(number(model, "pid"), number(model, "fid"), model)?);
+            all.push(Document::ad_model(
+                number(model, "pid"),
+                number(model, "fid"),
+                model,
+            )?);
         }
         store.put(&all)?;
         if let Ok(saved) = self.state.save() {

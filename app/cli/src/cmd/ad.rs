@@ -67,15 +67,22 @@ pub(super) fn follow(
         let trouble = (status.link_down.clone(), status.stored.refusal.clone());
         if trouble != told {
             for what in [&trouble.0, &trouble.1].into_iter().flatten() {
-                complain(&format!("{what}; detection goes on, and what is found is kept"));
+                complain(&format!(
+                    "{what}; detection goes on, and what is found is kept"
+                ));
             }
             told = trouble;
         }
         stop.flow()
     })?;
     for warning in status.warnings.iter() {
-        let rank = warning.rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
-        complain(&format!("{rank}{} ({} times; first {})", warning.kind, warning.count, warning.first));
+        let rank = warning
+            .rank
+            .map_or_else(String::new, |rank| format!("rank {rank}: "));
+        complain(&format!(
+            "{rank}{} ({} times; first {})",
+            warning.kind, warning.count, warning.first
+        ));
     }
     Ok(status)
 }
@@ -84,7 +91,11 @@ pub(super) fn follow(
 fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let name = if name.trim().is_empty() { "host" } else { name.trim() };
+    let name = if name.trim().is_empty() {
+        "host"
+    } else {
+        name.trim()
+    };
     format!("{name}-{:x}", since.map_or(0, |since| since.as_millis()))
 }
 

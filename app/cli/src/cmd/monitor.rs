@@ -16,10 +16,19 @@ pub(crate) fn run(args: &MonitorArgs) -> Result<()> {
         return window::watch(&args.url, secret(&args.connect)?, ca_file);
     }
     // A database on this machine, of a run that may be over: served to the window alone.
-    let options = OpenOptions { mode: Mode::ReadOnly, ..OpenOptions::default() };
+    let options = OpenOptions {
+        mode: Mode::ReadOnly,
+        ..OpenOptions::default()
+    };
     drop(open_store(&args.url, &options)?);
-    let api = Api { live: Live::Absent, documents: Some(documents(&args.url, &options)) };
-    let config = ServerConfig { listen: ([127, 0, 0, 1], 0).into(), ..ServerConfig::default() };
+    let api = Api {
+        live: Live::Absent,
+        documents: Some(documents(&args.url, &options)),
+    };
+    let config = ServerConfig {
+        listen: ([127, 0, 0, 1], 0).into(),
+        ..ServerConfig::default()
+    };
     let server = RunningServer::start(config, || router(api))?;
     let shown = window::watch(server.url(), None, ca_file);
     server.stop()?;

@@ -18,10 +18,19 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let store = open_store(&args.provdb, &options)?;
-    let api = Api { live: Live::Absent, documents: Some(documents(&args.provdb, &options)) };
+    let api = Api {
+        live: Live::Absent,
+        documents: Some(documents(&args.provdb, &options)),
+    };
     let config = server_config(args.listen, &args.serve)?;
-    let server = RunningServer::start(config, || grpc::mount(router(api), ProvDbService::new(store)))?;
-    complain(&format!("the provenance database {} is served at {}", args.provdb, server.url()));
+    let server = RunningServer::start(config, || {
+        grpc::mount(router(api), ProvDbService::new(store))
+    })?;
+    complain(&format!(
+        "the provenance database {} is served at {}",
+        args.provdb,
+        server.url()
+    ));
     server.wait_for_interrupt()?;
     server.stop()?;
     Ok(())

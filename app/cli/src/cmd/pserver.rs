@@ -36,7 +36,14 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
     let clock = Clock::new();
     let state = state(&args.stats, &mut store, false, &clock)?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
-    let keeper = keeper(&state, &hub, store, &args.stats, config.token.as_ref(), &args.ca)?;
+    let keeper = keeper(
+        &state,
+        &hub,
+        store,
+        &args.stats,
+        config.token.as_ref(),
+        &args.ca,
+    )?;
     let api = Api {
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
@@ -51,7 +58,9 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         std::thread::sleep(LOOK);
         let trouble = keeper.trouble();
         if let (Some(trouble), true) = (&trouble, trouble != told) {
-            complain(&format!("{trouble}; the statistics of the run are kept and saved later"));
+            complain(&format!(
+                "{trouble}; the statistics of the run are kept and saved later"
+            ));
         }
         told = trouble;
     }
@@ -95,7 +104,8 @@ pub(super) fn state(
     let Some(saved) = saved else {
         return Ok(Arc::new(ServerState::new(options)));
     };
-    let json = String::from_utf8(saved).context("the saved state in the provenance database is damaged")?;
+    let json = String::from_utf8(saved)
+        .context("the saved state in the provenance database is damaged")?;
     complain("going on from the state that the provenance database has of this run");
     Ok(Arc::new(ServerState::restored(options, &json)?))
 }
@@ -136,7 +146,9 @@ pub(super) fn documents(url: &str, options: &OpenOptions) -> Documents {
     let (url, mut options) = (url.to_owned(), options.clone());
     options.mode = Mode::ReadOnly;
     options.num_shards = None;
-    Documents::new(MAX_QUESTIONS, move || callgrove_provdb::open(&url, &options))
+    Documents::new(MAX_QUESTIONS, move || {
+        callgrove_provdb::open(&url, &options)
+    })
 }
 
 /// Writes the models to a file, if one is named.

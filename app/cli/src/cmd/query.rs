@@ -1,9 +1,7 @@
 //! `callgrove query`: searches a provenance database.
 
-use std::io::Write;
-
 use anyhow::{Context, Result};
-use callgrove_provdb::{Collection, Filter, Mode, Path, Query, Sort, Store};
+use callgrove_provdb::{Collection, Filter, Mode, Path, Query, Sort};
 use serde_json::Value;
 
 use crate::args::{QueryArgs, TableFormat};
@@ -11,11 +9,20 @@ use crate::connect::{open_store, secret, store_options};
 use crate::output::{Table, print};
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
-    let options = store_options(Mode::ReadOnly, None, secret(&args.connect)?, &args.connect.ca);
+    let options = store_options(
+        Mode::ReadOnly,
+        None,
+        secret(&args.connect)?,
+        &args.connect.ca,
+    );
     let mut store = open_store(&args.provdb, &options)?;
     if let Some(sql) = &args.sql {
         let table = store.find_plain_sql(sql)?;
-        let rows = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
+        let rows = table
+            .rows
+            .iter()
+            .map(|row| row.iter().map(text).collect())
+            .collect();
         return match args.format {
             TableFormat::Json => print(|out| {
                 table.rows.iter().try_for_each(|row| {
@@ -34,12 +41,22 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     }
     let documents = store.find(&query)?;
     if args.format == TableFormat::Json {
-        return print(|out| documents.iter().try_for_each(|json| writeln!(out, "{json}")));
+        return print(|out| {
+            documents
+                .iter()
+                .try_for_each(|json| writeln!(out, "{json}"))
+        });
     }
-    let columns = args.columns.clone().unwrap_or_else(|| default_columns(collection));
+    let columns = args
+        .columns
+        .clone()
+        .unwrap_or_else(|| default_columns(collection));
     let row = |json: &String| -> Result<Vec<String>> {
         let document: Value = serde_json::from_str(json).context("a stored document is damaged")?;
-        Ok(columns.iter().map(|column| text(field(&document, column))).collect())
+        Ok(columns
+            .iter()
+            .map(|column| text(field(&document, column)))
+            .collect())
     };
     let rows = documents.iter().map(row).collect::<Result<_>>()?;
     print_rows(args.format, &columns, rows)
@@ -52,7 +69,10 @@ fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
             "severity" => "outlier_severity",
             field => field,
         };
-        Path::parse(field).map(|path| Sort { path, is_descending: !args.ascending })
+        Path::parse(field).map(|path| Sort {
+            path,
+            is_descending: !args.ascending,
+        })
     });
     Ok(Query {
         collection,
@@ -67,18 +87,37 @@ fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
 fn default_columns(collection: Collection) -> Vec<String> {
     let columns: &[&str] = match collection {
         Collection::Anomalies | Collection::NormalExecs => &[
-            "event_id", "pid", "rid", "tid", "io_step", "outlier_score", "outlier_severity",
-            "runtime_exclusive", "runtime_total", "func",
+            "event_id",
+            "pid",
+            "rid",
+            "tid",
+            "io_step",
+            "outlier_score",
+            "outlier_severity",
+            "runtime_exclusive",
+            "runtime_total",
+            "func",
         ],
         Collection::Metadata => &["pid", "rid", "tid", "descr", "value"],
         Collection::FuncStats => &[
-            "app", "fid", "anomaly_metrics.anomaly_count.accumulate", "anomaly_metrics.score.maximum",
-            "anomaly_metrics.severity.accumulate", "runtime_profile.exclusive_runtime.count",
-            "runtime_profile.exclusive_runtime.mean", "runtime_profile.inclusive_runtime.mean", "fname",
+            "app",
+            "fid",
+            "anomaly_metrics.anomaly_count.accumulate",
+            "anomaly_metrics.score.maximum",
+            "anomaly_metrics.severity.accumulate",
+            "runtime_profile.exclusive_runtime.count",
+            "runtime_profile.exclusive_runtime.mean",
+            "runtime_profile.inclusive_runtime.mean",
+            "fname",
         ],
-        Collection::CounterStats => {
-            &["app", "stats.count", "stats.mean", "stats.minimum", "stats.maximum", "counter"]
-        }
+        Collection::CounterStats => &[
+            "app",
+            "stats.count",
+            "stats.mean",
+            "stats.minimum",
+            "stats.maximum",
+            "counter",
+        ],
         Collection::AdModel => &["pid", "fid", "func_name"],
     };
     columns.iter().map(ToString::to_string).collect()
@@ -96,7 +135,10 @@ fn text(value: &Value) -> String {
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() => {
                 let rounded = format!("{float:.3}");
-                rounded.trim_end_matches('0').trim_end_matches('.').to_owned()
+                rounded
+                    .trim_end_matches('0')
+                    .trim_end_matches('.')
+                    .to_owned()
             }
             _ => number.to_string(),
         },
@@ -109,7 +151,9 @@ fn print_rows(format: TableFormat, columns: &[String], rows: Vec<Vec<String>>) -
         let mut csv = csv::Writer::from_writer(Vec::new());
         csv.write_record(columns)?;
         rows.iter().try_for_each(|row| csv.write_record(row))?;
-        let bytes = csv.into_inner().context("a table in memory cannot be written")?;
+        let bytes = csv
+            .into_inner()
+            .context("a table in memory cannot be written")?;
         return print(|out| out.write_all(&bytes));
     }
     let header: Vec<&str> = columns.iter().map(String::as_str).collect();
