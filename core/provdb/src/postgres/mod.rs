@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use postgres::types::ToSql;
 
-use crate::document::{Columns, with_id};
+use crate::columns::{Columns, with_id};
 use crate::query::postgres_sql::{self, Param};
 use crate::{Claim, Collection, Document, Mode, OpenOptions, ProvDbError, Query, Store, Table};
 

@@ -69,14 +69,6 @@ impl Path {
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
-
-    /// The name, if the way is a single field.
-    pub(crate) fn single_field(&self) -> Option<&str> {
-        match self.0.as_slice() {
-            [Step::Field(name)] => Some(name),
-            _ => None,
-        }
-    }
 }
 
 /// What is asked of a value.

@@ -75,7 +75,9 @@ const COLUMNS: [(&str, bool); 10] = [
 
 /// The column that holds what is at the end of a path, if there is one, and whether it is text.
 pub(crate) fn column(path: &Path) -> Option<(&'static str, bool)> {
-    let name = path.single_field()?;
+    let [Step::Field(name)] = path.steps() else {
+        return None;
+    };
     let (column, is_text) = COLUMNS.into_iter().find(|(column, _)| *column == name)?;
     Some((if column == "__id" { "id" } else { column }, is_text))
 }

@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Claim, Document, Mode, OpenOptions, ProvDbError, Query, Store, Table, document::Columns,
+    Claim, Document, Mode, OpenOptions, ProvDbError, Query, Store, Table, columns::Columns,
 };
 
 use error::{at, io_at};

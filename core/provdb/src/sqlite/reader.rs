@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 
-use crate::document::with_id;
+use crate::columns::with_id;
 use crate::query::sqlite_sql;
 use crate::{Collection, ProvDbError, Query, Table};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
-use crate::document::Columns;
+use crate::columns::Columns;
 use crate::{Collection, Document, ProvDbError};
 
 use super::schema::{self, FORMAT};
