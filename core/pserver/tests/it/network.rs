@@ -9,8 +9,10 @@ use callgrove_pserver::{
     Hello, Link, ModelExchange, PserverError, Refusal, Retention, ServerState, StateOptions,
 };
 use tokio::runtime::Runtime;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Status};
 
 use crate::support::{PROGRAM, global_model, hello, model, names, new_state, report};
 
@@ -23,6 +25,14 @@ struct TestServer {
 
 impl TestServer {
     fn start(state: &Arc<ServerState>, address: SocketAddr) -> Self {
+        Self::start_guarded(state, address, Ok)
+    }
+
+    fn start_guarded(
+        state: &Arc<ServerState>,
+        address: SocketAddr,
+        guard: fn(Request<()>) -> Result<Request<()>, Status>,
+    ) -> Self {
         let runtime = Runtime::new().expect("threads can be started");
         let in_runtime = runtime.enter();
         // The former server's port may take a moment to be free.
@@ -35,7 +45,8 @@ impl TestServer {
         });
         let incoming = incoming.expect("the port is free");
         let address = incoming.local_addr().expect("it is bound");
-        let server = Server::builder().serve_with_incoming(service(Arc::clone(state)), incoming);
+        let guarded = InterceptedService::new(service(Arc::clone(state)), guard);
+        let server = Server::builder().serve_with_incoming(guarded, incoming);
         runtime.spawn(async move { server.await.expect("the server runs") });
         drop(in_runtime);
         Self {
@@ -282,4 +293,35 @@ fn a_silent_server_costs_no_more_than_the_deadline() {
     assert!(matches!(synced.link, Link::Down { .. }));
     assert_eq!(synced.models[0].1.moments().count(), 1);
     assert!(begun.elapsed() < Duration::from_millis(100));
+}
+
+#[test]
+fn the_token_goes_with_every_call_and_a_wrong_one_is_refused() {
+    let state = new_state(StateOptions::default());
+    let server = TestServer::start_guarded(&state, any_port(), |request| {
+        match request.metadata().get("authorization") {
+            Some(header) if header == "Bearer secret" => Ok(request),
+            _ => Err(Status::unauthenticated("the token is wrong or missing")),
+        }
+    });
+    let with_token = |token: &str| {
+        connect(ClientOptions {
+            token: Some(token.to_owned()),
+            ..ClientOptions::new(server.address.to_string())
+        })
+        .expect("the address is one")
+    };
+    let mut welcome = with_token("secret");
+    welcome.register(&hello(0)).expect("the token is right");
+    let fid = welcome.functions(PROGRAM, &names(&["f"])).expect("short")[0];
+    let synced = welcome.sync_and_report(vec![(fid, model(&[1]))], &[]);
+    assert_eq!(synced.expect("the token is right").link, Link::Up);
+    let refused = with_token("guessed").register(&hello(1));
+    assert!(matches!(
+        refused,
+        Err(PserverError::Refused {
+            about: Refusal::Access,
+            ..
+        })
+    ));
 }
