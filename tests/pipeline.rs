@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// Long enough for any answer on a busy machine; a test that waits so long fails.
 const PATIENCE: Duration = Duration::from_secs(120);
-const TOKEN: &str = "a token of sufficient length";
+const TOKEN: &str = "a-token-of-sufficient-length";
 
 fn example() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -496,7 +496,7 @@ fn two_instances_cannot_watch_one_rank() {
         "--engine",
         "bp4",
         "--speed",
-        "1",
+        "0.05",
     ]));
     while streams(Path::new(&live)).len() < 4 {
         thread::sleep(Duration::from_millis(20));

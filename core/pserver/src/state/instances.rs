@@ -27,11 +27,11 @@ impl ServerState {
             .iter()
             .map(|&rank| (hello.program, rank))
             .collect();
-        let returning = self.claim(hello, &ranks, now_ms)?;
+        self.claim(hello, &ranks, now_ms)?;
         let last_sequence =
             lock(self.worker(&hello.instance)).register(&hello.instance, ranks.clone(), now_ms);
         Ok(Registered {
-            welcome: self.welcome(&ranks, returning),
+            welcome: self.welcome(&ranks),
             epoch: self.options.epoch,
             last_sequence,
             retention: self.options.retention,
@@ -70,13 +70,13 @@ impl ServerState {
         any
     }
 
-    /// Gives the ranks to the instance, and tells whether one of them was another's before.
+    /// Gives the ranks to the instance; those that had them before are gone.
     fn claim(
         &self,
         hello: &Hello,
         ranks: &BTreeSet<RankKey>,
         now_ms: u64,
-    ) -> Result<bool, PserverError> {
+    ) -> Result<(), PserverError> {
         let mut claims = lock(&self.claims);
         let mut former = Vec::new();
         for &(program, rank) in ranks {
@@ -107,15 +107,13 @@ impl ServerState {
         for rank in ranks {
             claims.insert(*rank, hello.instance.clone());
         }
-        Ok(!former.is_empty())
+        Ok(())
     }
 
-    fn welcome(&self, ranks: &BTreeSet<RankKey>, returning: bool) -> Welcome {
+    fn welcome(&self, ranks: &BTreeSet<RankKey>) -> Welcome {
         let mut global = lock(&self.global);
-        if returning {
-            // The former instance's last steps may wait in a partial state.
-            self.fold_into(&mut global);
-        }
+        // The last steps of an instance that had the ranks before may wait in a partial state.
+        self.fold_into(&mut global);
         let last_step = |key: &RankKey| {
             let totals = global.total.ranks.get(key)?;
             Some((key.1, totals.last_step))
