@@ -2,11 +2,15 @@
 
 mod args;
 mod cmd;
+mod connect;
 mod exit;
+mod follow;
 mod host;
 mod journal_file;
 mod output;
 mod platform;
+mod stop;
+mod streams;
 mod window;
 
 use std::process::ExitCode;
@@ -22,6 +26,13 @@ fn main() -> ExitCode {
         Command::Analyze(args) => cmd::analyze::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
         Command::Open(args) => cmd::open::run(&args),
+        Command::Run(args) => cmd::run::run(&args),
+        Command::Ad(args) => cmd::ad::run(&args),
+        Command::Pserver(args) => cmd::pserver::run(&args),
+        Command::Provdb(args) => cmd::provdb::run(&args),
+        Command::Monitor(args) => cmd::monitor::run(&args),
+        Command::Query(args) => cmd::query::run(&args),
+        Command::Replay(args) => cmd::replay::run(&args),
         Command::Demo => cmd::demo::run(),
     };
     match result {

@@ -1,6 +1,6 @@
 //! Standard output and standard error.
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -11,6 +11,15 @@ use callgrove_model::Progress;
 pub(crate) fn complain(text: &str) {
     // There is nowhere left to report that standard error cannot be written.
     writeln!(std::io::stderr(), "callgrove: {text}").ok();
+}
+
+/// Writes to standard output.
+pub(crate) fn print(
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    write(&mut out)?;
+    Ok(out.flush()?)
 }
 
 /// Whether an error only says that nobody reads any more.

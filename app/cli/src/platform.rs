@@ -1,6 +1,13 @@
 //! The desktop's own file dialogs.
 
+use std::sync::Arc;
+
 use callgrove_gui::{FilePurpose, Platform};
+use callgrove_session::monitor::MonitorHandle;
+use eframe::egui;
+
+use crate::follow;
+use crate::output::complain;
 
 /// Dialogs of the desktop portal, where there is one.
 pub(crate) struct NativePlatform;
@@ -34,5 +41,16 @@ impl Platform for NativePlatform {
             .name("file dialog".to_owned())
             .spawn(ask)
             .is_ok()
+    }
+
+    fn can_monitor(&self) -> bool {
+        true
+    }
+
+    fn monitor(&self, ctx: &egui::Context) -> Option<MonitorHandle> {
+        let ctx = ctx.clone();
+        follow::start(None, Arc::new(move || ctx.request_repaint()))
+            .inspect_err(|error| complain(&format!("{error:#}")))
+            .ok()
     }
 }

@@ -1,13 +1,15 @@
 //! The desktop window: the session on a thread of its own, the views on the main thread.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use anyhow::{Context, Result, anyhow, bail};
-use callgrove_gui::CallgroveApp;
+use callgrove_gui::{CallgroveApp, MonitorApp};
 use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell, Wake};
 use eframe::egui;
 
+use crate::follow;
 use crate::host::NativeHost;
 use crate::journal_file;
 use crate::platform::NativePlatform;
@@ -36,6 +38,34 @@ pub(crate) fn show(source: &str, function: Option<&str>) -> Result<()> {
     handle
         .send(open)
         .map_err(|command| anyhow!("the session ended before it took {command:?}"))?;
+    show_app(context, |creation| {
+        Box::new(CallgroveApp::new(
+            creation,
+            handle,
+            Box::new(NativePlatform),
+        ))
+    })
+}
+
+/// Opens a window on the run that the server at `address` knows and returns when it is closed.
+pub(crate) fn watch(address: &str, token: Option<String>, ca_file: Option<PathBuf>) -> Result<()> {
+    check_display()?;
+    let context = egui::Context::default();
+    let wake = {
+        let context = context.clone();
+        Arc::new(move || context.request_repaint())
+    };
+    let handle = follow::start(ca_file, wake)?;
+    let address = Some(address.to_owned());
+    show_app(context, |creation| {
+        Box::new(MonitorApp::new(creation, handle, address, token))
+    })
+}
+
+fn show_app(
+    context: egui::Context,
+    app: impl FnOnce(&eframe::CreationContext<'_>) -> Box<dyn eframe::App>,
+) -> Result<()> {
     let options = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()
             .with_title("Callgrove")
@@ -44,13 +74,12 @@ pub(crate) fn show(source: &str, function: Option<&str>) -> Result<()> {
             .with_min_inner_size([900.0, 600.0]),
         ..Default::default()
     };
-    eframe::run_native_ext(
-        "callgrove",
-        options,
-        Some(context),
-        Box::new(|creation| Ok(Box::new(CallgroveApp::new(creation, handle, Box::new(NativePlatform))))),
-    )
-    .map_err(|error| anyhow!("the window could not be opened ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"))
+    eframe::run_native_ext("callgrove", options, Some(context), Box::new(|creation| Ok(app(creation))))
+        .map_err(|error| {
+            anyhow!(
+                "the window could not be opened ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"
+            )
+        })
 }
 
 fn start_session(commands: Receiver<Command>, cell: SnapshotCell, wake: Wake) -> Result<()> {
@@ -69,7 +98,7 @@ fn check_display() -> Result<()> {
     if cfg!(target_os = "linux") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
         bail!(
             "no display: neither DISPLAY nor WAYLAND_DISPLAY is set. Run it on a desktop, or log in with `ssh -X`; \
-             `callgrove analyze` and `callgrove info` need no display"
+             `callgrove analyze`, `info`, `run` and `query` need no display"
         );
     }
     Ok(())

@@ -11,6 +11,7 @@
 
 mod app;
 pub mod context;
+mod monitor;
 mod panels;
 mod platform;
 #[cfg(test)]
@@ -20,4 +21,5 @@ pub mod views;
 pub mod widgets;
 
 pub use app::CallgroveApp;
+pub use monitor::MonitorApp;
 pub use platform::{FilePurpose, NoDialogs, Platform};

@@ -1,6 +1,7 @@
 //! What the window needs of its carrier.
 
 use callgrove_session::Command;
+use callgrove_session::monitor::MonitorHandle;
 
 /// Things that a desktop and a browser do differently.
 pub trait Platform {
@@ -13,6 +14,17 @@ pub trait Platform {
         suggested: &str,
         reply: Box<dyn FnOnce(Option<String>) + Send>,
     ) -> bool;
+
+    /// Whether the window can watch a running job, so that it offers it.
+    fn can_monitor(&self) -> bool {
+        false
+    }
+
+    /// Starts what fetches the news of a running job, and gives the window's end of it; called once. It wakes
+    /// the window of `ctx` after each update.
+    fn monitor(&self, _ctx: &egui::Context) -> Option<MonitorHandle> {
+        None
+    }
 }
 
 /// A carrier without native dialogs.

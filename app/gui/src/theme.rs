@@ -28,6 +28,17 @@ const OTHER_HUES: [Color32; 4] = [GREEN, PURPLE, YELLOW, ORANGE];
 /// Lightness steps once the hues are used up; later functions share the last.
 const SHADES: [f32; 4] = [0.0, 0.45, -0.35, 0.68];
 
+/// Cividis from dark to light (Nuñez, Anderton and Renslow 2018, doi 10.1371/journal.pone.0199239): its order
+/// is seen alike with any kind of colour vision.
+const HEAT: [[f32; 3]; 6] = [
+    [0.0, 34.0, 78.0],
+    [53.0, 69.0, 108.0],
+    [102.0, 105.0, 112.0],
+    [148.0, 142.0, 119.0],
+    [200.0, 184.0, 102.0],
+    [254.0, 232.0, 56.0],
+];
+
 /// Space between things that belong together, in points.
 pub const GAP: f32 = 6.0;
 /// Corner radius of cards and marks.
@@ -231,6 +242,21 @@ impl Theme {
         } else {
             Color32::from_rgb(0x8A, 0x62, 0x00)
         }
+    }
+
+    /// How much there is, from a little (0) to the most (1): what is most stands out from the canvas most.
+    pub fn heat(&self, share: f32) -> Color32 {
+        // The very ends of the scale are too near to the canvas.
+        let share = 0.12 + 0.88 * share.clamp(0.0, 1.0);
+        let place = if self.is_dark { share } else { 1.0 - share };
+        let place = place * (HEAT.len() - 1) as f32;
+        let below = (place as usize).min(HEAT.len() - 2);
+        let mix = place - below as f32;
+        let channel = |at: usize| {
+            let (low, high) = (HEAT[below][at], HEAT[below + 1][at]);
+            (low + (high - low) * mix) as u8
+        };
+        Color32::from_rgb(channel(0), channel(1), channel(2))
     }
 
     /// Text that stands on `background`: black or white, whichever is read better.

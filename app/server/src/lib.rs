@@ -8,6 +8,7 @@ mod error;
 pub mod grpc;
 mod guard;
 pub mod hub;
+pub mod keeper;
 mod server;
 mod stall;
 mod tls;

@@ -44,7 +44,7 @@ struct Kernel {
 impl<'a> Gpu<'a> {
     pub(super) fn new(spec: TauTraceSpec, program: &'a Program, rank: u32) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
-        rng.set_stream(u64::from(rank) << 16 | RNG_STREAM);
+        rng.set_stream((u64::from(rank) << 16) | RNG_STREAM);
         let stream = |stream| Stream {
             lane: Lane::new(rank, spec.num_threads + stream),
             free_us: 0,

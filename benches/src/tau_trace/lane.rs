@@ -135,7 +135,7 @@ pub(super) struct CpuThread<'a> {
 impl<'a> CpuThread<'a> {
     pub(super) fn new(spec: TauTraceSpec, program: &'a Program, rank: u32, thread: u32) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
-        rng.set_stream(u64::from(rank) << 16 | u64::from(thread) + 1);
+        rng.set_stream((u64::from(rank) << 16) | (u64::from(thread) + 1));
         let mut made = Self {
             spec,
             program,

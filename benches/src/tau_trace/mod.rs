@@ -1,7 +1,7 @@
 //! Traces of any size as TAU's plugin writes them, with outliers whose places are known: what the pipeline is
 //! measured with, where no recorded trace is long enough.
 //!
-//! Each thread calls the functions of one synthetic [`Program`], at most five deep, until it has made its share
+//! Each thread calls the functions of one synthetic program, at most five deep, until it has made its share
 //! of events; the time that a call spends in itself is drawn from its function's own distribution (log-normal,
 //! with one mode or two). A step ends when the first thread has made its share of the step; the others are cut
 //! at the same time, so calls last over steps as in a run. Some calls are outliers: they take 10 to 100 times
@@ -193,5 +193,113 @@ impl<'a> RankMaker<'a> {
         summary.num_messages += step.comms.len() as u64;
         summary.num_counter_rows += step.counters.len() as u64;
         step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use callgrove_adios2_sys::default_candidates;
+    use callgrove_model::{ExecIdx, Progress, RankId, Trace};
+    use callgrove_trace::{ReadOptions, find_streams, read_trace};
+
+    use super::*;
+
+    /// Two ranks with a GPU each, and what was made of them.
+    fn make(seed: u64) -> (tempfile::TempDir, Summary, Trace) {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = TauTraceSpec {
+            num_events: 20_000,
+            num_steps: 7,
+            num_threads: 3,
+            num_ranks: 2,
+            outlier_share: 0.005,
+            has_gpu: true,
+            seed,
+            ..TauTraceSpec::default()
+        };
+        let library = Library::load(&default_candidates()).unwrap();
+        let summary = write_trace(spec, folder.path(), &library).unwrap();
+        let streams: Vec<PathBuf> = find_streams(folder.path()).unwrap();
+        let options = ReadOptions::of_this_machine();
+        let trace = read_trace(&streams, &options, Progress::none()).unwrap();
+        (folder, summary, trace)
+    }
+
+    #[test]
+    fn the_reader_finds_nothing_wrong_and_every_outlier_where_it_was_said_to_be() {
+        let (_folder, summary, trace) = make(1);
+        let of_calls: Vec<_> = trace
+            .warnings
+            .iter()
+            .filter(|warning| !format!("{:?}", warning.kind).starts_with("Unmatched"))
+            .filter(|warning| {
+                !["SizeDiffers", "RecvBeforeSend"].contains(&&*format!("{:?}", warning.kind))
+            })
+            .collect();
+        assert_eq!(of_calls, [], "messages of two clocks need not agree");
+        assert_eq!(trace.num_steps, 14);
+        assert_eq!(summary.num_events, 2 * trace.num_executions() as u64);
+        let mut found = BTreeMap::new();
+        for lane in &trace.lanes {
+            let calls = &lane.executions;
+            for call in 0..calls.len() {
+                assert!(calls.depth[call] < 5);
+                let key = (lane.rank, calls.step[call].0, u64::from(calls.row[call]));
+                let name = trace.names.name(calls.func[call]);
+                found.insert(key, (lane.thread.0, name, calls.exclusive[call].as_us()));
+            }
+        }
+        let cpu = summary.outliers.iter().filter(|it| it.thread < 3).count();
+        assert_eq!(cpu, 2 * 3 * (20_000 / 3 / 2) / 200, "{cpu}");
+        for outlier in &summary.outliers {
+            let key = (RankId(outlier.rank), outlier.step, outlier.row);
+            let stated = (
+                outlier.thread,
+                &*outlier.function,
+                outlier.exclusive_us as i64,
+            );
+            assert_eq!(found.get(&key), Some(&stated));
+        }
+    }
+
+    #[test]
+    fn a_kernel_and_its_launch_share_a_correlation_id() {
+        let (_folder, _, trace) = make(2);
+        let mut of_launch = BTreeMap::new();
+        let mut of_kernel = BTreeMap::new();
+        for lane in &trace.lanes {
+            for row in 0..lane.counters.len() {
+                if trace.counter_names.name(lane.counters.counter[row]) == "Correlation ID" {
+                    let call = ExecIdx::from(lane.counters.exec[row].unwrap());
+                    let name = trace.names.name(lane.executions.func[call.index()]);
+                    let calls = if lane.thread.0 < 3 {
+                        &mut of_launch
+                    } else {
+                        &mut of_kernel
+                    };
+                    calls.insert((lane.rank, lane.counters.value[row]), name);
+                }
+            }
+        }
+        assert!(of_kernel.len() > 200);
+        assert!(of_launch.keys().eq(of_kernel.keys()));
+        assert!(of_launch.values().all(|name| *name == "cudaLaunchKernel"));
+        assert!(of_kernel.values().all(|name| name.starts_with("[GPU] ")));
+        let streams = trace
+            .metadata
+            .iter()
+            .filter(|entry| entry.key == "CUDA Stream");
+        assert_eq!(streams.count(), 4);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_trace() {
+        let ((_a, first, trace), (_b, again, same), (_c, other, _)) = (make(3), make(3), make(4));
+        assert_eq!(first, again);
+        assert_eq!(format!("{:?}", trace.lanes), format!("{:?}", same.lanes));
+        assert_ne!(first.outliers, other.outliers);
     }
 }

@@ -140,12 +140,13 @@ impl Follower {
     }
 
     /// Takes a step in. The answer has, for each function with executions that ended, what they add to its
-    /// model: nothing if the parameter server knows the step already.
+    /// model: nothing if the parameter server knows the step already. `models` are the newest known, by
+    /// number of the function.
     pub(crate) fn take_in(
         &mut self,
         delivery: Delivery,
         options: &AdOptions,
-        num_functions: usize,
+        models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
         let Delivery {
             mut batch,
@@ -160,7 +161,7 @@ impl Follower {
         self.take_counters(&mut batch.counters);
         let step = batch.step;
         self.builder.push(*batch);
-        self.gather(num_functions);
+        self.gather(models.len());
         self.remember_launches();
         let is_told = self.told_until.is_some_and(|last| step <= last);
         let values = match options.statistic {
@@ -168,7 +169,9 @@ impl Follower {
             Statistic::Inclusive => &self.grouped.inclusive_us,
         };
         let learn = |(number, rows): &(u32, Range<usize>)| {
-            let mut model = FuncModel::new(&options.params);
+            let known = models[*number as usize].as_ref();
+            let mut model =
+                known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
             if !is_told {
                 model.extend(&values[rows.clone()]);
             }

@@ -51,11 +51,6 @@ impl GpuThreads {
     pub(crate) fn location(&self, thread: ThreadId) -> Option<&GpuLocation> {
         self.locations.get(&thread)
     }
-
-    /// Whether the rank uses a GPU at all.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.locations.is_empty()
-    }
 }
 
 /// A value remembered for each correlation id, the newest [`MAX_LAUNCHES`] of them.
@@ -112,7 +107,6 @@ mod tests {
     #[test]
     fn metadata_tell_which_threads_are_streams_of_a_gpu() {
         let mut threads = GpuThreads::default();
-        assert!(threads.is_empty());
         for entry in [
             entry(0, "Hostname", "n1"),
             entry(3, "CUDA Device", "1"),

@@ -66,6 +66,8 @@ pub struct Instance {
     fids: Vec<FuncId>,
     thresholds: Vec<Option<f64>>,
     is_ignored: Vec<bool>,
+    /// By number: the newest model known.
+    models: Vec<Option<Arc<FuncModel>>>,
     /// By number: the highest threshold of its score so far, which the models hand on.
     thresholds_reached: Vec<f64>,
     reports: Vec<StepReport>,
@@ -122,6 +124,7 @@ impl Instance {
             fids: Vec::new(),
             thresholds: Vec::new(),
             is_ignored: Vec::new(),
+            models: Vec::new(),
             thresholds_reached: Vec::new(),
             reports: Vec::new(),
             status: Status::default(),
@@ -208,11 +211,11 @@ impl Instance {
                 at_work.push((follower, Some(delivery)));
             }
         }
-        let (options, num_functions) = (&self.options, self.fids.len());
+        let (options, models) = (&self.options, &self.models);
         let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
             .par_iter_mut()
             .map(|(follower, delivery)| match delivery.take() {
-                Some(delivery) => follower.take_in(delivery, options, num_functions),
+                Some(delivery) => follower.take_in(delivery, options, models),
                 None => Vec::new(),
             })
             .collect();
@@ -225,10 +228,12 @@ impl Instance {
             Link::Down { cause } => Some(cause),
         };
         let benches = benches(synced.models, &self.fids, &self.thresholds, options);
-        for (reached, bench) in self.thresholds_reached.iter_mut().zip(&benches) {
-            *reached = bench
-                .as_ref()
-                .map_or(*reached, |bench| reached.max(bench.judge.threshold()));
+        let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
+        for ((model, reached), bench) in known.zip(&benches) {
+            if let Some(bench) = bench {
+                *model = Some(Arc::clone(&bench.model));
+                *reached = reached.max(bench.judge.threshold());
+            }
         }
         let fids = &self.fids;
         let judged = at_work
@@ -264,6 +269,7 @@ impl Instance {
                 .extend(self.exchange.functions(self.options.program, &new)?);
         }
         for name in &new {
+            self.models.push(None);
             self.thresholds_reached.push(0.0);
             self.is_ignored.push(self.options.rules.is_ignored(name));
             self.thresholds.push(self.options.rules.threshold(name));

@@ -1,6 +1,7 @@
 //! Which functions are left alone, which have a threshold of their own, and which counters tell the state
 //! of the node: the three files that a site may give, in the formats of Chimbuko.
 
+use callgrove_detect::ValidParams;
 use callgrove_model::{FunctionName, FunctionPattern};
 use serde::Deserialize;
 
@@ -34,11 +35,16 @@ impl FunctionRules {
 
     /// Adds thresholds of single functions: `text` is JSON, `[{"fname": NAME, "threshold": NUMBER}, …]`, and
     /// the number takes the place of the share of the score's range (HBOS, COPOD) or of sigma (SSTD).
-    /// Where several match, the last one counts.
+    /// Where several match, the last one counts. `params` says what a threshold may be.
     ///
     /// # Errors
     /// [`AdError::File`] naming `path`.
-    pub fn set_thresholds(&mut self, text: &str, path: &str) -> Result<(), AdError> {
+    pub fn set_thresholds(
+        &mut self,
+        text: &str,
+        path: &str,
+        params: &ValidParams,
+    ) -> Result<(), AdError> {
         let refuse = |reason: String| AdError::File {
             reason,
             path: path.to_owned(),
@@ -46,11 +52,9 @@ impl FunctionRules {
         let thresholds: Vec<Threshold> =
             serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
         for Threshold { fname, threshold } in thresholds {
-            if !threshold.is_finite() || threshold <= 0.0 {
-                return Err(refuse(format!(
-                    "the threshold of {fname} is {threshold}, not a number above 0"
-                )));
-            }
+            let threshold = params
+                .check_threshold(threshold)
+                .map_err(|error| refuse(format!("the threshold of {fname}: {error}")))?;
             self.thresholds
                 .push((FunctionPattern::new(&fname), threshold));
         }
@@ -117,7 +121,13 @@ impl Watchlist {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_detect::Params;
+
     use super::*;
+
+    fn params() -> ValidParams {
+        Params::default().check().unwrap()
+    }
 
     #[test]
     fn full_names_and_patterns_are_ignored() {
@@ -133,7 +143,7 @@ mod tests {
         let mut rules = FunctionRules::default();
         let text =
             r#"[{"fname": "MPI_*", "threshold": 0.9}, {"fname": "MPI_Send", "threshold": 0.999}]"#;
-        rules.set_thresholds(text, "t.json").unwrap();
+        rules.set_thresholds(text, "t.json", &params()).unwrap();
         assert_eq!(rules.threshold("MPI_Recv()"), Some(0.9));
         assert_eq!(rules.threshold("MPI_Send()"), Some(0.999));
         assert_eq!(rules.threshold("main"), None);
@@ -148,7 +158,7 @@ mod tests {
             r#"[{"name": "f", "threshold": 1}]"#,
         ] {
             let error = rules
-                .set_thresholds(text, "t.json")
+                .set_thresholds(text, "t.json", &params())
                 .unwrap_err()
                 .to_string();
             assert!(error.contains("t.json"), "{error}");

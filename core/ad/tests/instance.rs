@@ -261,7 +261,10 @@ fn ignored_functions_and_small_anomalies_are_not_recorded() {
     assert_eq!(recorded(&|options| options.min_severity_us = 5_001), (1, 0));
     let sigma = r#"[{"fname": "f", "threshold": 1000}]"#;
     assert_eq!(
-        recorded(&|options| options.rules.set_thresholds(sigma, "t").unwrap()),
+        recorded(&|options| options
+            .rules
+            .set_thresholds(sigma, "t", &options.params)
+            .unwrap()),
         (0, 0)
     );
 }

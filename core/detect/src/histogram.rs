@@ -114,9 +114,12 @@ impl Histogram {
     /// Takes in the counts of another histogram; the smaller `max_bins` of the two holds.
     pub fn merge(&mut self, other: &Self) {
         self.max_bins = self.max_bins.min(other.max_bins);
-        self.coarsen(other.precision);
-        let precision = self.precision;
-        self.add(other.bins.iter().map(|bin| other.moved(bin, precision)));
+        // An empty histogram has a grid too, but nothing that needs it.
+        if !other.bins.is_empty() {
+            self.coarsen(other.precision);
+            let precision = self.precision;
+            self.add(other.bins.iter().map(|bin| other.moved(bin, precision)));
+        }
         self.settle();
     }
 

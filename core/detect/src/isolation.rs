@@ -5,12 +5,12 @@
 //! flags them all. What tells the two apart is the surroundings: near the end of a natural tail there
 //! is the rest of the tail.
 //!
-//! The surroundings of a bin are the bins at most as far away as half of the body is wide. The body is
-//! the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) of all but the share of
-//! executions that may be outliers: the fullest bins, summed over all modes, so that neither gaps
-//! between modes nor outliers widen it. Each side of the median has its own half, because the grid is
-//! close to logarithmic and stretches the left tail. For a lognormal distribution an execution must be
-//! about 5.2 standard deviations out to stand alone, as far as the default of SSTD asks for.
+//! The surroundings of a bin are what lies within a reach that follows from the width of the body. The
+//! body is the highest density region (Hyndman 1996, doi:10.1080/00031305.1996.10473359) of 90 % of the
+//! executions: the fullest bins, summed over all modes, so that gaps between modes, long tails and
+//! outliers do not widen it. Each side of the median has its own reach, because the grid is close to
+//! logarithmic and stretches the left tail. For a lognormal distribution an execution must be about 5.2
+//! standard deviations out to stand alone, nearly as far as the default of SSTD asks for.
 //!
 //! An execution stands alone if its surroundings, itself included, hold at most as many executions as
 //! may be outliers.
@@ -23,6 +23,12 @@ use crate::histogram::Bin;
 
 /// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
 const FINEST_SCORING: u32 = 6;
+
+/// The body holds this share of the executions,
+const BODY: f64 = 0.9;
+
+/// and the reach is this many times its half width: as far as the densest 99 % of a normal distribution go.
+const REACH: f64 = 2.576 / 1.645;
 
 /// So many executions may stand together and still be outliers, however short the run is,
 const ALLOWANCE: f64 = 2.0;
@@ -40,7 +46,7 @@ pub(crate) struct Surroundings {
     histogram: Histogram,
     /// `below[i]` is the number of executions in bins before the i-th, shape `[num_bins + 1]`.
     below: Vec<u64>,
-    reach: Reach,
+    body: Body,
     limit: u64,
     /// Index of the first bin, and from there on the position of each index, or [`UNSEEN`].
     first: u64,
@@ -77,7 +83,7 @@ impl Surroundings {
         }
         let mut surroundings = Self {
             below,
-            reach: Reach::new(bins, total, outlier_share),
+            body: Body::new(bins, total, outlier_share),
             limit: most_outliers(total, outlier_share),
             first,
             positions,
@@ -129,50 +135,50 @@ impl Surroundings {
     /// Whether executions in this bin, if there are any, stand alone.
     fn would_be_alone(&self, index: u64) -> bool {
         let bins = self.histogram.bins();
-        let (first, last) = self.reach.around(index);
+        let (first, last) = self.body.around(index);
         let start = bins.partition_point(|bin| bin.index < first);
         let end = bins.partition_point(|bin| bin.index <= last);
         self.below[end] - self.below[start] <= self.limit
     }
 }
 
-/// How far surroundings reach: the half width of the body on either side of its median, in bins.
+/// The width of the body on either side of the median, in bins.
 #[derive(Clone, Copy, Default, Debug)]
-struct Reach {
+struct Body {
     median: u64,
     below: u64,
     above: u64,
 }
 
-impl Reach {
-    /// The body: the fewest, that is fullest, bins that hold all but `outlier_share` of the executions.
+impl Body {
+    /// The body: the fewest, that is fullest, bins that hold its share, or all but `outlier_share` if less.
     fn new(bins: &[Bin], total: u64, outlier_share: f64) -> Self {
-        let mut reach = Self {
+        let mut body = Self {
             median: median(bins, total),
             ..Self::default()
         };
         let mut fullest: Vec<Bin> = bins.to_vec();
         fullest.sort_unstable_by_key(|bin| (Reverse(bin.count), bin.index));
-        let mut missing = (1.0 - outlier_share) * total as f64;
+        let mut missing = BODY.min(1.0 - outlier_share) * total as f64;
         for bin in fullest {
             if missing <= 0.0 {
                 break;
             }
             missing -= bin.count as f64;
-            reach.below += u64::from(bin.index <= reach.median);
-            reach.above += u64::from(bin.index >= reach.median);
+            body.below += u64::from(bin.index <= body.median);
+            body.above += u64::from(bin.index >= body.median);
         }
-        reach
+        body
     }
 
     /// The surroundings of a bin, first and last.
     fn around(&self, index: u64) -> (u64, u64) {
-        let reach = if index < self.median {
+        let width = if index < self.median {
             self.below
         } else {
             self.above
         };
-        let reach = reach.max(1);
+        let reach = ((REACH * width as f64).round() as u64).max(1);
         (index.saturating_sub(reach), index.saturating_add(reach))
     }
 }

@@ -42,9 +42,9 @@
 //!    Chimbuko computes it, or among the at most 1 % of executions with the highest scores. The lower
 //!    threshold counts. With `glob_thres` it never falls from step to step
 //!    ([`FuncModel::raise_threshold`]).
-//! 2. It stands alone: as far around it as half of the body is wide, there are at most as many
+//! 2. It stands alone: within 1.6 times the half width of the body around it, there are at most as many
 //!    executions as may be outliers. These are 1 % of n, above 10,000 executions 1 % of √(10,000 n),
-//!    but always two, or n / 16 if that is less. The body is the densest 99 %, on the side of the
+//!    but always two, or n / 16 if that is less. The body is the densest 90 %, on the side of the
 //!    median where the execution is.
 //!
 //! The 1 % is 1 − `hbos_thres`. Chimbuko has the first reading only, which flags the rarest bins of
@@ -58,13 +58,13 @@
 //!
 //! | run | outliers | HBOS | COPOD | SSTD | Chimbuko's HBOS |
 //! |---|---|---|---|---|---|
-//! | 2,000,000 calls, 20 steps | 1,070 | 1.00, .87 | 1.00, .87 | .85, .96 | .66, .90 |
-//! | ten of 100,000 calls, 10 steps | 418 | 1.00, .87 | 1.00, .87 | .67, .96 | .01, .99 |
-//! | ten of 10,000 calls, 4 steps | 218 | .98, .82 | .98, .82 | .90, .87 | .01, 1.00 |
+//! | 2,000,000 calls, 20 steps | 1,070 | .99, .86 | 1.00, .86 | .85, .96 | .66, .90 |
+//! | ten of 100,000 calls, 10 steps | 418 | .99, .85 | 1.00, .85 | .67, .96 | .01, .99 |
+//! | ten of 10,000 calls, 4 steps | 218 | .95, .82 | .95, .82 | .90, .87 | .01, 1.00 |
 //!
-//! In the long run all that HBOS misses is in functions whose ordinary executions take several times
-//! their typical time now and then, as long as the misses do. Figures by `cargo test -p callgrove-detect --test evaluation --
-//! --nocapture`.
+//! Most of what HBOS misses in the long run is in functions whose ordinary executions take several
+//! times their typical time now and then, as long as the misses do. Figures by
+//! `cargo test -p callgrove-detect --test evaluation -- --nocapture`.
 
 mod copod;
 mod error;

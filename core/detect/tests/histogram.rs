@@ -106,6 +106,14 @@ fn an_outlier_takes_one_bin_and_no_resolution() {
 }
 
 #[test]
+fn an_empty_part_on_a_coarse_grid_changes_nothing() {
+    let coarse = batch(65, &(0..1_000).map(|i| i * 999).collect::<Vec<u64>>()).emptied();
+    let fine = batch(65, &[1_000_000, 1_000_001]);
+    assert!(coarse.precision() < 10);
+    assert_eq!(merged(&fine, &coarse), fine);
+}
+
+#[test]
 fn edges_lie_between_integers_and_gaps_are_bins() {
     let (counts, edges) = batch(200, &[0, 3, 4, 4]).counts_and_edges();
     assert_eq!(counts, [1, 0, 1, 2]);

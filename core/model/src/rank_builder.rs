@@ -211,12 +211,17 @@ impl LaneBuilder {
 
     /// Gives the waiting messages and counters that come before `next` to the top of the stack;
     /// all of them if nothing comes any more.
+    #[inline]
     fn attach_before(&mut self, next: Option<(FuncEventKind, TimeNs)>) {
         let comes_before = |time: TimeNs| match next {
             None => true,
             Some((FuncEventKind::Entry, next)) => time < next,
             Some((FuncEventKind::Exit, next)) => time <= next,
         };
+        // Nothing waits before most events.
+        if self.comms.is_empty() && self.counters.is_empty() {
+            return;
+        }
         while let Some(event) = self.comms.pop_front_if(|event| comes_before(event.time)) {
             self.stack.comm(event);
         }

@@ -31,11 +31,13 @@ impl TimeNs {
     }
 
     /// Whole microseconds since the epoch (the unit of the JSON records and tables).
+    #[inline]
     pub const fn as_us(self) -> i64 {
         self.0.div_euclid(NANOS_PER_MICRO)
     }
 
     /// Time elapsed since `earlier`; negative if `earlier` is later.
+    #[inline]
     pub const fn since(self, earlier: Self) -> DurationNs {
         DurationNs(self.0.saturating_sub(earlier.0))
     }
@@ -51,6 +53,7 @@ impl DurationNs {
     }
 
     /// Whole microseconds.
+    #[inline]
     pub const fn as_us(self) -> i64 {
         self.0.div_euclid(NANOS_PER_MICRO)
     }

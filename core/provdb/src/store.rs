@@ -63,11 +63,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    #[cfg_attr(
-        not(any(feature = "sqlite", feature = "postgres", feature = "net")),
-        expect(dead_code, reason = "only stores make claims")
-    )]
-    pub(crate) fn new(program: u32, rank: u32, held: impl Send + Sync + 'static) -> Self {
+    /// A claim that lasts as long as `held`; for who writes a store of their own.
+    pub fn new(program: u32, rank: u32, held: impl Send + Sync + 'static) -> Self {
         Self {
             program,
             rank,

@@ -81,7 +81,8 @@ pub trait ModelExchange: Send {
     ) -> Result<Vec<FuncId>, PserverError>;
 
     /// Adds to the models, reports on steps, and returns the newest models of the functions in `models`.
-    /// `models` holds what is new since the call before (not sums), each function at most once.
+    /// `models` holds what is new since the call before (not sums), each function at most once. Count the next
+    /// step's executions in [`FuncModel::new_part`] of what comes back: that is faster and takes less to send.
     ///
     /// # Errors
     /// Another live instance has taken one of the ranks, or the server refuses the data. That

@@ -6,11 +6,15 @@ use callgrove_model::{FuncId, ProgramId};
 
 use crate::PserverError;
 
-/// Longest name of a function or counter, in bytes: C++ templates run to some thousands.
+/// Longest name of a function, in bytes: those of C++ templates run to thousands.
 pub const MAX_NAME_BYTES: usize = 64 << 10;
+/// Longest name of a counter, in bytes.
+pub(crate) const MAX_COUNTER_NAME_BYTES: usize = 4 << 10;
+/// Most bytes of all names of functions together.
+const MAX_NAMES_BYTES: usize = 512 << 20;
 /// Most functions of a run.
 pub const MAX_FUNCTIONS: usize = 1 << 20;
-/// Indices from here on are not given in order of appearance: see [`provisional_fid`].
+/// Indices from here on were given by instances while the server was away.
 pub const FIRST_PROVISIONAL_FID: u32 = 1 << 31;
 
 /// Functions by global index and by name.
@@ -19,6 +23,7 @@ pub struct FunctionTable {
     by_fid: BTreeMap<FuncId, (ProgramId, String)>,
     by_name: BTreeMap<ProgramId, BTreeMap<String, FuncId>>,
     next: u32,
+    names_bytes_count: usize,
 }
 
 /// A question for the index of a function.
@@ -35,7 +40,7 @@ impl FunctionTable {
     /// The index of a function, new if need be.
     ///
     /// # Errors
-    /// [`PserverError::Limit`] for a name over [`MAX_NAME_BYTES`] or a function over [`MAX_FUNCTIONS`].
+    /// [`PserverError::Limit`] for a name over [`MAX_NAME_BYTES`], a function over [`MAX_FUNCTIONS`], or too much text.
     pub fn resolve(
         &mut self,
         program: ProgramId,
@@ -44,13 +49,17 @@ impl FunctionTable {
         if let Some(fid) = self.find(program, &request.name) {
             return Ok(fid);
         }
-        check_name("function", &request.name)?;
+        check_name("function", &request.name, MAX_NAME_BYTES)?;
+        let too_much = |what: &str, limit| PserverError::Limit {
+            what: format!("function {} is one {what}", request.name),
+            limit,
+            remedy: "instrument fewer functions",
+        };
         if self.by_fid.len() >= MAX_FUNCTIONS {
-            return Err(PserverError::Limit {
-                what: format!("function {}", request.name),
-                limit: MAX_FUNCTIONS,
-                remedy: "instrument fewer functions",
-            });
+            return Err(too_much("too many,", MAX_FUNCTIONS));
+        }
+        if self.names_bytes_count + request.name.len() > MAX_NAMES_BYTES {
+            return Err(too_much("whose name brings all names", MAX_NAMES_BYTES));
         }
         let fid = match request.proposed {
             Some(fid) if !self.by_fid.contains_key(&fid) => fid,
@@ -88,6 +97,7 @@ impl FunctionTable {
             .entry(program)
             .or_default()
             .insert(name.clone(), fid);
+        self.names_bytes_count += name.len();
         self.by_fid.insert(fid, (program, name));
         true
     }
@@ -104,14 +114,14 @@ impl FunctionTable {
 ///
 /// # Errors
 /// [`PserverError::Limit`].
-pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), PserverError> {
-    if name.len() <= MAX_NAME_BYTES {
+pub(crate) fn check_name(kind: &str, name: &str, max_bytes: usize) -> Result<(), PserverError> {
+    if name.len() <= max_bytes {
         return Ok(());
     }
     let start: String = name.chars().take(80).collect();
     Err(PserverError::Limit {
         what: format!("the name of {kind} {start}… is {} bytes", name.len()),
-        limit: MAX_NAME_BYTES,
+        limit: max_bytes,
         remedy: "shorten it",
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_model::{FuncId, ProgramId};
 
 use crate::functions::FunctionRequest;
-use crate::protocol::{Registered, SyncReply, SyncRequest, Transport};
+use crate::protocol::{Registered, Retention, SyncReply, SyncRequest, Transport};
 use crate::state::ServerState;
 use crate::{Clock, Hello, PserverError, Session};
 
@@ -41,7 +41,11 @@ impl Transport for InProcess {
     }
 
     fn register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
-        self.state.register(hello, self.clock.now_ms())
+        let registered = self.state.register(hello, self.clock.now_ms())?;
+        Ok(Registered {
+            retention: Retention::Process,
+            ..registered
+        })
     }
 
     fn functions(

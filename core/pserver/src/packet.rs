@@ -56,9 +56,11 @@ pub struct StepAnomalies {
     /// Program.
     pub app: u32,
     /// Latest time of an anomaly in the step (exit); 0 without one.
-    pub max_timestamp: u64,
+    #[serde(rename = "max_timestamp")]
+    pub max_timestamp_us: u64,
     /// Earliest time of an anomaly in the step (entry); 0 without one.
-    pub min_timestamp: u64,
+    #[serde(rename = "min_timestamp")]
+    pub min_timestamp_us: u64,
     /// Number of anomalies.
     pub n_anomalies: u64,
     /// Rank.
@@ -120,9 +122,11 @@ pub struct MetricsData {
     /// Last step with an anomaly.
     pub last_io_step: u64,
     /// Latest time of an anomaly (exit).
-    pub max_timestamp: u64,
+    #[serde(rename = "max_timestamp")]
+    pub max_timestamp_us: u64,
     /// Earliest time of an anomaly (entry).
-    pub min_timestamp: u64,
+    #[serde(rename = "min_timestamp")]
+    pub min_timestamp_us: u64,
     /// Severity, in microseconds.
     pub severity: RunStats,
     /// Score.

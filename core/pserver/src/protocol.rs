@@ -27,7 +27,7 @@ pub struct Registered {
 /// What a server still knows when it is started again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Retention {
-    /// It ends with its clients, so nobody will ask.
+    /// It ends with its clients, for they are in the same process.
     Process,
     /// Nothing: clients tell it again all that they have ever told.
     #[default]

@@ -127,6 +127,16 @@ impl Statistics {
         self.steps.extend(other.steps);
     }
 
+    /// Every rank that something is told of, in no order, some more than once.
+    pub fn rank_keys(&self) -> impl Iterator<Item = RankKey> {
+        let of_metrics = self
+            .metrics
+            .keys()
+            .map(|&(program, rank, _)| (program, rank));
+        let of_steps = self.steps.iter().map(|step| (step.program, step.rank));
+        self.ranks.keys().copied().chain(of_metrics).chain(of_steps)
+    }
+
     /// Nothing was added yet.
     pub fn is_empty(&self) -> bool {
         self.ranks.is_empty()

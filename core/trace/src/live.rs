@@ -38,7 +38,7 @@ impl LiveOptions {
         Self {
             engine,
             program: ProgramId(0),
-            connect_timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_mins(1),
             silence_timeout: None,
         }
     }

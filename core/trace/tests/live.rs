@@ -8,7 +8,7 @@ mod support;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use callgrove_adios2_sys::{Library, default_candidates};
@@ -36,6 +36,11 @@ fn live(engine: LiveEngine) -> LiveOptions {
         connect_timeout: PATIENCE,
         ..LiveOptions::new(engine)
     }
+}
+
+fn spawn<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let builder = thread::Builder::new().name("reader".to_owned());
+    builder.spawn(read).unwrap()
 }
 
 /// Everything that a source gives: steps, then names.
@@ -142,7 +147,7 @@ fn a_trace_replayed_over_sst_comes_out_as_the_files_have_it() {
                 if path.to_str().unwrap().ends_with("1.bp") {
                     name.set_extension("bp.sst");
                 }
-                thread::spawn(move || {
+                spawn(move || {
                     let options = live(LiveEngine::Sst);
                     read_all(open_live(&name, &options, &library()).unwrap())
                 })
@@ -246,7 +251,7 @@ fn files_are_followed_while_they_are_written() {
         let path = folder.path().join("run-0.bp");
         let reader = {
             let path = path.clone();
-            thread::spawn(move || {
+            spawn(move || {
                 // Before the writer has made anything.
                 let mut source = open_live(&path, &live(LiveEngine::Bp), &library()).unwrap();
                 let (start, mut waits) = (Instant::now(), 0_u128);

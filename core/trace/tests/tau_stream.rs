@@ -6,8 +6,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use callgrove_adios2_sys::{Adios, DataType, Engine, Library, Mode, default_candidates};
+use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_model::{ExecIdx, Lane, Trace};
+use callgrove_trace::{TauStep, TauWriter, WriterEngine};
 use support::{read, warnings};
 use tempfile::TempDir;
 
@@ -15,130 +16,54 @@ const T0: u64 = 1_795_231_715_233_145;
 const ENTRY: u64 = 0;
 const EXIT: u64 = 1;
 
-/// What one step of rank 7 holds.
+/// A step of rank 7 in the making.
 #[derive(Default)]
-struct Step {
-    attributes: Vec<(String, &'static str)>,
-    num_timers: i32,
-    num_threads: i32,
-    funcs: Vec<[u64; 6]>,
-    counters: Vec<[u64; 6]>,
-    comms: Vec<[u64; 8]>,
-}
+struct Step(TauStep);
 
 impl Step {
     fn new(num_timers: i32, num_threads: i32) -> Self {
-        Self {
+        Self(TauStep {
+            num_ranks: 8,
             num_timers,
             num_threads,
-            ..Self::default()
-        }
+            num_counters: 1,
+            ..TauStep::default()
+        })
     }
 
-    fn timer(mut self, index: u32, name: &'static str) -> Self {
-        self.attributes.push((format!("timer {index}"), name));
-        self
+    fn timer(self, index: u32, name: &str) -> Self {
+        self.attribute(&format!("timer {index}"), name)
     }
 
-    fn attribute(mut self, name: &str, value: &'static str) -> Self {
-        self.attributes.push((name.to_owned(), value));
+    fn attribute(mut self, name: &str, text: &str) -> Self {
+        self.0.attributes.push((name.to_owned(), text.to_owned()));
         self
     }
 
     fn func(mut self, thread: u64, event_type: u64, timer: u64, time_us: u64) -> Self {
-        self.funcs
-            .push([0, 7, thread, event_type, timer, T0 + time_us]);
+        let row = [0, 7, thread, event_type, timer, T0 + time_us];
+        self.0.funcs.push(row);
         self
     }
 }
 
 /// Writes a stream with one engine; its name does not tell the rank.
-fn write(engine: &str, steps: &[Step]) -> (TempDir, PathBuf) {
+fn write(engine: WriterEngine, steps: &[Step]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stream.bp");
     let library = Library::load(&default_candidates()).unwrap();
-    let io = Adios::new(&library)
-        .unwrap()
-        .declare_io("TAU trace data")
-        .unwrap();
-    io.set_engine(engine).unwrap();
-    for name in [
-        "thread_count",
-        "timer_count",
-        "counter_count",
-        "event_type_count",
-        "comm_rank_count",
-    ] {
-        io.define_variable(name, DataType::I32, &[], &[], &[])
-            .unwrap();
-    }
-    for name in ["timer_event_count", "counter_event_count", "comm_count"] {
-        io.define_variable(name, DataType::U64, &[], &[], &[])
-            .unwrap();
-    }
-    for (name, columns) in [
-        ("event_timestamps", 6),
-        ("counter_values", 6),
-        ("comm_timestamps", 8),
-    ] {
-        io.define_variable(name, DataType::U64, &[1, columns], &[0, 0], &[1, columns])
-            .unwrap();
-    }
-    let mut engine = io.open(&path, Mode::Write).unwrap();
+    let mut writer = TauWriter::open(&path, engine, &library).unwrap();
     for step in steps {
-        engine.begin_step_to_write().unwrap();
-        write_step(&engine, step);
-        engine.end_step().unwrap();
+        writer.write(&step.0).unwrap();
     }
-    engine.close().unwrap();
+    writer.close().unwrap();
     (folder, path)
-}
-
-fn write_step(engine: &Engine, step: &Step) {
-    for (index, name) in ["ENTRY", "EXIT", "SEND", "RECV"].into_iter().enumerate() {
-        engine
-            .io()
-            .define_text_attribute(&format!("event_type {index}"), name)
-            .unwrap();
-    }
-    for (name, value) in &step.attributes {
-        engine.io().define_text_attribute(name, value).unwrap();
-    }
-    let put_i32 = |name: &str, value: i32| {
-        let variable = engine.io().variable(name).unwrap().unwrap();
-        engine.put(&variable, &[value]).unwrap();
-    };
-    put_i32("thread_count", step.num_threads);
-    put_i32("timer_count", step.num_timers);
-    put_i32("counter_count", 1);
-    put_i32("event_type_count", 4);
-    put_i32("comm_rank_count", 8);
-    put_rows(engine, "timer_event_count", "event_timestamps", &step.funcs);
-    put_rows(
-        engine,
-        "counter_event_count",
-        "counter_values",
-        &step.counters,
-    );
-    put_rows(engine, "comm_count", "comm_timestamps", &step.comms);
-}
-
-/// Arrays without rows are not put, as TAU does it.
-fn put_rows<const N: usize>(engine: &Engine, count: &str, name: &str, rows: &[[u64; N]]) {
-    let variable = engine.io().variable(count).unwrap().unwrap();
-    engine.put(&variable, &[rows.len() as u64]).unwrap();
-    if !rows.is_empty() {
-        let variable = engine.io().variable(name).unwrap().unwrap();
-        variable.set_shape(&[rows.len(), N]).unwrap();
-        variable.set_selection(&[0, 0], &[rows.len(), N]).unwrap();
-        engine.put(&variable, rows.as_flattened()).unwrap();
-    }
 }
 
 /// Reads the steps written with each engine; both must give the same, which is returned.
 fn round_trip(steps: &[Step]) -> Trace {
     let read = |engine| read_back(&write(engine, steps).1);
-    let (bp4, bp5) = (read("BP4"), read("BP5"));
+    let (bp4, bp5) = (read(WriterEngine::Bp4), read(WriterEngine::Bp5));
     assert_eq!(format!("{:?}", bp4.lanes), format!("{:?}", bp5.lanes));
     assert_eq!(bp4.metadata, bp5.metadata);
     assert_eq!(bp4.warnings, bp5.warnings);
@@ -246,11 +171,11 @@ fn messages_and_counters_belong_to_the_call_they_happened_in() {
         .func(0, ENTRY, 1, 5)
         .func(0, EXIT, 1, 6)
         .func(0, EXIT, 0, 9);
-    step.comms = vec![
+    step.0.comms = vec![
         [0, 7, 0, 2, 11, 3, 64, T0 + 5],
         [0, 7, 0, 3, 12, 4, 16, T0 + 8],
     ];
-    step.counters = vec![[0, 7, 0, 0, 64, T0 + 6]];
+    step.0.counters = vec![[0, 7, 0, 0, 64, T0 + 6]];
     let trace = round_trip(&[step]);
     let lane = &trace.lanes[0];
     let owner = |exec: &Option<_>| exec.map(|exec| ExecIdx::from(exec).0);
@@ -289,8 +214,8 @@ fn rows_that_cannot_be_are_skipped_and_timers_without_a_name_get_one() {
         .func(5, ENTRY, 0, 1)
         .func(0, EXIT, 1, 2)
         .func(0, EXIT, 0, 3);
-    step.comms = vec![[0, 7, 0, 2, 11, 8, 64, T0 + 2]];
-    step.counters = vec![[0, 6, 0, 0, 64, T0 + 2]];
+    step.0.comms = vec![[0, 7, 0, 2, 11, 8, 64, T0 + 2]];
+    step.0.counters = vec![[0, 6, 0, 0, 64, T0 + 2]];
     let trace = round_trip(&[step]);
     assert_eq!(
         calls(&trace, &trace.lanes[0]),

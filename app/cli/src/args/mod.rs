@@ -9,8 +9,8 @@ use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use pipeline::{
-    AdArgs, CaArgs, ConnectArgs, DetectArgs, MonitorArgs, ProvDbArgs, ProvDbServerArgs, PserverArgs,
-    QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
+    AdArgs, CaArgs, ConnectArgs, DetectArgs, MonitorArgs, ProvDbServerArgs, PserverArgs, QueryArgs,
+    ReplayArgs, ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.

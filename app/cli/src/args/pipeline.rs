@@ -90,7 +90,11 @@ pub(crate) struct QueryArgs {
     #[arg(value_name = "FOLDER|URL")]
     pub(crate) provdb: String,
     /// anomalies, normalexecs, metadata, func_stats, counter_stats or ad_model
-    #[arg(value_name = "COLLECTION", default_value = "anomalies", conflicts_with = "sql")]
+    #[arg(
+        value_name = "COLLECTION",
+        default_value = "anomalies",
+        conflicts_with = "sql"
+    )]
     pub(crate) collection: String,
     /// Only documents for which this holds, such as "outlier_score > 50 and func like 'MPI_*' and rid in (0, 3)"
     /// or "event_window.comm_window[*].tar = 5"
@@ -141,8 +145,9 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct MonitorArgs {
-    /// Server of the run, such as http://127.0.0.1:5559
-    #[arg(value_name = "URL")]
+    /// Server of the run, such as http://127.0.0.1:5559; or the folder of a provenance database, to look at a run
+    /// that is over
+    #[arg(value_name = "URL|FOLDER")]
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
@@ -205,7 +210,12 @@ pub(crate) struct DetectArgs {
     #[arg(long, value_name = "FILE.json")]
     pub(crate) watchlist: Option<PathBuf>,
     /// Or all counters whose names begin so
-    #[arg(long, value_name = "TEXT", default_value = "monitoring: ", conflicts_with = "watchlist")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "monitoring: ",
+        conflicts_with = "watchlist"
+    )]
     pub(crate) monitoring_prefix: String,
     /// Executions before and after an anomaly in its record
     #[arg(long, value_name = "N", default_value_t = 10)]

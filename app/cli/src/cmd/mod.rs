@@ -1,8 +1,15 @@
 //! The subcommands.
 
+pub(crate) mod ad;
 pub(crate) mod analyze;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 mod forest;
 pub(crate) mod info;
+pub(crate) mod monitor;
 pub(crate) mod open;
+pub(crate) mod provdb;
+pub(crate) mod pserver;
+pub(crate) mod query;
+pub(crate) mod replay;
+pub(crate) mod run;

@@ -9,6 +9,7 @@ use egui::Context;
 
 use super::CallgroveApp;
 use super::keys::{self, Action};
+use crate::monitor::MonitorView;
 use crate::panels::{PathDialog, Wish};
 use crate::platform::FilePurpose;
 use crate::theme::Theme;
@@ -37,6 +38,9 @@ impl CallgroveApp {
             let before = std::mem::replace(&mut self.newest, newest);
             self.forget_answered(&before);
             self.show_newest();
+        }
+        if let Some(monitor) = &mut self.monitor {
+            monitor.update(ctx);
         }
         let is_dark = ctx.theme() == egui::Theme::Dark;
         let legend = self
@@ -168,6 +172,7 @@ impl CallgroveApp {
             match wish {
                 Wish::File(purpose) => self.ask_for_path(ctx, purpose),
                 Wish::Help => self.is_help_open = true,
+                Wish::Monitor => self.monitor_job(ctx),
                 Wish::SwitchAppearance => {
                     ctx.set_theme(egui::Theme::from_dark_mode(!self.theme.is_dark()));
                 }
@@ -191,6 +196,15 @@ impl CallgroveApp {
         } else if let Err(command) = self.handle.send(command) {
             self.unsent.push_back(command);
         }
+    }
+
+    /// Shows the live view; what fetches its news is started the first time.
+    fn monitor_job(&mut self, ctx: &Context) {
+        if self.monitor.is_none() {
+            let handle = self.platform.monitor(ctx);
+            self.monitor = handle.map(|handle| MonitorView::new(handle, None).beside_traces());
+        }
+        self.is_monitoring = self.monitor.is_some();
     }
 
     fn ask_for_path(&mut self, ctx: &Context, purpose: FilePurpose) {

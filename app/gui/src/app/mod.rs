@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use callgrove_session::{Command, Selection, SessionHandle, Snapshot};
 
+use crate::monitor::MonitorView;
 use crate::panels::{PathDialog, RootChooser, SettingsDraft, Start, StatusBar, Wish};
 use crate::platform::{FilePurpose, Platform};
 use crate::theme::Theme;
@@ -39,6 +40,10 @@ pub struct CallgroveApp {
     wishes: Vec<Wish>,
     answers: (SyncSender<Answer>, Receiver<Answer>),
     path_dialog: Option<PathDialog>,
+    /// The live view, once the person has asked for it.
+    monitor: Option<MonitorView>,
+    /// Whether it is shown in place of the traces.
+    is_monitoring: bool,
     is_help_open: bool,
     /// Whether the person goes from widget to widget by Tab, since the last click.
     is_tabbing: bool,
@@ -82,6 +87,8 @@ impl CallgroveApp {
             wishes: Vec::new(),
             answers: sync_channel(MAX_ANSWERS),
             path_dialog: None,
+            monitor: None,
+            is_monitoring: false,
             is_help_open: false,
             is_tabbing: false,
             panels: Panels::default(),
@@ -95,6 +102,13 @@ impl eframe::App for CallgroveApp {
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _: &mut eframe::Frame) {
+        if self.is_monitoring
+            && let Some(monitor) = &mut self.monitor
+        {
+            monitor.ui(ui);
+            self.is_monitoring = !monitor.take_wish_to_leave();
+            return;
+        }
         let mut commands = Vec::new();
         self.take_keys(ui.ctx(), &mut commands);
         self.draw(ui, &mut commands);

@@ -1,9 +1,10 @@
 //! The whole window against a session that only records what it is asked for.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
 
 use callgrove_model::TreeIdx;
+use callgrove_session::monitor::{MonitorHandle, MonitorUpdate};
 use callgrove_session::{
     Command, Doubt, Label, MapMethod, Notice, Query, Selection, SessionHandle, Severity, Snapshot,
     SnapshotCell, TreeMap, Work,
@@ -361,6 +362,53 @@ fn the_answer_of_a_native_dialog_becomes_a_command() {
             path: "run/callgrove-session.json".to_owned()
         }]
     );
+}
+
+#[test]
+fn a_running_job_is_watched_in_the_same_window_and_left_again() {
+    struct Watches(Mutex<Option<MonitorHandle>>);
+    impl Platform for Watches {
+        fn pick(&self, _: FilePurpose, _: &str, _: Box<dyn FnOnce(Option<String>) + Send>) -> bool {
+            false
+        }
+        fn can_monitor(&self) -> bool {
+            true
+        }
+        fn monitor(&self, _: &egui::Context) -> Option<MonitorHandle> {
+            self.0.lock().unwrap().take()
+        }
+    }
+    let (handle, carrier) = MonitorHandle::pair();
+    let platform = Watches(Mutex::new(Some(handle)));
+    let mut window = Window::with_platform(Snapshot::default(), Box::new(platform));
+    window.click("Connect to a running job…");
+    window.harness.get_by_label("Watch a running job");
+    let lost = MonitorUpdate::Lost {
+        cause: "refused".to_owned(),
+        retry_in_ms: None,
+    };
+    carrier.updates.send(lost).unwrap();
+    window.harness.run();
+    window.harness.get_by_label("refused");
+    window.click("Traces");
+    window.harness.get_by_label("Open a trace");
+    window.click("File");
+    window.click("Connect…");
+    window.harness.get_by_label("refused");
+    assert!(carrier.requests.try_recv().is_err());
+}
+
+#[test]
+fn a_window_that_cannot_watch_does_not_offer_it() {
+    let mut window = Window::new(Snapshot::default());
+    assert!(
+        window
+            .harness
+            .query_by_label("Connect to a running job…")
+            .is_none()
+    );
+    window.click("File");
+    assert!(window.harness.query_by_label("Connect…").is_none());
 }
 
 #[test]

@@ -14,6 +14,7 @@ const MARGIN: i8 = 8;
 impl CallgroveApp {
     /// Draws the window.
     pub(super) fn draw(&mut self, ui: &mut Ui, commands: &mut Vec<Command>) {
+        let can_monitor = self.platform.can_monitor();
         let snapshot = std::sync::Arc::clone(&self.shown);
         let theme = self.theme.clone();
         let mut ctx = ViewContext {
@@ -26,7 +27,8 @@ impl CallgroveApp {
             .exact_size(40.0)
             .frame(bar)
             .show(ui, |ui| {
-                panels::top_bar_ui(&mut ctx, &mut self.panels.chooser, &mut self.wishes, ui);
+                let chooser = &mut self.panels.chooser;
+                panels::top_bar_ui(&mut ctx, chooser, &mut self.wishes, can_monitor, ui);
             });
         Panel::bottom("status bar")
             .exact_size(30.0)
@@ -48,6 +50,7 @@ impl CallgroveApp {
                     &mut panels.start,
                     &mut panels.chooser,
                     &mut self.wishes,
+                    can_monitor,
                     ui,
                 );
             });

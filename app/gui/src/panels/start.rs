@@ -22,6 +22,7 @@ pub(crate) fn start_ui(
     state: &mut Start,
     chooser: &mut RootChooser,
     wishes: &mut Vec<Wish>,
+    can_monitor: bool,
     ui: &mut Ui,
 ) {
     egui::ScrollArea::vertical()
@@ -37,7 +38,7 @@ pub(crate) fn start_ui(
                     match phase(ctx.snapshot) {
                         Phase::Working => working_ui(ctx, wishes, ui),
                         Phase::NoTrees => no_trees_ui(ctx, chooser, ui),
-                        Phase::NoTrace => open_ui(ctx, state, wishes, ui),
+                        Phase::NoTrace => open_ui(ctx, state, wishes, can_monitor, ui),
                     }
                     for notice in ctx.snapshot.notices.clone().iter().rev() {
                         notice_ui(ctx, notice, ui);
@@ -99,7 +100,13 @@ fn no_trees_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, ui: &mut Ui
     Frame::group(ui.style()).show(ui, |ui| chooser.list_ui(ctx, ui));
 }
 
-fn open_ui(ctx: &mut ViewContext<'_>, state: &mut Start, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+fn open_ui(
+    ctx: &mut ViewContext<'_>,
+    state: &mut Start,
+    wishes: &mut Vec<Wish>,
+    can_monitor: bool,
+    ui: &mut Ui,
+) {
     ui.heading(match &ctx.snapshot.source {
         Some(source) => format!("{source} is not open"),
         None => "Open a trace".to_owned(),
@@ -125,6 +132,9 @@ fn open_ui(ctx: &mut ViewContext<'_>, state: &mut Start, wishes: &mut Vec<Wish>,
     ui.label("It reads what TAU writes through ADIOS2: one .bp folder for each rank.");
     if ui.link("Go on with a saved session…").clicked() {
         wishes.push(Wish::File(FilePurpose::LoadSession));
+    }
+    if can_monitor && ui.link("Connect to a running job…").clicked() {
+        wishes.push(Wish::Monitor);
     }
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;

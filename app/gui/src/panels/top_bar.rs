@@ -13,6 +13,8 @@ use crate::widgets::{count_of, thousands};
 pub(crate) enum Wish {
     /// Ask for a path.
     File(FilePurpose),
+    /// Watch a running job.
+    Monitor,
     /// Show or hide the keys.
     Help,
     /// Dark instead of light or the other way.
@@ -21,16 +23,17 @@ pub(crate) enum Wish {
     Cancel,
 }
 
-/// Draws the bar.
+/// Draws the bar. `can_monitor`: whether the window can watch a running job.
 pub(crate) fn top_bar_ui(
     ctx: &mut ViewContext<'_>,
     chooser: &mut RootChooser,
     wishes: &mut Vec<Wish>,
+    can_monitor: bool,
     ui: &mut Ui,
 ) {
     ui.horizontal_centered(|ui| {
         ui.label(RichText::new("Callgrove").strong().size(16.0));
-        file_menu_ui(ctx.snapshot, wishes, ui);
+        file_menu_ui(ctx.snapshot, wishes, can_monitor, ui);
         if let Some(source) = &ctx.snapshot.source {
             ui.add(egui::Label::new(shortened(end_of_path(source), 32)).selectable(false))
                 .on_hover_text(source);
@@ -53,8 +56,19 @@ pub(crate) fn top_bar_ui(
     });
 }
 
-fn file_menu_ui(snapshot: &Snapshot, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+fn file_menu_ui(snapshot: &Snapshot, wishes: &mut Vec<Wish>, can_monitor: bool, ui: &mut Ui) {
     ui.menu_button("File", |ui| {
+        if can_monitor {
+            if ui
+                .button("Connect…")
+                .on_hover_text("Watch a running job")
+                .clicked()
+            {
+                wishes.push(Wish::Monitor);
+                ui.close();
+            }
+            ui.separator();
+        }
         let mut item = |ui: &mut Ui, purpose: FilePurpose, keys: &str, is_enabled: bool| {
             let button = Button::new(format!("{}…", purpose.title())).shortcut_text(keys);
             if ui.add_enabled(is_enabled, button).clicked() {

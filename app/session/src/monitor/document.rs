@@ -228,16 +228,10 @@ impl Histogram {
         (bin < self.counts.len() && time_us >= *self.edges.first()?).then_some(bin)
     }
 
-    /// Share of the executions that took at most as long as the bin of `time_us`, 0 to 1.
-    pub fn share_up_to(&self, time_us: f64) -> f64 {
-        let total: f64 = self.counts.iter().sum();
-        if total <= 0.0 {
-            return 0.0;
-        }
-        let upper = self.edges.get(1..).unwrap_or_default();
-        let num_bins = upper.partition_point(|&edge| edge < time_us) + 1;
-        let below: f64 = self.counts.iter().take(num_bins).sum();
-        let is_below_all = self.edges.first().is_some_and(|&first| time_us < first);
-        if is_below_all { 0.0 } else { below / total }
+    /// Number of executions in later bins than that of `time_us`.
+    pub fn num_longer(&self, time_us: f64) -> f64 {
+        let lower = &self.edges[..self.counts.len().min(self.edges.len())];
+        let first = lower.partition_point(|&edge| edge < time_us);
+        self.counts.iter().skip(first).sum()
     }
 }

@@ -84,6 +84,10 @@ impl Places {
         &self.places[self.now]
     }
 
+    pub(super) fn now_mut(&mut self) -> &mut Place {
+        &mut self.places[self.now]
+    }
+
     /// Goes to a new place; what was ahead is forgotten. The same place again is none.
     pub(super) fn go(&mut self, place: Place) {
         if place == *self.now() {

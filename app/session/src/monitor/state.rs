@@ -372,8 +372,10 @@ impl Monitor {
         let num_known = documents.len() as u64;
         let results = Results {
             request: known.request.clone(),
-            is_complete: num_found < known.request.limit
-                || total.is_some_and(|total| num_known >= total),
+            is_complete: num_known == known.documents.len() as u64
+                || total
+                    .or(known.total)
+                    .map_or(num_found < known.request.limit, |total| num_known >= total),
             documents,
             total: total.or(known.total),
         };
@@ -383,7 +385,13 @@ impl Monitor {
     fn open(&mut self, index: usize) {
         let results = self.place().results.as_ref();
         let document = results.and_then(|results| results.documents.get(index));
-        if let Some(document) = document.map(Arc::clone) {
+        let Some(document) = document.map(Arc::clone) else {
+            return;
+        };
+        // Going from one execution to the next is no new place, or a step back would go through them all.
+        if self.place().page == Page::Document {
+            self.places.now_mut().document = Some(document);
+        } else {
             self.go(|place| {
                 place.page = Page::Document;
                 place.document = Some(document);

@@ -27,8 +27,8 @@ fn packet(step: u64) -> Packet {
                 rank,
                 step,
                 n_anomalies,
-                min_timestamp: 1,
-                max_timestamp: 2,
+                min_timestamp_us: 1,
+                max_timestamp_us: 2,
                 outlier_scores: RunStats::default(),
             }],
             key: format!("0:{rank}"),
@@ -224,7 +224,11 @@ fn a_question_is_answered_page_by_page_without_a_limit() {
     say(&mut monitor, &carrier, found(rest.collect(), None));
     let results = monitor.place().results.clone().unwrap();
     assert_eq!(results.documents.len() as u64, request.limit + 4);
-    assert!(results.is_complete);
+    assert!(!results.is_complete, "the server spoke of one more");
+    monitor.carry_out(MonitorCommand::More);
+    assert_eq!(asked(&carrier).offset, request.limit + 4);
+    say(&mut monitor, &carrier, found(Vec::new(), None));
+    assert!(monitor.place().results.as_ref().unwrap().is_complete);
     assert_eq!(monitor.query(), &QueryState::Idle);
 }
 

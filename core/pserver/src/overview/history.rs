@@ -54,8 +54,8 @@ impl StepSpan {
             num_steps: 1,
             num_anomalies: step.n_anomalies,
             max_score: step.outlier_scores.maximum,
-            first_time_us: step.min_timestamp,
-            last_time_us: step.max_timestamp,
+            first_time_us: step.min_timestamp_us,
+            last_time_us: step.max_timestamp_us,
         }
     }
 

@@ -15,8 +15,8 @@ pub fn summed_metrics(a: &MetricsData, b: &MetricsData) -> MetricsData {
     MetricsData {
         first_io_step: a.first_io_step.min(b.first_io_step),
         last_io_step: a.last_io_step.max(b.last_io_step),
-        max_timestamp: a.max_timestamp.max(b.max_timestamp),
-        min_timestamp: a.min_timestamp.min(b.min_timestamp),
+        max_timestamp_us: a.max_timestamp_us.max(b.max_timestamp_us),
+        min_timestamp_us: a.min_timestamp_us.min(b.min_timestamp_us),
         severity: summed_stats(&a.severity, &b.severity),
         score: summed_stats(&a.score, &b.score),
         count: summed_stats(&a.count, &b.count),

@@ -52,8 +52,8 @@ fn step(app: u32, rank: u32, step: u64, n_anomalies: u64) -> StepAnomalies {
         rank,
         step,
         n_anomalies,
-        min_timestamp: step,
-        max_timestamp: step.saturating_add(1),
+        min_timestamp_us: step,
+        max_timestamp_us: step.saturating_add(1),
         outlier_scores: stats_of(&vec![step as f64; n_anomalies as usize]),
     }
 }
@@ -84,8 +84,8 @@ fn metrics(rank: u32, fid: u32, severities: &[f64]) -> AnomalyMetrics {
     let data = MetricsData {
         first_io_step: u64::from(rank),
         last_io_step: u64::from(rank) + 3,
-        max_timestamp: 9,
-        min_timestamp: 3,
+        max_timestamp_us: 9,
+        min_timestamp_us: 3,
         severity: stats_of(severities),
         score: stats_of(severities),
         count: stats_of(&[severities.len() as f64]),

@@ -125,29 +125,42 @@ impl<T: Transport> Session<T> {
         }
     }
 
+    /// Sends what waits. With nothing to send it asks nevertheless: the server may have begun a new life.
     fn send_waiting(&mut self) -> Result<(), PserverError> {
+        let mut has_asked = false;
         while let Some((sequence, contribution)) = self.outbox.next(MAX_PART_BYTES) {
             let contribution = self.names.to_server(contribution.clone());
-            let mut reply = match self.sync(sequence, contribution) {
-                Ok(reply) => reply,
+            match self.sync(sequence, contribution) {
+                Ok(reply) => {
+                    self.outbox.acknowledge(reply.included_in);
+                    self.take_all(reply)?;
+                    has_asked = true;
+                }
                 Err(error) => {
                     if error.is_about_data() {
                         self.outbox.discard();
                     }
                     return Err(error);
                 }
-            };
-            self.outbox.acknowledge(reply.included_in);
-            loop {
-                let more = reply.more;
-                self.take(reply)?;
-                if !more {
-                    break;
-                }
-                reply = self.sync(0, Contribution::default())?;
             }
         }
+        if !has_asked {
+            let reply = self.sync(0, Contribution::default())?;
+            self.take_all(reply)?;
+        }
         Ok(())
+    }
+
+    /// Takes the models of a reply, and asks for those that it had no room for.
+    fn take_all(&mut self, mut reply: SyncReply) -> Result<(), PserverError> {
+        loop {
+            let more = reply.more;
+            self.take(reply)?;
+            if !more {
+                return Ok(());
+            }
+            reply = self.sync(0, Contribution::default())?;
+        }
     }
 
     fn sync(

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::{FuncId, ProgramId};
 
 use crate::functions::{
-    FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, check_name, provisional_fid,
+    FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_NAME_BYTES, check_name,
+    provisional_fid,
 };
 use crate::protocol::Transport;
 use crate::{Contribution, PserverError};
@@ -43,7 +44,7 @@ impl Names {
         names
             .iter()
             .map(|name| {
-                check_name("function", name)?;
+                check_name("function", name, MAX_NAME_BYTES)?;
                 Ok(self.table.find(program, name).unwrap_or_else(|| {
                     let fid = self.invent(program, name);
                     self.unannounced.insert(fid);

@@ -1,5 +1,7 @@
 //! Who reads which rank: registration, leases, leave-taking.
 
+use std::collections::BTreeSet;
+
 use super::{ServerState, lock};
 use crate::protocol::Registered;
 use crate::statistics::RankKey;
@@ -7,6 +9,8 @@ use crate::{Hello, PserverError, Welcome};
 
 /// Longest name of an instance, in bytes.
 const MAX_INSTANCE_BYTES: usize = 1 << 10;
+/// Most ranks of one instance.
+const MAX_RANKS: usize = 1 << 16;
 /// Most instances that a server remembers: far more than any machine has, and each costs some hundred bytes.
 const MAX_INSTANCES: usize = 1 << 20;
 
@@ -15,19 +19,19 @@ impl ServerState {
     ///
     /// # Errors
     /// [`PserverError::RankTaken`] if another live instance has one of the ranks; [`PserverError::Limit`] for a
-    /// name that is too long, or too many instances.
+    /// name that is too long, or too many ranks or instances.
     pub fn register(&self, hello: &Hello, now_ms: u64) -> Result<Registered, PserverError> {
         self.check_hello(hello)?;
-        let ranks: Vec<RankKey> = hello
+        let ranks: BTreeSet<RankKey> = hello
             .ranks
             .iter()
             .map(|&rank| (hello.program, rank))
             .collect();
-        let returning = self.claim(hello, &ranks, now_ms)?;
+        self.claim(hello, &ranks, now_ms)?;
         let last_sequence =
             lock(self.worker(&hello.instance)).register(&hello.instance, ranks.clone(), now_ms);
         Ok(Registered {
-            welcome: self.welcome(&ranks, returning),
+            welcome: self.welcome(&ranks),
             epoch: self.options.epoch,
             last_sequence,
             retention: self.options.retention,
@@ -66,8 +70,13 @@ impl ServerState {
         any
     }
 
-    /// Gives the ranks to the instance, and tells whether one of them was another's before.
-    fn claim(&self, hello: &Hello, ranks: &[RankKey], now_ms: u64) -> Result<bool, PserverError> {
+    /// Gives the ranks to the instance; those that had them before are gone.
+    fn claim(
+        &self,
+        hello: &Hello,
+        ranks: &BTreeSet<RankKey>,
+        now_ms: u64,
+    ) -> Result<(), PserverError> {
         let mut claims = lock(&self.claims);
         let mut former = Vec::new();
         for &(program, rank) in ranks {
@@ -98,15 +107,13 @@ impl ServerState {
         for rank in ranks {
             claims.insert(*rank, hello.instance.clone());
         }
-        Ok(!former.is_empty())
+        Ok(())
     }
 
-    fn welcome(&self, ranks: &[RankKey], returning: bool) -> Welcome {
+    fn welcome(&self, ranks: &BTreeSet<RankKey>) -> Welcome {
         let mut global = lock(&self.global);
-        if returning {
-            // The former instance's last steps may wait in a partial state.
-            self.fold_into(&mut global);
-        }
+        // The last steps of an instance that had the ranks before may wait in a partial state.
+        self.fold_into(&mut global);
         let last_step = |key: &RankKey| {
             let totals = global.total.ranks.get(key)?;
             Some((key.1, totals.last_step))
@@ -120,6 +127,13 @@ impl ServerState {
     }
 
     fn check_hello(&self, hello: &Hello) -> Result<(), PserverError> {
+        if hello.ranks.len() > MAX_RANKS {
+            return Err(PserverError::Limit {
+                what: format!("{} ranks of one instance", hello.ranks.len()),
+                limit: MAX_RANKS,
+                remedy: "spread them over more instances",
+            });
+        }
         if hello.instance.len() > MAX_INSTANCE_BYTES {
             return Err(PserverError::Limit {
                 what: format!("an instance's name of {} bytes", hello.instance.len()),

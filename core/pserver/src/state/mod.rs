@@ -30,7 +30,7 @@ pub use documents::Documents;
 pub use saved::Saved;
 
 use crate::contribution::ModelKind;
-use crate::functions::{FunctionRequest, FunctionTable, check_name, fnv1a};
+use crate::functions::{FunctionRequest, FunctionTable, MAX_COUNTER_NAME_BYTES, check_name, fnv1a};
 use crate::protocol::{Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
 use crate::{Contribution, PserverError};
@@ -225,7 +225,7 @@ impl ServerState {
             return Ok(());
         }
         drop(known);
-        check_name("counter", &key.1)?;
+        check_name("counter", &key.1, MAX_COUNTER_NAME_BYTES)?;
         let mut known = self
             .counters
             .write()

@@ -86,8 +86,8 @@ fn step_anomalies(step: &StepSummary) -> StepAnomalies {
     } = &step.anomalies;
     StepAnomalies {
         app: step.program.0,
-        max_timestamp: *max_timestamp_us,
-        min_timestamp: *min_timestamp_us,
+        max_timestamp_us: *max_timestamp_us,
+        min_timestamp_us: *min_timestamp_us,
         n_anomalies: score.count(),
         rank: step.rank.0,
         step: u64::from(step.step.0),
@@ -136,8 +136,8 @@ fn metrics_data(metrics: &Metrics) -> MetricsData {
     MetricsData {
         first_io_step: u64::from(metrics.first_step.0),
         last_io_step: u64::from(metrics.last_step.0),
-        max_timestamp: metrics.anomalies.max_timestamp_us,
-        min_timestamp: metrics.anomalies.min_timestamp_us,
+        max_timestamp_us: metrics.anomalies.max_timestamp_us,
+        min_timestamp_us: metrics.anomalies.min_timestamp_us,
         severity: metrics.anomalies.severity.stats(),
         score: metrics.anomalies.score.stats(),
         count: metrics.count.stats(),

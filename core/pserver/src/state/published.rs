@@ -43,6 +43,9 @@ impl Published {
             version: self.version,
             fid: FuncId(u32::MAX),
         };
+        if cursor >= end {
+            return (Vec::new(), end, false);
+        }
         let mut changed: Vec<(Cursor, &Arc<FuncModel>)> = self
             .models
             .iter()

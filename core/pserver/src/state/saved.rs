@@ -70,7 +70,7 @@ impl ServerState {
             metric_ids: global.metric_ids.clone(),
             sequences: global.sequences.clone(),
         };
-        drop(global);
+        drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
         Ok(Saved {
             json,

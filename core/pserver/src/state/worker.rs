@@ -1,6 +1,6 @@
 //! One partial state, and the instances that add to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::protocol::LEASE_MS;
 use crate::statistics::{RankKey, bound_steps};
@@ -22,7 +22,7 @@ pub(super) struct Worker {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Session {
     /// The ranks it reads; empty once it has gone or others took them.
-    pub(super) ranks: Vec<RankKey>,
+    pub(super) ranks: BTreeSet<RankKey>,
     /// Whether it may add: it has registered with this life of the server, has not said goodbye, and kept its ranks.
     pub(super) registered: bool,
     /// It came in this life of the server, not only in one before.
@@ -57,7 +57,7 @@ impl Worker {
         if sequence <= session.last_sequence {
             return Ok(session.last_included_in);
         }
-        for &(program, rank) in contribution.statistics.ranks.keys() {
+        for (program, rank) in contribution.statistics.rank_keys() {
             if !session.ranks.contains(&(program, rank)) {
                 return Err(PserverError::ForeignRank {
                     instance: instance.to_owned(),
@@ -98,7 +98,12 @@ impl Worker {
     }
 
     /// Takes an instance in; returns the last sequence number of it.
-    pub(super) fn register(&mut self, instance: &str, ranks: Vec<RankKey>, now_ms: u64) -> u64 {
+    pub(super) fn register(
+        &mut self,
+        instance: &str,
+        ranks: BTreeSet<RankKey>,
+        now_ms: u64,
+    ) -> u64 {
         let session = self.sessions.entry(instance.to_owned()).or_default();
         session.ranks = ranks;
         session.registered = true;
@@ -130,9 +135,9 @@ impl Worker {
     }
 
     /// Ends the registration of an instance; returns its ranks.
-    pub(super) fn leave(&mut self, instance: &str) -> Vec<RankKey> {
+    pub(super) fn leave(&mut self, instance: &str) -> BTreeSet<RankKey> {
         let Some(session) = self.sessions.get_mut(instance) else {
-            return Vec::new();
+            return BTreeSet::new();
         };
         session.registered = false;
         std::mem::take(&mut session.ranks)

@@ -6,7 +6,7 @@ mod pace;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,8 @@ use pace::Pace;
 
 /// How often the caller is asked whether to go on.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Reports that wait to be counted.
+const QUEUE_LEN: usize = 64;
 /// How long streams have to close after the caller asked to stop.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
@@ -83,7 +85,7 @@ pub fn replay(
     let library = Library::load(&options.adios2)?;
     check_folder(streams, &options.out)?;
     let pace = Arc::new(Pace::new(streams.len(), options.speed));
-    let (sender, reports) = mpsc::channel();
+    let (sender, reports) = mpsc::sync_channel(QUEUE_LEN);
     for path in streams {
         let publisher = Publisher {
             out: options.out.join(path.file_name().unwrap_or_default()),
@@ -177,7 +179,7 @@ struct Publisher {
     engine: WriterEngine,
     library: Library,
     pace: Arc<Pace>,
-    sender: Sender<Report>,
+    sender: SyncSender<Report>,
 }
 
 impl Publisher {

@@ -62,7 +62,8 @@ fn a_document_of_the_schema_is_read_whole() {
     };
     assert_eq!(histogram.bin_of(800.0), Some(3));
     assert_eq!(histogram.bin_of(2_000.0), None);
-    assert!((histogram.share_up_to(50.0) - 0.9).abs() < 1e-12);
+    let longer = [-1.0, 10.0, 50.0, 600.0].map(|time_us| histogram.num_longer(time_us) as u32);
+    assert_eq!(longer, [10, 4, 1, 0]);
     assert!(document.pretty_json().contains("\"MPI_Wait()\""));
 }
 

@@ -1,0 +1,129 @@
+//! `callgrove ad`: watches ranks of a job.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use callgrove_ad::{AdOptions, Instance, Status, Stream};
+use callgrove_provdb::{Mode, Store};
+use callgrove_pserver::net::{ClientOptions, connect};
+use callgrove_pserver::{ModelExchange, Retention, ServerState, StateOptions};
+use serde_json::json;
+
+use crate::args::{AdArgs, SummaryFormat};
+use crate::connect::{open_store, secret, store_options};
+use crate::output::{complain, print, thousands};
+use crate::stop::Stop;
+use crate::streams;
+
+pub(crate) fn run(args: &AdArgs) -> Result<()> {
+    let stop = Stop::listen()?;
+    let token = secret(&args.connect)?;
+    let options = streams::options(&args.streams, &args.detect)?;
+    let exchange: Box<dyn ModelExchange> = match &args.pserver {
+        None => Box::new(alone().session()),
+        Some(address) => {
+            let mut options = ClientOptions::new(address);
+            options.token.clone_from(&token);
+            options.ca_file.clone_from(&args.connect.ca.ca_file);
+            Box::new(connect(options)?)
+        }
+    };
+    let store = match &args.provdb.provdb {
+        None => None,
+        Some(url) => {
+            let options =
+                store_options(Mode::ReadWrite, args.provdb.shards, token, &args.connect.ca);
+            Some(open_store(url, &options)?)
+        }
+    };
+    let start = Instant::now();
+    let streams = streams::open(&args.streams)?;
+    let status = follow(streams, options, exchange, store, &stop)?;
+    summarize(&status, start, args.format)
+}
+
+/// A parameter server for one AD instance that has no other: it ends with the instance.
+fn alone() -> Arc<ServerState> {
+    Arc::new(ServerState::new(StateOptions {
+        retention: Retention::Process,
+        fold_on_sync: true,
+        ..StateOptions::default()
+    }))
+}
+
+/// Follows the streams to their ends, or until asked to stop; tells what goes wrong meanwhile, once.
+pub(super) fn follow(
+    streams: Vec<Stream>,
+    options: AdOptions,
+    exchange: Box<dyn ModelExchange>,
+    store: Option<Box<dyn Store>>,
+    stop: &Stop,
+) -> Result<Status> {
+    let name = format!("{}-{}", host(), std::process::id());
+    let instance = Instance::start(streams, options, exchange, store, &name)?;
+    let mut told = (None, None);
+    let status = instance.run(|status| {
+        let trouble = (status.link_down.clone(), status.stored.refusal.clone());
+        if trouble != told {
+            for what in [&trouble.0, &trouble.1].into_iter().flatten() {
+                complain(&format!(
+                    "{what}; detection goes on, and what is found is kept"
+                ));
+            }
+            told = trouble;
+        }
+        stop.flow()
+    })?;
+    for warning in status.warnings.iter() {
+        let rank = warning
+            .rank
+            .map_or_else(String::new, |rank| format!("rank {rank}: "));
+        complain(&format!(
+            "{rank}{} ({} times; first {})",
+            warning.kind, warning.count, warning.first
+        ));
+    }
+    Ok(status)
+}
+
+/// A name for this machine and moment, so that no two processes are ever called the same.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let name = if name.trim().is_empty() {
+        "host"
+    } else {
+        name.trim()
+    };
+    format!("{name}-{:x}", since.map_or(0, |since| since.as_millis()))
+}
+
+/// Prints what was done.
+pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) -> Result<()> {
+    let seconds = start.elapsed().as_secs_f64();
+    print(|out| match format {
+        SummaryFormat::Json => {
+            let summary = json!({
+                "steps": status.num_steps,
+                "function_events": status.num_events,
+                "executions": status.num_executions,
+                "anomalies": status.num_anomalies,
+                "documents": status.stored.num_documents,
+                "document_bytes": status.stored.num_bytes,
+                "seconds": seconds,
+            });
+            writeln!(out, "{summary}")
+        }
+        SummaryFormat::Table => writeln!(
+            out,
+            "{} steps, {} function events, {} executions, {} anomalies; {} documents ({:.1} MB) in {seconds:.2} s",
+            thousands(status.num_steps as usize),
+            thousands(status.num_events as usize),
+            thousands(status.num_executions as usize),
+            thousands(status.num_anomalies as usize),
+            thousands(status.stored.num_documents as usize),
+            status.stored.num_bytes as f64 / 1e6,
+        ),
+    })
+}

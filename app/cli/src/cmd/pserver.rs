@@ -1,0 +1,161 @@
+//! `callgrove pserver`: joins the models and statistics of all AD instances.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use callgrove_provdb::{Mode, OpenOptions, Store};
+use callgrove_pserver::net::{Poster, PosterOptions, service};
+use callgrove_pserver::{Clock, Retention, ServerState, StateOptions};
+use callgrove_server::api::{Api, Documents, Live, router};
+use callgrove_server::hub::Hub;
+use callgrove_server::keeper::{Keeper, Kept, STATE_NAME};
+use callgrove_server::{RunningServer, Token, grpc};
+
+use crate::args::{CaArgs, PserverArgs, StatsArgs};
+use crate::connect::{open_store, server_config, store_options};
+use crate::host::replace_file;
+use crate::output::complain;
+use crate::stop::Stop;
+
+/// Questions to the provenance database that are answered at the same time.
+const MAX_QUESTIONS: usize = 4;
+/// How often the server looks whether it shall end.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &PserverArgs) -> Result<()> {
+    let stop = Stop::listen()?;
+    let config = server_config(args.listen, &args.serve)?;
+    let secret = config.token.as_ref().map(|token| token.secret().to_owned());
+    let options = store_options(Mode::ReadWrite, None, secret, &args.ca);
+    let mut store = match &args.provdb {
+        Some(url) => Some(open_store(url, &options)?),
+        None => None,
+    };
+    let clock = Clock::new();
+    let state = state(&args.stats, &mut store, false, &clock)?;
+    let hub = Arc::new(Hub::new(clock.now_ms()));
+    let keeper = keeper(
+        &state,
+        &hub,
+        store,
+        &args.stats,
+        config.token.as_ref(),
+        &args.ca,
+    )?;
+    let api = Api {
+        live: Live::Published(hub),
+        documents: args.provdb.as_ref().map(|url| documents(url, &options)),
+    };
+    let server = {
+        let state = Arc::clone(&state);
+        RunningServer::start(config, || grpc::mount(router(api), service(state)))?
+    };
+    complain(&format!("the parameter server listens at {}", server.url()));
+    let mut told = None;
+    while !stop.is_set() && !(args.auto_shutdown && state.is_abandoned(clock.now_ms())) {
+        std::thread::sleep(LOOK);
+        let trouble = keeper.trouble();
+        if let (Some(trouble), true) = (&trouble, trouble != told) {
+            complain(&format!(
+                "{trouble}; the statistics of the run are kept and saved later"
+            ));
+        }
+        told = trouble;
+    }
+    let kept = keeper.finish();
+    save_model(&state, args.stats.save_model.as_deref())?;
+    server.stop()?;
+    Ok(kept?)
+}
+
+/// The state to begin with: what the database has of this run, a saved model, or nothing. `is_own`: it ends with
+/// its only AD instance, in this process.
+pub(super) fn state(
+    args: &StatsArgs,
+    store: &mut Option<Box<dyn Store>>,
+    is_own: bool,
+    clock: &Clock,
+) -> Result<Arc<ServerState>> {
+    let retention = match (is_own, &store) {
+        (true, _) => Retention::Process,
+        (false, Some(_)) => Retention::Saved,
+        (false, None) => Retention::Nothing,
+    };
+    let options = StateOptions {
+        frozen: args.freeze,
+        epoch: clock.now_ms(),
+        retention,
+        fold_on_sync: is_own,
+        ..StateOptions::default()
+    };
+    if let Some(path) = &args.load_model {
+        let json = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let state = ServerState::with_models(options, &json)
+            .with_context(|| format!("cannot use {}", path.display()))?;
+        return Ok(Arc::new(state));
+    }
+    let saved = match store {
+        Some(store) => store.state(STATE_NAME)?,
+        None => None,
+    };
+    let Some(saved) = saved else {
+        return Ok(Arc::new(ServerState::new(options)));
+    };
+    let json = String::from_utf8(saved)
+        .context("the saved state in the provenance database is damaged")?;
+    complain("going on from the state that the provenance database has of this run");
+    Ok(Arc::new(ServerState::restored(options, &json)?))
+}
+
+/// Starts what happens every so often.
+pub(super) fn keeper(
+    state: &Arc<ServerState>,
+    hub: &Arc<Hub>,
+    store: Option<Box<dyn Store>>,
+    args: &StatsArgs,
+    token: Option<&Token>,
+    ca: &CaArgs,
+) -> Result<Keeper> {
+    ensure!(
+        args.interval.is_finite() && (0.01..=86_400.0).contains(&args.interval),
+        "--interval {} is not between 0.01 and 86400 seconds",
+        args.interval
+    );
+    let mut posters = Vec::new();
+    for url in &args.post {
+        let mut options = PosterOptions::new(url);
+        options.token = token.map(|token| token.secret().to_owned());
+        options.ca_file.clone_from(&ca.ca_file);
+        posters.push(Poster::start(options)?);
+    }
+    let kept = Kept {
+        state: Arc::clone(state),
+        interval: Duration::from_secs_f64(args.interval),
+        hub: Arc::clone(hub),
+        posters,
+        store,
+    };
+    Ok(Keeper::start(kept)?)
+}
+
+/// The database as the JSON interface asks it.
+pub(super) fn documents(url: &str, options: &OpenOptions) -> Documents {
+    let (url, mut options) = (url.to_owned(), options.clone());
+    options.mode = Mode::ReadOnly;
+    options.num_shards = None;
+    Documents::new(MAX_QUESTIONS, move || {
+        callgrove_provdb::open(&url, &options)
+    })
+}
+
+/// Writes the models to a file, if one is named.
+pub(super) fn save_model(state: &ServerState, path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    if let Err(error) = replace_file(path, state.save()?.json.as_bytes()) {
+        bail!("cannot save the models to {}: {error}", path.display());
+    }
+    Ok(())
+}

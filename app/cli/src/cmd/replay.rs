@@ -1,0 +1,38 @@
+//! `callgrove replay`: publishes a recorded trace again.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, ensure};
+use callgrove_model::Progress;
+use callgrove_trace::{ReplayOptions, SstWriter, WriterEngine, find_streams, replay};
+
+use crate::args::{ReplayArgs, ReplayEngine};
+use crate::output::{complain, print, thousands};
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
+    ensure!(args.speed >= 0.0, "--speed {} is below 0", args.speed);
+    let stop = Stop::listen()?;
+    let streams = find_streams(Path::new(&args.trace))?;
+    let engine = match args.engine {
+        ReplayEngine::Sst => WriterEngine::Sst(SstWriter::default()),
+        ReplayEngine::Bp4 => WriterEngine::Bp4,
+        ReplayEngine::Bp5 => WriterEngine::Bp5,
+    };
+    let mut options = ReplayOptions::new(&args.out, engine);
+    options.speed = args.speed;
+    if args.engine == ReplayEngine::Sst {
+        complain(&format!(
+            "waiting for a reader of each stream: callgrove run --sst {}/*.bp",
+            args.out.display()
+        ));
+    }
+    let ask = |_: f32| stop.flow();
+    let summary = replay(&streams, &options, Progress::new(&ask))
+        .map_err(|error| anyhow!(error.with_causes()))?;
+    for warning in summary.warnings.iter() {
+        complain(&format!("{}: {}", warning.kind, warning.first));
+    }
+    let steps = thousands(summary.num_steps as usize);
+    print(|out| writeln!(out, "{steps} steps of {} streams published", streams.len()))
+}

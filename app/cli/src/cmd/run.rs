@@ -1,0 +1,87 @@
+//! `callgrove run`: the whole pipeline in one process, for one machine.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use callgrove_provdb::Mode;
+use callgrove_pserver::Clock;
+use callgrove_server::api::{Api, Live, router};
+use callgrove_server::hub::Hub;
+use callgrove_server::{RunningServer, Token};
+
+use super::{ad, pserver};
+use crate::args::RunArgs;
+use crate::connect::{open_store, server_config, store_options};
+use crate::output::complain;
+use crate::stop::Stop;
+use crate::streams;
+
+pub(crate) fn run(args: &RunArgs) -> Result<()> {
+    let stop = Stop::listen()?;
+    let token = Token::find(args.serve.token_file.as_deref())?;
+    let secret = token.as_ref().map(|token| token.secret().to_owned());
+    let options = streams::options(&args.streams, &args.detect)?;
+    let to_store = store_options(Mode::ReadWrite, args.provdb.shards, secret, &args.connect);
+    let open = || {
+        args.provdb
+            .provdb
+            .as_ref()
+            .map(|url| open_store(url, &to_store))
+            .transpose()
+    };
+    let (mut of_server, of_instance) = (open()?, open()?);
+    let clock = Clock::new();
+    let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
+    let hub = Arc::new(Hub::new(clock.now_ms()));
+    let keeper = pserver::keeper(
+        &state,
+        &hub,
+        of_server,
+        &args.stats,
+        token.as_ref(),
+        &args.connect,
+    )?;
+    let server = match args.listen {
+        None => None,
+        Some(listen) => {
+            let api = Api {
+                live: Live::Published(Arc::clone(&hub)),
+                documents: args
+                    .provdb
+                    .provdb
+                    .as_ref()
+                    .map(|url| pserver::documents(url, &to_store)),
+            };
+            let config = server_config(listen, &args.serve)?;
+            let server = RunningServer::start(config, || router(api))?;
+            complain(&format!(
+                "watch it with: callgrove monitor {}",
+                server.url()
+            ));
+            Some(server)
+        }
+    };
+    let start = Instant::now();
+    let streams = streams::open(&args.streams)?;
+    let followed = ad::follow(
+        streams,
+        options,
+        Box::new(state.session()),
+        of_instance,
+        &stop,
+    );
+    // What was found until then is saved, whatever ended the streams.
+    let kept = keeper.finish();
+    pserver::save_model(&state, args.stats.save_model.as_deref())?;
+    let status = followed?;
+    kept?;
+    ad::summarize(&status, start, args.format)?;
+    if let Some(server) = server {
+        while args.stay && !stop.is_set() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        server.stop()?;
+    }
+    Ok(())
+}

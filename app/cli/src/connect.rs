@@ -1,0 +1,49 @@
+//! How the pipeline's processes reach one another: tokens, certificates, databases.
+
+use anyhow::Result;
+use callgrove_provdb::{Mode, OpenOptions, RemoteOptions, Store};
+use callgrove_server::{ServerConfig, TlsFiles, Token};
+
+use crate::args::{CaArgs, ConnectArgs, ServeArgs};
+
+/// The token to show, if there is one.
+pub(crate) fn secret(args: &ConnectArgs) -> Result<Option<String>> {
+    let token = Token::find(args.token_file.as_deref())?;
+    Ok(token.map(|token| token.secret().to_owned()))
+}
+
+/// How a server listens.
+pub(crate) fn server_config(
+    listen: std::net::SocketAddr,
+    args: &ServeArgs,
+) -> Result<ServerConfig> {
+    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+    Ok(ServerConfig {
+        listen,
+        token: Token::find(args.token_file.as_deref())?,
+        tls: tls.map(|(cert, key)| TlsFiles { cert, key }),
+        ..ServerConfig::default()
+    })
+}
+
+/// How a provenance database is opened.
+pub(crate) fn store_options(
+    mode: Mode,
+    num_shards: Option<u32>,
+    token: Option<String>,
+    ca: &CaArgs,
+) -> OpenOptions {
+    OpenOptions {
+        mode,
+        num_shards,
+        remote: RemoteOptions {
+            token,
+            ca_file: ca.ca_file.clone(),
+        },
+    }
+}
+
+/// Opens the database to write to it.
+pub(crate) fn open_store(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>> {
+    Ok(callgrove_provdb::open(url, options)?)
+}

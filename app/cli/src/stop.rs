@@ -1,0 +1,67 @@
+//! Whether the program was asked to end: by Ctrl+C, or by a signal of the batch system.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+
+/// Set once somebody wants the program to end. A second wish ends it at once, as usual.
+#[derive(Clone, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// From now on, listens for the wish.
+    pub(crate) fn listen() -> Result<Self> {
+        let stop = Self::default();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot listen for signals")?;
+        let told = stop.clone();
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                runtime.block_on(interrupted());
+                told.0.store(true, Ordering::Relaxed);
+                // The runtime's handlers stay in place without it, so the second wish is seen to here.
+                runtime.block_on(interrupted());
+                std::process::abort();
+            })
+            .context("cannot listen for signals")?;
+        Ok(stop)
+    }
+
+    /// Whether to end.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The same as an answer to who asks whether to go on.
+    pub(crate) fn flow(&self) -> ControlFlow<()> {
+        if self.is_set() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+#[cfg(unix)]
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

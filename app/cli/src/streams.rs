@@ -1,0 +1,113 @@
+//! The streams that an AD instance follows, and the settings it follows them by.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use callgrove_ad::{AdOptions, Pace, Stream, Watchlist};
+use callgrove_adios2_sys::{Library, default_candidates};
+use callgrove_detect::Params;
+use callgrove_model::ProgramId;
+use callgrove_trace::{LiveEngine, LiveOptions, TraceSource, find_streams, open_live, open_stream};
+
+use crate::args::{DetectArgs, StreamArgs};
+
+/// Opens the streams; those of a running job are waited for, all at once.
+pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
+    let library = Library::load(&default_candidates())?;
+    let program = ProgramId(args.program);
+    let (paths, engine) = match &args.input.trace {
+        Some(trace) => {
+            let engine = args.follow.then_some(LiveEngine::Bp);
+            (find_streams(Path::new(trace))?, engine)
+        }
+        None => (
+            args.input.sst.iter().map(PathBuf::from).collect(),
+            Some(LiveEngine::Sst),
+        ),
+    };
+    let open = |path: &PathBuf| -> Result<Stream> {
+        let source = match engine {
+            None => open_stream(path, program, &library),
+            Some(engine) => {
+                let mut options = LiveOptions::new(engine);
+                options.program = program;
+                options.connect_timeout = Duration::from_secs(args.connect_timeout);
+                open_live(path, &options, &library)
+            }
+        };
+        stream(path, source.map_err(|error| anyhow!(error.with_causes()))?)
+    };
+    // Each writer waits for its reader before any of them goes on, so readers must not wait for one another.
+    std::thread::scope(|scope| {
+        let openers: Vec<_> = paths
+            .iter()
+            .map(|path| scope.spawn(|| open(path)))
+            .collect();
+        let streams = openers.into_iter().map(|opener| {
+            opener
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        streams.collect()
+    })
+}
+
+fn stream(path: &Path, source: Box<dyn TraceSource>) -> Result<Stream> {
+    let rank = source.rank().with_context(|| {
+        format!(
+            "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
+            path.display()
+        )
+    })?;
+    Ok(Stream {
+        rank,
+        source,
+        path: path.display().to_string(),
+    })
+}
+
+/// The settings of an AD instance.
+pub(crate) fn options(streams: &StreamArgs, args: &DetectArgs) -> Result<AdOptions> {
+    let is_live = streams.input.trace.is_none() || streams.follow;
+    let pace = if is_live { Pace::Live } else { Pace::Lockstep };
+    let mut options = AdOptions::new(params(args)?, pace)?;
+    options.program = ProgramId(streams.program);
+    options.statistic = args.statistic;
+    options.window = args.window;
+    options.min_severity_us = args.min_severity_us;
+    if let Some(path) = &args.ignore {
+        options.rules.ignore(&read(path)?);
+    }
+    if let Some(path) = &args.thresholds {
+        let shown = path.display().to_string();
+        options
+            .rules
+            .set_thresholds(&read(path)?, &shown, &options.params)?;
+    }
+    options.watchlist = match &args.watchlist {
+        Some(path) => Watchlist::parse(&read(path)?, &path.display().to_string())?,
+        None => Watchlist::Prefix(args.monitoring_prefix.clone()),
+    };
+    Ok(options)
+}
+
+fn params(args: &DetectArgs) -> Result<Params> {
+    if let Some(path) = &args.params {
+        return Params::from_json(&read(path)?)
+            .with_context(|| format!("cannot use {}", path.display()));
+    }
+    let mut params = Params::default();
+    if let Some(algorithm) = &args.algorithm {
+        params.algorithm = algorithm.parse()?;
+    }
+    params.hbos_threshold = args.threshold.unwrap_or(params.hbos_threshold);
+    params.sstd_sigma = args.sigma.unwrap_or(params.sstd_sigma);
+    params.max_bins = args.max_bins.unwrap_or(params.max_bins);
+    Ok(params)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}

@@ -1,0 +1,169 @@
+//! Contributions as messages.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+
+use super::model::{model_from_wire, model_to_wire, moments_from_wire, moments_to_wire};
+use super::{Result, damaged};
+use crate::net::proto;
+use crate::{AnomalySummary, Contribution, Metrics, Profile, RankTotals, Statistics, StepSummary};
+
+pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contribution {
+    let statistics = contribution.statistics;
+    proto::Contribution {
+        models: contribution
+            .models
+            .iter()
+            .map(|(&fid, model)| model_to_wire(fid, model))
+            .collect(),
+        ranks: statistics
+            .ranks
+            .iter()
+            .map(|(&(program, rank), totals)| proto::RankTotals {
+                program: program.0,
+                rank: rank.0,
+                anomalies: moments_to_wire(&totals.anomalies),
+                last_step: totals.last_step.0,
+            })
+            .collect(),
+        functions: statistics
+            .functions
+            .iter()
+            .map(|(&fid, profile)| proto::Profile {
+                fid: fid.0,
+                exclusive: moments_to_wire(&profile.exclusive),
+                inclusive: moments_to_wire(&profile.inclusive),
+                anomalies: moments_to_wire(&profile.anomalies),
+            })
+            .collect(),
+        metrics: statistics
+            .metrics
+            .iter()
+            .map(|(&(program, rank, fid), metrics)| proto::Metrics {
+                program: program.0,
+                rank: rank.0,
+                fid: fid.0,
+                first_step: metrics.first_step.0,
+                last_step: metrics.last_step.0,
+                anomalies: anomalies_to_wire(&metrics.anomalies),
+                count: moments_to_wire(&metrics.count),
+            })
+            .collect(),
+        counters: statistics
+            .counters
+            .into_iter()
+            .map(|((program, name), values)| proto::Counter {
+                program: program.0,
+                name,
+                values: moments_to_wire(&values),
+            })
+            .collect(),
+        steps: statistics
+            .steps
+            .iter()
+            .map(|step| proto::Step {
+                program: step.program.0,
+                rank: step.rank.0,
+                step: step.step.0,
+                anomalies: anomalies_to_wire(&step.anomalies),
+            })
+            .collect(),
+    }
+}
+
+pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Contribution> {
+    Ok(Contribution {
+        models: unique(message.models.iter().map(|model| {
+            let fid = FuncId(model.fid);
+            Ok((fid, model_from_wire(model)?))
+        }))?,
+        statistics: Statistics {
+            ranks: unique(message.ranks.iter().map(rank_from_wire))?,
+            functions: unique(message.functions.iter().map(profile_from_wire))?,
+            metrics: unique(message.metrics.iter().map(metrics_from_wire))?,
+            counters: unique(message.counters.into_iter().map(|counter| {
+                let values = moments_from_wire(counter.values.as_ref())?;
+                Ok(((ProgramId(counter.program), counter.name), values))
+            }))?,
+            steps: message
+                .steps
+                .iter()
+                .map(step_from_wire)
+                .collect::<Result<_>>()?,
+        },
+    })
+}
+
+fn unique<K: Ord, V>(entries: impl Iterator<Item = Result<(K, V)>>) -> Result<BTreeMap<K, V>> {
+    let mut map = BTreeMap::new();
+    for entry in entries {
+        let (key, value) = entry?;
+        if map.insert(key, value).is_some() {
+            return Err(damaged(&"a key that occurs twice"));
+        }
+    }
+    Ok(map)
+}
+
+fn rank_from_wire(totals: &proto::RankTotals) -> Result<((ProgramId, RankId), RankTotals)> {
+    let value = RankTotals {
+        anomalies: moments_from_wire(totals.anomalies.as_ref())?,
+        last_step: StepId(totals.last_step),
+    };
+    Ok(((ProgramId(totals.program), RankId(totals.rank)), value))
+}
+
+fn profile_from_wire(profile: &proto::Profile) -> Result<(FuncId, Profile)> {
+    let value = Profile {
+        exclusive: moments_from_wire(profile.exclusive.as_ref())?,
+        inclusive: moments_from_wire(profile.inclusive.as_ref())?,
+        anomalies: moments_from_wire(profile.anomalies.as_ref())?,
+    };
+    Ok((FuncId(profile.fid), value))
+}
+
+fn metrics_from_wire(metrics: &proto::Metrics) -> Result<((ProgramId, RankId, FuncId), Metrics)> {
+    let key = (
+        ProgramId(metrics.program),
+        RankId(metrics.rank),
+        FuncId(metrics.fid),
+    );
+    let value = Metrics {
+        first_step: StepId(metrics.first_step),
+        last_step: StepId(metrics.last_step),
+        anomalies: anomalies_from_wire(metrics.anomalies.as_ref())?,
+        count: moments_from_wire(metrics.count.as_ref())?,
+    };
+    Ok((key, value))
+}
+
+fn step_from_wire(step: &proto::Step) -> Result<StepSummary> {
+    Ok(StepSummary {
+        program: ProgramId(step.program),
+        rank: RankId(step.rank),
+        step: StepId(step.step),
+        anomalies: anomalies_from_wire(step.anomalies.as_ref())?,
+    })
+}
+
+fn anomalies_to_wire(anomalies: &AnomalySummary) -> Option<proto::Anomalies> {
+    (anomalies.count() > 0).then(|| proto::Anomalies {
+        score: moments_to_wire(&anomalies.score),
+        severity: moments_to_wire(&anomalies.severity),
+        min_timestamp_us: anomalies.min_timestamp_us,
+        max_timestamp_us: anomalies.max_timestamp_us,
+    })
+}
+
+fn anomalies_from_wire(anomalies: Option<&proto::Anomalies>) -> Result<AnomalySummary> {
+    let Some(anomalies) = anomalies else {
+        return Ok(AnomalySummary::default());
+    };
+    Ok(AnomalySummary {
+        score: moments_from_wire(anomalies.score.as_ref())?,
+        severity: moments_from_wire(anomalies.severity.as_ref())?,
+        min_timestamp_us: anomalies.min_timestamp_us,
+        max_timestamp_us: anomalies.max_timestamp_us,
+    })
+}

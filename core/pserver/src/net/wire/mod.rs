@@ -1,0 +1,178 @@
+//! Messages to values and back. Whatever comes from the network is checked here: what passes can be merged without
+//! panic, and without numbers that run out of the range of doubles.
+
+mod contribution;
+mod model;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use callgrove_detect::Params;
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+
+use super::proto;
+use crate::{
+    Cursor, FunctionRequest, Hello, PserverError, Registered, Retention, SyncReply, SyncRequest,
+    Welcome,
+};
+use contribution::{contribution_from_wire, contribution_to_wire};
+use model::{model_from_wire, model_to_wire};
+
+type Result<T> = std::result::Result<T, PserverError>;
+
+pub(in crate::net) fn hello_to_wire(hello: &Hello) -> proto::RegisterRequest {
+    proto::RegisterRequest {
+        instance: hello.instance.clone(),
+        program: hello.program.0,
+        ranks: hello.ranks.iter().map(|rank| rank.0).collect(),
+    }
+}
+
+pub(in crate::net) fn hello_from_wire(hello: proto::RegisterRequest) -> Hello {
+    Hello {
+        instance: hello.instance,
+        program: ProgramId(hello.program),
+        ranks: hello.ranks.into_iter().map(RankId).collect(),
+    }
+}
+
+pub(in crate::net) fn registered_to_wire(registered: Registered) -> Result<proto::RegisterReply> {
+    let welcome = registered.welcome;
+    let params = welcome.params.as_ref().map(serde_json::to_string);
+    Ok(proto::RegisterReply {
+        epoch: registered.epoch,
+        last_sequence: registered.last_sequence,
+        retention: match registered.retention {
+            Retention::Nothing | Retention::Process => proto::Retention::Nothing,
+            Retention::Saved => proto::Retention::Saved,
+        }
+        .into(),
+        params_json: params
+            .transpose()
+            .map_err(|error| damaged(&error))?
+            .unwrap_or_default(),
+        frozen: welcome.frozen,
+        num_shards: welcome.num_shards.unwrap_or(0),
+        known_ranks: welcome.last_steps.iter().map(|(rank, _)| rank.0).collect(),
+        last_steps: welcome.last_steps.iter().map(|(_, step)| step.0).collect(),
+    })
+}
+
+pub(in crate::net) fn registered_from_wire(reply: &proto::RegisterReply) -> Result<Registered> {
+    let params = match reply.params_json.as_str() {
+        "" => None,
+        json => Some(Params::from_json(json).map_err(|error| damaged(&error))?),
+    };
+    let last_steps = reply.known_ranks.iter().zip(&reply.last_steps);
+    Ok(Registered {
+        epoch: reply.epoch,
+        last_sequence: reply.last_sequence,
+        retention: match reply.retention() {
+            proto::Retention::Nothing => Retention::Nothing,
+            proto::Retention::Saved => Retention::Saved,
+        },
+        welcome: Welcome {
+            params,
+            frozen: reply.frozen,
+            num_shards: (reply.num_shards > 0).then_some(reply.num_shards),
+            last_steps: last_steps
+                .map(|(&rank, &step)| (RankId(rank), StepId(step)))
+                .collect(),
+        },
+    })
+}
+
+pub(in crate::net) fn functions_to_wire(
+    program: ProgramId,
+    requests: &[FunctionRequest],
+) -> proto::FunctionsRequest {
+    let name_of = |request: &FunctionRequest| proto::FunctionName {
+        name: request.name.clone(),
+        proposed: request.proposed.map(|fid| fid.0),
+    };
+    proto::FunctionsRequest {
+        program: program.0,
+        names: requests.iter().map(name_of).collect(),
+    }
+}
+
+pub(in crate::net) fn functions_from_wire(names: Vec<proto::FunctionName>) -> Vec<FunctionRequest> {
+    let request_of = |name: proto::FunctionName| FunctionRequest {
+        name: name.name,
+        proposed: name.proposed.map(FuncId),
+    };
+    names.into_iter().map(request_of).collect()
+}
+
+pub(in crate::net) fn request_to_wire(request: SyncRequest) -> proto::SyncRequest {
+    let is_empty = request.contribution.is_empty();
+    proto::SyncRequest {
+        instance: request.instance,
+        epoch: request.epoch,
+        sequence: request.sequence,
+        cursor: Some(cursor_to_wire(request.cursor)),
+        contribution: (!is_empty).then(|| contribution_to_wire(request.contribution)),
+    }
+}
+
+pub(in crate::net) fn request_from_wire(request: proto::SyncRequest) -> Result<SyncRequest> {
+    Ok(SyncRequest {
+        instance: request.instance,
+        epoch: request.epoch,
+        sequence: request.sequence,
+        cursor: cursor_from_wire(request.cursor),
+        contribution: contribution_from_wire(request.contribution.unwrap_or_default())?,
+    })
+}
+
+pub(in crate::net) fn reply_to_wire(reply: &SyncReply) -> proto::SyncReply {
+    let models = reply.models.iter();
+    proto::SyncReply {
+        version: reply.version,
+        included_in: reply.included_in,
+        saved_version: reply.saved_version,
+        models: models
+            .map(|(fid, model)| model_to_wire(*fid, model))
+            .collect(),
+        cursor: Some(cursor_to_wire(reply.cursor)),
+        more: reply.more,
+    }
+}
+
+pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncReply> {
+    let models = reply.models.into_iter();
+    Ok(SyncReply {
+        version: reply.version,
+        included_in: reply.included_in,
+        saved_version: reply.saved_version,
+        models: models
+            .map(|model| Ok((FuncId(model.fid), Arc::new(model_from_wire(&model)?))))
+            .collect::<Result<_>>()?,
+        cursor: cursor_from_wire(reply.cursor),
+        more: reply.more,
+    })
+}
+
+fn cursor_to_wire(cursor: Cursor) -> proto::Cursor {
+    proto::Cursor {
+        version: cursor.version,
+        fid: cursor.fid.0,
+    }
+}
+
+fn cursor_from_wire(cursor: Option<proto::Cursor>) -> Cursor {
+    let cursor = cursor.unwrap_or_default();
+    Cursor {
+        version: cursor.version,
+        fid: FuncId(cursor.fid),
+    }
+}
+
+fn damaged(cause: &impl ToString) -> PserverError {
+    PserverError::Damaged {
+        what: "a message of the parameter server's protocol",
+        cause: cause.to_string(),
+        remedy: "run the same version of callgrove everywhere",
+    }
+}

@@ -1,0 +1,125 @@
+//! Models as messages: histograms as distances between their occupied bins.
+
+use callgrove_detect::{Bin, FuncModel, Histogram, Moments};
+use callgrove_model::FuncId;
+
+use super::{Result, damaged};
+use crate::net::proto;
+
+/// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over
+/// all that can be counted, stay far inside the range of doubles.
+const MAX_VALUE: f64 = 1e30;
+/// Seven bits a byte, a 64-bit integer has at most so many.
+const MAX_INTEGER_BYTES: usize = 10;
+/// Bound on sums of their powers.
+const MAX_MOMENT: f64 = 1e140;
+
+pub(super) fn model_to_wire(fid: FuncId, model: &FuncModel) -> proto::Model {
+    proto::Model {
+        fid: fid.0,
+        moments: moments_to_wire(model.moments()),
+        histogram: model.histogram().map(histogram_to_wire),
+        internal_global_threshold: model.internal_global_threshold(),
+    }
+}
+
+pub(super) fn model_from_wire(model: &proto::Model) -> Result<FuncModel> {
+    let threshold = model.internal_global_threshold;
+    if threshold > MAX_VALUE {
+        return Err(damaged(&"a threshold out of range"));
+    }
+    let moments = moments_from_wire(model.moments.as_ref())?;
+    let histogram = model.histogram.as_ref().map(histogram_from_wire);
+    FuncModel::from_parts(moments, histogram.transpose()?, threshold)
+        .map_err(|error| damaged(&error))
+}
+
+fn histogram_to_wire(histogram: &Histogram) -> proto::Histogram {
+    let mut bytes = Vec::with_capacity(4 * histogram.bins().len());
+    let mut before = 0;
+    for bin in histogram.bins() {
+        put_integer(&mut bytes, bin.index - before);
+        put_integer(&mut bytes, bin.count);
+        before = bin.index;
+    }
+    proto::Histogram {
+        max_bins: histogram.max_bins() as u32,
+        precision: histogram.precision(),
+        bins: bytes,
+    }
+}
+
+fn histogram_from_wire(histogram: &proto::Histogram) -> Result<Histogram> {
+    // Two numbers of at least one byte for each bin.
+    let mut bins = Vec::with_capacity(histogram.bins.len() / 2);
+    let mut rest = histogram.bins.as_slice();
+    let mut index: u64 = 0;
+    while !rest.is_empty() {
+        let distance = take_integer(&mut rest)?;
+        let count = take_integer(&mut rest)?;
+        index = index
+            .checked_add(distance)
+            .ok_or_else(|| damaged(&"a bin beyond all bins"))?;
+        bins.push(Bin { index, count });
+    }
+    Histogram::from_parts(histogram.max_bins as usize, histogram.precision, bins)
+        .map_err(|error| damaged(&error))
+}
+
+/// Seven bits in each byte, the lowest first; all bytes but the last have the eighth bit.
+fn put_integer(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn take_integer(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0;
+    for (place, &byte) in bytes.iter().take(MAX_INTEGER_BYTES).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            *bytes = &bytes[place + 1..];
+            return Ok(value);
+        }
+    }
+    Err(damaged(&"a number in a histogram without end"))
+}
+
+pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
+    let [_, mean, m2, m3, m4, minimum, maximum] = moments.parts();
+    (moments.count() > 0).then(|| proto::Moments {
+        count: moments.count(),
+        mean,
+        m2,
+        m3,
+        m4,
+        minimum,
+        maximum,
+    })
+}
+
+pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Moments> {
+    let Some(moments) = moments else {
+        return Ok(Moments::default());
+    };
+    let values = [moments.minimum, moments.maximum];
+    let sums = [moments.m2, moments.m3, moments.m4];
+    if values.iter().any(|value| value.abs() > MAX_VALUE)
+        || sums.iter().any(|sum| sum.abs() > MAX_MOMENT)
+        || moments.count > Moments::MAX_COUNT
+    {
+        return Err(damaged(&"moments out of range"));
+    }
+    Moments::from_parts([
+        moments.count as f64,
+        moments.mean,
+        moments.m2,
+        moments.m3,
+        moments.m4,
+        moments.minimum,
+        moments.maximum,
+    ])
+    .map_err(|error| damaged(&error))
+}

@@ -1,0 +1,204 @@
+//! Messages survive the way there and back, and whatever else comes is refused without harm.
+
+use std::collections::BTreeMap;
+
+use callgrove_detect::{Algorithm, FuncModel, Moments, Params};
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use proptest::prelude::*;
+use prost::Message;
+
+use super::{proto, reply_from_wire, request_from_wire, request_to_wire};
+use crate::{
+    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, PserverError, StepReport,
+    SyncRequest,
+};
+
+fn moments(values: &[u64]) -> Moments {
+    let mut moments = Moments::default();
+    moments.extend_from(values);
+    moments
+}
+
+fn model(values: &[u64], algorithm: Algorithm) -> FuncModel {
+    let params = Params {
+        algorithm,
+        ..Params::default()
+    };
+    let mut model = FuncModel::new(&params.check().expect("the parameters are valid"));
+    model.extend(values);
+    model.raise_threshold(values.len() as f64);
+    model
+}
+
+fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
+    let mut anomalies = AnomalySummary::default();
+    for &value in values.iter().take(3) {
+        anomalies.push(value as f64, value as f64, value, value.saturating_add(9));
+    }
+    let report = StepReport {
+        program: ProgramId(1),
+        rank: RankId(2),
+        step: StepId(values.len() as u32),
+        functions: vec![FunctionReport {
+            fid: FuncId(7),
+            exclusive: moments(values),
+            inclusive: moments(values),
+            anomalies,
+        }],
+        counters: vec![CounterReport {
+            name: String::from("PAPI_TOT_INS"),
+            values: moments(values),
+        }],
+    };
+    SyncRequest {
+        instance: String::from("node7:123"),
+        epoch: u64::MAX,
+        sequence: 5,
+        cursor: Cursor {
+            version: 1 << 40,
+            fid: FuncId(u32::MAX),
+        },
+        contribution: Contribution::new(vec![(FuncId(7), model(values, algorithm))], &[report]),
+    }
+}
+
+/// Decodes what may be anything, and uses it as the server and the client would.
+fn receive(bytes: &[u8]) {
+    if let Ok(message) = proto::SyncRequest::decode(bytes)
+        && let Ok(request) = request_from_wire(message)
+    {
+        let mut sum = request.contribution.clone();
+        sum.merge(request.contribution);
+        for part in sum.into_parts(100) {
+            for (_, model) in part.models {
+                assert!(model.moments().parts().iter().all(|part| part.is_finite()));
+            }
+        }
+    }
+    if let Ok(message) = proto::SyncReply::decode(bytes) {
+        match reply_from_wire(message) {
+            Ok(reply) => assert!(reply.models.len() <= bytes.len()),
+            Err(error) => assert!(matches!(error, PserverError::Damaged { .. })),
+        }
+    }
+}
+
+fn algorithm() -> impl Strategy<Value = Algorithm> {
+    prop::sample::select(Algorithm::ALL.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn requests_arrive_as_they_were_sent(
+        values in prop::collection::vec(0_u64..1 << 53, 0..400),
+        algorithm in algorithm(),
+    ) {
+        let sent = request(&values, algorithm);
+        let bytes = request_to_wire(sent.clone()).encode_to_vec();
+        let message = proto::SyncRequest::decode(&*bytes).expect("it was encoded");
+        prop_assert_eq!(request_from_wire(message), Ok(sent));
+    }
+
+    #[test]
+    fn any_bytes_are_taken_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        receive(&bytes);
+    }
+
+    #[test]
+    fn damaged_requests_are_taken_without_harm(
+        values in prop::collection::vec(any::<u64>(), 0..40),
+        damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = request_to_wire(request(&values, Algorithm::Hbos)).encode_to_vec();
+        for (place, byte) in damages {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        receive(&bytes);
+    }
+
+    #[test]
+    fn parts_are_the_whole(
+        values in prop::collection::vec(0_u64..1 << 40, 1..300),
+        max_bytes in 1_usize..20_000,
+    ) {
+        let models: Vec<_> = (0..values.len() as u32 % 40)
+            .map(|fid| (FuncId(fid), model(&values[fid as usize..], Algorithm::Hbos)))
+            .collect();
+        let whole = Contribution { models: models.into_iter().collect(), ..request(&values, Algorithm::Hbos).contribution };
+        let parts = whole.clone().into_parts(max_bytes);
+        let mut sum = Contribution::default();
+        for part in parts {
+            let num_models = part.models.len();
+            let message = request_to_wire(SyncRequest { contribution: part.clone(), ..request(&[], Algorithm::Hbos) });
+            // A single model may be larger than a part should be.
+            prop_assert!(num_models <= 1 || message.encoded_len() <= max_bytes + 200);
+            sum.merge(part);
+        }
+        prop_assert_eq!(sum, whole);
+    }
+}
+
+#[test]
+fn impossible_statistics_are_refused() {
+    let good = request_to_wire(request(&[5, 6, 70], Algorithm::Hbos));
+    let damage = |damage: &dyn Fn(&mut proto::Contribution)| {
+        let mut message = good.clone();
+        damage(message.contribution.as_mut().expect("it has one"));
+        request_from_wire(message).expect_err("it is damaged")
+    };
+    let changes: [&dyn Fn(&mut proto::Contribution); 9] = [
+        &|it| it.models.push(it.models[0].clone()),
+        &|it| it.models[0].internal_global_threshold = f64::NAN,
+        &|it| it.models[0].internal_global_threshold = 1e31,
+        &|it| moments_of(it).count = 4,
+        &|it| moments_of(it).maximum = f64::INFINITY,
+        &|it| moments_of(it).m4 = -1.0,
+        &|it| {
+            let exclusive = it.functions[0].exclusive.as_mut();
+            exclusive.expect("there are some").m2 = 1e300;
+        },
+        &|it| {
+            let histogram = it.models[0].histogram.as_mut();
+            let beyond = [[0xff; 9].as_slice(), &[0x01, 0x01]].concat();
+            histogram.expect("HBOS has one").bins.extend(beyond);
+        },
+        &|it| {
+            let histogram = it.models[0].histogram.as_mut();
+            histogram.expect("HBOS has one").bins.push(0xff);
+        },
+    ];
+    for change in changes {
+        let error = damage(change);
+        assert!(matches!(error, PserverError::Damaged { .. }), "{error}");
+    }
+}
+
+fn moments_of(contribution: &mut proto::Contribution) -> &mut proto::Moments {
+    let moments = contribution.models[0].moments.as_mut();
+    moments.expect("it has some")
+}
+
+#[test]
+fn a_model_of_two_hundred_bins_takes_little_on_the_wire() {
+    // Times around 1 ms with a long tail, counted often: what a busy function's model looks like.
+    let values: Vec<u64> = (0..20_000_u64)
+        .map(|i| 900 + (i * 7919) % 997 + (i % 400 / 399) * i)
+        .collect();
+    let whole = model(&values, Algorithm::Hbos);
+    let message = super::model_to_wire(FuncId(3), &whole);
+    let num_bins = whole
+        .histogram()
+        .map_or(0, |histogram| histogram.bins().len());
+    assert!(num_bins > 100, "{num_bins}");
+    assert!(
+        message.encoded_len() < 100 + 4 * num_bins,
+        "{}",
+        message.encoded_len()
+    );
+    let models = BTreeMap::from([(FuncId(3), whole.clone())]);
+    assert_eq!(
+        super::model_from_wire(&message).ok().as_ref(),
+        models.get(&FuncId(3))
+    );
+}

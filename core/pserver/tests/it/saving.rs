@@ -1,0 +1,107 @@
+//! The saved state: exact, and refused when it is something else.
+
+use std::sync::Arc;
+
+use callgrove_pserver::InProcess;
+use callgrove_pserver::{
+    ModelExchange, PserverError, Retention, ServerState, Session, StateOptions,
+};
+
+use crate::support::{PROGRAM, hello, model, names, new_state, report};
+
+fn busy_state() -> (Arc<ServerState>, Session<InProcess>) {
+    let state = new_state(StateOptions::default());
+    let mut session = state.session();
+    session.register(&hello(0)).expect("the rank is free");
+    let fids = session
+        .functions(
+            PROGRAM,
+            &names(&["main", "std::vector<double>::push_back \"…\""]),
+        )
+        .expect("short");
+    for step in 0..20 {
+        let values: Vec<u64> = (0..50)
+            .map(|i| 7 + (i * i * 31 + u64::from(step)) % 1500)
+            .collect();
+        let deltas = fids.iter().map(|&fid| (fid, model(&values))).collect();
+        let reports = [
+            report(0, step, fids[0], &values),
+            report(0, step, fids[1], &[3]),
+        ];
+        session
+            .sync_and_report(deltas, &reports[..1])
+            .expect("it is in this process");
+    }
+    (state, session)
+}
+
+#[test]
+fn what_is_saved_and_loaded_has_the_same_bits() {
+    let (state, _) = busy_state();
+    let saved = state.save().expect("all numbers are finite");
+    let options = StateOptions {
+        epoch: 2,
+        ..StateOptions::default()
+    };
+    let restored = ServerState::restored(options, &saved.json).expect("it was just saved");
+    assert_eq!(restored.documents(), state.documents());
+    let again = restored.save().expect("all numbers are finite");
+    let (first, second) = (&saved.json, &again.json);
+    // Only the count of folds goes on.
+    let body = |json: &str| {
+        json.split_once("\"functions\"")
+            .map(|(_, body)| body.to_owned())
+    };
+    assert_eq!(body(first), body(second));
+    assert!(again.version > saved.version);
+}
+
+#[test]
+fn a_restored_server_goes_on_with_the_ids_it_gave() {
+    let (state, mut session) = busy_state();
+    let before = session
+        .functions(PROGRAM, &names(&["main"]))
+        .expect("short");
+    let saved = state.save().expect("all numbers are finite");
+    let options = StateOptions {
+        epoch: 2,
+        retention: Retention::Saved,
+        ..StateOptions::default()
+    };
+    let restored = ServerState::restored(options, &saved.json).expect("it was just saved");
+    let restored = Arc::new(restored);
+    let mut session = restored.session();
+    let welcome = session.register(&hello(0)).expect("nobody is registered");
+    assert_eq!(welcome.last_steps.len(), 1);
+    let after = session
+        .functions(PROGRAM, &names(&["new", "main"]))
+        .expect("short");
+    assert_eq!(after[1], before[0]);
+    session
+        .sync_and_report(Vec::new(), &[report(0, 20, after[1], &[5000])])
+        .expect("it is in this process");
+    let packet = restored.take_packet(0);
+    assert_eq!(packet.anomaly_metrics[0]._id, 0, "as before");
+    assert!(packet.anomaly_metrics[0].all_data.count.count > 1);
+    assert_eq!(packet.anomaly_metrics[0].new_data.count.count, 1);
+}
+
+#[test]
+fn what_is_no_saved_state_is_refused() {
+    let (state, _) = busy_state();
+    let good = state.save().expect("all numbers are finite").json;
+    let damages = [
+        String::new(),
+        String::from("{}"),
+        good.replace("\"version\":1", "\"version\":2"),
+        good.replace("callgrove parameter server", "another program"),
+        good.replace("\"functions\":[[0,0,\"main\"],", "\"functions\":["),
+        good.replace("\"precision\":", "\"precision\":7"),
+        good[..good.len() / 2].to_owned(),
+    ];
+    for damaged in damages {
+        let result = ServerState::restored(StateOptions::default(), &damaged);
+        let error = result.expect_err("it is damaged");
+        assert!(matches!(error, PserverError::Damaged { .. }), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! What the tests share: models and reports of made-up steps, and a look at what a server has.
+
+use std::sync::Arc;
+
+use callgrove_detect::{FuncModel, Moments, Params, ValidParams};
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_pserver::{
+    AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StateOptions,
+    StepReport,
+};
+
+pub(crate) const PROGRAM: ProgramId = ProgramId(0);
+
+pub(crate) fn params() -> ValidParams {
+    Params::default().check().expect("the defaults are valid")
+}
+
+pub(crate) fn hello(rank: u32) -> Hello {
+    Hello {
+        instance: format!("test:{rank}"),
+        program: PROGRAM,
+        ranks: vec![RankId(rank)],
+    }
+}
+
+pub(crate) fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+pub(crate) fn model(values: &[u64]) -> FuncModel {
+    let mut model = FuncModel::new(&params());
+    model.extend(values);
+    model
+}
+
+pub(crate) fn moments(values: &[u64]) -> Moments {
+    let mut moments = Moments::default();
+    moments.extend_from(values);
+    moments
+}
+
+/// A report on one function, of whose times those over 1,000 µs are anomalies, and on one counter.
+pub(crate) fn report(rank: u32, step: u32, fid: FuncId, values: &[u64]) -> StepReport {
+    let mut anomalies = AnomalySummary::default();
+    for &value in values.iter().filter(|&&value| value > 1000) {
+        let entry_us = u64::from(step) * 1_000_000;
+        anomalies.push(
+            value as f64 / 100.0,
+            value as f64,
+            entry_us,
+            entry_us + value,
+        );
+    }
+    StepReport {
+        program: PROGRAM,
+        rank: RankId(rank),
+        step: StepId(step),
+        functions: vec![FunctionReport {
+            fid,
+            exclusive: moments(values),
+            inclusive: moments(values),
+            anomalies,
+        }],
+        counters: vec![CounterReport {
+            name: String::from("Memory Footprint (VmRSS) (KB)"),
+            values: moments(values),
+        }],
+    }
+}
+
+pub(crate) fn new_state(options: StateOptions) -> Arc<ServerState> {
+    Arc::new(ServerState::new(options))
+}
+
+/// The server's model of a function, as a newcomer gets it.
+pub(crate) fn global_model(state: &Arc<ServerState>, name: &str) -> FuncModel {
+    state.fold();
+    let mut session = state.session();
+    let newcomer = Hello {
+        instance: String::from("newcomer"),
+        program: PROGRAM,
+        ranks: Vec::new(),
+    };
+    session.register(&newcomer).expect("no rank is claimed");
+    let fids = session
+        .functions(PROGRAM, &names(&[name]))
+        .expect("the name is short");
+    let nothing = vec![(fids[0], model(&[]))];
+    let synced = session
+        .sync_and_report(nothing, &[])
+        .expect("nothing is refused");
+    session.goodbye(&[]).expect("it is in this process");
+    FuncModel::clone(&synced.models[0].1)
+}
+
+pub(crate) fn assert_close(ours: &Moments, theirs: &Moments) {
+    assert_eq!(ours.count(), theirs.count());
+    for (ours, theirs) in ours.parts().into_iter().zip(theirs.parts()) {
+        let scale = ours.abs().max(theirs.abs()).max(1.0);
+        assert!((ours - theirs).abs() <= 1e-7 * scale, "{ours} {theirs}");
+    }
+}

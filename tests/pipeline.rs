@@ -1,0 +1,587 @@
+//! The pipeline as a person at a cluster uses it: processes over sockets, real traces, SST streams, `kill -9`.
+
+#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use callgrove_provdb::{Collection, PACKET_SCHEMA};
+use callgrove_tests::program;
+use serde_json::Value;
+
+/// Long enough for any answer on a busy machine; a test that waits so long fails.
+const PATIENCE: Duration = Duration::from_secs(120);
+const TOKEN: &str = "a-token-of-sufficient-length";
+
+fn example() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.join("assets/lammps-4r-small")
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(program::path().unwrap());
+    command.args(args).env_remove("CALLGROVE_TOKEN");
+    command
+}
+
+/// Standard output of a run that must succeed.
+fn stdout(args: &[&str]) -> String {
+    let output = command(args).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn documents(provdb: &str, collection: Collection) -> Vec<Value> {
+    lines(&stdout(&[
+        "query",
+        provdb,
+        collection.name(),
+        "--format",
+        "json",
+    ]))
+}
+
+/// What a run found, without the numbers that the database gives its rows.
+fn found(provdb: &str) -> Vec<(Collection, Vec<Value>)> {
+    let of = |collection| {
+        let mut documents = documents(provdb, collection);
+        for document in &mut documents {
+            document.as_object_mut().unwrap().remove("__id");
+        }
+        documents.sort_by_key(ToString::to_string);
+        (collection, documents)
+    };
+    Collection::ALL.map(of).into()
+}
+
+/// A process of the test, killed at its end; its standard error line by line.
+struct Process {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Waits for a line with `text`, and gives it.
+    fn line_with(&self, text: &str) -> String {
+        loop {
+            let line = self
+                .lines
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("never said {text}"));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// The address that a server says it listens at.
+    fn url(&self) -> String {
+        let line = self.line_with("://");
+        let start = line.find("http").unwrap();
+        line[start..].split_whitespace().next().unwrap().to_owned()
+    }
+
+    /// Standard output of a process that must end well.
+    fn finish(mut self) -> String {
+        let mut text = String::new();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
+        let status = self.child.wait().unwrap();
+        let said: Vec<String> = self.lines.try_iter().collect();
+        assert!(status.success(), "{status}: {said:#?}");
+        text
+    }
+
+    /// Asks it to end, as a batch system does.
+    fn terminate(self) -> String {
+        let pid = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.finish()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn check_schema(schema: &str, instances: &[Value]) {
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for instance in instances {
+        let errors: Vec<String> = validator
+            .iter_errors(instance)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?} in {instance:#}");
+    }
+}
+
+#[test]
+fn one_process_finds_records_and_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let model = folder
+        .path()
+        .join("model.json")
+        .to_string_lossy()
+        .into_owned();
+    let run = |provdb: &str, more: &[&str]| {
+        lines(&stdout(
+            &[
+                &["run", &example(), "--provdb", provdb, "--format", "json"],
+                more,
+            ]
+            .concat(),
+        ))
+        .remove(0)
+    };
+    let summary = run(&provdb, &["--shards", "3", "--save-model", &model]);
+    assert_eq!(
+        summary["function_events"].as_u64(),
+        summary["executions"].as_u64().map(|it| 2 * it)
+    );
+    for (collection, documents) in found(&provdb) {
+        assert!(!documents.is_empty(), "{collection} is empty");
+        check_schema(collection.schema(), &self::documents(&provdb, collection));
+    }
+    let anomalies = documents(&provdb, Collection::Anomalies);
+    assert_eq!(Some(anomalies.len() as u64), summary["anomalies"].as_u64());
+    // Every rank counts, by its own records and by those of the parameter server.
+    let profile = documents(&provdb, Collection::FuncStats);
+    let counted: f64 = profile
+        .iter()
+        .filter_map(|stats| stats["anomaly_metrics"]["anomaly_count"]["accumulate"].as_f64())
+        .sum();
+    assert_eq!(counted, anomalies.len() as f64);
+    let calls: u64 = profile
+        .iter()
+        .filter_map(|stats| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
+        .sum();
+    assert_eq!(Some(calls), summary["executions"].as_u64());
+    // The same again gives the same.
+    let again = folder.path().join("again").to_string_lossy().into_owned();
+    run(&again, &["--shards", "1"]);
+    assert_eq!(found(&again), found(&provdb));
+    // A frozen model learns nothing more.
+    let frozen = folder.path().join("frozen").to_string_lossy().into_owned();
+    run(&frozen, &["--load-model", &model, "--freeze"]);
+    assert_eq!(found(&frozen)[5], found(&provdb)[5], "models");
+}
+
+#[test]
+fn the_three_detectors_and_their_settings_reach_the_records() {
+    for (args, field) in [
+        (&["--algorithm", "sstd", "--sigma", "12"][..], "mean"),
+        (&["--algorithm", "copod"], "histogram"),
+        (
+            &[
+                "--algorithm",
+                "hbos",
+                "--statistic",
+                "inclusive",
+                "--threshold",
+                "0.95",
+            ],
+            "histogram",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let provdb = folder.path().to_string_lossy().into_owned();
+        stdout(&[&["run", &example(), "--provdb", &provdb], args].concat());
+        let anomalies = documents(&provdb, Collection::Anomalies);
+        assert!(!anomalies.is_empty(), "{args:?}");
+        assert!(
+            anomalies
+                .iter()
+                .all(|record| !record["algo_params"][field].is_null()),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn questions_are_answered_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().to_string_lossy().into_owned();
+    stdout(&["run", &example(), "--provdb", &provdb]);
+    let by_score = lines(&stdout(&[
+        "query", &provdb, "--sort", "score", "-n", "5", "--format", "json",
+    ]));
+    let scores: Vec<f64> = by_score
+        .iter()
+        .filter_map(|record| record["outlier_score"].as_f64())
+        .collect();
+    assert!(
+        scores.len() == 5 && scores.is_sorted_by(|a, b| a >= b),
+        "{scores:?}"
+    );
+    let filter = "rid in (1, 2) and runtime_total > 10";
+    let some = lines(&stdout(&[
+        "query", &provdb, "--where", filter, "--format", "json",
+    ]));
+    assert!(!some.is_empty());
+    assert!(
+        some.iter()
+            .all(|record| [1, 2].contains(&record["rid"].as_u64().unwrap()))
+    );
+    let count = stdout(&["query", &provdb, "--where", filter, "--count"]);
+    assert_eq!(count.trim(), some.len().to_string());
+    let csv = stdout(&[
+        "query",
+        &provdb,
+        "metadata",
+        "--columns",
+        "rid,descr",
+        "--format",
+        "csv",
+    ]);
+    assert!(csv.starts_with("rid,descr\n"), "{csv}");
+    let sql = "select count(*) as n from anomalies";
+    let total = lines(&stdout(&[
+        "query", &provdb, "--sql", sql, "--format", "json",
+    ]));
+    assert_eq!(
+        total[0]["n"].as_u64(),
+        Some(documents(&provdb, Collection::Anomalies).len() as u64)
+    );
+    let refused = command(&["query", &provdb, "--where", "rid = = 1"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+#[test]
+fn processes_find_together_what_one_finds_and_post_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, TOKEN).unwrap();
+    restrict(&token);
+    let token = token.to_string_lossy().into_owned();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let server = ["--listen", "127.0.0.1:0", "--token-file", &token];
+    let provdb = Process::start(&mut command(
+        &[&["provdb", &store, "--shards", "2"][..], &server].concat(),
+    ));
+    let provdb_url = provdb.url();
+    let (viz, packets) = receiver_of_packets();
+    let pserver_args = [
+        "pserver",
+        "--provdb",
+        &provdb_url,
+        "--post",
+        &viz,
+        "--interval",
+        "0.2",
+    ];
+    let pserver = Process::start(&mut command(&[&pserver_args[..], &server].concat()));
+    let pserver_url = pserver.url();
+    let refused = command(&["ad", &example(), "--pserver", &pserver_url])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1), "nothing without the token");
+    let streams: Vec<PathBuf> = streams(Path::new(&example()));
+    let instances: Vec<Process> = streams
+        .iter()
+        .map(|stream| {
+            let stream = stream.to_string_lossy();
+            let args = [
+                "ad",
+                &stream,
+                "--pserver",
+                &pserver_url,
+                "--provdb",
+                &provdb_url,
+                "--token-file",
+                &token,
+                "--format",
+                "json",
+            ];
+            Process::start(&mut command(&args))
+        })
+        .collect();
+    let executions: u64 = instances
+        .into_iter()
+        .map(|instance| lines(&instance.finish())[0]["executions"].as_u64().unwrap())
+        .sum();
+    pserver.terminate();
+    let posted: Vec<Value> = packets.try_iter().collect();
+    check_schema(PACKET_SCHEMA, &posted);
+    assert!(
+        posted
+            .iter()
+            .any(|packet| !packet["anomaly_stats"].is_null())
+    );
+    provdb.terminate();
+    for collection in [
+        Collection::FuncStats,
+        Collection::AdModel,
+        Collection::Metadata,
+    ] {
+        check_schema(collection.schema(), &documents(&store, collection));
+    }
+    let calls: u64 = documents(&store, Collection::FuncStats)
+        .iter()
+        .filter_map(|stats| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
+        .sum();
+    assert_eq!(calls, executions, "each execution counts once");
+}
+
+#[test]
+fn a_replayed_run_is_followed_live() {
+    let folder = tempfile::tempdir().unwrap();
+    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let replay = Process::start(&mut command(&[
+        "replay",
+        &example(),
+        "--out",
+        &live,
+        "--speed",
+        "20",
+    ]));
+    replay.line_with("waiting for a reader");
+    let names: Vec<String> = streams(Path::new(&example()))
+        .iter()
+        .map(|stream| format!("{live}/{}", stream.file_name().unwrap().to_string_lossy()))
+        .collect();
+    let mut args = vec!["run", "--provdb", &provdb, "--format", "json", "--sst"];
+    args.extend(names.iter().map(String::as_str));
+    let summary = lines(&Process::start(&mut command(&args)).finish()).remove(0);
+    replay.finish();
+    let recorded = stdout(&["run", &example(), "--format", "json"]);
+    for field in ["steps", "function_events", "executions"] {
+        assert_eq!(summary[field], lines(&recorded)[0][field], "{field}");
+    }
+    let anomalies = documents(&provdb, Collection::Anomalies);
+    assert_eq!(Some(anomalies.len() as u64), summary["anomalies"].as_u64());
+}
+
+#[test]
+fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let live = folder.path().join("live");
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let pserver = Process::start(&mut command(&[
+        "pserver",
+        "--provdb",
+        &store,
+        "--listen",
+        "127.0.0.1:0",
+    ]));
+    let url = pserver.url();
+    // A growing copy of the run, followed by an instance that is killed on the way.
+    let out = live.to_string_lossy().into_owned();
+    let replay = Process::start(&mut command(&[
+        "replay",
+        &example(),
+        "--out",
+        &out,
+        "--engine",
+        "bp5",
+        "--speed",
+        "4",
+    ]));
+    let follow = [
+        "ad",
+        &out,
+        "--follow",
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb,
+        "--format",
+        "json",
+    ];
+    while streams(&live).len() < 4 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let mut killed = Process::start(&mut command(&follow));
+    while stdout_or_empty(&["query", &provdb, "metadata", "--count"])
+        .trim()
+        .parse::<u64>()
+        .unwrap_or(0)
+        == 0
+    {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let before = documents(&provdb, Collection::Metadata);
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    replay.finish();
+    let summary = lines(&stdout(&[
+        "ad",
+        &out,
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb,
+        "--format",
+        "json",
+    ]))
+    .remove(0);
+    pserver.terminate();
+    let after = documents(&provdb, Collection::Metadata);
+    assert!(
+        before.iter().all(|entry| after.contains(entry)),
+        "what was acknowledged is still there"
+    );
+    let calls: u64 = documents(&store, Collection::FuncStats)
+        .iter()
+        .filter_map(|stats| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
+        .sum();
+    assert_eq!(
+        Some(calls),
+        summary["executions"].as_u64(),
+        "each execution counts once"
+    );
+}
+
+#[test]
+fn two_instances_cannot_watch_one_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let replay = Process::start(&mut command(&[
+        "replay",
+        &example(),
+        "--out",
+        &live,
+        "--engine",
+        "bp4",
+        "--speed",
+        "0.05",
+    ]));
+    while streams(Path::new(&live)).len() < 4 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let first = Process::start(&mut command(&[
+        "ad", &live, "--follow", "--provdb", &provdb,
+    ]));
+    while stdout_or_empty(&["query", &provdb, "metadata", "--count"])
+        .trim()
+        .parse::<u64>()
+        .unwrap_or(0)
+        == 0
+    {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("rank 0"), "{complaint}");
+    drop((first, replay));
+}
+
+fn stdout_or_empty(args: &[&str]) -> String {
+    String::from_utf8(command(args).output().unwrap().stdout).unwrap()
+}
+
+/// The streams of a run, in order of rank.
+fn streams(run: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![run.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .map_while(Result::ok)
+        {
+            let path = entry.path();
+            if path.join("md.idx").is_file() {
+                found.push(path);
+            } else if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[cfg(unix)]
+fn restrict(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &Path) {}
+
+/// A server that takes the packets posted to it, as a visualization would.
+fn receiver_of_packets() -> (String, Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/api/anomalydata", listener.local_addr().unwrap());
+    let (sender, packets) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut stream = BufReader::new(stream);
+            let mut length_bytes = 0;
+            loop {
+                let mut line = String::new();
+                if stream.read_line(&mut line).unwrap() <= 2 {
+                    break;
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length_bytes = value.trim().parse().unwrap();
+                }
+            }
+            let mut body = vec![0; length_bytes];
+            stream.read_exact(&mut body).unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            stream.get_mut().write_all(answer).unwrap();
+            if sender.send(serde_json::from_slice(&body).unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    (url, packets)
+}
