@@ -1,6 +1,6 @@
 //! The pipeline as a person at a cluster uses it: processes over sockets, real traces, SST streams, `kill -9`.
 
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
+#![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

@@ -181,12 +181,14 @@ impl Follower {
     }
 
     /// Judges what ended in the step taken in last, tells of it, and forgets what is over. `benches` and
-    /// `fids`, the global indices, are by number of the function.
+    /// `fids`, the global indices, are by number of the function. Documents come only if they are
+    /// `recorded`.
     pub(crate) fn judge(
         &mut self,
         benches: &[Option<Bench>],
         fids: &[FuncId],
         options: &AdOptions,
+        recorded: bool,
     ) -> Result<Judged, ProvDbError> {
         let mut functions = Vec::with_capacity(self.grouped.functions.len());
         let mut found: Vec<Found> = Vec::new();
@@ -230,11 +232,13 @@ impl Follower {
             .sum();
         let report = self.report(&functions, &found, fids);
         let metadata = std::mem::take(&mut self.metadata);
-        let mut documents = metadata
-            .iter()
-            .map(Document::metadata)
-            .collect::<Result<Vec<_>, _>>()?;
-        self.write_records(&found, benches, options, &mut documents)?;
+        let mut documents = Vec::new();
+        if recorded {
+            for record in &metadata {
+                documents.push(Document::metadata(record)?);
+            }
+            self.write_records(&found, benches, options, &mut documents)?;
+        }
         self.retire(options.window);
         Ok(Judged {
             documents,

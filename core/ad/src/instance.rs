@@ -235,10 +235,10 @@ impl Instance {
                 *reached = reached.max(bench.judge.threshold());
             }
         }
-        let fids = &self.fids;
+        let (fids, recorded) = (&self.fids, self.writer.is_some());
         let judged = at_work
             .par_iter_mut()
-            .map(|(follower, _)| follower.judge(&benches, fids, options))
+            .map(|(follower, _)| follower.judge(&benches, fids, options, recorded))
             .collect::<Result<Vec<Judged>, _>>()?;
         self.reports.clear();
         for step in judged {

@@ -126,11 +126,12 @@ impl<'a> Lane<'a> {
         let (counters, executions) = (self.stack.counters(), self.stack.executions());
         let entry = executions.entry[exec.index()];
         let start = counters.time.partition_point(|&time| time < entry);
-        let end = match executions.is_open(exec) {
-            true => counters.len(),
-            false => counters
+        let end = if executions.is_open(exec) {
+            counters.len()
+        } else {
+            counters
                 .time
-                .partition_point(|&time| time <= executions.exit(exec)),
+                .partition_point(|&time| time <= executions.exit(exec))
         };
         (start..end.max(start))
             .filter(move |&row| counters.exec[row].map(ExecIdx::from) == Some(exec))

@@ -1,7 +1,5 @@
 //! What an AD instance makes of streams: judged executions, records, reports.
 
-#![allow(clippy::unwrap_used, reason = "what is missing fails the test")]
-
 mod support;
 
 use std::sync::Arc;

@@ -1,10 +1,6 @@
 //! A stream written by the test, a store in memory, and instances over them.
 
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    reason = "each test file takes its part; what is missing fails the test"
-)]
+#![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -24,7 +20,7 @@ use serde_json::Value;
 
 /// A stream in the making: events go into the last step. Times are in microseconds.
 #[derive(Clone)]
-pub struct Script {
+pub(crate) struct Script {
     rank: RankId,
     steps: VecDeque<StepBatch>,
     functions: NameTable<FuncId>,
@@ -32,7 +28,7 @@ pub struct Script {
 }
 
 impl Script {
-    pub fn new(rank: u32) -> Self {
+    pub(crate) fn new(rank: u32) -> Self {
         Self {
             rank: RankId(rank),
             steps: VecDeque::new(),
@@ -41,7 +37,7 @@ impl Script {
         }
     }
 
-    pub fn step(&mut self, step: u32) -> &mut Self {
+    pub(crate) fn step(&mut self, step: u32) -> &mut Self {
         self.steps
             .push_back(StepBatch::empty(ProgramId(0), self.rank, StepId(step)));
         self
@@ -71,20 +67,32 @@ impl Script {
         self
     }
 
-    pub fn enter(&mut self, thread: u32, function: &str, time_us: u64) -> &mut Self {
+    pub(crate) fn enter(&mut self, thread: u32, function: &str, time_us: u64) -> &mut Self {
         self.event(FuncEventKind::Entry, thread, function, time_us)
     }
 
-    pub fn exit(&mut self, thread: u32, function: &str, time_us: u64) -> &mut Self {
+    pub(crate) fn exit(&mut self, thread: u32, function: &str, time_us: u64) -> &mut Self {
         self.event(FuncEventKind::Exit, thread, function, time_us)
     }
 
-    pub fn call(&mut self, thread: u32, function: &str, entry_us: u64, exit_us: u64) -> &mut Self {
+    pub(crate) fn call(
+        &mut self,
+        thread: u32,
+        function: &str,
+        entry_us: u64,
+        exit_us: u64,
+    ) -> &mut Self {
         self.enter(thread, function, entry_us)
             .exit(thread, function, exit_us)
     }
 
-    pub fn counter(&mut self, thread: u32, name: &str, value: u64, time_us: u64) -> &mut Self {
+    pub(crate) fn counter(
+        &mut self,
+        thread: u32,
+        name: &str,
+        value: u64,
+        time_us: u64,
+    ) -> &mut Self {
         let counter = self.counters.intern(name);
         let time = TimeNs::from_us(time_us).unwrap();
         self.last()
@@ -93,7 +101,7 @@ impl Script {
         self
     }
 
-    pub fn send(&mut self, thread: u32, to: u32, tag: u64, time_us: u64) -> &mut Self {
+    pub(crate) fn send(&mut self, thread: u32, to: u32, tag: u64, time_us: u64) -> &mut Self {
         let time = TimeNs::from_us(time_us).unwrap();
         self.last()
             .comms
@@ -101,7 +109,7 @@ impl Script {
         self
     }
 
-    pub fn metadata(&mut self, thread: u32, key: &str, value: &str) -> &mut Self {
+    pub(crate) fn metadata(&mut self, thread: u32, key: &str, value: &str) -> &mut Self {
         let rank = self.rank;
         self.last().metadata.push(Metadata {
             rank,
@@ -113,7 +121,7 @@ impl Script {
     }
 
     /// `count` calls of about 100 µs from `time_us` on, 200 µs apart.
-    pub fn usual_calls(&mut self, function: &str, time_us: u64, count: u64) -> &mut Self {
+    pub(crate) fn usual_calls(&mut self, function: &str, time_us: u64, count: u64) -> &mut Self {
         for call in 0..count {
             let entry_us = time_us + 200 * call;
             self.call(0, function, entry_us, entry_us + 100 + call % 4);
@@ -121,7 +129,7 @@ impl Script {
         self
     }
 
-    pub fn stream(&self) -> Stream {
+    pub(crate) fn stream(&self) -> Stream {
         Stream {
             rank: self.rank,
             source: Box::new(Scripted(self.clone())),
@@ -168,14 +176,14 @@ impl TraceSource for Scripted {
 
 /// What a [`Shelf`] was given, by collection and key; and how often it is to refuse.
 #[derive(Clone, Default)]
-pub struct Shelf {
-    pub documents: Arc<Mutex<BTreeMap<(Collection, String), String>>>,
-    pub num_refusals: Arc<Mutex<u32>>,
+pub(crate) struct Shelf {
+    pub(crate) documents: Arc<Mutex<BTreeMap<(Collection, String), String>>>,
+    pub(crate) num_refusals: Arc<Mutex<u32>>,
 }
 
 impl Shelf {
     /// The documents of a collection, in order of key.
-    pub fn of(&self, collection: Collection) -> Vec<Value> {
+    pub(crate) fn of(&self, collection: Collection) -> Vec<Value> {
         let documents = self.documents.lock().unwrap();
         let of_collection = documents.iter().filter(|((of, _), _)| *of == collection);
         of_collection
@@ -229,12 +237,12 @@ impl Store for Shelf {
 }
 
 /// Settings for recorded streams.
-pub fn options(params: Params) -> AdOptions {
+pub(crate) fn options(params: Params) -> AdOptions {
     AdOptions::new(params, Pace::Lockstep).unwrap()
 }
 
 /// Follows the scripts to their ends.
-pub fn follow(
+pub(crate) fn follow(
     scripts: &[&Script],
     options: AdOptions,
     exchange: Box<dyn ModelExchange>,

@@ -182,10 +182,11 @@ fn counters_ui(document: &ExecutionDocument, ui: &mut Ui) {
         .striped(true)
         .show(ui, |ui| {
             for event in document.counters.iter().take(MAX_COUNTERS) {
-                ui.add(Label::new(&event.name).wrap());
                 ui.label(number(event.value));
                 let after_us = event.time_us.saturating_sub(entry_us);
                 ui.weak(format!("{} after entry", duration(after_us as f64)));
+                // Last, where a long name has room.
+                ui.add(Label::new(&event.name).extend());
                 ui.end_row();
             }
         });
