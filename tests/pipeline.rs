@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,9 @@ use callgrove_tests::program;
 use serde_json::Value;
 
 /// Long enough for any answer on a busy machine; a test that waits so long fails.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Lines and packets that wait for the test to look at them.
+const MAX_WAITING: usize = 1 << 16;
 const TOKEN: &str = "a-token-of-sufficient-length";
 
 fn example() -> String {
@@ -81,9 +83,9 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let (sender, lines) = channel();
+        let (sender, lines) = sync_channel(MAX_WAITING);
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        thread::spawn(move || {
+        start_thread("standard error", move || {
             for line in stderr.lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {
                     return;
@@ -150,6 +152,13 @@ impl Drop for Process {
     }
 }
 
+fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .unwrap();
+}
+
 fn check_schema(schema: &str, instances: &[Value]) {
     let schema: Value = serde_json::from_str(schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -198,7 +207,7 @@ fn one_process_finds_records_and_tells() {
         .iter()
         .filter_map(|stats| stats["anomaly_metrics"]["anomaly_count"]["accumulate"].as_f64())
         .sum();
-    assert_eq!(counted, anomalies.len() as f64);
+    assert_eq!(counted as usize, anomalies.len());
     let calls: u64 = profile
         .iter()
         .filter_map(|stats| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
@@ -560,8 +569,8 @@ fn restrict(_: &Path) {}
 fn receiver_of_packets() -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/api/anomalydata", listener.local_addr().unwrap());
-    let (sender, packets) = channel();
-    thread::spawn(move || {
+    let (sender, packets) = sync_channel(MAX_WAITING);
+    start_thread("receiver", move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let mut stream = BufReader::new(stream);
             let mut length_bytes = 0;

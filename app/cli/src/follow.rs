@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use callgrove_server::Token;
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
 use callgrove_session::monitor::{
-    MonitorCarrier, MonitorHandle, MonitorRequest, MonitorUpdate, Overview, QueryRequest,
+    MonitorCarrier, MonitorHandle, MonitorRequest, MonitorUpdate, QueryRequest,
 };
 
 /// How long the server may hold a question for packets that are still to come.
@@ -90,7 +90,7 @@ impl Line {
                 let client = self.client.clone();
                 spawn("monitor query", move || {
                     teller.tell(match client {
-                        Some(client) => answer(&client, query),
+                        Some(client) => answer(&client, &query),
                         None => MonitorUpdate::QueryFailed {
                             id: query.id,
                             cause: "no server is connected".to_owned(),
@@ -173,7 +173,7 @@ fn follow_once(client: &Client, teller: &Teller) -> Result<(), ClientError> {
         Ok(answer) => answer,
         // A server of a provenance database alone: nothing is live, but everything can be asked.
         Err(ClientError::Refused { status: 404, .. }) => {
-            teller.tell(MonitorUpdate::Connected(Box::new(Overview::default())));
+            teller.tell(MonitorUpdate::Connected(Box::default()));
             teller.tell(MonitorUpdate::Ended);
             return Ok(());
         }
@@ -195,7 +195,7 @@ fn follow_once(client: &Client, teller: &Teller) -> Result<(), ClientError> {
     Ok(())
 }
 
-fn answer(client: &Client, query: QueryRequest) -> MonitorUpdate {
+fn answer(client: &Client, query: &QueryRequest) -> MonitorUpdate {
     let id = query.id;
     let ask = || -> Result<_> {
         let collection = query.collection.parse()?;

@@ -130,6 +130,7 @@ fn as_us(duration: DurationNs) -> u64 {
 mod tests {
     use callgrove_model::{CallStackBuilder, FuncId, RankId, StepId, TimeNs, Warnings};
 
+    use super::Fate::{Normal, Pending, Unjudged};
     use super::*;
 
     #[test]
@@ -173,7 +174,6 @@ mod tests {
                 exec: ExecIdx(0)
             }
         );
-        use Fate::{Normal, Pending, Unjudged};
         assert_eq!(
             fates,
             [

@@ -104,12 +104,12 @@ fn followed(events: &[(Event, i64)], step_length: usize, num_last: usize) -> Vec
         for (_, lane) in builder.lanes() {
             let (executions, comms) = (lane.executions(), lane.comms());
             is_told.resize(executions.len(), false);
-            for row in 0..executions.len() {
+            for (row, is_told) in is_told.iter_mut().enumerate() {
                 let exec = ExecIdx::from_index(row);
-                if executions.is_open(exec) || is_told[row] {
+                if executions.is_open(exec) || *is_told {
                     continue;
                 }
-                is_told[row] = true;
+                *is_told = true;
                 let entry = |of: ExecIdx| (executions.step[of.index()], executions.row[of.index()]);
                 let is_own = |owner: &&Option<_>| owner.map(ExecIdx::from) == Some(exec);
                 told.push(format!(

@@ -18,13 +18,19 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let store = open_store(&args.provdb, &options)?;
+    // Questions go another way, so that a slow one delays nobody who stores.
+    let to_read = OpenOptions {
+        mode: Mode::ReadOnly,
+        ..OpenOptions::default()
+    };
+    let reader = open_store(&args.provdb, &to_read)?;
     let api = Api {
         live: Live::Absent,
         documents: Some(documents(&args.provdb, &options)),
     };
     let config = server_config(args.listen, &args.serve)?;
     let server = RunningServer::start(config, || {
-        grpc::mount(router(api), ProvDbService::new(store))
+        grpc::mount(router(api), ProvDbService::with_reader(store, reader))
     })?;
     complain(&format!(
         "the provenance database {} is served at {}",

@@ -54,7 +54,8 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
     };
     complain(&format!("the parameter server listens at {}", server.url()));
     let mut told = None;
-    while !stop.is_set() && !(args.auto_shutdown && state.is_abandoned(clock.now_ms())) {
+    let is_over = || args.auto_shutdown && state.is_abandoned(clock.now_ms());
+    while !stop.is_set() && !is_over() {
         std::thread::sleep(LOOK);
         let trouble = keeper.trouble();
         if let (Some(trouble), true) = (&trouble, trouble != told) {
@@ -120,7 +121,7 @@ pub(super) fn keeper(
     ca: &CaArgs,
 ) -> Result<Keeper> {
     ensure!(
-        args.interval.is_finite() && (0.01..=86_400.0).contains(&args.interval),
+        (0.01..=86_400.0).contains(&args.interval),
         "--interval {} is not between 0.01 and 86400 seconds",
         args.interval
     );
@@ -133,7 +134,7 @@ pub(super) fn keeper(
     }
     let kept = Kept {
         state: Arc::clone(state),
-        interval: Duration::from_secs_f64(args.interval),
+        interval: Duration::from_millis((args.interval * 1e3) as u64),
         hub: Arc::clone(hub),
         posters,
         store,

@@ -158,6 +158,8 @@ fn print_rows(format: TableFormat, columns: &[String], rows: Vec<Vec<String>>) -
     }
     let header: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(&header);
-    rows.into_iter().for_each(|row| table.push(row));
+    for row in rows {
+        table.push(row);
+    }
     print(|out| table.print(out, 0))
 }
