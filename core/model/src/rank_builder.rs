@@ -184,13 +184,16 @@ impl RankBuilder {
                 .lanes
                 .entry(thread)
                 .or_insert_with(|| LaneBuilder::new(self.rank));
-            for row in start..end {
-                let (func, time) = (funcs.func[row], funcs.time[row]);
-                lane.attach_before(Some((funcs.kind[row], time)));
-                match funcs.kind[row] {
+            let kinds = &funcs.kind[start..end];
+            let columns = kinds.iter().zip(&funcs.func[start..end]);
+            let columns = columns
+                .zip(&funcs.time[start..end])
+                .zip(&funcs.row[start..end]);
+            for (((&kind, &func), &time), &row) in columns {
+                lane.attach_before(Some((kind, time)));
+                match kind {
                     FuncEventKind::Entry => {
-                        lane.stack
-                            .enter(func, time, step, funcs.row[row], &mut self.warnings);
+                        lane.stack.enter(func, time, step, row, &mut self.warnings);
                     }
                     FuncEventKind::Exit => lane.stack.exit(func, time, &mut self.warnings),
                 }

@@ -96,8 +96,8 @@ pub(crate) struct QueryArgs {
         conflicts_with = "sql"
     )]
     pub(crate) collection: String,
-    /// Only documents for which this holds, such as "outlier_score > 50 and func like 'MPI_*' and rid in (0, 3)"
-    /// or "event_window.comm_window[*].tar = 5"
+    /// Only documents for which this holds, such as `outlier_score > 50 and func like 'MPI_*' and rid in (0, 3)`
+    /// or `event_window.comm_window[*].tar = 5`
     #[arg(long = "where", value_name = "FILTER", conflicts_with = "sql")]
     pub(crate) filter: Option<String>,
     /// Order: score, severity, or any field of the documents, the greatest first
