@@ -24,9 +24,8 @@ impl Stop {
             .spawn(move || {
                 runtime.block_on(interrupted());
                 told.0.store(true, Ordering::Relaxed);
-                // The runtime's handlers stay in place without it, so the second wish is seen to here.
                 runtime.block_on(interrupted());
-                std::process::abort();
+                exit_at_once();
             })
             .context("cannot listen for signals")?;
         Ok(stop)
@@ -45,6 +44,15 @@ impl Stop {
             ControlFlow::Continue(())
         }
     }
+}
+
+#[expect(
+    clippy::exit,
+    reason = "the main thread may be stuck in what is to be ended"
+)]
+fn exit_at_once() {
+    // As a shell reports a program that Ctrl+C ended.
+    std::process::exit(130)
 }
 
 #[cfg(unix)]

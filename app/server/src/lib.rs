@@ -9,6 +9,7 @@ pub mod grpc;
 mod guard;
 pub mod hub;
 pub mod keeper;
+pub mod past;
 mod server;
 mod stall;
 mod tls;

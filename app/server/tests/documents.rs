@@ -7,9 +7,9 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use callgrove_provdb::{Collection, Document, Mode, OpenOptions, open};
-use callgrove_server::RunningServer;
 use callgrove_server::api::{Api, Documents, Live, MAX_LIMIT};
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
+use callgrove_server::{RunningServer, past};
 use serde_json::{Value, json};
 use support::{config, raw, start, start_api};
 
@@ -208,4 +208,56 @@ fn a_server_without_a_database_tells_where_to_ask() {
         .expect_err("none")
         .to_string();
     assert!(refused.contains("callgrove provdb"), "{refused}");
+}
+
+#[test]
+fn a_run_that_is_over_is_told_in_one_packet() {
+    let folder = tempfile::tempdir().unwrap();
+    let anomaly = |key: u32, rank: u32, step: u32, score: f64| Document {
+        collection: Collection::Anomalies,
+        rank,
+        key: key.to_string(),
+        json: json!({
+            "pid": 0, "rid": rank, "fid": 7, "func": "f", "io_step": step, "entry": 1000 * key,
+            "outlier_score": score, "outlier_severity": 50 + key,
+        })
+        .to_string(),
+    };
+    let moments = json!({
+        "accumulate": 12.0, "count": 4, "kurtosis": 0.0, "maximum": 9.0, "mean": 3.0, "minimum": 1.0,
+        "skewness": 0.0, "stddev": 2.0,
+    });
+    let profile = json!({
+        "app": 0, "fid": 7, "fname": "f", "anomaly_metrics": null,
+        "runtime_profile": {"exclusive_runtime": moments, "inclusive_runtime": moments},
+    });
+    let documents = [
+        anomaly(1, 0, 2, 10.0),
+        anomaly(2, 0, 2, 20.0),
+        anomaly(3, 1, 5, 30.0),
+        Document::func_stats(0, 7, &profile).unwrap(),
+    ];
+    let url = folder.path().to_str().unwrap();
+    let mut store = open(url, &OpenOptions::default()).unwrap();
+    store.put(&documents).unwrap();
+    let packet = past::packet(store.as_mut(), 99).unwrap();
+    let stats = packet.anomaly_stats.unwrap();
+    let ranks: Vec<_> = stats
+        .anomaly
+        .iter()
+        .map(|rank| (rank.key.as_str(), rank.data.len()))
+        .collect();
+    assert_eq!(ranks, [("0:0", 1), ("0:1", 1)]);
+    assert_eq!(stats.anomaly[0].data[0].n_anomalies, 2);
+    assert_eq!(
+        (stats.func[0].name.as_str(), stats.func[0].exclusive.count),
+        ("f", 4)
+    );
+    let metrics = &packet.anomaly_metrics[0].all_data;
+    assert_eq!((metrics.score.maximum, metrics.severity.count), (20.0, 2));
+    assert_eq!(
+        (metrics.min_timestamp_us, metrics.max_timestamp_us),
+        (1000, 2052)
+    );
+    assert!(packet.counter_stats.is_none());
 }

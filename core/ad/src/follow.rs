@@ -518,11 +518,9 @@ impl Found {
 /// When a step took place.
 fn span(batch: &StepBatch) -> StepSpan {
     let columns = [&batch.funcs.time, &batch.comms.time, &batch.counters.time];
-    let bounds = columns.into_iter().flatten().fold(None, |bounds, &time| {
-        let (first, last): (TimeNs, TimeNs) = bounds.unwrap_or((time, time));
-        Some((first.min(time), last.max(time)))
-    });
-    let (first, last) = bounds.unwrap_or_default();
+    let first = columns.iter().filter_map(|times| times.iter().min()).min();
+    let last = columns.iter().filter_map(|times| times.iter().max()).max();
+    let us = |time: Option<&TimeNs>| time.map_or(0, |&time| us(time));
     StepSpan {
         step: batch.step.0.into(),
         start_us: us(first),

@@ -79,7 +79,7 @@ impl FunctionRules {
 /// Which counters tell the state of the node, and as what fields.
 #[derive(Clone, Debug)]
 pub enum Watchlist {
-    /// All counters whose names begin so; the rest of the name is the field.
+    /// All counters whose names begin so; the rest of the name is the field. None if it is empty.
     Prefix(String),
     /// These: counter and field.
     Listed(Vec<(String, String)>),
@@ -108,6 +108,7 @@ impl Watchlist {
     /// The field that the counter fills, if it is watched.
     pub(crate) fn field<'a>(&'a self, counter: &'a str) -> Option<&'a str> {
         match self {
+            Self::Prefix(prefix) if prefix.is_empty() => None,
             Self::Prefix(prefix) => counter.strip_prefix(prefix.as_str()),
             Self::Listed(pairs) => {
                 let mut pairs = pairs.iter();
@@ -174,6 +175,7 @@ mod tests {
             Some("Memory Available (MB)")
         );
         assert_eq!(by_prefix.field("Message size for broadcast"), None);
+        assert_eq!(Watchlist::Prefix(String::new()).field("x"), None);
         let listed = Watchlist::parse(r#"[["cpu: User %", "user"]]"#, "w.json").unwrap();
         assert_eq!(listed.field("cpu: User %"), Some("user"));
         assert_eq!(listed.field("monitoring: x"), None);

@@ -1,9 +1,13 @@
 //! `callgrove monitor`: watches a run in a window.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use callgrove_provdb::{Mode, OpenOptions};
+use callgrove_pserver::Clock;
 use callgrove_server::api::{Api, Live, router};
-use callgrove_server::{RunningServer, ServerConfig};
+use callgrove_server::hub::Hub;
+use callgrove_server::{RunningServer, ServerConfig, past};
 
 use super::pserver::documents;
 use crate::args::MonitorArgs;
@@ -20,9 +24,14 @@ pub(crate) fn run(args: &MonitorArgs) -> Result<()> {
         mode: Mode::ReadOnly,
         ..OpenOptions::default()
     };
-    drop(open_store(&args.url, &options)?);
+    let mut store = open_store(&args.url, &options)?;
+    let now_ms = Clock::new().now_ms();
+    let hub = Arc::new(Hub::new(now_ms));
+    hub.publish(&past::packet(store.as_mut(), now_ms)?);
+    hub.end();
+    drop(store);
     let api = Api {
-        live: Live::Absent,
+        live: Live::Published(hub),
         documents: Some(documents(&args.url, &options)),
     };
     let config = ServerConfig {

@@ -1,0 +1,194 @@
+//! A run that is over, as its provenance database tells of it: the packet that a parameter server would have sent
+//! at its end.
+
+use std::collections::BTreeMap;
+
+use callgrove_detect::{Moments, RunStats};
+use callgrove_provdb::{Collection, ProvDbError, Query, Store};
+use callgrove_pserver::packet::{
+    AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
+    StepAnomalies, VERSION,
+};
+use serde_json::Value;
+
+/// The columns that every store has for anomalies.
+const ANOMALIES: &str = "select pid, rid, fid, func, io_step, entry, outlier_score, outlier_severity \
+     from anomalies order by pid, rid, io_step, entry, fid";
+
+/// Some anomalies.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    score: Moments,
+    severity: Moments,
+    /// Number by step.
+    steps: BTreeMap<u64, u64>,
+    first_us: u64,
+    last_us: u64,
+}
+
+impl Sum {
+    fn add(&mut self, anomaly: &Anomaly) {
+        if self.score.count() == 0 {
+            self.first_us = anomaly.entry_us;
+        }
+        self.first_us = self.first_us.min(anomaly.entry_us);
+        // At least as long it took; the exit itself is in the document.
+        self.last_us = self.last_us.max(anomaly.entry_us + anomaly.severity as u64);
+        self.score.push(anomaly.score);
+        self.severity.push(anomaly.severity);
+        *self.steps.entry(anomaly.step).or_default() += 1;
+    }
+
+    /// Numbers per step with anomalies.
+    fn per_step(&self) -> RunStats {
+        let mut moments = Moments::default();
+        for &count in self.steps.values() {
+            moments.push(count as f64);
+        }
+        moments.stats()
+    }
+
+    fn data(&self) -> MetricsData {
+        let step = |step: Option<&u64>| step.copied().unwrap_or_default();
+        MetricsData {
+            first_io_step: step(self.steps.keys().next()),
+            last_io_step: step(self.steps.keys().next_back()),
+            max_timestamp_us: self.last_us,
+            min_timestamp_us: self.first_us,
+            severity: self.severity.stats(),
+            score: self.score.stats(),
+            count: self.per_step(),
+        }
+    }
+}
+
+struct Anomaly {
+    app: u32,
+    rank: u32,
+    fid: u32,
+    func: String,
+    step: u64,
+    entry_us: u64,
+    score: f64,
+    severity: f64,
+}
+
+impl Anomaly {
+    fn of(row: &[Value]) -> Option<Self> {
+        let number = |place: usize| row.get(place)?.as_u64();
+        Some(Self {
+            app: number(0)? as u32,
+            rank: number(1)? as u32,
+            fid: number(2)? as u32,
+            func: row.get(3)?.as_str()?.to_owned(),
+            step: number(4)?,
+            entry_us: number(5)?,
+            score: row.get(6)?.as_f64()?,
+            severity: row.get(7)?.as_f64()?,
+        })
+    }
+}
+
+/// Everything about the run in one packet, made at `now_ms` since the epoch.
+///
+/// # Errors
+/// The database cannot be asked.
+pub fn packet(store: &mut dyn Store, now_ms: u64) -> Result<Packet, ProvDbError> {
+    let table = store.find_plain_sql(ANOMALIES)?;
+    let mut by_step: BTreeMap<(u32, u32), BTreeMap<u64, Sum>> = BTreeMap::new();
+    let mut by_function: BTreeMap<(u32, u32, u32), (String, Sum)> = BTreeMap::new();
+    for anomaly in table.rows.iter().filter_map(|row| Anomaly::of(row)) {
+        let rank = by_step.entry((anomaly.app, anomaly.rank)).or_default();
+        rank.entry(anomaly.step).or_default().add(&anomaly);
+        let key = (anomaly.app, anomaly.rank, anomaly.fid);
+        let of_function = by_function.entry(key).or_default();
+        of_function.1.add(&anomaly);
+        of_function.0 = anomaly.func;
+    }
+    let metrics = by_function
+        .into_iter()
+        .zip(0..)
+        .map(|(((app, rank, fid), (fname, sum)), id)| {
+            let data = sum.data();
+            AnomalyMetrics {
+                app,
+                rank,
+                fid,
+                fname,
+                _id: id,
+                new_data: data.clone(),
+                all_data: data,
+            }
+        });
+    let anomaly_stats = AnomalyStats {
+        created_at: now_ms,
+        anomaly: by_step.into_iter().map(of_rank).collect(),
+        func: documents(store, Collection::FuncStats, of_function)?,
+    };
+    let counters = documents(store, Collection::CounterStats, of_counter)?;
+    Ok(Packet {
+        version: VERSION,
+        created_at: now_ms,
+        anomaly_stats: Some(anomaly_stats),
+        anomaly_metrics: metrics.collect(),
+        counter_stats: (!counters.is_empty()).then_some(counters),
+    })
+}
+
+fn of_rank(((app, rank), steps): ((u32, u32), BTreeMap<u64, Sum>)) -> RankAnomalies {
+    let mut per_step = Moments::default();
+    let data = steps.into_iter().map(|(step, sum)| {
+        per_step.push(sum.score.count() as f64);
+        StepAnomalies {
+            app,
+            max_timestamp_us: sum.last_us,
+            min_timestamp_us: sum.first_us,
+            n_anomalies: sum.score.count(),
+            rank,
+            step,
+            outlier_scores: sum.score.stats(),
+        }
+    });
+    RankAnomalies {
+        data: data.collect(),
+        key: format!("{app}:{rank}"),
+        stats: per_step.stats(),
+    }
+}
+
+/// The documents of a collection that can be read as what they should be.
+fn documents<T>(
+    store: &mut dyn Store,
+    collection: Collection,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Vec<T>, ProvDbError> {
+    let found = store.find(&Query::all(collection))?;
+    let parsed = found
+        .iter()
+        .filter_map(|json| serde_json::from_str::<Value>(json).ok());
+    Ok(parsed.filter_map(|document| read(&document)).collect())
+}
+
+fn stats(value: &Value) -> Option<RunStats> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+fn of_function(document: &Value) -> Option<FuncAnomalies> {
+    let profile = &document["runtime_profile"];
+    Some(FuncAnomalies {
+        app: document["app"].as_u64()? as u32,
+        fid: document["fid"].as_u64()? as u32,
+        name: document["fname"].as_str()?.to_owned(),
+        exclusive: stats(&profile["exclusive_runtime"])?,
+        inclusive: stats(&profile["inclusive_runtime"])?,
+        stats: stats(&document["anomaly_metrics"]["anomaly_count"]).unwrap_or_default(),
+    })
+}
+
+fn of_counter(document: &Value) -> Option<CounterStats> {
+    Some(CounterStats {
+        app: document["app"].as_u64()? as u32,
+        counter: document["counter"].as_str()?.to_owned(),
+        stats: stats(&document["stats"])?,
+    })
+}
