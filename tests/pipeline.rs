@@ -208,11 +208,7 @@ fn one_process_finds_records_and_tells() {
         .filter_map(|stats| stats["anomaly_metrics"]["anomaly_count"]["accumulate"].as_f64())
         .sum();
     assert_eq!(counted as usize, anomalies.len());
-    let calls: u64 = profile
-        .iter()
-        .filter_map(|stats| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
-        .sum();
-    assert_eq!(Some(calls), summary["executions"].as_u64());
+    assert_eq!(Some(num_calls(&profile)), summary["executions"].as_u64());
     // The same again gives the same.
     let again = folder.path().join("again").to_string_lossy().into_owned();
     run(&again, &["--shards", "1"]);
@@ -374,10 +370,7 @@ fn processes_find_together_what_one_finds_and_post_it() {
     ] {
         check_schema(collection.schema(), &documents(&store, collection));
     }
-    let calls: u64 = documents(&store, Collection::FuncStats)
-        .iter()
-        .filter_map(|stats| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
-        .sum();
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
     assert_eq!(calls, executions, "each execution counts once");
 }
 
@@ -427,16 +420,7 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
     let url = pserver.url();
     // A growing copy of the run, followed by an instance that is killed on the way.
     let out = live.to_string_lossy().into_owned();
-    let replay = Process::start(&mut command(&[
-        "replay",
-        &example(),
-        "--out",
-        &out,
-        "--engine",
-        "bp5",
-        "--speed",
-        "4",
-    ]));
+    let replay = growing(&out, "bp5", "4");
     let follow = [
         "ad",
         &out,
@@ -448,18 +432,8 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
         "--format",
         "json",
     ];
-    while streams(&live).len() < 4 {
-        thread::sleep(Duration::from_millis(20));
-    }
     let mut killed = Process::start(&mut command(&follow));
-    while stdout_or_empty(&["query", &provdb, "metadata", "--count"])
-        .trim()
-        .parse::<u64>()
-        .unwrap_or(0)
-        == 0
-    {
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_records(&provdb);
     let before = documents(&provdb, Collection::Metadata);
     killed.child.kill().unwrap();
     killed.child.wait().unwrap();
@@ -481,10 +455,7 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
         before.iter().all(|entry| after.contains(entry)),
         "what was acknowledged is still there"
     );
-    let calls: u64 = documents(&store, Collection::FuncStats)
-        .iter()
-        .filter_map(|stats| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
-        .sum();
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
     assert_eq!(
         Some(calls),
         summary["executions"].as_u64(),
@@ -497,30 +468,11 @@ fn two_instances_cannot_watch_one_rank() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let live = folder.path().join("live").to_string_lossy().into_owned();
-    let replay = Process::start(&mut command(&[
-        "replay",
-        &example(),
-        "--out",
-        &live,
-        "--engine",
-        "bp4",
-        "--speed",
-        "0.05",
-    ]));
-    while streams(Path::new(&live)).len() < 4 {
-        thread::sleep(Duration::from_millis(20));
-    }
+    let replay = growing(&live, "bp4", "0.05");
     let first = Process::start(&mut command(&[
         "ad", &live, "--follow", "--provdb", &provdb,
     ]));
-    while stdout_or_empty(&["query", &provdb, "metadata", "--count"])
-        .trim()
-        .parse::<u64>()
-        .unwrap_or(0)
-        == 0
-    {
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_records(&provdb);
     let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
         .output()
         .unwrap();
@@ -530,8 +482,40 @@ fn two_instances_cannot_watch_one_rank() {
     drop((first, replay));
 }
 
-fn stdout_or_empty(args: &[&str]) -> String {
-    String::from_utf8(command(args).output().unwrap().stdout).unwrap()
+/// Calls that the profile of a run counts.
+fn num_calls(func_stats: &[Value]) -> u64 {
+    let count = |stats: &Value| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64();
+    func_stats.iter().filter_map(count).sum()
+}
+
+/// Starts to write the example again to `out`; all its streams are there.
+fn growing(out: &str, engine: &str, speed: &str) -> Process {
+    let trace = example();
+    let args = [
+        "replay", &trace, "--out", out, "--engine", engine, "--speed", speed,
+    ];
+    let replay = Process::start(&mut command(&args));
+    while streams(Path::new(out)).len() < 4 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    replay
+}
+
+/// Waits until the database has heard of the run.
+fn wait_for_records(provdb: &str) {
+    let count = || {
+        let asked = command(&["query", provdb, "metadata", "--count"])
+            .output()
+            .unwrap();
+        String::from_utf8(asked.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap_or(0_u64)
+    };
+    while count() == 0 {
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The streams of a run, in order of rank.

@@ -156,19 +156,17 @@ mod tests {
         let mut other = lane.clone();
         at(&mut other, -1, 20);
         let mut fates = [vec![Fate::Pending; 4], vec![Fate::Pending; 4]];
-        let [first, second] = &mut fates;
-        let mut lanes = [
-            LaneRows {
+        let mut gather = |grouped: &mut Grouped, judged: &[u32]| {
+            let [first, second] = &mut fates;
+            let mut lanes = [(&lane, first), (&other, second)].map(|(lane, fates)| LaneRows {
                 executions: lane.executions(),
-                fates: first,
-            },
-            LaneRows {
-                executions: other.executions(),
-                fates: second,
-            },
-        ];
+                fates,
+            });
+            grouped.gather(&mut lanes, 4, |id| judged.contains(&id.0).then_some(id.0));
+            fates.clone()
+        };
         let mut grouped = Grouped::default();
-        grouped.gather(&mut lanes, 4, |id| (id != FuncId(3)).then_some(id.0));
+        let fates = gather(&mut grouped, &[1, 2]);
         assert_eq!(grouped.functions, [(1, 0..1), (2, 1..5)]);
         assert_eq!(grouped.inclusive_us, [20, 3, 5, 3, 5]);
         assert_eq!(grouped.exclusive_us, [11, 3, 5, 3, 5]);
@@ -186,18 +184,7 @@ mod tests {
                 [Normal, Normal, Normal, Unjudged]
             ]
         );
-        let [first, second] = &mut fates;
-        let mut lanes = [
-            LaneRows {
-                executions: lane.executions(),
-                fates: first,
-            },
-            LaneRows {
-                executions: other.executions(),
-                fates: second,
-            },
-        ];
-        grouped.gather(&mut lanes, 4, |id| Some(id.0));
+        gather(&mut grouped, &[1, 2, 3]);
         assert!(
             grouped.functions.is_empty() && grouped.places.is_empty(),
             "each is judged once"

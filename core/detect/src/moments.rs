@@ -171,6 +171,31 @@ impl Moments {
         }
     }
 
+    /// The moments whose statistics these are, but for rounding: what [`Moments::stats`] states is enough to go on
+    /// counting and merging.
+    pub fn of_stats(stats: &RunStats) -> Self {
+        let count = stats.count as f64;
+        let m2 = (stats.stddev * stats.stddev * (count - 1.0)).max(0.0);
+        Self {
+            count: stats.count,
+            mean: stats.mean,
+            mean_rest: 0.0,
+            m2,
+            m3: if count > 0.0 {
+                stats.skewness * m2.powf(1.5) / count.sqrt()
+            } else {
+                0.0
+            },
+            m4: if count > 0.0 {
+                (stats.kurtosis + 3.0) * m2 * m2 / count
+            } else {
+                0.0
+            },
+            min: stats.minimum,
+            max: stats.maximum,
+        }
+    }
+
     /// Count, mean, M₂, M₃, M₄, minimum, maximum: all that there is, for the wire and for saved models.
     pub fn parts(&self) -> [f64; 7] {
         [

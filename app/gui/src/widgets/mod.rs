@@ -2,10 +2,12 @@
 
 mod code_link;
 mod header;
+mod help_page;
 mod key_button;
 mod number;
 
 pub use code_link::code_link;
 pub use header::view_header;
+pub use help_page::help_page;
 pub use key_button::KeyButton;
 pub use number::{count_of, score_text, thousands};
