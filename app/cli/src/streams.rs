@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use callgrove_ad::{AdOptions, Pace, Stream, Watchlist};
+use callgrove_ad::{AdOptions, Pacing, Stream, Watchlist};
 use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_detect::Params;
 use callgrove_model::ProgramId;
@@ -71,7 +71,11 @@ fn stream(path: &Path, source: Box<dyn TraceSource>) -> Result<Stream> {
 /// The settings of an AD instance.
 pub(crate) fn options(streams: &StreamArgs, args: &DetectArgs) -> Result<AdOptions> {
     let is_live = streams.input.trace.is_none() || streams.follow;
-    let pace = if is_live { Pace::Live } else { Pace::Lockstep };
+    let pace = if is_live {
+        Pacing::Live
+    } else {
+        Pacing::Lockstep
+    };
     let mut options = AdOptions::new(params(args)?, pace)?;
     options.program = ProgramId(streams.program);
     options.statistic = args.statistic;

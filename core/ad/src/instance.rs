@@ -13,11 +13,11 @@ use callgrove_pserver::{Hello, Link, ModelExchange, StepReport};
 use callgrove_trace::TraceSource;
 use rayon::prelude::*;
 
-use crate::feed::{Delivery, Feed, Offer};
-use crate::follow::{Bench, Follower, Judged};
-use crate::scene::Named;
-use crate::writer::{Stored, Writer};
-use crate::{AdError, AdOptions, Pace};
+use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
+use crate::rank_detector::{CompiledModel, RankDetector, StepOutcome};
+use crate::record_builder::NamedFunction;
+use crate::stream_reader::{StepInput, StepPoll, StreamReader};
+use crate::{AdError, AdOptions, Pacing};
 
 /// How long a live round waits before it looks at all streams again.
 const LIVE_WAIT: Duration = Duration::from_millis(5);
@@ -44,7 +44,7 @@ pub struct Status {
     /// Outliers among them.
     pub num_anomalies: u64,
     /// What the provenance database has.
-    pub stored: Stored,
+    pub stored: StorageStatus,
     /// Why the parameter server cannot be reached, if it cannot.
     pub link_down: Option<String>,
     /// What was found wrong in the streams that have ended.
@@ -54,10 +54,10 @@ pub struct Status {
 /// An AD instance at work.
 pub struct Instance {
     options: AdOptions,
-    feeds: Vec<Feed>,
-    followers: Vec<Follower>,
+    readers: Vec<StreamReader>,
+    detectors: Vec<RankDetector>,
     exchange: Box<dyn ModelExchange>,
-    writer: Option<Writer>,
+    writer: Option<ProvenanceWriter>,
     /// Held so that nobody else writes the same ranks.
     claims: Vec<Claim>,
     /// Functions of all streams; their place is the function's number in this instance.
@@ -105,20 +105,24 @@ impl Instance {
         if let Some(params) = welcome.params {
             options.params = params.check()?;
         }
-        let told_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
-        let is_live = options.pace == Pace::Live;
-        let mut feeds = Vec::with_capacity(streams.len());
-        let mut followers = Vec::with_capacity(streams.len());
+        let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
+        let is_live = options.pacing == Pacing::Live;
+        let mut readers = Vec::with_capacity(streams.len());
+        let mut detectors = Vec::with_capacity(streams.len());
         for Stream { rank, source, path } in streams {
-            followers.push(Follower::new(program, rank, told_until.get(&rank).copied()));
-            feeds.push(Feed::start(source, path, is_live)?);
+            detectors.push(RankDetector::new(
+                program,
+                rank,
+                reported_until.get(&rank).copied(),
+            ));
+            readers.push(StreamReader::start(source, path, is_live)?);
         }
         Ok(Self {
             options,
-            feeds,
-            followers,
+            readers,
+            detectors,
             exchange,
-            writer: store.map(Writer::start).transpose()?,
+            writer: store.map(ProvenanceWriter::start).transpose()?,
             claims,
             functions: NameTable::default(),
             fids: Vec::new(),
@@ -144,9 +148,9 @@ impl Instance {
         let followed = self.follow(&mut watch);
         // Whatever happened, what was found is stored, and the ranks are free afterwards.
         let farewell = self.exchange.goodbye(&self.reports);
-        let stored = self.writer.take().map(Writer::finish).transpose();
-        for follower in &mut self.followers {
-            let warnings = follower.finish();
+        let stored = self.writer.take().map(ProvenanceWriter::finish).transpose();
+        for detector in &mut self.detectors {
+            let warnings = detector.finish();
             self.status.warnings.join(warnings);
         }
         drop(std::mem::take(&mut self.claims));
@@ -160,10 +164,10 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
-        while self.feeds.iter().any(|feed| !feed.has_ended()) {
-            let deliveries = self.collect();
-            if !deliveries.is_empty() {
-                self.round(deliveries)?;
+        while self.readers.iter().any(|reader| !reader.has_ended()) {
+            let inputs = self.collect();
+            if !inputs.is_empty() {
+                self.round(inputs)?;
             }
             if let Some(writer) = &self.writer {
                 self.status.stored = writer.stored();
@@ -175,71 +179,71 @@ impl Instance {
         Ok(())
     }
 
-    /// The steps of a round with the places of their streams, in order of rank.
-    fn collect(&mut self) -> Vec<(usize, Delivery)> {
-        let mut deliveries = Vec::new();
-        for (place, feed) in self.feeds.iter_mut().enumerate() {
-            if feed.has_ended() {
+    /// The steps of a round with the positions of their streams, in order of rank.
+    fn collect(&mut self) -> Vec<(usize, StepInput)> {
+        let mut inputs = Vec::new();
+        for (position, reader) in self.readers.iter_mut().enumerate() {
+            if reader.has_ended() {
                 continue;
             }
             // A live round takes what is there, and waits a little if that is nothing.
-            let wait = match self.options.pace {
-                Pace::Lockstep => None,
-                Pace::Live if deliveries.is_empty() => Some(LIVE_WAIT),
-                Pace::Live => Some(Duration::ZERO),
+            let wait = match self.options.pacing {
+                Pacing::Lockstep => None,
+                Pacing::Live if inputs.is_empty() => Some(LIVE_WAIT),
+                Pacing::Live => Some(Duration::ZERO),
             };
-            match feed.next(wait) {
-                Offer::Step(delivery) => deliveries.push((place, *delivery)),
-                Offer::NotReady => {}
-                Offer::End(warnings) => self.followers[place].warnings.join(warnings),
+            match reader.next(wait) {
+                StepPoll::Step(input) => inputs.push((position, *input)),
+                StepPoll::NotReady => {}
+                StepPoll::End(warnings) => self.detectors[position].warnings.join(warnings),
             }
         }
-        deliveries
+        inputs
     }
 
-    fn round(&mut self, deliveries: Vec<(usize, Delivery)>) -> Result<(), AdError> {
-        self.status.num_steps += deliveries.len() as u64;
-        let num_events = deliveries
+    fn round(&mut self, inputs: Vec<(usize, StepInput)>) -> Result<(), AdError> {
+        self.status.num_steps += inputs.len() as u64;
+        let num_events = inputs
             .iter()
-            .map(|(_, delivery)| delivery.batch.funcs.len() as u64);
+            .map(|(_, input)| input.batch.funcs.len() as u64);
         self.status.num_events += num_events.sum::<u64>();
-        self.name_functions(&deliveries)?;
-        let mut at_work = Vec::with_capacity(deliveries.len());
-        let mut deliveries = deliveries.into_iter().peekable();
-        for (place, follower) in self.followers.iter_mut().enumerate() {
-            if let Some((_, delivery)) = deliveries.next_if(|(of, _)| *of == place) {
-                at_work.push((follower, Some(delivery)));
+        self.name_functions(&inputs)?;
+        let mut at_work = Vec::with_capacity(inputs.len());
+        let mut inputs = inputs.into_iter().peekable();
+        for (position, detector) in self.detectors.iter_mut().enumerate() {
+            if let Some((_, input)) = inputs.next_if(|(of, _)| *of == position) {
+                at_work.push((detector, Some(input)));
             }
         }
         let (options, models) = (&self.options, &self.models);
         let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
             .par_iter_mut()
-            .map(|(follower, delivery)| match delivery.take() {
-                Some(delivery) => follower.take_in(delivery, options, models),
+            .map(|(detector, input)| match input.take() {
+                Some(input) => detector.take_in(input, options, models),
                 None => Vec::new(),
             })
             .collect();
         let synced = self.exchange.sync_and_report(
-            joined(learnt, &self.fids, &self.thresholds_reached)?,
+            merge_deltas(learnt, &self.fids, &self.thresholds_reached)?,
             &self.reports,
         )?;
         self.status.link_down = match synced.link {
             Link::Up => None,
             Link::Down { cause } => Some(cause),
         };
-        let benches = benches(synced.models, &self.fids, &self.thresholds, options);
+        let compiled = compile_models(synced.models, &self.fids, &self.thresholds, options);
         let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
-        for ((model, reached), bench) in known.zip(&benches) {
-            if let Some(bench) = bench {
-                *model = Some(Arc::clone(&bench.model));
-                *reached = reached.max(bench.judge.threshold());
+        for ((model, reached), compiled) in known.zip(&compiled) {
+            if let Some(compiled) = compiled {
+                *model = Some(Arc::clone(&compiled.model));
+                *reached = reached.max(compiled.judge.threshold());
             }
         }
         let (fids, recorded) = (&self.fids, self.writer.is_some());
         let judged = at_work
             .par_iter_mut()
-            .map(|(follower, _)| follower.judge(&benches, fids, options, recorded))
-            .collect::<Result<Vec<Judged>, _>>()?;
+            .map(|(detector, _)| detector.judge(&compiled, fids, options, recorded))
+            .collect::<Result<Vec<StepOutcome>, _>>()?;
         self.reports.clear();
         for step in judged {
             self.status.num_executions += step.num_executions;
@@ -253,12 +257,12 @@ impl Instance {
     }
 
     /// Gives the functions that are new in this round their numbers and global indices.
-    fn name_functions(&mut self, deliveries: &[(usize, Delivery)]) -> Result<(), AdError> {
+    fn name_functions(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
         let num_known = self.fids.len();
         let mut numbers = Vec::new();
-        for (place, delivery) in deliveries {
-            for name in &delivery.functions {
-                numbers.push((*place, self.functions.intern(name)));
+        for (position, input) in inputs {
+            for name in &input.functions {
+                numbers.push((*position, self.functions.intern(name)));
             }
         }
         let new: Vec<String> = (num_known..self.functions.len())
@@ -274,21 +278,21 @@ impl Instance {
             self.is_ignored.push(self.options.rules.is_ignored(name));
             self.thresholds.push(self.options.rules.threshold(name));
         }
-        for (place, number) in numbers {
-            let named = Named {
+        for (position, number) in numbers {
+            let named = NamedFunction {
                 name: Arc::from(self.functions.name(number)),
                 fid: self.fids[number.index()].0,
             };
             let is_judged = !self.is_ignored[number.index()];
-            self.followers[place].name_function(named, is_judged.then_some(number.0));
+            self.detectors[position].name_function(named, is_judged.then_some(number.0));
         }
         Ok(())
     }
 }
 
-/// What all ranks learnt, joined in order of rank, by global index of the function. `fids` and
+/// The deltas of all ranks, merged in order of rank, by global index of the function. `fids` and
 /// `reached`, the highest thresholds so far, are by number.
-fn joined(
+fn merge_deltas(
     learnt: Vec<Vec<(u32, FuncModel)>>,
     fids: &[FuncId],
     reached: &[f64],
@@ -309,21 +313,21 @@ fn joined(
     Ok(with_fid.collect())
 }
 
-/// What judges each function, by its number.
-fn benches(
+/// The newest models as what judges by them, by number of the function.
+fn compile_models(
     models: Vec<(FuncId, Arc<FuncModel>)>,
     fids: &[FuncId],
     thresholds: &[Option<f64>],
     options: &AdOptions,
-) -> Vec<Option<Bench>> {
+) -> Vec<Option<CompiledModel>> {
     let by_fid: BTreeMap<FuncId, Arc<FuncModel>> = models.into_iter().collect();
-    let bench = |(number, fid): (usize, &FuncId)| {
+    let compile = |(number, fid): (usize, &FuncId)| {
         let model = by_fid.get(fid)?;
-        Some(Bench::new(
+        Some(CompiledModel::new(
             Arc::clone(model),
             &options.params,
             thresholds[number],
         ))
     };
-    fids.iter().enumerate().map(bench).collect()
+    fids.iter().enumerate().map(compile).collect()
 }

@@ -1,10 +1,10 @@
 //! On-node anomaly detection: steps of ranks become judged executions, provenance and statistics.
 //!
 //! ```text
-//! TraceSource ─ Feed (a thread) ─ Follower (call stacks, groups) ─┬─ model deltas ─ ModelExchange ┐
-//!                                                                 └─ judged by the models back ◄──┘
-//!                                                                    │           │
-//!                                               Writer (a thread) ─ ProvDB     reports ─ ModelExchange
+//! TraceSource ─ StreamReader (a thread) ─ RankDetector (call stacks) ─┬─ model deltas ─ ModelExchange ┐
+//!                                                                     └─ judged by the models back ◄──┘
+//!                                                                        │           │
+//!                                       ProvenanceWriter (a thread) ─ ProvDB     reports ─ ModelExchange
 //! ```
 //!
 //! An [`Instance`] works in rounds. In each, one step of every stream that has one is taken in; what ended
@@ -12,20 +12,21 @@
 //! normal executions become records, and the rest is forgotten. With recorded streams the rounds, and
 //! with that the result, do not depend on threads or speed.
 
+mod by_function;
 mod error;
-mod feed;
-mod follow;
+mod event_window;
 mod gpu;
-mod group;
 mod instance;
 mod node_state;
 mod options;
+mod provenance_writer;
+mod rank_detector;
+mod record_builder;
 mod rules;
-mod scene;
-mod writer;
+mod stream_reader;
 
 pub use error::AdError;
 pub use instance::{Instance, Status, Stream};
-pub use options::{AdOptions, Pace, Statistic};
+pub use options::{AdOptions, OutlierStatistic, Pacing};
+pub use provenance_writer::StorageStatus;
 pub use rules::{FunctionRules, Watchlist};
-pub use writer::Stored;

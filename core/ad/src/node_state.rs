@@ -27,13 +27,13 @@ impl NodeWatch {
             value: value.into(),
         });
         Some(NodeState {
-            timestamp_us: us(self.newest?),
+            timestamp_us: epoch_us(self.newest?),
             data: fields.collect(),
         })
     }
 }
 
-/// Microseconds since the epoch, as records have them.
-pub(crate) fn us(time: TimeNs) -> u64 {
+/// Microseconds since the Unix epoch, the unit of times in records; 0 for earlier ones.
+pub(crate) fn epoch_us(time: TimeNs) -> u64 {
     u64::try_from(time.as_us()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What an AD instance is told.
+//! Settings of an AD instance.
 
 use std::str::FromStr;
 
@@ -7,9 +7,9 @@ use callgrove_model::ProgramId;
 
 use crate::{AdError, FunctionRules, Watchlist};
 
-/// The time of an execution that is judged.
+/// Which time of an execution is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Statistic {
+pub enum OutlierStatistic {
     /// Less the times of what it called.
     #[default]
     Exclusive,
@@ -17,7 +17,7 @@ pub enum Statistic {
     Inclusive,
 }
 
-impl FromStr for Statistic {
+impl FromStr for OutlierStatistic {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -33,7 +33,7 @@ impl FromStr for Statistic {
 
 /// How streams are waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pace {
+pub enum Pacing {
     /// Recorded streams: the next step of every stream is judged together, so that the result does not depend
     /// on how fast each is read.
     Lockstep,
@@ -48,8 +48,8 @@ pub struct AdOptions {
     pub program: ProgramId,
     /// The detector.
     pub params: ValidParams,
-    /// What it judges.
-    pub statistic: Statistic,
+    /// The time that it judges.
+    pub statistic: OutlierStatistic,
     /// Executions before and after an anomaly in its record.
     pub window: usize,
     /// Anomalies with less exclusive time, in µs, are counted but not recorded.
@@ -59,7 +59,7 @@ pub struct AdOptions {
     /// Counters that tell the state of the node.
     pub watchlist: Watchlist,
     /// How streams are waited for.
-    pub pace: Pace,
+    pub pacing: Pacing,
 }
 
 impl AdOptions {
@@ -67,16 +67,16 @@ impl AdOptions {
     ///
     /// # Errors
     /// [`AdError::Detect`] if `params` cannot be.
-    pub fn new(params: Params, pace: Pace) -> Result<Self, AdError> {
+    pub fn new(params: Params, pacing: Pacing) -> Result<Self, AdError> {
         Ok(Self {
             program: ProgramId(0),
             params: params.check()?,
-            statistic: Statistic::default(),
+            statistic: OutlierStatistic::default(),
             window: 10,
             min_severity_us: 0,
             rules: FunctionRules::default(),
             watchlist: Watchlist::default(),
-            pace,
+            pacing,
         })
     }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Arc;
 
-use callgrove_ad::Pace;
+use callgrove_ad::Pacing;
 use callgrove_detect::{Algorithm, Params};
 use callgrove_provdb::Collection::{Anomalies, Metadata, NormalExecs};
 use callgrove_pserver::{ModelExchange, ServerState, StateOptions};
@@ -326,7 +326,7 @@ fn recorded_ranks_give_the_same_documents_with_any_number_of_threads() {
 #[test]
 fn live_streams_are_judged_as_they_come() {
     let (shelf, mut options) = (Shelf::default(), options(sstd()));
-    options.pace = Pace::Live;
+    options.pacing = Pacing::Live;
     let scripts = [Script::new(0), script_with_a_slow_call()];
     let status = follow(
         &[&scripts[0], &scripts[1]],

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgrove_ad::{AdError, AdOptions, Instance, Pace, Status, Stream};
+use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Status, Stream};
 use callgrove_detect::Params;
 use callgrove_model::{
     CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch,
@@ -238,7 +238,7 @@ impl Store for Shelf {
 
 /// Settings for recorded streams.
 pub(crate) fn options(params: Params) -> AdOptions {
-    AdOptions::new(params, Pace::Lockstep).unwrap()
+    AdOptions::new(params, Pacing::Lockstep).unwrap()
 }
 
 /// Follows the scripts to their ends.

@@ -1,43 +1,37 @@
-//! What is known of one rank when a step has been judged, and the provenance records made of it.
+//! Builds the provenance record of an execution from the state of its rank after a judged step.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use callgrove_model::{
-    CallStackBuilder, CommKind, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, ThreadId,
-    TimeNs,
+    CallStackBuilder, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, ThreadId,
 };
 use callgrove_provdb::{
-    CallStackEntry, CommType, CommWindowEntry, CounterEvent, EventWindow, ExecWindowEntry,
-    ExecutionRecord, GpuParent, NodeState, VERSION,
+    CallStackEntry, CounterEvent, ExecutionRecord, GpuParent, NodeState, VERSION,
 };
 use serde_json::value::RawValue;
 
+use crate::by_function::{ExecPosition, VerdictState};
 use crate::gpu::{GpuThreads, Launches};
-use crate::group::{Fate, Place};
-use crate::node_state::us;
+use crate::node_state::epoch_us;
 
-/// What stands for the caller of the bottom of a call stack.
-const ROOT: &str = "root";
-
-/// A lane with what became of its executions.
+/// A lane with the verdicts on its executions.
 #[derive(Clone, Copy)]
-pub(crate) struct Lane<'a> {
+pub(crate) struct JudgedLane<'a> {
     pub(crate) thread: ThreadId,
     pub(crate) stack: &'a CallStackBuilder,
-    pub(crate) fates: &'a [Fate],
+    pub(crate) verdicts: &'a [VerdictState],
 }
 
-/// A name with its global index.
+/// A function: its name and its global index.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedFunction {
     pub(crate) name: Arc<str>,
     pub(crate) fid: u32,
 }
 
 /// An execution on the call stack of a launch.
 #[derive(Clone, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct StackFrame {
     label: ExecLabel,
     func: FuncId,
     entry_us: u64,
@@ -46,41 +40,41 @@ pub(crate) struct Frame {
 
 /// A CPU call that launched a kernel, with its callers; the call itself first.
 #[derive(Clone, Debug)]
-pub(crate) struct Launch {
+pub(crate) struct KernelLaunch {
     thread: ThreadId,
-    call: Frame,
-    callers: Arc<[Frame]>,
+    call: StackFrame,
+    callers: Arc<[StackFrame]>,
 }
 
 /// When an I/O step took place: times of its first and last event.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StepSpan {
+pub(crate) struct StepTimes {
     pub(crate) step: u64,
     pub(crate) start_us: u64,
     pub(crate) end_us: u64,
 }
 
-/// One rank after a step.
-pub(crate) struct Scene<'a> {
+/// One rank after a step was judged.
+pub(crate) struct RecordBuilder<'a> {
     pub(crate) program: ProgramId,
     pub(crate) rank: RankId,
-    pub(crate) lanes: Vec<Lane<'a>>,
+    pub(crate) lanes: Vec<JudgedLane<'a>>,
     /// By the rank's own ids.
-    pub(crate) functions: &'a [Named],
+    pub(crate) functions: &'a [NamedFunction],
     /// By the rank's own ids.
     pub(crate) counters: &'a [Arc<str>],
     pub(crate) correlation: Option<CounterId>,
     pub(crate) gpu: &'a GpuThreads,
-    pub(crate) launches: &'a Launches<Launch>,
+    pub(crate) launches: &'a Launches<KernelLaunch>,
     pub(crate) hostname: &'a Arc<str>,
     pub(crate) node_state: Option<NodeState>,
-    pub(crate) span: StepSpan,
-    /// Executions before and after the one in question.
+    pub(crate) span: StepTimes,
+    /// Executions before and after the one recorded.
     pub(crate) window: usize,
 }
 
-impl<'a> Lane<'a> {
-    fn label(&self, rank: RankId, exec: ExecIdx) -> ExecLabel {
+impl<'a> JudgedLane<'a> {
+    pub(crate) fn label(&self, rank: RankId, exec: ExecIdx) -> ExecLabel {
         let executions = self.stack.executions();
         ExecLabel {
             rank,
@@ -90,18 +84,18 @@ impl<'a> Lane<'a> {
     }
 
     /// Entry, and exit or 0 if there was none yet.
-    fn times_us(&self, exec: ExecIdx) -> (u64, u64) {
+    pub(crate) fn times_us(&self, exec: ExecIdx) -> (u64, u64) {
         let executions = self.stack.executions();
         let exit = if executions.is_open(exec) {
             0
         } else {
-            us(executions.exit(exec))
+            epoch_us(executions.exit(exec))
         };
-        (us(executions.entry[exec.index()]), exit)
+        (epoch_us(executions.entry[exec.index()]), exit)
     }
 
-    fn is_anomaly(&self, exec: ExecIdx) -> bool {
-        self.fates.get(exec.index()) == Some(&Fate::Anomaly)
+    pub(crate) fn is_anomaly(&self, exec: ExecIdx) -> bool {
+        self.verdicts.get(exec.index()) == Some(&VerdictState::Anomaly)
     }
 
     /// The execution and its callers, innermost first.
@@ -110,10 +104,10 @@ impl<'a> Lane<'a> {
         std::iter::successors(Some(exec), |&exec| executions.parent(exec))
     }
 
-    fn frame(&self, rank: RankId, exec: ExecIdx) -> Frame {
+    fn frame(&self, rank: RankId, exec: ExecIdx) -> StackFrame {
         let (entry_us, exit_us) = self.times_us(exec);
         let func = self.stack.executions().func[exec.index()];
-        Frame {
+        StackFrame {
             label: self.label(rank, exec),
             func,
             entry_us,
@@ -137,16 +131,16 @@ impl<'a> Lane<'a> {
             .filter(move |&row| counters.exec[row].map(ExecIdx::from) == Some(exec))
     }
 
-    /// The launches among the counter samples from `first` on, as ids with what is to be remembered.
+    /// The launches among the counter samples from `first` on, as ids with their call stacks.
     pub(crate) fn launches(
         &self,
         rank: RankId,
         correlation: CounterId,
         first: usize,
-    ) -> Vec<(u64, Launch)> {
+    ) -> Vec<(u64, KernelLaunch)> {
         let counters = self.stack.counters();
-        let mut launches: Vec<(u64, Launch)> = Vec::new();
-        let mut callers: Option<(Option<ExecIdx>, Arc<[Frame]>)> = None;
+        let mut launches: Vec<(u64, KernelLaunch)> = Vec::new();
+        let mut callers: Option<(Option<ExecIdx>, Arc<[StackFrame]>)> = None;
         for row in first..counters.len() {
             let Some(exec) = counters.exec[row].map(ExecIdx::from) else {
                 continue;
@@ -168,7 +162,7 @@ impl<'a> Lane<'a> {
             let call = self.frame(rank, exec);
             launches.push((
                 counters.value[row],
-                Launch {
+                KernelLaunch {
                     thread: self.thread,
                     call,
                     callers: shared,
@@ -179,28 +173,28 @@ impl<'a> Lane<'a> {
     }
 }
 
-impl Scene<'_> {
+impl RecordBuilder<'_> {
     /// The severity of an anomaly: its exclusive time.
-    pub(crate) fn severity_us(&self, place: Place) -> u64 {
-        let executions = self.lanes[place.lane as usize].stack.executions();
-        u64::try_from(executions.exclusive[place.exec.index()].as_us()).unwrap_or(0)
+    pub(crate) fn severity_us(&self, position: ExecPosition) -> u64 {
+        let executions = self.lanes[position.lane as usize].stack.executions();
+        u64::try_from(executions.exclusive[position.exec.index()].as_us()).unwrap_or(0)
     }
 
     /// The record of an execution that was judged.
     pub(crate) fn record(
         &self,
-        place: Place,
+        position: ExecPosition,
         score: f64,
         algo_params: &Arc<RawValue>,
     ) -> ExecutionRecord {
-        let lane = self.lanes[place.lane as usize];
+        let lane = self.lanes[position.lane as usize];
         let executions = lane.stack.executions();
-        let exec = place.exec;
+        let exec = position.exec;
         let row = exec.index();
         let (entry, exit) = lane.times_us(exec);
         let function = self.function(executions.func[row]);
         let location = self.gpu.location(lane.thread).copied();
-        let runtime_exclusive = self.severity_us(place);
+        let runtime_exclusive = self.severity_us(position);
         ExecutionRecord {
             version: VERSION,
             call_stack: lane
@@ -236,11 +230,11 @@ impl Scene<'_> {
         }
     }
 
-    fn function(&self, func: FuncId) -> &Named {
+    pub(crate) fn function(&self, func: FuncId) -> &NamedFunction {
         &self.functions[func.index()]
     }
 
-    fn call_stack_entry(&self, lane: Lane<'_>, exec: ExecIdx) -> CallStackEntry {
+    fn call_stack_entry(&self, lane: JudgedLane<'_>, exec: ExecIdx) -> CallStackEntry {
         let frame = lane.frame(self.rank, exec);
         CallStackEntry {
             is_anomaly: Some(lane.is_anomaly(exec)),
@@ -248,7 +242,7 @@ impl Scene<'_> {
         }
     }
 
-    fn entry_of(&self, frame: &Frame) -> CallStackEntry {
+    fn entry_of(&self, frame: &StackFrame) -> CallStackEntry {
         let function = self.function(frame.func);
         CallStackEntry {
             entry: frame.entry_us,
@@ -260,7 +254,7 @@ impl Scene<'_> {
         }
     }
 
-    fn counter_event(&self, lane: Lane<'_>, row: usize) -> CounterEvent {
+    fn counter_event(&self, lane: JudgedLane<'_>, row: usize) -> CounterEvent {
         let counters = lane.stack.counters();
         let counter = counters.counter[row];
         CounterEvent {
@@ -270,87 +264,12 @@ impl Scene<'_> {
             pid: self.program.0,
             rid: self.rank.0,
             tid: lane.thread.0,
-            ts_us: us(counters.time[row]),
-        }
-    }
-
-    /// Executions entered around `exec` on its thread, and the messages within them.
-    fn event_window(&self, lane: Lane<'_>, exec: ExecIdx) -> EventWindow {
-        let executions = lane.stack.executions();
-        let first = exec.index().saturating_sub(self.window);
-        let rows = first..executions.len().min(exec.index() + self.window + 1);
-        let exec_window = rows.clone().map(|row| {
-            let exec = ExecIdx::from_index(row);
-            let (entry, exit) = lane.times_us(exec);
-            let function = self.function(executions.func[row]);
-            let caller = executions.parent(exec);
-            ExecWindowEntry {
-                entry,
-                exit,
-                fid: function.fid,
-                func: Arc::clone(&function.name),
-                event_id: lane.label(self.rank, exec).to_string(),
-                parent_event_id: caller.map_or_else(
-                    || ROOT.to_owned(),
-                    |exec| lane.label(self.rank, exec).to_string(),
-                ),
-                is_anomaly: lane.is_anomaly(exec),
-            }
-        });
-        EventWindow {
-            exec_window: exec_window.collect(),
-            comm_window: self.comm_window(lane, rows),
-        }
-    }
-
-    fn comm_window(&self, lane: Lane<'_>, rows: Range<usize>) -> Vec<CommWindowEntry> {
-        let (executions, comms) = (lane.stack.executions(), lane.stack.comms());
-        let Some(&start) = executions.entry.get(rows.start) else {
-            return Vec::new();
-        };
-        let last = rows.clone().map(|row| {
-            let exec = ExecIdx::from_index(row);
-            if executions.is_open(exec) {
-                TimeNs(i64::MAX)
-            } else {
-                executions.exit(exec)
-            }
-        });
-        let end = last.max().unwrap_or(start);
-        let first = comms.time.partition_point(|&time| time < start);
-        (first..comms.len())
-            .take_while(|&row| comms.time[row] <= end)
-            .filter_map(|row| {
-                let exec = ExecIdx::from(comms.exec[row]?);
-                rows.contains(&exec.index())
-                    .then(|| self.comm_entry(lane, row, exec))
-            })
-            .collect()
-    }
-
-    fn comm_entry(&self, lane: Lane<'_>, row: usize, exec: ExecIdx) -> CommWindowEntry {
-        let comms = lane.stack.comms();
-        let (own, partner) = (self.rank.0, comms.partner[row].0);
-        let (kind, src, tar) = match comms.kind[row] {
-            CommKind::Send => (CommType::Send, own, partner),
-            CommKind::Recv => (CommType::Recv, partner, own),
-        };
-        CommWindowEntry {
-            kind,
-            pid: self.program.0,
-            rid: own,
-            tid: lane.thread.0,
-            src,
-            tar,
-            bytes: comms.size_bytes[row],
-            tag: comms.tag[row],
-            timestamp_us: us(comms.time[row]),
-            execdata_key: lane.label(self.rank, exec).to_string(),
+            ts_us: epoch_us(counters.time[row]),
         }
     }
 
     /// The CPU call that launched a kernel, by the correlation id that both carry.
-    fn gpu_parent(&self, lane: Lane<'_>, exec: ExecIdx) -> GpuParent {
+    fn gpu_parent(&self, lane: JudgedLane<'_>, exec: ExecIdx) -> GpuParent {
         let counters = lane.stack.counters();
         let mut ids: Vec<u64> = lane
             .own_counters(exec)

@@ -20,9 +20,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long the end waits for a database that refuses.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What became of the documents so far.
+/// Counts of the documents stored so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stored {
+pub struct StorageStatus {
     /// On disk.
     pub num_documents: u64,
     /// Their size.
@@ -33,9 +33,9 @@ pub struct Stored {
     pub refusal: Option<String>,
 }
 
-/// The end at which documents are handed in.
+/// The queue of documents and the thread that stores them.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct ProvenanceWriter {
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
@@ -52,10 +52,10 @@ struct Queue {
     num_bytes: usize,
     is_busy: bool,
     is_ending: bool,
-    stored: Stored,
+    stored: StorageStatus,
 }
 
-impl Writer {
+impl ProvenanceWriter {
     /// Starts the thread.
     ///
     /// # Errors
@@ -89,8 +89,8 @@ impl Writer {
         self.shared.changed.notify_all();
     }
 
-    /// How it goes.
-    pub(crate) fn stored(&self) -> Stored {
+    /// The counts so far.
+    pub(crate) fn stored(&self) -> StorageStatus {
         self.shared.lock().stored.clone()
     }
 
@@ -98,7 +98,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`AdError::Lost`] if it does not.
-    pub(crate) fn finish(self) -> Result<Stored, AdError> {
+    pub(crate) fn finish(self) -> Result<StorageStatus, AdError> {
         let deadline = Instant::now() + PATIENCE;
         let mut queue = self.shared.lock();
         while (queue.is_busy || !queue.documents.is_empty())

@@ -1,5 +1,5 @@
-//! One rank's stream, followed: call stacks kept across steps, what ended in a step, and what is to be
-//! told of it once it has been judged.
+//! Detection on one rank: its call stacks across steps, the verdicts on the executions that ended in a step, and
+//! the records and the report made of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,40 +14,40 @@ use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 use serde_json::value::RawValue;
 
-use crate::feed::Delivery;
+use crate::by_function::{ExecPosition, ExecutionsByFunction, LaneExecutions, VerdictState};
 use crate::gpu::{CORRELATION_ID, GpuThreads, Launches};
-use crate::group::{Fate, Grouped, LaneRows, Place};
-use crate::node_state::{NodeWatch, us};
-use crate::scene::{Lane, Launch, Named, Scene, StepSpan};
-use crate::{AdOptions, Statistic};
+use crate::node_state::{NodeWatch, epoch_us};
+use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
+use crate::stream_reader::StepInput;
+use crate::{AdOptions, OutlierStatistic};
 
-/// Messages and counter samples kept of the calls that stay open; the oldest go first.
+/// Messages and counter samples kept for calls that stay open; the oldest go first.
 const MAX_EVENTS_KEPT: usize = 1024;
 
-/// The stream of one rank.
+/// The detector of one rank.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct RankDetector {
     program: ProgramId,
     rank: RankId,
     builder: RankBuilder,
     lanes: BTreeMap<ThreadId, LaneState>,
-    /// By the rank's own ids: name, and number in this AD instance; no number where nobody wants to know.
-    functions: Vec<Named>,
+    /// By the rank's own ids: name, and number in this AD instance; no number where it is not judged.
+    functions: Vec<NamedFunction>,
     numbers: Vec<Option<u32>>,
     counters: Vec<CounterInfo>,
     counter_names: Vec<Arc<str>>,
     correlation: Option<CounterId>,
     gpu: GpuThreads,
-    launches: Launches<Launch>,
+    launches: Launches<KernelLaunch>,
     node: NodeWatch,
     hostname: Arc<str>,
-    grouped: Grouped,
-    span: StepSpan,
+    grouped: ExecutionsByFunction,
+    span: StepTimes,
     /// Functions with anomalies that no normal execution was stored beside yet.
     wanted: BTreeSet<u32>,
-    /// The last step that the parameter server has heard of already.
-    told_until: Option<StepId>,
-    /// What the present step told of the machine.
+    /// The last step that the parameter server knows already.
+    reported_until: Option<StepId>,
+    /// Metadata of the present step.
     metadata: Vec<MetadataRecord>,
     counter_reports: Vec<CounterReport>,
     pub(crate) warnings: Warnings,
@@ -55,7 +55,7 @@ pub(crate) struct Follower {
 
 #[derive(Debug, Default)]
 struct LaneState {
-    fates: Vec<Fate>,
+    verdicts: Vec<VerdictState>,
     /// Counter samples that were looked at for launches.
     num_counters_seen: usize,
 }
@@ -68,18 +68,18 @@ struct CounterInfo {
     values: Moments,
 }
 
-/// What judges the executions of one function in this round.
+/// The model of one function, compiled for the verdicts of this round.
 #[derive(Debug)]
-pub(crate) struct Bench {
+pub(crate) struct CompiledModel {
     pub(crate) judge: Judge,
     pub(crate) model: Arc<FuncModel>,
     /// The model as records state it, made when the first record needs it.
     pub(crate) stated: OnceLock<Arc<RawValue>>,
 }
 
-/// What came of a step.
+/// The result of a judged step.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct StepOutcome {
     pub(crate) documents: Vec<Document>,
     /// None if the parameter server knows the step already.
     pub(crate) report: Option<StepReport>,
@@ -87,8 +87,8 @@ pub(crate) struct Judged {
     pub(crate) num_anomalies: u64,
 }
 
-impl Bench {
-    /// A bench from the newest model of a function.
+impl CompiledModel {
+    /// Compiles the newest model of a function.
     pub(crate) fn new(model: Arc<FuncModel>, params: &ValidParams, threshold: Option<f64>) -> Self {
         let judge = Judge::new(&model, params, threshold);
         Self {
@@ -107,8 +107,8 @@ impl Bench {
     }
 }
 
-impl Follower {
-    pub(crate) fn new(program: ProgramId, rank: RankId, told_until: Option<StepId>) -> Self {
+impl RankDetector {
+    pub(crate) fn new(program: ProgramId, rank: RankId, reported_until: Option<StepId>) -> Self {
         Self {
             program,
             rank,
@@ -123,10 +123,10 @@ impl Follower {
             launches: Launches::default(),
             node: NodeWatch::default(),
             hostname: Arc::from(""),
-            grouped: Grouped::default(),
-            span: StepSpan::default(),
+            grouped: ExecutionsByFunction::default(),
+            span: StepTimes::default(),
             wanted: BTreeSet::new(),
-            told_until,
+            reported_until,
             metadata: Vec::new(),
             counter_reports: Vec::new(),
             warnings: Warnings::default(),
@@ -134,7 +134,7 @@ impl Follower {
     }
 
     /// Takes note of a function: the next of the rank's own ids. Without a `number` it is not judged.
-    pub(crate) fn name_function(&mut self, function: Named, number: Option<u32>) {
+    pub(crate) fn name_function(&mut self, function: NamedFunction, number: Option<u32>) {
         self.functions.push(function);
         self.numbers.push(number);
     }
@@ -144,16 +144,16 @@ impl Follower {
     /// number of the function.
     pub(crate) fn take_in(
         &mut self,
-        delivery: Delivery,
+        input: StepInput,
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
-        let Delivery {
+        let StepInput {
             mut batch,
             counters,
             warnings,
             ..
-        } = delivery;
+        } = input;
         self.warnings.join(warnings);
         self.name_counters(counters, options);
         self.learn_metadata(&batch);
@@ -163,16 +163,16 @@ impl Follower {
         self.builder.push(*batch);
         self.gather(models.len());
         self.remember_launches();
-        let is_told = self.told_until.is_some_and(|last| step <= last);
+        let is_reported = self.reported_until.is_some_and(|last| step <= last);
         let values = match options.statistic {
-            Statistic::Exclusive => &self.grouped.exclusive_us,
-            Statistic::Inclusive => &self.grouped.inclusive_us,
+            OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
+            OutlierStatistic::Inclusive => &self.grouped.inclusive_us,
         };
         let learn = |(number, rows): &(u32, Range<usize>)| {
             let known = models[*number as usize].as_ref();
             let mut model =
                 known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
-            if !is_told {
+            if !is_reported {
                 model.extend(&values[rows.clone()]);
             }
             (*number, model)
@@ -180,43 +180,45 @@ impl Follower {
         self.grouped.functions.iter().map(learn).collect()
     }
 
-    /// Judges what ended in the step taken in last, tells of it, and forgets what is over. `benches` and
+    /// Judges what ended in the step taken in last, reports it, and drops what is over. `compiled` and
     /// `fids`, the global indices, are by number of the function. Documents come only if they are
     /// `recorded`.
     pub(crate) fn judge(
         &mut self,
-        benches: &[Option<Bench>],
+        compiled: &[Option<CompiledModel>],
         fids: &[FuncId],
         options: &AdOptions,
         recorded: bool,
-    ) -> Result<Judged, ProvDbError> {
+    ) -> Result<StepOutcome, ProvDbError> {
         let mut functions = Vec::with_capacity(self.grouped.functions.len());
         let mut found: Vec<Found> = Vec::new();
-        let mut fates: Vec<&mut LaneState> = self.lanes.values_mut().collect();
+        let mut lanes: Vec<&mut LaneState> = self.lanes.values_mut().collect();
         let values = match options.statistic {
-            Statistic::Exclusive => &self.grouped.exclusive_us,
-            Statistic::Inclusive => &self.grouped.inclusive_us,
+            OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
+            OutlierStatistic::Inclusive => &self.grouped.inclusive_us,
         };
         for (number, rows) in &self.grouped.functions {
-            let places = &self.grouped.places[rows.clone()];
-            let Some(bench) = benches.get(*number as usize).and_then(Option::as_ref) else {
+            let positions = &self.grouped.positions[rows.clone()];
+            let Some(compiled) = compiled.get(*number as usize).and_then(Option::as_ref) else {
                 // A frozen server that never saw the function: there is nothing to judge it by.
-                for place in places {
-                    fates[place.lane as usize].fates[place.exec.index()] = Fate::Unjudged;
+                for position in positions {
+                    lanes[position.lane as usize].verdicts[position.exec.index()] =
+                        VerdictState::Unjudged;
                 }
                 continue;
             };
             let mut of_function = Found::new(*number);
-            for (&value, &place) in values[rows.clone()].iter().zip(places) {
-                let verdict = bench.judge.judge(value);
+            for (&value, &position) in values[rows.clone()].iter().zip(positions) {
+                let verdict = compiled.judge.judge(value);
                 if verdict.is_outlier {
-                    fates[place.lane as usize].fates[place.exec.index()] = Fate::Anomaly;
-                    of_function.anomalies.push((place, verdict.score));
+                    lanes[position.lane as usize].verdicts[position.exec.index()] =
+                        VerdictState::Anomaly;
+                    of_function.anomalies.push((position, verdict.score));
                 } else if of_function
                     .normal
                     .is_none_or(|(_, lowest)| verdict.score < lowest)
                 {
-                    of_function.normal = Some((place, verdict.score));
+                    of_function.normal = Some((position, verdict.score));
                 }
             }
             functions.push((rows.clone(), *number));
@@ -224,7 +226,7 @@ impl Follower {
                 found.push(of_function);
             }
         }
-        drop(fates);
+        drop(lanes);
         let num_executions = functions.iter().map(|(rows, _)| rows.len() as u64).sum();
         let num_anomalies = found
             .iter()
@@ -237,10 +239,10 @@ impl Follower {
             for record in &metadata {
                 documents.push(Document::metadata(record)?);
             }
-            self.write_records(&found, benches, options, &mut documents)?;
+            self.write_records(&found, compiled, options, &mut documents)?;
         }
         self.retire(options.window);
-        Ok(Judged {
+        Ok(StepOutcome {
             documents,
             report,
             num_executions,
@@ -327,17 +329,17 @@ impl Follower {
 
     fn gather(&mut self, num_functions: usize) {
         for (thread, stack) in self.builder.lanes() {
-            let fates = &mut self.lanes.entry(thread).or_default().fates;
-            fates.resize(stack.executions().len(), Fate::Pending);
+            let verdicts = &mut self.lanes.entry(thread).or_default().verdicts;
+            verdicts.resize(stack.executions().len(), VerdictState::Pending);
         }
         // Both maps have the same threads in the same order.
-        let mut lanes: Vec<LaneRows<'_>> = self
+        let mut lanes: Vec<LaneExecutions<'_>> = self
             .builder
             .lanes()
             .zip(self.lanes.values_mut())
-            .map(|((_, stack), state)| LaneRows {
+            .map(|((_, stack), state)| LaneExecutions {
                 executions: stack.executions(),
-                fates: &mut state.fates,
+                verdicts: &mut state.verdicts,
             })
             .collect();
         let numbers = &self.numbers;
@@ -353,10 +355,10 @@ impl Follower {
             let first = state.num_counters_seen;
             state.num_counters_seen = stack.counters().len();
             if self.gpu.location(thread).is_none() {
-                let lane = Lane {
+                let lane = JudgedLane {
                     thread,
                     stack,
-                    fates: &state.fates,
+                    verdicts: &state.verdicts,
                 };
                 for (id, launch) in lane.launches(self.rank, correlation, first) {
                     self.launches.remember(id, Arc::new(launch));
@@ -372,7 +374,7 @@ impl Follower {
         fids: &[FuncId],
     ) -> Option<StepReport> {
         let step = StepId(u32::try_from(self.span.step).unwrap_or(u32::MAX));
-        if self.told_until.is_some_and(|last| step <= last) {
+        if self.reported_until.is_some_and(|last| step <= last) {
             return None;
         }
         let mut found = found.iter().peekable();
@@ -402,15 +404,15 @@ impl Follower {
     fn summary(&self, found: &Found) -> AnomalySummary {
         let lanes: Vec<_> = self.builder.lanes().collect();
         let mut summary = AnomalySummary::default();
-        for &(place, score) in &found.anomalies {
-            let executions = lanes[place.lane as usize].1.executions();
-            let row = place.exec.index();
+        for &(position, score) in &found.anomalies {
+            let executions = lanes[position.lane as usize].1.executions();
+            let row = position.exec.index();
             let severity = executions.exclusive[row].as_us() as f64;
             summary.push(
                 score,
                 severity,
-                us(executions.entry[row]),
-                us(executions.exit(place.exec)),
+                epoch_us(executions.entry[row]),
+                epoch_us(executions.exit(position.exec)),
             );
         }
         summary
@@ -420,31 +422,31 @@ impl Follower {
     fn write_records(
         &mut self,
         found: &[Found],
-        benches: &[Option<Bench>],
+        compiled: &[Option<CompiledModel>],
         options: &AdOptions,
         documents: &mut Vec<Document>,
     ) -> Result<(), ProvDbError> {
         let mut wanted = std::mem::take(&mut self.wanted);
-        let scene = self.scene(options.window);
+        let records = self.record_builder(options.window);
         for of_function in found {
-            let Some(Some(bench)) = benches.get(of_function.number as usize) else {
+            let Some(Some(compiled)) = compiled.get(of_function.number as usize) else {
                 continue;
             };
-            let mut write = |collection, place, score| {
-                let record = scene.record(place, score, &bench.stated());
+            let mut write = |collection, position, score| {
+                let record = records.record(position, score, &compiled.stated());
                 documents.push(Document::execution(collection, &record)?);
                 Ok::<_, ProvDbError>(())
             };
             let mut is_wanted = wanted.contains(&of_function.number);
-            for &(place, score) in &of_function.anomalies {
-                if scene.severity_us(place) >= options.min_severity_us {
-                    write(Collection::Anomalies, place, score)?;
+            for &(position, score) in &of_function.anomalies {
+                if records.severity_us(position) >= options.min_severity_us {
+                    write(Collection::Anomalies, position, score)?;
                     is_wanted = true;
                 }
             }
             match of_function.normal {
-                Some((place, score)) if is_wanted => {
-                    write(Collection::NormalExecs, place, score)?;
+                Some((position, score)) if is_wanted => {
+                    write(Collection::NormalExecs, position, score)?;
                     wanted.remove(&of_function.number);
                 }
                 None if is_wanted => {
@@ -453,21 +455,21 @@ impl Follower {
                 _ => {}
             }
         }
-        drop(scene);
+        drop(records);
         self.wanted = wanted;
         Ok(())
     }
 
-    fn scene(&self, window: usize) -> Scene<'_> {
+    fn record_builder(&self, window: usize) -> RecordBuilder<'_> {
         let lanes = self.builder.lanes().zip(self.lanes.values());
-        Scene {
+        RecordBuilder {
             program: self.program,
             rank: self.rank,
             lanes: lanes
-                .map(|((thread, stack), state)| Lane {
+                .map(|((thread, stack), state)| JudgedLane {
                     thread,
                     stack,
-                    fates: &state.fates,
+                    verdicts: &state.verdicts,
                 })
                 .collect(),
             functions: &self.functions,
@@ -487,7 +489,7 @@ impl Follower {
         self.builder
             .retire(window, MAX_EVENTS_KEPT, |thread, kept| {
                 if let Some(state) = lanes.get_mut(&thread) {
-                    state.fates = kept.iter().map(|old| state.fates[old.index()]).collect();
+                    state.verdicts = kept.iter().map(|old| state.verdicts[old.index()]).collect();
                 }
             });
         for ((_, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
@@ -496,13 +498,13 @@ impl Follower {
     }
 }
 
-/// What was found of one function.
+/// The outliers of one function.
 #[derive(Debug)]
 struct Found {
     number: u32,
-    anomalies: Vec<(Place, f64)>,
+    anomalies: Vec<(ExecPosition, f64)>,
     /// The normal execution with the lowest score, the first of those.
-    normal: Option<(Place, f64)>,
+    normal: Option<(ExecPosition, f64)>,
 }
 
 impl Found {
@@ -516,14 +518,14 @@ impl Found {
 }
 
 /// When a step took place.
-fn span(batch: &StepBatch) -> StepSpan {
+fn span(batch: &StepBatch) -> StepTimes {
     let columns = [&batch.funcs.time, &batch.comms.time, &batch.counters.time];
     let first = columns.iter().filter_map(|times| times.iter().min()).min();
     let last = columns.iter().filter_map(|times| times.iter().max()).max();
-    let us = |time: Option<&TimeNs>| time.map_or(0, |&time| us(time));
-    StepSpan {
+    let or_zero = |time: Option<&TimeNs>| time.map_or(0, |&time| epoch_us(time));
+    StepTimes {
         step: batch.step.0.into(),
-        start_us: us(first),
-        end_us: us(last),
+        start_us: or_zero(first),
+        end_us: or_zero(last),
     }
 }

@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_millis(200);
 
 /// One step with the names that are new in it.
 #[derive(Debug)]
-pub(crate) struct Delivery {
+pub(crate) struct StepInput {
     pub(crate) batch: Box<StepBatch>,
     /// Function names from the next free id on.
     pub(crate) functions: Vec<Arc<str>>,
@@ -29,26 +29,26 @@ pub(crate) struct Delivery {
     pub(crate) warnings: Warnings,
 }
 
-/// What came of asking for a step.
+/// The answer to a request for the next step.
 #[derive(Debug)]
-pub(crate) enum Offer {
+pub(crate) enum StepPoll {
     /// A step.
-    Step(Box<Delivery>),
+    Step(Box<StepInput>),
     /// None yet.
     NotReady,
-    /// The stream is over; what was found wrong at its end.
+    /// The stream is over, with the warnings of its end.
     End(Warnings),
 }
 
-/// A stream and its thread.
+/// A stream that a thread reads ahead.
 #[derive(Debug)]
-pub(crate) struct Feed {
-    offers: Receiver<Offer>,
+pub(crate) struct StreamReader {
+    polls: Receiver<StepPoll>,
     stop: Arc<AtomicBool>,
     has_ended: bool,
 }
 
-impl Feed {
+impl StreamReader {
     /// Starts to read `source`, which `path` names in warnings. With `is_live`, a source without a step
     /// is waited for; otherwise its writer is taken to be gone.
     ///
@@ -59,7 +59,7 @@ impl Feed {
         path: String,
         is_live: bool,
     ) -> Result<Self, AdError> {
-        let (sender, offers) = sync_channel(0);
+        let (sender, polls) = sync_channel(0);
         let stop = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             source,
@@ -74,32 +74,32 @@ impl Feed {
             .spawn(move || reader.run(&sender))
             .map_err(AdError::Thread)?;
         Ok(Self {
-            offers,
+            polls,
             stop,
             has_ended: false,
         })
     }
 
     /// The next step, waiting no longer than `wait`; without it, until the stream has one or ends.
-    pub(crate) fn next(&mut self, wait: Option<Duration>) -> Offer {
+    pub(crate) fn next(&mut self, wait: Option<Duration>) -> StepPoll {
         if self.has_ended {
-            return Offer::End(Warnings::default());
+            return StepPoll::End(Warnings::default());
         }
-        let offer = match wait {
-            None => self.offers.recv().ok(),
-            Some(Duration::ZERO) => match self.offers.try_recv() {
-                Err(TryRecvError::Empty) => return Offer::NotReady,
-                offer => offer.ok(),
+        let poll = match wait {
+            None => self.polls.recv().ok(),
+            Some(Duration::ZERO) => match self.polls.try_recv() {
+                Err(TryRecvError::Empty) => return StepPoll::NotReady,
+                poll => poll.ok(),
             },
-            Some(wait) => match self.offers.recv_timeout(wait) {
-                Err(RecvTimeoutError::Timeout) => return Offer::NotReady,
-                offer => offer.ok(),
+            Some(wait) => match self.polls.recv_timeout(wait) {
+                Err(RecvTimeoutError::Timeout) => return StepPoll::NotReady,
+                poll => poll.ok(),
             },
         };
         // A reader that is gone without a word has panicked; what it read before was delivered.
-        let offer = offer.unwrap_or_else(|| Offer::End(Warnings::default()));
-        self.has_ended = matches!(offer, Offer::End(_));
-        offer
+        let poll = poll.unwrap_or_else(|| StepPoll::End(Warnings::default()));
+        self.has_ended = matches!(poll, StepPoll::End(_));
+        poll
     }
 
     /// Whether the stream is over and its end was told.
@@ -108,7 +108,7 @@ impl Feed {
     }
 }
 
-impl Drop for Feed {
+impl Drop for StreamReader {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -124,19 +124,19 @@ struct Reader {
 }
 
 impl Reader {
-    fn run(mut self, offers: &SyncSender<Offer>) {
-        while let ControlFlow::Continue(offer) = self.read() {
-            let is_over = matches!(offer, Some(Offer::End(_)));
-            if let Some(offer) = offer
-                && (offers.send(offer).is_err() || is_over)
+    fn run(mut self, polls: &SyncSender<StepPoll>) {
+        while let ControlFlow::Continue(poll) = self.read() {
+            let is_over = matches!(poll, Some(StepPoll::End(_)));
+            if let Some(poll) = poll
+                && (polls.send(poll).is_err() || is_over)
             {
                 return;
             }
         }
     }
 
-    /// The next offer; none where there is nothing to offer yet.
-    fn read(&mut self) -> ControlFlow<(), Option<Offer>> {
+    /// The next answer; none while the source has no step.
+    fn read(&mut self) -> ControlFlow<(), Option<StepPoll>> {
         if self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
@@ -144,7 +144,7 @@ impl Reader {
         let mut warnings = self.source.take_warnings();
         let cut = match next {
             Ok(Next::Step(batch)) => {
-                return ControlFlow::Continue(Some(Offer::Step(Box::new(
+                return ControlFlow::Continue(Some(StepPoll::Step(Box::new(
                     self.deliver(batch, warnings),
                 ))));
             }
@@ -159,10 +159,10 @@ impl Reader {
         if let Some(reason) = cut {
             warnings.count(WarningKind::StreamTruncated, self.source.rank(), || reason);
         }
-        ControlFlow::Continue(Some(Offer::End(warnings)))
+        ControlFlow::Continue(Some(StepPoll::End(warnings)))
     }
 
-    fn deliver(&mut self, batch: Box<StepBatch>, warnings: Warnings) -> Delivery {
+    fn deliver(&mut self, batch: Box<StepBatch>, warnings: Warnings) -> StepInput {
         let names = self.source.names();
         let functions = (self.num_functions..names.len())
             .map(|index| names.name(FuncId::from_index(index)).into())
@@ -173,7 +173,7 @@ impl Reader {
             .map(|index| names.name(CounterId::from_index(index)).into())
             .collect();
         self.num_counters = names.len();
-        Delivery {
+        StepInput {
             batch,
             functions,
             counters,

@@ -1,4 +1,4 @@
-//! The executions that ended in a step, gathered by function.
+//! The executions that ended in a step, sorted by function.
 //!
 //! A counting sort: one pass counts, one pass places, so that each function's times lie side by side for
 //! the detectors, in order of thread and entry.
@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use callgrove_model::{DurationNs, ExecIdx, Executions, FuncId};
 
-/// What became of an execution.
+/// The state of the verdict on an execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Fate {
+pub(crate) enum VerdictState {
     /// It has not ended.
     #[default]
     Pending,
@@ -17,92 +17,93 @@ pub(crate) enum Fate {
     Normal,
     /// It is an outlier.
     Anomaly,
-    /// Its end is not known (an EXIT is missing), or nobody wants to know: nothing was judged.
+    /// Not judged: its EXIT is missing, or its function is ignored.
     Unjudged,
 }
 
-/// An execution of a rank: the place of its lane, in order of thread, and its row there.
+/// An execution of a rank: the position of its lane, in order of thread, and its row there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ExecPosition {
     pub(crate) lane: u32,
     pub(crate) exec: ExecIdx,
 }
 
 /// Executions by function; all columns have one length.
 #[derive(Debug, Default)]
-pub(crate) struct Grouped {
+pub(crate) struct ExecutionsByFunction {
     /// Functions with executions in ascending order, and where theirs are.
     pub(crate) functions: Vec<(u32, Range<usize>)>,
     /// Exclusive times in µs.
     pub(crate) exclusive_us: Vec<u64>,
     /// Inclusive times in µs.
     pub(crate) inclusive_us: Vec<u64>,
-    /// Where they are.
-    pub(crate) places: Vec<Place>,
+    /// Their positions.
+    pub(crate) positions: Vec<ExecPosition>,
     /// Next free row of each function while sorting.
     cursors: Vec<usize>,
 }
 
-/// A lane as the sort takes it.
-pub(crate) struct LaneRows<'a> {
+/// The executions of a lane with their verdicts.
+pub(crate) struct LaneExecutions<'a> {
     pub(crate) executions: &'a Executions,
     /// By execution; those that have ended are no longer pending afterwards.
-    pub(crate) fates: &'a mut [Fate],
+    pub(crate) verdicts: &'a mut [VerdictState],
 }
 
-impl LaneRows<'_> {
-    /// What has ended and is pending: row, fate, function, and whether the end was seen.
-    fn ended(&mut self) -> impl Iterator<Item = (usize, &mut Fate, FuncId, bool)> {
+impl LaneExecutions<'_> {
+    /// The executions that have ended and are pending: row, verdict, function, and whether the end was seen.
+    fn ended(&mut self) -> impl Iterator<Item = (usize, &mut VerdictState, FuncId, bool)> {
         let executions = self.executions;
         let ends = executions.subtree_end.iter();
-        let columns = self.fates.iter_mut().zip(ends).zip(&executions.func);
+        let columns = self.verdicts.iter_mut().zip(ends).zip(&executions.func);
         let rows = columns.zip(&executions.closed).enumerate();
-        rows.filter_map(|(row, (((fate, &end), &func), &is_whole))| {
+        rows.filter_map(|(row, (((verdict, &end), &func), &is_whole))| {
             // As `Executions::is_open` tells, but by columns side by side, since this is the hottest loop.
             let is_open = end == ExecIdx::from_index(row);
-            (*fate == Fate::Pending && !is_open).then_some((row, fate, func, is_whole))
+            (*verdict == VerdictState::Pending && !is_open)
+                .then_some((row, verdict, func, is_whole))
         })
     }
 }
 
-impl Grouped {
-    /// Gathers what has ended since the last time. `function` gives the function's number for an id of
-    /// the rank, below `num_functions`, or none where it shall not be judged.
+impl ExecutionsByFunction {
+    /// Gathers the executions that ended since the last time. `function` gives the function's number for an id of
+    /// the rank, below `num_functions`, or none where it is not judged.
     pub(crate) fn gather(
         &mut self,
-        lanes: &mut [LaneRows<'_>],
+        lanes: &mut [LaneExecutions<'_>],
         num_functions: usize,
         function: impl Fn(FuncId) -> Option<u32>,
     ) {
         self.cursors.clear();
         self.cursors.resize(num_functions, 0);
         for lane in lanes.iter_mut() {
-            for (_, fate, func, is_whole) in lane.ended() {
+            for (_, verdict, func, is_whole) in lane.ended() {
                 match function(func) {
                     Some(number) if is_whole => self.cursors[number as usize] += 1,
-                    _ => *fate = Fate::Unjudged,
+                    _ => *verdict = VerdictState::Unjudged,
                 }
             }
         }
         let total = self.lay_out();
         self.exclusive_us.resize(total, 0);
         self.inclusive_us.resize(total, 0);
-        let nowhere = Place {
+        let nowhere = ExecPosition {
             lane: 0,
             exec: ExecIdx(0),
         };
-        self.places.resize(total, nowhere);
+        self.positions.resize(total, nowhere);
         for (lane_idx, lane) in lanes.iter_mut().enumerate() {
             let executions = lane.executions;
-            for (row, fate, func, _) in lane.ended() {
+            for (row, verdict, func, _) in lane.ended() {
                 let Some(number) = function(func) else {
                     continue;
                 };
-                *fate = Fate::Normal;
+                *verdict = VerdictState::Normal;
                 let cursor = &mut self.cursors[number as usize];
                 self.exclusive_us[*cursor] = as_us(executions.exclusive[row]);
                 self.inclusive_us[*cursor] = as_us(executions.inclusive[row]);
-                self.places[*cursor] = Place {
+                self.positions[*cursor] = ExecPosition {
                     lane: lane_idx as u32,
                     exec: ExecIdx::from_index(row),
                 };
@@ -135,7 +136,7 @@ fn as_us(duration: DurationNs) -> u64 {
 mod tests {
     use callgrove_model::{CallStackBuilder, RankId, StepId, TimeNs, Warnings};
 
-    use super::Fate::{Normal, Pending, Unjudged};
+    use super::VerdictState::{Normal, Pending, Unjudged};
     use super::*;
 
     #[test]
@@ -155,30 +156,34 @@ mod tests {
         }
         let mut other = lane.clone();
         at(&mut other, -1, 20);
-        let mut fates = [vec![Fate::Pending; 4], vec![Fate::Pending; 4]];
-        let mut gather = |grouped: &mut Grouped, judged: &[u32]| {
-            let [first, second] = &mut fates;
-            let mut lanes = [(&lane, first), (&other, second)].map(|(lane, fates)| LaneRows {
-                executions: lane.executions(),
-                fates,
-            });
+        let mut verdicts = [
+            vec![VerdictState::Pending; 4],
+            vec![VerdictState::Pending; 4],
+        ];
+        let mut gather = |grouped: &mut ExecutionsByFunction, judged: &[u32]| {
+            let [first, second] = &mut verdicts;
+            let mut lanes =
+                [(&lane, first), (&other, second)].map(|(lane, verdicts)| LaneExecutions {
+                    executions: lane.executions(),
+                    verdicts,
+                });
             grouped.gather(&mut lanes, 4, |id| judged.contains(&id.0).then_some(id.0));
-            fates.clone()
+            verdicts.clone()
         };
-        let mut grouped = Grouped::default();
-        let fates = gather(&mut grouped, &[1, 2]);
+        let mut grouped = ExecutionsByFunction::default();
+        let verdicts = gather(&mut grouped, &[1, 2]);
         assert_eq!(grouped.functions, [(1, 0..1), (2, 1..5)]);
         assert_eq!(grouped.inclusive_us, [20, 3, 5, 3, 5]);
         assert_eq!(grouped.exclusive_us, [11, 3, 5, 3, 5]);
         assert_eq!(
-            grouped.places[0],
-            Place {
+            grouped.positions[0],
+            ExecPosition {
                 lane: 1,
                 exec: ExecIdx(0)
             }
         );
         assert_eq!(
-            fates,
+            verdicts,
             [
                 [Pending, Normal, Normal, Unjudged],
                 [Normal, Normal, Normal, Unjudged]
@@ -186,7 +191,7 @@ mod tests {
         );
         gather(&mut grouped, &[1, 2, 3]);
         assert!(
-            grouped.functions.is_empty() && grouped.places.is_empty(),
+            grouped.functions.is_empty() && grouped.positions.is_empty(),
             "each is judged once"
         );
     }
