@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_provdb::{Document, ProvDbError, Store};
 use callgrove_pserver::net::Poster;
-use callgrove_pserver::{Clock, ServerState};
+use callgrove_pserver::{MonotonicClock, ServerState};
 use serde_json::Value;
 
 use crate::ServerError;
@@ -86,7 +86,7 @@ impl Kept {
         stopped: &Receiver<()>,
         trouble: &Mutex<Option<String>>,
     ) -> Result<(), ProvDbError> {
-        let clock = Clock::new();
+        let clock = MonotonicClock::new();
         let mut last_saved = Instant::now();
         loop {
             let is_last = stopped.recv_timeout(self.interval) != Err(RecvTimeoutError::Timeout);

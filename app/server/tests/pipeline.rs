@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgrove_model::{ProgramId, RankId, StepId};
-use callgrove_pserver::net::{ClientOptions as AdOptions, Poster, PosterOptions, connect, service};
+use callgrove_pserver::net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
     AnomalySummary, FunctionReport, Hello, ModelExchange as _, PserverError, ServerState,
@@ -31,16 +31,16 @@ fn guarded(certificate: &Certificate) -> ServerConfig {
     }
 }
 
-fn ad_options(server: &RunningServer, certificate: &Certificate) -> AdOptions {
-    AdOptions {
+fn ad_options(server: &RunningServer, certificate: &Certificate) -> ExchangeOptions {
+    ExchangeOptions {
         token: Some(SECRET.to_owned()),
         ca_file: Some(certificate.cert()),
-        ..AdOptions::new(server.url())
+        ..ExchangeOptions::new(server.url())
     }
 }
 
 /// An AD instance that finds one anomaly in one step, and leaves.
-fn report_one_anomaly(options: AdOptions) {
+fn report_one_anomaly(options: ExchangeOptions) {
     let mut exchange = connect(options).unwrap();
     let hello = Hello {
         instance: "the test".to_owned(),
@@ -124,7 +124,7 @@ fn an_instance_without_the_token_is_told_so_and_does_not_wait() {
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let routes = || grpc::mount(axum::Router::new(), service(state));
     let server = RunningServer::start(guarded(&certificate), routes).unwrap();
-    let options = AdOptions {
+    let options = ExchangeOptions {
         token: None,
         ..ad_options(&server, &certificate)
     };

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_detect::{FuncModel, Moments, Params};
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
-use callgrove_pserver::net::{ClientOptions, connect, service};
+use callgrove_pserver::net::{ExchangeOptions, connect, service};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, Link, ModelExchange, ServerState,
     StateOptions, StepReport,
@@ -150,7 +150,7 @@ fn cpu_seconds(pid: u32) -> Option<f64> {
 }
 
 fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), Failure> {
-    let mut session = connect(ClientOptions::new(address))?;
+    let mut session = connect(ExchangeOptions::new(address))?;
     session.register(&Hello {
         instance: format!("load:{rank}"),
         program: ProgramId(0),

@@ -7,21 +7,21 @@ use callgrove_model::{FuncId, ProgramId};
 use crate::functions::FunctionRequest;
 use crate::protocol::{Registered, Retention, SyncReply, SyncRequest, Transport};
 use crate::state::ServerState;
-use crate::{Clock, Hello, PserverError, Session};
+use crate::{ExchangeSession, Hello, MonotonicClock, PserverError};
 
 /// Carries requests to a state in the same process.
 #[derive(Clone, Debug)]
 pub struct InProcess {
     state: Arc<ServerState>,
-    clock: Clock,
+    clock: MonotonicClock,
 }
 
 impl ServerState {
     /// The exchange of one AD instance in this process.
-    pub fn session(self: &Arc<Self>) -> Session<InProcess> {
-        Session::new(InProcess {
+    pub fn session(self: &Arc<Self>) -> ExchangeSession<InProcess> {
+        ExchangeSession::new(InProcess {
             state: Arc::clone(self),
-            clock: Clock::new(),
+            clock: MonotonicClock::new(),
         })
     }
 }

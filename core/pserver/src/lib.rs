@@ -1,42 +1,41 @@
 //! The parameter server: merges the models and statistics of all AD instances.
 //!
 //! ```text
-//! AD instance ─ ModelExchange ─ Session ─ Transport ─┬─ InProcess ───────┬─ ServerState ─┬─ models back
-//!                               keeps what the       └─ gRPC (`net`) ────┘   partial     ├─ packets to viewers
-//!                               server lacks                                 states      └─ documents, saved state
+//! AD instance ─ ModelExchange ─ ExchangeSession ─ Transport ─┬─ InProcess ─────┬─ ServerState ─┬─ models back
+//!                               keeps what the               └─ gRPC (`net`) ──┘   partial     ├─ packets to viewers
+//!                               server lacks                                       states      └─ documents, saved state
 //! ```
 //!
 //! Without the feature `net` nothing here opens a socket. What an instance adds is a [`Contribution`], and so is a
 //! server's partial state: contributions merge in any order and grouping, which is why a session can send again, merged
 //! or in parts, whatever a server lost.
 
-mod clock;
 mod contribution;
 mod error;
-mod exchange;
+mod exchange_session;
 mod functions;
 mod in_process;
+mod model_exchange;
+mod monotonic_clock;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod overview;
 pub mod packet;
-mod packet_sum;
 mod protocol;
 mod report;
-mod session;
 mod state;
 mod statistics;
 
-pub use clock::Clock;
 pub use contribution::Contribution;
 pub use error::{PserverError, Refusal};
-pub use exchange::{Hello, Link, ModelExchange, Synced, Welcome};
+pub use exchange_session::ExchangeSession;
 pub use functions::{
     FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_FUNCTIONS, MAX_NAME_BYTES,
 };
 pub use in_process::InProcess;
+pub use model_exchange::{Hello, Link, ModelExchange, Synced, Welcome};
+pub use monotonic_clock::MonotonicClock;
 pub use protocol::{Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport};
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
-pub use session::Session;
-pub use state::{Documents, Saved, ServerState, StateOptions};
+pub use state::{GlobalDocuments, SavedState, ServerState, StateOptions};
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};

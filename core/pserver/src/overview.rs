@@ -59,7 +59,7 @@ pub struct RankOverview {
 pub struct FuncOverview {
     /// Program.
     pub app: u32,
-    /// Global index of the function.
+    /// GlobalState index of the function.
     pub fid: u32,
     /// Name, as the tracing library writes it.
     pub name: String,
@@ -80,7 +80,7 @@ pub struct FuncOnRank {
     pub app: u32,
     /// Rank.
     pub rank: u32,
-    /// Global index of the function.
+    /// GlobalState index of the function.
     pub fid: u32,
     /// Count, score and severity since the beginning of the run.
     pub metrics: MetricsData,

@@ -78,7 +78,7 @@ pub struct SyncReply {
     pub more: bool,
 }
 
-/// How requests travel. An implementation neither repeats requests nor keeps data: [`crate::Session`] does.
+/// How requests travel. An implementation neither repeats requests nor keeps data: [`crate::ExchangeSession`] does.
 pub trait Transport: Send {
     /// A call of the AD instance begins: deadlines count from here.
     fn begin_call(&mut self);

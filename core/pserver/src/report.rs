@@ -22,7 +22,7 @@ pub struct StepReport {
 /// One function in one I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionReport {
-    /// Global index, as [`crate::ModelExchange::functions`] gave it.
+    /// GlobalState index, as [`crate::ModelExchange::functions`] gave it.
     pub fid: FuncId,
     /// Exclusive runtimes in microseconds.
     pub exclusive: Moments,

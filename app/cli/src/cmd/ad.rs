@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use callgrove_ad::{AdOptions, Instance, Status, Stream};
 use callgrove_provdb::{Mode, Store};
-use callgrove_pserver::net::{ClientOptions, connect};
+use callgrove_pserver::net::{ExchangeOptions, connect};
 use callgrove_pserver::{ModelExchange, Retention, ServerState, StateOptions};
 use serde_json::json;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &AdArgs) -> Result<()> {
     let exchange: Box<dyn ModelExchange> = match &args.pserver {
         None => Box::new(alone().session()),
         Some(address) => {
-            let mut options = ClientOptions::new(address);
+            let mut options = ExchangeOptions::new(address);
             options.token.clone_from(&token);
             options.ca_file.clone_from(&args.connect.ca.ca_file);
             Box::new(connect(options)?)

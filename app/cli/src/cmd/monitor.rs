@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use callgrove_provdb::{Mode, OpenOptions};
-use callgrove_pserver::Clock;
+use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::{RunningServer, ServerConfig, past};
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let mut store = open_store(&args.url, &options)?;
-    let now_ms = Clock::new().now_ms();
+    let now_ms = MonotonicClock::new().now_ms();
     let hub = Arc::new(Hub::new(now_ms));
     hub.publish(&past::packet(store.as_mut(), now_ms)?);
     hub.end();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_provdb::{Mode, OpenOptions, Store};
 use callgrove_pserver::net::{Poster, PosterOptions, service};
-use callgrove_pserver::{Clock, Retention, ServerState, StateOptions};
+use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions};
 use callgrove_server::api::{Api, Documents, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::{Keeper, Kept, STATE_NAME};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         Some(url) => Some(open_store(url, &options)?),
         None => None,
     };
-    let clock = Clock::new();
+    let clock = MonotonicClock::new();
     let state = state(&args.stats, &mut store, false, &clock)?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let keeper = keeper(
@@ -77,7 +77,7 @@ pub(super) fn state(
     args: &StatsArgs,
     store: &mut Option<Box<dyn Store>>,
     is_own: bool,
-    clock: &Clock,
+    clock: &MonotonicClock,
 ) -> Result<Arc<ServerState>> {
     let retention = match (is_own, &store) {
         (true, _) => Retention::Process,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use callgrove_provdb::Mode;
-use callgrove_pserver::Clock;
+use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::{RunningServer, Token};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             .transpose()
     };
     let (mut of_server, of_instance) = (open()?, open()?);
-    let clock = Clock::new();
+    let clock = MonotonicClock::new();
     let state = pserver::state(&args.stats, &mut of_server, true, &clock)?;
     let hub = Arc::new(Hub::new(clock.now_ms()));
     let keeper = pserver::keeper(

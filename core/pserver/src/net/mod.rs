@@ -2,12 +2,12 @@
 //!
 //! `proto/pserver.proto` describes the protocol. Messages are bounded by [`MAX_MESSAGE_BYTES`] on both sides.
 
-mod client;
+mod grpc_exchange;
 mod poster;
 mod service;
 mod wire;
 
-pub use client::{Client, ClientOptions, Grpc, connect};
+pub use grpc_exchange::{ExchangeOptions, Grpc, GrpcExchange, connect};
 pub use poster::{Poster, PosterOptions, PosterStatus};
 pub use service::{PserverService, service};
 

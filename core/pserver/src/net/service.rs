@@ -7,19 +7,19 @@ use tonic::{Code, Request, Response, Status};
 
 use super::proto::pserver_server::{Pserver, PserverServer};
 use super::{MAX_MESSAGE_BYTES, proto, wire};
-use crate::{Clock, PserverError, ServerState};
+use crate::{MonotonicClock, PserverError, ServerState};
 
 /// Answers calls. Each works on the thread that received it: what it waits for are short locks.
 #[derive(Clone, Debug)]
 pub struct PserverService {
     state: Arc<ServerState>,
-    clock: Clock,
+    clock: MonotonicClock,
 }
 
 /// The gRPC service of a state, to be mounted on a server. It neither folds nor makes packets: whoever mounts it does
 /// so about once a second.
 pub fn service(state: Arc<ServerState>) -> PserverServer<PserverService> {
-    let clock = Clock::new();
+    let clock = MonotonicClock::new();
     PserverServer::new(PserverService { state, clock })
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES)

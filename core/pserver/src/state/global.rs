@@ -16,42 +16,42 @@ const MAX_PENDING_STEPS: usize = 1 << 16;
 
 /// A model, and the version of the global model in which it last changed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Versioned {
-    pub(super) version: u64,
-    pub(super) model: Arc<FuncModel>,
+pub(crate) struct VersionedModel {
+    pub(crate) version: u64,
+    pub(crate) model: Arc<FuncModel>,
 }
 
 /// Metrics of anomalies by rank and function.
-pub(super) type MetricsMap = BTreeMap<(ProgramId, RankId, FuncId), Metrics>;
+pub(crate) type MetricsMap = BTreeMap<(ProgramId, RankId, FuncId), Metrics>;
 
 /// The sum of all partial states.
 #[derive(Debug, Default)]
-pub(super) struct Global {
+pub(crate) struct GlobalState {
     /// How many times the partial states were folded in.
-    pub(super) version: u64,
-    pub(super) models: BTreeMap<FuncId, Versioned>,
+    pub(crate) version: u64,
+    pub(crate) models: BTreeMap<FuncId, VersionedModel>,
     /// Over the run; without steps.
-    pub(super) total: Statistics,
+    pub(crate) total: Statistics,
     /// The last request of each instance that is in here.
-    pub(super) sequences: BTreeMap<String, u64>,
+    pub(crate) sequences: BTreeMap<String, u64>,
     /// The `_id` of each rank and function with anomalies, in order of appearance.
-    pub(super) metric_ids: BTreeMap<(ProgramId, RankId, FuncId), u64>,
+    pub(crate) metric_ids: BTreeMap<(ProgramId, RankId, FuncId), u64>,
     /// What is new since the last packet.
-    pub(super) news: News,
+    pub(crate) delta: PacketDelta,
 }
 
 /// What came since the last packet.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(crate) struct PacketDelta {
     /// Anything at all.
-    pub(super) any: bool,
-    pub(super) metrics: MetricsMap,
-    pub(super) steps: Vec<StepSummary>,
+    pub(crate) any: bool,
+    pub(crate) metrics: MetricsMap,
+    pub(crate) steps: Vec<StepSummary>,
 }
 
-impl Global {
+impl GlobalState {
     /// Adds a partial state, as of `version`.
-    pub(super) fn add(&mut self, partial: Contribution, version: u64) {
+    pub(crate) fn add(&mut self, partial: Contribution, version: u64) {
         if partial.is_empty() {
             return;
         }
@@ -59,15 +59,15 @@ impl Global {
             self.add_model(fid, delta, version);
         }
         let mut statistics = partial.statistics;
-        self.news.any |= !statistics.is_empty();
-        self.news.steps.append(&mut statistics.steps);
-        bound_steps(&mut self.news.steps, MAX_PENDING_STEPS);
+        self.delta.any |= !statistics.is_empty();
+        self.delta.steps.append(&mut statistics.steps);
+        bound_steps(&mut self.delta.steps, MAX_PENDING_STEPS);
         for key in statistics.metrics.keys() {
             let next_id = self.metric_ids.len() as u64;
             self.metric_ids.entry(*key).or_insert(next_id);
         }
         merge_maps(
-            &mut self.news.metrics,
+            &mut self.delta.metrics,
             statistics.metrics.clone(),
             Metrics::merge,
         );
@@ -79,7 +79,7 @@ impl Global {
         match self.models.entry(fid) {
             Entry::Vacant(place) => {
                 let model = Arc::new(delta);
-                place.insert(Versioned { version, model });
+                place.insert(VersionedModel { version, model });
             }
             Entry::Occupied(mut present) => {
                 let present = present.get_mut();

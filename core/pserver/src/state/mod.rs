@@ -2,22 +2,21 @@
 //! folded into the global one now and then.
 //!
 //! ```text
-//! sync ─ worker 0: partial ─┐
-//! sync ─ worker 1: partial ─┼─ fold (about once a second) ─ global ─┬─ published models ─ answers to sync
-//! sync ─ worker 2: partial ─┘                                       └─ packets, documents, saved state
+//! sync ─ partial state 0 ─┐
+//! sync ─ partial state 1 ─┼─ fold (about once a second) ─ global ─┬─ published models ─ answers to sync
+//! sync ─ partial state 2 ─┘                                       └─ packets, documents, saved state
 //! ```
 //!
-//! An instance always goes to the same worker, so its requests are counted where they are merged. No lock is taken by
+//! An instance always goes to the same partial state, so its requests are counted where they are merged. No lock is taken by
 //! all instances except to read the pointer of the published models and the table of functions; whoever
 //! writes these does so in a moment.
 
-mod documents;
-mod global;
-mod instances;
-mod packets;
-mod published;
-mod saved;
-mod worker;
+pub(crate) mod global;
+mod global_documents;
+mod partial;
+mod published_models;
+mod registrations;
+mod saved_state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,17 +25,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use callgrove_detect::Params;
 use callgrove_model::{FuncId, ProgramId};
 
-pub use documents::Documents;
-pub use saved::Saved;
+pub use global_documents::GlobalDocuments;
+pub use saved_state::SavedState;
 
 use crate::contribution::ModelKind;
 use crate::functions::{FunctionRequest, FunctionTable, MAX_COUNTER_NAME_BYTES, check_name, fnv1a};
 use crate::protocol::{Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
 use crate::{Contribution, PserverError};
-use global::Global;
-use published::Published;
-use worker::Worker;
+use global::GlobalState;
+use partial::PartialState;
+use published_models::PublishedModels;
 
 /// Most counters of a run.
 const MAX_COUNTERS: usize = 1 << 16;
@@ -79,12 +78,12 @@ impl Default for StateOptions {
 #[derive(Debug)]
 pub struct ServerState {
     options: StateOptions,
-    workers: Vec<Mutex<Worker>>,
+    partial_states: Vec<Mutex<PartialState>>,
     claims: Mutex<BTreeMap<RankKey, String>>,
     functions: RwLock<FunctionTable>,
     counters: RwLock<BTreeSet<(ProgramId, String)>>,
-    global: Mutex<Global>,
-    published: RwLock<Arc<Published>>,
+    pub(crate) global: Mutex<GlobalState>,
+    published: RwLock<Arc<PublishedModels>>,
     saved_version: AtomicU64,
     model_kind: ModelKind,
 }
@@ -93,9 +92,9 @@ impl ServerState {
     /// Without any data.
     pub fn new(options: StateOptions) -> Self {
         let num_workers = options.num_workers.clamp(1, 1024);
-        let new_worker = |_| Mutex::new(Worker::default());
+        let new_state = |_| Mutex::new(PartialState::default());
         Self {
-            workers: (0..num_workers).map(new_worker).collect(),
+            partial_states: (0..num_workers).map(new_state).collect(),
             claims: Mutex::default(),
             functions: RwLock::default(),
             counters: RwLock::default(),
@@ -147,9 +146,9 @@ impl ServerState {
         if self.options.frozen {
             contribution.models.clear();
         }
-        let worker = self.worker(&request.instance);
+        let partial_state = self.partial_state(&request.instance);
         let included_in =
-            lock(worker).add(&request.instance, request.sequence, contribution, now_ms)?;
+            lock(partial_state).add(&request.instance, request.sequence, contribution, now_ms)?;
         if self.options.fold_on_sync {
             self.fold();
         }
@@ -165,24 +164,24 @@ impl ServerState {
         })
     }
 
-    /// Merges all partial states into the global one, in order of the workers, and publishes the models.
+    /// Merges all partial states into the global one, in their order, and publishes the models.
     pub fn fold(&self) {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
     }
 
-    fn fold_into(&self, global: &mut Global) {
+    pub(crate) fn fold_into(&self, global: &mut GlobalState) {
         let next = global.version + 1;
         let mut changed = false;
-        for worker in &self.workers {
-            let partial = lock(worker).take(next, &mut global.sequences);
-            changed |= !partial.is_empty();
-            global.add(partial, next);
+        for partial_state in &self.partial_states {
+            let contribution = lock(partial_state).take(next, &mut global.sequences);
+            changed |= !contribution.is_empty();
+            global.add(contribution, next);
         }
         // The version counts in any case: a partial taken while empty is complete up to it.
         global.version = next;
         let published = if changed {
-            Published::of(global)
+            PublishedModels::of(global)
         } else {
             self.published().at(next)
         };
@@ -192,13 +191,13 @@ impl ServerState {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(published);
     }
 
-    fn function_table(&self) -> RwLockReadGuard<'_, FunctionTable> {
+    pub(crate) fn function_table(&self) -> RwLockReadGuard<'_, FunctionTable> {
         self.functions
             .read()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn published(&self) -> Arc<Published> {
+    fn published(&self) -> Arc<PublishedModels> {
         let published = self
             .published
             .read()
@@ -241,14 +240,14 @@ impl ServerState {
         Ok(())
     }
 
-    fn worker(&self, instance: &str) -> &Mutex<Worker> {
-        let index = fnv1a(instance.as_bytes()) as usize % self.workers.len();
-        &self.workers[index]
+    fn partial_state(&self, instance: &str) -> &Mutex<PartialState> {
+        let index = fnv1a(instance.as_bytes()) as usize % self.partial_states.len();
+        &self.partial_states[index]
     }
 }
 
 /// The data behind a lock. A thread that panicked while it held the lock left nothing half done that
 /// would be worse than no server at all.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

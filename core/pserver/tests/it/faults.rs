@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use crate::support::{PROGRAM, assert_close, global_model, hello, model, names, new_state, report};
 use callgrove_model::{FuncId, ProgramId};
 use callgrove_pserver::{
-    FunctionRequest, Hello, Link, ModelExchange, PserverError, Registered, Retention, ServerState,
-    Session, StateOptions, SyncReply, SyncRequest, Transport,
+    ExchangeSession, FunctionRequest, Hello, Link, ModelExchange, PserverError, Registered,
+    Retention, ServerState, StateOptions, SyncReply, SyncRequest, Transport,
 };
 use proptest::prelude::*;
 
@@ -164,7 +164,7 @@ struct Truth {
 
 struct Run {
     world: Arc<World>,
-    sessions: Vec<Session<Unreliable>>,
+    sessions: Vec<ExchangeSession<Unreliable>>,
     options: StateOptions,
     saved: Option<String>,
     truth: Truth,
@@ -181,7 +181,7 @@ impl Run {
         *world.server.lock().expect("nobody else has it") = Some(new_state(options.clone()));
         let mut sessions = Vec::new();
         for rank in 0..3 {
-            let mut session = Session::new(Unreliable(Arc::clone(&world)));
+            let mut session = ExchangeSession::new(Unreliable(Arc::clone(&world)));
             session.register(&hello(rank)).expect("the network is good");
             sessions.push(session);
         }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgrove_pserver::net::{Client, ClientOptions, connect, service};
+use callgrove_pserver::net::{ExchangeOptions, GrpcExchange, connect, service};
 use callgrove_pserver::{
     Hello, Link, ModelExchange, PserverError, Refusal, Retention, ServerState, StateOptions,
 };
@@ -55,7 +55,7 @@ impl TestServer {
         }
     }
 
-    fn client(&self) -> Client {
+    fn client(&self) -> GrpcExchange {
         client(self.address)
     }
 }
@@ -64,11 +64,11 @@ fn any_port() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-fn client(address: SocketAddr) -> Client {
-    connect(ClientOptions {
+fn client(address: SocketAddr) -> GrpcExchange {
+    connect(ExchangeOptions {
         deadline: Duration::from_secs(2),
         startup_wait: Duration::from_secs(5),
-        ..ClientOptions::new(address.to_string())
+        ..ExchangeOptions::new(address.to_string())
     })
     .expect("the address is one")
 }
@@ -144,7 +144,7 @@ fn survives_a_restart(retention: Retention) {
     let server = TestServer::start(&state, any_port());
     let address = server.address;
     let mut server = Some(server);
-    let mut sessions: Vec<Client> = (0..3).map(|_| client(address)).collect();
+    let mut sessions: Vec<GrpcExchange> = (0..3).map(|_| client(address)).collect();
     for (rank, session) in sessions.iter_mut().enumerate() {
         session.register(&hello(rank as u32)).expect("ranks differ");
     }
@@ -216,9 +216,9 @@ fn a_rank_in_use_is_refused_with_the_holders_name() {
     let server = TestServer::start(&state, any_port());
     let mut one = server.client();
     one.register(&hello(0)).expect("the rank is free");
-    let mut second = connect(ClientOptions {
+    let mut second = connect(ExchangeOptions {
         startup_wait: Duration::ZERO,
-        ..ClientOptions::new(server.address.to_string())
+        ..ExchangeOptions::new(server.address.to_string())
     })
     .expect("the address is one");
     let refused = second.register(&Hello {
@@ -237,9 +237,9 @@ fn a_server_that_is_not_there_is_told_from_a_wrong_option() {
     let nobody = std::net::TcpListener::bind(any_port()).expect("a port is free");
     let address = nobody.local_addr().expect("it is bound");
     drop(nobody);
-    let mut lonely = connect(ClientOptions {
+    let mut lonely = connect(ExchangeOptions {
         startup_wait: Duration::ZERO,
-        ..ClientOptions::new(address.to_string())
+        ..ExchangeOptions::new(address.to_string())
     })
     .expect("the address is one");
     let error = lonely.register(&hello(0)).expect_err("nobody is there");
@@ -250,15 +250,15 @@ fn a_server_that_is_not_there_is_told_from_a_wrong_option() {
         "{text}"
     );
     let wrong = [
-        ClientOptions::new("a b"),
-        ClientOptions::new("https://localhost:1"),
-        ClientOptions {
+        ExchangeOptions::new("a b"),
+        ExchangeOptions::new("https://localhost:1"),
+        ExchangeOptions {
             ca_file: Some("/no/such/file.pem".into()),
-            ..ClientOptions::new("https://localhost:1")
+            ..ExchangeOptions::new("https://localhost:1")
         },
-        ClientOptions {
+        ExchangeOptions {
             token: Some(String::from("with\nnewline")),
-            ..ClientOptions::new("localhost:1")
+            ..ExchangeOptions::new("localhost:1")
         },
     ];
     for options in wrong {
@@ -271,10 +271,10 @@ fn a_server_that_is_not_there_is_told_from_a_wrong_option() {
 fn a_silent_server_costs_no_more_than_the_deadline() {
     let listener = std::net::TcpListener::bind(any_port()).expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
-    let mut client = connect(ClientOptions {
+    let mut client = connect(ExchangeOptions {
         deadline: Duration::from_millis(300),
         startup_wait: Duration::ZERO,
-        ..ClientOptions::new(address.to_string())
+        ..ExchangeOptions::new(address.to_string())
     })
     .expect("the address is one");
     let begun = Instant::now();
@@ -305,9 +305,9 @@ fn the_token_goes_with_every_call_and_a_wrong_one_is_refused() {
         }
     });
     let with_token = |token: &str| {
-        connect(ClientOptions {
+        connect(ExchangeOptions {
             token: Some(token.to_owned()),
-            ..ClientOptions::new(server.address.to_string())
+            ..ExchangeOptions::new(server.address.to_string())
         })
         .expect("the address is one")
     };

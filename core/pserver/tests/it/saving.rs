@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use callgrove_pserver::InProcess;
 use callgrove_pserver::{
-    ModelExchange, PserverError, Retention, ServerState, Session, StateOptions,
+    ExchangeSession, ModelExchange, PserverError, Retention, ServerState, StateOptions,
 };
 
 use crate::support::{PROGRAM, hello, model, names, new_state, report};
 
-fn busy_state() -> (Arc<ServerState>, Session<InProcess>) {
+fn busy_state() -> (Arc<ServerState>, ExchangeSession<InProcess>) {
     let state = new_state(StateOptions::default());
     let mut session = state.session();
     session.register(&hello(0)).expect("the rank is free");

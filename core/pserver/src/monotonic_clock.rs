@@ -4,12 +4,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A clock that shows the system's time when it was made, and from then on what has passed since.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct MonotonicClock {
     start: Instant,
     start_ms: u64,
 }
 
-impl Clock {
+impl MonotonicClock {
     /// Set to the system's time.
     pub fn new() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -26,7 +26,7 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for MonotonicClock {
     fn default() -> Self {
         Self::new()
     }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use callgrove_model::FuncId;
 use serde_json::{Value, json};
 
-use super::global::Global;
-use super::packets::{counters, name_of};
+use super::global::GlobalState;
 use super::{ServerState, lock};
 use crate::functions::FunctionTable;
+use crate::packet::build::{counters, name_of};
 use crate::statistics::Metrics;
 
 /// The three global collections, each in order of program and function or counter.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Documents {
+pub struct GlobalDocuments {
     /// Collection `func_stats`: profile and anomalies of each function.
     pub func_stats: Vec<Value>,
     /// Collection `counter_stats`.
@@ -24,11 +24,11 @@ pub struct Documents {
 
 impl ServerState {
     /// The documents of everything up to now, without the `__id` that a database assigns.
-    pub fn documents(&self) -> Documents {
+    pub fn documents(&self) -> GlobalDocuments {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
         let functions = self.function_table();
-        Documents {
+        GlobalDocuments {
             func_stats: func_stats(&global, &functions),
             counter_stats: counters(&global)
                 .into_iter()
@@ -39,7 +39,7 @@ impl ServerState {
     }
 }
 
-fn func_stats(global: &Global, functions: &FunctionTable) -> Vec<Value> {
+fn func_stats(global: &GlobalState, functions: &FunctionTable) -> Vec<Value> {
     let mut anomalies: BTreeMap<FuncId, Metrics> = BTreeMap::new();
     for (&(_, _, fid), metrics) in &global.total.metrics {
         anomalies.entry(fid).or_default().merge(metrics);
@@ -80,7 +80,7 @@ fn anomaly_metrics(metrics: &Metrics) -> Value {
     })
 }
 
-fn ad_model(global: &Global, functions: &FunctionTable) -> Vec<Value> {
+fn ad_model(global: &GlobalState, functions: &FunctionTable) -> Vec<Value> {
     let models = global.models.iter();
     let mut documents: Vec<_> = models
         .filter_map(|(&fid, versioned)| {

@@ -1,5 +1,10 @@
 //! The packets that the parameter server streams to whoever watches, as the Chimbuko schemas define them
 //! ("Parameter Server Streaming Output"). Times of anomalies are microseconds since the epoch.
+//!
+//! The schema is here; `build.rs` makes a packet of a server's state, `merge.rs` one of two.
+
+pub(crate) mod build;
+mod merge;
 
 use callgrove_detect::RunStats;
 use serde::{Deserialize, Serialize};
@@ -77,7 +82,7 @@ pub struct StepAnomalies {
 pub struct FuncAnomalies {
     /// Program.
     pub app: u32,
-    /// Global index of the function.
+    /// GlobalState index of the function.
     pub fid: u32,
     /// Name.
     pub name: String,
@@ -101,7 +106,7 @@ pub struct AnomalyMetrics {
     pub app: u32,
     /// Rank.
     pub rank: u32,
-    /// Global index of the function.
+    /// GlobalState index of the function.
     pub fid: u32,
     /// Name.
     pub fname: String,

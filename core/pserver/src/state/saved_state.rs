@@ -9,8 +9,8 @@ use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId};
 use serde::{Deserialize, Serialize};
 
-use super::global::{Global, Versioned};
-use super::published::Published;
+use super::global::{GlobalState, VersionedModel};
+use super::published_models::PublishedModels;
 use super::{ServerState, StateOptions, lock};
 use crate::PserverError;
 use crate::functions::FunctionTable;
@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 
 /// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedState {
     /// The file.
     pub json: String,
     /// Version of the global model in it, for [`ServerState::confirm_saved`].
@@ -50,7 +50,7 @@ impl ServerState {
     ///
     /// # Errors
     /// [`PserverError::Damaged`] if a number is not finite, which only values beyond all measure can cause.
-    pub fn save(&self) -> Result<Saved, PserverError> {
+    pub fn save(&self) -> Result<SavedState, PserverError> {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
         let functions = self.function_table();
@@ -72,7 +72,7 @@ impl ServerState {
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
-        Ok(Saved {
+        Ok(SavedState {
             json,
             version: file.model_version,
         })
@@ -96,18 +96,18 @@ impl ServerState {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = counters;
         for (instance, &sequence) in &file.sequences {
-            lock(state.worker(instance)).restore(instance.clone(), sequence);
+            lock(state.partial_state(instance)).restore(instance.clone(), sequence);
         }
-        for worker in &state.workers {
-            lock(worker).start_at(file.model_version);
+        for partial_state in &state.partial_states {
+            lock(partial_state).start_at(file.model_version);
         }
         state.confirm_saved(file.model_version);
-        let global = Global {
+        let global = GlobalState {
             version: file.model_version,
             total: file.statistics,
             sequences: file.sequences,
             metric_ids: file.metric_ids,
-            ..Global::default()
+            ..GlobalState::default()
         };
         state.begin_with(global, file.functions, file.models)?;
         Ok(state)
@@ -121,12 +121,12 @@ impl ServerState {
         let file = File::parse(json)?;
         let state = Self::new(options);
         // Version 0 is what an instance has that has nothing.
-        for worker in &state.workers {
-            lock(worker).start_at(1);
+        for partial_state in &state.partial_states {
+            lock(partial_state).start_at(1);
         }
-        let global = Global {
+        let global = GlobalState {
             version: 1,
-            ..Global::default()
+            ..GlobalState::default()
         };
         state.begin_with(global, file.functions, file.models)?;
         Ok(state)
@@ -134,7 +134,7 @@ impl ServerState {
 
     fn begin_with(
         &self,
-        mut global: Global,
+        mut global: GlobalState,
         functions: Vec<(FuncId, ProgramId, String)>,
         models: Vec<(FuncId, FuncModel)>,
     ) -> Result<(), PserverError> {
@@ -161,18 +161,18 @@ impl ServerState {
             .into_iter()
             .map(|(fid, model)| {
                 let model = Arc::new(model);
-                (fid, Versioned { version, model })
+                (fid, VersionedModel { version, model })
             })
             .collect();
         *self
             .published
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(Published::of(&global));
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(PublishedModels::of(&global));
         *self
             .functions
             .write()
             .unwrap_or_else(PoisonError::into_inner) = table;
-        let mut present: MutexGuard<'_, Global> = lock(&self.global);
+        let mut present: MutexGuard<'_, GlobalState> = lock(&self.global);
         *present = global;
         Ok(())
     }

@@ -11,12 +11,12 @@ use crate::protocol::Cursor;
 
 /// Models by the instance's own function indices.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub(super) struct ModelCache {
     models: BTreeMap<FuncId, Arc<FuncModel>>,
     cursor: Cursor,
 }
 
-impl View {
+impl ModelCache {
     /// Adds what the instance has learnt.
     pub(super) fn learn(&mut self, deltas: &BTreeMap<FuncId, FuncModel>) {
         for (&fid, delta) in deltas {

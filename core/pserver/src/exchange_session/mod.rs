@@ -1,8 +1,8 @@
 //! An AD instance's side of the exchange, whatever carries it: keeps what the server lacks, and the newest models.
 
-mod names;
+mod function_indices;
+mod model_cache;
 mod outbox;
-mod view;
 
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId};
@@ -10,9 +10,9 @@ use callgrove_model::{FuncId, ProgramId};
 use crate::contribution::ModelKind;
 use crate::protocol::{SyncReply, SyncRequest, Transport};
 use crate::{Contribution, Hello, Link, ModelExchange, PserverError, StepReport, Synced, Welcome};
-use names::Names;
+use function_indices::FunctionIndices;
+use model_cache::ModelCache;
 use outbox::Outbox;
-use view::View;
 
 /// Contributions travel in parts of about so many bytes.
 const MAX_PART_BYTES: usize = 1 << 20;
@@ -23,19 +23,19 @@ const MAX_PART_BYTES: usize = 1 << 20;
 /// server could lose it; see [`crate::Retention`]. Whatever was sent twice carries the same number and
 /// is merged once. The memory that this takes does not grow with the number of steps.
 #[derive(Debug)]
-pub struct Session<T> {
+pub struct ExchangeSession<T> {
     transport: T,
     hello: Option<Hello>,
     attached: bool,
     epoch: u64,
     frozen: bool,
-    names: Names,
+    indices: FunctionIndices,
     outbox: Outbox,
-    view: View,
+    models: ModelCache,
     model_kind: ModelKind,
 }
 
-impl<T: Transport> Session<T> {
+impl<T: Transport> ExchangeSession<T> {
     /// Over a transport; [`ModelExchange::register`] is the next call.
     pub fn new(transport: T) -> Self {
         Self {
@@ -44,9 +44,9 @@ impl<T: Transport> Session<T> {
             attached: false,
             epoch: 0,
             frozen: false,
-            names: Names::default(),
+            indices: FunctionIndices::default(),
             outbox: Outbox::default(),
-            view: View::default(),
+            models: ModelCache::default(),
             model_kind: ModelKind::default(),
         }
     }
@@ -70,9 +70,9 @@ impl<T: Transport> Session<T> {
         };
         let registered = self.transport.register(hello)?;
         let is_new_life = registered.epoch != self.epoch;
-        self.names.announce(&mut self.transport, is_new_life)?;
+        self.indices.announce(&mut self.transport, is_new_life)?;
         if is_new_life {
-            self.view.forget_cursor();
+            self.models.forget_cursor();
             self.outbox
                 .begin_epoch(registered.last_sequence, registered.retention);
             self.epoch = registered.epoch;
@@ -89,7 +89,7 @@ impl<T: Transport> Session<T> {
         if !self.attached {
             self.attach()?;
         }
-        self.names.ask(&mut self.transport, program, names)
+        self.indices.ask(&mut self.transport, program, names)
     }
 
     /// Sends what waits; ends early, without an error, if the server is away.
@@ -129,7 +129,7 @@ impl<T: Transport> Session<T> {
     fn send_waiting(&mut self) -> Result<(), PserverError> {
         let mut has_asked = false;
         while let Some((sequence, contribution)) = self.outbox.next(MAX_PART_BYTES) {
-            let contribution = self.names.to_server(contribution.clone());
+            let contribution = self.indices.to_server(contribution.clone());
             match self.sync(sequence, contribution) {
                 Ok(reply) => {
                     self.outbox.acknowledge(reply.included_in);
@@ -175,7 +175,7 @@ impl<T: Transport> Session<T> {
             instance: hello.instance.clone(),
             epoch: self.epoch,
             sequence,
-            cursor: self.view.cursor(),
+            cursor: self.models.cursor(),
             contribution,
         })
     }
@@ -183,12 +183,12 @@ impl<T: Transport> Session<T> {
     fn take(&mut self, reply: SyncReply) -> Result<(), PserverError> {
         self.model_kind
             .check(reply.models.iter().map(|(_, model)| &**model))?;
-        self.view.advance(reply.cursor);
+        self.models.advance(reply.cursor);
         let frozen = self.frozen;
         for (server_fid, model) in reply.models {
-            if let Some(fid) = self.names.of_server(server_fid) {
+            if let Some(fid) = self.indices.of_server(server_fid) {
                 let newer = self.outbox.models_after(reply.version, fid);
-                self.view.replace(fid, model, newer.filter(|_| !frozen));
+                self.models.replace(fid, model, newer.filter(|_| !frozen));
             }
         }
         self.outbox.settle(reply.version, reply.saved_version);
@@ -196,7 +196,7 @@ impl<T: Transport> Session<T> {
     }
 }
 
-impl<T: Transport> ModelExchange for Session<T> {
+impl<T: Transport> ModelExchange for ExchangeSession<T> {
     fn register(&mut self, hello: &Hello) -> Result<Welcome, PserverError> {
         self.transport.begin_call();
         self.hello = Some(hello.clone());
@@ -208,7 +208,7 @@ impl<T: Transport> ModelExchange for Session<T> {
         program: ProgramId,
         names: &[String],
     ) -> Result<Vec<FuncId>, PserverError> {
-        if let Some(fids) = self.names.find_all(program, names) {
+        if let Some(fids) = self.indices.find_all(program, names) {
             return Ok(fids);
         }
         self.transport.begin_call();
@@ -216,7 +216,7 @@ impl<T: Transport> ModelExchange for Session<T> {
             Err(PserverError::NotConnected { .. }) => self.attached = false,
             result => result?,
         }
-        self.names.get_all(program, names)
+        self.indices.get_all(program, names)
     }
 
     fn sync_and_report(
@@ -229,7 +229,7 @@ impl<T: Transport> ModelExchange for Session<T> {
         let contribution = Contribution::new(models, reports);
         let asked: Vec<FuncId> = contribution.models.keys().copied().collect();
         if !self.frozen {
-            self.view.learn(&contribution.models);
+            self.models.learn(&contribution.models);
         }
         self.outbox.push(contribution);
         self.transport.begin_call();
@@ -237,7 +237,7 @@ impl<T: Transport> ModelExchange for Session<T> {
         let models = asked.into_iter();
         Ok(Synced {
             models: models
-                .filter_map(|fid| Some((fid, self.view.get(fid)?)))
+                .filter_map(|fid| Some((fid, self.models.get(fid)?)))
                 .collect(),
             link,
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
 
-use super::global::{Global, Versioned};
+use super::global::{GlobalState, VersionedModel};
 use crate::contribution::model_wire_bytes;
 use crate::protocol::Cursor;
 
@@ -15,14 +15,14 @@ const MAX_REPLY_BYTES: usize = 1 << 20;
 
 /// The models of one version.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Published {
+pub(super) struct PublishedModels {
     pub(super) version: u64,
-    models: Arc<BTreeMap<FuncId, Versioned>>,
+    models: Arc<BTreeMap<FuncId, VersionedModel>>,
 }
 
-impl Published {
+impl PublishedModels {
     /// The models of the global state.
-    pub(super) fn of(global: &Global) -> Self {
+    pub(super) fn of(global: &GlobalState) -> Self {
         Self {
             version: global.version,
             models: Arc::new(global.models.clone()),

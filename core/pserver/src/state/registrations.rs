@@ -28,8 +28,11 @@ impl ServerState {
             .map(|&rank| (hello.program, rank))
             .collect();
         self.claim(hello, &ranks, now_ms)?;
-        let last_sequence =
-            lock(self.worker(&hello.instance)).register(&hello.instance, ranks.clone(), now_ms);
+        let last_sequence = lock(self.partial_state(&hello.instance)).register(
+            &hello.instance,
+            ranks.clone(),
+            now_ms,
+        );
         Ok(Registered {
             welcome: self.welcome(&ranks),
             epoch: self.options.epoch,
@@ -43,13 +46,13 @@ impl ServerState {
     /// # Errors
     /// [`PserverError::NotRegistered`].
     pub fn heartbeat(&self, instance: &str, now_ms: u64) -> Result<(), PserverError> {
-        lock(self.worker(instance)).touch(instance, now_ms)
+        lock(self.partial_state(instance)).touch(instance, now_ms)
     }
 
     /// Frees the ranks of an instance. Repetitions are harmless.
     pub fn goodbye(&self, instance: &str) {
         let mut claims = lock(&self.claims);
-        for rank in lock(self.worker(instance)).leave(instance) {
+        for rank in lock(self.partial_state(instance)).leave(instance) {
             if claims.get(&rank).is_some_and(|holder| holder == instance) {
                 claims.remove(&rank);
             }
@@ -59,12 +62,12 @@ impl ServerState {
     /// Instances were there, and all have said goodbye or are dead: the server may end.
     pub fn is_abandoned(&self, now_ms: u64) -> bool {
         let mut any = false;
-        for worker in &self.workers {
-            for session in lock(worker).sessions() {
-                if session.is_live(now_ms) {
+        for partial_state in &self.partial_states {
+            for registration in lock(partial_state).registrations() {
+                if registration.is_live(now_ms) {
                     return false;
                 }
-                any |= session.was_registered;
+                any |= registration.was_registered;
             }
         }
         any
@@ -86,21 +89,21 @@ impl ServerState {
             if *holder == hello.instance {
                 continue;
             }
-            let worker = lock(self.worker(holder));
-            if let Some(session) = worker.session(holder)
-                && session.is_live(now_ms)
+            let partial_state = lock(self.partial_state(holder));
+            if let Some(registration) = partial_state.registration(holder)
+                && registration.is_live(now_ms)
             {
                 return Err(PserverError::RankTaken {
                     program,
                     rank,
                     holder: holder.clone(),
-                    silent_ms: session.silent_ms(now_ms),
+                    silent_ms: registration.silent_ms(now_ms),
                 });
             }
             former.push(holder.clone());
         }
         for holder in &former {
-            for rank in lock(self.worker(holder)).leave(holder) {
+            for rank in lock(self.partial_state(holder)).leave(holder) {
                 claims.remove(&rank);
             }
         }
@@ -142,9 +145,9 @@ impl ServerState {
             });
         }
         let num_instances: usize = self
-            .workers
+            .partial_states
             .iter()
-            .map(|worker| lock(worker).sessions().count())
+            .map(|partial_state| lock(partial_state).registrations().count())
             .sum();
         if num_instances >= MAX_INSTANCES {
             return Err(PserverError::Limit {

@@ -21,11 +21,12 @@ use crate::error::Refusal;
 use crate::functions::fnv1a;
 use crate::protocol::LEASE_MS;
 use crate::{
-    FunctionRequest, Hello, PserverError, Registered, Session, SyncReply, SyncRequest, Transport,
+    ExchangeSession, FunctionRequest, Hello, PserverError, Registered, SyncReply, SyncRequest,
+    Transport,
 };
 
 /// An AD instance's exchange with a server elsewhere.
-pub type Client = Session<Grpc>;
+pub type GrpcExchange = ExchangeSession<Grpc>;
 
 /// Time between signs of life: four fit into a lease.
 const HEARTBEAT: Duration = Duration::from_millis(LEASE_MS / 4);
@@ -37,7 +38,7 @@ const REGISTER_AGAIN: Duration = Duration::from_millis(500);
 
 /// Where the server is and how patient the client.
 #[derive(Clone, Debug)]
-pub struct ClientOptions {
+pub struct ExchangeOptions {
     /// `host:port`, `http://host:port` or `https://host:port`.
     pub address: String,
     /// Bearer token.
@@ -53,7 +54,7 @@ pub struct ClientOptions {
     pub startup_wait: Duration,
 }
 
-impl ClientOptions {
+impl ExchangeOptions {
     /// Usual patience: connections 3 s, calls 5 s, the start 15 s.
     pub fn new(address: impl Into<String>) -> Self {
         Self {
@@ -71,8 +72,8 @@ impl ClientOptions {
 ///
 /// # Errors
 /// [`PserverError::BadOption`] for an address or certificate file that cannot be used.
-pub fn connect(options: ClientOptions) -> Result<Client, PserverError> {
-    Ok(Session::new(Grpc::new(options)?))
+pub fn connect(options: ExchangeOptions) -> Result<GrpcExchange, PserverError> {
+    Ok(ExchangeSession::new(Grpc::new(options)?))
 }
 
 type Connection = PserverClient<InterceptedService<Channel, Bearer>>;
@@ -83,7 +84,7 @@ pub struct Grpc {
     connection: Connection,
     runtime: Runtime,
     shared: Arc<Shared>,
-    options: ClientOptions,
+    options: ExchangeOptions,
     call_ends: Instant,
     is_known: bool,
 }
@@ -107,7 +108,7 @@ impl fmt::Debug for Grpc {
 }
 
 impl Grpc {
-    fn new(options: ClientOptions) -> Result<Self, PserverError> {
+    fn new(options: ExchangeOptions) -> Result<Self, PserverError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("pserver-client")
@@ -324,7 +325,7 @@ fn cause_of(status: &Status) -> String {
     error.to_string()
 }
 
-fn endpoint(options: &ClientOptions) -> Result<Endpoint, PserverError> {
+fn endpoint(options: &ExchangeOptions) -> Result<Endpoint, PserverError> {
     let address = &options.address;
     let url = if address.contains("://") {
         address.clone()

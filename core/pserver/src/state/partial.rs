@@ -11,16 +11,16 @@ const MAX_WAITING_STEPS: usize = 1 << 16;
 
 /// A partial state behind a lock of its own.
 #[derive(Debug, Default)]
-pub(super) struct Worker {
+pub(super) struct PartialState {
     partial: Contribution,
     /// How many times the partial state was taken, in step with the global version.
     version: u64,
-    sessions: BTreeMap<String, Session>,
+    registrations: BTreeMap<String, Registration>,
 }
 
 /// What is known of one instance.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Session {
+pub(super) struct Registration {
     /// The ranks it reads; empty once it has gone or others took them.
     pub(super) ranks: BTreeSet<RankKey>,
     /// Whether it may add: it has registered with this life of the server, has not said goodbye, and kept its ranks.
@@ -32,7 +32,7 @@ pub(super) struct Session {
     last_included_in: u64,
 }
 
-impl Session {
+impl Registration {
     pub(super) fn is_live(&self, now_ms: u64) -> bool {
         self.registered && self.silent_ms(now_ms) <= LEASE_MS
     }
@@ -42,7 +42,7 @@ impl Session {
     }
 }
 
-impl Worker {
+impl PartialState {
     /// Adds a contribution unless its sequence number was seen; returns the version that will hold it.
     pub(super) fn add(
         &mut self,
@@ -52,13 +52,13 @@ impl Worker {
         now_ms: u64,
     ) -> Result<u64, PserverError> {
         let version = self.version;
-        let session = self.registered(instance)?;
-        session.last_seen_ms = now_ms;
-        if sequence <= session.last_sequence {
-            return Ok(session.last_included_in);
+        let registration = self.registered(instance)?;
+        registration.last_seen_ms = now_ms;
+        if sequence <= registration.last_sequence {
+            return Ok(registration.last_included_in);
         }
         for (program, rank) in contribution.statistics.rank_keys() {
-            if !session.ranks.contains(&(program, rank)) {
+            if !registration.ranks.contains(&(program, rank)) {
                 return Err(PserverError::ForeignRank {
                     instance: instance.to_owned(),
                     program,
@@ -66,8 +66,8 @@ impl Worker {
                 });
             }
         }
-        session.last_sequence = sequence;
-        session.last_included_in = version + 1;
+        registration.last_sequence = sequence;
+        registration.last_included_in = version + 1;
         self.partial.merge(contribution);
         bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
         Ok(version + 1)
@@ -86,11 +86,11 @@ impl Worker {
         sequences: &mut BTreeMap<String, u64>,
     ) -> Contribution {
         self.version = version;
-        for (instance, session) in &self.sessions {
+        for (instance, registration) in &self.registrations {
             match sequences.get_mut(instance) {
-                Some(sequence) => *sequence = session.last_sequence,
+                Some(sequence) => *sequence = registration.last_sequence,
                 None => {
-                    sequences.insert(instance.clone(), session.last_sequence);
+                    sequences.insert(instance.clone(), registration.last_sequence);
                 }
             }
         }
@@ -104,12 +104,12 @@ impl Worker {
         ranks: BTreeSet<RankKey>,
         now_ms: u64,
     ) -> u64 {
-        let session = self.sessions.entry(instance.to_owned()).or_default();
-        session.ranks = ranks;
-        session.registered = true;
-        session.was_registered = true;
-        session.last_seen_ms = now_ms;
-        session.last_sequence
+        let registration = self.registrations.entry(instance.to_owned()).or_default();
+        registration.ranks = ranks;
+        registration.registered = true;
+        registration.was_registered = true;
+        registration.last_seen_ms = now_ms;
+        registration.last_sequence
     }
 
     /// Begins with a partial state that is empty and belongs after `version`.
@@ -119,34 +119,34 @@ impl Worker {
 
     /// Remembers the last sequence number of an instance of a former life.
     pub(super) fn restore(&mut self, instance: String, last_sequence: u64) {
-        let session = Session {
+        let registration = Registration {
             last_sequence,
-            ..Session::default()
+            ..Registration::default()
         };
-        self.sessions.insert(instance, session);
+        self.registrations.insert(instance, registration);
     }
 
-    pub(super) fn session(&self, instance: &str) -> Option<&Session> {
-        self.sessions.get(instance)
+    pub(super) fn registration(&self, instance: &str) -> Option<&Registration> {
+        self.registrations.get(instance)
     }
 
-    pub(super) fn sessions(&self) -> impl Iterator<Item = &Session> {
-        self.sessions.values()
+    pub(super) fn registrations(&self) -> impl Iterator<Item = &Registration> {
+        self.registrations.values()
     }
 
     /// Ends the registration of an instance; returns its ranks.
     pub(super) fn leave(&mut self, instance: &str) -> BTreeSet<RankKey> {
-        let Some(session) = self.sessions.get_mut(instance) else {
+        let Some(registration) = self.registrations.get_mut(instance) else {
             return BTreeSet::new();
         };
-        session.registered = false;
-        std::mem::take(&mut session.ranks)
+        registration.registered = false;
+        std::mem::take(&mut registration.ranks)
     }
 
-    fn registered(&mut self, instance: &str) -> Result<&mut Session, PserverError> {
-        self.sessions
+    fn registered(&mut self, instance: &str) -> Result<&mut Registration, PserverError> {
+        self.registrations
             .get_mut(instance)
-            .filter(|session| session.registered)
+            .filter(|registration| registration.registered)
             .ok_or_else(|| PserverError::NotRegistered {
                 instance: instance.to_owned(),
             })

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::{AnomalyMetrics, AnomalyStats, Packet, RankAnomalies};
 use crate::overview::summed_metrics;
-use crate::packet::{AnomalyMetrics, AnomalyStats, Packet, RankAnomalies};
 
 /// Most steps in a packet that stands for many; older ones are in the totals only.
 const MAX_STEPS: usize = 1 << 16;

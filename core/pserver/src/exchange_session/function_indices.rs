@@ -17,7 +17,7 @@ const MAX_LIST_BYTES: usize = 1 << 20;
 /// The functions that the instance has asked for. Its indices are the server's, except for those that it had to give
 /// itself, and for those that a restarted server has given to other functions.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct FunctionIndices {
     table: FunctionTable,
     /// Functions that the server has not been told of.
     unannounced: BTreeSet<FuncId>,
@@ -26,7 +26,7 @@ pub(super) struct Names {
     of_server: BTreeMap<FuncId, FuncId>,
 }
 
-impl Names {
+impl FunctionIndices {
     /// The indices of names that all have one.
     pub(super) fn find_all(&self, program: ProgramId, names: &[String]) -> Option<Vec<FuncId>> {
         names

@@ -1,18 +1,18 @@
-//! The packets for whoever watches the run: [`crate::packet`] is their schema.
+//! Builds the packets that a server streams, from its state.
 
 use std::collections::BTreeMap;
 
 use callgrove_detect::RunStats;
 use callgrove_model::FuncId;
 
-use super::global::{Global, News};
-use super::{ServerState, lock};
-use crate::AnomalySummary;
-use crate::functions::FunctionTable;
-use crate::packet::{
+use super::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
 };
+use crate::AnomalySummary;
+use crate::functions::FunctionTable;
+use crate::state::global::{GlobalState, PacketDelta};
+use crate::state::{ServerState, lock};
 use crate::statistics::{Metrics, RankKey, StepSummary};
 
 impl ServerState {
@@ -20,16 +20,16 @@ impl ServerState {
     pub fn take_packet(&self, now_ms: u64) -> Packet {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
-        let news = std::mem::take(&mut global.news);
+        let delta = std::mem::take(&mut global.delta);
         let functions = self.function_table();
         Packet {
             version: VERSION,
             created_at: now_ms,
-            anomaly_metrics: anomaly_metrics(&global, &news, &functions),
+            anomaly_metrics: anomaly_metrics(&global, &delta, &functions),
             counter_stats: counter_stats(&global),
-            anomaly_stats: news.any.then(|| AnomalyStats {
+            anomaly_stats: delta.any.then(|| AnomalyStats {
                 created_at: now_ms,
-                anomaly: rank_anomalies(&global, news.steps),
+                anomaly: rank_anomalies(&global, delta.steps),
                 func: func_anomalies(&global, &functions),
             }),
         }
@@ -37,13 +37,13 @@ impl ServerState {
 }
 
 /// The name of a function; every index in the state has one.
-pub(super) fn name_of(functions: &FunctionTable, fid: FuncId) -> String {
+pub(crate) fn name_of(functions: &FunctionTable, fid: FuncId) -> String {
     let name = functions.get(fid).map(|(_, name)| name.to_owned());
     name.unwrap_or_default()
 }
 
 /// The statistics of every counter, over the run.
-pub(super) fn counters(global: &Global) -> Vec<CounterStats> {
+pub(crate) fn counters(global: &GlobalState) -> Vec<CounterStats> {
     let counters = global.total.counters.iter();
     counters
         .map(|((program, counter), values)| CounterStats {
@@ -54,12 +54,12 @@ pub(super) fn counters(global: &Global) -> Vec<CounterStats> {
         .collect()
 }
 
-fn counter_stats(global: &Global) -> Option<Vec<CounterStats>> {
+fn counter_stats(global: &GlobalState) -> Option<Vec<CounterStats>> {
     let counters = counters(global);
     (!counters.is_empty()).then_some(counters)
 }
 
-fn rank_anomalies(global: &Global, steps: Vec<StepSummary>) -> Vec<RankAnomalies> {
+fn rank_anomalies(global: &GlobalState, steps: Vec<StepSummary>) -> Vec<RankAnomalies> {
     let mut by_rank: BTreeMap<RankKey, Vec<StepAnomalies>> = BTreeMap::new();
     for step in steps {
         let key = (step.program, step.rank);
@@ -95,7 +95,7 @@ fn step_anomalies(step: &StepSummary) -> StepAnomalies {
     }
 }
 
-fn func_anomalies(global: &Global, functions: &FunctionTable) -> Vec<FuncAnomalies> {
+fn func_anomalies(global: &GlobalState, functions: &FunctionTable) -> Vec<FuncAnomalies> {
     let profiles = global.total.functions.iter();
     let mut func: Vec<FuncAnomalies> = profiles
         .filter_map(|(&fid, profile)| {
@@ -114,8 +114,12 @@ fn func_anomalies(global: &Global, functions: &FunctionTable) -> Vec<FuncAnomali
     func
 }
 
-fn anomaly_metrics(global: &Global, news: &News, functions: &FunctionTable) -> Vec<AnomalyMetrics> {
-    let fresh = news.metrics.iter();
+fn anomaly_metrics(
+    global: &GlobalState,
+    delta: &PacketDelta,
+    functions: &FunctionTable,
+) -> Vec<AnomalyMetrics> {
+    let fresh = delta.metrics.iter();
     fresh
         .filter_map(|(key, new)| {
             let &(program, rank, fid) = key;

@@ -24,7 +24,7 @@ const MAX_UNSAVED: usize = 64;
 /// never many, however long the server is away.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    held: VecDeque<Held>,
+    held: VecDeque<Acknowledged>,
     /// The request under way, whose fate may be unknown.
     sent: Option<(u64, Contribution)>,
     /// Parts that follow it.
@@ -37,7 +37,7 @@ pub(super) struct Outbox {
 
 /// What the server has.
 #[derive(Debug)]
-struct Held {
+struct Acknowledged {
     /// The first request in it.
     first_sequence: u64,
     /// The first version of the global model that holds it.
@@ -80,7 +80,7 @@ impl Outbox {
             Some(last) if last.included_in == included_in => {
                 last.contribution.merge(contribution);
             }
-            _ => self.held.push_back(Held {
+            _ => self.held.push_back(Acknowledged {
                 first_sequence: sequence,
                 included_in,
                 contribution,
@@ -95,7 +95,7 @@ impl Outbox {
 
     /// The models of `version` were received, and the server has saved `saved_version`.
     pub(super) fn settle(&mut self, version: u64, saved_version: u64) {
-        let is_done = |held: &Held| match self.retention {
+        let is_done = |held: &Acknowledged| match self.retention {
             Retention::Process => held.included_in <= version,
             Retention::Saved => held.included_in <= version.min(saved_version),
             Retention::Nothing => false,
