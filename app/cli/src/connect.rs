@@ -1,7 +1,7 @@
 //! How the pipeline's processes reach one another: tokens, certificates, databases.
 
 use anyhow::Result;
-use callgrove_provdb::{Mode, OpenOptions, RemoteOptions, Store};
+use callgrove_provdb::{AccessMode, OpenOptions, RemoteOptions, Store};
 use callgrove_server::{ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};
@@ -28,7 +28,7 @@ pub(crate) fn server_config(
 
 /// How a provenance database is opened.
 pub(crate) fn store_options(
-    mode: Mode,
+    mode: AccessMode,
     num_shards: Option<u32>,
     token: Option<String>,
     ca: &CaArgs,

@@ -6,7 +6,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use callgrove_provdb::{Collection, Document, Mode, OpenOptions, open};
+use callgrove_provdb::{AccessMode, Collection, Document, OpenOptions, open};
 use callgrove_server::api::{Api, Documents, Live, MAX_LIMIT};
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
 use callgrove_server::{RunningServer, past};
@@ -33,7 +33,7 @@ fn write(folder: &Path, scores: impl IntoIterator<Item = u32>) {
 fn serve(folder: PathBuf) -> RunningServer {
     let documents = Documents::new(2, move || {
         let options = OpenOptions {
-            mode: Mode::ReadOnly,
+            mode: AccessMode::ReadOnly,
             ..OpenOptions::default()
         };
         open(folder.to_str().unwrap(), &options)

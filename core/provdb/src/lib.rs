@@ -31,11 +31,11 @@ pub use document::Document;
 pub use error::ProvDbError;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use query::{Filter, FilterError, Literal, Op, Path, Query, Sort, Step, Table, Test};
+pub use query::{Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test};
 pub use record::{
     CallStackEntry, CommType, CommWindowEntry, CounterEvent, EventWindow, ExecWindowEntry,
     ExecutionRecord, GpuLocation, GpuParent, MetadataRecord, NodeState, NodeStateField, VERSION,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
-pub use store::{Claim, Mode, OpenOptions, RemoteOptions, Store, open};
+pub use store::{AccessMode, Claim, OpenOptions, RemoteOptions, Store, open};

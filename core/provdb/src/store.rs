@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{Document, ProvDbError, Query, Table};
+use crate::{Document, ProvDbError, Query, SqlTable};
 
 /// A provenance database, embedded or on a server.
 ///
@@ -45,7 +45,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// The statement does not read, is wrong, runs for too long or answers too much.
-    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError>;
+    fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError>;
 
     /// Claims a rank of a program for one AD instance, until the claim is dropped or the process dies.
     ///
@@ -91,7 +91,7 @@ impl fmt::Debug for Claim {
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum AccessMode {
     /// Reading and writing; what is not there yet is made.
     #[default]
     ReadWrite,
@@ -103,7 +103,7 @@ pub enum Mode {
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// For what.
-    pub mode: Mode,
+    pub mode: AccessMode,
     /// Number of SQLite shards, 1 to 64. None adopts that of an existing database and makes a new one with a single
     /// shard; an existing database with another number is refused. Servers take no notice of it.
     pub num_shards: Option<u32>,

@@ -13,8 +13,8 @@ use std::thread::{self, JoinHandle};
 
 use callgrove_provdb::net::{MAX_MESSAGE_BYTES, ProvDbService, RemoteStore};
 use callgrove_provdb::{
-    Claim, Collection, Document, Mode, OpenOptions, ProvDbError, Query, RemoteOptions, Store,
-    Table, open,
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, RemoteOptions,
+    SqlTable, Store, open,
 };
 use support::conforms::{conforms, eventually};
 use support::{document, execution};
@@ -270,7 +270,7 @@ impl Store for Observed {
         self.store.count(query)
     }
 
-    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+    fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         self.store.find_plain_sql(sql)
     }
 
@@ -451,7 +451,7 @@ fn reading_only_is_kept_to() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(sqlite(folder.path()));
     let read_only = OpenOptions {
-        mode: Mode::ReadOnly,
+        mode: AccessMode::ReadOnly,
         ..OpenOptions::default()
     };
     let store = open(folder.path().to_str().expect("UTF-8"), &read_only).expect("opened");

@@ -8,14 +8,14 @@ use std::fs;
 use std::thread;
 
 use callgrove_provdb::{
-    Collection, Document, Mode, OpenOptions, PostgresStore, ProvDbError, Query, RemoteOptions,
-    Store, open,
+    AccessMode, Collection, Document, OpenOptions, PostgresStore, ProvDbError, Query,
+    RemoteOptions, Store, open,
 };
 use support::conforms::{conforms, eventually};
 use support::execution;
 use support::postgres_server::PostgresServer;
 
-fn options(mode: Mode) -> OpenOptions {
+fn options(mode: AccessMode) -> OpenOptions {
     OpenOptions {
         mode,
         ..OpenOptions::default()
@@ -27,13 +27,13 @@ fn anomaly(rank: u32, step: u64, index: u64) -> Document {
 }
 
 fn writer(url: &str) -> PostgresStore {
-    PostgresStore::open(url, &options(Mode::ReadWrite)).expect("opened")
+    PostgresStore::open(url, &options(AccessMode::ReadWrite)).expect("opened")
 }
 
 #[test]
 fn conforms_and_keeps_runs_apart() {
     let server = PostgresServer::start(&[]);
-    let missing = PostgresStore::open(&server.url(), &options(Mode::ReadOnly));
+    let missing = PostgresStore::open(&server.url(), &options(AccessMode::ReadOnly));
     assert!(matches!(missing, Err(ProvDbError::Missing(_))));
     conforms(&|mode| open(&server.url(), &options(mode)).expect("opened"));
 
@@ -50,7 +50,7 @@ fn conforms_and_keeps_runs_apart() {
     admin
         .batch_execute("update run2.meta set value = 99 where name = 'format'")
         .expect("changed");
-    let newer = PostgresStore::open(&other, &options(Mode::ReadWrite));
+    let newer = PostgresStore::open(&other, &options(AccessMode::ReadWrite));
     assert!(matches!(
         newer,
         Err(ProvDbError::NewerFormat { found: 99, .. })
@@ -231,7 +231,7 @@ fn errors_name_the_server_and_no_password() {
         "postgres://tester:secret@127.0.0.1:1/postgres".to_owned(),
         "postgres://tester:secret@127.0.0.1/x?nonsense=1".to_owned(),
     ] {
-        let error = PostgresStore::open(&url, &options(Mode::ReadWrite))
+        let error = PostgresStore::open(&url, &options(AccessMode::ReadWrite))
             .err()
             .expect("refused")
             .to_string();

@@ -1,6 +1,6 @@
 //! The query language by itself: what it reads, how it complains, and that nothing breaks it.
 
-use callgrove_provdb::{Filter, Literal, Op, Path, Sort, Step, Test};
+use callgrove_provdb::{Filter, Literal, Op, Path, PathStep, SortKey, Test};
 use proptest::prelude::*;
 
 fn parsed(text: &str) -> Filter {
@@ -57,13 +57,13 @@ fn tests_of_every_kind_are_read() {
 #[test]
 fn paths_lead_through_objects_and_arrays() {
     let path = Path::parse("event_window.comm_window[*].tar").expect("a path");
-    let field = |name: &str| Step::Field(name.to_owned());
+    let field = |name: &str| PathStep::Field(name.to_owned());
     assert_eq!(
         path.steps(),
         [
             field("event_window"),
             field("comm_window"),
-            Step::Any,
+            PathStep::Any,
             field("tar")
         ]
     );
@@ -84,10 +84,10 @@ fn orders_have_a_direction() {
         ("a.b[0]", "a.b[0] asc"),
         ("a asc", "a asc"),
     ] {
-        assert_eq!(Sort::parse(text).expect(text).to_string(), written);
+        assert_eq!(SortKey::parse(text).expect(text).to_string(), written);
     }
     for text in ["", "a[*]", "a desc b", "a, b", "1"] {
-        assert!(Sort::parse(text).is_err(), "{text}");
+        assert!(SortKey::parse(text).is_err(), "{text}");
     }
 }
 
@@ -158,7 +158,7 @@ proptest! {
     #[test]
     fn no_text_breaks_the_parser(text in any::<String>()) {
         prop_assert!(text.is_empty() || Filter::parse(&text).is_ok() || !Filter::parse(&text).unwrap_err().to_string().is_empty());
-        drop((Sort::parse(&text), Path::parse(&text)));
+        drop((SortKey::parse(&text), Path::parse(&text)));
     }
 
     #[test]

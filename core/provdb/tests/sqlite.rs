@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use callgrove_provdb::{
-    Collection, Document, Mode, OpenOptions, ProvDbError, Query, SqliteStore, Store, open,
+    AccessMode, Collection, Document, OpenOptions, ProvDbError, Query, SqliteStore, Store, open,
 };
 use support::conforms::conforms;
 use support::{execution, one_of_each};
@@ -20,7 +20,7 @@ const CHILD_FOLDER: &str = "PROVDB_TEST_FOLDER";
 /// Set for a child process: its rank.
 const CHILD_RANK: &str = "PROVDB_TEST_RANK";
 
-fn options(mode: Mode, num_shards: Option<u32>) -> OpenOptions {
+fn options(mode: AccessMode, num_shards: Option<u32>) -> OpenOptions {
     OpenOptions {
         mode,
         num_shards,
@@ -33,7 +33,8 @@ fn anomaly(rank: u32, step: u64, index: u64) -> Document {
 }
 
 fn write_all(folder: &Path, rank: u32, num_records: u64) {
-    let mut store = SqliteStore::open(folder, &options(Mode::ReadWrite, None)).expect("opened");
+    let mut store =
+        SqliteStore::open(folder, &options(AccessMode::ReadWrite, None)).expect("opened");
     let _claim = store.claim(0, rank, "writer").expect("its own rank");
     for index in 0..num_records {
         store.put(&[anomaly(rank, 1, index)]).expect("stored");
@@ -41,7 +42,8 @@ fn write_all(folder: &Path, rank: u32, num_records: u64) {
 }
 
 fn count(folder: &Path, collection: Collection) -> u64 {
-    let mut store = SqliteStore::open(folder, &options(Mode::ReadOnly, None)).expect("opened");
+    let mut store =
+        SqliteStore::open(folder, &options(AccessMode::ReadOnly, None)).expect("opened");
     store.count(&Query::all(collection)).expect("counted")
 }
 
@@ -76,7 +78,7 @@ fn conforms_with_any_number_of_shards() {
 fn shards_hold_the_ranks_in_turn() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store =
-        SqliteStore::open(folder.path(), &options(Mode::ReadWrite, Some(3))).expect("made");
+        SqliteStore::open(folder.path(), &options(AccessMode::ReadWrite, Some(3))).expect("made");
     let documents: Vec<Document> = (0..7).map(|rank| anomaly(rank, 1, 1)).collect();
     store.put(&documents).expect("stored");
     for shard in 0..3 {
@@ -101,21 +103,23 @@ fn shards_hold_the_ranks_in_turn() {
 fn another_number_of_shards_is_refused_and_none_adopts() {
     let folder = tempfile::tempdir().expect("a folder");
     let reopen = |mode, asked| SqliteStore::open(folder.path(), &options(mode, asked));
-    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+    for mode in [AccessMode::ReadOnly, AccessMode::ReadWrite] {
         for asked in [0, 65] {
             let error = reopen(mode, Some(asked)).err().expect("no such number");
             assert!(matches!(error, ProvDbError::BadNumShards(_)), "{error:?}");
         }
     }
     assert!(matches!(
-        reopen(Mode::ReadOnly, None),
+        reopen(AccessMode::ReadOnly, None),
         Err(ProvDbError::Missing(_))
     ));
     assert_eq!(
-        reopen(Mode::ReadWrite, Some(4)).expect("made").num_shards(),
+        reopen(AccessMode::ReadWrite, Some(4))
+            .expect("made")
+            .num_shards(),
         4
     );
-    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+    for mode in [AccessMode::ReadOnly, AccessMode::ReadWrite] {
         assert_eq!(reopen(mode, None).expect("adopted").num_shards(), 4);
         assert_eq!(reopen(mode, Some(4)).expect("the same").num_shards(), 4);
         let error = reopen(mode, Some(5)).err().expect("another one");
@@ -142,7 +146,7 @@ fn a_newer_format_is_refused() {
     file.execute("update meta set value = 99 where name = 'format'", ())
         .expect("changed");
     drop(file);
-    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+    for mode in [AccessMode::ReadOnly, AccessMode::ReadWrite] {
         let error = SqliteStore::open(folder.path(), &options(mode, None))
             .err()
             .expect("too new");
@@ -156,7 +160,7 @@ fn a_newer_format_is_refused() {
 #[test]
 fn a_damaged_file_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    drop(SqliteStore::open(folder.path(), &options(Mode::ReadWrite, Some(2))).expect("made"));
+    drop(SqliteStore::open(folder.path(), &options(AccessMode::ReadWrite, Some(2))).expect("made"));
     std::fs::write(folder.path().join("provdb.1.sqlite"), vec![b'x'; 8192]).expect("damaged");
     let mut store =
         SqliteStore::open(folder.path(), &OpenOptions::default()).expect("the rest is sound");
@@ -208,7 +212,7 @@ fn processes_write_the_same_folder_at_once() {
 fn what_was_acknowledged_survives_a_kill() {
     if let Some((folder, rank)) = child_task() {
         let mut store =
-            SqliteStore::open(&folder, &options(Mode::ReadWrite, None)).expect("opened");
+            SqliteStore::open(&folder, &options(AccessMode::ReadWrite, None)).expect("opened");
         let _claim = store.claim(0, rank, "the child").expect("free");
         for index in 0.. {
             store
@@ -282,7 +286,8 @@ fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
             "the folder may not be written"
         );
         assert_eq!(count(&folder, Collection::Anomalies), 3);
-        let mut store = SqliteStore::open(&folder, &options(Mode::ReadOnly, None)).expect("opened");
+        let mut store =
+            SqliteStore::open(&folder, &options(AccessMode::ReadOnly, None)).expect("opened");
         let table = store
             .find_plain_sql("select count(*) from anomalies")
             .expect("read");
@@ -324,7 +329,7 @@ fn a_folder_that_may_not_be_written_can_be_read_after_the_run() {
 fn what_was_acknowledged_before_the_disk_was_full_is_there() {
     if let Some((folder, rank)) = child_task() {
         let mut store =
-            SqliteStore::open(&folder, &options(Mode::ReadWrite, None)).expect("opened");
+            SqliteStore::open(&folder, &options(AccessMode::ReadWrite, None)).expect("opened");
         for index in 0.. {
             if let Err(error) = store.put(&[anomaly(rank, 1, index)]) {
                 assert!(matches!(error, ProvDbError::DiskFull { .. }), "{error:?}");

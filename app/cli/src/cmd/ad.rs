@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use callgrove_ad::{AdOptions, Instance, Status, Stream};
-use callgrove_provdb::{Mode, Store};
+use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::net::{ExchangeOptions, connect};
 use callgrove_pserver::{ModelExchange, Retention, ServerState, StateOptions};
 use serde_json::json;
@@ -32,8 +32,12 @@ pub(crate) fn run(args: &AdArgs) -> Result<()> {
     let store = match &args.provdb.provdb {
         None => None,
         Some(url) => {
-            let options =
-                store_options(Mode::ReadWrite, args.provdb.shards, token, &args.connect.ca);
+            let options = store_options(
+                AccessMode::ReadWrite,
+                args.provdb.shards,
+                token,
+                &args.connect.ca,
+            );
             Some(open_store(url, &options)?)
         }
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use callgrove_provdb::{Mode, OpenOptions};
+use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Result<()> {
     }
     // A database on this machine, of a run that may be over: served to the window alone.
     let options = OpenOptions {
-        mode: Mode::ReadOnly,
+        mode: AccessMode::ReadOnly,
         ..OpenOptions::default()
     };
     let mut store = open_store(&args.url, &options)?;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use callgrove_provdb::net::ProvDbService;
-use callgrove_provdb::{Mode, OpenOptions};
+use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::{RunningServer, grpc};
 
@@ -13,14 +13,14 @@ use crate::output::complain;
 
 pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     let options = OpenOptions {
-        mode: Mode::ReadWrite,
+        mode: AccessMode::ReadWrite,
         num_shards: args.shards,
         ..OpenOptions::default()
     };
     let store = open_store(&args.provdb, &options)?;
     // Questions go another way, so that a slow one delays nobody who stores.
     let to_read = OpenOptions {
-        mode: Mode::ReadOnly,
+        mode: AccessMode::ReadOnly,
         ..OpenOptions::default()
     };
     let reader = open_store(&args.provdb, &to_read)?;

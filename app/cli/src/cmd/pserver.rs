@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use callgrove_provdb::{Mode, OpenOptions, Store};
+use callgrove_provdb::{AccessMode, OpenOptions, Store};
 use callgrove_pserver::net::{Poster, PosterOptions, service};
 use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions};
 use callgrove_server::api::{Api, Documents, Live, router};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
     let stop = Stop::listen()?;
     let config = server_config(args.listen, &args.serve)?;
     let secret = config.token.as_ref().map(|token| token.secret().to_owned());
-    let options = store_options(Mode::ReadWrite, None, secret, &args.ca);
+    let options = store_options(AccessMode::ReadWrite, None, secret, &args.ca);
     let mut store = match &args.provdb {
         Some(url) => Some(open_store(url, &options)?),
         None => None,
@@ -145,7 +145,7 @@ pub(super) fn keeper(
 /// The database as the JSON interface asks it.
 pub(super) fn documents(url: &str, options: &OpenOptions) -> Documents {
     let (url, mut options) = (url.to_owned(), options.clone());
-    options.mode = Mode::ReadOnly;
+    options.mode = AccessMode::ReadOnly;
     options.num_shards = None;
     Documents::new(MAX_QUESTIONS, move || {
         callgrove_provdb::open(&url, &options)

@@ -1,7 +1,7 @@
 //! `callgrove query`: searches a provenance database.
 
 use anyhow::{Context, Result};
-use callgrove_provdb::{Collection, Filter, Mode, Path, Query, Sort};
+use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey};
 use serde_json::Value;
 
 use crate::args::{QueryArgs, TableFormat};
@@ -10,7 +10,7 @@ use crate::output::{Table, print};
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     let options = store_options(
-        Mode::ReadOnly,
+        AccessMode::ReadOnly,
         None,
         secret(&args.connect)?,
         &args.connect.ca,
@@ -69,7 +69,7 @@ fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
             "severity" => "outlier_severity",
             field => field,
         };
-        Path::parse(field).map(|path| Sort {
+        Path::parse(field).map(|path| SortKey {
             path,
             is_descending: !args.ascending,
         })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use callgrove_provdb::Mode;
+use callgrove_provdb::AccessMode;
 use callgrove_pserver::MonotonicClock;
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
@@ -22,7 +22,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let token = Token::find(args.serve.token_file.as_deref())?;
     let secret = token.as_ref().map(|token| token.secret().to_owned());
     let options = streams::options(&args.streams, &args.detect)?;
-    let to_store = store_options(Mode::ReadWrite, args.provdb.shards, secret, &args.connect);
+    let to_store = store_options(
+        AccessMode::ReadWrite,
+        args.provdb.shards,
+        secret,
+        &args.connect,
+    );
     let open = || {
         args.provdb
             .provdb

@@ -7,7 +7,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query as Parameters, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use callgrove_provdb::{Collection, Filter, PACKET_SCHEMA, ProvDbError, Query, Sort, Store};
+use callgrove_provdb::{Collection, Filter, PACKET_SCHEMA, ProvDbError, Query, SortKey, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -206,7 +206,7 @@ fn filter(text: &str) -> Result<Filter, ApiError> {
 }
 
 /// By any field; `score` and `severity` of executions need not be spelt out.
-fn sort(collection: Collection, by: &str, order: Order) -> Result<Sort, ApiError> {
+fn sort(collection: Collection, by: &str, order: Order) -> Result<SortKey, ApiError> {
     let is_execution = matches!(collection, Collection::Anomalies | Collection::NormalExecs);
     let by = match by {
         "score" if is_execution => "outlier_score",
@@ -217,7 +217,7 @@ fn sort(collection: Collection, by: &str, order: Order) -> Result<Sort, ApiError
         Order::Asc => "asc",
         Order::Desc => "desc",
     };
-    Sort::parse(&format!("{by} {direction}"))
+    SortKey::parse(&format!("{by} {direction}"))
         .map_err(|error| ApiError::bad_request(format!("in the order, {error}")))
 }
 

@@ -13,7 +13,7 @@ use callgrove_model::{
     CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch,
     StepId, ThreadId, TimeNs, Warnings,
 };
-use callgrove_provdb::{Claim, Collection, Document, ProvDbError, Query, Store, Table};
+use callgrove_provdb::{Claim, Collection, Document, ProvDbError, Query, SqlTable, Store};
 use callgrove_pserver::ModelExchange;
 use callgrove_trace::{Next, TraceError, TraceSource};
 use serde_json::Value;
@@ -227,7 +227,7 @@ impl Store for Shelf {
         Ok(0)
     }
 
-    fn find_plain_sql(&mut self, _: &str) -> Result<Table, ProvDbError> {
+    fn find_plain_sql(&mut self, _: &str) -> Result<SqlTable, ProvDbError> {
         Err(ProvDbError::UnknownCollection("sql".to_owned()))
     }
 

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
-use super::remote::Client;
+use super::remote::RemoteClient;
 use super::service::{Leased, ProvDbService};
 use super::{proto, wire};
 use crate::ProvDbError;
@@ -126,9 +126,9 @@ impl Losses {
     }
 }
 
-/// Client: asks for a claim. Its stream is open when this returns.
+/// The client asks for a claim. Its stream is open when this returns.
 pub(super) async fn ask(
-    mut client: Client,
+    mut client: RemoteClient,
     request: proto::ClaimRequest,
 ) -> Result<HeldStream, Status> {
     let (beats, messages) = mpsc::channel(1);
@@ -174,9 +174,9 @@ impl HeldStream {
     }
 }
 
-/// Client: keeps a claim, asking for it again when its stream breaks, until somebody else has it.
+/// The client keeps a claim, asking for it again when its stream breaks, until somebody else has it.
 pub(super) async fn keep(
-    client: Client,
+    client: RemoteClient,
     request: proto::ClaimRequest,
     mut stream: HeldStream,
     losses: Losses,

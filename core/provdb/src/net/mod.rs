@@ -6,8 +6,8 @@
 mod lease;
 mod remote;
 mod service;
+mod store_thread;
 mod wire;
-mod worker;
 
 pub use remote::RemoteStore;
 pub use service::ProvDbService;

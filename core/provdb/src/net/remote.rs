@@ -17,7 +17,9 @@ use super::lease::{self, Losses};
 use super::proto::prov_db_client::ProvDbClient;
 use super::{MAX_MESSAGE_BYTES, proto, wire};
 use crate::store::without_secrets;
-use crate::{Claim, Document, Mode, OpenOptions, ProvDbError, Query, RemoteOptions, Store, Table};
+use crate::{
+    AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, RemoteOptions, SqlTable, Store,
+};
 
 /// How long a call is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
@@ -29,15 +31,15 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-pub(super) type Client = ProvDbClient<InterceptedService<Channel, Bearer>>;
+pub(super) type RemoteClient = ProvDbClient<InterceptedService<Channel, Bearer>>;
 
 /// A provenance database behind another process. Calls wait, and so belong on threads that may.
 pub struct RemoteStore {
-    client: Client,
+    client: RemoteClient,
     background: Arc<Background>,
     losses: Losses,
     lease: String,
-    mode: Mode,
+    mode: AccessMode,
     place: String,
 }
 
@@ -76,7 +78,7 @@ impl RemoteStore {
             mode: options.mode,
             place,
         };
-        let request = async |mut client: Client| client.health(proto::HealthRequest {}).await;
+        let request = async |mut client: RemoteClient| client.health(proto::HealthRequest {}).await;
         store.call(Duration::ZERO, request)?;
         Ok(store)
     }
@@ -85,7 +87,7 @@ impl RemoteStore {
     fn call<T>(
         &self,
         retry_for: Duration,
-        request: impl AsyncFn(Client) -> Result<T, Status>,
+        request: impl AsyncFn(RemoteClient) -> Result<T, Status>,
     ) -> Result<T, ProvDbError> {
         let attempts = async {
             let deadline = Instant::now() + retry_for;
@@ -120,7 +122,7 @@ impl RemoteStore {
 
     /// Whether this may write, and still has all ranks that it claimed.
     fn check_writable(&self) -> Result<(), ProvDbError> {
-        if self.mode == Mode::ReadOnly {
+        if self.mode == AccessMode::ReadOnly {
             return Err(ProvDbError::ReadOnly(self.place.clone()));
         }
         self.losses
@@ -133,7 +135,7 @@ impl Store for RemoteStore {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
         self.check_writable()?;
         let messages = wire::put_requests(documents)?;
-        self.call(RETRY_FOR, async |mut client: Client| {
+        self.call(RETRY_FOR, async |mut client: RemoteClient| {
             client
                 .put(tokio_stream::iter(messages.clone()))
                 .await
@@ -144,7 +146,7 @@ impl Store for RemoteStore {
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.check_writable()?;
         let messages = wire::state_requests(name, bytes)?;
-        self.call(RETRY_FOR, async |mut client: Client| {
+        self.call(RETRY_FOR, async |mut client: RemoteClient| {
             client
                 .replace_state(tokio_stream::iter(messages.clone()))
                 .await
@@ -153,7 +155,7 @@ impl Store for RemoteStore {
     }
 
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
-        self.call(RETRY_FOR, async |mut client: Client| {
+        self.call(RETRY_FOR, async |mut client: RemoteClient| {
             let request = proto::StateRequest {
                 name: name.to_owned(),
             };
@@ -167,7 +169,7 @@ impl Store for RemoteStore {
 
     fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
         let request = wire::query_request(query);
-        self.call(RETRY_FOR, async |mut client: Client| {
+        self.call(RETRY_FOR, async |mut client: RemoteClient| {
             let mut replies = client.find(request.clone()).await?.into_inner();
             let mut documents = Vec::new();
             while let Some(reply) = replies.message().await? {
@@ -179,13 +181,13 @@ impl Store for RemoteStore {
 
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
         let request = wire::query_request(query);
-        self.call(RETRY_FOR, async |mut client: Client| {
+        self.call(RETRY_FOR, async |mut client: RemoteClient| {
             Ok(client.count(request.clone()).await?.into_inner().count)
         })
     }
 
-    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
-        let json = self.call(RETRY_FOR, async |mut client: Client| {
+    fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
+        let json = self.call(RETRY_FOR, async |mut client: RemoteClient| {
             let request = proto::PlainSqlRequest {
                 sql: sql.to_owned(),
             };
@@ -204,7 +206,7 @@ impl Store for RemoteStore {
             // Of this very claim, so that a second one of the same rank is refused.
             lease: format!("{}{claimed:016x}", self.lease),
         };
-        let stream = self.call(RETRY_FOR, async |client: Client| {
+        let stream = self.call(RETRY_FOR, async |client: RemoteClient| {
             lease::ask(client, request.clone()).await
         })?;
         let keep = lease::keep(self.client.clone(), request, stream, self.losses.clone());
@@ -216,7 +218,7 @@ impl Store for RemoteStore {
         Ok(Claim::new(
             program,
             rank,
-            Held {
+            LeaseTask {
                 task,
                 _background: Arc::clone(&self.background),
             },
@@ -245,12 +247,12 @@ impl Drop for Background {
 }
 
 /// A claim: its task keeps the stream open.
-struct Held {
+struct LeaseTask {
     task: Option<tokio::task::JoinHandle<()>>,
     _background: Arc<Background>,
 }
 
-impl Drop for Held {
+impl Drop for LeaseTask {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();

@@ -8,15 +8,15 @@ use tonic::codegen::tokio_stream::{self, Stream};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
-use super::worker::Worker;
+use super::store_thread::StoreThread;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, proto, wire};
 use crate::{Claim, ProvDbError, Store};
 
 /// Stores and answers what clients send.
 #[derive(Clone)]
 pub struct ProvDbService {
-    pub(super) writer: Worker,
-    reader: Worker,
+    pub(super) writer: StoreThread,
+    reader: StoreThread,
     leases: Arc<Mutex<BTreeMap<(u32, u32), Leased>>>,
 }
 
@@ -32,20 +32,20 @@ impl ProvDbService {
     /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. The store gets a thread of
     /// its own.
     pub fn new(store: Box<dyn Store>) -> ProvDbServer<Self> {
-        let worker = Worker::new("provdb-store", store);
-        Self::serve(worker.clone(), worker)
+        let store = StoreThread::new("provdb-store", store);
+        Self::serve(store.clone(), store)
     }
 
     /// The same with a second store on the same database for what is read, so that no question delays what AD
     /// instances write.
     pub fn with_reader(store: Box<dyn Store>, reader: Box<dyn Store>) -> ProvDbServer<Self> {
         Self::serve(
-            Worker::new("provdb-store", store),
-            Worker::new("provdb-reader", reader),
+            StoreThread::new("provdb-store", store),
+            StoreThread::new("provdb-reader", reader),
         )
     }
 
-    fn serve(writer: Worker, reader: Worker) -> ProvDbServer<Self> {
+    fn serve(writer: StoreThread, reader: StoreThread) -> ProvDbServer<Self> {
         ProvDbServer::new(Self {
             writer,
             reader,

@@ -5,7 +5,7 @@ use tonic::{Code, Status};
 
 use super::proto::failure::Kind;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, PART_BYTES, proto};
-use crate::{Collection, Document, Filter, ProvDbError, Query, Sort};
+use crate::{Collection, Document, Filter, ProvDbError, Query, SortKey};
 
 /// Documents in messages of bounded size, at least one message.
 pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutRequest>, ProvDbError> {
@@ -122,7 +122,7 @@ pub(super) fn query(request: &proto::QueryRequest) -> Result<Query, ProvDbError>
     Ok(Query {
         collection: request.collection.parse()?,
         filter: request.filter.as_deref().map(Filter::parse).transpose()?,
-        sort: request.sort.as_deref().map(Sort::parse).transpose()?,
+        sort: request.sort.as_deref().map(SortKey::parse).transpose()?,
         limit: request.limit,
         offset: request.offset,
     })

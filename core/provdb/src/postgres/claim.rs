@@ -6,7 +6,7 @@ use postgres::{Client, Error};
 
 use crate::{Claim, ProvDbError};
 
-use super::connection::Connection;
+use super::connection::PostgresConnection;
 
 /// The lock of a rank: one number for each schema, program and rank.
 const LOCK: &str =
@@ -14,7 +14,7 @@ const LOCK: &str =
 
 /// Claims a rank on a connection, for as long as the claim lives.
 pub(super) fn claim(
-    shared: &Arc<Mutex<Connection>>,
+    shared: &Arc<Mutex<PostgresConnection>>,
     program: u32,
     rank: u32,
     instance: &str,
@@ -42,7 +42,7 @@ pub(super) fn claim(
     Ok(Claim::new(
         program,
         rank,
-        Held {
+        RankLock {
             connection: Arc::clone(shared),
             program,
             rank,
@@ -83,13 +83,13 @@ fn holder_of(client: &mut Client, program: u32, rank: u32) -> Result<Option<Stri
 }
 
 /// A rank that is held.
-struct Held {
-    connection: Arc<Mutex<Connection>>,
+struct RankLock {
+    connection: Arc<Mutex<PostgresConnection>>,
     program: u32,
     rank: u32,
 }
 
-impl Drop for Held {
+impl Drop for RankLock {
     fn drop(&mut self) {
         let mut connection = self
             .connection

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::store::without_secrets;
-use crate::{Mode, OpenOptions, ProvDbError};
+use crate::{AccessMode, OpenOptions, ProvDbError};
 
 use super::claim;
 
@@ -30,17 +30,17 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A connection to the server, and the claims that it holds there.
-pub(super) struct Connection {
+pub(super) struct PostgresConnection {
     client: Option<Client>,
     config: Config,
     tls: Option<MakeRustlsConnect>,
-    mode: Mode,
+    mode: AccessMode,
     place: String,
     /// Instance by program and rank. The server frees them when the connection breaks.
     pub(super) claims: BTreeMap<(u32, u32), String>,
 }
 
-impl Connection {
+impl PostgresConnection {
     /// Connects for the first time, without a second attempt.
     pub(super) fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
         let place = without_secrets(url);
@@ -159,8 +159,8 @@ impl Connection {
         };
         // Acknowledged means on disk, whatever the server's or the user's default is.
         client.batch_execute(match self.mode {
-            Mode::ReadWrite => "set synchronous_commit = on",
-            Mode::ReadOnly => "set default_transaction_read_only = on",
+            AccessMode::ReadWrite => "set synchronous_commit = on",
+            AccessMode::ReadOnly => "set default_transaction_read_only = on",
         })?;
         Ok(client)
     }

@@ -16,16 +16,18 @@ use postgres::types::ToSql;
 
 use crate::columns::{Columns, with_id};
 use crate::query::postgres_sql::{self, Param};
-use crate::{Claim, Collection, Document, Mode, OpenOptions, ProvDbError, Query, Store, Table};
+use crate::{
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store,
+};
 
-use connection::Connection;
+use connection::PostgresConnection;
 
 /// A provenance database on a PostgreSQL server.
 pub struct PostgresStore {
     /// Shared with the claims, which give their ranks back by it.
-    connection: Arc<Mutex<Connection>>,
+    connection: Arc<Mutex<PostgresConnection>>,
     place: String,
-    mode: Mode,
+    mode: AccessMode,
 }
 
 impl PostgresStore {
@@ -37,7 +39,7 @@ impl PostgresStore {
     /// # Errors
     /// The URL is wrong, the server cannot be reached or refuses, or the tables come from a newer release.
     pub fn open(url: &str, options: &OpenOptions) -> Result<Self, ProvDbError> {
-        let mut connection = Connection::open(url, options)?;
+        let mut connection = PostgresConnection::open(url, options)?;
         schema::prepare(&mut connection, options.mode)?;
         Ok(Self {
             place: connection.place().to_owned(),
@@ -46,16 +48,16 @@ impl PostgresStore {
         })
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    fn connection(&self) -> MutexGuard<'_, PostgresConnection> {
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn writable(&self) -> Result<MutexGuard<'_, Connection>, ProvDbError> {
+    fn writable(&self) -> Result<MutexGuard<'_, PostgresConnection>, ProvDbError> {
         match self.mode {
-            Mode::ReadWrite => Ok(self.connection()),
-            Mode::ReadOnly => Err(ProvDbError::ReadOnly(self.place.clone())),
+            AccessMode::ReadWrite => Ok(self.connection()),
+            AccessMode::ReadOnly => Err(ProvDbError::ReadOnly(self.place.clone())),
         }
     }
 }
@@ -114,7 +116,7 @@ impl Store for PostgresStore {
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
-    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+    fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         plain::select(&mut self.connection(), sql)
     }
 

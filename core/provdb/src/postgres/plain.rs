@@ -4,9 +4,9 @@ use postgres::types::Type;
 use postgres::{Error, SimpleQueryMessage, Transaction};
 use serde_json::{Number, Value};
 
-use crate::{ProvDbError, Table};
+use crate::{ProvDbError, SqlTable};
 
-use super::connection::{Connection, words};
+use super::connection::{PostgresConnection, words};
 
 /// Longest that a statement may run.
 const MOST_TIME_MS: u32 = 60_000;
@@ -16,11 +16,14 @@ const MOST_BYTES: u64 = 256 << 20;
 const ROWS_PER_FETCH: u32 = 1_000;
 
 /// Answers one SELECT.
-pub(super) fn select(connection: &mut Connection, sql: &str) -> Result<Table, ProvDbError> {
+pub(super) fn select(
+    connection: &mut PostgresConnection,
+    sql: &str,
+) -> Result<SqlTable, ProvDbError> {
     // The connection is seen to first, so that what fails below is the statement.
     connection.run(|client| client.batch_execute(""))?;
     let Some(client) = connection.client() else {
-        return Ok(Table::default());
+        return Ok(SqlTable::default());
     };
     let wrong = |error: Error| ProvDbError::PlainSql(words(&error));
     let mut transaction = client
@@ -33,7 +36,7 @@ pub(super) fn select(connection: &mut Connection, sql: &str) -> Result<Table, Pr
     table
 }
 
-fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<Table, ProvDbError> {
+fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<SqlTable, ProvDbError> {
     let wrong = |error: Error| ProvDbError::PlainSql(words(&error));
     let refuse = |cause: &str| Err(ProvDbError::PlainSql(cause.to_owned()));
     transaction
@@ -52,7 +55,7 @@ fn read(transaction: &mut Transaction<'_>, sql: &str) -> Result<Table, ProvDbErr
             "declare callgrove_rows no scroll cursor for {sql}"
         ))
         .map_err(wrong)?;
-    let mut table = Table {
+    let mut table = SqlTable {
         columns: statement
             .columns()
             .iter()

@@ -2,9 +2,9 @@
 
 use postgres::Client;
 
-use crate::{Collection, Mode, ProvDbError};
+use crate::{AccessMode, Collection, ProvDbError};
 
-use super::connection::Connection;
+use super::connection::PostgresConnection;
 
 /// Layout of the tables that this release writes.
 const FORMAT: u32 = 1;
@@ -25,11 +25,14 @@ const COLUMNS: [(&str, &str); 11] = [
 ];
 
 /// Makes the tables where they are missing, or tells that there are none to read.
-pub(super) fn prepare(connection: &mut Connection, mode: Mode) -> Result<(), ProvDbError> {
+pub(super) fn prepare(
+    connection: &mut PostgresConnection,
+    mode: AccessMode,
+) -> Result<(), ProvDbError> {
     let place = connection.place().to_owned();
     let found = match (connection.run(format)?, mode) {
-        (None, Mode::ReadOnly) => return Err(ProvDbError::Missing(place)),
-        (None, Mode::ReadWrite) => connection.run(create)?,
+        (None, AccessMode::ReadOnly) => return Err(ProvDbError::Missing(place)),
+        (None, AccessMode::ReadWrite) => connection.run(create)?,
         (Some(found), _) => found,
     };
     if found > FORMAT {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::filter::{Filter, Literal, Path, Sort, Step, Test};
+use super::filter::{Filter, Literal, Path, PathStep, SortKey, Test};
 use super::parse::is_keyword;
 
 impl fmt::Display for Filter {
@@ -41,13 +41,13 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, step) in self.0.iter().enumerate() {
             match step {
-                Step::Field(name) => {
+                PathStep::Field(name) => {
                     f.write_str(if index > 0 { "." } else { "" })?;
                     let quote = if is_plain(name) { "" } else { "\"" };
                     write!(f, "{quote}{name}{quote}")?;
                 }
-                Step::Index(element) => write!(f, "[{element}]")?,
-                Step::Any => f.write_str("[*]")?,
+                PathStep::Index(element) => write!(f, "[{element}]")?,
+                PathStep::Any => f.write_str("[*]")?,
             }
         }
         Ok(())
@@ -94,7 +94,7 @@ impl fmt::Display for Literal {
     }
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for SortKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

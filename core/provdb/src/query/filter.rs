@@ -12,7 +12,7 @@ pub struct Query {
     /// Which ones; all without a filter.
     pub filter: Option<Filter>,
     /// In which order; in that of `__id` without one.
-    pub sort: Option<Sort>,
+    pub sort: Option<SortKey>,
     /// How many at most.
     pub limit: Option<u64>,
     /// How many to skip first.
@@ -51,11 +51,11 @@ pub enum Filter {
 
 /// A way to values of a document, such as `event_window.comm_window[*].tar`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path(pub(crate) Vec<Step>);
+pub struct Path(pub(crate) Vec<PathStep>);
 
 /// One step of a way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathStep {
     /// Into a field of an object. A name has no `"`, `\` or control characters.
     Field(String),
     /// Into one element of an array, counted from 0.
@@ -66,7 +66,7 @@ pub enum Step {
 
 impl Path {
     /// The steps, at least one, the first a field.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
 }
@@ -134,7 +134,7 @@ pub enum Literal {
 /// An order of documents: numbers (and booleans as 0 and 1) before texts before all else, whatever the direction;
 /// equals in the order of `__id`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sort {
+pub struct SortKey {
     /// By which value.
     pub path: Path,
     /// Largest first.
@@ -198,7 +198,7 @@ impl std::error::Error for FilterError {}
 
 /// The answer to plain SQL.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Table {
+pub struct SqlTable {
     /// Names of the columns.
     pub columns: Vec<String>,
     /// Rows, each as long as `columns`, in the order of the SQL.

@@ -4,7 +4,7 @@ use super::filter::FilterError;
 
 /// A word, and where it begins.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Token<'t> {
+pub(super) struct QueryToken<'t> {
     pub(super) kind: TokenKind<'t>,
     pub(super) at_byte: usize,
 }
@@ -32,7 +32,7 @@ const SYMBOLS: [&str; 17] = [
 ];
 
 /// Splits a text into words; the last one is [`TokenKind::End`].
-pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, FilterError> {
+pub(super) fn lex(text: &str) -> Result<Vec<QueryToken<'_>>, FilterError> {
     let mut tokens = Vec::new();
     let mut at_byte = 0;
     loop {
@@ -45,7 +45,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, FilterError> {
             at_byte: at_byte + offset,
         })?;
         let is_end = kind == TokenKind::End;
-        tokens.push(Token { kind, at_byte });
+        tokens.push(QueryToken { kind, at_byte });
         if is_end {
             return Ok(tokens);
         }

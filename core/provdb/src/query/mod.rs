@@ -15,4 +15,6 @@ pub(crate) mod sql;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite_sql;
 
-pub use filter::{Filter, FilterError, Literal, Op, Path, Query, Sort, Step, Table, Test};
+pub use filter::{
+    Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test,
+};

@@ -9,8 +9,8 @@
 //! literal = ["-"] number | 'text' | true | false
 //! ```
 
-use super::filter::{Filter, FilterError, Literal, Op, Path, Sort, Step, Test};
-use super::lex::{Token, TokenKind, lex};
+use super::filter::{Filter, FilterError, Literal, Op, Path, PathStep, SortKey, Test};
+use super::lex::{QueryToken, TokenKind, lex};
 
 /// Deepest nesting of parentheses and `not`, which bounds the recursion.
 const MOST_DEPTH: usize = 64;
@@ -37,7 +37,7 @@ impl Filter {
     }
 }
 
-impl Sort {
+impl SortKey {
     /// Reads an order such as `outlier_score desc`.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Sort {
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let mut parser = Parser::new(text)?;
         let path = parser.path()?;
-        if path.steps().contains(&Step::Any) {
+        if path.steps().contains(&PathStep::Any) {
             return Err(parser.fail_at(0, "an order takes a path to one value, without [*]"));
         }
         let is_descending = parser.take_word("desc");
@@ -80,7 +80,7 @@ pub(super) fn is_keyword(word: &str) -> bool {
 
 struct Parser<'t> {
     text: &'t str,
-    tokens: Vec<Token<'t>>,
+    tokens: Vec<QueryToken<'t>>,
     at: usize,
     num_tests: usize,
     num_values: usize,
@@ -262,7 +262,7 @@ impl<'t> Parser<'t> {
             if self.take_symbol(".") {
                 steps.push(self.field()?);
             } else if self.take_symbol("[*]") {
-                steps.push(Step::Any);
+                steps.push(PathStep::Any);
             } else if self.take_symbol("[") {
                 steps.push(self.element()?);
             } else {
@@ -271,11 +271,11 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn element(&mut self) -> Result<Step, FilterError> {
+    fn element(&mut self) -> Result<PathStep, FilterError> {
         let step = match self.peek() {
-            TokenKind::Symbol("*") => Step::Any,
+            TokenKind::Symbol("*") => PathStep::Any,
             TokenKind::Number(digits) => match digits.parse::<u32>() {
-                Ok(index) if i32::try_from(index).is_ok() => Step::Index(index),
+                Ok(index) if i32::try_from(index).is_ok() => PathStep::Index(index),
                 _ => return Err(self.fail("expected the number of an element, from 0")),
             },
             _ => return Err(self.fail("expected the number of an element, or *")),
@@ -285,15 +285,15 @@ impl<'t> Parser<'t> {
         Ok(step)
     }
 
-    fn field(&mut self) -> Result<Step, FilterError> {
+    fn field(&mut self) -> Result<PathStep, FilterError> {
         let step = match self.peek() {
             TokenKind::Word(word) if is_keyword(word) => {
                 let cause =
                     format!("expected a field; one called {word} stands in \"double quotes\"");
                 return Err(self.fail(&cause));
             }
-            TokenKind::Word(word) => Step::Field((*word).to_owned()),
-            TokenKind::Quoted(name) => Step::Field(name.clone()),
+            TokenKind::Word(word) => PathStep::Field((*word).to_owned()),
+            TokenKind::Quoted(name) => PathStep::Field(name.clone()),
             _ => return Err(self.fail("expected a field, such as outlier_score")),
         };
         self.at += 1;

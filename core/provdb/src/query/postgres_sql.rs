@@ -2,7 +2,7 @@
 
 use postgres::types::ToSql;
 
-use super::filter::{Literal, Op, Path, Query, Step};
+use super::filter::{Literal, Op, Path, PathStep, Query};
 use super::sql::{Dialect, Sql, Value, column, push_filter, reads_json};
 
 /// A bound value. Each stands in the SQL with a cast to its type.
@@ -72,19 +72,19 @@ struct Postgres;
 impl Dialect for Postgres {
     type Param = Param;
 
-    fn value(sql: &mut Sql<Param>, from: Option<&str>, steps: &[Step]) -> String {
+    fn value(sql: &mut Sql<Param>, from: Option<&str>, steps: &[PathStep]) -> String {
         let mut value = from.unwrap_or("body").to_owned();
         for step in steps {
             value = match step {
-                Step::Field(name) => {
+                PathStep::Field(name) => {
                     let number = sql.param(Box::new(name.clone()));
                     format!("({value} -> ${number}::text)")
                 }
                 // The operator for elements takes a number for a list of itself.
-                Step::Index(index) => {
+                PathStep::Index(index) => {
                     format!("jsonb_path_query_first({value}, 'strict $[{index}]', '{{}}', true)")
                 }
-                Step::Any => value,
+                PathStep::Any => value,
             };
         }
         value

@@ -3,7 +3,7 @@
 
 #[cfg(feature = "postgres")]
 use super::filter::Query;
-use super::filter::{Filter, Literal, Op, Path, Step, Test};
+use super::filter::{Filter, Literal, Op, Path, PathStep, Test};
 
 /// SQL and the values of its numbered parameters.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) trait Dialect {
     type Param;
 
     /// The value at the end of a path without `[*]`, from the document (none) or from an element.
-    fn value(sql: &mut Sql<Self::Param>, from: Option<&str>, steps: &[Step]) -> String;
+    fn value(sql: &mut Sql<Self::Param>, from: Option<&str>, steps: &[PathStep]) -> String;
     /// The start of `exists (select … where` over the elements of an array, and the element as `from` of
     /// [`Dialect::value`]. `depth` makes names unique.
     fn elements(sql: &mut Sql<Self::Param>, array: &str, depth: usize) -> String;
@@ -77,7 +77,7 @@ const COLUMNS: [(&str, bool); 10] = [
 
 /// The column that holds what is at the end of a path, if there is one, and whether it is text.
 pub(crate) fn column(path: &Path) -> Option<(&'static str, bool)> {
-    let [Step::Field(name)] = path.steps() else {
+    let [PathStep::Field(name)] = path.steps() else {
         return None;
     };
     let (column, is_text) = COLUMNS.into_iter().find(|(column, _)| *column == name)?;
@@ -146,11 +146,11 @@ fn push_joined<P, T>(
 fn push_elements<D: Dialect>(
     sql: &mut Sql<D::Param>,
     from: Option<&str>,
-    steps: &[Step],
+    steps: &[PathStep],
     test: &Test,
     depth: usize,
 ) {
-    let Some(place) = steps.iter().position(|step| *step == Step::Any) else {
+    let Some(place) = steps.iter().position(|step| *step == PathStep::Any) else {
         let value = D::value(sql, from, steps);
         push_test::<D>(sql, &Value::Json(value), test);
         return;

@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value as Param;
 
-use super::filter::{Literal, Op, Path, Query, Step};
+use super::filter::{Literal, Op, Path, PathStep, Query};
 use super::sql::{Dialect, Sql, Value, column, push_filter};
 
 /// The ids of the documents that a query asks for, in its order. What is sorted holds no documents, and what it is
@@ -63,12 +63,12 @@ struct Sqlite;
 impl Dialect for Sqlite {
     type Param = Param;
 
-    fn value(sql: &mut Sql<Param>, from: Option<&str>, steps: &[Step]) -> String {
+    fn value(sql: &mut Sql<Param>, from: Option<&str>, steps: &[PathStep]) -> String {
         let root = if from.is_none() { "$" } else { "" };
         let path = steps.iter().fold(root.to_owned(), |path, step| match step {
-            Step::Field(name) => format!("{path}.\"{name}\""),
-            Step::Index(index) => format!("{path}[{index}]"),
-            Step::Any => path,
+            PathStep::Field(name) => format!("{path}.\"{name}\""),
+            PathStep::Index(index) => format!("{path}[{index}]"),
+            PathStep::Any => path,
         });
         let number = sql.param(path.into());
         from.map_or_else(

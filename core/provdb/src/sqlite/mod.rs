@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Claim, Document, Mode, OpenOptions, ProvDbError, Query, Store, Table, columns::Columns,
+    AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, columns::Columns,
 };
 
 use error::{at, io_at};
@@ -55,8 +55,8 @@ impl SqliteStore {
             return Err(ProvDbError::BadNumShards(asked));
         }
         let (global, num_shards) = match options.mode {
-            Mode::ReadOnly => (None, Reader::num_shards(folder, options.num_shards)?),
-            Mode::ReadWrite => {
+            AccessMode::ReadOnly => (None, Reader::num_shards(folder, options.num_shards)?),
+            AccessMode::ReadWrite => {
                 fs::create_dir_all(folder).map_err(io_at(folder))?;
                 let (file, num_shards) = ShardFile::open_global(folder, options.num_shards)?;
                 (Some(file), num_shards)
@@ -141,7 +141,7 @@ impl Store for SqliteStore {
         self.reader()?.count(query)
     }
 
-    fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+    fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         self.reader()?.find_plain_sql(sql)
     }
 

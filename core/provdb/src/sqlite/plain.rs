@@ -7,7 +7,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error};
 use serde_json::Value;
 
-use crate::{ProvDbError, Table};
+use crate::{ProvDbError, SqlTable};
 
 /// Longest that a query may run.
 const MOST_TIME: Duration = Duration::from_mins(1);
@@ -30,7 +30,7 @@ pub(super) fn guard(connection: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Answers one SELECT.
-pub(super) fn select(connection: &mut Connection, sql: &str) -> Result<Table, ProvDbError> {
+pub(super) fn select(connection: &mut Connection, sql: &str) -> Result<SqlTable, ProvDbError> {
     let start = Instant::now();
     let is_late = move || start.elapsed() > MOST_TIME;
     connection
@@ -43,7 +43,7 @@ pub(super) fn select(connection: &mut Connection, sql: &str) -> Result<Table, Pr
     table
 }
 
-fn read(connection: &Connection, sql: &str) -> Result<Table, ProvDbError> {
+fn read(connection: &Connection, sql: &str) -> Result<SqlTable, ProvDbError> {
     let fail = |cause: Error| wrong(&cause);
     let mut statement = connection.prepare(sql).map_err(fail)?;
     if statement.parameter_count() > 0 {
@@ -77,7 +77,7 @@ fn read(connection: &Connection, sql: &str) -> Result<Table, ProvDbError> {
             });
         }
     }
-    Ok(Table { columns, rows })
+    Ok(SqlTable { columns, rows })
 }
 
 /// Bytes that are no text show as hexadecimal digits.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::columns::with_id;
 use crate::query::sqlite_sql;
-use crate::{Collection, ProvDbError, Query, Table};
+use crate::{Collection, ProvDbError, Query, SqlTable};
 
 use super::{at, global_path, plain, schema, shard_path};
 
@@ -124,7 +124,7 @@ impl Reader {
             .map_err(at(&global_path(&self.folder)))
     }
 
-    pub(super) fn find_plain_sql(&mut self, sql: &str) -> Result<Table, ProvDbError> {
+    pub(super) fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         plain::select(&mut self.connection, sql)
     }
 }

@@ -1,6 +1,8 @@
 //! The suite that every store passes.
 
-use callgrove_provdb::{Collection, Document, Filter, Mode, ProvDbError, Query, Sort, Store};
+use callgrove_provdb::{
+    AccessMode, Collection, Document, Filter, ProvDbError, Query, SortKey, Store,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 use super::{document, execution, one_of_each, oracle};
 
 /// Opens the same database again and again.
-pub(crate) type Open<'o> = &'o dyn Fn(Mode) -> Box<dyn Store>;
+pub(crate) type Open<'o> = &'o dyn Fn(AccessMode) -> Box<dyn Store>;
 
 /// Runs the suite on a database that is empty at first.
 pub(crate) fn conforms(open: Open<'_>) {
@@ -44,10 +46,10 @@ fn query(collection: Collection, filter: &str) -> Query {
 
 fn keeps_documents_as_they_are(open: Open<'_>) {
     let documents = one_of_each();
-    open(Mode::ReadWrite)
+    open(AccessMode::ReadWrite)
         .put(&documents)
         .expect("they are stored");
-    let mut store = open(Mode::ReadOnly);
+    let mut store = open(AccessMode::ReadOnly);
     for collection in Collection::ALL {
         let sent: Vec<&Document> = documents
             .iter()
@@ -79,7 +81,7 @@ fn keeps_documents_as_they_are(open: Open<'_>) {
 }
 
 fn replaces_by_key_and_keeps_ids(open: Open<'_>) {
-    let mut store = open(Mode::ReadWrite);
+    let mut store = open(AccessMode::ReadWrite);
     let before = all(&mut *store, Collection::Anomalies);
     let mut again = one_of_each();
     for document in &mut again {
@@ -102,7 +104,7 @@ fn replaces_by_key_and_keeps_ids(open: Open<'_>) {
 }
 
 fn refuses_what_is_no_document(open: Open<'_>) {
-    let mut store = open(Mode::ReadWrite);
+    let mut store = open(AccessMode::ReadWrite);
     let good = document(Collection::Metadata, 5, "0:5:0:x", &json!({"descr": "x"}));
     let bad = Document {
         json: "{\"descr\": ".to_owned(),
@@ -131,19 +133,19 @@ fn refuses_what_is_no_document(open: Open<'_>) {
 
 fn keeps_state(open: Open<'_>) {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    let mut store = open(Mode::ReadWrite);
+    let mut store = open(AccessMode::ReadWrite);
     assert_eq!(store.state("pserver").expect("read"), None);
     store.replace_state("pserver", b"old").expect("stored");
     store.replace_state("pserver", &bytes).expect("replaced");
     store.replace_state("other", b"").expect("stored");
     drop(store);
-    let mut store = open(Mode::ReadOnly);
+    let mut store = open(AccessMode::ReadOnly);
     assert_eq!(store.state("pserver").expect("read"), Some(bytes));
     assert_eq!(store.state("other").expect("read"), Some(Vec::new()));
 }
 
 fn claims_are_exclusive(open: Open<'_>) {
-    let (mut first, mut second) = (open(Mode::ReadWrite), open(Mode::ReadWrite));
+    let (mut first, mut second) = (open(AccessMode::ReadWrite), open(AccessMode::ReadWrite));
     let claim = first.claim(0, 3, "ad-first").expect("nobody has it");
     assert_eq!((claim.program(), claim.rank()), (0, 3));
     let error = second
@@ -190,7 +192,7 @@ pub(crate) fn eventually<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 }
 
 fn readers_see_what_was_acknowledged(open: Open<'_>) {
-    let (mut writer, mut reader) = (open(Mode::ReadWrite), open(Mode::ReadOnly));
+    let (mut writer, mut reader) = (open(AccessMode::ReadWrite), open(AccessMode::ReadOnly));
     let everything = Query::all(Collection::NormalExecs);
     let before = reader.count(&everything).expect("counted");
     for index in 0..5 {
@@ -232,7 +234,7 @@ fn fill(store: &mut dyn Store) -> Vec<String> {
 }
 
 fn answers_queries(open: Open<'_>) {
-    let mut store = open(Mode::ReadWrite);
+    let mut store = open(AccessMode::ReadWrite);
     let keys = fill(&mut *store);
     let count = |store: &mut dyn Store, filter: &str| {
         let query = query(Collection::Anomalies, filter);
@@ -305,7 +307,7 @@ fn answers_queries(open: Open<'_>) {
         "gpu_parent",
         "__id desc",
     ] {
-        let sort = Sort::parse(sort).expect(sort);
+        let sort = SortKey::parse(sort).expect(sort);
         let mut expected = known.clone();
         expected.sort_by(|left, right| oracle::compare(&sort, left, right));
         let sorted = Query {
@@ -324,7 +326,7 @@ fn answers_queries(open: Open<'_>) {
 }
 
 fn answers_plain_sql(open: Open<'_>) {
-    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+    for mode in [AccessMode::ReadOnly, AccessMode::ReadWrite] {
         let mut store = open(mode);
         let table = store
             .find_plain_sql(
@@ -363,7 +365,7 @@ fn answers_plain_sql(open: Open<'_>) {
 
 /// Random filters on random documents give what the oracle gives.
 fn agrees_with_the_oracle(open: Open<'_>) {
-    let mut store = open(Mode::ReadWrite);
+    let mut store = open(AccessMode::ReadWrite);
     let documents: Vec<Document> = odd_documents()
         .iter()
         .enumerate()
@@ -518,9 +520,9 @@ fn filters() -> impl Strategy<Value = Filter> {
     .prop_map(|text| Filter::parse(&text).expect("the grammar has it"))
 }
 
-fn orders() -> impl Strategy<Value = Sort> {
+fn orders() -> impl Strategy<Value = SortKey> {
     let path = paths().prop_filter("one value", |it| !it.contains('*'));
     (path, prop::sample::select(vec!["asc", "desc"])).prop_map(|(path, direction)| {
-        Sort::parse(&format!("{path} {direction}")).expect("an order")
+        SortKey::parse(&format!("{path} {direction}")).expect("an order")
     })
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use callgrove_provdb::{Filter, Literal, Op, Path, Sort, Step, Test};
+use callgrove_provdb::{Filter, Literal, Op, Path, PathStep, SortKey, Test};
 use serde_json::Value;
 
 /// Whether a document passes a filter.
@@ -18,7 +18,7 @@ pub(crate) fn matches(filter: &Filter, document: &Value) -> bool {
 }
 
 /// The order of two documents without regard to their ids.
-pub(crate) fn compare(sort: &Sort, left: &Value, right: &Value) -> Ordering {
+pub(crate) fn compare(sort: &SortKey, left: &Value, right: &Value) -> Ordering {
     let key = |document| match values(document, &sort.path).pop().flatten() {
         Some(Value::Bool(it)) => (0, f64::from(*it), ""),
         Some(Value::Number(it)) => (0, it.as_f64().expect("a number"), ""),
@@ -41,10 +41,12 @@ fn values<'v>(document: &'v Value, path: &Path) -> Vec<Option<&'v Value>> {
         values = values
             .into_iter()
             .flat_map(|value| match (step, value) {
-                (Step::Any, Some(Value::Array(elements))) => elements.iter().map(Some).collect(),
-                (Step::Any, _) => Vec::new(),
-                (Step::Field(name), Some(Value::Object(fields))) => vec![fields.get(name)],
-                (Step::Index(index), Some(Value::Array(elements))) => {
+                (PathStep::Any, Some(Value::Array(elements))) => {
+                    elements.iter().map(Some).collect()
+                }
+                (PathStep::Any, _) => Vec::new(),
+                (PathStep::Field(name), Some(Value::Object(fields))) => vec![fields.get(name)],
+                (PathStep::Index(index), Some(Value::Array(elements))) => {
                     vec![elements.get(*index as usize)]
                 }
                 _ => vec![None],

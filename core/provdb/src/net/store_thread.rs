@@ -13,9 +13,9 @@ type Job = Box<dyn FnOnce(&mut dyn Store) + Send>;
 
 /// Gives jobs to the thread of a store, which ends when the last of its clones is gone.
 #[derive(Clone)]
-pub(super) struct Worker(mpsc::Sender<Job>);
+pub(super) struct StoreThread(mpsc::Sender<Job>);
 
-impl Worker {
+impl StoreThread {
     pub(super) fn new(name: &str, mut store: Box<dyn Store>) -> Self {
         let (sender, mut jobs) = mpsc::channel::<Job>(MOST_WAITING);
         let work = move || {
