@@ -25,12 +25,12 @@ const MAX_PAGE_BYTES: usize = 8 << 20;
 /// holds no lock: if a packet comes meanwhile, the publisher goes on with a copy.
 pub struct Hub {
     state: Mutex<State>,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<PacketProgress>,
 }
 
 /// How far the run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct PacketProgress {
     /// Number of the newest packet.
     pub version: u64,
     /// Whether the run is over.
@@ -39,16 +39,16 @@ pub struct Progress {
 
 /// The overview at one moment.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct OverviewSnapshot {
     /// How far the run was.
-    pub progress: Progress,
+    pub progress: PacketProgress,
     /// What all packets so far say.
     pub overview: Arc<Overview>,
 }
 
 /// Packets after some version.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct PacketPage {
     /// Number of the last packet of the page.
     pub version: u64,
     /// Whether the run is over and the page has its last packet.
@@ -67,7 +67,7 @@ pub struct FellBehind {
 }
 
 struct State {
-    progress: Progress,
+    progress: PacketProgress,
     overview: Arc<Overview>,
     /// The packets up to the newest, the oldest first.
     packets: VecDeque<Bytes>,
@@ -77,7 +77,7 @@ struct State {
 impl Hub {
     /// An empty run, whose packets are numbered from `first_version` + 1.
     pub fn new(first_version: u64) -> Self {
-        let progress = Progress {
+        let progress = PacketProgress {
             version: first_version,
             ended: false,
         };
@@ -100,7 +100,7 @@ impl Hub {
             let mut state = self.lock();
             Arc::make_mut(&mut state.overview).apply(packet);
             state.keep(json.into());
-            state.progress = Progress {
+            state.progress = PacketProgress {
                 version: state.progress.version + 1,
                 ended: false,
             };
@@ -121,9 +121,9 @@ impl Hub {
     }
 
     /// The state now.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> OverviewSnapshot {
         let state = self.lock();
-        Snapshot {
+        OverviewSnapshot {
             progress: state.progress,
             overview: Arc::clone(&state.overview),
         }
@@ -133,7 +133,7 @@ impl Hub {
     ///
     /// # Errors
     /// If some of them are kept no more, or `version` is none of this run.
-    pub fn packets_after(&self, version: u64) -> Result<Page, FellBehind> {
+    pub fn packets_after(&self, version: u64) -> Result<PacketPage, FellBehind> {
         let state = self.lock();
         let newest = state.progress.version;
         let oldest = newest - state.packets.len() as u64;
@@ -152,7 +152,7 @@ impl Hub {
             .cloned()
             .collect();
         let version = version + packets.len() as u64;
-        Ok(Page {
+        Ok(PacketPage {
             version,
             ended: state.progress.ended && version == newest,
             packets,
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    fn times(page: &Page) -> Vec<u64> {
+    fn times(page: &PacketPage) -> Vec<u64> {
         let read = |json: &Bytes| serde_json::from_slice::<Packet>(json).unwrap().created_at;
         page.packets.iter().map(read).collect()
     }

@@ -1,4 +1,4 @@
-//! What a parameter server does every so often: fold, tell those who watch, and save.
+//! The maintenance thread of a parameter server: folds, publishes packets and saves at intervals.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,8 +26,8 @@ pub struct Keeper {
     trouble: Arc<Mutex<Option<String>>>,
 }
 
-/// What a [`Keeper`] serves.
-pub struct Kept {
+/// What a [`Keeper`] folds, publishes and saves, and how often.
+pub struct KeeperConfig {
     /// The server's state.
     pub state: Arc<ServerState>,
     /// Time between two packets.
@@ -45,13 +45,13 @@ impl Keeper {
     ///
     /// # Errors
     /// [`ServerError::Threads`].
-    pub fn start(mut kept: Kept) -> Result<Self, ServerError> {
+    pub fn start(mut config: KeeperConfig) -> Result<Self, ServerError> {
         let (stop, stopped) = sync_channel(1);
         let trouble = Arc::default();
         let told = Arc::clone(&trouble);
         let thread = thread::Builder::new()
             .name("keeper".to_owned())
-            .spawn(move || kept.run(&stopped, &told))
+            .spawn(move || config.run(&stopped, &told))
             .map_err(|source| ServerError::Threads { source })?;
         Ok(Self {
             stop,
@@ -80,7 +80,7 @@ impl Keeper {
     }
 }
 
-impl Kept {
+impl KeeperConfig {
     fn run(
         &mut self,
         stopped: &Receiver<()>,

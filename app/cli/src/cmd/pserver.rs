@@ -10,7 +10,7 @@ use callgrove_pserver::net::{Poster, PosterOptions, service};
 use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions};
 use callgrove_server::api::{Api, Documents, Live, router};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, Kept, STATE_NAME};
+use callgrove_server::keeper::{Keeper, KeeperConfig, STATE_NAME};
 use callgrove_server::{RunningServer, Token, grpc};
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
@@ -60,15 +60,15 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         let trouble = keeper.trouble();
         if let (Some(trouble), true) = (&trouble, trouble != told) {
             complain(&format!(
-                "{trouble}; the statistics of the run are kept and saved later"
+                "{trouble}; the statistics of the run are config and saved later"
             ));
         }
         told = trouble;
     }
-    let kept = keeper.finish();
+    let config = keeper.finish();
     save_model(&state, args.stats.save_model.as_deref())?;
     server.stop()?;
-    Ok(kept?)
+    Ok(config?)
 }
 
 /// The state to begin with: what the database has of this run, a saved model, or nothing. `is_own`: it ends with
@@ -132,14 +132,14 @@ pub(super) fn keeper(
         options.ca_file.clone_from(&ca.ca_file);
         posters.push(Poster::start(options)?);
     }
-    let kept = Kept {
+    let config = KeeperConfig {
         state: Arc::clone(state),
         interval: Duration::from_millis((args.interval * 1e3) as u64),
         hub: Arc::clone(hub),
         posters,
         store,
     };
-    Ok(Keeper::start(kept)?)
+    Ok(Keeper::start(config)?)
 }
 
 /// The database as the JSON interface asks it.

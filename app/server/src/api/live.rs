@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::{Api, ApiError, Live, written};
 use crate::connection::Stopping;
-use crate::hub::{FellBehind, Hub, Page, Snapshot};
+use crate::hub::{FellBehind, Hub, OverviewSnapshot, PacketPage};
 
 /// The longest that a request for packets may wait for one.
 pub const MAX_WAIT: Duration = Duration::from_mins(1);
@@ -30,7 +30,7 @@ struct OverviewAnswer<'hub> {
 
 /// `GET /api/overview`.
 pub(super) async fn overview(State(api): State<Api>) -> Result<Response, ApiError> {
-    let Snapshot { progress, overview } = api.live.hub()?.snapshot();
+    let OverviewSnapshot { progress, overview } = api.live.hub()?.snapshot();
     // Writing out the history of many ranks takes long enough to hold up other requests.
     let json = tokio::task::spawn_blocking(move || {
         let (version, ended) = (progress.version, progress.ended);
@@ -81,7 +81,7 @@ pub(super) async fn packets(
 }
 
 fn page(hub: &Hub, after: u64) -> Result<Response, ApiError> {
-    let Page { version, ended, packets } =
+    let PacketPage { version, ended, packets } =
         hub.packets_after(after).map_err(|FellBehind { oldest, newest }| {
             let message = format!(
                 "the packets after {after} are not to be had, only those after {oldest} to {newest}: begin again with /api/overview"
