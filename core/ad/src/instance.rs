@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgrove_detect::FuncModel;
+use callgrove_detect::{FuncModel, RunningThreshold};
 use callgrove_model::{FuncId, NameTable, RankId, Warnings};
 use callgrove_provdb::{Claim, Store};
 use callgrove_pserver::{Hello, Link, ModelExchange, StepReport};
@@ -69,7 +69,7 @@ pub struct Instance {
     /// By number: the newest model known.
     models: Vec<Option<Arc<FuncModel>>>,
     /// By number: the highest threshold of its score so far, which the models hand on.
-    thresholds_reached: Vec<f64>,
+    thresholds_reached: Vec<RunningThreshold>,
     reports: Vec<StepReport>,
     status: Status,
 }
@@ -236,7 +236,7 @@ impl Instance {
         for ((model, reached), compiled) in known.zip(&compiled) {
             if let Some(compiled) = compiled {
                 *model = Some(Arc::clone(&compiled.model));
-                *reached = reached.max(compiled.judge.threshold());
+                reached.raise(compiled.judge.threshold());
             }
         }
         let (fids, recorded) = (&self.fids, self.writer.is_some());
@@ -274,7 +274,7 @@ impl Instance {
         }
         for name in &new {
             self.models.push(None);
-            self.thresholds_reached.push(0.0);
+            self.thresholds_reached.push(RunningThreshold::default());
             self.is_ignored.push(self.options.rules.is_ignored(name));
             self.thresholds.push(self.options.rules.threshold(name));
         }
@@ -295,7 +295,7 @@ impl Instance {
 fn merge_deltas(
     learnt: Vec<Vec<(u32, FuncModel)>>,
     fids: &[FuncId],
-    reached: &[f64],
+    reached: &[RunningThreshold],
 ) -> Result<Vec<(FuncId, FuncModel)>, AdError> {
     let mut by_number: BTreeMap<u32, FuncModel> = BTreeMap::new();
     for (number, model) in learnt.into_iter().flatten() {
@@ -307,7 +307,7 @@ fn merge_deltas(
         }
     }
     let with_fid = by_number.into_iter().map(|(number, mut model)| {
-        model.raise_threshold(reached[number as usize]);
+        model.raise_threshold(reached[number as usize].value());
         (fids[number as usize], model)
     });
     Ok(with_fid.collect())

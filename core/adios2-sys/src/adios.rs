@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::api::{RawAdios, c_string, check_handle};
 use crate::{Adios2Error, Io, Library};
 
-/// One ADIOS2 instance, which will hold one [`Io`] and its [`crate::Engine`].
+/// One ADIOS2 instance, which will hold one [`Io`] and its [`crate::AdiosEngine`].
 pub struct Adios {
     raw: *mut RawAdios,
     library: Library,

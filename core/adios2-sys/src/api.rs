@@ -23,14 +23,14 @@ opaque!(RawAdios, RawIo, RawEngine, RawVariable, RawAttribute);
 macro_rules! api {
     ($($name:ident($($arg:ty),*) -> $ret:ty;)*) => {
         /// Pointers to the functions; field `x` is `adios2_x`.
-        pub(crate) struct Api {
+        pub(crate) struct CApi {
             $(pub(crate) $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
             /// Since 2.12 only; before, the length of a string attribute cannot be asked for.
             pub(crate) attribute_string_data:
                 Option<unsafe extern "C" fn(*const RawAttribute, *mut c_char, *mut usize) -> c_int>,
         }
 
-        impl Api {
+        impl CApi {
             /// Looks up every function.
             ///
             /// # Safety

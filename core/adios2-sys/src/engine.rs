@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
 use crate::api::{RawEngine, check, read_text};
-use crate::{Adios2Error, DataType, Element, Gets, Io, Mode, Variable};
+use crate::{Adios2Error, DataType, Element, Gets, Io, OpenMode, Variable};
 
 /// `adios2_mode_sync`: the data is taken before the call returns.
 const SYNC: c_int = 5;
@@ -13,10 +13,10 @@ const STEP_APPEND: c_int = 0;
 /// `adios2_step_mode_read`.
 const STEP_READ: c_int = 2;
 
-/// What came of asking for the next step.
+/// The answer to a request for the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepStatus {
-    /// There is a step: read it, then [`Engine::end_step`].
+    /// There is a step: read it, then [`AdiosEngine::end_step`].
     Ok,
     /// No step within the time given; the writer may still be at work, or was killed.
     NotReady,
@@ -28,20 +28,20 @@ pub enum StepStatus {
 
 /// An open file or stream; closed when dropped.
 #[derive(Debug)]
-pub struct Engine {
+pub struct AdiosEngine {
     /// Null once it is closed. `Drop` closes it before the fields go, and with them the `Io` that it
     /// lives in.
     raw: *mut RawEngine,
     io: Io,
     name: String,
-    mode: Mode,
+    mode: OpenMode,
 }
 
 // SAFETY: owns the `Io` and with it the whole instance; `raw` points into it.
-unsafe impl Send for Engine {}
+unsafe impl Send for AdiosEngine {}
 
-impl Engine {
-    pub(crate) fn new(io: Io, raw: *mut RawEngine, name: String, mode: Mode) -> Self {
+impl AdiosEngine {
+    pub(crate) fn new(io: Io, raw: *mut RawEngine, name: String, mode: OpenMode) -> Self {
         Self {
             raw,
             io,
@@ -119,7 +119,7 @@ impl Engine {
         Ok(step)
     }
 
-    /// Number of steps of a file, for [`crate::Mode::ReadRandomAccess`].
+    /// Number of steps of a file, for [`crate::OpenMode::ReadRandomAccess`].
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -155,7 +155,7 @@ impl Engine {
     /// Reads a single value.
     ///
     /// # Errors
-    /// As [`Engine::get`].
+    /// As [`AdiosEngine::get`].
     pub fn get_value<T: Element>(&self, variable: &Variable<'_>) -> Result<T, Adios2Error> {
         let mut value = [T::default()];
         self.get(variable, &mut value)?;
@@ -170,7 +170,7 @@ impl Engine {
     /// Writes the variable's selection; the data is copied.
     ///
     /// # Errors
-    /// As [`Engine::get`].
+    /// As [`AdiosEngine::get`].
     pub fn put<T: Element>(
         &self,
         variable: &Variable<'_>,
@@ -224,7 +224,7 @@ impl Engine {
     /// files. Closing it would make the BP5 reader of 2.12 leave a profile in `/tmp`, with no way to
     /// refuse it.
     fn is_file_reader(&self) -> bool {
-        self.mode != Mode::Write
+        self.mode != OpenMode::Write
             && self
                 .engine_type()
                 .is_ok_and(|engine| engine.starts_with("BP"))
@@ -262,7 +262,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for AdiosEngine {
     fn drop(&mut self) {
         // A failure has been printed by ADIOS2; whoever needs to know calls `close`.
         drop(self.close_once());

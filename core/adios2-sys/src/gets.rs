@@ -4,17 +4,17 @@ use std::ffi::c_void;
 
 use crate::api::check;
 use crate::engine::expect_len;
-use crate::{Adios2Error, Element, Engine, Variable};
+use crate::{Adios2Error, AdiosEngine, Element, Variable};
 
 /// `adios2_mode_deferred`: the read happens when the reads are performed.
 const DEFERRED: i32 = 4;
 
-/// Reads collected by [`Engine::gets`], done by [`Gets::perform`].
+/// Reads collected by [`AdiosEngine::gets`], done by [`Gets::perform`].
 ///
 /// Nothing reaches ADIOS2 before that, so that it never holds the address of a buffer that is gone.
 #[derive(Debug)]
 pub struct Gets<'a> {
-    engine: &'a Engine,
+    engine: &'a AdiosEngine,
     reads: Vec<Read<'a>>,
 }
 
@@ -27,7 +27,7 @@ struct Read<'a> {
 }
 
 impl<'a> Gets<'a> {
-    pub(crate) fn new(engine: &'a Engine) -> Self {
+    pub(crate) fn new(engine: &'a AdiosEngine) -> Self {
         Self {
             engine,
             reads: Vec::new(),

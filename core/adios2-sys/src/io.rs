@@ -6,8 +6,8 @@ use std::path::Path;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use crate::api::{Api, RawIo, c_string, check, check_handle, read_handles};
-use crate::{Adios, Adios2Error, Attribute, DataType, Element, Engine, Library, Variable};
+use crate::api::{CApi, RawIo, c_string, check, check_handle, read_handles};
+use crate::{Adios, Adios2Error, AdiosEngine, Attribute, DataType, Element, Library, Variable};
 
 /// Held while SST opens a stream to be read, or to be written. SST keeps what it opened in a list of the whole
 /// process that it does not lock (seen with 2.12.1), so two opens at once damage the heap. One lock each, because
@@ -16,7 +16,7 @@ static SST_OPENS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
 
 /// What a stream is opened for; the numbers of `adios2_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum OpenMode {
     /// A new file or stream.
     Write = 1,
     /// Step by step, as the data comes.
@@ -25,7 +25,7 @@ pub enum Mode {
     ReadRandomAccess = 6,
 }
 
-/// Variables, attributes and parameters of one stream. Becomes an [`Engine`] by [`Io::open`].
+/// Variables, attributes and parameters of one stream. Becomes an [`AdiosEngine`] by [`Io::open`].
 #[derive(Debug)]
 pub struct Io {
     adios: Adios,
@@ -117,7 +117,7 @@ impl Io {
 
     /// Opens a file, or a stream by its contact name.
     ///
-    /// With [`Mode::Read`], file engines wait an hour for a file that is not there yet, unless the
+    /// With [`OpenMode::Read`], file engines wait an hour for a file that is not there yet, unless the
     /// parameter `OpenTimeoutSecs` says otherwise.
     ///
     /// Streams over SST are opened one after another: those to be read, and, beside them, those to be written.
@@ -125,7 +125,7 @@ impl Io {
     ///
     /// # Errors
     /// [`Adios2Error::Call`]; [`Adios2Error::PathNotUtf8`].
-    pub fn open(self, path: &Path, mode: Mode) -> Result<Engine, Adios2Error> {
+    pub fn open(self, path: &Path, mode: OpenMode) -> Result<AdiosEngine, Adios2Error> {
         let name = path.to_str().ok_or_else(|| Adios2Error::PathNotUtf8 {
             path: path.to_owned(),
         })?;
@@ -133,13 +133,13 @@ impl Io {
         let turn = self
             .is_sst
             .get()
-            .then(|| &SST_OPENS[usize::from(mode == Mode::Write)]);
+            .then(|| &SST_OPENS[usize::from(mode == OpenMode::Write)]);
         let turn = turn.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: `self` keeps the handle alive; ADIOS2 copies the text.
         let raw = unsafe { (self.api().open)(self.raw, c_name.as_ptr(), mode as c_int) };
         drop(turn);
         let raw = check_handle(raw, "open", name)?;
-        Ok(Engine::new(self, raw, name.to_owned(), mode))
+        Ok(AdiosEngine::new(self, raw, name.to_owned(), mode))
     }
 
     /// Defines an array to be written: `shape` is its whole size and `count` the part from `start`
@@ -297,7 +297,7 @@ impl Io {
         self.adios.library()
     }
 
-    pub(crate) fn api(&self) -> &Api {
+    pub(crate) fn api(&self) -> &CApi {
         self.adios.library().api()
     }
 

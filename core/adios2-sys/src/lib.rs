@@ -5,14 +5,14 @@
 //! release from 2.8 on will do; what only newer releases have is asked for when loading.
 //!
 //! ```text
-//! Library ─ Adios::new ─ declare_io ─ Io ─ open ─ Engine ─┬─ variable(name)  ─ Variable  ┐ live no longer
-//!                                         (consumed)      └─ attribute(name) ─ Attribute ┘ than the step
+//! Library ─ Adios::new ─ declare_io ─ Io ─ open ─ AdiosEngine ─┬─ variable(name)  ─ Variable  ┐ live no longer
+//!                                         (consumed)           └─ attribute(name) ─ Attribute ┘ than the step
 //! ```
 //!
-//! * **Ownership.** An [`Adios`] becomes its [`Io`], which becomes its [`Engine`]; dropping the last
+//! * **Ownership.** An [`Adios`] becomes its [`Io`], which becomes its [`AdiosEngine`]; dropping the last
 //!   one closes the engine and frees everything. Handles inside it are borrowed from the [`Io`], and
-//!   everything that may make ADIOS2 forget a variable ([`Engine::begin_step`],
-//!   [`Engine::end_step`]) borrows the engine mutably, so that no handle can dangle.
+//!   everything that may make ADIOS2 forget a variable ([`AdiosEngine::begin_step`],
+//!   [`AdiosEngine::end_step`]) borrows the engine mutably, so that no handle can dangle.
 //! * **Errors.** Every return code becomes an [`Adios2Error`] with the operation and the name. The C
 //!   API drops the text of the C++ exception after printing it to the standard error stream; it has
 //!   no switch for that, so a failing call leaves such a line there. Callers that can check a file
@@ -31,22 +31,22 @@
 mod adios;
 mod api;
 mod attribute;
-mod candidates;
 mod element;
 mod engine;
 mod error;
 mod gets;
 mod io;
 mod library;
+mod library_search;
 mod variable;
 
 pub use adios::Adios;
 pub use attribute::Attribute;
-pub use candidates::{Candidate, Place, default_candidates};
 pub use element::{DataType, Element};
-pub use engine::{Engine, StepStatus};
+pub use engine::{AdiosEngine, StepStatus};
 pub use error::{Adios2Error, Attempt, ErrorCode};
 pub use gets::Gets;
-pub use io::{Io, Mode};
+pub use io::{Io, OpenMode};
 pub use library::Library;
+pub use library_search::{Candidate, LibraryLocation, default_candidates};
 pub use variable::Variable;

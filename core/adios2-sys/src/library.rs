@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Arc;
 
-use crate::api::Api;
-use crate::candidates::{library_files, version_in_name};
-use crate::{Adios2Error, Attempt, Candidate, Place};
+use crate::api::CApi;
+use crate::library_search::{library_files, version_in_name};
+use crate::{Adios2Error, Attempt, Candidate, LibraryLocation};
 
 /// ADIOS2's C library in this process. Cheap to clone; stays loaded until the process ends.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct Library {
 }
 
 struct Loaded {
-    api: Api,
+    api: CApi,
     path: PathBuf,
     version: Option<String>,
     /// Never unloaded: the C++ libraries below it have threads and destructors of their own.
@@ -36,12 +36,12 @@ impl Library {
     pub fn load(candidates: &[Candidate]) -> Result<Self, Adios2Error> {
         let mut tried = Vec::new();
         for candidate in candidates {
-            let files: Vec<_> = match &candidate.place {
-                Place::Path(path) => library_files(path)
+            let files: Vec<_> = match &candidate.location {
+                LibraryLocation::Path(path) => library_files(path)
                     .into_iter()
                     .map(PathBuf::into_os_string)
                     .collect(),
-                Place::LinkerName(name) => vec![name.into()],
+                LibraryLocation::LinkerName(name) => vec![name.into()],
             };
             let mut refused = |place: String, reason: String| {
                 tried.push(Attempt {
@@ -50,7 +50,7 @@ impl Library {
                     reason,
                 });
             };
-            if let (true, Place::Path(path)) = (files.is_empty(), &candidate.place) {
+            if let (true, LibraryLocation::Path(path)) = (files.is_empty(), &candidate.location) {
                 let reason = if path.exists() {
                     "holds no libadios2_c"
                 } else {
@@ -79,7 +79,7 @@ impl Library {
         self.loaded.version.as_deref()
     }
 
-    pub(crate) fn api(&self) -> &Api {
+    pub(crate) fn api(&self) -> &CApi {
         &self.loaded.api
     }
 
@@ -88,7 +88,7 @@ impl Library {
         // set up its own tables.
         let library = ManuallyDrop::new(unsafe { libloading::Library::new(file) }?);
         // SAFETY: as above; `ManuallyDrop` keeps it loaded for ever.
-        let api = unsafe { Api::look_up(&library) }?;
+        let api = unsafe { CApi::look_up(&library) }?;
         let path = file_of(api.init_serial as *const c_void).unwrap_or_else(|| file.into());
         // Installations name the file by its full release and link the short names to it.
         let path = fs::canonicalize(&path).unwrap_or(path);
@@ -172,7 +172,7 @@ mod tests {
             Candidate::path("CALLGROVE_ADIOS2", folder.path()),
             Candidate {
                 origin: "system linker".into(),
-                place: Place::LinkerName("libno_such_adios2.so".into()),
+                location: LibraryLocation::LinkerName("libno_such_adios2.so".into()),
             },
         ];
         let Err(error) = Library::load(&candidates) else {

@@ -74,7 +74,7 @@ impl<'io> Variable<'io> {
         Ok(shape[..length].to_vec())
     }
 
-    /// Number of steps that have it, for [`crate::Mode::ReadRandomAccess`].
+    /// Number of steps that have it, for [`crate::OpenMode::ReadRandomAccess`].
     ///
     /// # Errors
     /// [`Adios2Error::Call`].
@@ -120,7 +120,7 @@ impl<'io> Variable<'io> {
     }
 
     /// Selects `count` steps from the `start`-th that has this variable, for
-    /// [`crate::Mode::ReadRandomAccess`].
+    /// [`crate::OpenMode::ReadRandomAccess`].
     ///
     /// # Errors
     /// [`Adios2Error::Call`].

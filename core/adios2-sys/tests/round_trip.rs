@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use callgrove_adios2_sys::{
-    Adios, Adios2Error, DataType, Engine, ErrorCode, Io, Library, Mode, StepStatus,
+    Adios, Adios2Error, AdiosEngine, DataType, ErrorCode, Io, Library, OpenMode, StepStatus,
     default_candidates,
 };
 
@@ -29,7 +29,7 @@ fn write(path: &Path, engine: &str) {
     io.define_variable("rows", DataType::U64, &[1, 3], &[0, 0], &[1, 3])
         .unwrap();
     io.define_attribute("numbers", &[1.5_f64, 2.5]).unwrap();
-    let mut engine = io.open(path, Mode::Write).unwrap();
+    let mut engine = io.open(path, OpenMode::Write).unwrap();
     for (step, num_rows) in [2_usize, 0, 5].into_iter().enumerate() {
         assert_eq!(engine.begin_step_to_write().unwrap(), StepStatus::Ok);
         let text = "name ".repeat(step * 2000 + 1);
@@ -56,7 +56,7 @@ fn values(step: usize, num_rows: usize) -> Vec<u64> {
         .collect()
 }
 
-fn read_step(engine: &Engine, step: usize) {
+fn read_step(engine: &AdiosEngine, step: usize) {
     let count = engine.io().variable("count").unwrap().unwrap();
     let num_rows = engine.get_value::<i32>(&count).unwrap() as usize;
     assert_eq!(num_rows, [2, 0, 5][step]);
@@ -87,7 +87,7 @@ fn steps_arrays_and_attributes_come_back_as_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.bp");
         write(&path, kind);
-        let mut engine = io("BPFile").open(&path, Mode::Read).unwrap();
+        let mut engine = io("BPFile").open(&path, OpenMode::Read).unwrap();
         assert!(engine.engine_type().unwrap().contains(kind));
         for step in 0..3 {
             assert_eq!(
@@ -113,7 +113,9 @@ fn all_steps_of_a_file_can_be_read_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.bp");
     write(&path, "BP5");
-    let engine = io("BPFile").open(&path, Mode::ReadRandomAccess).unwrap();
+    let engine = io("BPFile")
+        .open(&path, OpenMode::ReadRandomAccess)
+        .unwrap();
     assert_eq!(engine.steps().unwrap(), 3);
     let names: Vec<_> = engine
         .io()
@@ -137,13 +139,13 @@ fn a_writer_that_has_not_closed_leaves_the_reader_waiting_no_longer_than_told() 
     writer_io
         .define_variable("count", DataType::I32, &[], &[], &[])
         .unwrap();
-    let mut writer = writer_io.open(&path, Mode::Write).unwrap();
+    let mut writer = writer_io.open(&path, OpenMode::Write).unwrap();
     writer.begin_step_to_write().unwrap();
     let count = writer.io().variable("count").unwrap().unwrap();
     writer.put(&count, &[7]).unwrap();
     writer.end_step().unwrap();
 
-    let mut reader = io("BPFile").open(&path, Mode::Read).unwrap();
+    let mut reader = io("BPFile").open(&path, OpenMode::Read).unwrap();
     assert_eq!(reader.begin_step(Duration::ZERO).unwrap(), StepStatus::Ok);
     reader.end_step().unwrap();
     assert_eq!(
@@ -156,7 +158,7 @@ fn a_writer_that_has_not_closed_leaves_the_reader_waiting_no_longer_than_told() 
 fn a_file_that_is_not_there_is_an_error_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing.bp");
-    let error = io("BP5").open(&path, Mode::Read).unwrap_err();
+    let error = io("BP5").open(&path, OpenMode::Read).unwrap_err();
     let Adios2Error::Call {
         operation,
         name,
@@ -176,7 +178,7 @@ fn buffers_that_do_not_fit_are_refused_before_anything_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.bp");
     write(&path, "BP5");
-    let mut engine = io("BPFile").open(&path, Mode::Read).unwrap();
+    let mut engine = io("BPFile").open(&path, OpenMode::Read).unwrap();
     engine.begin_step(Duration::ZERO).unwrap();
     let rows = engine.io().variable("rows").unwrap().unwrap();
     rows.set_selection(&[0, 0], &[2, 3]).unwrap();
@@ -218,7 +220,7 @@ fn an_engine_that_failed_is_not_called_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.bp");
     write(&path, "BP5");
-    let mut engine = io("BPFile").open(&path, Mode::Read).unwrap();
+    let mut engine = io("BPFile").open(&path, OpenMode::Read).unwrap();
     engine.begin_step(Duration::ZERO).unwrap();
     assert!(matches!(
         engine.begin_step(Duration::ZERO),

@@ -5,9 +5,9 @@ use crate::grid;
 use crate::hbos::surprise;
 use crate::histogram::Bin;
 use crate::isolation::Surroundings;
-use crate::judge::Verdict;
 use crate::lookup::Lookup;
 use crate::threshold::{Level, threshold};
+use crate::verdict::Verdict;
 
 /// Which tail an outlier is expected in, by the sign of the skewness.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,8 +1,8 @@
 //! Histogram based outlier score (Goldstein and Dengel 2012) of one function.
 
 use crate::isolation::Surroundings;
-use crate::judge::Verdict;
 use crate::threshold::{Level, threshold};
+use crate::verdict::Verdict;
 
 /// Keeps scores finite: an empty bin scores −log₂ α = 100.
 pub(crate) const ALPHA: f64 = 78.88e-32;

@@ -3,20 +3,10 @@
 use crate::copod::Copod;
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
-use crate::{Algorithm, FuncModel, Moments, ValidParams};
+use crate::{Algorithm, FuncModel, Moments, ValidParams, Verdict};
 
 /// Stands in for a standard deviation of 0, so that scores stay finite.
 const LEAST_STDDEV: f64 = 1e-10;
-
-/// What a detector says about one execution.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Verdict {
-    /// How abnormal the execution is; larger is more. HBOS and COPOD: in bits, from 0 to 100, comparable
-    /// between functions. SSTD: distance from the mean in standard deviations.
-    pub score: f64,
-    /// Whether it is an outlier.
-    pub is_outlier: bool,
-}
 
 /// Nothing is known about the function, so all is normal.
 const UNKNOWN: Verdict = Verdict {

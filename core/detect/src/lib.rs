@@ -79,11 +79,14 @@ mod moments;
 mod params;
 mod run_stats;
 mod threshold;
+mod verdict;
 
 pub use error::{DetectError, Result};
 pub use histogram::{Bin, Histogram};
-pub use judge::{Judge, Verdict};
+pub use judge::Judge;
 pub use model::FuncModel;
 pub use moments::Moments;
 pub use params::{Algorithm, Params, ValidParams};
 pub use run_stats::RunStats;
+pub use threshold::RunningThreshold;
+pub use verdict::Verdict;

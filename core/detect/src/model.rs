@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{DetectError, Result, damaged};
-use crate::{Algorithm, Histogram, Moments, ValidParams};
+use crate::{Algorithm, Histogram, Moments, RunningThreshold, ValidParams};
 
 /// The model of one function: what its executions took so far, everywhere.
 ///
@@ -16,7 +16,7 @@ pub struct FuncModel {
     moments: Moments,
     /// None for SSTD, which needs the moments only.
     histogram: Option<Histogram>,
-    internal_global_threshold: f64,
+    threshold: RunningThreshold,
 }
 
 impl FuncModel {
@@ -29,7 +29,7 @@ impl FuncModel {
         Self {
             moments: Moments::default(),
             histogram,
-            internal_global_threshold: 0.0,
+            threshold: RunningThreshold::default(),
         }
     }
 
@@ -40,7 +40,7 @@ impl FuncModel {
         Self {
             moments: Moments::default(),
             histogram: self.histogram.as_ref().map(Histogram::emptied),
-            internal_global_threshold: 0.0,
+            threshold: RunningThreshold::default(),
         }
     }
 
@@ -60,13 +60,10 @@ impl FuncModel {
         {
             return Err(damaged("a model", "the number of executions"));
         }
-        if !(0.0..f64::INFINITY).contains(&internal_global_threshold) {
-            return Err(damaged("a model", "the threshold"));
-        }
         Ok(Self {
             moments,
             histogram,
-            internal_global_threshold,
+            threshold: RunningThreshold::stored(internal_global_threshold)?,
         })
     }
 
@@ -89,16 +86,13 @@ impl FuncModel {
             _ => return Err(DetectError::MixedModels),
         }
         self.moments.merge(&other.moments);
-        self.raise_threshold(other.internal_global_threshold);
+        self.threshold.raise(other.threshold.value());
         Ok(())
     }
 
-    /// Raises the running threshold of scores, which never falls; it is told what
-    /// [`crate::Judge::threshold`] was used last.
+    /// Raises the [`RunningThreshold`]; it is told what [`crate::Judge::threshold`] was used last.
     pub fn raise_threshold(&mut self, threshold: f64) {
-        if threshold.is_finite() {
-            self.internal_global_threshold = self.internal_global_threshold.max(threshold);
-        }
+        self.threshold.raise(threshold);
     }
 
     /// Moments of the times, in microseconds.
@@ -113,7 +107,7 @@ impl FuncModel {
 
     /// The highest threshold so far.
     pub fn internal_global_threshold(&self) -> f64 {
-        self.internal_global_threshold
+        self.threshold.value()
     }
 
     /// The object that the schemas call `algo_params`, and `model` in the collection `ad_model`.
@@ -127,7 +121,7 @@ impl FuncModel {
                 "Histogram Bin Counts": counts,
                 "Histogram Bin Edges": edges,
             },
-            "internal_global_threshold": self.internal_global_threshold,
+            "internal_global_threshold": self.threshold.value(),
         })
     }
 }
@@ -146,12 +140,12 @@ impl From<FuncModel> for Parts {
         let FuncModel {
             moments,
             histogram,
-            internal_global_threshold,
+            threshold,
         } = model;
         Self {
             moments,
             histogram,
-            internal_global_threshold,
+            internal_global_threshold: threshold.value(),
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Where the scores of outliers begin.
+//! The threshold of scores from which on executions are outliers: how a step's is found, and how it runs on from step
+//! to step.
+
+use crate::error::{Result, damaged};
 
 /// A score, and how many executions have it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,4 +39,33 @@ fn of_executions(levels: &[Level], limit: u64) -> f64 {
         lowest_fitting = same[0].score;
     }
     lowest_fitting
+}
+
+/// The highest threshold of a function's scores so far: it never falls.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct RunningThreshold(f64);
+
+impl RunningThreshold {
+    /// A stored one.
+    ///
+    /// # Errors
+    /// [`crate::DetectError::Damaged`] unless it is a finite number of at least 0.
+    pub fn stored(value: f64) -> Result<Self> {
+        if !(0.0..f64::INFINITY).contains(&value) {
+            return Err(damaged("a model", "the threshold"));
+        }
+        Ok(Self(value))
+    }
+
+    /// The threshold.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+
+    /// Takes in what [`crate::Judge::threshold`] was used last; an infinite one says nothing.
+    pub fn raise(&mut self, threshold: f64) {
+        if threshold.is_finite() {
+            self.0 = self.0.max(threshold);
+        }
+    }
 }

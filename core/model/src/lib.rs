@@ -21,7 +21,8 @@ mod forest;
 mod function_name;
 mod id;
 mod label;
-mod matching;
+mod lane;
+mod message_matching;
 mod name_table;
 mod progress;
 mod rank_builder;
@@ -41,9 +42,11 @@ pub use id::{
     TreeCode, TreeIdx,
 };
 pub use label::Label;
+pub use lane::Lane;
+pub use message_matching::Message;
 pub use name_table::{Name, NameTable};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use time::{DurationNs, TimeNs};
-pub use trace::{Lane, Message, Trace};
+pub use trace::Trace;
 pub use warning::{Warning, WarningKind, Warnings};

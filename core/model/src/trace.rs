@@ -2,37 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::matching::match_messages;
+use crate::message_matching::match_messages;
 use crate::{
-    CommRef, Comms, CounterId, Counters, ExecIdx, ExecLabel, ExecRef, Executions, FuncId, LaneIdx,
-    Metadata, NameTable, ProgramId, RankId, RankTrace, ThreadId, TimeNs, Warnings,
+    CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx, Message, Metadata, NameTable,
+    ProgramId, RankId, RankTrace, TimeNs, Warnings,
 };
-
-/// One thread of one rank of one program.
-#[derive(Clone, Debug)]
-pub struct Lane {
-    /// Program.
-    pub program: ProgramId,
-    /// Rank.
-    pub rank: RankId,
-    /// Thread.
-    pub thread: ThreadId,
-    /// Executions in order of entry.
-    pub executions: Executions,
-    /// Messages in order of time.
-    pub comms: Comms,
-    /// Counter samples in order of time.
-    pub counters: Counters,
-}
-
-/// A message: a SEND and the RECV that belongs to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Message {
-    /// The SEND.
-    pub send: CommRef,
-    /// The RECV.
-    pub recv: CommRef,
-}
 
 /// A trace in memory.
 #[derive(Clone, Debug, Default)]

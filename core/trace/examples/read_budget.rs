@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Adios, Engine, Library, Mode, StepStatus, default_candidates};
+use callgrove_adios2_sys::{Adios, AdiosEngine, Library, OpenMode, StepStatus, default_candidates};
 use callgrove_model::{ProgramId, Progress};
 use callgrove_trace::{Next, ReadOptions, find_streams, open_stream, read_trace};
 
@@ -101,7 +101,7 @@ fn read_arrays(streams: &[PathBuf], library: &Library) -> Result<usize, Box<dyn 
     for stream in streams {
         let io = Adios::new(library)?.declare_io("TAU trace data")?;
         io.set_parameters([("OpenTimeoutSecs", "0"), ("Threads", "1")])?;
-        let mut engine = io.open(stream, Mode::Read)?;
+        let mut engine = io.open(stream, OpenMode::Read)?;
         while engine.begin_step(Duration::ZERO)? == StepStatus::Ok {
             for (count, name, num_columns) in ARRAYS {
                 bytes += read_array(&engine, count, name, num_columns, &mut rows)?;
@@ -113,7 +113,7 @@ fn read_arrays(streams: &[PathBuf], library: &Library) -> Result<usize, Box<dyn 
 }
 
 fn read_array(
-    engine: &Engine,
+    engine: &AdiosEngine,
     count: &str,
     name: &str,
     num_columns: usize,

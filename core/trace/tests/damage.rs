@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use callgrove_adios2_sys::{Adios, DataType, Library, Mode, default_candidates};
+use callgrove_adios2_sys::{Adios, DataType, Library, OpenMode, default_candidates};
 use callgrove_model::{RankId, WarningKind};
 use callgrove_trace::TraceError;
 use support::{bp4_run, bp5_run, copy, cut, first_place, read, stream, warnings};
@@ -201,7 +201,7 @@ fn a_bp_without_the_variables_of_tau_says_which_is_missing() {
     let io = Adios::new(&library).unwrap().declare_io("other").unwrap();
     io.define_variable("temperature", DataType::F64, &[], &[], &[])
         .unwrap();
-    let mut writer = io.open(&path, Mode::Write).unwrap();
+    let mut writer = io.open(&path, OpenMode::Write).unwrap();
     writer.begin_step_to_write().unwrap();
     let temperature = writer.io().variable("temperature").unwrap().unwrap();
     writer.put(&temperature, &[300.0]).unwrap();

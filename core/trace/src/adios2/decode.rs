@@ -1,4 +1,4 @@
-//! From rows of numbers to columns of events; rows that cannot be are left out and counted.
+//! From rows of numbers to columns of events; invalid rows are left out and counted.
 //!
 //! Each array is gone through once to see whether every row can be, which is the usual case, then once
 //! per column: that takes half the instructions of going row by row.
@@ -12,7 +12,7 @@ use callgrove_model::{
     WarningKind, Warnings,
 };
 
-use super::schema::{Counts, EventType, IndexedNames, Names};
+use super::schema::{AnnouncedNames, Counts, EventType, IndexedNames};
 
 /// Columns of a function event: program, rank, thread, event type, timer, time in µs.
 pub(super) const FUNC_COLUMNS: usize = 6;
@@ -22,30 +22,33 @@ pub(super) const COUNTER_COLUMNS: usize = 6;
 pub(super) const COMM_COLUMNS: usize = 8;
 
 /// No program has as many names; a damaged count may say so.
-const MAX_MADE_UP_INDEX: u32 = 1 << 20;
+const MAX_PLACEHOLDER_INDEX: u32 = 1 << 20;
 
 /// What the rows of one step of one rank may hold.
 pub(super) struct Decoder<'a> {
     pub(super) rank: RankId,
     pub(super) step: u32,
     pub(super) counts: &'a Counts,
-    pub(super) names: &'a mut Names,
+    pub(super) names: &'a mut AnnouncedNames,
     pub(super) warnings: &'a mut Warnings,
 }
 
 impl Decoder<'_> {
     pub(super) fn funcs(&mut self, rows: &[[u64; FUNC_COLUMNS]]) -> FuncEvents {
         if let Some(unnamed) = self.names.timers.unnamed(self.counts.timers) {
-            self.make_up("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
+            self.add_placeholders("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
         }
-        let (ids, lane) = (&self.names.timers.ids, self.lane());
+        let (ids, bounds) = (&self.names.timers.ids, self.bounds());
         let kind = |row: &[u64; FUNC_COLUMNS]| match known(&self.names.event_types, row[3])? {
             EventType::Entry => Some(FuncEventKind::Entry),
             EventType::Exit => Some(FuncEventKind::Exit),
             _ => None,
         };
-        let (rows, places) = possible(rows, |row| {
-            lane.has(row) && kind(row).is_some() && known(ids, row[4]).is_some() && is_time(row[5])
+        let (rows, places) = valid_rows(rows, |row| {
+            bounds.has(row)
+                && kind(row).is_some()
+                && known(ids, row[4]).is_some()
+                && is_time(row[5])
         });
         let events = FuncEvents {
             thread: rows.iter().map(thread).collect(),
@@ -60,19 +63,19 @@ impl Decoder<'_> {
             time: rows.iter().map(|row| time(row[5])).collect(),
             row: places.column(),
         };
-        self.count_bad("event_timestamps", &places);
+        self.count_invalid("event_timestamps", &places);
         events
     }
 
     pub(super) fn counters(&mut self, rows: &[[u64; COUNTER_COLUMNS]]) -> CounterEvents {
         if let Some(unnamed) = self.names.counters.unnamed(self.counts.counters) {
-            self.make_up("counter", used(rows, 3, &unnamed), |names| {
+            self.add_placeholders("counter", used(rows, 3, &unnamed), |names| {
                 &mut names.counters
             });
         }
-        let (ids, lane) = (&self.names.counters.ids, self.lane());
-        let (rows, places) = possible(rows, |row| {
-            lane.has(row) && known(ids, row[3]).is_some() && is_time(row[5])
+        let (ids, bounds) = (&self.names.counters.ids, self.bounds());
+        let (rows, places) = valid_rows(rows, |row| {
+            bounds.has(row) && known(ids, row[3]).is_some() && is_time(row[5])
         });
         let events = CounterEvents {
             thread: rows.iter().map(thread).collect(),
@@ -83,20 +86,20 @@ impl Decoder<'_> {
             value: rows.iter().map(|row| row[4]).collect(),
             time: rows.iter().map(|row| time(row[5])).collect(),
         };
-        self.count_bad("counter_values", &places);
+        self.count_invalid("counter_values", &places);
         events
     }
 
     pub(super) fn comms(&mut self, rows: &[[u64; COMM_COLUMNS]]) -> CommEvents {
-        let lane = self.lane();
+        let bounds = self.bounds();
         let kind = |row: &[u64; COMM_COLUMNS]| match known(&self.names.event_types, row[3])? {
             EventType::Send => Some(CommKind::Send),
             EventType::Recv => Some(CommKind::Recv),
             _ => None,
         };
         let num_partners = self.counts.ranks.map_or(1 << 32, u64::from);
-        let (rows, places) = possible(rows, |row| {
-            lane.has(row) && kind(row).is_some() && row[5] < num_partners && is_time(row[7])
+        let (rows, places) = valid_rows(rows, |row| {
+            bounds.has(row) && kind(row).is_some() && row[5] < num_partners && is_time(row[7])
         });
         let events = CommEvents {
             thread: rows.iter().map(thread).collect(),
@@ -109,27 +112,27 @@ impl Decoder<'_> {
             size_bytes: rows.iter().map(|row| row[6]).collect(),
             time: rows.iter().map(|row| time(row[7])).collect(),
         };
-        self.count_bad("comm_timestamps", &places);
+        self.count_invalid("comm_timestamps", &places);
         events
     }
 
-    fn lane(&self) -> Lane {
+    fn bounds(&self) -> LaneBounds {
         let num_threads = self.counts.threads.map_or(1 << 32, u64::from);
-        Lane {
+        LaneBounds {
             rank: u64::from(self.rank.0),
             num_threads,
         }
     }
 
-    /// Gives indices that were announced by number but not by name a name, so that their rows count.
-    fn make_up<Id: Name>(
+    /// Gives placeholder names to indices that were announced by number but not by name, so that their rows count.
+    fn add_placeholders<Id: Name>(
         &mut self,
         what: &str,
         indices: BTreeSet<usize>,
-        names: impl Fn(&mut Names) -> &mut IndexedNames<Id>,
+        names: impl Fn(&mut AnnouncedNames) -> &mut IndexedNames<Id>,
     ) {
         for index in indices {
-            if names(self.names).make_up(index, &format!("{what} {index}")) {
+            if names(self.names).name_if_unnamed(index, &format!("{what} {index}")) {
                 let step = self.step;
                 let place = || format!("{what} {index} in step {step}");
                 self.warnings
@@ -138,60 +141,73 @@ impl Decoder<'_> {
         }
     }
 
-    fn count_bad(&mut self, array: &str, places: &Places) {
-        if let Places::Some { left, num_bad } = places {
-            let first = left
+    fn count_invalid(&mut self, array: &str, places: &RowsKept) {
+        if let RowsKept::Some {
+            positions,
+            num_invalid,
+        } = places
+        {
+            let first = positions
                 .iter()
                 .zip(0..)
                 .take_while(|&(&place, expected)| place == expected)
                 .count();
             let place = || format!("row {first} of {array} in step {}", self.step);
             self.warnings
-                .count_many(WarningKind::BadRow, Some(self.rank), *num_bad, place);
+                .count_many(WarningKind::BadRow, Some(self.rank), *num_invalid, place);
         }
     }
 }
 
-/// Whose rows these are. TAU's plugin knows one program only.
+/// The rank and threads that rows must name. TAU's plugin knows one program only.
 #[derive(Clone, Copy)]
-struct Lane {
+struct LaneBounds {
     rank: u64,
     num_threads: u64,
 }
 
-impl Lane {
+impl LaneBounds {
     fn has<const N: usize>(self, row: &[u64; N]) -> bool {
         row[0] == 0 && row[1] == self.rank && row[2] < self.num_threads
     }
 }
 
-/// Where the rows that can be stood in the stored array.
-enum Places {
+/// The positions of the valid rows in the stored array.
+enum RowsKept {
     All(u32),
-    Some { left: Vec<u32>, num_bad: u64 },
+    Some {
+        positions: Vec<u32>,
+        num_invalid: u64,
+    },
 }
 
-impl Places {
+impl RowsKept {
     fn column(&self) -> Vec<u32> {
         match self {
             Self::All(num_rows) => (0..*num_rows).collect(),
-            Self::Some { left, .. } => left.clone(),
+            Self::Some { positions, .. } => positions.clone(),
         }
     }
 }
 
-/// The rows that can be.
-fn possible<const N: usize>(
+/// The valid rows, and where they stood.
+fn valid_rows<const N: usize>(
     rows: &[[u64; N]],
-    can_be: impl Fn(&[u64; N]) -> bool,
-) -> (Cow<'_, [[u64; N]]>, Places) {
-    if rows.iter().all(&can_be) {
-        return (Cow::Borrowed(rows), Places::All(rows.len() as u32));
+    is_valid: impl Fn(&[u64; N]) -> bool,
+) -> (Cow<'_, [[u64; N]]>, RowsKept) {
+    if rows.iter().all(&is_valid) {
+        return (Cow::Borrowed(rows), RowsKept::All(rows.len() as u32));
     }
-    let (left, rows_left): (Vec<_>, Vec<_>) =
-        (0..).zip(rows).filter(|(_, row)| can_be(row)).unzip();
-    let num_bad = (rows.len() - left.len()) as u64;
-    (Cow::Owned(rows_left), Places::Some { left, num_bad })
+    let (positions, valid): (Vec<_>, Vec<_>) =
+        (0..).zip(rows).filter(|(_, row)| is_valid(row)).unzip();
+    let num_invalid = (rows.len() - positions.len()) as u64;
+    (
+        Cow::Owned(valid),
+        RowsKept::Some {
+            positions,
+            num_invalid,
+        },
+    )
 }
 
 /// The indices in a column that fall into a range.
@@ -222,7 +238,7 @@ fn known<T: Copy>(slots: &[Option<T>], index: u64) -> Option<T> {
 impl<Id: Name> IndexedNames<Id> {
     /// The indices that were announced but may have no name; `None` if all have one.
     fn unnamed(&self, announced: u32) -> Option<Range<u64>> {
-        let end = u64::from(announced.min(MAX_MADE_UP_INDEX));
+        let end = u64::from(announced.min(MAX_PLACEHOLDER_INDEX));
         let start = self
             .ids
             .iter()
@@ -232,7 +248,7 @@ impl<Id: Name> IndexedNames<Id> {
     }
 
     /// Names an index if it has no name; says whether it had none.
-    fn make_up(&mut self, index: usize, name: &str) -> bool {
+    fn name_if_unnamed(&mut self, index: usize, name: &str) -> bool {
         if self.ids.len() <= index {
             self.ids.resize(index + 1, None);
         }
@@ -262,7 +278,7 @@ mod tests {
             counters: 1,
             event_types: 4,
         };
-        let mut names = Names::default();
+        let mut names = AnnouncedNames::default();
         names.event_types = [
             EventType::Recv,
             EventType::Send,
@@ -271,9 +287,9 @@ mod tests {
         ]
         .map(Some)
         .into();
-        names.timers.make_up(0, "main");
-        names.timers.make_up(2, "work");
-        names.counters.make_up(0, "TIME");
+        names.timers.name_if_unnamed(0, "main");
+        names.timers.name_if_unnamed(2, "work");
+        names.counters.name_if_unnamed(0, "TIME");
         let mut warnings = Warnings::default();
         let decoder = &mut Decoder {
             rank: RankId(3),
@@ -399,8 +415,8 @@ mod tests {
     #[test]
     fn two_timers_of_one_name_are_one_function() {
         let mut names = IndexedNames::<FuncId>::default();
-        names.make_up(0, "work");
-        names.make_up(1, "work");
+        names.name_if_unnamed(0, "work");
+        names.name_if_unnamed(1, "work");
         assert_eq!(names.ids, [Some(FuncId(0)), Some(FuncId(0))]);
     }
 }

@@ -14,6 +14,6 @@ mod writer;
 
 pub(crate) use reader::TauSource;
 pub(crate) use step::ARRAYS;
-pub(crate) use stream::{Begun, Stream};
+pub(crate) use stream::{Begun, BpStream};
 pub use writer::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub(crate) use writer::{begin_step, put, write_error};

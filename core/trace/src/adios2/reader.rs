@@ -10,13 +10,13 @@ use callgrove_model::{
 };
 
 use super::step::{StepPlace, StepReader};
-use super::stream::{Begun, Stream, gone};
+use super::stream::{Begun, BpStream, gone};
 use crate::{LiveOptions, Next, TraceError, TraceSource};
 
 /// One rank's stream of TAU.
 #[derive(Debug)]
 pub(crate) struct TauSource {
-    stream: Stream,
+    stream: BpStream,
     reader: StepReader,
     has_ended: bool,
 }
@@ -31,7 +31,7 @@ impl TauSource {
         program: ProgramId,
         library: &Library,
     ) -> Result<Self, TraceError> {
-        let stream = Stream::open(path, library)?;
+        let stream = BpStream::open(path, library)?;
         Ok(Self::new(stream, program))
     }
 
@@ -44,11 +44,11 @@ impl TauSource {
         options: &LiveOptions,
         library: &Library,
     ) -> Result<Self, TraceError> {
-        let stream = Stream::open_live(path, options, library)?;
+        let stream = BpStream::open_live(path, options, library)?;
         Ok(Self::new(stream, options.program))
     }
 
-    fn new(stream: Stream, program: ProgramId) -> Self {
+    fn new(stream: BpStream, program: ProgramId) -> Self {
         let reader = StepReader::new(&stream.path, program);
         Self {
             stream,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callgrove_adios2_sys::{Adios2Error, Attribute, Engine, Io};
+use callgrove_adios2_sys::{Adios2Error, AdiosEngine, Attribute, Io};
 use callgrove_model::{CounterId, FuncId, Metadata, Name, NameTable, RankId, ThreadId};
 
 /// The scalars of a step; what a stream does not state is not known.
@@ -25,7 +25,7 @@ pub(super) const FUNC_ROW_COUNT: &str = "timer_event_count";
 
 impl Counts {
     /// Reads them from the step at which `engine` is.
-    pub(super) fn read(engine: &Engine) -> Result<Self, Adios2Error> {
+    pub(super) fn read(engine: &AdiosEngine) -> Result<Self, Adios2Error> {
         let count = |name| -> Result<Option<u32>, Adios2Error> {
             let Some(variable) = engine.io().variable(name)? else {
                 return Ok(None);
@@ -66,7 +66,7 @@ impl EventType {
 
 /// The names announced so far. Each rank numbers them by its own order of first use.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct AnnouncedNames {
     pub(super) timers: IndexedNames<FuncId>,
     pub(super) counters: IndexedNames<CounterId>,
     pub(super) event_types: Vec<Option<EventType>>,
@@ -82,7 +82,7 @@ pub(super) struct IndexedNames<Id> {
     pub(super) ids: Vec<Option<Id>>,
 }
 
-impl Names {
+impl AnnouncedNames {
     /// Takes in the attributes of a step if it can have new ones; the answer is the new metadata.
     ///
     /// Going through all attributes costs more than reading a small step, so that is done only when a

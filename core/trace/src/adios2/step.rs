@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use callgrove_adios2_sys::{Adios2Error, DataType, Engine, ErrorCode, Variable};
+use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
 use callgrove_model::{ProgramId, RankId, StepBatch, StepId, Warnings};
 
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, Decoder, FUNC_COLUMNS};
-use super::schema::{Counts, FUNC_ROW_COUNT, Names};
+use super::schema::{AnnouncedNames, Counts, FUNC_ROW_COUNT};
 use crate::TraceError;
 use crate::find::rank_in_name;
 
@@ -27,7 +27,7 @@ pub(crate) const ARRAYS: [(&str, &str, usize); 3] = [
 #[derive(Debug)]
 pub(super) struct StepReader {
     program: ProgramId,
-    pub(super) names: Names,
+    pub(super) names: AnnouncedNames,
     /// From the stream's name until the stream states it.
     pub(super) rank: Option<RankId>,
     is_rank_stated: bool,
@@ -41,7 +41,7 @@ impl StepReader {
     pub(super) fn new(path: &Path, program: ProgramId) -> Self {
         Self {
             program,
-            names: Names::default(),
+            names: AnnouncedNames::default(),
             rank: rank_in_name(path).map(RankId),
             is_rank_stated: false,
             num_ranks: None,
@@ -91,7 +91,7 @@ impl StepReader {
 
 /// The step at which an engine is.
 pub(super) struct StepPlace<'a> {
-    pub(super) engine: &'a Engine,
+    pub(super) engine: &'a AdiosEngine,
     pub(super) path: &'a Path,
     pub(super) step: StepId,
     /// Size of the data file, if the stream is one.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Adios, Adios2Error, Engine, Io, Library, Mode, StepStatus};
+use callgrove_adios2_sys::{Adios, Adios2Error, AdiosEngine, Io, Library, OpenMode, StepStatus};
 use callgrove_model::StepId;
 
 use super::index::BpIndex;
@@ -19,7 +19,7 @@ const SST_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What came of asking for the next step.
 pub(crate) enum Begun {
-    /// A step with its number: read it, then [`Stream::end_step`]. Before it, so many are missing.
+    /// A step with its number: read it, then [`BpStream::end_step`]. Before it, so many are missing.
     Step(StepId, usize),
     /// None within the time given.
     NotReady,
@@ -31,9 +31,9 @@ pub(crate) enum Begun {
 
 /// A stream that is open for reading.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct BpStream {
     pub(crate) path: PathBuf,
-    pub(crate) engine: Engine,
+    pub(crate) engine: AdiosEngine,
     /// What the files said when the stream was opened; `None` if it has none.
     index: Option<BpIndex>,
     is_live: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Stream {
     next_step: usize,
 }
 
-impl Stream {
+impl BpStream {
     /// Checks the folder's files against each other, then opens it.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Stream {
 
     fn new(
         path: &Path,
-        engine: Engine,
+        engine: AdiosEngine,
         index: Option<BpIndex>,
         live: Option<&LiveOptions>,
     ) -> Self {
@@ -241,11 +241,11 @@ fn open_engine(
     path: &Path,
     library: &Library,
     set: impl FnOnce(&Io) -> Result<(), Adios2Error>,
-) -> Result<Engine, TraceError> {
+) -> Result<AdiosEngine, TraceError> {
     let open = || {
         let io = Adios::new(library)?.declare_io(IO_NAME)?;
         set(&io)?;
-        io.open(path, Mode::Read)
+        io.open(path, OpenMode::Read)
     };
     open().map_err(|source| TraceError::Stream {
         source,
@@ -263,7 +263,7 @@ fn set_file(io: &Io) -> Result<(), Adios2Error> {
 
 /// Opens are done one at a time, so the writer is waited for outside of them, by the file that it leaves for its
 /// readers.
-fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<Engine, TraceError> {
+fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<AdiosEngine, TraceError> {
     let no_writer = |reason| TraceError::NoWriter {
         reason,
         seconds: timeout.as_secs_f32(),

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use callgrove_adios2_sys::{Adios, Adios2Error, DataType, Engine, Io, Library, Mode, StepStatus};
+use callgrove_adios2_sys::{
+    Adios, Adios2Error, AdiosEngine, DataType, Io, Library, OpenMode, StepStatus,
+};
 
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, FUNC_COLUMNS};
 use super::stream::IO_NAME;
@@ -59,7 +61,7 @@ impl WriterEngine {
         path: &Path,
         library: &Library,
         define: impl FnOnce(&Io) -> Result<(), Adios2Error>,
-    ) -> Result<Engine, TraceError> {
+    ) -> Result<AdiosEngine, TraceError> {
         let open = || {
             let io = Adios::new(library)?.declare_io(IO_NAME)?;
             match self {
@@ -68,7 +70,7 @@ impl WriterEngine {
                 Self::Sst(sst) => sst.set(&io)?,
             }
             define(&io)?;
-            io.open(path, Mode::Write)
+            io.open(path, OpenMode::Write)
         };
         open().map_err(|source| write_error(source, path))
     }
@@ -119,7 +121,7 @@ pub struct TauStep {
 /// itself, [`EVENT_TYPES`].
 #[derive(Debug)]
 pub struct TauWriter {
-    engine: Engine,
+    engine: AdiosEngine,
 }
 
 impl TauWriter {
@@ -157,7 +159,7 @@ impl TauWriter {
 }
 
 /// Begins a step; a writer is not told anything but that there is one.
-pub(crate) fn begin_step(engine: &mut Engine) -> Result<(), Adios2Error> {
+pub(crate) fn begin_step(engine: &mut AdiosEngine) -> Result<(), Adios2Error> {
     match engine.begin_step_to_write()? {
         StepStatus::Ok => Ok(()),
         _ => Err(Adios2Error::Poisoned {
@@ -202,7 +204,7 @@ fn define(io: &Io) -> Result<(), Adios2Error> {
     Ok(())
 }
 
-fn put_step(engine: &Engine, step: &TauStep) -> Result<(), Adios2Error> {
+fn put_step(engine: &AdiosEngine, step: &TauStep) -> Result<(), Adios2Error> {
     for (name, text) in &step.attributes {
         engine.io().define_text_attribute(name, text)?;
     }
@@ -229,7 +231,7 @@ fn put_step(engine: &Engine, step: &TauStep) -> Result<(), Adios2Error> {
 
 /// An array without rows is not put at all.
 fn put_rows<const N: usize>(
-    engine: &Engine,
+    engine: &AdiosEngine,
     count: &str,
     name: &str,
     rows: &[[u64; N]],
@@ -243,7 +245,7 @@ fn put_rows<const N: usize>(
 
 /// Puts all values of a variable; `shape` is empty for a single value.
 pub(crate) fn put<T: callgrove_adios2_sys::Element>(
-    engine: &Engine,
+    engine: &AdiosEngine,
     name: &str,
     values: &[T],
     shape: &[usize],

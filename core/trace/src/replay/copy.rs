@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callgrove_adios2_sys::{Adios2Error, Attribute, DataType, Engine, Variable};
+use callgrove_adios2_sys::{Adios2Error, AdiosEngine, Attribute, DataType, Variable};
 
 use crate::adios2::{ARRAYS, begin_step, put};
 
@@ -36,7 +36,7 @@ macro_rules! values {
 
         impl Values {
             /// All values of a variable; `None` if the wrapper does not know the type.
-            fn of_variable(engine: &Engine, variable: &Variable<'_>) -> Result<Option<Self>, Adios2Error> {
+            fn of_variable(engine: &AdiosEngine, variable: &Variable<'_>) -> Result<Option<Self>, Adios2Error> {
                 Ok(match variable.data_type()? {
                     $(DataType::$kind => {
                         let mut values = vec![<$rust>::default(); variable.selection_len()?];
@@ -55,14 +55,14 @@ macro_rules! values {
                 })
             }
 
-            fn define_attribute(&self, engine: &Engine, name: &str) -> Result<(), Adios2Error> {
+            fn define_attribute(&self, engine: &AdiosEngine, name: &str) -> Result<(), Adios2Error> {
                 match self {
                     Self::Text(text) => engine.io().define_text_attribute(name, text),
                     $(Self::$kind(values) => engine.io().define_attribute(name, values),)*
                 }
             }
 
-            fn put(&self, engine: &Engine, name: &str, shape: &[usize]) -> Result<(), Adios2Error> {
+            fn put(&self, engine: &AdiosEngine, name: &str, shape: &[usize]) -> Result<(), Adios2Error> {
                 match self {
                     $(Self::$kind(values) => put(engine, name, values, shape),)*
                     // No variable is read into a text.
@@ -94,7 +94,7 @@ values!(
 
 impl Copier {
     /// Takes in the step at which `engine` is.
-    pub(super) fn read(&mut self, engine: &Engine) -> Result<(), Adios2Error> {
+    pub(super) fn read(&mut self, engine: &AdiosEngine) -> Result<(), Adios2Error> {
         self.variables.clear();
         for variable in engine.io().variables()? {
             if !is_in_step(engine, variable.name())? {
@@ -127,7 +127,7 @@ impl Copier {
     }
 
     /// Writes what was taken in as one step.
-    pub(super) fn write(&mut self, engine: &mut Engine) -> Result<(), Adios2Error> {
+    pub(super) fn write(&mut self, engine: &mut AdiosEngine) -> Result<(), Adios2Error> {
         begin_step(engine)?;
         for (name, values) in &self.attributes {
             values.define_attribute(engine, name)?;
@@ -168,7 +168,7 @@ impl Copier {
 
 /// Whether the step has a variable. TAU does not put arrays without rows, and ADIOS2 then shows those of the
 /// step before.
-fn is_in_step(engine: &Engine, name: &str) -> Result<bool, Adios2Error> {
+fn is_in_step(engine: &AdiosEngine, name: &str) -> Result<bool, Adios2Error> {
     let Some((count, ..)) = ARRAYS.iter().find(|(_, array, _)| *array == name) else {
         return Ok(true);
     };

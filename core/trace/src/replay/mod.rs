@@ -1,7 +1,7 @@
 //! A recorded trace published again, step by step, as TAU published it: a live source without the program.
 
 mod copy;
-mod pace;
+mod replay_clock;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Candidate, Engine, Library, default_candidates};
+use callgrove_adios2_sys::{AdiosEngine, Candidate, Library, default_candidates};
 use callgrove_model::{Cancelled, Progress, WarningKind, Warnings};
 
-use crate::adios2::{Begun, Stream, write_error};
+use crate::adios2::{Begun, BpStream, write_error};
 use crate::find::rank_in_name;
 use crate::{TraceError, WriterEngine};
 use copy::Copier;
-use pace::Pace;
+use replay_clock::ReplayClock;
 
 /// How often the caller is asked whether to go on.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -84,7 +84,7 @@ pub fn replay(
 ) -> Result<ReplaySummary, TraceError> {
     let library = Library::load(&options.adios2)?;
     check_folder(streams, &options.out)?;
-    let pace = Arc::new(Pace::new(streams.len(), options.speed));
+    let clock = Arc::new(ReplayClock::new(streams.len(), options.speed));
     let (sender, reports) = mpsc::sync_channel(QUEUE_LEN);
     for path in streams {
         let publisher = Publisher {
@@ -92,14 +92,14 @@ pub fn replay(
             path: path.clone(),
             engine: options.engine,
             library: library.clone(),
-            pace: Arc::clone(&pace),
+            clock: Arc::clone(&clock),
             sender: sender.clone(),
         };
         let started = thread::Builder::new()
             .name("replay".to_owned())
             .spawn(move || publisher.run());
         if let Err(source) = started {
-            pace.stop();
+            clock.stop();
             return Err(TraceError::Io {
                 source,
                 path: path.clone(),
@@ -109,7 +109,7 @@ pub fn replay(
     drop(sender);
     let outcome = follow(&reports, progress);
     if outcome.is_err() {
-        pace.stop();
+        clock.stop();
         drain(&reports);
     }
     outcome
@@ -178,7 +178,7 @@ struct Publisher {
     out: PathBuf,
     engine: WriterEngine,
     library: Library,
-    pace: Arc<Pace>,
+    clock: Arc<ReplayClock>,
     sender: SyncSender<Report>,
 }
 
@@ -187,21 +187,21 @@ impl Publisher {
         let outcome = self.publish();
         if outcome.is_err() {
             // The others must not wait for this one to open its stream.
-            self.pace.stop();
+            self.clock.stop();
         }
         self.report(Report::Done(outcome));
     }
 
     fn publish(&self) -> Result<Warnings, TraceError> {
-        let mut stream = Stream::open(&self.path, &self.library)?;
+        let mut stream = BpStream::open(&self.path, &self.library)?;
         self.report(Report::Opened(stream.num_steps()));
         let mut copier = Copier::default();
         let mut warnings = Warnings::default();
         let mut next = self.read(&mut stream, &mut copier, &mut warnings)?;
         let mut engine = self.engine.open(&self.out, &self.library, |_| Ok(()))?;
-        self.pace.start(copier.newest_us())?;
+        self.clock.start(copier.newest_us())?;
         while next {
-            self.pace.wait_for(copier.newest_us())?;
+            self.clock.wait_for(copier.newest_us())?;
             copier
                 .write(&mut engine)
                 .map_err(|source| write_error(source, &self.out))?;
@@ -215,7 +215,7 @@ impl Publisher {
     /// Reads the next step; `false` if there is none.
     fn read(
         &self,
-        stream: &mut Stream,
+        stream: &mut BpStream,
         copier: &mut Copier,
         warnings: &mut Warnings,
     ) -> Result<bool, TraceError> {
@@ -251,7 +251,7 @@ impl Publisher {
         Ok(false)
     }
 
-    fn close(&self, engine: Engine) -> Result<(), TraceError> {
+    fn close(&self, engine: AdiosEngine) -> Result<(), TraceError> {
         engine
             .close()
             .map_err(|source| write_error(source, &self.out))
@@ -263,8 +263,8 @@ impl Publisher {
     }
 }
 
-impl From<pace::Stopped> for TraceError {
-    fn from(_: pace::Stopped) -> Self {
+impl From<replay_clock::Stopped> for TraceError {
+    fn from(_: replay_clock::Stopped) -> Self {
         Self::Cancelled(Cancelled)
     }
 }

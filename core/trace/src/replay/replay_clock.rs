@@ -9,7 +9,7 @@ pub(super) struct Stopped;
 
 /// The clock that the streams share. It starts when all of them have their readers.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct ReplayClock {
     num_streams: usize,
     speed: f64,
     state: Mutex<State>,
@@ -25,7 +25,7 @@ struct State {
     is_stopped: bool,
 }
 
-impl Pace {
+impl ReplayClock {
     pub(super) fn new(num_streams: usize, speed: f64) -> Self {
         Self {
             num_streams,
@@ -106,15 +106,15 @@ mod tests {
 
     #[test]
     fn streams_keep_the_time_between_them_divided_by_the_speed() {
-        let pace = Pace::new(2, 10.0);
+        let clock = ReplayClock::new(2, 10.0);
         let times_ms: Vec<u128> = thread::scope(|scope| {
             let stream = |first_us, second_us| {
-                let pace = &pace;
+                let clock = &clock;
                 scope.spawn(move || {
-                    pace.start(Some(first_us)).unwrap();
+                    clock.start(Some(first_us)).unwrap();
                     let start = Instant::now();
-                    pace.wait_for(Some(first_us)).unwrap();
-                    pace.wait_for(Some(second_us)).unwrap();
+                    clock.wait_for(Some(first_us)).unwrap();
+                    clock.wait_for(Some(second_us)).unwrap();
                     start.elapsed().as_millis()
                 })
             };
@@ -129,20 +129,20 @@ mod tests {
     #[test]
     fn no_speed_and_endless_speed_do_not_wait() {
         for speed in [0.0, f64::INFINITY, f64::NAN, -1.0] {
-            let pace = Pace::new(1, speed);
-            pace.start(Some(0)).unwrap();
-            assert_eq!(pace.wait_for(Some(u64::MAX)), Ok(()), "{speed}");
+            let clock = ReplayClock::new(1, speed);
+            clock.start(Some(0)).unwrap();
+            assert_eq!(clock.wait_for(Some(u64::MAX)), Ok(()), "{speed}");
         }
     }
 
     #[test]
     fn stopping_ends_every_wait() {
-        let pace = Pace::new(2, 1.0);
+        let clock = ReplayClock::new(2, 1.0);
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| pace.start(Some(0)));
-            pace.stop();
+            let waiting = scope.spawn(|| clock.start(Some(0)));
+            clock.stop();
             assert_eq!(waiting.join().unwrap(), Err(Stopped));
         });
-        assert_eq!(pace.wait_for(Some(u64::MAX)), Err(Stopped));
+        assert_eq!(clock.wait_for(Some(u64::MAX)), Err(Stopped));
     }
 }

@@ -11,20 +11,20 @@ const MINOR_RELEASES: std::ops::RangeInclusive<u32> = 8..=12;
 
 /// Where a library is to be looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LibraryLocation {
     /// A library file, or a folder that holds one or holds a folder that holds one.
     Path(PathBuf),
     /// A name that the system's linker resolves.
     LinkerName(String),
 }
 
-/// A place, and who named it.
+/// A location, and who named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Who named the place, such as `CALLGROVE_ADIOS2`.
+    /// Who named the location, such as `CALLGROVE_ADIOS2`.
     pub origin: String,
-    /// The place.
-    pub place: Place,
+    /// The location.
+    pub location: LibraryLocation,
 }
 
 impl Candidate {
@@ -32,14 +32,14 @@ impl Candidate {
     pub fn path(origin: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             origin: origin.to_owned(),
-            place: Place::Path(path.into()),
+            location: LibraryLocation::Path(path.into()),
         }
     }
 
     fn linker_name(name: String) -> Self {
         Self {
             origin: "system linker".to_owned(),
-            place: Place::LinkerName(name),
+            location: LibraryLocation::LinkerName(name),
         }
     }
 }

@@ -1,10 +1,17 @@
-//! SENDs find their RECVs.
+//! Messages: every SEND is matched with its RECV.
 
 use std::collections::BTreeSet;
 
-use crate::{
-    CommKind, CommRef, Lane, LaneIdx, Message, ProgramId, RankId, TimeNs, WarningKind, Warnings,
-};
+use crate::{CommKind, CommRef, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings};
+
+/// A message: a SEND and the RECV that belongs to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The SEND.
+    pub send: CommRef,
+    /// The RECV.
+    pub recv: CommRef,
+}
 
 /// A stream of messages whose order the communication library keeps.
 type Channel = (ProgramId, RankId, RankId, u64);

@@ -1,0 +1,11 @@
+//! The verdict of a detector.
+
+/// What a detector says about one execution.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Verdict {
+    /// How abnormal the execution is; larger is more. HBOS and COPOD: in bits, from 0 to 100, comparable
+    /// between functions. SSTD: distance from the mean in standard deviations.
+    pub score: f64,
+    /// Whether it is an outlier.
+    pub is_outlier: bool,
+}
