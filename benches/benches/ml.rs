@@ -7,7 +7,7 @@ use callgrove_ml::Progress;
 use callgrove_ml::detector::{
     Detector, DetectorParams, Embedding, Label, ModelArtifact, order_by_score,
 };
-use callgrove_ml::stack2vec::{self, Documents, Objective, Stack2vecParams};
+use callgrove_ml::stack2vec::{self, Corpus, Objective, Stack2vecParams};
 use callgrove_ml::wl::{WlParams, relabel};
 use callgrove_model::Forest;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -45,7 +45,7 @@ fn stack2vec(criterion: &mut Criterion) {
     let params = WlParams::paper().check().expect("it is valid");
     let subtrees = relabel(&forest, params, Progress::none()).expect("there are trees");
     let len = subtrees.vocabulary.len();
-    let documents = Documents::from_bags(&subtrees.bags, len, |subtree| subtree.0);
+    let corpus = Corpus::from_bags(&subtrees.bags, len, |subtree| subtree.0);
     let mut group = criterion.benchmark_group(format!("stack2vec, {len} subtrees"));
     group.sample_size(10);
     let plain = Stack2vecParams::default();
@@ -65,13 +65,13 @@ fn stack2vec(criterion: &mut Criterion) {
         };
         let params = params.check().expect("it is valid");
         group.bench_function(name, |bencher| {
-            bencher.iter(|| stack2vec::train(black_box(&documents), &params, 1, Progress::none()));
+            bencher.iter(|| stack2vec::train(black_box(&corpus), &params, 1, Progress::none()));
         });
-        let network = stack2vec::train(&documents, &params, 1, Progress::none());
+        let network = stack2vec::train(&corpus, &params, 1, Progress::none());
         let network = network.expect("there are trees");
-        let (words, shares) = documents.row(7);
+        let (words, shares) = corpus.row(7);
         let weights = shares.iter().map(|&share| f64::from(share));
-        let one = Documents::new(len, [words.iter().copied().zip(weights).collect()]);
+        let one = Corpus::new(len, [words.iter().copied().zip(weights).collect()]);
         group.bench_function(format!("{name}: one new tree"), |bencher| {
             bencher.iter(|| stack2vec::infer(&network.output, &one, &params, 1, Progress::none()));
         });

@@ -13,7 +13,7 @@ use callgrove_benches::meter::{cpu_seconds, peak_memory_bytes, reset_peak_memory
 use callgrove_ml::Progress;
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, Label, order_by_score};
 use callgrove_ml::features::{ExcessModel, ExcessParams, Reference, Translation, Windows};
-use callgrove_ml::forest_file::{ForestFile, Limits, read_forest};
+use callgrove_ml::forest_file::{ForestFile, ForestFileLimits, read_forest};
 use callgrove_ml::wl::relabel;
 
 const SIZES: [&str; 5] = [
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         && Path::new(path).is_file()
     {
         let text = BufReader::new(File::open(path)?);
-        let limits = Limits::default();
+        let limits = ForestFileLimits::default();
         let (file, seconds) = cpu_seconds(|| read_forest(text, 0, limits, Progress::none()));
         return measure(&file?, seconds);
     }

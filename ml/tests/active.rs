@@ -3,7 +3,7 @@
 mod support;
 
 use callgrove_ml::Progress;
-use callgrove_ml::active::{Query, doubtful_labels, next_queries};
+use callgrove_ml::active::{QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, Label, LabelRule};
 use callgrove_ml::features::Windows;
 use callgrove_model::{Forest, TreeIdx};
@@ -134,16 +134,19 @@ fn strategies_ask_for_the_lowest_the_nearest_to_zero_and_one_of_each_kind() {
     let embedding = two_kinds();
     let detector = train(&embedding, &[(199, Label::Abnormal)], None);
     let ask = |query| next_queries(query, &embedding, &detector, 200);
-    for query in Query::ALL {
+    for query in QueryStrategy::ALL {
         let order = ask(query);
         assert!(!order.contains(&TreeIdx(199)), "it has a label");
         assert_eq!(order, next_queries(query, &embedding, &detector, 500));
     }
     let score = |tree: &TreeIdx| detector.scores()[tree.index()];
-    assert!(ask(Query::MostAnomalous).is_sorted_by(|a, b| score(a) <= score(b) + 1e-9));
-    assert!(ask(Query::MostUncertain).is_sorted_by(|a, b| score(a).abs() <= score(b).abs() + 1e-9));
+    assert!(ask(QueryStrategy::MostAnomalous).is_sorted_by(|a, b| score(a) <= score(b) + 1e-9));
+    assert!(
+        ask(QueryStrategy::MostUncertain)
+            .is_sorted_by(|a, b| score(a).abs() <= score(b).abs() + 1e-9)
+    );
     // 199 waits, so one that computes comes first; both kinds are among the first few.
-    let diverse = ask(Query::Diverse);
+    let diverse = ask(QueryStrategy::Diverse);
     assert!((190..195).contains(&diverse[0].index()), "{diverse:?}");
     let answered = train(
         &embedding,
@@ -153,7 +156,7 @@ fn strategies_ask_for_the_lowest_the_nearest_to_zero_and_one_of_each_kind() {
         ],
         Some(&detector),
     );
-    let next = next_queries(Query::Diverse, &embedding, &answered, 1);
+    let next = next_queries(QueryStrategy::Diverse, &embedding, &answered, 1);
     assert_ne!(next[0], diverse[0]);
 }
 

@@ -3,8 +3,8 @@
 mod support;
 
 use callgrove_ml::baselines::{
-    Baseline, BaselineParams, copod, ecod, hbos, kth_distances, local_outlier_factors,
-    mean_distances, score, time_rows,
+    Baseline, BaselineParams, kth_distances, local_outlier_factors, mean_distances, pyod_copod,
+    pyod_ecod, pyod_hbos, score, time_rows,
 };
 use callgrove_ml::dataset::{DenseRows, Rows};
 use callgrove_ml::{MlError, Progress};
@@ -52,11 +52,11 @@ fn histograms_and_tails_equal_those_of_pyod() {
         let rows = dense_rows(&set["X"]);
         let none = Progress::none;
         let mut found = vec![
-            ("copod", copod(&rows, none()).unwrap()),
-            ("ecod", ecod(&rows, none()).unwrap()),
+            ("copod", pyod_copod(&rows, none()).unwrap()),
+            ("ecod", pyod_ecod(&rows, none()).unwrap()),
         ];
         for (bins, name) in [(5, "hbos_5"), (10, "hbos_10"), (20, "hbos_20")] {
-            found.push((name, hbos(&rows, bins, none()).unwrap()));
+            found.push((name, pyod_hbos(&rows, bins, none()).unwrap()));
         }
         for (name, found) in found {
             let diff = max_relative_diff(&found, &numbers(&set[name]));
@@ -300,7 +300,7 @@ proptest! {
             .collect();
         let turned: Vec<Vec<f64>> = rows.iter().rev().cloned().collect();
         // Ties among neighbours are broken by index, so the outlier factor is no such law.
-        for baseline in [Baseline::Knn, Baseline::MeanKnn, Baseline::Hbos, Baseline::Copod, Baseline::Ecod] {
+        for baseline in [Baseline::Knn, Baseline::MeanKnn, Baseline::PyodHbos, Baseline::PyodCopod, Baseline::PyodEcod] {
             let run = |rows: &[Vec<f64>]| {
                 let rows = Rows::Dense(DenseRows::new(3, rows.concat()).unwrap());
                 score(baseline, &rows, &[], &params, 1, Progress::none()).unwrap()

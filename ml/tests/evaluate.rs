@@ -2,7 +2,7 @@
 
 mod support;
 
-use callgrove_ml::active::Query;
+use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::baselines::BaselineParams;
 use callgrove_ml::detector::DetectorParams;
 use callgrove_ml::evaluate::{Class, CurveParams, Method, Quality, RowsOf, Truth, Workbench};
@@ -87,7 +87,7 @@ fn labels_find_anomalies_and_improve_the_whole_list() {
         .curve(
             Method::Ours,
             &params,
-            Query::MostAnomalous,
+            QueryStrategy::MostAnomalous,
             Progress::none(),
         )
         .unwrap()
@@ -105,7 +105,7 @@ fn labels_find_anomalies_and_improve_the_whole_list() {
         truth.num_positive()
     );
     let lof = "lof".parse().unwrap();
-    let none = workbench.curve(lof, &params, Query::MostAnomalous, Progress::none());
+    let none = workbench.curve(lof, &params, QueryStrategy::MostAnomalous, Progress::none());
     assert_eq!(none, Ok(None));
 }
 
@@ -123,7 +123,7 @@ fn a_curve_skips_trees_of_unknown_class_and_ends_with_the_last_known_one() {
     let few = Truth::new(classes.collect(), truth.kinds().to_vec()).unwrap();
     let mut workbench = workbench(&forest, &few);
     let params = CurveParams::default().check().unwrap();
-    for query in Query::ALL {
+    for query in QueryStrategy::ALL {
         let points = workbench
             .curve(Method::Ours, &params, query, Progress::none())
             .unwrap()
@@ -147,7 +147,7 @@ fn a_run_without_anomalies_counts_false_alarms() {
         .curve(
             Method::Ours,
             &params.check().unwrap(),
-            Query::MostAnomalous,
+            QueryStrategy::MostAnomalous,
             Progress::none(),
         )
         .unwrap()

@@ -4,7 +4,7 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact, order_by_score};
-use callgrove_ml::forest_file::{ForestFile, ForestFileError, Limits, read_forest};
+use callgrove_ml::forest_file::{ForestFile, ForestFileError, ForestFileLimits, read_forest};
 use callgrove_ml::wl::{WlParams, relabel};
 use callgrove_model::{Label, TimeNs, TreeIdx};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ const HEADER: &str =
     r#"{"format":"callgrove-forest","version":1,"unit":"ns","functions":["a","b","c"]}"#;
 
 fn read(text: &[u8]) -> Result<ForestFile, ForestFileError> {
-    let limits = Limits {
+    let limits = ForestFileLimits {
         line_bytes: 1 << 20,
         names: 100,
     };
@@ -211,7 +211,7 @@ fn what_is_no_forest_is_said_at_once() {
 
 #[test]
 fn lines_and_names_are_bounded() {
-    let limits = Limits {
+    let limits = ForestFileLimits {
         line_bytes: 100,
         names: 4,
     };
@@ -243,7 +243,13 @@ fn a_tree_of_a_hundred_thousand_levels_is_a_tree() {
         list(&|vertex| len - vertex)
     );
     let text = [HEADER, &deep].join("\n");
-    let file = read_forest(text.as_bytes(), 0, Limits::default(), Progress::none()).unwrap();
+    let file = read_forest(
+        text.as_bytes(),
+        0,
+        ForestFileLimits::default(),
+        Progress::none(),
+    )
+    .unwrap();
     let subtrees =
         |params: WlParams| relabel(&file.forest, params.check().unwrap(), Progress::none());
     let capped = subtrees(WlParams::default()).unwrap();

@@ -1,12 +1,12 @@
 //! Embeddings: what they must keep, and that they are the same for any number of threads.
 
-use callgrove_ml::stack2vec::{Documents, Objective, Stack2vec, Stack2vecParams, infer, train};
+use callgrove_ml::stack2vec::{Corpus, Objective, Stack2vec, Stack2vecParams, infer, train};
 use callgrove_ml::{MlError, Progress};
 
 const NUM_WORDS: usize = 30;
 
 /// Three kinds of trees, 40 of each: a kind spends its time in ten words of its own.
-fn documents() -> Documents {
+fn corpus() -> Corpus {
     let rows = (0..120_u32).map(|tree| {
         let kind = tree % 3;
         (0..10)
@@ -16,7 +16,7 @@ fn documents() -> Documents {
             })
             .collect()
     });
-    Documents::new(NUM_WORDS, rows)
+    Corpus::new(NUM_WORDS, rows)
 }
 
 fn params(objective: Objective) -> Stack2vecParams {
@@ -30,7 +30,7 @@ fn params(objective: Objective) -> Stack2vecParams {
 
 fn trained(objective: Objective, seed: u64) -> Stack2vec {
     let params = params(objective).check().expect("it is valid");
-    train(&documents(), &params, seed, Progress::none()).expect("it is valid")
+    train(&corpus(), &params, seed, Progress::none()).expect("it is valid")
 }
 
 fn distance(network: &Stack2vec, a: usize, b: usize) -> f32 {
@@ -64,8 +64,8 @@ fn the_softmax_predicts_the_shares_of_a_tree() {
         .collect();
     let predicted = network.output.predict(&hidden);
     assert!((predicted.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    let documents = documents();
-    let (words, shares) = documents.row(4);
+    let corpus = corpus();
+    let (words, shares) = corpus.row(4);
     for (&word, &share) in words.iter().zip(shares) {
         let share = f64::from(share / callgrove_ml::stack2vec::WEIGHT_PER_TREE);
         assert!(
@@ -94,7 +94,7 @@ fn threads_do_not_change_the_result_and_seeds_do() {
 #[test]
 fn a_new_tree_gets_the_vector_of_an_equal_training_tree() {
     let network = trained(Objective::FullSoftmax, 2);
-    let all = documents();
+    let all = corpus();
     let rows = [17, 90].map(|tree| {
         let (words, shares) = all.row(tree);
         let entries = words.iter().zip(shares);
@@ -103,7 +103,7 @@ fn a_new_tree_gets_the_vector_of_an_equal_training_tree() {
             .map(|(&word, &share)| (word, 50.0 * f64::from(share)))
             .collect()
     });
-    let new = Documents::new(NUM_WORDS, rows);
+    let new = Corpus::new(NUM_WORDS, rows);
     let params = params(Objective::FullSoftmax).check().unwrap();
     let vectors = infer(&network.output, &new, &params, 2, Progress::none()).unwrap();
     for (row, tree) in [17, 90].into_iter().enumerate() {
@@ -116,7 +116,7 @@ fn a_new_tree_gets_the_vector_of_an_equal_training_tree() {
 fn words_of_another_vocabulary_are_refused() {
     let network = trained(Objective::FullSoftmax, 2);
     let params = params(Objective::FullSoftmax).check().unwrap();
-    let other = Documents::new(3, [vec![(0, 1.0)]]);
+    let other = Corpus::new(3, [vec![(0, 1.0)]]);
     let error = infer(&network.output, &other, &params, 2, Progress::none()).unwrap_err();
     assert!(matches!(
         error,
@@ -134,7 +134,7 @@ fn large_vocabularies_are_sampled_by_default() {
     params.epochs = 1;
     let is_softmax = |params: Stack2vecParams| {
         let params = params.check().unwrap();
-        train(&documents(), &params, 1, Progress::none())
+        train(&corpus(), &params, 1, Progress::none())
             .unwrap()
             .output
             .is_softmax
@@ -146,10 +146,10 @@ fn large_vocabularies_are_sampled_by_default() {
 
 #[test]
 fn a_tree_without_time_does_not_spoil_the_others() {
-    let documents = Documents::new(2, [vec![(0, 1.0)], vec![(0, 0.0), (1, 0.0)], Vec::new()]);
+    let corpus = Corpus::new(2, [vec![(0, 1.0)], vec![(0, 0.0), (1, 0.0)], Vec::new()]);
     for objective in [Objective::FullSoftmax, Objective::NegativeSampling] {
         let params = params(objective).check().unwrap();
-        let network = train(&documents, &params, 1, Progress::none()).unwrap();
+        let network = train(&corpus, &params, 1, Progress::none()).unwrap();
         assert!(network.vectors.iter().all(|value| value.is_finite()));
     }
 }
@@ -164,7 +164,7 @@ fn cancelling_stops_the_training() {
             std::ops::ControlFlow::Continue(())
         }
     };
-    let found = train(&documents(), &params, 1, Progress::new(&stop));
+    let found = train(&corpus(), &params, 1, Progress::new(&stop));
     assert_eq!(found.unwrap_err(), MlError::Cancelled);
 }
 
@@ -197,7 +197,7 @@ fn settings_out_of_bounds_are_refused() {
 #[test]
 fn the_vector_of_a_tree_does_not_depend_on_the_trees_beside_it() {
     let network = trained(Objective::FullSoftmax, 2);
-    let all = documents();
+    let all = corpus();
     let params = params(Objective::FullSoftmax).check().unwrap();
     for tree in [0, 17, 119] {
         let (words, shares) = all.row(tree);
@@ -205,7 +205,7 @@ fn the_vector_of_a_tree_does_not_depend_on_the_trees_beside_it() {
             .iter()
             .copied()
             .zip(shares.iter().map(|&share| f64::from(share)));
-        let alone = Documents::new(NUM_WORDS, [row.collect::<Vec<_>>()]);
+        let alone = Corpus::new(NUM_WORDS, [row.collect::<Vec<_>>()]);
         let vectors = infer(&network.output, &alone, &params, 9, Progress::none()).unwrap();
         assert_eq!(vectors.row(0), network.vectors.row(tree));
     }
@@ -214,11 +214,11 @@ fn the_vector_of_a_tree_does_not_depend_on_the_trees_beside_it() {
 #[test]
 fn no_small_move_of_a_vector_gains_much() {
     let network = trained(Objective::FullSoftmax, 3);
-    let documents = documents();
+    let corpus = corpus();
     let decay = f64::from(params(Objective::FullSoftmax).weight_decay);
     let loss = |tree: usize, hidden: &[f64]| {
         let predicted = network.output.predict(hidden);
-        let (words, shares) = documents.row(tree);
+        let (words, shares) = corpus.row(tree);
         let terms = words.iter().zip(shares);
         let miss: f64 = terms
             .map(|(&word, &share)| -f64::from(share) * predicted[word as usize].ln())

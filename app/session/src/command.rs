@@ -1,6 +1,6 @@
 //! Everything a person can ask for.
 
-use callgrove_ml::active::Query;
+use callgrove_ml::active::QueryStrategy;
 use callgrove_model::TreeIdx;
 
 use crate::{Label, MapMethod, ModelSettings};
@@ -45,7 +45,7 @@ pub enum Command {
     /// Stops the map that forms, or lets it go on.
     PauseMap(bool),
     /// Which tree comes next after a label.
-    SetQuery(Query),
+    SetQuery(QueryStrategy),
     /// Takes the last edit back.
     Undo,
     /// Does it again.

@@ -1,7 +1,7 @@
 //! From a forest to what there is to see of it: the session's door to the learning code.
 
 use callgrove_ml::MlError;
-use callgrove_ml::active::{Doubt, Query, doubtful_labels, next_queries};
+use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
 use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
@@ -164,7 +164,7 @@ impl Learned {
     }
 
     /// The next trees to judge; none before the first training.
-    pub fn queue(&self, query: Query, count: usize) -> Vec<TreeIdx> {
+    pub fn queue(&self, query: QueryStrategy, count: usize) -> Vec<TreeIdx> {
         self.detector.as_ref().map_or_else(Vec::new, |detector| {
             next_queries(query, &self.embedding, detector, count)
         })

@@ -33,7 +33,7 @@ mod summary;
 mod table;
 mod timeline;
 
-pub use callgrove_ml::active::{Doubt, Query};
+pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
 pub use command::{Command, Selection};

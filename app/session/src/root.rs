@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use callgrove_ml::forest_file::{self, ForestFileError, Limits};
+use callgrove_ml::forest_file::{self, ForestFileError, ForestFileLimits};
 use callgrove_model::{
     DurationNs, Forest, FuncId, FunctionName, FunctionPattern, Progress, Trace, TreeIdx,
 };
@@ -96,7 +96,8 @@ pub fn read_forest(
     num_bytes: u64,
     progress: Progress<'_>,
 ) -> Result<(Forest, String), ForestFileError> {
-    let forest = forest_file::read_forest(text, num_bytes, Limits::default(), progress)?.forest;
+    let forest =
+        forest_file::read_forest(text, num_bytes, ForestFileLimits::default(), progress)?.forest;
     let name = match forest.functions() {
         [function] => forest.trace().names.name(*function).to_owned(),
         several => format!("{} kinds of roots", several.len()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_ml::active::{Doubt, Query};
+use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_model::{DurationNs, Forest, FuncId, Trace, TreeIdx};
 
 use crate::{Label, LabelSet, ModelSettings, Selection, TreeMap};
@@ -39,7 +39,7 @@ pub struct Snapshot {
     /// Those it would have by itself.
     pub default_settings: ModelSettings,
     /// How the next tree to judge is chosen.
-    pub query: Query,
+    pub query: QueryStrategy,
     /// The next trees to judge, by that choice; empty while scores come from a model file.
     pub queue: Arc<[TreeIdx]>,
     /// Labels that disagree with their neighbourhood, the most doubtful first.

@@ -13,8 +13,8 @@ use callgrove_model::{
     StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
 use callgrove_session::{
-    Command, Engine, Host, HostError, LearnSettings, MapMethod, ModelSettings, Query, Selection,
-    Severity, Snapshot, SnapshotCell,
+    Command, Engine, Host, HostError, LearnSettings, MapMethod, ModelSettings, QueryStrategy,
+    Selection, Severity, Snapshot, SnapshotCell,
 };
 
 const NUM_RANKS: u32 = 4;
@@ -338,7 +338,7 @@ fn the_next_question_follows_the_strategy_and_the_labels() {
     assert_eq!(session.seen().queue[0], SLOW_TREE);
     let seen = session.label(SLOW_TREE, Label::Abnormal);
     assert!(!seen.queue.contains(&SLOW_TREE), "it has its answer");
-    let uncertain = session.run(Command::SetQuery(Query::MostUncertain));
+    let uncertain = session.run(Command::SetQuery(QueryStrategy::MostUncertain));
     let score = |tree: TreeIdx| uncertain.detection.as_ref().unwrap().scores[tree.index()].abs();
     let nearest = (0..NUM_RANKS * NUM_STEPS)
         .map(TreeIdx)

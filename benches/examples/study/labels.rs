@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use callgrove_ml::Progress;
-use callgrove_ml::active::Query;
+use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::detector::{CorrectionParams, DetectorParams, LabelRule};
 use callgrove_ml::evaluate::{CurveParams, CurvePoint, Quality, learning_curve};
 
@@ -34,7 +34,7 @@ pub(crate) fn curves(case: &Case) -> Result<Table, Box<dyn Error>> {
         ("correction", DetectorParams::default().labels),
     ];
     for (name, labels) in rules {
-        for query in Query::ALL {
+        for query in QueryStrategy::ALL {
             let mut row = vec![name.to_owned(), query.name().to_owned()];
             let points = learn(case, labels, query, checkpoints.clone())?;
             row.extend(points.iter().map(|point| cell(case, point)));
@@ -76,7 +76,12 @@ pub(crate) fn correction(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
             .collect();
         for case in cases {
             let labels = LabelRule::Correction(params);
-            let points = learn(case, labels, Query::MostUncertain, checkpoints.clone())?;
+            let points = learn(
+                case,
+                labels,
+                QueryStrategy::MostUncertain,
+                checkpoints.clone(),
+            )?;
             for (row, point) in rows.iter_mut().zip(&points) {
                 row.push(cell(case, point));
             }
@@ -91,7 +96,7 @@ pub(crate) fn correction(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
 fn learn(
     case: &Case,
     labels: LabelRule,
-    query: Query,
+    query: QueryStrategy,
     checkpoints: Vec<usize>,
 ) -> Result<Vec<CurvePoint>, Box<dyn Error>> {
     let embedding = case.embed(DetectorParams {

@@ -148,7 +148,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use callgrove_ml::Progress;
-    use callgrove_ml::forest_file::{Limits, read_forest};
+    use callgrove_ml::forest_file::{ForestFileLimits, read_forest};
     use callgrove_ml::wl::{WlParams, relabel};
 
     use super::*;
@@ -201,7 +201,8 @@ mod tests {
             let spec = spec(500, shape);
             let mut text = Vec::new();
             write_forest(spec, &mut text).unwrap();
-            let read = read_forest(&text[..], 0, Limits::default(), Progress::none()).unwrap();
+            let read =
+                read_forest(&text[..], 0, ForestFileLimits::default(), Progress::none()).unwrap();
             let made = make_forest(spec);
             assert_eq!(read.labels, made.labels);
             assert_eq!(subtrees(&read), subtrees(&made));

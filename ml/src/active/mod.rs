@@ -1,7 +1,7 @@
 //! Active learning: which tree to ask about next, and which labels to look at again.
 
 mod doubt;
-mod query;
+mod query_strategy;
 
 pub use doubt::{Doubt, doubtful_labels};
-pub use query::{Query, next_queries};
+pub use query_strategy::{QueryStrategy, next_queries};

@@ -5,7 +5,9 @@ use std::fmt;
 use callgrove_model::Progress;
 
 use super::mean_distances;
-use super::{ValidBaselineParams, copod, ecod, hbos, kth_distances, local_outlier_factors};
+use super::{
+    ValidBaselineParams, kth_distances, local_outlier_factors, pyod_copod, pyod_ecod, pyod_hbos,
+};
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::ocsvm::{self, OcsvmParams};
@@ -21,12 +23,12 @@ pub enum Baseline {
     Knn,
     /// Mean distance to the k nearest neighbours.
     MeanKnn,
-    /// Histograms.
-    Hbos,
-    /// Tail probabilities, tail by skewness.
-    Copod,
-    /// Tail probabilities, largest tail.
-    Ecod,
+    /// PyOD's HBOS: histograms of the columns.
+    PyodHbos,
+    /// PyOD's COPOD: tail probabilities, tail by skewness.
+    PyodCopod,
+    /// PyOD's ECOD: tail probabilities, largest tail.
+    PyodEcod,
     /// Size of the tree's cluster.
     #[cfg(feature = "peers")]
     Clusters,
@@ -42,9 +44,9 @@ impl Baseline {
         Self::Lof,
         Self::Knn,
         Self::MeanKnn,
-        Self::Hbos,
-        Self::Copod,
-        Self::Ecod,
+        Self::PyodHbos,
+        Self::PyodCopod,
+        Self::PyodEcod,
         #[cfg(feature = "peers")]
         Self::Clusters,
         #[cfg(feature = "peers")]
@@ -58,9 +60,9 @@ impl Baseline {
             Self::Lof => "lof",
             Self::Knn => "knn",
             Self::MeanKnn => "mean-knn",
-            Self::Hbos => "hbos",
-            Self::Copod => "copod",
-            Self::Ecod => "ecod",
+            Self::PyodHbos => "hbos",
+            Self::PyodCopod => "copod",
+            Self::PyodEcod => "ecod",
             #[cfg(feature = "peers")]
             Self::Clusters => "clusters",
             #[cfg(feature = "peers")]
@@ -112,9 +114,9 @@ pub fn score(
         Baseline::Lof => local_outlier_factors(rows, k, progress)?,
         Baseline::Knn => kth_distances(rows, k, progress)?,
         Baseline::MeanKnn => mean_distances(rows, k, progress)?,
-        Baseline::Hbos => hbos(rows, settings.num_bins, progress)?,
-        Baseline::Copod => copod(rows, progress)?,
-        Baseline::Ecod => ecod(rows, progress)?,
+        Baseline::PyodHbos => pyod_hbos(rows, settings.num_bins, progress)?,
+        Baseline::PyodCopod => pyod_copod(rows, progress)?,
+        Baseline::PyodEcod => pyod_ecod(rows, progress)?,
         #[cfg(feature = "peers")]
         Baseline::Clusters => super::clusters(rows, params, progress)?.anomaly,
         #[cfg(feature = "peers")]

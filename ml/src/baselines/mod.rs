@@ -24,12 +24,12 @@ mod baseline;
 #[cfg(feature = "peers")]
 mod clusters;
 mod columns;
-mod copod;
 mod distance;
-mod ecod;
-mod hbos;
 mod lof;
 mod params;
+mod pyod_copod;
+mod pyod_ecod;
+mod pyod_hbos;
 #[cfg(feature = "peers")]
 mod svm;
 mod tails;
@@ -38,12 +38,12 @@ mod time;
 pub use baseline::{Baseline, score};
 #[cfg(feature = "peers")]
 pub use clusters::{Clusters, clusters};
-pub use copod::copod;
 pub use distance::{kth_distances, mean_distances};
-pub use ecod::ecod;
-pub use hbos::hbos;
 pub use lof::local_outlier_factors;
 pub use params::{BaselineParams, ValidBaselineParams};
+pub use pyod_copod::pyod_copod;
+pub use pyod_ecod::pyod_ecod;
+pub use pyod_hbos::pyod_hbos;
 #[cfg(feature = "peers")]
 pub use svm::supervised_svm;
 pub use time::time_rows;

@@ -12,7 +12,7 @@ use crate::dataset::{DenseRows, Rows};
 use crate::error::{MlError, Result};
 use crate::features::{ExcessModel, Reference, Representation, Translation};
 use crate::ocsvm::{KernelSum, Ocsvm, SupportVector};
-use crate::stack2vec::{self, Documents, OutputLayer};
+use crate::stack2vec::{self, Corpus, OutputLayer};
 use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel};
 
 /// Version of the files that this program writes.
@@ -126,9 +126,9 @@ impl ModelArtifact {
             }
             (FeatureArtifact::Stack2vec(output), Representation::PaperStack2vec(params)) => {
                 let column_of = |subtree| translation.get(subtree).0;
-                let documents = Documents::from_bags(&subtrees.bags, len, column_of);
+                let corpus = Corpus::from_bags(&subtrees.bags, len, column_of);
                 let params = params.check()?;
-                let vectors = stack2vec::infer(output, &documents, &params, self.seed, progress)?;
+                let vectors = stack2vec::infer(output, &corpus, &params, self.seed, progress)?;
                 let values = vectors.iter().map(|&value| f64::from(value)).collect();
                 Ok(Rows::Dense(DenseRows::new(output.dims, values)?))
             }

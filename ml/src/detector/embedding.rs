@@ -11,7 +11,7 @@ use crate::features::{
 };
 use crate::ocsvm::{OcsvmParams, ValidOcsvmParams};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
-use crate::stack2vec::{self, Documents, Stack2vec, Stack2vecParams};
+use crate::stack2vec::{self, Corpus, Stack2vec, Stack2vecParams};
 use crate::wl::{Subtrees, relabel};
 
 /// Neighbours and rows for the quality number of the map.
@@ -222,8 +222,8 @@ fn embed(
     progress: Progress<'_>,
 ) -> Result<Stack2vec> {
     let len = subtrees.vocabulary.len();
-    let documents = Documents::from_bags(&subtrees.bags, len, |subtree| subtree.0);
-    stack2vec::train(&documents, &params.check()?, seed, progress)
+    let corpus = Corpus::from_bags(&subtrees.bags, len, |subtree| subtree.0);
+    stack2vec::train(&corpus, &params.check()?, seed, progress)
 }
 
 fn make_map(

@@ -3,7 +3,7 @@
 use callgrove_model::{Label, Progress};
 
 use super::{Alarms, Quality, Truth};
-use crate::active::{Query, doubtful_labels, next_queries};
+use crate::active::{QueryStrategy, doubtful_labels, next_queries};
 use crate::detector::{Detector, Embedding};
 use crate::error::{MlError, Result, check_param};
 
@@ -77,7 +77,7 @@ pub fn learning_curve(
     embedding: &Embedding,
     truth: &Truth,
     params: &ValidCurveParams,
-    query: Query,
+    query: QueryStrategy,
     progress: Progress<'_>,
 ) -> Result<Vec<CurvePoint>> {
     if truth.len() != embedding.num_trees() {

@@ -3,7 +3,7 @@
 use callgrove_model::{Forest, Progress};
 
 use super::{CurvePoint, Method, RowsOf, Truth, ValidCurveParams, learning_curve};
-use crate::active::Query;
+use crate::active::QueryStrategy;
 use crate::baselines::{self, ValidBaselineParams};
 use crate::dataset::Rows;
 use crate::detector::{Detector, DetectorParams, Embedding, ValidDetectorParams};
@@ -85,7 +85,7 @@ impl<'a> Workbench<'a> {
         &mut self,
         method: Method,
         params: &ValidCurveParams,
-        query: Query,
+        query: QueryStrategy,
         progress: Progress<'_>,
     ) -> Result<Option<Vec<CurvePoint>>> {
         if !method.learns() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 
-use super::params::Neighbours;
+use super::params::NeighbourPool;
 use crate::detector::{Detector, Embedding, Features};
 use crate::error::Result;
 use crate::knn::nearest;
@@ -12,7 +12,7 @@ use crate::wl::{SubtreeIdx, label_tree};
 
 /// Why a tree stands out.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Explanation {
+pub struct TreeExplanation {
     /// Subtrees that the tree has, the most important first; equal ones in order of vocabulary. Of
     /// subtrees that are rooted at the same vertices only the largest stands here.
     pub subtrees: Vec<SubtreeImportance>,
@@ -59,12 +59,12 @@ pub fn explain(
     embedding: &Embedding,
     detector: &Detector,
     tree: TreeIdx,
-) -> Result<Explanation> {
+) -> Result<TreeExplanation> {
     let settings = embedding.params().get();
     let scores = detector.scores();
     let is_candidate = |row: usize| match settings.explain.neighbours {
-        Neighbours::All => true,
-        Neighbours::Normal => {
+        NeighbourPool::All => true,
+        NeighbourPool::Normal => {
             let is_labelled = detector.labels()[row] == Some(crate::detector::Label::Abnormal);
             !is_labelled && !Detector::is_abnormal(scores[row])
         }
@@ -97,7 +97,7 @@ pub fn explain(
             }
         })
         .collect();
-    Ok(Explanation {
+    Ok(TreeExplanation {
         subtrees: in_order(merge_degrees(subtrees)),
         neighbours,
         num_trees_like: embedding.reference().num_trees_like(bag.root),

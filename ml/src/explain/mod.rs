@@ -3,5 +3,5 @@
 mod importance;
 mod params;
 
-pub use importance::{Explanation, SubtreeImportance, explain};
-pub use params::{ExplainParams, Neighbours};
+pub use importance::{SubtreeImportance, TreeExplanation, explain};
+pub use params::{ExplainParams, NeighbourPool};

@@ -7,7 +7,7 @@ use crate::error::{Result, check_param};
 /// Which trees a tree is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Neighbours {
+pub enum NeighbourPool {
     /// The nearest of all trees, as in the paper. The nearest of an anomaly that is one of many are
     /// its own kind, and the differences between them explain nothing.
     All,
@@ -22,14 +22,14 @@ pub struct ExplainParams {
     /// Number of nearest neighbours, from 1 on.
     pub num_neighbours: usize,
     /// Which trees may be neighbours.
-    pub neighbours: Neighbours,
+    pub neighbours: NeighbourPool,
 }
 
 impl Default for ExplainParams {
     fn default() -> Self {
         Self {
             num_neighbours: 20,
-            neighbours: Neighbours::Normal,
+            neighbours: NeighbourPool::Normal,
         }
     }
 }
@@ -38,7 +38,7 @@ impl ExplainParams {
     /// As in the paper.
     pub fn paper() -> Self {
         Self {
-            neighbours: Neighbours::All,
+            neighbours: NeighbourPool::All,
             ..Self::default()
         }
     }

@@ -45,4 +45,4 @@ mod reader;
 
 pub use builder::{ForestBuilder, ForestFile, PlainTree, Weights};
 pub use error::{ForestFileError, TreeFault};
-pub use reader::{Limits, read_forest};
+pub use reader::{ForestFileLimits, read_forest};

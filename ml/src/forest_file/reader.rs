@@ -18,14 +18,14 @@ const LINES_PER_REPORT: u64 = 256;
 
 /// How much a file may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct ForestFileLimits {
     /// The longest line. A line and its tree are all that is held besides the forest.
     pub line_bytes: usize,
     /// The most different names.
     pub names: usize,
 }
 
-impl Default for Limits {
+impl Default for ForestFileLimits {
     /// 64 MiB (some 4 million vertices in a tree), and 2^17 names.
     fn default() -> Self {
         Self {
@@ -73,7 +73,7 @@ fn nanoseconds() -> String {
 pub fn read_forest(
     text: impl BufRead,
     num_bytes: u64,
-    limits: Limits,
+    limits: ForestFileLimits,
     progress: Progress<'_>,
 ) -> Result<ForestFile, ForestFileError> {
     let mut lines = Lines {
@@ -181,7 +181,10 @@ struct ForestReader {
 }
 
 impl ForestReader {
-    fn begin<R: BufRead>(lines: &mut Lines<R>, limits: Limits) -> Result<Self, ForestFileError> {
+    fn begin<R: BufRead>(
+        lines: &mut Lines<R>,
+        limits: ForestFileLimits,
+    ) -> Result<Self, ForestFileError> {
         let is_there = lines.advance()?;
         let line = lines.line;
         let no_header = |cause: String| ForestFileError::NoHeader { line, cause };

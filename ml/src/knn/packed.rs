@@ -14,7 +14,7 @@ const UNDERFLOW: f32 = 1e-30;
 /// and how values are shifted and scaled so that no norm is above 1.
 pub(super) struct Layout {
     /// Place among the matrix columns or the rare columns.
-    columns: Vec<Place>,
+    columns: Vec<ColumnSlot>,
     /// What is taken from each matrix column: its mean, which makes norms and so errors smaller.
     shift: Vec<f64>,
     num_rare: usize,
@@ -24,7 +24,7 @@ pub(super) struct Layout {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum ColumnSlot {
     Matrix(usize),
     Rare(usize),
 }
@@ -59,10 +59,10 @@ impl Layout {
         let columns = counts.iter().zip(&sums).map(|(&count, &sum)| {
             if is_sparse && count < rows.len().div_ceil(RARE) {
                 num_rare += 1;
-                Place::Rare(num_rare - 1)
+                ColumnSlot::Rare(num_rare - 1)
             } else {
                 shift.push(sum);
-                Place::Matrix(shift.len() - 1)
+                ColumnSlot::Matrix(shift.len() - 1)
             }
         });
         let mut layout = Self {
@@ -108,9 +108,11 @@ impl Layout {
         }
         for (column, value) in row.entries() {
             match self.columns[column] {
-                Place::Matrix(place) => values[place] = (value - self.shift[place]) * self.scale,
-                Place::Rare(place) if value != 0.0 => rare.push((place, value * self.scale)),
-                Place::Rare(_) => {}
+                ColumnSlot::Matrix(place) => {
+                    values[place] = (value - self.shift[place]) * self.scale
+                }
+                ColumnSlot::Rare(place) if value != 0.0 => rare.push((place, value * self.scale)),
+                ColumnSlot::Rare(_) => {}
             }
         }
     }

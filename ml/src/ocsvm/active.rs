@@ -2,7 +2,7 @@
 
 use super::expansion::Expansion;
 use super::kernel::{Kernel, KernelRow, RowCache};
-use super::problem::Bounds;
+use super::problem::UpperBounds;
 
 /// Rows whose α may move, in ascending order: all with α > 0 and some of small f. The others have
 /// α = 0 and, once the active ones are at their optimum, are checked against it.
@@ -14,7 +14,7 @@ pub(super) struct Active<'a> {
     pub(super) indices: Vec<usize>,
     /// α of the active rows, and f = Kα there.
     pub(super) expansion: Expansion,
-    /// Bounds of the active rows.
+    /// UpperBounds of the active rows.
     pub(super) upper: Vec<f64>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Active<'a> {
         cache_bytes: usize,
         indices: Vec<usize>,
         expansion: &Expansion,
-        bounds: &Bounds,
+        bounds: &UpperBounds,
     ) -> Self {
         Self {
             kernel,
@@ -57,7 +57,7 @@ impl<'a> Active<'a> {
 }
 
 /// All rows with α > 0, and of the others that have room the `num_more` of smallest f.
-pub(super) fn choose(expansion: &Expansion, bounds: &Bounds, num_more: usize) -> Vec<usize> {
+pub(super) fn choose(expansion: &Expansion, bounds: &UpperBounds, num_more: usize) -> Vec<usize> {
     let alpha = expansion.alpha();
     let (mut chosen, mut others): (Vec<usize>, Vec<usize>) = (0..alpha.len())
         .filter(|&index| alpha[index] > 0.0 || bounds.upper[index] > 0.0)

@@ -8,8 +8,9 @@ use crate::cholesky::Cholesky;
 /// Violations of the optimality conditions up to this size are rounding.
 pub(super) const TOLERANCE: f64 = 1e-12;
 
+/// Where the α of a row lies between its bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum BoundState {
     Zero,
     Free,
     Upper,
@@ -21,41 +22,44 @@ pub(super) enum Place {
 /// which all their f are equal (and Σ α = 1), goes there as far as the bounds allow, and then frees
 /// the row that violates its condition most. The objective falls with every round, so no set comes
 /// twice; the cap on rounds only guards against endless rounding.
-pub(super) fn polish(active: &mut Active<'_>) -> Vec<Place> {
-    let mut place: Vec<Place> = active
+pub(super) fn polish(active: &mut Active<'_>) -> Vec<BoundState> {
+    let mut state: Vec<BoundState> = active
         .upper
         .iter()
         .zip(active.expansion.alpha())
         .map(|(&bound, &alpha)| match alpha {
-            alpha if alpha <= 0.0 => Place::Zero,
-            alpha if alpha >= bound => Place::Upper,
-            _ => Place::Free,
+            alpha if alpha <= 0.0 => BoundState::Zero,
+            alpha if alpha >= bound => BoundState::Upper,
+            _ => BoundState::Free,
         })
         .collect();
-    let num_free = place.iter().filter(|&&place| place == Place::Free).count();
+    let num_free = state
+        .iter()
+        .filter(|&&state| state == BoundState::Free)
+        .count();
     let max_rounds = 200 + 10 * num_free;
     for _ in 0..max_rounds {
-        let free: Vec<usize> = (0..place.len())
-            .filter(|&index| place[index] == Place::Free)
+        let free: Vec<usize> = (0..state.len())
+            .filter(|&index| state[index] == BoundState::Free)
             .collect();
         if let Some(blocking) = go_to_solution(active, &free) {
-            place[blocking.0] = blocking.1;
+            state[blocking.0] = blocking.1;
             continue;
         }
-        let violators = worst_violators(&active.expansion, &place, &active.upper);
+        let violators = worst_violators(&active.expansion, &state, &active.upper);
         if violators.is_empty() {
             break;
         }
         for index in violators {
-            place[index] = Place::Free;
+            state[index] = BoundState::Free;
         }
     }
-    place
+    state
 }
 
 /// Moves the α of free rows to the solution of their equations, or to the first bound on the way,
 /// which is answered with the row it belongs to.
-fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, Place)> {
+fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, BoundState)> {
     if free.is_empty() {
         return None;
     }
@@ -66,17 +70,17 @@ fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, Pla
     let mut blocking = None;
     for (&index, &target) in free.iter().zip(&solution) {
         let (alpha, bound) = (expansion.alpha()[index], upper[index]);
-        let (limit, place) = if target < 0.0 {
-            (0.0, Place::Zero)
+        let (limit, state) = if target < 0.0 {
+            (0.0, BoundState::Zero)
         } else if target > bound {
-            (bound, Place::Upper)
+            (bound, BoundState::Upper)
         } else {
             continue;
         };
         let reach = ((limit - alpha) / (target - alpha)).clamp(0.0, 1.0);
         if reach < share || blocking.is_none() {
             share = reach;
-            blocking = Some((index, place));
+            blocking = Some((index, state));
         }
     }
     let moved: Vec<(usize, f64, &[f64])> = free
@@ -86,7 +90,7 @@ fn go_to_solution(active: &mut Active<'_>, free: &[usize]) -> Option<(usize, Pla
         .map(|((&index, &target), row)| {
             let alpha = expansion.alpha()[index];
             let moved = match blocking {
-                Some((row, Place::Zero)) if row == index => 0.0,
+                Some((row, BoundState::Zero)) if row == index => 0.0,
                 Some((row, _)) if row == index => upper[index],
                 Some(_) => (alpha + share * (target - alpha)).clamp(0.0, upper[index]),
                 None => target,
@@ -145,22 +149,22 @@ fn solve(
 
 /// The row at 0 or at its upper bound whose f is furthest on the wrong side of the free rows' f.
 /// With no free row, the pair that is furthest apart the wrong way.
-fn worst_violators(expansion: &Expansion, place: &[Place], upper: &[f64]) -> Vec<usize> {
+fn worst_violators(expansion: &Expansion, state: &[BoundState], upper: &[f64]) -> Vec<usize> {
     let mut low = None::<(f64, usize)>;
     let mut high = None::<(f64, usize)>;
     let (mut free_sum, mut num_free) = (0.0, 0_usize);
-    for (index, &place) in place.iter().enumerate() {
+    for (index, &state) in state.iter().enumerate() {
         let f = expansion.f(index);
-        match place {
-            Place::Zero if upper[index] > 0.0 && low.is_none_or(|(least, _)| f < least) => {
+        match state {
+            BoundState::Zero if upper[index] > 0.0 && low.is_none_or(|(least, _)| f < least) => {
                 low = Some((f, index));
             }
-            Place::Upper if high.is_none_or(|(most, _)| f > most) => high = Some((f, index)),
-            Place::Free => {
+            BoundState::Upper if high.is_none_or(|(most, _)| f > most) => high = Some((f, index)),
+            BoundState::Free => {
                 free_sum += f;
                 num_free += 1;
             }
-            Place::Zero | Place::Upper => {}
+            BoundState::Zero | BoundState::Upper => {}
         }
     }
     if num_free == 0 {
@@ -183,19 +187,19 @@ fn worst_violators(expansion: &Expansion, place: &[Place], upper: &[f64]) -> Vec
 }
 
 /// ρ of an optimum, as the module says.
-pub(super) fn rho(expansion: &Expansion, place: &[Place], upper: &[f64]) -> f64 {
+pub(super) fn rho(expansion: &Expansion, state: &[BoundState], upper: &[f64]) -> f64 {
     let (mut free_sum, mut num_free) = (0.0, 0_usize);
     let (mut most_at_upper, mut least_at_zero) = (f64::NEG_INFINITY, f64::INFINITY);
-    for (index, &place) in place.iter().enumerate() {
+    for (index, &state) in state.iter().enumerate() {
         let f = expansion.f(index);
-        match place {
-            Place::Free => {
+        match state {
+            BoundState::Free => {
                 free_sum += f;
                 num_free += 1;
             }
-            Place::Upper if upper[index] > 0.0 => most_at_upper = most_at_upper.max(f),
-            Place::Zero if upper[index] > 0.0 => least_at_zero = least_at_zero.min(f),
-            Place::Upper | Place::Zero => {}
+            BoundState::Upper if upper[index] > 0.0 => most_at_upper = most_at_upper.max(f),
+            BoundState::Zero if upper[index] > 0.0 => least_at_zero = least_at_zero.min(f),
+            BoundState::Upper | BoundState::Zero => {}
         }
     }
     if num_free > 0 {

@@ -16,7 +16,7 @@ pub(super) struct Problem {
 
 /// The upper bounds u/C, summed up over equal rows.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Bounds {
+pub(super) struct UpperBounds {
     pub(super) upper: Vec<f64>,
     /// The bound of a row of weight 1.
     pub(super) unit: f64,
@@ -63,7 +63,7 @@ impl Problem {
     }
 
     /// Checks the weights and sums their bounds up.
-    pub(super) fn bounds(&self, weights: &[f64], params: &ValidOcsvmParams) -> Result<Bounds> {
+    pub(super) fn bounds(&self, weights: &[f64], params: &ValidOcsvmParams) -> Result<UpperBounds> {
         if weights.len() != self.distinct_of.len() {
             return Err(MlError::LengthMismatch {
                 what: "weights",
@@ -90,7 +90,7 @@ impl Problem {
         for (row, weight) in weights.iter().enumerate() {
             upper[self.distinct_of(row)] += weight / c;
         }
-        Ok(Bounds {
+        Ok(UpperBounds {
             upper,
             unit: 1.0 / c,
             is_tight: weight_sum <= c * (1.0 + EQUALITY_TOLERANCE),

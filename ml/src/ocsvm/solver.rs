@@ -5,8 +5,8 @@ use callgrove_model::Progress;
 use super::active::{Active, choose};
 use super::expansion::Expansion;
 use super::kernel::{Kernel, LANES, RowCache};
-use super::polish::{Place, TOLERANCE, polish, rho};
-use super::problem::Bounds;
+use super::polish::{BoundState, TOLERANCE, polish, rho};
+use super::problem::UpperBounds;
 use super::smo::descend;
 use crate::error::Result;
 
@@ -26,7 +26,7 @@ pub(super) fn solve(
     kernel: Kernel<'_>,
     cache: &mut RowCache,
     cache_bytes: usize,
-    bounds: &Bounds,
+    bounds: &UpperBounds,
     expansion: &mut Expansion,
     progress: Progress<'_>,
 ) -> Result<f64> {
@@ -36,7 +36,7 @@ pub(super) fn solve(
         apply(kernel, cache, expansion, &changes);
         return Ok(rho(
             expansion,
-            &vec![Place::Upper; num_distinct],
+            &vec![BoundState::Upper; num_distinct],
             &bounds.upper,
         ));
     }
@@ -58,7 +58,7 @@ pub(super) fn solve(
             expansion: found,
             ..
         } = active;
-        let mut place = vec![Place::Zero; num_distinct];
+        let mut place = vec![BoundState::Zero; num_distinct];
         for (&index, &found) in indices.iter().zip(&places) {
             place[index] = found;
         }
@@ -70,7 +70,7 @@ pub(super) fn solve(
         apply(kernel, cache, expansion, &changes);
         let least = threshold(expansion, &place);
         let num_violators = (0..num_distinct)
-            .filter(|&t| place[t] == Place::Zero && bounds.upper[t] > 0.0)
+            .filter(|&t| place[t] == BoundState::Zero && bounds.upper[t] > 0.0)
             .filter(|&t| expansion.f(t) < least)
             .filter(|t| indices.binary_search(t).is_err())
             .count();
@@ -82,16 +82,16 @@ pub(super) fn solve(
 }
 
 /// Below this f a row at α = 0 violates its condition.
-fn threshold(expansion: &Expansion, place: &[Place]) -> f64 {
-    let f_of = |wanted: Place| {
+fn threshold(expansion: &Expansion, place: &[BoundState]) -> f64 {
+    let f_of = |wanted: BoundState| {
         let at = (0..place.len()).filter(move |&t| place[t] == wanted);
         at.map(|t| expansion.f(t))
     };
-    let num_free = f_of(Place::Free).count();
+    let num_free = f_of(BoundState::Free).count();
     if num_free > 0 {
-        f_of(Place::Free).sum::<f64>() / num_free as f64 - TOLERANCE
+        f_of(BoundState::Free).sum::<f64>() / num_free as f64 - TOLERANCE
     } else {
-        f_of(Place::Upper).fold(f64::NEG_INFINITY, f64::max) - TOLERANCE
+        f_of(BoundState::Upper).fold(f64::NEG_INFINITY, f64::max) - TOLERANCE
     }
 }
 
@@ -122,7 +122,7 @@ fn apply(
 fn fill_up(
     kernel: Kernel<'_>,
     cache: &mut RowCache,
-    bounds: &Bounds,
+    bounds: &UpperBounds,
     expansion: &mut Expansion,
     progress: Progress<'_>,
 ) -> Result<()> {

@@ -8,19 +8,19 @@ const EPSILON: f32 = 1e-8;
 
 /// Running moments of the gradient of a block of parameters.
 #[derive(Clone, Debug)]
-pub(super) struct Moments {
+pub(super) struct GradientMoments {
     first: Vec<f32>,
     second: Vec<f32>,
 }
 
 /// Correction of the step for moments that began at 0.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Steps {
+pub(super) struct BiasCorrection {
     decayed_1: f32,
     decayed_2: f32,
 }
 
-impl Moments {
+impl GradientMoments {
     pub(super) fn new(num_values: usize) -> Self {
         Self {
             first: vec![0.0; num_values],
@@ -34,7 +34,7 @@ impl Moments {
     }
 }
 
-impl Steps {
+impl BiasCorrection {
     pub(super) fn new() -> Self {
         Self {
             decayed_1: 1.0,

@@ -3,9 +3,9 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, Axis};
 
-use super::documents::Documents;
+use super::corpus::Corpus;
 use super::loss::{logistic_errors, softmax_errors};
-use super::noise::Noise;
+use super::noise::{Noise, Words};
 
 /// Trees of a block; their predictions are held at once.
 pub(super) const TREES_PER_BLOCK: usize = 128;
@@ -17,15 +17,6 @@ pub(super) struct Layer {
     pub(super) offsets: Vec<f32>,
     /// Of negative sampling; without it the objective is the full softmax.
     pub(super) noise: Option<Noise>,
-}
-
-/// The words that a block looks at.
-#[derive(Clone, Debug)]
-pub(super) enum Words {
-    /// All of them.
-    All,
-    /// Some in ascending order, with the weight of each as a negative.
-    Some(Vec<u32>, Vec<f32>),
 }
 
 /// Slopes of the objective at the vectors of a block.
@@ -41,7 +32,7 @@ impl Layer {
     /// that `words` says, if not all.
     pub(super) fn slopes(
         &self,
-        documents: &Documents,
+        corpus: &Corpus,
         trees: &[u32],
         words: &Words,
         chosen: &Array2<f32>,
@@ -53,7 +44,7 @@ impl Layer {
         };
         let mut errors = vectors.dot(&output.t());
         for (&tree, mut row) in trees.iter().zip(errors.outer_iter_mut()) {
-            let (own, shares) = documents.row(tree as usize);
+            let (own, shares) = corpus.row(tree as usize);
             let row = row
                 .as_slice_mut()
                 .expect("rows of a product are contiguous");

@@ -8,9 +8,9 @@ use ndarray::{Array2, ArrayViewMut2, Axis};
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::adam::{Moments, Steps, step};
+use super::adam::{BiasCorrection, GradientMoments, step};
 use super::block::{Layer, TREES_PER_BLOCK};
-use super::documents::Documents;
+use super::corpus::Corpus;
 use super::lbfgs;
 use super::model::OutputLayer;
 use super::noise::{Noise, stream};
@@ -20,7 +20,7 @@ use crate::error::{MlError, Result};
 /// Steps of ADAM for one vector.
 const NUM_STEPS: usize = 50;
 
-/// Embeds trees, shape [num_trees, dims]. The words of `documents` are those of the output layer.
+/// Embeds trees, shape [num_trees, dims]. The words of `corpus` are those of the output layer.
 ///
 /// The search starts from 0, so the answer for a tree depends on nothing but the tree and the layer
 /// (and, with negative sampling, on which words are drawn for it and the trees next to it).
@@ -29,7 +29,7 @@ const NUM_STEPS: usize = 50;
 /// [`MlError::LengthMismatch`] if the words are not those of the layer, [`MlError::Cancelled`].
 pub fn infer(
     output: &OutputLayer,
-    documents: &Documents,
+    corpus: &Corpus,
     params: &ValidStack2vecParams,
     seed: u64,
     progress: Progress<'_>,
@@ -37,9 +37,9 @@ pub fn infer(
     let mismatch = MlError::LengthMismatch {
         what: "subtrees",
         expected: output.num_words(),
-        found: documents.num_words(),
+        found: corpus.num_words(),
     };
-    if output.num_words() != documents.num_words() {
+    if output.num_words() != corpus.num_words() {
         return Err(mismatch);
     }
     let settings = params.get();
@@ -52,8 +52,8 @@ pub fn infer(
         offsets: output.offsets.clone(),
         noise,
     };
-    let mut vectors = Array2::zeros((documents.len(), output.dims));
-    let num_blocks = documents.len().div_ceil(TREES_PER_BLOCK).max(1);
+    let mut vectors = Array2::zeros((corpus.len(), output.dims));
+    let num_blocks = corpus.len().div_ceil(TREES_PER_BLOCK).max(1);
     let num_done = AtomicUsize::new(0);
     vectors
         .axis_chunks_iter_mut(Axis(0), TREES_PER_BLOCK)
@@ -63,11 +63,11 @@ pub fn infer(
             match &layer.noise {
                 None => {
                     let decay = params.get().weight_decay;
-                    lbfgs::infer_block(&layer, documents, decay, block, vectors);
+                    lbfgs::infer_block(&layer, corpus, decay, block, vectors);
                 }
                 Some(noise) => {
                     let rng = &mut stream(seed, 0, block);
-                    infer_block(&layer, documents, params, (noise, rng, block), vectors);
+                    infer_block(&layer, corpus, params, (noise, rng, block), vectors);
                 }
             }
             let num_done = 1 + num_done.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ pub fn infer(
 
 fn infer_block(
     layer: &Layer,
-    documents: &Documents,
+    corpus: &Corpus,
     params: &ValidStack2vecParams,
     (noise, rng, block): (&Noise, &mut ChaCha8Rng, usize),
     mut vectors: ArrayViewMut2<'_, f32>,
@@ -88,12 +88,12 @@ fn infer_block(
     let trees: Vec<u32> = (first..first + vectors.nrows())
         .map(|tree| tree as u32)
         .collect();
-    let words = noise.words(documents, &trees, rng);
+    let words = noise.words(corpus, &trees, rng);
     let chosen = layer.choose(&words);
-    let mut moments = Moments::new(vectors.len());
-    let mut steps = Steps::new();
+    let mut moments = GradientMoments::new(vectors.len());
+    let mut steps = BiasCorrection::new();
     for _ in 0..NUM_STEPS {
-        let slopes = layer.slopes(documents, &trees, &words, &chosen, vectors.view());
+        let slopes = layer.slopes(corpus, &trees, &words, &chosen, vectors.view());
         let size = steps.next(settings.learning_rate);
         if let (Some(values), Some(slopes)) = (vectors.as_slice_mut(), slopes.vectors.as_slice()) {
             step(

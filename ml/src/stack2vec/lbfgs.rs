@@ -9,7 +9,7 @@ use ndarray::{Array2, ArrayViewMut2};
 use pulp::{Simd, WithSimd};
 
 use super::block::{Layer, TREES_PER_BLOCK};
-use super::documents::Documents;
+use super::corpus::Corpus;
 use super::loss::softmax_errors;
 
 /// Places looked at for one vector.
@@ -29,7 +29,7 @@ const LANES: usize = 16;
 /// Finds the vectors of a block of trees, shape [trees, d]; that of a tree without weight is 0.
 pub(super) fn infer_block(
     layer: &Layer,
-    documents: &Documents,
+    corpus: &Corpus,
     decay: f32,
     block: usize,
     mut vectors: ArrayViewMut2<'_, f32>,
@@ -38,7 +38,7 @@ pub(super) fn infer_block(
     let dims = vectors.ncols();
     let simd = pulp::Arch::new();
     let mut searches: Vec<Search> = (first..first + vectors.nrows())
-        .filter(|&tree| !documents.row(tree).0.is_empty())
+        .filter(|&tree| !corpus.row(tree).0.is_empty())
         .map(|tree| Search::new(tree, dims))
         .collect();
     for _ in 0..MAX_PLACES {
@@ -54,7 +54,7 @@ pub(super) fn infer_block(
         let mut errors = places.dot(&layer.output.t());
         let mut losses = Vec::with_capacity(searches.len());
         for (search, mut row) in searches.iter().zip(errors.outer_iter_mut()) {
-            let (words, shares) = documents.row(search.tree);
+            let (words, shares) = corpus.row(search.tree);
             let row = row
                 .as_slice_mut()
                 .expect("rows of a product are contiguous");

@@ -64,7 +64,7 @@
 
 mod adam;
 mod block;
-mod documents;
+mod corpus;
 mod infer;
 mod lbfgs;
 mod loss;
@@ -73,7 +73,7 @@ mod noise;
 mod params;
 mod train;
 
-pub use documents::{Documents, WEIGHT_PER_TREE};
+pub use corpus::{Corpus, WEIGHT_PER_TREE};
 pub use infer::infer;
 pub use model::{OutputLayer, Stack2vec};
 pub use params::{Objective, Stack2vecParams, ValidStack2vecParams};

@@ -3,8 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::block::Words;
-use super::documents::Documents;
+use super::corpus::Corpus;
 
 /// Frequencies are raised to this power (Mikolov et al. 2013).
 const FREQUENCY_POWER: f64 = 0.75;
@@ -12,6 +11,15 @@ const FREQUENCY_POWER: f64 = 0.75;
 const NUM_DRAWN: usize = 32;
 /// Draws for them; those that hit a word of the block's trees do not count.
 const MAX_DRAWS: usize = 64 * NUM_DRAWN;
+
+/// The words that a block looks at.
+#[derive(Clone, Debug)]
+pub(super) enum Words {
+    /// All of them.
+    All,
+    /// Some in ascending order, with the weight of each as a negative.
+    Some(Vec<u32>, Vec<f32>),
+}
 
 /// The distribution of negatives.
 #[derive(Clone, Debug)]
@@ -69,15 +77,10 @@ impl Noise {
     /// The words of `trees` and some of the others. Every pair of a tree and a subtree shall see k
     /// negatives drawn from q. In place of draws the expected count k q_s is the weight of each word
     /// that is looked at anyway; the rest of q is shared out among [`NUM_DRAWN`] words of the others.
-    pub(super) fn words(
-        &self,
-        documents: &Documents,
-        trees: &[u32],
-        rng: &mut ChaCha8Rng,
-    ) -> Words {
+    pub(super) fn words(&self, corpus: &Corpus, trees: &[u32], rng: &mut ChaCha8Rng) -> Words {
         let mut own: Vec<u32> = Vec::new();
         for &tree in trees {
-            own.extend_from_slice(documents.row(tree as usize).0);
+            own.extend_from_slice(corpus.row(tree as usize).0);
         }
         own.sort_unstable();
         own.dedup();

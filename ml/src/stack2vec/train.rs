@@ -7,12 +7,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::adam::{Moments, Steps, step};
-use super::block::{Layer, TREES_PER_BLOCK, Words};
-use super::documents::{Documents, WEIGHT_PER_TREE};
+use super::adam::{BiasCorrection, GradientMoments, step};
+use super::block::{Layer, TREES_PER_BLOCK};
+use super::corpus::{Corpus, WEIGHT_PER_TREE};
 use super::infer::infer;
 use super::model::{OutputLayer, Stack2vec};
-use super::noise::{Noise, stream};
+use super::noise::{Noise, Words, stream};
 use super::params::ValidStack2vecParams;
 use crate::error::{MlError, Result};
 
@@ -32,22 +32,22 @@ const VALUES_PER_TASK: usize = 1 << 14;
 /// # Errors
 /// [`MlError::EmptyForest`] without trees, [`MlError::Cancelled`].
 pub fn train(
-    documents: &Documents,
+    corpus: &Corpus,
     params: &ValidStack2vecParams,
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Stack2vec> {
-    if documents.is_empty() {
+    if corpus.is_empty() {
         return Err(MlError::EmptyForest);
     }
     let settings = params.get();
-    let mut training = Training::new(documents, params, seed);
+    let mut training = Training::new(corpus, params, seed);
     for epoch in 0..settings.epochs {
         let share = epoch as f32 / settings.epochs as f32;
         progress.part(0.0, 0.6).at(share)?;
         let learning_rate = settings.learning_rate * (1.0 - share);
         let size = training.vector_steps.next(learning_rate);
-        for batch in 0..documents.len().div_ceil(training.trees_per_batch) {
+        for batch in 0..corpus.len().div_ceil(training.trees_per_batch) {
             let slopes = training.vector_step(epoch, batch, size);
             training.layer_step(batch, &slopes, learning_rate);
         }
@@ -61,7 +61,7 @@ pub fn train(
             .map_or(layer.offsets, |noise| noise.logarithms()),
         vectors: layer.output.into_raw_vec_and_offset().0,
     };
-    let vectors = infer(&output, documents, params, seed, progress.part(0.6, 1.0))?;
+    let vectors = infer(&output, corpus, params, seed, progress.part(0.6, 1.0))?;
     Ok(Stack2vec { vectors, output })
 }
 
@@ -74,7 +74,7 @@ struct LayerSlopes {
 
 /// All that moves while a network is trained.
 struct Training<'a> {
-    documents: &'a Documents,
+    corpus: &'a Corpus,
     settings: &'a ValidStack2vecParams,
     seed: u64,
     trees_per_batch: usize,
@@ -82,44 +82,44 @@ struct Training<'a> {
     trees: Vec<u32>,
     /// Tree vectors in that order.
     vectors: Vec<f32>,
-    vector_moments: Moments,
-    vector_steps: Steps,
+    vector_moments: GradientMoments,
+    vector_steps: BiasCorrection,
     layer: Layer,
-    layer_moments: Moments,
-    offset_moments: Moments,
-    layer_steps: Steps,
+    layer_moments: GradientMoments,
+    offset_moments: GradientMoments,
+    layer_steps: BiasCorrection,
 }
 
 impl<'a> Training<'a> {
-    fn new(documents: &'a Documents, settings: &'a ValidStack2vecParams, seed: u64) -> Self {
+    fn new(corpus: &'a Corpus, settings: &'a ValidStack2vecParams, seed: u64) -> Self {
         let params = settings.get();
-        let (num_trees, num_words, dims) = (documents.len(), documents.num_words(), params.dims);
+        let (num_trees, num_words, dims) = (corpus.len(), corpus.num_words(), params.dims);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let vectors = random_numbers(num_trees * dims, &mut rng);
         let output = random_numbers(num_words * dims, &mut rng);
         let mut trees: Vec<u32> = (0..num_trees as u32).collect();
         trees.shuffle(&mut rng);
-        let frequencies = documents.word_totals();
+        let frequencies = corpus.word_totals();
         let noise = (!settings.is_softmax(num_words))
             .then(|| Noise::new(&frequencies, params.num_negatives));
         Self {
-            documents,
+            corpus,
             settings,
             seed,
             trees_per_batch: num_trees.div_ceil(MIN_BATCHES).min(MAX_TREES_PER_BATCH),
             trees,
             vectors,
-            vector_moments: Moments::new(num_trees * dims),
-            vector_steps: Steps::new(),
+            vector_moments: GradientMoments::new(num_trees * dims),
+            vector_steps: BiasCorrection::new(),
             layer: Layer {
                 output: Array2::from_shape_vec((num_words, dims), output)
                     .expect("as many numbers were drawn"),
                 offsets: log_frequencies(&frequencies, num_trees),
                 noise,
             },
-            layer_moments: Moments::new(num_words * dims),
-            offset_moments: Moments::new(num_words),
-            layer_steps: Steps::new(),
+            layer_moments: GradientMoments::new(num_words * dims),
+            offset_moments: GradientMoments::new(num_words),
+            layer_steps: BiasCorrection::new(),
         }
     }
 
@@ -130,7 +130,7 @@ impl<'a> Training<'a> {
         let first = batch * self.trees_per_batch;
         let end = self.trees.len().min(first + self.trees_per_batch);
         let values = first * dims..end * dims;
-        let (documents, layer, seed) = (self.documents, &self.layer, self.seed);
+        let (corpus, layer, seed) = (self.corpus, &self.layer, self.seed);
         let blocks = self.trees[first..end].par_chunks(TREES_PER_BLOCK);
         let per_block = TREES_PER_BLOCK * dims;
         let (first_moments, second_moments) = self.vector_moments.as_mut();
@@ -145,13 +145,13 @@ impl<'a> Training<'a> {
                     let words = match &layer.noise {
                         None => Words::All,
                         Some(noise) => {
-                            noise.words(documents, trees, &mut stream(seed, 1 + epoch, block))
+                            noise.words(corpus, trees, &mut stream(seed, 1 + epoch, block))
                         }
                     };
                     let chosen = layer.choose(&words);
                     let vectors = ArrayView2::from_shape((trees.len(), dims), &*values)
                         .expect("a block has so many numbers");
-                    let slopes = layer.slopes(documents, trees, &words, &chosen, vectors);
+                    let slopes = layer.slopes(corpus, trees, &words, &chosen, vectors);
                     let of_layer = LayerSlopes {
                         output: slopes.output(vectors),
                         offsets: slopes.offsets(),

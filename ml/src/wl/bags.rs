@@ -45,7 +45,7 @@ pub struct Bag<'a> {
 
 /// One entry of a bag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct BagEntry {
     pub(super) subtree: SubtreeIdx,
     /// The first vertex where it is rooted.
     pub(super) vertex: u32,
@@ -56,7 +56,7 @@ pub(super) struct Entry {
     max_exclusive_ns: i64,
 }
 
-impl Entry {
+impl BagEntry {
     pub(super) fn new(subtree: SubtreeIdx, found: &ClassUse) -> Self {
         Self {
             subtree,
@@ -105,7 +105,7 @@ impl Bags {
     }
 
     /// Adds the next tree; `entries` ascend.
-    pub(super) fn push(&mut self, entries: &[Entry], root: SubtreeIdx, duration_ns: i64) {
+    pub(super) fn push(&mut self, entries: &[BagEntry], root: SubtreeIdx, duration_ns: i64) {
         for entry in entries {
             self.subtree.push(entry.subtree);
             self.count.push(entry.count);

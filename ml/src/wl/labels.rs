@@ -14,7 +14,7 @@ pub(super) type LabelId = u32;
 
 /// What a label says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Label {
+pub(super) struct SubtreeLabel {
     pub(super) hash: SubtreeHash,
     pub(super) degree: u16,
     pub(super) func: FuncId,
@@ -24,7 +24,7 @@ pub(super) struct Label {
 #[derive(Clone, Debug)]
 pub(super) struct ClassLabels {
     params: ValidWlParams,
-    pub(super) labels: Vec<Label>,
+    pub(super) labels: Vec<SubtreeLabel>,
     class_start: Vec<usize>,
     label_of_degree: Vec<LabelId>,
     /// By function and children: a label is hashed once, however many classes have it.
@@ -64,7 +64,7 @@ impl ClassLabels {
                 let label = *self.by_content.entry((func.0, content)).or_insert(next);
                 if label == next {
                     let hash = self.content_hash(names.name(func), &items);
-                    self.labels.push(Label { hash, degree, func });
+                    self.labels.push(SubtreeLabel { hash, degree, func });
                 }
                 self.label_of_degree.push(label);
             }

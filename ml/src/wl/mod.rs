@@ -32,10 +32,12 @@ mod mixing;
 mod params;
 mod relabel;
 mod relabeler;
+mod subtrees;
 mod vocabulary;
 
 pub use bags::{Bag, Bags};
 pub use params::{Siblings, Signature, ValidWlParams, WlParams};
-pub use relabel::{Subtrees, TreeLabels, label_tree, relabel};
+pub use relabel::{TreeLabels, label_tree, relabel};
 pub use relabeler::{MAX_LABELS, Relabeler};
+pub use subtrees::Subtrees;
 pub use vocabulary::{Subtree, SubtreeHash, SubtreeIdx, Vocabulary};

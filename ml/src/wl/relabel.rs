@@ -2,22 +2,13 @@
 
 use callgrove_model::{Forest, FuncId, Progress, TreeIdx};
 
-use super::bags::Bags;
 use super::classes::{ClassId, ClassTable, Classifier, UsesOfTrees};
 use super::labels::ClassLabels;
 use super::params::ValidWlParams;
 use super::relabeler::Relabeler;
-use super::vocabulary::{SubtreeHash, Vocabulary};
+use super::subtrees::Subtrees;
+use super::vocabulary::SubtreeHash;
 use crate::error::{MlError, Result};
-
-/// The subtree corpus of a forest and the bag of each tree.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Subtrees {
-    /// Every different subtree.
-    pub vocabulary: Vocabulary,
-    /// A row per tree.
-    pub bags: Bags,
-}
 
 /// The labels of one tree, vertex by vertex.
 #[derive(Clone, PartialEq, Debug)]

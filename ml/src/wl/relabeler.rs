@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use callgrove_model::{Cancelled, Forest, FuncId, NameTable, Progress, TreeIdx};
 use rayon::prelude::*;
 
-use super::bags::Entry;
+use super::bags::BagEntry;
 use super::classes::{ClassTable, Classifier, UsesOfTrees};
 use super::labels::{ClassLabels, LabelId};
 use super::params::ValidWlParams;
-use super::relabel::Subtrees;
+use super::subtrees::Subtrees;
 use super::vocabulary::{Subtree, SubtreeIdx};
 use crate::error::{MlError, Result};
 
@@ -215,12 +215,12 @@ impl Relabeler {
 /// Bags of some trees, one after the other.
 #[derive(Debug, Default)]
 struct Rows {
-    entries: Vec<Entry>,
+    entries: Vec<BagEntry>,
     ends: Vec<usize>,
 }
 
 impl Rows {
-    fn iter(&self) -> impl Iterator<Item = &[Entry]> {
+    fn iter(&self) -> impl Iterator<Item = &[BagEntry]> {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts
             .zip(&self.ends)
@@ -262,7 +262,7 @@ impl Aggregator {
                     let slot = &mut self.entry_of_label[label as usize];
                     if *slot == u32::MAX {
                         *slot = (rows.entries.len() - start) as u32;
-                        rows.entries.push(Entry::new(SubtreeIdx(label), found));
+                        rows.entries.push(BagEntry::new(SubtreeIdx(label), found));
                     } else {
                         rows.entries[start + *slot as usize].add(found);
                     }

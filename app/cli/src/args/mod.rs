@@ -4,7 +4,7 @@ mod pipeline;
 
 use std::path::PathBuf;
 
-use callgrove_ml::active::Query;
+use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -220,11 +220,11 @@ pub(crate) enum Strategy {
 
 impl Strategy {
     /// The same for the learning code.
-    pub(crate) fn query(self) -> Query {
+    pub(crate) fn query(self) -> QueryStrategy {
         match self {
-            Self::MostAnomalous => Query::MostAnomalous,
-            Self::MostUncertain => Query::MostUncertain,
-            Self::Diverse => Query::Diverse,
+            Self::MostAnomalous => QueryStrategy::MostAnomalous,
+            Self::MostUncertain => QueryStrategy::MostUncertain,
+            Self::Diverse => QueryStrategy::Diverse,
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use callgrove_model::TreeIdx;
 use callgrove_session::monitor::{MonitorHandle, MonitorUpdate};
 use callgrove_session::{
-    Command, Doubt, Label, MapMethod, Notice, Query, Selection, SessionHandle, Severity, Snapshot,
-    SnapshotCell, TreeMap, Work,
+    Command, Doubt, Label, MapMethod, Notice, QueryStrategy, Selection, SessionHandle, Severity,
+    Snapshot, SnapshotCell, TreeMap, Work,
 };
 use egui::{Key, Modifiers, Vec2};
 use egui_kittest::Harness;
@@ -460,7 +460,7 @@ fn after_a_label_the_session_s_question_comes_next() {
     let snapshot = demo_snapshot();
     let order = order(&snapshot);
     let asked = Snapshot {
-        query: Query::MostUncertain,
+        query: QueryStrategy::MostUncertain,
         queue: vec![order[0], order[17], order[3]].into(),
         ..with_focus(&snapshot, order[0])
     };
@@ -479,7 +479,7 @@ fn the_strategy_can_be_chosen() {
     let mut window = Window::new(demo_snapshot());
     window.click("Next to judge");
     window.click("one of each kind");
-    assert_eq!(window.sent(), [Command::SetQuery(Query::Diverse)]);
+    assert_eq!(window.sent(), [Command::SetQuery(QueryStrategy::Diverse)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_session::{Change, Command, Label, Query, Selection};
+use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
 use egui::{CornerRadius, RichText, ScrollArea, Ui};
 
 use super::{SettingsDraft, Wish};
@@ -126,7 +126,7 @@ fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             .selected_text(query_name(query))
             .width(190.0)
             .show_ui(ui, |ui| {
-                for choice in Query::ALL {
+                for choice in QueryStrategy::ALL {
                     ui.selectable_value(&mut query, choice, query_name(choice))
                         .on_hover_text(query_help(choice));
                 }
@@ -140,19 +140,19 @@ fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     });
 }
 
-fn query_name(query: Query) -> &'static str {
+fn query_name(query: QueryStrategy) -> &'static str {
     match query {
-        Query::MostAnomalous => "the most anomalous",
-        Query::MostUncertain => "the most uncertain",
-        Query::Diverse => "one of each kind",
+        QueryStrategy::MostAnomalous => "the most anomalous",
+        QueryStrategy::MostUncertain => "the most uncertain",
+        QueryStrategy::Diverse => "one of each kind",
     }
 }
 
-fn query_help(query: Query) -> &'static str {
+fn query_help(query: QueryStrategy) -> &'static str {
     match query {
-        Query::MostAnomalous => "Finds anomalies soonest: the lowest score comes first",
-        Query::MostUncertain => "Teaches most: the score nearest to 0 comes first",
-        Query::Diverse => "Near the border and unlike all that has a label already",
+        QueryStrategy::MostAnomalous => "Finds anomalies soonest: the lowest score comes first",
+        QueryStrategy::MostUncertain => "Teaches most: the score nearest to 0 comes first",
+        QueryStrategy::Diverse => "Near the border and unlike all that has a label already",
     }
 }
 

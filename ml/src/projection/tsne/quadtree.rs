@@ -7,7 +7,7 @@ const BITS: u32 = 16;
 
 /// A cell with the points in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cell {
+pub(super) struct QuadtreeCell {
     /// Mean of its points.
     pub(super) centre: [f32; 2],
     /// Number of its points.
@@ -29,7 +29,7 @@ pub(super) struct Cell {
 /// side.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quadtree {
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<QuadtreeCell>,
     /// Places of the leaves.
     pub(super) leaves: Vec<u32>,
     /// The point at each place.
@@ -80,16 +80,16 @@ impl Quadtree {
     fn split(&mut self) {
         self.cells.clear();
         self.leaves.clear();
-        self.cells.push(Cell {
+        self.cells.push(QuadtreeCell {
             end: self.codes.len() as u32,
-            ..Cell::default()
+            ..QuadtreeCell::default()
         });
         let (mut at, mut level, mut level_end) = (0, 0, 1);
         while at < self.cells.len() {
             if at == level_end {
                 (level, level_end) = (level + 1, self.cells.len());
             }
-            let Cell { start, end, .. } = self.cells[at];
+            let QuadtreeCell { start, end, .. } = self.cells[at];
             let first_child = self.cells.len() as u32;
             if (end - start) as usize > LEAF_POINTS && level < BITS {
                 self.push_quarters(start, end, 32 + 2 * (BITS - 1 - level));
@@ -109,10 +109,10 @@ impl Quadtree {
             let codes = &self.codes[from as usize..end as usize];
             let len = codes.partition_point(|code| code >> shift & 3 <= quarter) as u32;
             if len > 0 {
-                self.cells.push(Cell {
+                self.cells.push(QuadtreeCell {
                     start: from,
                     end: from + len,
-                    ..Cell::default()
+                    ..QuadtreeCell::default()
                 });
             }
             from += len;
@@ -120,7 +120,7 @@ impl Quadtree {
     }
 
     /// The cell with the sums over its points, or over its cells, which have theirs.
-    fn summed(&self, mut cell: Cell) -> Cell {
+    fn summed(&self, mut cell: QuadtreeCell) -> QuadtreeCell {
         cell.mass = (cell.end - cell.start) as f32;
         if cell.num_children == 0 {
             let range = cell.start as usize..cell.end as usize;

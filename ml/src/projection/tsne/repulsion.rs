@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use wide::f32x8;
 
-use super::quadtree::{Cell, Quadtree};
+use super::quadtree::{Quadtree, QuadtreeCell};
 
 /// Points that are summed up side by side.
 const LANES: usize = 8;
@@ -49,7 +49,7 @@ impl Repulsion {
         let mut forces = vec![[0.0; 2]; tree.order.len()];
         let mut normaliser = 0.0;
         for (&leaf, (leaf_forces, sum)) in tree.leaves.iter().zip(&by_leaf) {
-            let Cell { start, end, .. } = tree.cells[leaf as usize];
+            let QuadtreeCell { start, end, .. } = tree.cells[leaf as usize];
             let order = &tree.order[start as usize..end as usize];
             for (&point, &force) in order.iter().zip(leaf_forces) {
                 forces[point as usize] = force;
@@ -63,7 +63,7 @@ impl Repulsion {
 /// The forces on the points of a leaf, and their share of Z.
 fn leaf_forces(
     tree: &Quadtree,
-    leaf: &Cell,
+    leaf: &QuadtreeCell,
     theta: f32,
     sources: &mut Sources,
 ) -> (Vec<[f32; 2]>, f64) {

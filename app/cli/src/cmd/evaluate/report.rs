@@ -2,7 +2,7 @@
 
 use std::io::{Result, Write};
 
-use callgrove_ml::active::Query;
+use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::evaluate::{Alarms, CurvePoint, Method, Quality, Truth};
 use serde_json::{Map, Value, json};
 
@@ -29,7 +29,7 @@ pub(super) struct MethodReport {
 /// A method with more and more labels.
 pub(super) struct CurveReport {
     pub(super) method: Method,
-    pub(super) query: Query,
+    pub(super) query: QueryStrategy,
     pub(super) points: Vec<CurvePoint>,
 }
 

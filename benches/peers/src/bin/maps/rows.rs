@@ -5,7 +5,7 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::dataset::{DenseRows, RowRef, Rows};
-use callgrove_ml::stack2vec::{self, Documents, Stack2vecParams};
+use callgrove_ml::stack2vec::{self, Corpus, Stack2vecParams};
 use callgrove_ml::wl::{WlParams, relabel};
 
 /// The vectors of a forest in the JSON-lines format of the fixtures; each `copies` times, all but the
@@ -18,9 +18,9 @@ pub(crate) fn stack2vec_rows(
     let forest = support::forest(&names, &trees);
     let subtrees = relabel(&forest, WlParams::paper().check()?, Progress::none())?;
     let len = subtrees.vocabulary.len();
-    let documents = Documents::from_bags(&subtrees.bags, len, |subtree| subtree.0);
+    let corpus = Corpus::from_bags(&subtrees.bags, len, |subtree| subtree.0);
     let params = Stack2vecParams::default().check()?;
-    let rows = stack2vec::train(&documents, &params, 1, Progress::none())?.rows()?;
+    let rows = stack2vec::train(&corpus, &params, 1, Progress::none())?.rows()?;
     let rows = Rows::Dense(rows);
     if copies <= 1 {
         return Ok(rows);

@@ -9,7 +9,7 @@ use crate::ocsvm::exp_of_negative;
 /// Which unlabelled tree comes next. Equal trees come in order of tree.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Query {
+pub enum QueryStrategy {
     /// The lowest score. It finds anomalies soonest; on a good ranking it teaches least, since the
     /// first ones are all abnormal (section 5.1 of the paper).
     #[default]
@@ -24,7 +24,7 @@ pub enum Query {
 /// Share of the mean |score| below which all trees count as equally uncertain.
 const BORDER: f64 = 0.4;
 
-impl Query {
+impl QueryStrategy {
     /// All strategies.
     pub const ALL: [Self; 3] = [Self::MostAnomalous, Self::MostUncertain, Self::Diverse];
 
@@ -40,12 +40,12 @@ impl Query {
 
 /// The next trees to ask about, at most `count`, in order.
 ///
-/// [`Query::Diverse`] takes trees of negative score while there are some, then the most uncertain:
+/// [`QueryStrategy::Diverse`] takes trees of negative score while there are some, then the most uncertain:
 /// of the former each time the one of
 /// largest (1 − k) / (|s| + b), with k its kernel with the nearest labelled or chosen tree (that of
 /// the correction, see [`crate::detector::Correction`]) and b 0.4 of the mean |score|.
 pub fn next_queries(
-    query: Query,
+    query: QueryStrategy,
     embedding: &Embedding,
     detector: &Detector,
     count: usize,
@@ -53,17 +53,17 @@ pub fn next_queries(
     let labels = detector.labels();
     let is_open = |tree: &TreeIdx| labels[tree.index()].is_none();
     match query {
-        Query::MostAnomalous => order_by_score(detector.scores())
+        QueryStrategy::MostAnomalous => order_by_score(detector.scores())
             .into_iter()
             .filter(is_open)
             .take(count)
             .collect(),
-        Query::MostUncertain => by_uncertainty(detector)
+        QueryStrategy::MostUncertain => by_uncertainty(detector)
             .into_iter()
             .filter(is_open)
             .take(count)
             .collect(),
-        Query::Diverse => {
+        QueryStrategy::Diverse => {
             let mut chosen = diverse(embedding, detector, count);
             if chosen.len() < count {
                 let rest = by_uncertainty(detector).into_iter().filter(is_open);

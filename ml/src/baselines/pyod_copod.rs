@@ -1,4 +1,4 @@
-//! Copula-based outlier detection.
+//! Copula-based outlier detection as PyOD computes it; that of the detectors of executions is in `core/detect`.
 
 use callgrove_model::Progress;
 
@@ -18,7 +18,7 @@ use crate::error::Result;
 ///
 /// # Errors
 /// [`crate::MlError::Cancelled`].
-pub fn copod(rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
+pub fn pyod_copod(rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
     let score_column = |column: &[f64]| {
         let tails = Tails::new(column);
         let score = |row: usize| {

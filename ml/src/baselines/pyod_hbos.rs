@@ -1,4 +1,4 @@
-//! Histogram-based outlier score.
+//! Histogram-based outlier score as PyOD computes it; that of the detectors of executions is in `core/detect`.
 
 use callgrove_model::Progress;
 
@@ -21,7 +21,7 @@ const ALPHA: f64 = 0.1;
 ///
 /// # Errors
 /// [`crate::MlError::Cancelled`].
-pub fn hbos(rows: &Rows, num_bins: usize, progress: Progress<'_>) -> Result<Vec<f64>> {
+pub fn pyod_hbos(rows: &Rows, num_bins: usize, progress: Progress<'_>) -> Result<Vec<f64>> {
     sum_over_columns(rows, |column| score_column(column, num_bins), progress)
 }
 

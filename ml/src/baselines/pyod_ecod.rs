@@ -1,4 +1,4 @@
-//! Outlier detection by empirical cumulative distributions.
+//! Outlier detection by empirical cumulative distributions as PyOD computes it.
 
 use callgrove_model::Progress;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 
 /// ECOD score of each row, shape `[num_rows]`; the larger, the more anomalous. No settings.
 ///
-/// With L, R and S as in [`super::copod()`], the score is the sum over columns of max(L, R, S). A
+/// With L, R and S as in [`super::pyod_copod()`], the score is the sum over columns of max(L, R, S). A
 /// constant column adds 0.
 ///
 /// Z. Li et al.: ECOD, 2022 (doi:10.1109/TKDE.2022.3159580). They sum each of the three over columns
@@ -17,7 +17,7 @@ use crate::error::Result;
 ///
 /// # Errors
 /// [`crate::MlError::Cancelled`].
-pub fn ecod(rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
+pub fn pyod_ecod(rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
     let score_column = |column: &[f64]| {
         let tails = Tails::new(column);
         let score = |row: usize| {

@@ -1,4 +1,4 @@
-//! Trees as documents: shares of subtrees.
+//! The corpus: each tree as a document whose words are its subtrees.
 
 use crate::wl::Bags;
 
@@ -8,14 +8,14 @@ pub const WEIGHT_PER_TREE: f32 = 10.0;
 /// Compressed rows: per tree its subtrees (columns ascend) and their shares, which sum to
 /// [`WEIGHT_PER_TREE`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct Documents {
+pub struct Corpus {
     num_words: usize,
     row_start: Vec<usize>,
     word: Vec<u32>,
     share: Vec<f32>,
 }
 
-impl Documents {
+impl Corpus {
     /// Rows of (word, weight ≥ 0); a row without weight has no shares.
     pub fn new(num_words: usize, rows: impl IntoIterator<Item = Vec<(u32, f64)>>) -> Self {
         let mut built = Self {

@@ -1,0 +1,13 @@
+//! The result of relabelling a forest.
+
+use super::bags::Bags;
+use super::vocabulary::Vocabulary;
+
+/// The subtree corpus of a forest and the bag of each tree.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Subtrees {
+    /// Every different subtree.
+    pub vocabulary: Vocabulary,
+    /// A row per tree.
+    pub bags: Bags,
+}
