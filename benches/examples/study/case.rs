@@ -13,7 +13,7 @@ use callgrove_model::{Forest, FunctionPattern, TreeIdx};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde::Deserialize;
 
-use crate::table::{Table, share, texts};
+use crate::table::{MarkdownTable, share, texts};
 
 /// The seed of every embedding of the study.
 const SEED: u64 = 1;
@@ -203,13 +203,13 @@ fn read_truth(path: &Path) -> Result<BTreeMap<(u32, u32), TruthRow>, csv::Error>
 }
 
 /// What the traces hold.
-pub(crate) fn traces(cases: &[Case]) -> Table {
+pub(crate) fn traces(cases: &[Case]) -> MarkdownTable {
     let mut header = texts(&[&"trace", &"root function", &"trees"]);
     header.extend(KINDS.map(str::to_owned));
     header.extend(texts(&[&"rare by design", &"others", &"of these slow"]));
     let legend =
         "Numbers of trees. Slow: 3 times the median of its class and longer, and yet no anomaly.";
-    let mut table = Table::new("Traces", legend, header);
+    let mut table = MarkdownTable::new("Traces", legend, header);
     for case in cases {
         let count = |is_counted: &dyn Fn(usize) -> bool| {
             (0..case.truth.len())

@@ -6,11 +6,11 @@ use callgrove_ml::detector::DetectorParams;
 use callgrove_ml::evaluate::{Alarms, Class, Truth};
 
 use crate::case::{Case, ranking};
-use crate::table::{Table, texts};
+use crate::table::{MarkdownTable, texts};
 
 /// Table C: each kind of anomaly against all normal trees, for the paper's settings and the defaults.
-pub(crate) fn kinds(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
-    let mut table = Table::new(
+pub(crate) fn kinds(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
+    let mut table = MarkdownTable::new(
         "C. Kinds of anomalies",
         "Each kind against all normal trees: area under the ROC curve / average precision; errors: \
          anomalies called normal + normal trees called abnormal.",

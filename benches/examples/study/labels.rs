@@ -8,7 +8,7 @@ use callgrove_ml::detector::{CorrectionParams, DetectorParams, LabelRule};
 use callgrove_ml::evaluate::{CurveParams, CurvePoint, Quality, learning_curve};
 
 use crate::case::Case;
-use crate::table::{Table, share};
+use crate::table::{MarkdownTable, share};
 
 /// What a cell means,
 const CELL: &str = "average precision over all / over the trees without a label, anomalies called normal + \
@@ -17,11 +17,11 @@ const CELL: &str = "average precision over all / over the trees without a label,
 const CLEAN_CELL: &str = "normal trees called abnormal, doubtful labels";
 
 /// Table D for one trace: rules, strategies, and numbers of labels.
-pub(crate) fn curves(case: &Case) -> Result<Table, Box<dyn Error>> {
+pub(crate) fn curves(case: &Case) -> Result<MarkdownTable, Box<dyn Error>> {
     let checkpoints = vec![0, 5, 10, 20, 50, 100];
     let mut header = vec!["rule".to_owned(), "question".to_owned()];
     header.extend(checkpoints.iter().map(|count| format!("{count} labels")));
-    let mut table = Table::new(
+    let mut table = MarkdownTable::new(
         &format!("D. Labels: {}", case.name),
         &format!(
             "After so many labels: {}.",
@@ -45,11 +45,11 @@ pub(crate) fn curves(case: &Case) -> Result<Table, Box<dyn Error>> {
 }
 
 /// Table E: settings of the correction.
-pub(crate) fn correction(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
+pub(crate) fn correction(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let checkpoints = vec![20, 50];
     let mut header = vec!["settings".to_owned(), "labels".to_owned()];
     header.extend(cases.iter().map(|case| case.name.clone()));
-    let mut table = Table::new(
+    let mut table = MarkdownTable::new(
         "E. Settings of the correction",
         &format!(
             "After labels for the most uncertain trees: {CELL}; on a clean trace {CLEAN_CELL}."

@@ -7,15 +7,15 @@ use callgrove_ml::evaluate::{Method, RowsOf};
 use callgrove_ml::{MlError, Progress};
 
 use crate::case::{Case, ranking};
-use crate::table::Table;
+use crate::table::MarkdownTable;
 
 /// Table F: the methods of `callgrove evaluate`, each with its own settings. Clean traces are left
 /// out, since most methods draw no border.
-pub(crate) fn methods(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
+pub(crate) fn methods(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let cases: Vec<&Case> = cases.iter().filter(|case| !case.is_clean()).collect();
     let mut header = vec!["method".to_owned()];
     header.extend(cases.iter().map(|case| case.name.clone()));
-    let mut table = Table::new(
+    let mut table = MarkdownTable::new(
         "F. Other methods",
         "Area under the ROC curve / average precision. After a plus sign the method, before it the rows; \
          without one, our rows. `svm` learns from four fifths of the truth at a time. A dash: too few \

@@ -7,13 +7,13 @@ use callgrove_ml::features::{ExcessParams, Prior, Representation};
 use callgrove_ml::wl::{Signature, WlParams};
 
 use crate::case::{Case, average_precision};
-use crate::table::{Table, share};
+use crate::table::{MarkdownTable, share};
 
 /// Settings with a name.
 type Variant = (String, DetectorParams);
 
 /// Table A: what each choice of the defaults is worth.
-pub(crate) fn choices(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
+pub(crate) fn choices(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let default = DetectorParams::default();
     let uniform = |nu| DetectorParams {
         nu,
@@ -79,7 +79,7 @@ pub(crate) fn choices(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
 }
 
 /// Table B: one setting changed at a time.
-pub(crate) fn neighbourhood(cases: &[Case]) -> Result<Table, Box<dyn Error>> {
+pub(crate) fn neighbourhood(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let default = DetectorParams::default();
     let mut variants: Vec<Variant> = vec![("default".to_owned(), default)];
     let mut add = |name: &str, values: &[f64], change: &dyn Fn(f64) -> DetectorParams| {
@@ -138,7 +138,7 @@ fn with_fence(change: impl FnOnce(&mut f64, &mut f64)) -> DetectorParams {
     params
 }
 
-fn table(title: &str, cells: &str, cases: &[Case]) -> Table {
+fn table(title: &str, cells: &str, cases: &[Case]) -> MarkdownTable {
     let legend = format!(
         "{cells}; on a clean trace the trees called abnormal: rare by design + others (of these at least \
          2 and 3 times as long as the median of their class). Last: mean average precision."
@@ -146,11 +146,11 @@ fn table(title: &str, cells: &str, cases: &[Case]) -> Table {
     let mut header = vec!["settings".to_owned()];
     header.extend(cases.iter().map(|case| case.name.clone()));
     header.push("mean".to_owned());
-    Table::new(title, &legend, header)
+    MarkdownTable::new(title, &legend, header)
 }
 
 fn fill(
-    table: &mut Table,
+    table: &mut MarkdownTable,
     cases: &[Case],
     variants: &[Variant],
     cell: fn(&Case, &[f64]) -> String,

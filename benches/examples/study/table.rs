@@ -4,14 +4,14 @@ use std::fmt::Display;
 use std::io::{Result, Write};
 
 /// A table under its title, with what its cells mean.
-pub(crate) struct Table {
+pub(crate) struct MarkdownTable {
     title: String,
     legend: String,
     /// The header comes first.
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl MarkdownTable {
     pub(crate) fn new(title: &str, legend: &str, header: Vec<String>) -> Self {
         Self {
             title: title.to_owned(),

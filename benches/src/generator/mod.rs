@@ -13,19 +13,16 @@ mod tree;
 use std::io::{self, Write};
 
 use callgrove_ml::forest_file::{ForestBuilder, ForestFile, PlainTree, Weights};
-use callgrove_model::{FuncId, Label, RankId, TimeNs};
+use callgrove_model::{Label, RankId, TimeNs};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
-pub use plan::Kind;
-pub use tree::{FUNCTIONS, Shape};
+pub use plan::{Kind, NUM_RANKS};
+pub use tree::{FUNCTIONS, MadeTree, Shape};
 
 use plan::{Plan, STEPS_PER_BLOCK};
 use tree::TreeMaker;
-
-/// Ranks of every forest.
-pub const NUM_RANKS: usize = 16;
 
 /// What to make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,25 +33,6 @@ pub struct ForestSpec {
     pub shape: Shape,
     /// Seed of everything.
     pub seed: u64,
-}
-
-/// A tree as it was made; the lists are used again for the next.
-#[derive(Clone, PartialEq, Debug)]
-pub struct MadeTree {
-    /// Number of the tree, from 0 in order of step and rank.
-    pub id: u32,
-    /// Rank.
-    pub rank: u32,
-    /// Entry of the root.
-    pub entry_ns: i64,
-    /// What it is.
-    pub kind: Kind,
-    /// Parent of each vertex in pre-order; -1 for the root.
-    pub parent: Vec<i64>,
-    /// Function of each vertex: a place in [`FUNCTIONS`].
-    pub func: Vec<FuncId>,
-    /// Inclusive time of each vertex.
-    pub inclusive_ns: Vec<i64>,
 }
 
 /// Makes the trees and hands each to `take`.

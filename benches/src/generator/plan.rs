@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use callgrove_model::Label;
 use rand::Rng;
 
-use super::NUM_RANKS;
-
+/// Ranks of every forest.
+pub const NUM_RANKS: usize = 16;
 /// Steps that share a plan.
 pub(super) const STEPS_PER_BLOCK: usize = 362;
 /// Steps between two outputs, and between two rebuilds of the neighbour lists.

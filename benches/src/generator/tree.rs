@@ -5,8 +5,26 @@ use std::f64::consts::TAU;
 use callgrove_model::FuncId;
 use rand::Rng;
 
-use super::plan::Kind;
-use super::{MadeTree, NUM_RANKS};
+use super::plan::{Kind, NUM_RANKS};
+
+/// A tree as it was made; the lists are used again for the next.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MadeTree {
+    /// Number of the tree, from 0 in order of step and rank.
+    pub id: u32,
+    /// Rank.
+    pub rank: u32,
+    /// Entry of the root.
+    pub entry_ns: i64,
+    /// What it is.
+    pub kind: Kind,
+    /// Parent of each vertex in pre-order; -1 for the root.
+    pub parent: Vec<i64>,
+    /// Function of each vertex: a place in [`FUNCTIONS`].
+    pub func: Vec<FuncId>,
+    /// Inclusive time of each vertex.
+    pub inclusive_ns: Vec<i64>,
+}
 
 /// Functions of the program; the first is that of the roots.
 pub const FUNCTIONS: [&str; 20] = [

@@ -5,16 +5,11 @@ use std::collections::VecDeque;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::lane::{Lane, Launch};
-use super::names::{CORRELATION_ID, Names};
+use super::lane::{PendingLaunch, ThreadRows};
+use super::names::{CORRELATION_ID, NUM_STREAMS, TimerIndices};
 use super::program::Program;
-use super::{ENTRY, EXIT, TauTraceSpec};
+use super::spec::{ENTRY, EXIT, TauTraceSpec};
 
-/// Streams of the GPU.
-pub(super) const NUM_STREAMS: u32 = 2;
-/// Metadata that tells a virtual thread, with the value for the first stream.
-pub(super) const STREAM_METADATA: [(&str, u32); 3] =
-    [("CUDA Context", 1), ("CUDA Device", 0), ("CUDA Stream", 7)];
 /// Random numbers of the GPU follow those of all threads.
 const RNG_STREAM: u64 = 0xffff;
 
@@ -27,7 +22,7 @@ pub(super) struct Gpu<'a> {
 }
 
 struct Stream {
-    lane: Lane,
+    lane: ThreadRows,
     free_us: u64,
     /// Kernels that have not ended yet.
     running: VecDeque<Kernel>,
@@ -46,7 +41,7 @@ impl<'a> Gpu<'a> {
         let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
         rng.set_stream((u64::from(rank) << 16) | RNG_STREAM);
         let stream = |stream| Stream {
-            lane: Lane::new(rank, spec.num_threads + stream),
+            lane: ThreadRows::new(rank, spec.num_threads + stream),
             free_us: 0,
             running: VecDeque::new(),
         };
@@ -62,12 +57,17 @@ impl<'a> Gpu<'a> {
         self.streams.len() as u32
     }
 
-    pub(super) fn lanes(&mut self) -> impl Iterator<Item = &mut Lane> {
+    pub(super) fn lanes(&mut self) -> impl Iterator<Item = &mut ThreadRows> {
         self.streams.iter_mut().map(|stream| &mut stream.lane)
     }
 
     /// Queues the kernels that were launched and writes those that have ended by `end_us`.
-    pub(super) fn run(&mut self, launches: &mut [Launch], end_us: u64, names: &mut Names<'_>) {
+    pub(super) fn run(
+        &mut self,
+        launches: &mut [PendingLaunch],
+        end_us: u64,
+        names: &mut TimerIndices<'_>,
+    ) {
         launches.sort_unstable();
         for launch in launches {
             self.queue(*launch);
@@ -82,7 +82,7 @@ impl<'a> Gpu<'a> {
         }
     }
 
-    fn queue(&mut self, launch: Launch) {
+    fn queue(&mut self, launch: PendingLaunch) {
         let program = self.program;
         let function = program.kernels[self.rng.random_range(0..program.kernels.len())];
         let is_outlier = self.rng.random::<f64>() < self.outlier_share;
@@ -109,7 +109,7 @@ impl<'a> Gpu<'a> {
 }
 
 impl Stream {
-    fn write(&mut self, kernel: &Kernel, names: &mut Names<'_>) {
+    fn write(&mut self, kernel: &Kernel, names: &mut TimerIndices<'_>) {
         if kernel.is_outlier {
             self.lane
                 .outlier(kernel.function, kernel.exit_us - kernel.entry_us);

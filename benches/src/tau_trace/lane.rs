@@ -4,9 +4,9 @@ use callgrove_trace::TauStep;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::names::{CORRELATION_ID, HEAP_KB, Names, RECEIVED_BYTES, SENT_BYTES};
+use super::names::{CORRELATION_ID, HEAP_KB, RECEIVED_BYTES, SENT_BYTES, TimerIndices};
 use super::program::{Program, Role};
-use super::{ENTRY, EXIT, Outlier, RECV, SEND, START_US, TauTraceSpec};
+use super::spec::{ENTRY, EXIT, Outlier, RECV, SEND, START_US, TauTraceSpec};
 
 /// Share of the calls that are messages and of those that sample the heap: as in the trace that the peer was
 /// measured with.
@@ -17,7 +17,7 @@ const LAUNCH_SHARE: f64 = 0.03;
 
 /// The rows of one thread in the step that is being made.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct ThreadRows {
     rank: u32,
     thread: u32,
     funcs: Vec<[u64; 6]>,
@@ -27,7 +27,7 @@ pub(super) struct Lane {
     outliers: Vec<(usize, usize, u64)>,
 }
 
-impl Lane {
+impl ThreadRows {
     pub(super) fn new(rank: u32, thread: u32) -> Self {
         Self {
             rank,
@@ -107,7 +107,7 @@ struct Frame {
 
 /// A kernel to be started.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Launch {
+pub(super) struct PendingLaunch {
     pub(super) time_us: u64,
     pub(super) correlation: u64,
 }
@@ -116,9 +116,9 @@ pub(super) struct Launch {
 pub(super) struct CpuThread<'a> {
     spec: TauTraceSpec,
     program: &'a Program,
-    pub(super) lane: Lane,
+    pub(super) lane: ThreadRows,
     /// Launches since they were taken last.
-    pub(super) launches: Vec<Launch>,
+    pub(super) launches: Vec<PendingLaunch>,
     rng: ChaCha8Rng,
     stack: Vec<Frame>,
     clock_us: u64,
@@ -139,7 +139,7 @@ impl<'a> CpuThread<'a> {
         let mut made = Self {
             spec,
             program,
-            lane: Lane::new(rank, thread),
+            lane: ThreadRows::new(rank, thread),
             launches: Vec::new(),
             rng,
             stack: Vec::new(),
@@ -162,7 +162,7 @@ impl<'a> CpuThread<'a> {
     }
 
     /// Goes on until the thread has made its share of events up to the end of a step.
-    pub(super) fn run_to_share(&mut self, step: u32, names: &mut Names<'_>) {
+    pub(super) fn run_to_share(&mut self, step: u32, names: &mut TimerIndices<'_>) {
         let share = self.num_events * u64::from(step + 1) / u64::from(self.spec.num_steps);
         while self.events_made < share {
             self.make_event(names);
@@ -170,13 +170,13 @@ impl<'a> CpuThread<'a> {
     }
 
     /// Goes on until a time, or until the thread has made all its events.
-    pub(super) fn run_to_time(&mut self, end_us: u64, names: &mut Names<'_>) {
+    pub(super) fn run_to_time(&mut self, end_us: u64, names: &mut TimerIndices<'_>) {
         while self.events_made < self.num_events && self.clock_us < end_us {
             self.make_event(names);
         }
     }
 
-    fn make_event(&mut self, names: &mut Names<'_>) {
+    fn make_event(&mut self, names: &mut TimerIndices<'_>) {
         // The events of a call and of all returns after it must fit in what is left.
         let fits = self.num_events - self.events_made >= self.stack.len() as u64 + 2;
         self.events_made += 1;
@@ -216,7 +216,7 @@ impl<'a> CpuThread<'a> {
         callees[self.rng.random_range(0..callees.len())]
     }
 
-    fn call(&mut self, index: usize, names: &mut Names<'_>) {
+    fn call(&mut self, index: usize, names: &mut TimerIndices<'_>) {
         let function = &self.program.functions[index];
         let is_outlier = self.calls_made >= self.next_outlier && !self.stack.is_empty();
         self.calls_made += 1;
@@ -268,7 +268,7 @@ impl<'a> CpuThread<'a> {
                 let correlation = self.launches_made * u64::from(self.spec.num_threads) + thread;
                 let time_us = self.clock_us + 1;
                 self.lane.counter(CORRELATION_ID, correlation, time_us);
-                self.launches.push(Launch {
+                self.launches.push(PendingLaunch {
                     time_us,
                     correlation,
                 });
@@ -277,7 +277,7 @@ impl<'a> CpuThread<'a> {
         }
     }
 
-    fn leave(&mut self, names: &mut Names<'_>) {
+    fn leave(&mut self, names: &mut TimerIndices<'_>) {
         let Some(frame) = self.stack.pop() else {
             return;
         };

@@ -1,8 +1,7 @@
 //! The names that a rank announces: timers in the order in which it first uses them.
 
-use super::TauTraceSpec;
-use super::gpu::{NUM_STREAMS, STREAM_METADATA};
 use super::program::Program;
+use super::spec::TauTraceSpec;
 
 /// Counters, by index; the first is announced and never has a value, as with TAU.
 pub(super) const COUNTERS: [&str; 5] = [
@@ -17,15 +16,21 @@ pub(super) const RECEIVED_BYTES: u64 = 2;
 pub(super) const HEAP_KB: u64 = 3;
 pub(super) const CORRELATION_ID: u64 = 4;
 
+/// Streams of the GPU.
+pub(super) const NUM_STREAMS: u32 = 2;
+/// Metadata that tells a virtual thread, with the value for the first stream.
+pub(super) const STREAM_METADATA: [(&str, u32); 3] =
+    [("CUDA Context", 1), ("CUDA Device", 0), ("CUDA Stream", 7)];
+
 /// Timer indices of one rank.
-pub(super) struct Names<'a> {
+pub(super) struct TimerIndices<'a> {
     program: &'a Program,
     timers: Vec<Option<u64>>,
     num_timers: u64,
     new: Vec<(String, String)>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> TimerIndices<'a> {
     pub(super) fn new(program: &'a Program) -> Self {
         Self {
             program,

@@ -199,7 +199,7 @@ pub(crate) struct DetectArgs {
     pub(crate) params: Option<PathBuf>,
     /// Time that is judged: exclusive or inclusive of what was called
     #[arg(long, default_value = "exclusive")]
-    pub(crate) statistic: callgrove_ad::Statistic,
+    pub(crate) statistic: callgrove_ad::OutlierStatistic,
     /// Thresholds of single functions: [{"fname": NAME, "threshold": NUMBER}, …]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) thresholds: Option<PathBuf>,
