@@ -12,20 +12,24 @@
 //!
 //! A reader fills one [`StepBatch`] per I/O step and rank; a [`RankBuilder`] turns steps into
 //! executions; [`Trace::assemble`] joins the ranks by name and matches their messages; a [`Forest`]
-//! holds every execution of one function as a [`CsTree`], a view of the trace's own columns.
+//! holds every execution of one function as a [`CsTree`], a view of the trace's own columns. A
+//! [`RunIdentity`] says which run all that is of.
 
 mod call_stack;
 mod event;
 mod executions;
 mod forest;
 mod function_name;
+mod hash;
 mod id;
 mod label;
 mod lane;
 mod message_matching;
 mod name_table;
+mod process;
 mod progress;
 mod rank_builder;
+mod run;
 mod time;
 mod trace;
 mod warning;
@@ -37,6 +41,7 @@ pub use event::{
 pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
 pub use forest::{CsTree, Forest, TreeRef};
 pub use function_name::{FunctionName, FunctionPattern};
+pub use hash::fnv1a;
 pub use id::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,
     TreeCode, TreeIdx,
@@ -47,6 +52,7 @@ pub use message_matching::Message;
 pub use name_table::{Name, NameTable};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
+pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{DurationNs, TimeNs};
 pub use trace::Trace;
 pub use warning::{Warning, WarningKind, Warnings};

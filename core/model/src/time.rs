@@ -36,6 +36,27 @@ impl TimeNs {
         self.0.div_euclid(NANOS_PER_MICRO)
     }
 
+    /// Date and time of the day in UTC, to the second: `2026-11-04 10:11:12`.
+    pub fn utc(self) -> String {
+        let seconds = self.0.div_euclid(1_000_000_000);
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        // Days from 1 March of the year 0, so that leap days end a year; 400 years have 146,097 of them.
+        let days = days + 719_468;
+        let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let (month, next_year) = if month < 10 {
+            (month + 3, 0)
+        } else {
+            (month - 9, 1)
+        };
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        let year = era * 400 + year + next_year;
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+    }
+
     /// Time elapsed since `earlier`; negative if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> DurationNs {
@@ -141,6 +162,21 @@ mod tests {
         assert_eq!(shown(1_200_000_000), "1.2 s");
         assert_eq!(shown(123_456_000_000), "123.5 s");
         assert_eq!(shown(5_000_000_000_000), "5000 s");
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // Seconds as `date -u -d … +%s` gives them.
+        for (second, shown) in [
+            (0, "1970-01-01 00:00:00"),
+            (-1, "1969-12-31 23:59:59"),
+            (951_782_399, "2000-02-28 23:59:59"),
+            (951_782_400, "2000-02-29 00:00:00"),
+            (1_795_231_737, "2026-11-21 03:28:57"),
+            (4_107_542_400, "2100-03-01 00:00:00"),
+        ] {
+            assert_eq!(TimeNs(second * 1_000_000_000).utc(), shown);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::message_matching::match_messages;
 use crate::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx, Message, Metadata, NameTable,
-    ProgramId, RankId, RankTrace, TimeNs, Warnings,
+    ProgramId, RankId, RankTrace, RunIdentity, TimeNs, Warnings,
 };
 
 /// A trace in memory.
@@ -25,6 +25,7 @@ pub struct Trace {
     pub warnings: Warnings,
     /// I/O steps of all ranks together.
     pub num_steps: u64,
+    identity: RunIdentity,
 }
 
 impl Trace {
@@ -34,6 +35,7 @@ impl Trace {
         ranks.sort_by_key(|rank| (rank.program, rank.rank));
         let mut trace = Self::default();
         for rank in ranks {
+            trace.identity.merge(&RunIdentity::of_rank(&rank));
             let funcs = trace.names.join(&rank.names);
             let counters = trace.counter_names.join(&rank.counter_names);
             trace.num_steps += u64::from(rank.num_steps);
@@ -60,6 +62,11 @@ impl Trace {
         trace.messages = match_messages(&mut trace.lanes, &mut warnings);
         trace.warnings = warnings;
         trace
+    }
+
+    /// Which run this is a trace of.
+    pub fn identity(&self) -> &RunIdentity {
+        &self.identity
     }
 
     /// A lane of this trace.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FuncId, ProgramId};
+use callgrove_model::{FuncId, ProgramId, fnv1a};
 
 use crate::PserverError;
 
@@ -132,11 +132,4 @@ pub(crate) fn provisional_fid(program: ProgramId, name: &str) -> FuncId {
     let mut bytes = program.0.to_le_bytes().to_vec();
     bytes.extend_from_slice(name.as_bytes());
     FuncId(FIRST_PROVISIONAL_FID | (fnv1a(&bytes) as u32 >> 1))
-}
-
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): the same on every machine.
-pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callgrove_model::{FuncId, ProgramId};
+use callgrove_model::{FuncId, ProgramId, fnv1a};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -18,7 +18,6 @@ use tonic::{Code, Request, Response, Status};
 use super::proto::pserver_client::PserverClient;
 use super::{MAX_MESSAGE_BYTES, proto, wire};
 use crate::error::Refusal;
-use crate::functions::fnv1a;
 use crate::protocol::LEASE_MS;
 use crate::{
     ExchangeSession, FunctionRequest, Hello, PserverError, Registered, SyncReply, SyncRequest,

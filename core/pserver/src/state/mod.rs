@@ -23,13 +23,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use callgrove_detect::Params;
-use callgrove_model::{FuncId, ProgramId};
+use callgrove_model::{FuncId, ProgramId, fnv1a};
 
 pub use global_documents::GlobalDocuments;
 pub use saved_state::SavedState;
 
 use crate::contribution::ModelKind;
-use crate::functions::{FunctionRequest, FunctionTable, MAX_COUNTER_NAME_BYTES, check_name, fnv1a};
+use crate::functions::{FunctionRequest, FunctionTable, MAX_COUNTER_NAME_BYTES, check_name};
 use crate::protocol::{Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
 use crate::{Contribution, PserverError};

@@ -1,0 +1,191 @@
+//! The process of one rank: how it is told from any other.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FuncEventKind, FuncId, Metadata, NameTable, RankTrace, StepBatch, TimeNs, fnv1a};
+
+/// Entries of a rank that tell it from another where its process does not say which it is.
+const NUM_FIRST_ENTRIES: usize = 16;
+
+/// The process of one rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Process {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    host: Option<String>,
+    /// With the start it tells the process from any other of its host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pid: Option<u32>,
+    /// As the process states it with its pid, or else its first event that was seen.
+    start: TimeNs,
+    /// What its first events were, if it does not state its pid and start, and they were seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    first_entries: Option<u64>,
+}
+
+impl Process {
+    pub(crate) fn of_rank(trace: &RankTrace) -> Self {
+        Self::of_metadata(&trace.metadata).unwrap_or_else(|| {
+            let (mut entries, mut start) = (FirstEntries::default(), None);
+            // The thread whose first call came in the earliest step, and of those the lowest.
+            let first = trace.threads.iter().filter_map(|(thread, executions, ..)| {
+                Some(((*executions.step.first()?, *thread), executions))
+            });
+            if let Some(((step, _), executions)) = first.min_by_key(|(place, _)| *place) {
+                let rows = (0..executions.len()).take_while(|&row| executions.step[row] == step);
+                start = executions.entry.first().copied();
+                for row in rows {
+                    let name = trace.names.name(executions.func[row]);
+                    entries.push(name, executions.entry[row]);
+                }
+            }
+            Self::of_entries(&trace.metadata, start.unwrap_or_default(), Some(entries))
+        })
+    }
+
+    /// `None` if the step tells nothing of the process.
+    pub(crate) fn of_step(
+        batch: &StepBatch,
+        names: &NameTable<FuncId>,
+        is_from_start: bool,
+    ) -> Option<Self> {
+        if let Some(process) = Self::of_metadata(&batch.metadata) {
+            return Some(process);
+        }
+        let funcs = &batch.funcs;
+        let entries = || (0..funcs.len()).filter(|&row| funcs.kind[row] == FuncEventKind::Entry);
+        let thread = entries().map(|row| funcs.thread[row]).min()?;
+        let (mut first, mut start, mut latest) = (FirstEntries::default(), None, TimeNs(i64::MIN));
+        for row in (0..funcs.len()).filter(|&row| funcs.thread[row] == thread) {
+            // As call stacks are built: time does not go back.
+            latest = latest.max(funcs.time[row]);
+            if funcs.kind[row] == FuncEventKind::Entry {
+                start = start.or(Some(latest));
+                first.push(names.name(funcs.func[row]), latest);
+            }
+        }
+        let first = is_from_start.then_some(first);
+        Some(Self::of_entries(&batch.metadata, start?, first))
+    }
+
+    /// The process, if it states its pid and start.
+    fn of_metadata(metadata: &[Metadata]) -> Option<Self> {
+        let time = value(metadata, "Starting Timestamp")
+            .or_else(|| value(metadata, "Timestamp"))?
+            .parse()
+            .ok()?;
+        Some(Self {
+            host: host(metadata),
+            pid: Some(value(metadata, "pid")?.parse().ok()?),
+            start: TimeNs::from_us(time)?,
+            first_entries: None,
+        })
+    }
+
+    fn of_entries(metadata: &[Metadata], start: TimeNs, first: Option<FirstEntries>) -> Self {
+        Self {
+            host: host(metadata),
+            pid: None,
+            start,
+            first_entries: first.map(|first| fnv1a(&first.bytes)),
+        }
+    }
+
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
+    pub(crate) fn start(&self) -> TimeNs {
+        self.start
+    }
+
+    /// Whether the process says which it is.
+    pub(crate) fn is_stated(&self) -> bool {
+        self.pid.is_some()
+    }
+
+    pub(crate) fn is_from_start(&self) -> bool {
+        self.is_stated() || self.first_entries.is_some()
+    }
+
+    /// Whether both are one process; `None` if that cannot be told.
+    pub(crate) fn is_same(&self, other: &Self) -> Option<bool> {
+        let are_alike = self.is_stated() == other.is_stated();
+        if !(are_alike && self.is_from_start() && other.is_from_start()) {
+            return None;
+        }
+        let have_one_host = match (&self.host, &other.host) {
+            (Some(own), Some(others)) => own == others,
+            _ => true,
+        };
+        let facts = |it: &Self| (it.pid, it.start, it.first_entries);
+        Some(have_one_host && facts(self) == facts(other))
+    }
+
+    /// Whether this tells more; of two that tell as much one is always chosen, whichever comes first.
+    pub(crate) fn is_better_than(&self, other: &Self) -> bool {
+        let facts = |it: &Self| {
+            let entries = it.first_entries;
+            (
+                it.is_stated(),
+                it.is_from_start(),
+                it.host.clone(),
+                it.pid,
+                it.start,
+                entries,
+            )
+        };
+        facts(self) > facts(other)
+    }
+}
+
+/// `process 4900 on vm, started 2026-11-04 10:11:12.034 UTC`.
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "process {pid}")?,
+            None => f.write_str("a process")?,
+        }
+        if let Some(host) = &self.host {
+            write!(f, " on {host}")?;
+        }
+        let what = if self.is_stated() {
+            "started"
+        } else {
+            "first seen"
+        };
+        let millis = self.start.as_us().div_euclid(1_000).rem_euclid(1_000);
+        write!(f, " {what} {}.{millis:03} UTC", self.start.utc())
+    }
+}
+
+/// The first calls of a rank, as what a hash is made of.
+#[derive(Default)]
+struct FirstEntries {
+    bytes: Vec<u8>,
+    num_entries: usize,
+}
+
+impl FirstEntries {
+    fn push(&mut self, name: &str, time: TimeNs) {
+        if self.num_entries < NUM_FIRST_ENTRIES {
+            self.num_entries += 1;
+            self.bytes.extend(time.0.to_le_bytes());
+            self.bytes.extend(name.as_bytes());
+            self.bytes.push(0);
+        }
+    }
+}
+
+fn host(metadata: &[Metadata]) -> Option<String> {
+    let host = value(metadata, "Hostname").or_else(|| value(metadata, "Node Name"))?;
+    Some(host.to_owned())
+}
+
+/// What the lowest thread that says it says.
+fn value<'a>(metadata: &'a [Metadata], key: &str) -> Option<&'a str> {
+    let said = metadata.iter().filter(|it| it.key == key);
+    let value = said.min_by_key(|it| it.thread)?.value.trim();
+    (!value.is_empty()).then_some(value)
+}
