@@ -25,7 +25,8 @@ pub struct Trace {
     pub warnings: Warnings,
     /// I/O steps of all ranks together.
     pub num_steps: u64,
-    identity: RunIdentity,
+    /// Which run this is a trace of.
+    pub identity: RunIdentity,
 }
 
 impl Trace {
@@ -62,11 +63,6 @@ impl Trace {
         trace.messages = match_messages(&mut trace.lanes, &mut warnings);
         trace.warnings = warnings;
         trace
-    }
-
-    /// Which run this is a trace of.
-    pub fn identity(&self) -> &RunIdentity {
-        &self.identity
     }
 
     /// A lane of this trace.

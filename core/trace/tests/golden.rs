@@ -217,11 +217,11 @@ fn describe_executions(trace: &Trace, lane: &Lane, text: &mut String) -> std::fm
 fn a_trace_says_which_run_it_is_of() {
     let small = read(&bp4_run()).unwrap();
     assert_eq!(
-        small.identity().to_string(),
+        small.identity.to_string(),
         "lmp_tau on vm, started 2026-11-21 03:28:57 UTC"
     );
     let one_rank = read(&bp4_run().join("bp/tau-metrics-lmp_tau-2.bp")).unwrap();
-    assert!(small.identity().is_same_run(one_rank.identity()));
+    assert!(small.identity.is_same_run(&one_rank.identity));
     let killed = read(&killed_run()).unwrap();
-    assert!(!killed.identity().is_same_run(small.identity()));
+    assert!(!killed.identity.is_same_run(&small.identity));
 }
