@@ -13,8 +13,9 @@ use callgrove_pserver::{Hello, Link, ModelExchange, StepReport};
 use callgrove_trace::TraceSource;
 use rayon::prelude::*;
 
+use crate::compiled_model::compile_models;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
-use crate::rank_detector::{CompiledModel, RankDetector, StepOutcome};
+use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::record_builder::NamedFunction;
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
 use crate::{AdError, AdOptions, Pacing};
@@ -311,23 +312,4 @@ fn merge_deltas(
         (fids[number as usize], model)
     });
     Ok(with_fid.collect())
-}
-
-/// The newest models as what judges by them, by number of the function.
-fn compile_models(
-    models: Vec<(FuncId, Arc<FuncModel>)>,
-    fids: &[FuncId],
-    thresholds: &[Option<f64>],
-    options: &AdOptions,
-) -> Vec<Option<CompiledModel>> {
-    let by_fid: BTreeMap<FuncId, Arc<FuncModel>> = models.into_iter().collect();
-    let compile = |(number, fid): (usize, &FuncId)| {
-        let model = by_fid.get(fid)?;
-        Some(CompiledModel::new(
-            Arc::clone(model),
-            &options.params,
-            thresholds[number],
-        ))
-    };
-    fids.iter().enumerate().map(compile).collect()
 }

@@ -13,6 +13,7 @@
 //! with that the result, do not depend on threads or speed.
 
 mod by_function;
+mod compiled_model;
 mod error;
 mod event_window;
 mod gpu;

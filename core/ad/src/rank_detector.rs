@@ -3,18 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use callgrove_detect::{FuncModel, Judge, Moments, ValidParams};
+use callgrove_detect::{FuncModel, Moments};
 use callgrove_model::{
     CounterEvents, CounterId, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
     TimeNs, Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, CounterReport, FunctionReport, StepReport};
-use serde_json::value::RawValue;
 
 use crate::by_function::{ExecPosition, ExecutionsByFunction, LaneExecutions, VerdictState};
+use crate::compiled_model::CompiledModel;
 use crate::gpu::{CORRELATION_ID, GpuThreads, Launches};
 use crate::node_state::{NodeWatch, epoch_us};
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
@@ -68,15 +68,6 @@ struct CounterInfo {
     values: Moments,
 }
 
-/// The model of one function, compiled for the verdicts of this round.
-#[derive(Debug)]
-pub(crate) struct CompiledModel {
-    pub(crate) judge: Judge,
-    pub(crate) model: Arc<FuncModel>,
-    /// The model as records state it, made when the first record needs it.
-    pub(crate) stated: OnceLock<Arc<RawValue>>,
-}
-
 /// The result of a judged step.
 #[derive(Debug)]
 pub(crate) struct StepOutcome {
@@ -85,26 +76,6 @@ pub(crate) struct StepOutcome {
     pub(crate) report: Option<StepReport>,
     pub(crate) num_executions: u64,
     pub(crate) num_anomalies: u64,
-}
-
-impl CompiledModel {
-    /// Compiles the newest model of a function.
-    pub(crate) fn new(model: Arc<FuncModel>, params: &ValidParams, threshold: Option<f64>) -> Self {
-        let judge = Judge::new(&model, params, threshold);
-        Self {
-            judge,
-            model,
-            stated: OnceLock::new(),
-        }
-    }
-
-    fn stated(&self) -> Arc<RawValue> {
-        let state = || {
-            let json = self.model.to_json().to_string();
-            Arc::from(RawValue::from_string(json).expect("what was just written is JSON"))
-        };
-        Arc::clone(self.stated.get_or_init(state))
-    }
 }
 
 impl RankDetector {

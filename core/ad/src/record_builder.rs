@@ -31,7 +31,7 @@ pub(crate) struct NamedFunction {
 
 /// An execution on the call stack of a launch.
 #[derive(Clone, Debug)]
-pub(crate) struct StackFrame {
+pub(crate) struct LaunchFrame {
     label: ExecLabel,
     func: FuncId,
     entry_us: u64,
@@ -42,8 +42,8 @@ pub(crate) struct StackFrame {
 #[derive(Clone, Debug)]
 pub(crate) struct KernelLaunch {
     thread: ThreadId,
-    call: StackFrame,
-    callers: Arc<[StackFrame]>,
+    call: LaunchFrame,
+    callers: Arc<[LaunchFrame]>,
 }
 
 /// When an I/O step took place: times of its first and last event.
@@ -104,10 +104,10 @@ impl<'a> JudgedLane<'a> {
         std::iter::successors(Some(exec), |&exec| executions.parent(exec))
     }
 
-    fn frame(&self, rank: RankId, exec: ExecIdx) -> StackFrame {
+    fn frame(&self, rank: RankId, exec: ExecIdx) -> LaunchFrame {
         let (entry_us, exit_us) = self.times_us(exec);
         let func = self.stack.executions().func[exec.index()];
-        StackFrame {
+        LaunchFrame {
             label: self.label(rank, exec),
             func,
             entry_us,
@@ -140,7 +140,7 @@ impl<'a> JudgedLane<'a> {
     ) -> Vec<(u64, KernelLaunch)> {
         let counters = self.stack.counters();
         let mut launches: Vec<(u64, KernelLaunch)> = Vec::new();
-        let mut callers: Option<(Option<ExecIdx>, Arc<[StackFrame]>)> = None;
+        let mut callers: Option<(Option<ExecIdx>, Arc<[LaunchFrame]>)> = None;
         for row in first..counters.len() {
             let Some(exec) = counters.exec[row].map(ExecIdx::from) else {
                 continue;
@@ -242,7 +242,7 @@ impl RecordBuilder<'_> {
         }
     }
 
-    fn entry_of(&self, frame: &StackFrame) -> CallStackEntry {
+    fn entry_of(&self, frame: &LaunchFrame) -> CallStackEntry {
         let function = self.function(frame.func);
         CallStackEntry {
             entry: frame.entry_us,

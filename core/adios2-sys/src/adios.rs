@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use crate::api::{RawAdios, c_string, check_handle};
-use crate::{Adios2Error, Io, Library};
+use crate::api::{RawAdios, check_handle};
+use crate::{Adios2Error, Library};
 
-/// One ADIOS2 instance, which will hold one [`Io`] and its [`crate::AdiosEngine`].
+/// One ADIOS2 instance, which will hold one [`crate::Io`] and its [`crate::AdiosEngine`].
 pub struct Adios {
     raw: *mut RawAdios,
     library: Library,
@@ -34,17 +34,8 @@ impl Adios {
         })
     }
 
-    /// The one set of variables, attributes and parameters of this instance; `name` shows up in error
-    /// texts of ADIOS2.
-    ///
-    /// # Errors
-    /// [`Adios2Error::Call`].
-    pub fn declare_io(self, name: &str) -> Result<Io, Adios2Error> {
-        let c_name = c_string(name)?;
-        // SAFETY: the instance is alive and the name is a C string.
-        let raw = unsafe { (self.library.api().declare_io)(self.raw, c_name.as_ptr()) };
-        let raw = check_handle(raw, "declare_io", name)?;
-        Ok(Io::new(self, raw))
+    pub(crate) fn raw(&self) -> *mut RawAdios {
+        self.raw
     }
 
     pub(crate) fn library(&self) -> &Library {

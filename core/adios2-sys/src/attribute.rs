@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::api::{RawAttribute, check, into_text, read_text};
+use crate::api::{RawAttribute, c_string, check, check_handle, into_text, read_handles, read_text};
 use crate::{Adios2Error, DataType, Element, Io};
 
 /// Room for a text where its length cannot be asked for (releases before 2.12). Untouched pages cost
@@ -16,8 +16,81 @@ pub struct Attribute<'io> {
     raw: *mut RawAttribute,
 }
 
+impl Io {
+    /// Defines a text attribute.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn define_text_attribute(&self, name: &str, text: &str) -> Result<(), Adios2Error> {
+        let (c_name, c_text) = (c_string(name)?, c_string(text)?);
+        let text = c_text.as_ptr().cast::<c_void>();
+        // SAFETY: `self` keeps the handle alive; a text value is a C string; both are copied.
+        let raw = unsafe {
+            (self.api().define_attribute)(
+                self.raw(),
+                c_name.as_ptr(),
+                DataType::String.to_raw(),
+                text,
+            )
+        };
+        check_handle(raw, "define_attribute", name).map(|_| ())
+    }
+
+    /// Defines an attribute that is a list of numbers.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`], also for an empty list.
+    pub fn define_attribute<T: Element>(
+        &self,
+        name: &str,
+        values: &[T],
+    ) -> Result<(), Adios2Error> {
+        let c_name = c_string(name)?;
+        let data = values.as_ptr().cast::<c_void>();
+        // SAFETY: `self` keeps the handle alive; the list has the stated length and type; all is copied.
+        let raw = unsafe {
+            (self.api().define_attribute_array)(
+                self.raw(),
+                c_name.as_ptr(),
+                T::TYPE.to_raw(),
+                data,
+                values.len(),
+            )
+        };
+        check_handle(raw, "define_attribute_array", name).map(|_| ())
+    }
+
+    /// An attribute by name.
+    ///
+    /// # Errors
+    /// [`Adios2Error::ZeroByte`].
+    pub fn attribute(&self, name: &str) -> Result<Option<Attribute<'_>>, Adios2Error> {
+        let c_name = c_string(name)?;
+        // SAFETY: `self` keeps the handle alive.
+        let raw = unsafe { (self.api().inquire_attribute)(self.raw(), c_name.as_ptr()) };
+        Ok((!raw.is_null()).then(|| Attribute::new(self, raw)))
+    }
+
+    /// All attributes known so far, sorted by name.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn attributes(&self) -> Result<Vec<Attribute<'_>>, Adios2Error> {
+        // SAFETY: the function allocates the list with the C allocator and sets both values.
+        let handles = unsafe {
+            read_handles("inquire_all_attributes", "", |list, length| {
+                (self.api().inquire_all_attributes)(list, length, self.raw())
+            })
+        }?;
+        Ok(handles
+            .into_iter()
+            .map(|raw| Attribute::new(self, raw))
+            .collect())
+    }
+}
+
 impl<'io> Attribute<'io> {
-    pub(crate) fn new(io: &'io Io, raw: *mut RawAttribute) -> Self {
+    fn new(io: &'io Io, raw: *mut RawAttribute) -> Self {
         Self { io, raw }
     }
 

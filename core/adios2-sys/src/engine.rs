@@ -1,10 +1,12 @@
 //! An open file or stream.
 
 use std::ffi::{c_int, c_void};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::api::{RawEngine, check, read_text};
-use crate::{Adios2Error, DataType, Element, Gets, Io, OpenMode, Variable};
+use crate::api::{RawEngine, c_string, check, check_handle, read_text};
+use crate::{Adios2Error, DataType, Element, Io, Variable};
 
 /// `adios2_mode_sync`: the data is taken before the call returns.
 const SYNC: c_int = 5;
@@ -26,6 +28,22 @@ pub enum StepStatus {
     OtherError,
 }
 
+/// Held while SST opens a stream to be read, or to be written. SST keeps what it opened in a list of the whole
+/// process that it does not lock (seen with 2.12.1), so two opens at once damage the heap. One lock each, because
+/// a writer that waits for its reader would keep a reader of the same process out for ever.
+static SST_OPENS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+
+/// What a stream is opened for; the numbers of `adios2_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// A new file or stream.
+    Write = 1,
+    /// Step by step, as the data comes.
+    Read = 2,
+    /// All steps of a file at once; there are no steps to begin or end.
+    ReadRandomAccess = 6,
+}
+
 /// An open file or stream; closed when dropped.
 #[derive(Debug)]
 pub struct AdiosEngine {
@@ -40,8 +58,36 @@ pub struct AdiosEngine {
 // SAFETY: owns the `Io` and with it the whole instance; `raw` points into it.
 unsafe impl Send for AdiosEngine {}
 
+impl Io {
+    /// Opens a file, or a stream by its contact name.
+    ///
+    /// With [`OpenMode::Read`], file engines wait an hour for a file that is not there yet, unless the
+    /// parameter `OpenTimeoutSecs` says otherwise.
+    ///
+    /// Streams over SST are opened one after another: those to be read, and, beside them, those to be written.
+    /// Where a process does both at the same time, ADIOS2 is not safe.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`]; [`Adios2Error::PathNotUtf8`].
+    pub fn open(self, path: &Path, mode: OpenMode) -> Result<AdiosEngine, Adios2Error> {
+        let name = path.to_str().ok_or_else(|| Adios2Error::PathNotUtf8 {
+            path: path.to_owned(),
+        })?;
+        let c_name = c_string(name)?;
+        let turn = self
+            .is_sst()
+            .then(|| &SST_OPENS[usize::from(mode == OpenMode::Write)]);
+        let turn = turn.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        // SAFETY: `self` keeps the handle alive; ADIOS2 copies the text.
+        let raw = unsafe { (self.api().open)(self.raw(), c_name.as_ptr(), mode as c_int) };
+        drop(turn);
+        let raw = check_handle(raw, "open", name)?;
+        Ok(AdiosEngine::new(self, raw, name.to_owned(), mode))
+    }
+}
+
 impl AdiosEngine {
-    pub(crate) fn new(io: Io, raw: *mut RawEngine, name: String, mode: OpenMode) -> Self {
+    fn new(io: Io, raw: *mut RawEngine, name: String, mode: OpenMode) -> Self {
         Self {
             raw,
             io,
@@ -160,11 +206,6 @@ impl AdiosEngine {
         let mut value = [T::default()];
         self.get(variable, &mut value)?;
         Ok(value[0])
-    }
-
-    /// Starts a list of reads to be done together.
-    pub fn gets(&self) -> Gets<'_> {
-        Gets::new(self)
     }
 
     /// Writes the variable's selection; the data is copied.

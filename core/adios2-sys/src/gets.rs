@@ -26,14 +26,17 @@ struct Read<'a> {
     element_bytes: usize,
 }
 
-impl<'a> Gets<'a> {
-    pub(crate) fn new(engine: &'a AdiosEngine) -> Self {
-        Self {
-            engine,
+impl AdiosEngine {
+    /// Starts a list of reads to be done together.
+    pub fn gets(&self) -> Gets<'_> {
+        Gets {
+            engine: self,
             reads: Vec::new(),
         }
     }
+}
 
+impl<'a> Gets<'a> {
     /// Adds a read of the variable's selection.
     ///
     /// # Errors

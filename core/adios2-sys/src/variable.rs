@@ -1,8 +1,9 @@
 //! A variable, good for one step.
 
 use std::ffi::c_int;
+use std::ptr;
 
-use crate::api::{RawVariable, check, read_text};
+use crate::api::{RawVariable, c_string, check, check_handle, read_handles, read_text};
 use crate::{Adios2Error, DataType, Io};
 
 /// Dimensions that a file can state: BP4 stores their number in one byte.
@@ -18,12 +19,93 @@ pub struct Variable<'io> {
     name: String,
 }
 
+impl Io {
+    /// Defines an array to be written: `shape` is its whole size and `count` the part from `start`
+    /// that is put here; all three empty define a single value. Sizes may change from step to step.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`]; [`Adios2Error::WrongLength`] if the three lengths differ.
+    pub fn define_variable(
+        &self,
+        name: &str,
+        data_type: DataType,
+        shape: &[usize],
+        start: &[usize],
+        count: &[usize],
+    ) -> Result<Variable<'_>, Adios2Error> {
+        for dims in [start, count] {
+            if dims.len() != shape.len() {
+                let (expected, found) = (shape.len(), dims.len());
+                return Err(Adios2Error::WrongLength {
+                    name: name.to_owned(),
+                    expected,
+                    found,
+                });
+            }
+        }
+        let c_name = c_string(name)?;
+        let dims = |dims: &[usize]| {
+            if dims.is_empty() {
+                ptr::null()
+            } else {
+                dims.as_ptr()
+            }
+        };
+        // SAFETY: `self` keeps the handle alive; the three lists have the stated length; all is copied.
+        let raw = unsafe {
+            (self.api().define_variable)(
+                self.raw(),
+                c_name.as_ptr(),
+                data_type.to_raw(),
+                shape.len(),
+                dims(shape),
+                dims(start),
+                dims(count),
+                c_int::from(false),
+            )
+        };
+        Ok(Variable::new(
+            self,
+            check_handle(raw, "define_variable", name)?,
+            name.to_owned(),
+        ))
+    }
+
+    /// A variable by name; while reading steps, one that this step or an earlier one has.
+    ///
+    /// # Errors
+    /// [`Adios2Error::ZeroByte`].
+    pub fn variable(&self, name: &str) -> Result<Option<Variable<'_>>, Adios2Error> {
+        let c_name = c_string(name)?;
+        // SAFETY: `self` keeps the handle alive.
+        let raw = unsafe { (self.api().inquire_variable)(self.raw(), c_name.as_ptr()) };
+        Ok((!raw.is_null()).then(|| Variable::new(self, raw, name.to_owned())))
+    }
+
+    /// All variables, sorted by name.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn variables(&self) -> Result<Vec<Variable<'_>>, Adios2Error> {
+        // SAFETY: the function allocates the list with the C allocator and sets both values.
+        let handles = unsafe {
+            read_handles("inquire_all_variables", "", |list, length| {
+                (self.api().inquire_all_variables)(list, length, self.raw())
+            })
+        }?;
+        handles
+            .into_iter()
+            .map(|raw| Variable::with_own_name(self, raw))
+            .collect()
+    }
+}
+
 impl<'io> Variable<'io> {
-    pub(crate) fn new(io: &'io Io, raw: *mut RawVariable, name: String) -> Self {
+    fn new(io: &'io Io, raw: *mut RawVariable, name: String) -> Self {
         Self { io, raw, name }
     }
 
-    pub(crate) fn with_own_name(io: &'io Io, raw: *mut RawVariable) -> Result<Self, Adios2Error> {
+    fn with_own_name(io: &'io Io, raw: *mut RawVariable) -> Result<Self, Adios2Error> {
         // SAFETY: a name is asked for in two calls of the form that `read_text` wants.
         let name = unsafe {
             read_text("variable_name", "", |text, length| {

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::ProvDbError;
-
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collection {
@@ -65,6 +63,13 @@ impl Collection {
 /// The JSON Schema (draft 2020-12) of the packets that the parameter server streams.
 pub const PACKET_SCHEMA: &str = include_str!("../schema/packet.schema.json");
 
+/// A collection's name is not one of the schemas'.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats or ad_model, not {0:?}"
+)]
+pub struct UnknownCollection(pub String);
+
 impl fmt::Display for Collection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -72,12 +77,12 @@ impl fmt::Display for Collection {
 }
 
 impl FromStr for Collection {
-    type Err = ProvDbError;
+    type Err = UnknownCollection;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         Self::ALL
             .into_iter()
             .find(|it| it.name() == name)
-            .ok_or_else(|| ProvDbError::UnknownCollection(name.to_owned()))
+            .ok_or_else(|| UnknownCollection(name.to_owned()))
     }
 }

@@ -1,15 +1,13 @@
 //! What can go wrong with a provenance database.
 
-use crate::{Collection, FilterError};
+use crate::{Collection, FilterError, UnknownCollection};
 
 /// Why a provenance database did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvDbError {
     /// A collection's name is not one of the schemas'.
-    #[error(
-        "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats or ad_model, not {0:?}"
-    )]
-    UnknownCollection(String),
+    #[error(transparent)]
+    UnknownCollection(#[from] UnknownCollection),
     /// The place of a database is not understood.
     #[error("{cause}: give a folder, postgres://… or http(s)://host:port, not {url}")]
     BadUrl {

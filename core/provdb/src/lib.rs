@@ -18,6 +18,7 @@ mod document;
 mod error;
 #[cfg(feature = "net")]
 pub mod net;
+mod open;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod query;
@@ -26,9 +27,10 @@ mod record;
 mod sqlite;
 mod store;
 
-pub use collection::{Collection, PACKET_SCHEMA};
+pub use collection::{Collection, PACKET_SCHEMA, UnknownCollection};
 pub use document::Document;
 pub use error::ProvDbError;
+pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use query::{Filter, FilterError, Literal, Op, Path, PathStep, Query, SortKey, SqlTable, Test};
@@ -38,4 +40,4 @@ pub use record::{
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
-pub use store::{AccessMode, Claim, OpenOptions, RemoteOptions, Store, open};
+pub use store::{AccessMode, Claim, OpenOptions, RemoteOptions, Store};

@@ -37,5 +37,5 @@ pub use model_exchange::{Hello, Link, ModelExchange, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport};
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
-pub use state::{GlobalDocuments, SavedState, ServerState, StateOptions};
+pub use state::{GlobalDocuments, SavedGlobalState, ServerState, StateOptions};
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::TraceError;
+use crate::rank_in_name::rank_in_name;
 use crate::registry::sniff;
 
 /// The streams of one run: those in the folder `input` or one level below, `input` itself if it is
@@ -29,15 +30,6 @@ pub fn find_streams(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
         }
     }
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
-}
-
-/// The number at the end of a stream's name: `…-12.bp` is rank 12.
-pub(crate) fn rank_in_name(stream: &Path) -> Option<u32> {
-    let stem = stream.file_stem()?.to_str()?;
-    let start = stem
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |last| last + 1);
-    stem[start..].parse().ok()
 }
 
 fn matching(input: &Path) -> Result<Vec<PathBuf>, TraceError> {

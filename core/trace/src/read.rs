@@ -13,7 +13,7 @@ use callgrove_model::{
     Cancelled, ProgramId, Progress, RankBuilder, RankId, RankTrace, Trace, WarningKind, Warnings,
 };
 
-use crate::find::rank_in_name;
+use crate::rank_in_name::rank_in_name;
 use crate::{Next, TraceError, open_stream};
 
 /// Share of the progress that reading the streams takes; joining the ranks takes the rest.

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Api, ApiError, Live, written};
+use super::error::ApiError;
+use super::state::{Api, Live, written};
 use crate::connection::Stopping;
 use crate::hub::{FellBehind, Hub, OverviewSnapshot, PacketPage};
 

@@ -3,12 +3,13 @@
 mod documents;
 mod error;
 mod live;
+mod provenance_pool;
+mod state;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -16,57 +17,14 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-pub use documents::{DEFAULT_LIMIT, Documents, MAX_LIMIT};
+pub use documents::{DEFAULT_LIMIT, MAX_LIMIT};
 pub use error::ApiError;
 pub use live::MAX_WAIT;
-
-use crate::hub::Hub;
+pub use provenance_pool::Documents;
+pub use state::{Api, Live};
 
 /// A request of the JSON interface that takes longer, body and waiting included, is answered by 503.
 const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
-
-/// What a server has to show.
-#[derive(Clone)]
-pub struct Api {
-    /// The running job.
-    pub live: Live,
-    /// The provenance database, if this server can ask it.
-    pub documents: Option<Documents>,
-}
-
-impl Api {
-    fn documents(&self) -> Result<&Documents, ApiError> {
-        self.documents.as_ref().ok_or_else(|| {
-            ApiError::new(
-                StatusCode::NOT_FOUND,
-                "this server has no provenance database: start it with --provdb, or ask `callgrove provdb`",
-            )
-        })
-    }
-}
-
-/// Where packets about the running job come from.
-#[derive(Clone)]
-pub enum Live {
-    /// This server knows nothing about it.
-    Absent,
-    /// The program publishes them itself; the interface shows them.
-    Published(Arc<Hub>),
-    /// A parameter server posts them to `/api/anomalydata`; the interface shows them.
-    Posted(Arc<Hub>),
-}
-
-impl Live {
-    fn hub(&self) -> Result<&Arc<Hub>, ApiError> {
-        match self {
-            Self::Published(hub) | Self::Posted(hub) => Ok(hub),
-            Self::Absent => Err(ApiError::new(
-                StatusCode::NOT_FOUND,
-                "this server has no live data: ask the parameter server of the run (`callgrove pserver` or `callgrove run`)",
-            )),
-        }
-    }
-}
 
 /// Answer of `GET /api/health`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,9 +74,4 @@ async fn in_time(request: Request, next: Next) -> Response {
                 "the request took longer than two minutes: send it faster, or ask for less at once";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message).into_response()
         })
-}
-
-/// An answer whose JSON is already written.
-fn written(json: Vec<u8>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }

@@ -13,7 +13,9 @@ use callgrove_model::{
     CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch,
     StepId, ThreadId, TimeNs, Warnings,
 };
-use callgrove_provdb::{Claim, Collection, Document, ProvDbError, Query, SqlTable, Store};
+use callgrove_provdb::{
+    Claim, Collection, Document, ProvDbError, Query, SqlTable, Store, UnknownCollection,
+};
 use callgrove_pserver::ModelExchange;
 use callgrove_trace::{Next, TraceError, TraceSource};
 use serde_json::Value;
@@ -197,9 +199,7 @@ impl Store for Shelf {
         let mut refusals = self.num_refusals.lock().unwrap();
         if *refusals > 0 {
             *refusals -= 1;
-            return Err(ProvDbError::UnknownCollection(
-                "no space left on the shelf".to_owned(),
-            ));
+            return Err(UnknownCollection("no space left on the shelf".to_owned()).into());
         }
         let mut shelf = self.documents.lock().unwrap();
         for document in documents {
@@ -228,7 +228,7 @@ impl Store for Shelf {
     }
 
     fn find_plain_sql(&mut self, _: &str) -> Result<SqlTable, ProvDbError> {
-        Err(ProvDbError::UnknownCollection("sql".to_owned()))
+        Err(UnknownCollection("sql".to_owned()).into())
     }
 
     fn claim(&mut self, program: u32, rank: u32, _: &str) -> Result<Claim, ProvDbError> {

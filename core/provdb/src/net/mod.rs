@@ -3,7 +3,9 @@
 //! `proto/provdb.proto` describes the protocol. Messages are bounded by [`MAX_MESSAGE_BYTES`] on both sides, and what
 //! one request stores by [`MAX_PUT_BYTES`].
 
-mod lease;
+mod channel;
+mod lease_client;
+mod lease_server;
 mod remote;
 mod service;
 mod store_thread;

@@ -6,32 +6,20 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tonic::codegen::tokio_stream;
-use tonic::metadata::errors::InvalidMetadataValue;
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::service::Interceptor;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use tonic::{Code, Request, Status};
+use tonic::{Code, Status};
 
-use super::lease::{self, Losses};
+use super::channel::{Bearer, RemoteClient, endpoint};
+use super::lease_client::{self, Losses};
 use super::proto::prov_db_client::ProvDbClient;
 use super::{MAX_MESSAGE_BYTES, proto, wire};
 use crate::store::without_secrets;
-use crate::{
-    AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, RemoteOptions, SqlTable, Store,
-};
+use crate::{AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store};
 
 /// How long a call is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
-/// How long one attempt to connect takes at most.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that gives no sign of life for so long is broken.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Pause before the first new attempt; it doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
-pub(super) type RemoteClient = ProvDbClient<InterceptedService<Channel, Bearer>>;
 
 /// A provenance database behind another process. Calls wait, and so belong on threads that may.
 pub struct RemoteStore {
@@ -127,7 +115,7 @@ impl RemoteStore {
         }
         self.losses
             .first()
-            .map_or(Ok(()), |rank| Err(lease::lost(rank, &self.place)))
+            .map_or(Ok(()), |rank| Err(lease_client::lost(rank, &self.place)))
     }
 }
 
@@ -207,9 +195,9 @@ impl Store for RemoteStore {
             lease: format!("{}{claimed:016x}", self.lease),
         };
         let stream = self.call(RETRY_FOR, async |client: RemoteClient| {
-            lease::ask(client, request.clone()).await
+            lease_client::ask(client, request.clone()).await
         })?;
-        let keep = lease::keep(self.client.clone(), request, stream, self.losses.clone());
+        let keep = lease_client::keep(self.client.clone(), request, stream, self.losses.clone());
         let task = self
             .background
             .0
@@ -257,57 +245,5 @@ impl Drop for LeaseTask {
         if let Some(task) = &self.task {
             task.abort();
         }
-    }
-}
-
-fn endpoint(url: &str, options: &RemoteOptions) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::from_shared(url.to_owned())
-        .map_err(|error| error.to_string())?
-        .connect_timeout(CONNECT_TIMEOUT)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE)
-        .keep_alive_while_idle(true)
-        .tcp_nodelay(true);
-    let tls = match (&options.ca_file, url.starts_with("https://")) {
-        (None, false) => return Ok(endpoint),
-        (None, true) => {
-            return Err(
-                "https needs the certificate that signed the server's (--ca-file)".to_owned(),
-            );
-        }
-        (Some(_), false) => {
-            return Err("a certificate is of no use without https".to_owned());
-        }
-        (Some(file), true) => {
-            let pem =
-                std::fs::read(file).map_err(|error| format!("{error}, {}", file.display()))?;
-            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem))
-        }
-    };
-    endpoint.tls_config(tls).map_err(|error| error.to_string())
-}
-
-/// Adds the token to each request.
-#[derive(Clone)]
-pub(super) struct Bearer(Option<MetadataValue<Ascii>>);
-
-impl Bearer {
-    fn new(token: Option<&str>) -> Result<Self, String> {
-        let header = token.map(|token| format!("Bearer {token}").parse());
-        let header = header.transpose();
-        header
-            .map(Self)
-            .map_err(|error: InvalidMetadataValue| format!("{error} in the token"))
-    }
-}
-
-impl Interceptor for Bearer {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(header) = &self.0 {
-            request
-                .metadata_mut()
-                .insert("authorization", header.clone());
-        }
-        Ok(request)
     }
 }

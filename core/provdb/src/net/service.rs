@@ -1,31 +1,22 @@
 //! The server's side: any store as a gRPC service.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tonic::codegen::tokio_stream::{self, Stream};
 use tonic::{Request, Response, Status, Streaming};
 
+use super::lease_server::{self, Leases};
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
 use super::store_thread::StoreThread;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, proto, wire};
-use crate::{Claim, ProvDbError, Store};
+use crate::{ProvDbError, Store};
 
 /// Stores and answers what clients send.
 #[derive(Clone)]
 pub struct ProvDbService {
-    pub(super) writer: StoreThread,
+    writer: StoreThread,
     reader: StoreThread,
-    leases: Arc<Mutex<BTreeMap<(u32, u32), Leased>>>,
-}
-
-/// A claim that a client holds.
-pub(super) struct Leased {
-    pub(super) claim: Claim,
-    pub(super) lease: String,
-    /// Counts the streams that held it: only the newest gives it back.
-    pub(super) holder: u64,
+    leases: Leases,
 }
 
 impl ProvDbService {
@@ -47,16 +38,12 @@ impl ProvDbService {
 
     fn serve(writer: StoreThread, reader: StoreThread) -> ProvDbServer<Self> {
         ProvDbServer::new(Self {
+            leases: Leases::new(writer.clone()),
             writer,
             reader,
-            leases: Arc::default(),
         })
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES)
-    }
-
-    pub(super) fn leases(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), Leased>> {
-        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -180,7 +167,7 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<Streaming<proto::ClaimRequest>>,
     ) -> Result<Response<Self::ClaimStream>, Status> {
-        let replies = super::lease::grant(self.clone(), request.into_inner()).await?;
+        let replies = lease_server::grant(self.leases.clone(), request.into_inner()).await?;
         Ok(Response::new(Box::pin(replies)))
     }
 }

@@ -220,7 +220,7 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
                 collection,
                 key: it.key,
             },
-            Err(error) => error,
+            Err(error) => error.into(),
         },
         Some(Kind::TooLarge(proto::TooLarge {
             what,

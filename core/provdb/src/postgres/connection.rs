@@ -19,7 +19,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use crate::store::without_secrets;
 use crate::{AccessMode, OpenOptions, ProvDbError};
 
-use super::claim;
+use super::advisory_lock;
 
 /// How long an operation is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
@@ -126,7 +126,7 @@ impl PostgresConnection {
                 Err(error) => return Ok(Err(error)),
             };
             for (&(program, rank), instance) in &self.claims {
-                match claim::take(&mut client, program, rank, instance) {
+                match advisory_lock::take(&mut client, program, rank, instance) {
                     Ok(true) => {}
                     Ok(false) => {
                         return Err(ProvDbError::ClaimLost {

@@ -4,6 +4,7 @@
 //! (`postgres://…/db?options=-csearch_path%3Drun1`). Documents are of type `json`, which keeps the text as it came;
 //! every operation may be repeated without harm, so a broken connection is mended and the operation done again.
 
+mod advisory_lock;
 mod claim;
 mod connection;
 mod plain;

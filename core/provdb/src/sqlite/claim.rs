@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{Claim, ProvDbError};
 
-use super::io_at;
+use super::error::io_at;
 
 /// Claims a rank: locks its file and writes there who did, for whoever comes second.
 pub(super) fn claim(

@@ -11,6 +11,7 @@
 
 mod claim;
 mod error;
+mod files;
 mod plain;
 mod reader;
 mod schema;
@@ -23,7 +24,7 @@ use crate::{
     AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, columns::Columns,
 };
 
-use error::{at, io_at};
+use error::io_at;
 use reader::Reader;
 use writer::ShardFile;
 
@@ -149,14 +150,6 @@ impl Store for SqliteStore {
         self.global()?;
         claim::claim(&self.folder, program, rank, instance)
     }
-}
-
-fn global_path(folder: &Path) -> PathBuf {
-    folder.join("provdb.global.sqlite")
-}
-
-fn shard_path(folder: &Path, index: u32) -> PathBuf {
-    folder.join(format!("provdb.{index}.sqlite"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use crate::columns::with_id;
 use crate::query::sqlite_sql;
 use crate::{Collection, ProvDbError, Query, SqlTable};
 
-use super::{at, global_path, plain, schema, shard_path};
+use super::error::at;
+use super::files::{global_path, shard_path};
+use super::{plain, schema};
 
 /// How long a query waits while a file is locked, which in WAL mode is short.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);

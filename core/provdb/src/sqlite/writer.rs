@@ -8,8 +8,9 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use crate::columns::Columns;
 use crate::{Collection, Document, ProvDbError};
 
+use super::error::at;
+use super::files::{global_path, shard_path};
 use super::schema::{self, FORMAT};
-use super::{at, global_path, shard_path};
 
 /// How long a write waits for those of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);

@@ -26,7 +26,7 @@ use callgrove_detect::Params;
 use callgrove_model::{FuncId, ProgramId, fnv1a};
 
 pub use global_documents::GlobalDocuments;
-pub use saved_state::SavedState;
+pub use saved_state::SavedGlobalState;
 
 use crate::contribution::ModelKind;
 use crate::functions::{FunctionRequest, FunctionTable, MAX_COUNTER_NAME_BYTES, check_name};

@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 
 /// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SavedState {
+pub struct SavedGlobalState {
     /// The file.
     pub json: String,
     /// Version of the global model in it, for [`ServerState::confirm_saved`].
@@ -50,7 +50,7 @@ impl ServerState {
     ///
     /// # Errors
     /// [`PserverError::Damaged`] if a number is not finite, which only values beyond all measure can cause.
-    pub fn save(&self) -> Result<SavedState, PserverError> {
+    pub fn save(&self) -> Result<SavedGlobalState, PserverError> {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
         let functions = self.function_table();
@@ -72,7 +72,7 @@ impl ServerState {
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
-        Ok(SavedState {
+        Ok(SavedGlobalState {
             json,
             version: file.model_version,
         })

@@ -8,7 +8,7 @@ use callgrove_model::{ProgramId, RankId, StepBatch, StepId, Warnings};
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, Decoder, FUNC_COLUMNS};
 use super::schema::{AnnouncedNames, Counts, FUNC_ROW_COUNT};
 use crate::TraceError;
-use crate::find::rank_in_name;
+use crate::rank_in_name::rank_in_name;
 
 /// A count of rows is damaged if even well compressed rows would need more than the data file has.
 const MAX_COMPRESSION: u64 = 1024;

@@ -14,7 +14,7 @@ use callgrove_adios2_sys::{AdiosEngine, Candidate, Library, default_candidates};
 use callgrove_model::{Cancelled, Progress, WarningKind, Warnings};
 
 use crate::adios2::{Begun, BpStream, write_error};
-use crate::find::rank_in_name;
+use crate::rank_in_name::rank_in_name;
 use crate::{TraceError, WriterEngine};
 use copy::Copier;
 use replay_clock::ReplayClock;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
+use super::error::{Result, damaged};
 use super::model::{model_from_wire, model_to_wire, moments_from_wire, moments_to_wire};
-use super::{Result, damaged};
 use crate::net::proto;
 use crate::{AnomalySummary, Contribution, Metrics, Profile, RankTotals, Statistics, StepSummary};
 

@@ -2,6 +2,7 @@
 //! panic, and without numbers that run out of the range of doubles.
 
 mod contribution;
+mod error;
 mod model;
 #[cfg(test)]
 mod tests;
@@ -13,13 +14,11 @@ use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
 use super::proto;
 use crate::{
-    Cursor, FunctionRequest, Hello, PserverError, Registered, Retention, SyncReply, SyncRequest,
-    Welcome,
+    Cursor, FunctionRequest, Hello, Registered, Retention, SyncReply, SyncRequest, Welcome,
 };
 use contribution::{contribution_from_wire, contribution_to_wire};
+use error::{Result, damaged};
 use model::{model_from_wire, model_to_wire};
-
-type Result<T> = std::result::Result<T, PserverError>;
 
 pub(in crate::net) fn hello_to_wire(hello: &Hello) -> proto::RegisterRequest {
     proto::RegisterRequest {
@@ -166,13 +165,5 @@ fn cursor_from_wire(cursor: Option<proto::Cursor>) -> Cursor {
     Cursor {
         version: cursor.version,
         fid: FuncId(cursor.fid),
-    }
-}
-
-fn damaged(cause: &impl ToString) -> PserverError {
-    PserverError::Damaged {
-        what: "a message of the parameter server's protocol",
-        cause: cause.to_string(),
-        remedy: "run the same version of callgrove everywhere",
     }
 }

@@ -3,7 +3,7 @@
 use callgrove_detect::{Bin, FuncModel, Histogram, Moments};
 use callgrove_model::FuncId;
 
-use super::{Result, damaged};
+use super::error::{Result, damaged};
 use crate::net::proto;
 
 /// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over

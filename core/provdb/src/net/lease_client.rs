@@ -1,4 +1,4 @@
-//! Claims over the network: a claim lasts as long as its holder gives signs of life.
+//! Claims over the network, the client's side: signs of life for as long as the claim is held.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,102 +7,14 @@ use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
-use super::remote::RemoteClient;
-use super::service::{Leased, ProvDbService};
-use super::{proto, wire};
+use super::channel::RemoteClient;
+use super::proto;
 use crate::ProvDbError;
 
 /// Time between two signs of life.
 const BEAT: Duration = Duration::from_secs(3);
-/// A holder that is silent for so long has lost its claim.
-const LEASE: Duration = Duration::from_secs(15);
 /// Pause before a client asks again for a claim whose stream broke.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// Server: grants a claim and watches over it until its stream ends or falls silent.
-pub(super) async fn grant(
-    service: ProvDbService,
-    mut messages: Streaming<proto::ClaimRequest>,
-) -> Result<ReceiverStream<Result<proto::ClaimReply, Status>>, Status> {
-    let Some(request) = messages.message().await? else {
-        return Err(Status::invalid_argument("no claim was sent: name a rank"));
-    };
-    let place = (request.program, request.rank);
-    let holder = match take_over(&service, &request) {
-        Some(holder) => holder,
-        None => claim(&service, request).await?,
-    };
-    let (sender, replies) = mpsc::channel(1);
-    tokio::spawn(async move {
-        // The stream of replies ends with this task, when `sender` goes.
-        if sender.send(Ok(proto::ClaimReply {})).await.is_ok() {
-            while let Ok(Ok(Some(_))) = tokio::time::timeout(LEASE, messages.message()).await {}
-        }
-        give_back(&service, place, holder).await;
-    });
-    Ok(ReceiverStream::new(replies))
-}
-
-/// Gives a claim to a new stream of the client that holds it already; the former stream has broken, though the server
-/// may not know that yet.
-fn take_over(service: &ProvDbService, request: &proto::ClaimRequest) -> Option<u64> {
-    let mut leases = service.leases();
-    let leased = leases.get_mut(&(request.program, request.rank))?;
-    (leased.lease == request.lease).then(|| {
-        leased.holder += 1;
-        leased.holder
-    })
-}
-
-async fn claim(service: &ProvDbService, request: proto::ClaimRequest) -> Result<u64, Status> {
-    let proto::ClaimRequest {
-        program,
-        rank,
-        instance,
-        lease,
-    } = request;
-    let claimed = service
-        .writer
-        .run(move |store| store.claim(program, rank, &instance))
-        .await;
-    let claim = claimed.map_err(wire::status)?;
-    service.leases().insert(
-        (program, rank),
-        Leased {
-            claim,
-            lease,
-            holder: 0,
-        },
-    );
-    Ok(0)
-}
-
-/// Gives a claim back, unless another stream has taken it over.
-async fn give_back(service: &ProvDbService, place: (u32, u32), holder: u64) {
-    let ended = {
-        let mut leases = service.leases();
-        let is_newest = leases
-            .get(&place)
-            .is_some_and(|leased| leased.holder == holder);
-        if is_newest {
-            leases.remove(&place)
-        } else {
-            None
-        }
-    };
-    if let Some(leased) = ended {
-        // On the store's thread, for that may take a while. If the thread has ended, so has the store.
-        drop(
-            service
-                .writer
-                .run(move |_| {
-                    drop(leased.claim);
-                    Ok(())
-                })
-                .await,
-        );
-    }
-}
 
 /// What a client knows of its claims.
 #[derive(Clone, Default)]

@@ -1,0 +1,126 @@
+//! Claims over the network, the server's side: a claim lasts as long as its holder gives signs of life.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::store_thread::StoreThread;
+use super::{proto, wire};
+use crate::Claim;
+
+/// A holder that is silent for so long has lost its claim.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// The claims that clients hold, by program and rank.
+#[derive(Clone)]
+pub(super) struct Leases {
+    /// The store that grants them.
+    writer: StoreThread,
+    held: Arc<Mutex<BTreeMap<(u32, u32), Leased>>>,
+}
+
+/// A claim that a client holds.
+struct Leased {
+    claim: Claim,
+    lease: String,
+    /// Counts the streams that held it: only the newest gives it back.
+    holder: u64,
+}
+
+impl Leases {
+    pub(super) fn new(writer: StoreThread) -> Self {
+        Self {
+            writer,
+            held: Arc::default(),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), Leased>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Grants a claim and watches over it until its stream ends or falls silent.
+pub(super) async fn grant(
+    leases: Leases,
+    mut messages: Streaming<proto::ClaimRequest>,
+) -> Result<ReceiverStream<Result<proto::ClaimReply, Status>>, Status> {
+    let Some(request) = messages.message().await? else {
+        return Err(Status::invalid_argument("no claim was sent: name a rank"));
+    };
+    let place = (request.program, request.rank);
+    let holder = match take_over(&leases, &request) {
+        Some(holder) => holder,
+        None => claim(&leases, request).await?,
+    };
+    let (sender, replies) = mpsc::channel(1);
+    tokio::spawn(async move {
+        // The stream of replies ends with this task, when `sender` goes.
+        if sender.send(Ok(proto::ClaimReply {})).await.is_ok() {
+            while let Ok(Ok(Some(_))) = tokio::time::timeout(LEASE, messages.message()).await {}
+        }
+        give_back(&leases, place, holder).await;
+    });
+    Ok(ReceiverStream::new(replies))
+}
+
+/// Gives a claim to a new stream of the client that holds it already; the former stream has broken, though the server
+/// may not know that yet.
+fn take_over(leases: &Leases, request: &proto::ClaimRequest) -> Option<u64> {
+    let mut held = leases.held();
+    let leased = held.get_mut(&(request.program, request.rank))?;
+    (leased.lease == request.lease).then(|| {
+        leased.holder += 1;
+        leased.holder
+    })
+}
+
+async fn claim(leases: &Leases, request: proto::ClaimRequest) -> Result<u64, Status> {
+    let proto::ClaimRequest {
+        program,
+        rank,
+        instance,
+        lease,
+    } = request;
+    let claimed = leases
+        .writer
+        .run(move |store| store.claim(program, rank, &instance))
+        .await;
+    let claim = claimed.map_err(wire::status)?;
+    leases.held().insert(
+        (program, rank),
+        Leased {
+            claim,
+            lease,
+            holder: 0,
+        },
+    );
+    Ok(0)
+}
+
+/// Gives a claim back, unless another stream has taken it over.
+async fn give_back(leases: &Leases, place: (u32, u32), holder: u64) {
+    let ended = {
+        let mut held = leases.held();
+        let is_newest = held
+            .get(&place)
+            .is_some_and(|leased| leased.holder == holder);
+        if is_newest { held.remove(&place) } else { None }
+    };
+    if let Some(leased) = ended {
+        // On the store's thread, for that may take a while. If the thread has ended, so has the store.
+        drop(
+            leases
+                .writer
+                .run(move |_| {
+                    drop(leased.claim);
+                    Ok(())
+                })
+                .await,
+        );
+    }
+}
