@@ -2,7 +2,8 @@
 //! `support/tidy/`.
 
 use callgrove_tests::tidy::{
-    Finding, Repository, TextFile, assert_none, layers, manifests, purity, sources, texts,
+    Finding, Repository, TextFile, assert_none, circles, layers, manifests, purity, ratchets,
+    sources, texts, type_names,
 };
 
 fn repository() -> Repository {
@@ -24,6 +25,14 @@ fn in_all_files(rule: fn(&TextFile) -> Vec<Finding>) -> Vec<Finding> {
 #[test]
 fn crates_use_only_the_crates_below_them() {
     assert_none(&layers::unknown_edges(&repository().members));
+}
+
+#[test]
+fn the_tables_of_the_house_name_only_what_is_there() {
+    let repository = repository();
+    assert_none(&layers::absent_members(&repository.members));
+    let root = repository.file("Cargo.toml").expect("it is a workspace");
+    assert_none(&manifests::absent_browser_crates(root, &repository.members));
 }
 
 #[test]
@@ -54,8 +63,29 @@ fn every_rust_file_begins_with_what_it_is_about() {
 }
 
 #[test]
-fn no_file_is_too_long() {
-    assert_none(&sources::long_files(repository().rust_files()));
+fn limits_hold_and_are_not_looser_than_they_must_be() {
+    assert_none(&ratchets::loosened(&repository()));
+}
+
+#[test]
+fn no_public_type_name_stands_twice() {
+    assert_none(&type_names::repeated_types(repository().rust_files()));
+}
+
+#[test]
+fn the_glossary_names_types_that_exist() {
+    let repository = repository();
+    let glossary = repository.file("core/GLOSSARY.md").expect("the glossary");
+    assert_none(&type_names::unknown_terms(
+        glossary,
+        repository.rust_files(),
+    ));
+}
+
+#[test]
+fn no_files_need_each_other() {
+    let repository = repository();
+    assert_none(&circles::circles(&repository.files, &repository.members));
 }
 
 #[test]
@@ -89,6 +119,25 @@ fn the_crate_map_names_every_member_once() {
     let exists = |folder: &str| repository.root.join(folder).exists();
     let readme = repository.file("README.md");
     assert_none(&texts::crate_map(readme, &repository.members, exists));
+}
+
+#[test]
+fn texts_name_only_paths_that_are_there() {
+    let repository = repository();
+    let exists = |path: &str| repository.root.join(path).exists();
+    let folders = repository
+        .files
+        .iter()
+        .filter_map(|file| file.path.split_once('/'));
+    let top_folders = folders.map(|(first, _)| first).collect();
+    let texts = repository
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with(".md"));
+    let findings: Vec<Finding> = texts
+        .flat_map(|file| texts::missing_paths(file, &top_folders, exists))
+        .collect();
+    assert_none(&findings);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which crate may use which. A new edge is a change of architecture: say why, and change this table and the
 //! README together.
 
+use super::purity::PURE;
 use super::{Finding, Member};
 
 /// Each crate's folder and the folders that it may use; `*` stands for any text.
@@ -9,9 +10,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("core/adios2-sys", &[]),
     ("core/trace", &["core/model", "core/adios2-sys"]),
     ("core/detect", &["core/model"]),
-    ("core/patterns", &["core/model"]),
     ("core/provdb", &["core/model"]),
-    ("core/pserver", &["core/model", "core/detect", "ml"]),
+    ("core/pserver", &["core/model", "core/detect"]),
     (
         "core/ad",
         &[
@@ -20,7 +20,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "core/detect",
             "core/pserver",
             "core/provdb",
-            "ml",
         ],
     ),
     ("ml", &["core/model"]),
@@ -28,7 +27,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("app/gui", &["app/session", "core/model"]),
     ("app/server", &["core/*", "ml", "app/session", "app/gui"]),
     ("app/cli", &["core/*", "ml", "app/*"]),
-    ("wasm", &["app/gui", "app/session"]),
     ("tests", &["*"]),
     ("benches", &["*"]),
     ("xtask", &["core/adios2-sys"]),
@@ -40,8 +38,8 @@ const DEBT: &[Debt] = &[];
 /// Third-party packages that belong to a layer, and the folders that may use them.
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("axum", &["app/server"]),
-    ("eframe", &["app/cli", "app/gui", "wasm"]),
-    ("egui", &["app/cli", "app/gui", "wasm"]),
+    ("eframe", &["app/cli", "app/gui"]),
+    ("egui", &["app/cli", "app/gui"]),
     ("libloading", &["core/*-sys"]),
 ];
 
@@ -55,6 +53,23 @@ struct Debt {
 /// Edges between crates that the table does not have, and debts that are paid.
 pub fn unknown_edges(members: &[Member]) -> Vec<Finding> {
     check_edges(members, DEBT)
+}
+
+/// Entries of the tables of this file and of [`PURE`] that name no member.
+pub fn absent_members(members: &[Member]) -> Vec<Finding> {
+    let pure = PURE.iter().map(|folder| folder.trim_end_matches('/'));
+    let may_use = MAY_USE
+        .iter()
+        .flat_map(|(folder, uses)| std::iter::once(folder).chain(*uses));
+    let only_in = ONLY_IN.iter().flat_map(|(_, folders)| *folders);
+    let named = may_use.chain(only_in).copied().chain(pure);
+    let absent = named.filter(|name| !members.iter().any(|it| matches_any(&[name], &it.folder)));
+    absent
+        .map(|name| {
+            let message = format!("{name} is no member of the workspace: remove it from the table");
+            Finding::new("tests/support/tidy/layers.rs", 1, message)
+        })
+        .collect()
 }
 
 /// Uses of a layer's own package by another layer.
@@ -132,6 +147,7 @@ mod tests {
     fn member(folder: &str, uses: &[&str], third_party: &[&str]) -> Member {
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         Member {
+            name: folder.replace('/', "-"),
             folder: folder.to_owned(),
             uses: owned(uses),
             third_party: owned(third_party),
@@ -142,7 +158,7 @@ mod tests {
     fn downward_edges_pass() {
         let members = [
             member("ml", &["core/model"], &[]),
-            member("app/session", &["core/patterns", "ml"], &[]),
+            member("app/session", &["core/detect", "ml"], &[]),
             member("tests", &["app/cli", "xtask"], &[]),
         ];
         assert_eq!(unknown_edges(&members), []);
@@ -153,6 +169,8 @@ mod tests {
         for (from, to) in [
             ("core/model", "core/trace"),
             ("core/trace", "ml"),
+            ("core/ad", "ml"),
+            ("core/pserver", "ml"),
             ("ml", "app/session"),
             ("app/gui", "core/trace"),
             ("app/session", "app/gui"),
@@ -166,6 +184,21 @@ mod tests {
     #[test]
     fn a_crate_outside_the_table_is_found() {
         assert_eq!(unknown_edges(&[member("core/misc", &[], &[])]).len(), 1);
+    }
+
+    #[test]
+    fn a_table_that_names_what_is_not_there_is_found() {
+        let folders = MAY_USE.iter().map(|(folder, _)| *folder);
+        let all: Vec<Member> = folders.map(|folder| member(folder, &[], &[])).collect();
+        assert_eq!(absent_members(&all), []);
+        let without_ml: Vec<Member> = all.into_iter().filter(|it| it.folder != "ml").collect();
+        let findings = absent_members(&without_ml);
+        assert!(!findings.is_empty());
+        assert!(
+            findings
+                .iter()
+                .all(|it| it.message.starts_with("ml is no member"))
+        );
     }
 
     #[test]

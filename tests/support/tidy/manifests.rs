@@ -1,6 +1,6 @@
 //! Rules for `Cargo.toml` files.
 
-use super::{Finding, TextFile};
+use super::{Finding, Member, TextFile};
 
 /// A `key = value` line of a manifest.
 struct Entry<'a> {
@@ -61,6 +61,23 @@ pub fn unexplained_dependencies(root: &TextFile) -> Vec<Finding> {
         .map(|entry| {
             let message = format!("`{}`: say in a comment above it why it is here", entry.key);
             Finding::new(&root.path, entry.line, message)
+        })
+        .collect()
+}
+
+/// Crates that the root manifest wants in a browser and that are no members.
+pub fn absent_browser_crates(root: &TextFile, members: &[Member]) -> Vec<Finding> {
+    let lines = root.text.lines().enumerate();
+    let listed = lines
+        .skip_while(|(_, line)| !line.starts_with("browser-crates"))
+        .take_while(|(_, line)| *line != "]")
+        .filter_map(|(index, line)| Some((index, line.split('"').nth(1)?)));
+    let absent = listed.filter(|(_, name)| !members.iter().any(|member| member.name == *name));
+    absent
+        .map(|(index, name)| {
+            let message =
+                format!("{name} is no member of the workspace: remove it from browser-crates");
+            Finding::new(&root.path, index + 1, message)
         })
         .collect()
 }
@@ -131,5 +148,20 @@ mod tests {
              csv = \"1\" # Why.\n[profile.dev]\nopt-level = 1\n",
         );
         assert_eq!(lines(&unexplained_dependencies(&root)), [5]);
+    }
+
+    #[test]
+    fn a_crate_for_the_browser_that_is_not_there_is_found() {
+        let root = TextFile::new(
+            "Cargo.toml",
+            "[workspace.metadata.callgrove]\nbrowser-crates = [\n    \"callgrove-ml\",\n    \"callgrove-gone\",\n]\nother = [\"x\"]\n",
+        );
+        let ml = Member {
+            name: "callgrove-ml".to_owned(),
+            folder: "ml".to_owned(),
+            uses: Vec::new(),
+            third_party: Vec::new(),
+        };
+        assert_eq!(lines(&absent_browser_crates(&root, &[ml])), [4]);
     }
 }

@@ -6,17 +6,23 @@
 //! * [`layers`]: which crate may use which
 //! * [`manifests`]: lints, dependencies and their reasons
 //! * [`sources`]: shape and words of Rust files
+//! * [`type_names`]: no public type name twice
+//! * [`circles`]: no files that need each other
+//! * [`ratchets`]: numbers that may only get better
 //! * [`purity`]: crates that touch nothing outside
-//! * [`texts`]: crate map, data folders, paths and hosts
+//! * [`texts`]: crate map, named paths, data folders, machines and hosts
 
+pub mod circles;
 mod finding;
 pub mod layers;
 pub mod manifests;
 pub mod purity;
+pub mod ratchets;
 pub mod repository;
 pub mod sources;
 pub mod texts;
 mod tokens;
+pub mod type_names;
 
 pub use finding::{Finding, assert_none};
 pub use repository::{Member, Repository, TextFile};

@@ -39,6 +39,8 @@ impl TextFile {
 /// A crate of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
+    /// The name of its package.
+    pub name: String,
     /// Its folder from the root, with `/`, such as `core/model`.
     pub folder: String,
     /// The folders of the members that it depends on in any way, sorted.
@@ -56,6 +58,8 @@ pub struct Repository {
     pub files: Vec<TextFile>,
     /// Every crate, sorted by folder.
     pub members: Vec<Member>,
+    /// `Cargo.lock`.
+    pub lock: String,
 }
 
 impl Repository {
@@ -72,10 +76,12 @@ impl Repository {
         collect(&root, &root, &mut files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let members = members(&metadata(&root)?)?;
+        let lock = fs::read_to_string(root.join("Cargo.lock")).context("Cargo.lock")?;
         Ok(Self {
             root,
             files,
             members,
+            lock,
         })
     }
 
@@ -151,6 +157,7 @@ fn members(metadata: &Value) -> Result<Vec<Member>> {
     for package in array(&metadata["packages"])? {
         let manifest = inside(string(&package["manifest_path"])?)?;
         let mut member = Member {
+            name: string(&package["name"])?.to_owned(),
             folder: manifest.trim_end_matches("/Cargo.toml").to_owned(),
             uses: Vec::new(),
             third_party: Vec::new(),
@@ -192,17 +199,18 @@ mod tests {
         let metadata = serde_json::json!({
             "workspace_root": "/src",
             "packages": [
-                {"manifest_path": "/src/ml/Cargo.toml", "dependencies": [
+                {"name": "callgrove-ml", "manifest_path": "/src/ml/Cargo.toml", "dependencies": [
                     {"name": "rand", "kind": null},
                     {"name": "callgrove-trace", "kind": "dev", "path": "/src/core/trace"},
                     {"name": "callgrove-model", "kind": null, "path": "/src/core/model"},
                     {"name": "rand", "kind": "dev"},
                 ]},
-                {"manifest_path": "/src/core/model/Cargo.toml", "dependencies": []},
+                {"name": "callgrove-model", "manifest_path": "/src/core/model/Cargo.toml", "dependencies": []},
             ],
         });
         let members = members(&metadata).unwrap();
         assert_eq!(members[0].folder, "core/model");
+        assert_eq!(members[0].name, "callgrove-model");
         assert_eq!(members[1].uses, ["core/model", "core/trace"]);
         assert_eq!(members[1].third_party, ["rand"]);
     }

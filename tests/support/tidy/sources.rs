@@ -3,12 +3,6 @@
 use super::tokens::{Token, reads, text, tokens};
 use super::{Finding, TextFile};
 
-/// Most lines of a file before its tests.
-const MOST_LINES: usize = 800;
-
-/// Files that are longer for now, with their count of lines, which may only shrink.
-const LONGER_FILES: &[(&str, usize)] = &[];
-
 /// Files that may tell the browser from the desktop: the two sides, and the shim that unites them.
 const PLATFORM_FILES: &[&str] = &["web.rs", "native.rs", "platform.rs"];
 
@@ -26,11 +20,6 @@ pub fn missing_docs(file: &TextFile) -> Vec<Finding> {
     }
     let message = "the first line says what the file is about: begin with `//!`";
     vec![Finding::new(&file.path, 1, message)]
-}
-
-/// Files that are too long, and entries of the table of longer files that no longer hold.
-pub fn long_files<'a>(files: impl IntoIterator<Item = &'a TextFile>) -> Vec<Finding> {
-    check_lengths(files, LONGER_FILES)
 }
 
 /// `unsafe` outside the crates that call C libraries.
@@ -130,6 +119,16 @@ pub fn missing_units(file: &TextFile) -> Vec<Finding> {
     })
 }
 
+/// Whether a file holds nothing but tests and what they share.
+pub(super) fn is_test_file(file: &TextFile) -> bool {
+    let name = file.name();
+    let folders = format!("/{}", file.path);
+    file.path.starts_with("tests/")
+        || folders.contains("/tests/")
+        || folders.contains("/benches/benches/")
+        || matches!(name, "tests.rs" | "test_support.rs")
+}
+
 /// The number of lines before a file's inline tests.
 pub(super) fn production_lines(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
@@ -161,35 +160,6 @@ pub(super) fn check_tokens(
             ))
         })
         .collect()
-}
-
-fn check_lengths<'a>(
-    files: impl IntoIterator<Item = &'a TextFile>,
-    longer: &[(&str, usize)],
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for file in files {
-        let count = production_lines(&file.text);
-        let entry = longer.iter().find(|(path, _)| *path == file.path);
-        let message = match entry {
-            None if count > MOST_LINES => {
-                format!(
-                    "{count} lines before the tests, {MOST_LINES} at most: split it by concepts"
-                )
-            }
-            Some((_, allowed)) if count > *allowed => {
-                format!("{count} lines before the tests, and it may only shrink from {allowed}")
-            }
-            Some((_, allowed)) if count < *allowed => {
-                format!(
-                    "{count} lines before the tests now: lower its entry {allowed} in LONGER_FILES, or remove it"
-                )
-            }
-            _ => continue,
-        };
-        findings.push(Finding::new(&file.path, count, message));
-    }
-    findings
 }
 
 /// Whether the condition at `at` belongs to a `#[cfg(…)]` that stands before `mod` or `use`.
@@ -252,28 +222,6 @@ mod tests {
         );
         assert_eq!(production_lines("a\n#[cfg(test)]\nmod tests;\nb\n"), 4);
         assert_eq!(production_lines("a\n#[cfg(test)]\nuse x;\nmod y {\n}\n"), 5);
-    }
-
-    #[test]
-    fn a_long_file_is_found() {
-        let at_most = rust(&"x\n".repeat(MOST_LINES));
-        let longer = rust(&"x\n".repeat(MOST_LINES + 1));
-        assert_eq!(check_lengths([&at_most], &[]), []);
-        assert_eq!(check_lengths([&longer], &[]).len(), 1);
-        let tested = rust(&format!(
-            "x\n#[cfg(test)]\nmod tests {{\n{}}}\n",
-            "x\n".repeat(MOST_LINES)
-        ));
-        assert_eq!(check_lengths([&tested], &[]), []);
-    }
-
-    #[test]
-    fn a_longer_file_may_only_shrink_and_its_entry_with_it() {
-        let file = rust(&"x\n".repeat(900));
-        for (allowed, num_findings) in [(900, 0), (899, 1), (901, 1)] {
-            let findings = check_lengths([&file], &[("core/model/src/a.rs", allowed)]);
-            assert_eq!(findings.len(), num_findings, "{allowed}");
-        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Rules for what is written around the code: the crate map, data folders, paths and hosts.
+//! Rules for what is written around the code: the crate map, named paths, data folders, machines and hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -19,6 +19,9 @@ const REGISTRIES: &[&[&str]] = &[
     &["deb", "debian", "org"],
     &["registry", "npmjs", "org"],
 ];
+
+/// Folders that a crate has.
+const FOLDERS_OF_CRATES: &[&str] = &["benches", "examples", "proto", "schema", "src", "tests"];
 
 /// Members that the README's crate map does not name exactly once, and rows for folders that do not exist. A
 /// row begins with the folder: `` | `core/model` | … ``.
@@ -121,6 +124,50 @@ pub fn registry_hosts(file: &TextFile) -> Vec<Finding> {
     })
 }
 
+/// Paths that a text names and that are not there: in `` `…` `` and as the target of a link. A path begins with one of
+/// the `top_folders`, or with a folder that crates have and then counts from the text's own folder.
+pub fn missing_paths(
+    file: &TextFile,
+    top_folders: &BTreeSet<&str>,
+    exists: impl Fn(&str) -> bool,
+) -> Vec<Finding> {
+    let own = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let beside = |path: &str| match own {
+        "" => path.to_owned(),
+        folder => format!("{folder}/{path}"),
+    };
+    let mut findings = Vec::new();
+    let mut is_fenced = false;
+    for (index, line) in file.text.lines().enumerate() {
+        is_fenced ^= line.trim_start().starts_with("```");
+        if is_fenced {
+            continue;
+        }
+        let code = line.split('`').skip(1).step_by(2);
+        let named = code.filter(|text| is_path(text, top_folders));
+        let linked = line
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next())
+            .filter(|target| !target.is_empty() && !target.contains(':'));
+        for path in named.chain(linked) {
+            let path = path.trim_end_matches('/');
+            if !exists(path) && !exists(&beside(path)) {
+                let message = format!("`{path}` is not there: name what is, or leave it out");
+                findings.push(Finding::new(&file.path, index + 1, message));
+            }
+        }
+    }
+    findings
+}
+
+fn is_path(text: &str, top_folders: &BTreeSet<&str>) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let first = text.split_once('/').map(|(first, _)| first);
+    text.chars().all(is_plain)
+        && first.is_some_and(|it| top_folders.contains(it) || FOLDERS_OF_CRATES.contains(&it))
+}
+
 fn check_readme(root: &Path, folder: &str) -> Option<Finding> {
     let path = format!("{folder}/README.md");
     let text = fs::read_to_string(root.join(&path)).unwrap_or_default();
@@ -149,6 +196,7 @@ mod tests {
 
     fn member(folder: &str) -> Member {
         Member {
+            name: folder.replace('/', "-"),
             folder: folder.to_owned(),
             uses: Vec::new(),
             third_party: Vec::new(),
@@ -166,6 +214,18 @@ mod tests {
         assert_eq!(lines(&findings), [6, 1, 7]);
         assert_eq!(crate_map(None, &members, |_| true).len(), 3);
         assert_eq!(crate_map(Some(&readme), &members[2..], |_| true), []);
+    }
+
+    #[test]
+    fn paths_that_are_not_there_are_found() {
+        let text = "see `core/model` and `core/gone/`\n`src/a.rs`, `src/b.rs`, `run/x.bp`, `ml/<name>.rs`\n\
+                    [study](STUDY.md), [gone](GONE.md#part), [web](https://example.org/x)\n\
+                    ```\n`core/gone`\n```\n";
+        let there = ["core/model", "ml/src/a.rs", "ml/STUDY.md"];
+        let exists = |path: &str| there.contains(&path);
+        let top = BTreeSet::from(["core", "ml"]);
+        let findings = missing_paths(&TextFile::new("ml/README.md", text), &top, exists);
+        assert_eq!(lines(&findings), [1, 2, 3]);
     }
 
     #[test]

@@ -1,0 +1,202 @@
+//! One name, one thing: no two public types of the workspace have the same name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sources::{is_test_file, production_lines};
+use super::tokens::{Token, is_word, text, tokens};
+use super::{Finding, TextFile};
+
+/// Names that each crate may give to the type that std calls so.
+const OF_STD: &[&str] = &["Result"];
+
+/// Names that stand twice for now. This list may only shrink.
+const TWICE_FOR_NOW: &[&str] = &[
+    "Action",
+    "Binding",
+    "Canvas",
+    "Collection",
+    "Command",
+    "CounterEvent",
+    "EventWindow",
+    "Focus",
+    "GpuLocation",
+    "GpuParent",
+    "Histogram",
+    "NodeState",
+    "ScatterState",
+    "Shown",
+    "Table",
+    "TimelineState",
+    "Wake",
+    "Wish",
+];
+
+/// Public types, for the whole program or a part of it, that have the name of another; tests are left out.
+pub fn repeated_types<'a>(files: impl IntoIterator<Item = &'a TextFile>) -> Vec<Finding> {
+    check_names(files, TWICE_FOR_NOW)
+}
+
+/// Types that the glossary names, in the last column of its tables, and that nobody declares.
+pub fn unknown_terms<'a>(
+    glossary: &TextFile,
+    files: impl IntoIterator<Item = &'a TextFile>,
+) -> Vec<Finding> {
+    let declared: BTreeSet<String> = files
+        .into_iter()
+        .flat_map(public_types)
+        .map(|(name, _)| name)
+        .collect();
+    let mut findings = Vec::new();
+    for (index, line) in glossary.text.lines().enumerate() {
+        let last_column = line.trim_end_matches([' ', '|']).rsplit('|').next();
+        let types = last_column
+            .filter(|_| line.starts_with('|'))
+            .into_iter()
+            .flat_map(|column| column.split('`').skip(1).step_by(2));
+        for name in types.filter(|name| !declared.contains(*name)) {
+            let message =
+                format!("no public type is called {name}: name the one that carries the term");
+            findings.push(Finding::new(&glossary.path, index + 1, message));
+        }
+    }
+    findings
+}
+
+fn check_names<'a>(
+    files: impl IntoIterator<Item = &'a TextFile>,
+    twice_for_now: &[&str],
+) -> Vec<Finding> {
+    let mut places: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
+    for file in files.into_iter().filter(|file| !is_test_file(file)) {
+        for (name, line) in public_types(file) {
+            places
+                .entry(name)
+                .or_default()
+                .push((file.path.clone(), line));
+        }
+    }
+    let is_twice = |name: &str| places.get(name).is_some_and(|places| places.len() > 1);
+    let mut findings: Vec<Finding> = twice_for_now
+        .iter()
+        .filter(|name| !is_twice(name))
+        .map(|name| {
+            let message =
+                format!("{name} does not stand twice any more: remove it from TWICE_FOR_NOW");
+            Finding::new("tests/support/tidy/type_names.rs", 1, message)
+        })
+        .collect();
+    for (name, places) in &places {
+        if twice_for_now.contains(&name.as_str()) {
+            continue;
+        }
+        let (first, others) = places.split_first().expect("each name was found somewhere");
+        findings.extend(others.iter().map(|(path, line)| {
+            let message = format!(
+                "another {name} is in {}:{}: name each after what sets it apart (core/GLOSSARY.md has the terms)",
+                first.0, first.1
+            );
+            Finding::new(path, *line, message)
+        }));
+    }
+    findings
+}
+
+/// The public types that a file declares before its tests, with their lines.
+fn public_types(file: &TextFile) -> Vec<(String, usize)> {
+    let last_line = production_lines(&file.text);
+    let Ok(tokens) = tokens(file) else {
+        return Vec::new();
+    };
+    let declares = |at: usize| {
+        matches!(
+            text(&tokens, at),
+            "struct" | "enum" | "trait" | "type" | "union"
+        ) && tokens[at].line <= last_line
+            && is_word(text(&tokens, at + 1))
+            && is_public(&tokens, at)
+    };
+    (0..tokens.len())
+        .filter(|&at| declares(at))
+        .map(|at| (text(&tokens, at + 1).to_owned(), tokens[at].line))
+        .filter(|(name, _)| !OF_STD.contains(&name.as_str()))
+        .collect()
+}
+
+/// Whether `pub` or `pub(…)` stands before the item whose keyword is at `at`.
+pub(super) fn is_public(tokens: &[Token], at: usize) -> bool {
+    let before = |steps: usize| {
+        at.checked_sub(steps)
+            .map_or("", |place| text(tokens, place))
+    };
+    match before(1) {
+        "pub" => true,
+        "unsafe" => before(2) == "pub",
+        ")" => (3..9)
+            .find(|&steps| before(steps) == "(")
+            .is_some_and(|steps| before(steps + 1) == "pub"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(findings: &[Finding]) -> Vec<(&str, usize)> {
+        findings
+            .iter()
+            .map(|it| (it.path.as_str(), it.line))
+            .collect()
+    }
+
+    #[test]
+    fn the_second_public_type_of_a_name_is_found() {
+        let files = [
+            TextFile::new(
+                "a/src/x.rs",
+                "pub struct Place;\nstruct Own;\npub type Result<T> = T;\n",
+            ),
+            TextFile::new(
+                "b/src/y.rs",
+                "//! y\npub(crate) enum Place {}\nstruct Own;\npub type Result<T> = T;\n",
+            ),
+            TextFile::new(
+                "b/src/z.rs",
+                "pub(in crate::net) trait Place {}\nfn f(pub_type: Place) {}\n",
+            ),
+        ];
+        assert_eq!(
+            lines(&check_names(&files, &[])),
+            [("b/src/y.rs", 2), ("b/src/z.rs", 1)]
+        );
+        assert_eq!(check_names(&files, &["Place"]), []);
+        assert_eq!(check_names(&files[..1], &["Place"]).len(), 1, "paid");
+    }
+
+    #[test]
+    fn a_term_whose_type_is_gone_is_found() {
+        let text = "`Loose`\n| term | what | type |\n|---|---|---|\n| a | `Not` asked | `Here`, `Gone` |\n";
+        let glossary = TextFile::new("core/GLOSSARY.md", text);
+        let files = [TextFile::new(
+            "a/src/x.rs",
+            "pub struct Here;\nstruct Gone;\n",
+        )];
+        assert_eq!(
+            lines(&unknown_terms(&glossary, &files)),
+            [("core/GLOSSARY.md", 4)]
+        );
+    }
+
+    #[test]
+    fn tests_may_use_a_name_again() {
+        let files = [
+            TextFile::new(
+                "a/src/x.rs",
+                "pub struct Place;\n#[cfg(test)]\nmod tests {\n    pub struct Place;\n}\n",
+            ),
+            TextFile::new("a/tests/it.rs", "pub struct Place;\n"),
+            TextFile::new("a/src/tests.rs", "pub struct Place;\n"),
+        ];
+        assert_eq!(check_names(&files, &[]), []);
+    }
+}
