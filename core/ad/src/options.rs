@@ -66,7 +66,7 @@ impl AdOptions {
     /// The defaults: HBOS on exclusive times, 10 executions before and after.
     ///
     /// # Errors
-    /// [`AdError::Detect`] if `params` cannot be.
+    /// [`AdError::Detect`] if `params` are out of their bounds.
     pub fn new(params: Params, pacing: Pacing) -> Result<Self, AdError> {
         Ok(Self {
             program: ProgramId(0),

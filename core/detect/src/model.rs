@@ -1,4 +1,4 @@
-//! What is known of the times of one function.
+//! The model of one function: the distribution of its times.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -46,7 +46,7 @@ pub enum ProvDbError {
         /// The database.
         place: String,
     },
-    /// A number of shards that cannot be.
+    /// A number of shards out of bounds.
     #[error("{0} shards: take between 1 and 64")]
     BadNumShards(u32),
     /// There is nothing to read.

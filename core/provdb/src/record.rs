@@ -39,7 +39,7 @@ pub struct ExecutionRecord {
     pub is_gpu_event: bool,
     /// Where on the GPU; none for the CPU.
     pub gpu_location: Option<GpuLocation>,
-    /// Who launched it; none for the CPU.
+    /// The CPU call that launched it; none for an execution on the CPU.
     pub gpu_parent: Option<GpuParent>,
     /// Program.
     pub pid: u32,

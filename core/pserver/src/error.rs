@@ -59,7 +59,7 @@ pub enum PserverError {
         /// What to do.
         remedy: &'static str,
     },
-    /// Data that cannot be: a message of another version or program, or a damaged file.
+    /// Invalid data: a message of another version or program, or a damaged file.
     #[error("{what} is damaged: {cause}; {remedy}")]
     Damaged {
         /// Which data.

@@ -1,4 +1,4 @@
-//! The contract between an AD instance and whoever merges the models: a server in the same process, one over
+//! The contract between an AD instance and the parameter server: a server in the same process, one over
 //! the network, or none.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Welcome {
     /// Number of shards of the provenance database, if the server knows.
     pub num_shards: Option<u32>,
     /// For those of the ranks that any instance has reported on before, the last step of that: an instance that
-    /// reads a recorded trace again need not tell of the steps up to it a second time.
+    /// reads a recorded trace again need not report the steps up to it a second time.
     pub last_steps: Vec<(RankId, StepId)>,
 }
 

@@ -1,4 +1,4 @@
-//! What an AD instance tells of one I/O step: the profile of its functions, their anomalies, its counters.
+//! The report of an AD instance on one I/O step: the profile of its functions, their anomalies, its counters.
 
 use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};

@@ -93,7 +93,7 @@ pub enum TraceError {
         /// The stream.
         path: PathBuf,
     },
-    /// Nobody writes the stream, or nobody who can be understood.
+    /// The stream has no writer, or one of another release of ADIOS2.
     #[error(
         "no writer answered within {seconds} s ({reason}); is the program running, is this the name of its \
          stream, and does it use the same release of ADIOS2?: {}", .path.display()

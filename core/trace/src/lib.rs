@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Damage is normal. A rank whose file cannot be read is left out, a stream that breaks off gives the
-//! steps before the break, a row that cannot be is skipped; each is a counted
+//! steps before the break, an invalid row is skipped; each is a counted
 //! [`callgrove_model::Warning`]. Only what leaves nothing to show is a [`TraceError`].
 
 mod adios2;

@@ -63,7 +63,7 @@ pub fn read_trace(
     Ok(trace)
 }
 
-/// What came of one stream.
+/// The result of reading one stream.
 struct RankOutcome {
     trace: RankTrace,
     warnings: Warnings,

@@ -6,7 +6,7 @@ use callgrove_model::{CounterId, FuncId, NameTable, RankId, StepBatch, Warnings}
 
 use crate::TraceError;
 
-/// What came of asking for the next step.
+/// The answer to a request for the next step.
 #[derive(Debug)]
 pub enum Next {
     /// A step.

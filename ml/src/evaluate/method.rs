@@ -12,7 +12,7 @@ pub enum RowsOf {
     Excess,
     /// The paper's embedding, `stack2vec+`.
     Stack2vec,
-    /// What is known without call stacks, `time+`.
+    /// Times without call stacks, `time+`.
     Time,
 }
 

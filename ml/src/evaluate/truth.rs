@@ -4,10 +4,10 @@ use callgrove_model::Label;
 
 use crate::error::{MlError, Result};
 
-/// What is known of a tree.
+/// The true class of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Nothing: it is ranked with the others, but neither counted nor asked for.
+    /// Not known: it is ranked with the others, but neither counted nor asked for.
     Unknown,
     /// It is normal.
     Negative,
@@ -15,7 +15,7 @@ pub enum Class {
     Positive(usize),
 }
 
-/// What is known of all trees: both classes occur.
+/// The true classes of all trees, as far as they are known; both occur.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Truth {
     classes: Vec<Class>,

@@ -33,7 +33,7 @@ pub struct PlainTree<'a> {
     pub rank: RankId,
     /// When it began; `None` for with the tree before.
     pub entry: Option<TimeNs>,
-    /// What is known of it.
+    /// Its label.
     pub label: Option<Label>,
     /// Parent of each vertex; the root's is -1.
     pub parent: &'a [i64],

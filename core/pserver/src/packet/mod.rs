@@ -1,4 +1,4 @@
-//! The packets that the parameter server streams to whoever watches, as the Chimbuko schemas define them
+//! The packets that the parameter server streams to viewers, as the Chimbuko schemas define them
 //! ("Parameter Server Streaming Output"). Times of anomalies are microseconds since the epoch.
 //!
 //! The schema is here; `build.rs` makes a packet of a server's state, `merge.rs` one of two.

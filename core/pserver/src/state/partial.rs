@@ -6,7 +6,7 @@ use crate::protocol::LEASE_MS;
 use crate::statistics::{RankKey, bound_steps};
 use crate::{Contribution, PserverError};
 
-/// Most steps that wait for a fold, should nobody fold.
+/// Most steps that wait for a fold, until the next fold.
 const MAX_WAITING_STEPS: usize = 1 << 16;
 
 /// A partial state behind a lock of its own.
@@ -18,7 +18,7 @@ pub(super) struct PartialState {
     registrations: BTreeMap<String, Registration>,
 }
 
-/// What is known of one instance.
+/// The registration of one instance, and which of its requests were counted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registration {
     /// The ranks it reads; empty once it has gone or others took them.

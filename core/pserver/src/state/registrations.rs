@@ -1,4 +1,4 @@
-//! Who reads which rank: registration, leases, leave-taking.
+//! Registrations of instances and their ranks: leases, claims, goodbyes.
 
 use std::collections::BTreeSet;
 

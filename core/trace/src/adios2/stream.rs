@@ -17,7 +17,7 @@ const FILE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How often SST, which has the step in memory already, is asked for it.
 const SST_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What came of asking for the next step.
+/// The answer to a request for the next step.
 pub(crate) enum Begun {
     /// A step with its number: read it, then [`BpStream::end_step`]. Before it, so many are missing.
     Step(StepId, usize),

@@ -1,4 +1,4 @@
-//! The error of a message that nobody could have meant.
+//! The error of an invalid message.
 
 use crate::PserverError;
 
