@@ -10,7 +10,9 @@
 //! ```
 
 mod app;
+pub mod canvas;
 pub mod context;
+pub mod hover;
 mod monitor;
 mod panels;
 mod platform;

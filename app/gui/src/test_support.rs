@@ -220,6 +220,7 @@ fn analysis(trace: &Trace, forest: Forest) -> (Analysis, TreeMap) {
         legend: legend.to_vec(),
         num_subtrees: 14,
         median_duration,
+        structures: (0..forest.len() as u32).map(|tree| tree % 20 % 3).collect(),
         forest,
     };
     (analysis, map)

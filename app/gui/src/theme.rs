@@ -39,6 +39,21 @@ const HEAT: [[f32; 3]; 6] = [
     [254.0, 232.0, 56.0],
 ];
 
+/// Colours of classes: sky, green, purple, yellow, blue, and lighter or darker tones of the first three.
+/// None is near to the colour of what is abnormal.
+const CATEGORIES: [Color32; 8] = [
+    Color32::from_rgb(0x56, 0xB4, 0xE9),
+    Color32::from_rgb(0x00, 0x9E, 0x73),
+    Color32::from_rgb(0xCC, 0x79, 0xA7),
+    Color32::from_rgb(0xF5, 0xC7, 0x10),
+    Color32::from_rgb(0x2F, 0x6D, 0xB5),
+    Color32::from_rgb(0x8C, 0xD9, 0xC0),
+    Color32::from_rgb(0x8A, 0x4F, 0x9E),
+    Color32::from_rgb(0xB9, 0xD8, 0xF2),
+];
+
+/// Classes that have a colour of their own.
+pub const NUM_CATEGORIES: usize = CATEGORIES.len();
 /// Space between things that belong together, in points.
 pub const GAP: f32 = 6.0;
 /// Corner radius of cards and marks.
@@ -242,6 +257,12 @@ impl Theme {
         } else {
             Color32::from_rgb(0x8A, 0x62, 0x00)
         }
+    }
+
+    /// The colour of a class, of which the first is the largest; `None` for those that have none of their own.
+    #[expect(clippy::unused_self, reason = "a token of the theme like the others")]
+    pub fn category(&self, class: usize) -> Option<Color32> {
+        CATEGORIES.get(class).copied()
     }
 
     /// How much there is, from a little (0) to the most (1): what is most stands out from the canvas most.

@@ -1,5 +1,7 @@
 //! From a forest to what there is to see of it: the session's door to the learning code.
 
+use std::collections::BTreeMap;
+
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
@@ -112,6 +114,7 @@ pub fn analyze(
         legend: legend(&forest),
         num_subtrees: embedding.subtrees().vocabulary.len(),
         median_duration: median_duration(&forest),
+        structures: by_size(embedding.subtrees().bags.roots()),
         forest: forest.clone(),
     };
     Ok((
@@ -122,6 +125,18 @@ pub fn analyze(
             detector: None,
         },
     ))
+}
+
+/// Numbers classes from the largest on; of two of one size, the one that comes first.
+fn by_size<T: Copy + Ord>(classes: &[T]) -> Vec<u32> {
+    let mut counts: BTreeMap<T, (usize, usize)> = BTreeMap::new();
+    for (at, &class) in classes.iter().enumerate() {
+        counts.entry(class).or_insert((0, at)).0 += 1;
+    }
+    let mut order: Vec<T> = counts.keys().copied().collect();
+    order.sort_by_key(|class| (std::cmp::Reverse(counts[class].0), counts[class].1));
+    let number: BTreeMap<T, u32> = order.into_iter().zip(0..).collect();
+    classes.iter().map(|class| number[class]).collect()
 }
 
 /// Root functions worth looking at, most promising first.
@@ -251,5 +266,17 @@ impl Learned {
             neighbours: why.neighbours,
             findings,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_class_has_the_first_number() {
+        assert_eq!(by_size(&[7, 2, 9, 2, 9, 2]), [2, 0, 1, 0, 1, 0]);
+        assert_eq!(by_size(&[4, 3]), [0, 1], "equal sizes by appearance");
+        assert!(by_size::<u8>(&[]).is_empty());
     }
 }

@@ -116,6 +116,23 @@ pub struct Analysis {
     pub num_subtrees: usize,
     /// Median duration of the trees.
     pub median_duration: DurationNs,
+    /// The class of each tree, shape `[n_trees]`: trees of one class have equal structure. Numbered
+    /// from the largest class on.
+    pub structures: Vec<u32>,
+}
+
+impl Analysis {
+    /// All trees with the structure of `tree`, in ascending order.
+    pub fn of_same_structure(&self, tree: TreeIdx) -> Vec<TreeIdx> {
+        let structure = self.structures.get(tree.index());
+        let is_same = |&(_, other): &(usize, &u32)| Some(other) == structure;
+        self.structures
+            .iter()
+            .enumerate()
+            .filter(is_same)
+            .map(|(index, _)| TreeIdx::from_index(index))
+            .collect()
+    }
 }
 
 /// A function of the forest.

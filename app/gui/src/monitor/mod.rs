@@ -20,7 +20,6 @@ mod functions;
 mod help;
 mod keys;
 mod overview;
-mod plot;
 mod table;
 #[cfg(test)]
 mod tests;

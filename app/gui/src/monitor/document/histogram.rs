@@ -4,8 +4,8 @@ use callgrove_session::monitor::ExecutionDocument;
 use callgrove_session::monitor::document::Histogram;
 use egui::{Align2, FontId, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
 
+use crate::canvas::points::Axis;
 use crate::monitor::context::MonitorContext;
-use crate::monitor::plot::Axis;
 use crate::monitor::text::{duration, number};
 
 const HEIGHT: f32 = 130.0;

@@ -9,8 +9,8 @@ use egui::{
     Shape, Stroke, StrokeKind, Tooltip, Ui, Vec2, WidgetInfo,
 };
 
+use crate::canvas::points::Axis;
 use crate::monitor::context::{MonitorContext, short_name};
-use crate::monitor::plot::Axis;
 use crate::monitor::table::empty_ui;
 use crate::monitor::text::{duration, number};
 use crate::widgets::view_header;

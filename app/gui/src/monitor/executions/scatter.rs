@@ -12,7 +12,7 @@ use egui::{
 };
 
 use crate::monitor::context::{MonitorContext, short_name};
-use crate::monitor::plot::Axis;
+use crate::canvas::points::Axis;
 use crate::monitor::text;
 use crate::widgets::{count_of, view_header};
 

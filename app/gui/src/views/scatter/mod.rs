@@ -1,98 +1,175 @@
 //! The map of all trees: near means alike (section 5.1 of the paper).
-//!
-//! All marks are sprites of one texture in one mesh, so the cost of a frame is four corners a point.
 
-mod layout;
-mod paint;
-mod sprites;
+mod coloring;
+mod legend;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Command, MapMethod, Selection, TreeMap};
-use egui::{PopupAnchor, Role, Sense, Tooltip, Ui, WidgetInfo};
+use callgrove_session::{Analysis, Command, MapMethod, TreeMap};
+use egui::{Key, Modifiers, PopupAnchor, Tooltip, Ui};
 
+use crate::canvas::points::{self, Aspect, Joining, PointScene, PointsOutput, Taken, Tool};
 use crate::context::ViewContext;
+use crate::hover;
 use crate::widgets::{count_of, score_text, view_header};
-use layout::Transform;
-pub use layout::{MapView, PointGrid, polygon_contains};
+use coloring::Coloring;
 pub use state::ScatterState;
 
+/// Least width of the header in which every control stands by itself, in points; below it all are in a menu.
+const WIDTH_FOR_CONTROLS: f32 = 430.0;
 /// Room beside the buttons from which on the quality of the map is stated, in points.
 const WIDTH_FOR_QUALITY: f32 = 280.0;
-/// How far from a mark the pointer may be, in points.
-const HIT_RADIUS: f32 = 10.0;
+/// Neighbours on the map that `G` selects with a tree.
+const NUM_NEIGHBOURS: usize = 12;
 
-/// Draws the map and takes zoom, pan, click and lasso.
+/// Draws the map and takes zoom, pan, click and groups.
 pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut Ui) {
     let (Some(analysis), Some(map)) = (ctx.snapshot.analysis.clone(), ctx.snapshot.map.clone())
     else {
         return;
     };
     view_header(ui, "Map of executions", |ui| {
-        if ui
-            .button("Fit")
-            .on_hover_text("Show all executions (F)")
-            .clicked()
-        {
-            state.fit();
+        if ui.available_width() < WIDTH_FOR_CONTROLS {
+            ui.menu_button("Map options", |ui| controls_menu(ctx, state, &map, ui))
+                .response
+                .on_hover_text("Tools, colours and method of the map");
+            forming_ui(ctx, &map, ui);
+        } else {
+            controls_ui(ctx, state, &map, ui);
         }
-        let lasso = ui.add(egui::Button::new("Lasso").selected(state.is_lasso_tool));
-        if lasso
-            .on_hover_text(
-                "Draw around executions to select them as a group (L, or Shift and drag)",
-            )
-            .clicked()
-        {
-            state.toggle_lasso();
-        }
-        method_ui(ctx, &map, ui);
     });
-    state.prepare(&analysis, &map);
-    let (response, painter) = ui.allocate_painter(ui.available_size(), Sense::click_and_drag());
-    response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, canvas_label(ctx, &analysis)));
-    let bounds = state.bounds();
-    let transform = Transform::new(response.rect, bounds, state.view);
-    navigate(ui, &response, &transform, state, &bounds);
-    let transform = Transform::new(response.rect, bounds, state.view);
-    let hovered = response
-        .hover_pos()
-        .filter(|_| !response.dragged())
-        .and_then(|pointer| state.hit(&transform, pointer, HIT_RADIUS));
-    take_lasso(ctx, ui, &response, &transform, state);
-    if let Some(tree) = hovered.filter(|_| response.clicked()) {
-        ctx.select(tree);
+    state.prepare(ctx, &analysis, &map);
+    let selected = state::selected_points(ctx.snapshot);
+    let focus = ctx.snapshot.focus();
+    let scene = PointScene {
+        theme: ctx.theme,
+        label: canvas_label(ctx, &analysis),
+        aspect: Aspect::Equal,
+        rulers: None,
+        right: 0.0,
+        selected: &selected,
+        focus: focus.map(TreeIdx::index),
+        pointed: hover::get(ui.ctx()).map(TreeIdx::index),
+    };
+    let output = points::points_ui(&scene, &mut state.points, ui);
+    let hovered = output.hovered.map(TreeIdx::from_index);
+    let taken = output
+        .taken
+        .clone()
+        .or_else(|| group_keys(ctx, state, &analysis, &output, ui));
+    if let Some(taken) = taken {
+        ctx.send(Command::Select(state::joined(&selected, &taken)));
     }
-    paint::paint(ctx, (&analysis, &map), state, &transform, &painter, hovered);
-    if let Some(tree) = hovered {
-        Tooltip::always_open(
-            ui.ctx().clone(),
-            ui.layer_id(),
-            response.id,
-            PopupAnchor::Pointer,
-        )
-        .gap(12.0)
-        .show(|ui| tooltip_ui(ctx, &analysis, tree, ui));
+    if let Some(tree) = focus
+        && let Some(&place) = state.points.cloud().places().get(tree.index())
+    {
+        legend::paint_focus(
+            ctx,
+            (&analysis, tree),
+            place,
+            &output.transform,
+            &output.painter,
+        );
+    }
+    if let Some(palette) = state.palette() {
+        legend::paint_legend(ctx, palette, output.transform.rect(), &output.painter);
+    }
+    if let Some(tree) = hovered.filter(|tree| tree.index() < analysis.forest.len()) {
+        hover::set(ui.ctx(), tree);
+        hover_card(ctx, &analysis, tree, &output, ui);
     }
 }
 
-/// The method, and how far the map is or how far it can be trusted.
-fn method_ui(ctx: &mut ViewContext<'_>, map: &TreeMap, ui: &mut Ui) {
+/// Every control by itself, from the right.
+fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, map: &TreeMap, ui: &mut Ui) {
+    if ui
+        .button("Fit")
+        .on_hover_text("Show all executions (F)")
+        .clicked()
+    {
+        state.fit();
+    }
+    for (tool, name, help) in TOOLS {
+        let button = egui::Button::new(name).selected(state.points.tool() == tool);
+        if ui.add(button).on_hover_text(help).clicked() {
+            state.points.toggle(tool);
+        }
+    }
     let mut method = map.method;
     egui::ComboBox::from_id_salt("map method")
         .selected_text(method_name(method))
-        .width(78.0)
-        .show_ui(ui, |ui| {
-            for choice in MapMethod::ALL {
-                ui.selectable_value(&mut method, choice, method_name(choice))
-                    .on_hover_text(method_help(choice));
-            }
-        })
+        .width(70.0)
+        .show_ui(ui, |ui| methods_ui(&mut method, ui))
         .response
         .accessible_name("Method of the map")
         .on_hover_text(method_help(map.method));
+    egui::ComboBox::from_id_salt("map colours")
+        .selected_text(state.coloring.name())
+        .width(84.0)
+        .show_ui(ui, |ui| colorings_ui(&mut state.coloring, ui))
+        .response
+        .accessible_name("Colour by")
+        .on_hover_text("What the colours of the map mean");
     if method != map.method {
         ctx.send(Command::SetMap(method));
     }
+    forming_ui(ctx, map, ui);
+}
+
+/// The same in a menu.
+fn controls_menu(ctx: &mut ViewContext<'_>, state: &mut ScatterState, map: &TreeMap, ui: &mut Ui) {
+    if ui.button("Fit (F)").clicked() {
+        state.fit();
+    }
+    for (tool, name, help) in TOOLS {
+        let button = egui::Button::new(name).selected(state.points.tool() == tool);
+        if ui.add(button).on_hover_text(help).clicked() {
+            state.points.toggle(tool);
+        }
+    }
+    ui.separator();
+    ui.weak("Method");
+    let mut method = map.method;
+    methods_ui(&mut method, ui);
+    if method != map.method {
+        ctx.send(Command::SetMap(method));
+    }
+    ui.separator();
+    ui.weak("Colour by");
+    colorings_ui(&mut state.coloring, ui);
+}
+
+/// The tools with their buttons.
+const TOOLS: [(Tool, &str, &str); 2] = [
+    (
+        Tool::Lasso,
+        "Lasso",
+        "Draw around executions to select them (L, or Shift and drag). Shift adds, Alt takes away",
+    ),
+    (
+        Tool::Rectangle,
+        "Box",
+        "Draw a box around executions to select them. Shift adds, Alt takes away",
+    ),
+];
+
+fn methods_ui(method: &mut MapMethod, ui: &mut Ui) {
+    for choice in MapMethod::ALL {
+        ui.selectable_value(method, choice, method_name(choice))
+            .on_hover_text(method_help(choice));
+    }
+}
+
+fn colorings_ui(coloring: &mut Coloring, ui: &mut Ui) {
+    for choice in Coloring::ALL {
+        ui.selectable_value(coloring, choice, choice.name());
+    }
+}
+
+/// How far the map is, or how far it can be trusted.
+fn forming_ui(ctx: &mut ViewContext<'_>, map: &TreeMap, ui: &mut Ui) {
     if map.fraction < 1.0 {
         let name = if map.is_paused { "Go on" } else { "Pause" };
         if ui.button(name).clicked() {
@@ -138,60 +215,79 @@ fn canvas_label(ctx: &ViewContext<'_>, analysis: &Analysis) -> String {
     )
 }
 
-/// Wheel and pinch zoom to the pointer; drag moves the map, if it does not draw.
-fn navigate(
+/// `G` takes the neighbours of the tree that is pointed at or focused, `U` all trees of its structure;
+/// with Shift they join the selection.
+fn group_keys(
+    ctx: &ViewContext<'_>,
+    state: &ScatterState,
+    analysis: &Analysis,
+    output: &PointsOutput,
     ui: &Ui,
-    response: &egui::Response,
-    transform: &Transform,
-    state: &mut ScatterState,
-    bounds: &layout::Bounds,
-) {
-    if let Some(pointer) = response.hover_pos() {
-        let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
-        let factor = (wheel * 0.005).exp() * pinch;
-        if (factor - 1.0).abs() > 1e-4 {
-            state.view = state.view.zoomed(transform, pointer, factor, bounds);
-        }
-    }
-    let draws =
-        state.is_drawing() || state.is_lasso_tool || ui.input(|input| input.modifiers.shift);
-    if response.dragged() && (!draws || response.dragged_by(egui::PointerButton::Middle)) {
-        state.view = state.view.panned(transform, response.drag_delta());
-    }
+) -> Option<Taken> {
+    let has_keys =
+        (output.response.has_focus() || output.response.hovered()) && !ui.ctx().text_edit_focused();
+    let tree = output
+        .hovered
+        .map(TreeIdx::from_index)
+        .or(ctx.snapshot.focus())
+        .filter(|tree| has_keys && tree.index() < state.points.cloud().len())?;
+    let pressed = |key| {
+        let modifiers = [Modifiers::SHIFT, Modifiers::NONE];
+        modifiers
+            .into_iter()
+            .find(|&modifiers| ui.input_mut(|input| input.consume_key(modifiers, key)))
+    };
+    let (trees, modifiers) = if let Some(modifiers) = pressed(Key::G) {
+        (neighbours(ctx, state, &output.transform, tree), modifiers)
+    } else {
+        (analysis.of_same_structure(tree), pressed(Key::U)?)
+    };
+    let mut points: Vec<usize> = trees.into_iter().map(TreeIdx::index).collect();
+    points.sort_unstable();
+    Some(Taken {
+        points,
+        joining: Joining::of(modifiers),
+        is_drawn: false,
+    })
 }
 
-/// Collects the line of the lasso; on release, selects what is inside.
-fn take_lasso(
-    ctx: &mut ViewContext<'_>,
+/// A tree and its nearest: in the space of the model where they are known, else on the map.
+fn neighbours(
+    ctx: &ViewContext<'_>,
+    state: &ScatterState,
+    transform: &points::Transform,
+    tree: TreeIdx,
+) -> Vec<TreeIdx> {
+    let explanation = ctx.snapshot.explanation.as_ref();
+    if let Some(explanation) = explanation.filter(|explanation| explanation.tree == tree) {
+        let neighbours = explanation.neighbours.iter().copied();
+        return std::iter::once(tree).chain(neighbours).collect();
+    }
+    let cloud = state.points.cloud();
+    let nearest = cloud.grid().nearest_to(
+        cloud.places(),
+        tree.index(),
+        transform.scale(),
+        NUM_NEIGHBOURS,
+    );
+    nearest.into_iter().map(TreeIdx::from_index).collect()
+}
+
+/// What is known of the tree under the pointer, or of that of the keyboard beside its mark.
+fn hover_card(
+    ctx: &ViewContext<'_>,
+    analysis: &Analysis,
+    tree: TreeIdx,
+    output: &PointsOutput,
     ui: &Ui,
-    response: &egui::Response,
-    transform: &Transform,
-    state: &mut ScatterState,
 ) {
-    let (wants, origin) = ui.input(|input| (input.modifiers.shift, input.pointer.press_origin()));
-    if let Some(origin) = origin.filter(|_| wants || state.is_lasso_tool)
-        && response.drag_started_by(egui::PointerButton::Primary)
-    {
-        state.begin_lasso(transform.to_map(origin));
-    }
-    if !state.is_drawing() {
-        return;
-    }
-    // All places that the pointer went through, since a frame may take long.
-    ui.input(|input| {
-        for event in &input.events {
-            if let egui::Event::PointerMoved(place) = event {
-                state.extend_lasso(transform.to_map(*place), 2.0 / transform.scale());
-            }
-        }
-    });
-    if response.drag_stopped() {
-        match state.end_lasso()[..] {
-            [] => {}
-            [tree] => ctx.select(tree),
-            ref trees => ctx.send(Command::Select(Selection::Group(trees.to_vec()))),
-        }
-    }
+    let anchor = match output.hovered_at {
+        Some(at) if !output.response.hovered() => PopupAnchor::Position(at),
+        _ => PopupAnchor::Pointer,
+    };
+    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), output.response.id, anchor)
+        .gap(12.0)
+        .show(|ui| tooltip_ui(ctx, analysis, tree, ui));
 }
 
 fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mut Ui) {
@@ -218,6 +314,8 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
             count_of(forest.len(), "execution")
         ));
     }
+    let num_alike = analysis.of_same_structure(tree).len();
+    ui.label(format!("Structure of {}", count_of(num_alike, "execution")));
     if let Some(label) = ctx.snapshot.label(tree) {
         ui.colored_label(
             ctx.theme.label(label),

@@ -3,104 +3,136 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, TreeMap};
-use egui::{Pos2, TextureHandle};
+use callgrove_session::{Analysis, Detection, Label, Selection, Snapshot, TreeMap};
 
-use super::layout::{Bounds, MapView, PointGrid, Transform};
+use super::coloring::{Coloring, Palette};
+use crate::canvas::points::{Joining, PointsState, Taken, Tool};
+use crate::context::ViewContext;
 
-/// View, tool and look-up grid of the map.
+/// View, tool and colouring of the map.
 #[derive(Default)]
 pub struct ScatterState {
-    pub(super) view: MapView,
-    pub(super) is_lasso_tool: bool,
-    /// Corners of the lasso being drawn, on the map.
-    pub(super) lasso: Vec<[f32; 2]>,
-    pub(super) sprites: Option<TextureHandle>,
-    grid: Option<(Arc<Analysis>, Arc<TreeMap>, PointGrid)>,
+    pub(super) points: PointsState,
+    pub(super) coloring: Coloring,
+    /// What the points were made from.
+    known: Option<Known>,
+}
+
+struct Known {
+    analysis: Arc<Analysis>,
+    map: Arc<TreeMap>,
+    look: Look,
+    palette: Palette,
+}
+
+/// What the looks of points depend on, besides the map.
+#[derive(Clone)]
+struct Look {
+    detection: Option<Arc<Detection>>,
+    labels: Arc<[Option<Label>]>,
+    coloring: Coloring,
+    is_dark: bool,
+}
+
+impl Look {
+    fn is_same(&self, other: &Self) -> bool {
+        let pointer = |look: &Self| look.detection.as_ref().map(Arc::as_ptr);
+        pointer(self) == pointer(other)
+            && Arc::ptr_eq(&self.labels, &other.labels)
+            && self.coloring == other.coloring
+            && self.is_dark == other.is_dark
+    }
 }
 
 impl ScatterState {
     /// Shows all trees.
     pub fn fit(&mut self) {
-        self.view = MapView::default();
+        self.points.fit();
     }
 
     /// Takes up or lays down the lasso.
     pub fn toggle_lasso(&mut self) {
-        self.is_lasso_tool = !self.is_lasso_tool;
-        self.lasso.clear();
+        self.points.toggle(Tool::Lasso);
     }
 
-    /// Lays down the lasso; `false` if it was not in hand.
+    /// Lays down the tool in hand; `false` if there was none.
     pub fn cancel_lasso(&mut self) -> bool {
-        let was_in_use = self.is_lasso_tool || self.is_drawing();
-        self.is_lasso_tool = false;
-        self.lasso.clear();
-        was_in_use
+        self.points.cancel()
     }
 
-    /// Builds the grid of a new map; one of other trees or by another method is then seen whole.
-    pub(super) fn prepare(&mut self, analysis: &Arc<Analysis>, map: &Arc<TreeMap>) {
-        let known = self.grid.as_ref();
-        if known.is_some_and(|(_, known, _)| Arc::ptr_eq(known, map)) {
+    /// Gives the map the keyboard.
+    pub fn request_focus(&mut self) {
+        self.points.request_focus();
+    }
+
+    /// Takes over a new map, and new looks; a map of other trees or by another method is seen whole.
+    pub(super) fn prepare(
+        &mut self,
+        ctx: &ViewContext<'_>,
+        analysis: &Arc<Analysis>,
+        map: &Arc<TreeMap>,
+    ) {
+        let snapshot = ctx.snapshot;
+        let look = Look {
+            detection: snapshot.detection.clone(),
+            labels: Arc::clone(&snapshot.labels_by_tree),
+            coloring: self.coloring,
+            is_dark: ctx.theme.is_dark(),
+        };
+        let known = self.known.as_ref();
+        let is_same_map = known.is_some_and(|known| Arc::ptr_eq(&known.map, map));
+        if is_same_map && known.is_some_and(|known| known.look.is_same(&look)) {
             return;
         }
-        let goes_on = known
-            .is_some_and(|(of, known, _)| Arc::ptr_eq(of, analysis) && known.method == map.method);
+        let goes_on = known.is_some_and(|known| {
+            Arc::ptr_eq(&known.analysis, analysis) && known.map.method == map.method
+        });
+        let palette = Palette::new(self.coloring, analysis);
+        let marks = palette.marks(ctx, map.points.len());
+        if is_same_map {
+            self.points.set_marks(marks);
+        } else {
+            let places = map.points.iter().map(|point| point.map(f64::from));
+            self.points.set_points(places.collect(), marks);
+        }
         if !goes_on {
             self.fit();
-            self.lasso.clear();
         }
-        let grid = PointGrid::new(&map.points);
-        self.grid = Some((Arc::clone(analysis), Arc::clone(map), grid));
+        self.known = Some(Known {
+            analysis: Arc::clone(analysis),
+            map: Arc::clone(map),
+            look,
+            palette,
+        });
     }
 
-    pub(super) fn bounds(&self) -> Bounds {
-        self.grid
-            .as_ref()
-            .map_or_else(|| Bounds::of(&[]), |(_, _, grid)| grid.bounds())
+    /// What the colours mean.
+    pub(super) fn palette(&self) -> Option<&Palette> {
+        self.known.as_ref().map(|known| &known.palette)
     }
+}
 
-    /// The tree whose mark is nearest to `pointer`, at most `radius` points away.
-    pub(super) fn hit(&self, transform: &Transform, pointer: Pos2, radius: f32) -> Option<TreeIdx> {
-        let (_, map, grid) = self.grid.as_ref()?;
-        let nearest = grid.nearest(
-            &map.points,
-            transform.to_map(pointer),
-            radius / transform.scale(),
-        );
-        nearest.map(TreeIdx::from_index)
+/// The selected trees as points, ascending.
+pub(super) fn selected_points(snapshot: &Snapshot) -> Vec<u32> {
+    match &snapshot.selection {
+        Selection::None => Vec::new(),
+        Selection::One(tree) => vec![tree.0],
+        Selection::Group(trees) => trees.iter().map(|tree| tree.0).collect(),
     }
+}
 
-    pub(super) fn is_drawing(&self) -> bool {
-        !self.lasso.is_empty()
-    }
-
-    pub(super) fn begin_lasso(&mut self, corner: [f32; 2]) {
-        self.lasso = vec![corner];
-    }
-
-    /// Adds a corner, unless it is nearer than `spacing` to the last.
-    pub(super) fn extend_lasso(&mut self, corner: [f32; 2], spacing: f32) {
-        let is_far = self
-            .lasso
-            .last()
-            .is_none_or(|last| (last[0] - corner[0]).hypot(last[1] - corner[1]) > spacing);
-        if is_far {
-            self.lasso.push(corner);
-        }
-    }
-
-    /// The trees inside, in ascending order; the lasso is gone.
-    pub(super) fn end_lasso(&mut self) -> Vec<TreeIdx> {
-        let corners = std::mem::take(&mut self.lasso);
-        self.is_lasso_tool = false;
-        let Some((_, map, grid)) = &self.grid else {
-            return Vec::new();
-        };
-        grid.in_polygon(&map.points, &corners)
-            .into_iter()
-            .map(TreeIdx::from_index)
-            .collect()
+/// The selection after `taken` has joined it. What is drawn around never joins a single tree, which is
+/// often selected by chance.
+pub(super) fn joined(selected: &[u32], taken: &Taken) -> Selection {
+    let points: Vec<u32> = taken.points.iter().map(|&point| point as u32).collect();
+    let is_group = selected.len() > 1;
+    let joining = match taken.joining {
+        Joining::Add if taken.is_drawn && !is_group => Joining::Replace,
+        joining => joining,
+    };
+    match joining.join(selected, &points)[..] {
+        [] => Selection::None,
+        [point] => Selection::One(TreeIdx(point)),
+        ref points => Selection::Group(points.iter().copied().map(TreeIdx).collect()),
     }
 }

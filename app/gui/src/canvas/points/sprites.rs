@@ -1,8 +1,10 @@
-//! The marks of the map as pictures in one texture: smooth edges at four corners a mark.
+//! Marks of points as pictures in one texture: smooth edges at four corners a mark.
 
 use egui::{
     Color32, ColorImage, Context, Mesh, Pos2, Rect, TextureHandle, TextureId, TextureOptions, Vec2,
 };
+
+use super::cloud::MarkShape;
 
 /// Width of a sprite in texels; marks are drawn at about half of it.
 const SIDE: usize = 48;
@@ -16,20 +18,34 @@ const RING: f32 = 6.0;
 pub(super) enum Sprite {
     /// A filled circle.
     Disc,
+    /// A filled square.
+    Square,
+    /// A filled triangle.
+    Triangle,
     /// A filled square on its corner.
     Diamond,
     /// A circle.
     Ring,
-    /// A square on its corner.
-    DiamondRing,
 }
 
-const ALL: [Sprite; 4] = [
+const ALL: [Sprite; 5] = [
     Sprite::Disc,
+    Sprite::Square,
+    Sprite::Triangle,
     Sprite::Diamond,
     Sprite::Ring,
-    Sprite::DiamondRing,
 ];
+
+impl From<MarkShape> for Sprite {
+    fn from(shape: MarkShape) -> Self {
+        match shape {
+            MarkShape::Disc => Self::Disc,
+            MarkShape::Square => Self::Square,
+            MarkShape::Triangle => Self::Triangle,
+            MarkShape::Diamond => Self::Diamond,
+        }
+    }
+}
 
 impl Sprite {
     /// How much of a texel at `offset` from the middle is covered.
@@ -39,15 +55,20 @@ impl Sprite {
         let from_diamond = (offset.x.abs() + offset.y.abs() - HALF) / std::f32::consts::SQRT_2;
         let outside = match self {
             Self::Disc => from_disc,
+            Self::Square => offset.x.abs().max(offset.y.abs()) - HALF * 0.82,
+            // The distance to the base and to the two slanted sides of an equilateral triangle.
+            Self::Triangle => {
+                (offset.y - HALF * 0.62).max(offset.x.abs() * 0.866 - offset.y * 0.5 - HALF * 0.55)
+            }
             Self::Diamond => from_diamond,
             Self::Ring => (from_disc + RING / 2.0).abs() - RING / 2.0,
-            Self::DiamondRing => (from_diamond + RING / 2.0).abs() - RING / 2.0,
         };
         // Two texels of edge, since sprites are drawn smaller than they are.
         (0.5 - outside / 2.0).clamp(0.0, 1.0)
     }
 
-    fn uv(self) -> Rect {
+    /// Its part of the texture.
+    pub(super) fn uv(self) -> Rect {
         let at = self as usize as f32 / ALL.len() as f32;
         Rect::from_min_max(
             Pos2::new(at, 0.0),
@@ -68,7 +89,7 @@ pub(super) fn load(ctx: &Context) -> TextureHandle {
             }
         }
     }
-    ctx.load_texture("map marks", image, TextureOptions::LINEAR)
+    ctx.load_texture("marks of points", image, TextureOptions::LINEAR)
 }
 
 /// Marks on their way to the screen.
@@ -95,7 +116,13 @@ impl Marks {
         }
     }
 
-    /// All in one mesh.
+    /// A square that fills `rect`.
+    pub(super) fn add_square(&mut self, rect: Rect, color: Color32) {
+        let inner = Sprite::Square.uv().scale_from_center(0.5);
+        self.mesh.add_rect_with_uv(rect, inner, color);
+    }
+
+    /// All in one mesh, the first below the others.
     pub(super) fn into_mesh(self) -> Mesh {
         self.mesh
     }
@@ -114,12 +141,11 @@ mod tests {
             );
         }
         assert!(
-            Sprite::Disc.coverage(Vec2::ZERO) > 0.99 && Sprite::Diamond.coverage(Vec2::ZERO) > 0.99
+            ALL[..4]
+                .iter()
+                .all(|sprite| sprite.coverage(Vec2::ZERO) > 0.99)
         );
-        assert!(
-            Sprite::Ring.coverage(Vec2::ZERO) < 0.01
-                && Sprite::DiamondRing.coverage(Vec2::ZERO) < 0.01
-        );
+        assert!(Sprite::Ring.coverage(Vec2::ZERO) < 0.01);
     }
 
     #[test]

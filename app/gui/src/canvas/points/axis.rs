@@ -2,18 +2,18 @@
 
 /// What an axis shows, in its own numbers, and how they are spread.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Axis {
+pub struct Axis {
     /// At the start.
-    pub(super) from: f64,
+    pub from: f64,
     /// At the end; more than `from`.
-    pub(super) to: f64,
+    pub to: f64,
     /// Whether equal factors are equally long.
-    pub(super) is_log: bool,
+    pub is_log: bool,
 }
 
 impl Axis {
     /// Holds all finite values with a margin. A logarithmic axis leaves out what is not positive.
-    pub(super) fn around(values: impl Iterator<Item = f64>, is_log: bool) -> Self {
+    pub fn around(values: impl Iterator<Item = f64>, is_log: bool) -> Self {
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite() && !(is_log && *value <= 0.0)) {
             from = from.min(value);
@@ -44,7 +44,7 @@ impl Axis {
     }
 
     /// Where a value lies: 0 at the start, 1 at the end; not finite if it cannot be shown.
-    pub(super) fn share_of(self, value: f64) -> f64 {
+    pub fn share_of(self, value: f64) -> f64 {
         if self.is_log {
             (value / self.from).ln() / (self.to / self.from).ln()
         } else {
@@ -53,7 +53,7 @@ impl Axis {
     }
 
     /// The value at a share of the axis.
-    pub(super) fn value_at(self, share: f64) -> f64 {
+    pub fn value_at(self, share: f64) -> f64 {
         if self.is_log {
             self.from * (share * (self.to / self.from).ln()).exp()
         } else {
@@ -63,14 +63,14 @@ impl Axis {
 
     /// `factor` > 1 shows less; the value at `anchor` (0 to 1) stays where it is.
     #[must_use]
-    pub(super) fn zoomed(self, factor: f64, anchor: f64) -> Self {
+    pub fn zoomed(self, factor: f64, anchor: f64) -> Self {
         let start = anchor - anchor / factor;
         self.part(start, start + 1.0 / factor)
     }
 
     /// Moved by a share of its length.
     #[must_use]
-    pub(super) fn panned(self, share: f64) -> Self {
+    pub fn panned(self, share: f64) -> Self {
         self.part(share, 1.0 + share)
     }
 
@@ -90,7 +90,7 @@ impl Axis {
     }
 
     /// At most `max_count` round values on the axis, in order.
-    pub(super) fn ticks(self, max_count: usize) -> Vec<f64> {
+    pub fn ticks(self, max_count: usize) -> Vec<f64> {
         let max_count = max_count.max(1);
         if self.is_log && self.to / self.from > 20.0 {
             let (first, last) = (
@@ -114,7 +114,7 @@ impl Axis {
 }
 
 /// 1, 2 or 5 times a power of ten, not less than `length`.
-pub(super) fn round_step(length: f64) -> f64 {
+fn round_step(length: f64) -> f64 {
     if !(length.is_finite() && length > 0.0) {
         return 1.0;
     }

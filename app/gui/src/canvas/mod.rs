@@ -1,0 +1,3 @@
+//! Drawing areas that several views share.
+
+pub mod points;

@@ -1,0 +1,189 @@
+//! Groups of points: how they are taken, and how what is taken joins what is selected.
+
+use egui::{Modifiers, Pos2, Rect};
+
+use super::cloud::PointCloud;
+use super::geometry::Transform;
+
+/// What a drag with the primary button does.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Tool {
+    /// Moves the plane.
+    #[default]
+    Hand,
+    /// Draws a line around points.
+    Lasso,
+    /// Draws a rectangle around points.
+    Rectangle,
+}
+
+/// How points that are taken join those that are selected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Joining {
+    /// In their place.
+    Replace,
+    /// With them (Shift).
+    Add,
+    /// Out of them (Alt).
+    Subtract,
+}
+
+/// Points that a person took, and how they join.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Points, ascending.
+    pub points: Vec<usize>,
+    /// How they join.
+    pub joining: Joining,
+    /// Whether they were drawn around, rather than clicked one by one.
+    pub is_drawn: bool,
+}
+
+/// A line or box on its way.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Drawing {
+    pub(super) kind: DrawingKind,
+    pub(super) joining: Joining,
+    /// On the plane, so that it stays where it is while the plane is zoomed: all corners of a lasso,
+    /// two opposite ones of a box.
+    pub(super) corners: Vec<[f64; 2]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DrawingKind {
+    Lasso,
+    Rectangle,
+    /// A box that is to fill the canvas.
+    Zoom,
+}
+
+impl Joining {
+    /// What the modifier keys ask for.
+    pub fn of(modifiers: Modifiers) -> Self {
+        if modifiers.alt {
+            Self::Subtract
+        } else if modifiers.shift {
+            Self::Add
+        } else {
+            Self::Replace
+        }
+    }
+
+    /// The selection, ascending, after `taken` (ascending) has joined `selected` (ascending).
+    pub fn join<T: Copy + Ord>(self, selected: &[T], taken: &[T]) -> Vec<T> {
+        match self {
+            Self::Replace => taken.to_vec(),
+            Self::Add => {
+                let mut all = [selected, taken].concat();
+                all.sort_unstable();
+                all.dedup();
+                all
+            }
+            Self::Subtract => selected
+                .iter()
+                .copied()
+                .filter(|point| taken.binary_search(point).is_err())
+                .collect(),
+        }
+    }
+}
+
+impl Drawing {
+    /// Begins at a corner.
+    pub(super) fn new(kind: DrawingKind, joining: Joining, corner: [f64; 2]) -> Self {
+        let corners = match kind {
+            DrawingKind::Lasso => vec![corner],
+            DrawingKind::Rectangle | DrawingKind::Zoom => vec![corner; 2],
+        };
+        Self {
+            kind,
+            joining,
+            corners,
+        }
+    }
+
+    /// Goes on to a place of the screen.
+    pub(super) fn go_on(&mut self, pointer: Pos2, transform: &Transform) {
+        let place = transform.to_plane(pointer);
+        match self.kind {
+            DrawingKind::Lasso => {
+                let is_far = |last: &[f64; 2]| transform.to_screen(*last).distance(pointer) > 2.0;
+                if self.corners.last().is_none_or(is_far) {
+                    self.corners.push(place);
+                }
+            }
+            DrawingKind::Rectangle | DrawingKind::Zoom => self.corners[1] = place,
+        }
+    }
+
+    /// Its line on the screen; a box has all four corners.
+    pub(super) fn line(&self, transform: &Transform) -> Vec<Pos2> {
+        match self.kind {
+            DrawingKind::Lasso => self
+                .corners
+                .iter()
+                .map(|&corner| transform.to_screen(corner))
+                .collect(),
+            DrawingKind::Rectangle | DrawingKind::Zoom => {
+                let rect = self.rect(transform);
+                [
+                    rect.left_top(),
+                    rect.right_top(),
+                    rect.right_bottom(),
+                    rect.left_bottom(),
+                ]
+                .to_vec()
+            }
+        }
+    }
+
+    /// The box between the first corner and the last.
+    pub(super) fn rect(&self, transform: &Transform) -> Rect {
+        let [first, last] = [self.corners.first(), self.corners.last()]
+            .map(|corner| corner.map_or(Pos2::ZERO, |&corner| transform.to_screen(corner)));
+        Rect::from_two_pos(first, last)
+    }
+
+    /// The points inside.
+    pub(super) fn take(&self, cloud: &PointCloud) -> Taken {
+        let polygon = match (self.kind, &self.corners[..]) {
+            (DrawingKind::Rectangle, &[[x0, y0], [x1, y1]]) => {
+                vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]]
+            }
+            (_, corners) => corners.to_vec(),
+        };
+        Taken {
+            points: cloud.grid().in_polygon(cloud.places(), &polygon),
+            joining: self.joining,
+            is_drawn: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_group() -> impl Strategy<Value = Vec<u32>> {
+        proptest::collection::btree_set(0_u32..40, 0..20).prop_map(|set| set.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn groups_join_as_sets_do(selected in any_group(), taken in any_group()) {
+            let added = Joining::Add.join(&selected, &taken);
+            let left = Joining::Subtract.join(&selected, &taken);
+            prop_assert!(added.is_sorted() && left.is_sorted());
+            for point in 0..40 {
+                let (was, is_taken) = (selected.contains(&point), taken.contains(&point));
+                prop_assert_eq!(added.contains(&point), was || is_taken);
+                prop_assert_eq!(left.contains(&point), was && !is_taken);
+            }
+            prop_assert_eq!(Joining::Add.join(&added, &taken), added.clone());
+            prop_assert_eq!(Joining::Subtract.join(&added, &taken), left);
+            prop_assert_eq!(Joining::Replace.join(&selected, &taken), taken);
+        }
+    }
+}
