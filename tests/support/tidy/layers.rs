@@ -39,7 +39,7 @@ const DEBT: &[Debt] = &[];
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("axum", &["app/server"]),
     ("eframe", &["app/cli", "app/gui"]),
-    ("egui", &["app/cli", "app/gui"]),
+    ("egui", &["app/cli", "app/gui", "benches"]),
     ("libloading", &["core/*-sys"]),
 ];
 

@@ -28,6 +28,8 @@ pub(super) struct Touch<'a> {
     pub(super) ui: &'a Ui,
     pub(super) response: &'a Response,
     pub(super) transform: Transform,
+    /// Whether keys are meant for this canvas before all others.
+    pub(super) has_focus: bool,
 }
 
 impl Touch<'_> {
@@ -48,8 +50,8 @@ impl Touch<'_> {
     }
 
     /// Whether keys are meant for this canvas.
-    fn has_keys(&self) -> bool {
-        (self.response.has_focus() || self.response.hovered()) && !self.ui.ctx().text_edit_focused()
+    pub(super) fn has_keys(&self) -> bool {
+        (self.has_focus || self.response.hovered()) && !self.ui.ctx().text_edit_focused()
     }
 
     fn takes(&self, modifiers: Modifiers, key: Key) -> bool {
@@ -99,7 +101,7 @@ impl Touch<'_> {
             (Modifiers::NONE, Key::A, [-1.0, 0.0]),
             (Modifiers::NONE, Key::D, [1.0, 0.0]),
         ];
-        if self.response.has_focus() {
+        if self.has_focus {
             pans.extend(ARROWS.map(|(key, direction)| (Modifiers::SHIFT, key, direction)));
         }
         for (modifiers, key, [x, y]) in pans {
@@ -171,10 +173,10 @@ impl Touch<'_> {
         let is_pointing =
             self.pointer().is_some() && self.ui.input(|input| input.pointer.is_moving());
         let is_elsewhere = state.cursor.is_some_and(|(_, since)| since != focus);
-        if is_pointing || is_elsewhere || !self.response.has_focus() {
+        if is_pointing || is_elsewhere || !self.has_focus {
             state.cursor = None;
         }
-        if !self.response.has_focus() {
+        if !self.has_focus {
             return None;
         }
         let filter = EventFilter {
@@ -217,7 +219,7 @@ impl Touch<'_> {
         let point = if is_click && self.response.clicked() {
             self.response.request_focus();
             hit
-        } else if self.response.has_focus() && self.takes(modifiers, Key::Enter) {
+        } else if self.has_focus && self.takes(modifiers, Key::Enter) {
             cursor
         } else {
             None

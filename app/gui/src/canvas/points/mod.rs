@@ -59,6 +59,8 @@ pub struct PointScene<'a> {
     pub selected: &'a [u32],
     /// The selected point that stands for all.
     pub focus: Option<usize>,
+    /// Whether keys are meant for the view that the canvas is in.
+    pub has_focus: bool,
     /// The point that is pointed at in another view.
     pub pointed: Option<usize>,
 }
@@ -67,6 +69,8 @@ pub struct PointScene<'a> {
 pub struct PointsOutput {
     /// The whole area.
     pub response: Response,
+    /// Whether it took keys.
+    pub has_keys: bool,
     /// To draw on it.
     pub painter: Painter,
     /// From the plane to the screen.
@@ -98,6 +102,7 @@ pub fn points_ui(scene: &PointScene<'_>, state: &mut PointsState, ui: &mut Ui) -
         ui,
         response: &response,
         transform: transform(state),
+        has_focus: scene.has_focus || response.has_focus(),
     };
     touch.begin_drawing(state);
     state.view = touch.navigate(state);
@@ -108,8 +113,8 @@ pub fn points_ui(scene: &PointScene<'_>, state: &mut PointsState, ui: &mut Ui) -
     touch.transform = transform(state);
     let hit = touch.hit(state);
     taken = taken.or_else(|| touch.pick(hit, cursor));
-    let transform = touch.transform;
-    paint::paint_ground(rect, response.has_focus(), scene.theme, &painter);
+    let (transform, has_keys) = (touch.transform, touch.has_keys());
+    paint::paint_ground(rect, touch.has_focus, scene.theme, &painter);
     let inner = painter.with_clip_rect(rect.intersect(painter.clip_rect()));
     if let Some(rulers) = &scene.rulers {
         rulers::paint(rulers, &transform, scene.theme, &painter);
@@ -123,6 +128,7 @@ pub fn points_ui(scene: &PointScene<'_>, state: &mut PointsState, ui: &mut Ui) -
     let hovered_at = hovered.map(|point| transform.to_screen(state.cloud().places()[point]));
     PointsOutput {
         response,
+        has_keys,
         painter: inner,
         transform,
         hovered,

@@ -238,6 +238,7 @@ fn harness(places: Vec<[f64; 2]>) -> egui_kittest::Harness<'static, Driven> {
                     right: 0.0,
                     selected: &[],
                     focus: None,
+                    has_focus: false,
                     pointed: None,
                 };
                 let output = points_ui(&scene, &mut driven.state, ui);

@@ -51,6 +51,7 @@ pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut 
         right: 0.0,
         selected: &selected,
         focus: focus.map(TreeIdx::index),
+        has_focus: false,
         pointed: hover::get(ui.ctx()).map(TreeIdx::index),
     };
     let output = points::points_ui(&scene, &mut state.points, ui);
@@ -224,13 +225,11 @@ fn group_keys(
     output: &PointsOutput,
     ui: &Ui,
 ) -> Option<Taken> {
-    let has_keys =
-        (output.response.has_focus() || output.response.hovered()) && !ui.ctx().text_edit_focused();
     let tree = output
         .hovered
         .map(TreeIdx::from_index)
         .or(ctx.snapshot.focus())
-        .filter(|tree| has_keys && tree.index() < state.points.cloud().len())?;
+        .filter(|tree| output.has_keys && tree.index() < state.points.cloud().len())?;
     let pressed = |key| {
         let modifiers = [Modifiers::SHIFT, Modifiers::NONE];
         modifiers
