@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use callgrove_model::{Forest, Progress, Trace};
-use callgrove_session::{Host, HostError, read_forest};
+use callgrove_model::{Forest, Progress, TimeNs, Trace};
+use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, read_forest};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
 use crate::journal_file::JournalFile;
@@ -14,16 +16,27 @@ use crate::journal_file::JournalFile;
 /// Files of this machine.
 pub(crate) struct NativeHost {
     journal_folder: anyhow::Result<PathBuf>,
-    journal: Option<JournalFile>,
+    /// The journal opened last; it is held by whoever writes to it.
+    journal: Weak<Mutex<JournalFile>>,
 }
+
+/// Writes to a journal that this host may open again meanwhile.
+struct SharedJournal(Arc<Mutex<JournalFile>>);
 
 impl NativeHost {
     /// A host that keeps journals in `journal_folder`, if there is one.
     pub(crate) fn new(journal_folder: anyhow::Result<PathBuf>) -> Self {
         Self {
             journal_folder,
-            journal: None,
+            journal: Weak::new(),
         }
+    }
+}
+
+impl JournalWriter for SharedJournal {
+    fn append(&mut self, line: &str) -> Result<(), HostError> {
+        let mut journal = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        journal.append(line).map_err(|error| failed(&error))
     }
 }
 
@@ -36,20 +49,44 @@ impl Host for NativeHost {
         read_trace(source, progress)
     }
 
-    fn open_journal(&mut self, source: &str) -> Result<Vec<String>, HostError> {
-        // The lock of the journal before must go first: it may be the same file.
-        self.journal = None;
+    fn open_journal(&mut self, source: &str) -> Result<OpenJournal, HostError> {
         let folder = self.journal_folder.as_ref().map_err(failed)?;
-        let (journal, lines) = JournalFile::open(folder, source).map_err(|error| failed(&error))?;
-        self.journal = Some(journal);
-        Ok(lines)
+        let path = JournalFile::path(folder, source);
+        let held = self.journal.upgrade().filter(|journal| {
+            let journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.path_of() == path
+        });
+        let journal = match held {
+            Some(journal) => journal,
+            None => {
+                let journal = JournalFile::open(&path).map_err(|error| failed(&error))?;
+                Arc::new(Mutex::new(journal))
+            }
+        };
+        self.journal = Arc::downgrade(&journal);
+        let lines = journal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .lines()
+            .map_err(|error| failed(&error))?;
+        Ok(OpenJournal {
+            lines,
+            place: path.display().to_string(),
+            writer: Box::new(SharedJournal(journal)),
+        })
     }
 
-    fn append_journal(&mut self, line: &str) -> Result<(), HostError> {
-        let Some(journal) = &mut self.journal else {
-            return Err(HostError::Failed("no journal is open".to_owned()));
-        };
-        journal.append(line).map_err(|error| failed(&error))
+    fn now(&self) -> TimeNs {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        let ns = since_epoch.map_or(0, |since| since.as_nanos());
+        TimeNs(i64::try_from(ns).unwrap_or(i64::MAX))
+    }
+
+    fn user(&self) -> Option<String> {
+        let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+        name("USER")
+            .or_else(|| name("LOGNAME"))
+            .or_else(|| name("USERNAME"))
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
@@ -120,4 +157,32 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
         .inspect_err(|_| {
             std::fs::remove_file(&part).ok();
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_opens_its_own_journal_again_and_no_other_host_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut host = NativeHost::new(Ok(folder.path().to_owned()));
+        let mut other = NativeHost::new(Ok(folder.path().to_owned()));
+        let mut first = host.open_journal("run").unwrap();
+        first.writer.append("one").unwrap();
+        let mut second = host.open_journal("run").unwrap();
+        assert_eq!(second.lines, ["one"]);
+        drop(first);
+        second.writer.append("two").unwrap();
+        let refused = other
+            .open_journal("run")
+            .err()
+            .map(|error| error.to_string());
+        assert_eq!(
+            refused.as_deref(),
+            Some("another window has the same run open")
+        );
+        drop(second);
+        assert_eq!(other.open_journal("run").unwrap().lines, ["one", "two"]);
+    }
 }

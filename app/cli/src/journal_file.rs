@@ -14,38 +14,69 @@ pub(crate) struct JournalFile {
 }
 
 impl JournalFile {
-    /// Opens the journal of `source` in `folder` and gives its complete lines. A last line that a
-    /// crash cut short is dropped.
-    pub(crate) fn open(folder: &Path, source: &str) -> Result<(Self, Vec<String>)> {
+    /// Where the journal of `source` lies in `folder`.
+    pub(crate) fn path(folder: &Path, source: &str) -> PathBuf {
+        folder.join(file_name(source))
+    }
+
+    /// Opens the journal at `path`, made if there is none. A last line that a crash cut short is dropped.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let in_file = || format!("cannot use {}", path.display());
+        let folder = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
-        let path = folder.join(file_name(source));
-        let in_file = || format!("cannot use {}", path.display());
-        let mut file = OpenOptions::new()
+        let is_new = !path.exists();
+        let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .open(&path)
+            .open(path)
             .with_context(in_file)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!("another window has the same trace open"),
+            Err(TryLockError::WouldBlock) => bail!("another window has the same run open"),
             Err(TryLockError::Error(error)) => return Err(error).with_context(in_file),
         }
+        if is_new {
+            sync_folder(folder).with_context(in_file)?;
+        }
+        let mut journal = Self {
+            file,
+            path: path.to_owned(),
+        };
+        journal.drop_half_line().with_context(in_file)?;
+        Ok(journal)
+    }
+
+    /// Where it lies.
+    pub(crate) fn path_of(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its lines.
+    pub(crate) fn lines(&mut self) -> Result<Vec<String>> {
+        let content = self
+            .content()
+            .with_context(|| format!("cannot read {}", self.path.display()))?;
+        let text = String::from_utf8_lossy(&content);
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    fn drop_half_line(&mut self) -> std::io::Result<()> {
+        let content = self.content()?;
+        let complete = content.iter().rposition(|&byte| byte == b'\n');
+        self.file
+            .set_len(complete.map_or(0, |end| end as u64 + 1))?;
+        self.file.seek(SeekFrom::End(0)).map(|_| ())
+    }
+
+    /// All of it; afterwards the file stands at its end.
+    fn content(&mut self) -> std::io::Result<Vec<u8>> {
         let mut content = Vec::new();
-        file.read_to_end(&mut content).with_context(in_file)?;
-        let complete = content
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |end| end + 1);
-        file.set_len(complete as u64).with_context(in_file)?;
-        file.seek(SeekFrom::End(0)).with_context(in_file)?;
-        let lines = String::from_utf8_lossy(&content[..complete])
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        Ok((Self { file, path }, lines))
+        self.file.rewind()?;
+        self.file.read_to_end(&mut content)?;
+        Ok(content)
     }
 
     /// Appends a line; it is on disk when this returns.
@@ -69,6 +100,15 @@ impl JournalFile {
         }
         Ok(())
     }
+}
+
+/// Makes sure that a new file of a folder is found after a crash.
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    // Only Unix opens folders as files; elsewhere the system does it by itself.
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// Where journals live: `$XDG_STATE_HOME/callgrove`, or `~/.local/state/callgrove`.
@@ -134,11 +174,12 @@ mod tests {
     #[test]
     fn lines_come_back_and_half_a_line_does_not() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut journal, lines) = JournalFile::open(folder.path(), "run").unwrap();
-        assert_eq!(lines, Vec::<String>::new());
+        let path = folder.path().join("new folder/run.jsonl");
+        let mut journal = JournalFile::open(&path).unwrap();
+        assert_eq!(journal.lines().unwrap(), Vec::<String>::new());
         journal.append("one").unwrap();
         journal.append("two").unwrap();
-        let path = journal.path.clone();
+        assert_eq!(journal.lines().unwrap(), ["one", "two"]);
         drop(journal);
         OpenOptions::new()
             .append(true)
@@ -146,27 +187,26 @@ mod tests {
             .unwrap()
             .write_all(b"{\"half")
             .unwrap();
-        let (mut journal, lines) = JournalFile::open(folder.path(), "run").unwrap();
-        assert_eq!(lines, ["one", "two"]);
+        let mut journal = JournalFile::open(&path).unwrap();
+        assert_eq!(journal.lines().unwrap(), ["one", "two"]);
         journal.append("three").unwrap();
         drop(journal);
-        assert_eq!(
-            JournalFile::open(folder.path(), "run").unwrap().1,
-            ["one", "two", "three"]
-        );
+        let lines = JournalFile::open(&path).unwrap().lines().unwrap();
+        assert_eq!(lines, ["one", "two", "three"]);
     }
 
     #[test]
     fn two_windows_do_not_share_a_journal() {
         let folder = tempfile::tempdir().unwrap();
-        let (first, _) = JournalFile::open(folder.path(), "run").unwrap();
+        let path = folder.path().join("run.jsonl");
+        let first = JournalFile::open(&path).unwrap();
         assert!(
-            JournalFile::open(folder.path(), "run").is_err(),
+            JournalFile::open(&path).is_err(),
             "the second window is refused"
         );
         drop(first);
         assert!(
-            JournalFile::open(folder.path(), "run").is_ok(),
+            JournalFile::open(&path).is_ok(),
             "the lock goes with its owner"
         );
     }

@@ -1,5 +1,7 @@
 //! The desktop window: the session on a thread of its own, the views on the main thread.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -87,10 +89,24 @@ fn start_session(commands: Receiver<Command>, cell: SnapshotCell, wake: Wake) ->
     std::thread::Builder::new()
         .name("session".to_owned())
         .spawn(move || {
-            Engine::new(Box::new(host), LearnSettings::with_seed(SEED), cell, wake).run(&commands);
+            let settings = LearnSettings::with_seed(SEED);
+            let engine = Engine::new(Box::new(host), settings, cell.clone(), Arc::clone(&wake));
+            // The engine dies with its panic; only the cell is used after it.
+            let run = AssertUnwindSafe(|| engine.run(&commands));
+            if let Err(panic) = catch_unwind(run) {
+                cell.end(&words_of(&*panic));
+                wake();
+            }
         })
         .context("cannot start the session")?;
     Ok(())
+}
+
+/// What a panic says.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a defect that says nothing of itself".to_owned())
 }
 
 fn check_display() -> Result<()> {

@@ -132,7 +132,10 @@ impl FilePurpose {
                 function: None,
             },
             Self::LoadSession => Command::LoadSession { path },
-            Self::SaveSession => Command::SaveSession { path },
+            Self::SaveSession => Command::SaveSession {
+                path,
+                view: serde_json::Value::Null,
+            },
             Self::ImportLabels => Command::ImportLabels { path },
             Self::ExportLabels => Command::ExportLabels { path },
             Self::LoadModel => Command::LoadModel { path },

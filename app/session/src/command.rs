@@ -1,7 +1,9 @@
 //! Everything a person can ask for.
 
 use callgrove_ml::active::QueryStrategy;
-use callgrove_model::TreeIdx;
+use callgrove_model::{ExecLabel, ProgramId, TimeNs, TreeIdx};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Label, MapMethod, ModelSettings};
 
@@ -28,6 +30,31 @@ pub enum Command {
         trees: Vec<TreeIdx>,
         /// The label; `None` removes it.
         label: Option<Label>,
+    },
+    /// Gives an execution a label that was seen as a record, or takes it away; its trace need not show it.
+    SetRecordLabel {
+        /// Program.
+        program: ProgramId,
+        /// Event label of the execution.
+        event: ExecLabel,
+        /// Name of its function, as the record has it.
+        func: String,
+        /// The label; `None` removes it.
+        label: Option<Label>,
+    },
+    /// Makes a mark on the time axis of the run, or changes one.
+    SetMark {
+        /// [`crate::Mark::id`]; `None` makes a new one.
+        id: Option<u64>,
+        /// Where it is.
+        range: TimeRange,
+        /// What the person wrote.
+        text: String,
+    },
+    /// Takes a mark away.
+    DeleteMark {
+        /// [`crate::Mark::id`].
+        id: u64,
     },
     /// Takes labels from a CSV file (`rank,index,label`).
     ImportLabels {
@@ -65,10 +92,13 @@ pub enum Command {
         /// File.
         path: String,
     },
-    /// Writes source, root function, labels and settings.
+    /// Writes source, root function, labels, marks, settings, selection and view.
     SaveSession {
         /// File.
         path: String,
+        /// How the window shows it, in its own words; it gets it back in
+        /// [`crate::Snapshot::restored_view`].
+        view: Value,
     },
     /// Opens what [`Command::SaveSession`] wrote.
     LoadSession {
@@ -88,6 +118,9 @@ impl Command {
         matches!(
             self,
             Self::SetLabel { .. }
+                | Self::SetRecordLabel { .. }
+                | Self::SetMark { .. }
+                | Self::DeleteMark { .. }
                 | Self::ImportLabels { .. }
                 | Self::Train
                 | Self::SetAutoTrain(_)
@@ -107,4 +140,44 @@ pub enum Selection {
     One(TreeIdx),
     /// A group, in ascending order; its centre is shown.
     Group(Vec<TreeIdx>),
+}
+
+impl Selection {
+    /// Ascending, without repetition, and only the first `num_trees` trees.
+    pub(crate) fn within(self, num_trees: usize) -> Self {
+        let exists = |tree: &TreeIdx| tree.index() < num_trees;
+        match self {
+            Self::One(tree) if exists(&tree) => Self::One(tree),
+            Self::Group(mut trees) => {
+                trees.retain(exists);
+                trees.sort_unstable();
+                trees.dedup();
+                match trees[..] {
+                    [] => Self::None,
+                    [tree] => Self::One(tree),
+                    _ => Self::Group(trees),
+                }
+            }
+            Self::One(_) | Self::None => Self::None,
+        }
+    }
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TimeRange {
+    /// Start.
+    pub from: TimeNs,
+    /// End, not before the start.
+    pub to: TimeNs,
+}
+
+impl TimeRange {
+    /// The stretch between two moments, whichever comes first.
+    pub fn between(a: TimeNs, b: TimeNs) -> Self {
+        Self {
+            from: a.min(b),
+            to: a.max(b),
+        }
+    }
 }

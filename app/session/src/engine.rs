@@ -1,78 +1,36 @@
 //! The engine: carries out commands, owns trace, embedding and model, publishes snapshots.
 
-mod opened;
+mod edits;
+mod executor;
+mod grown;
+mod notebook;
+mod opening;
 mod publisher;
+mod show;
+mod state;
+mod stop;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use callgrove_model::{Cancelled, Forest, Label, TreeIdx};
-
-use crate::host::{Host, HostError};
-use crate::journal::{Edit, Entry, LabelChange};
-use crate::learning::{LearnSettings, LearningError};
-use crate::root::RootError;
+use crate::edit::Edit;
+use crate::history::Action;
+use crate::host::Host;
+use crate::learning::LearnSettings;
 use crate::session_file::SessionFile;
-use crate::{
-    Command, LabelCsvError, LabelSet, MapMethod, ModelSettings, Selection, Severity, SnapshotCell,
-    TreeKey,
-};
+use crate::{Command, LabelKey, Selection, Severity, SnapshotCell, TreeKey};
 
-use opened::Opened;
+use executor::Executor;
 use publisher::Publisher;
 pub use publisher::Wake;
+use state::State;
+use stop::Stop;
 
 /// Carries out commands one after another. Its carrier calls [`Engine::handle`] wherever long work
 /// may run; the views see the snapshots that it publishes on the way.
 pub struct Engine {
-    host: Box<dyn Host>,
-    settings: LearnSettings,
-    publisher: Publisher,
-    opened: Option<Opened>,
-}
-
-/// Why a command was not carried out.
-#[derive(Debug, thiserror::Error)]
-enum Stop {
-    #[error("cancelled")]
-    Cancelled,
-    #[error("{0}")]
-    Host(String),
-    #[error(transparent)]
-    Root(#[from] RootError),
-    #[error("{cause} in {path}")]
-    Labels { cause: LabelCsvError, path: String },
-    #[error("{cause}: {path}")]
-    File { cause: String, path: String },
-    #[error("{0}")]
-    Learning(LearningError),
-    #[error("open a trace first")]
-    NothingOpen,
-}
-
-impl From<HostError> for Stop {
-    fn from(error: HostError) -> Self {
-        match error {
-            HostError::Cancelled => Self::Cancelled,
-            HostError::Failed(text) => Self::Host(text),
-        }
-    }
-}
-
-impl From<LearningError> for Stop {
-    fn from(error: LearningError) -> Self {
-        if error.is_cancelled() {
-            Self::Cancelled
-        } else {
-            Self::Learning(error)
-        }
-    }
-}
-
-impl From<Cancelled> for Stop {
-    fn from(_: Cancelled) -> Self {
-        Self::Cancelled
-    }
+    executor: Executor,
+    state: State,
 }
 
 impl Engine {
@@ -84,27 +42,26 @@ impl Engine {
         wake: Wake,
     ) -> Self {
         Self {
-            host,
-            settings,
-            publisher: Publisher::new(cell, wake),
-            opened: None,
+            executor: Executor {
+                host,
+                settings,
+                publisher: Publisher::new(cell, wake),
+            },
+            state: State::Empty,
         }
     }
 
     /// Carries out one command. What goes wrong becomes a notice in the next snapshot.
     pub fn handle(&mut self, command: Command) {
-        self.publisher.begin();
-        if let Err(stop) = self.carry_out(command) {
-            match stop {
-                Stop::Cancelled => self
-                    .publisher
-                    .notice(Severity::Info, "Cancelled; nothing was changed.".to_owned()),
-                stop => self
-                    .publisher
-                    .notice(Severity::Error, sentence(&stop.to_string())),
-            }
+        self.executor.publisher.begin();
+        match self.carry_out(command) {
+            Ok(()) => {}
+            Err(Stop::Cancelled) => self
+                .executor
+                .notice(Severity::Info, "Cancelled; nothing was changed.".to_owned()),
+            Err(stop) => self.executor.complain(&stop),
         }
-        self.publisher.end();
+        self.executor.publisher.end();
     }
 
     /// Carries out commands until nobody can send any more; between them, what forms goes on.
@@ -130,19 +87,22 @@ impl Engine {
 
     /// Whether a map is forming, so that [`Engine::advance`] has something to do.
     pub fn is_forming(&self) -> bool {
-        self.opened.as_ref().is_some_and(Opened::is_forming)
+        self.state
+            .forest()
+            .is_ok_and(|(_, grown)| grown.is_forming())
     }
 
     /// Goes on with the map that forms, for a small part of a second.
     pub fn advance(&mut self) {
-        let Some(opened) = &mut self.opened else {
+        let Ok((_, grown)) = self.state.forest_mut() else {
             return;
         };
-        if let Err(stop) = opened.advance_map(&mut self.publisher) {
-            self.publisher
-                .notice(Severity::Error, sentence(&stop.to_string()));
+        match grown.advance_map() {
+            Ok(Some(look)) => self.executor.publisher.view.map = Some(look),
+            Ok(None) => {}
+            Err(stop) => self.executor.complain(&stop),
         }
-        self.publisher.publish();
+        self.executor.publisher.publish();
     }
 
     fn carry_out(&mut self, command: Command) -> Result<(), Stop> {
@@ -151,258 +111,75 @@ impl Engine {
             Command::SetRoot { function } => self.set_root(&function),
             Command::Select(selection) => self.select(selection),
             Command::SetLabel { trees, label } => self.set_label(&trees, label),
+            Command::SetRecordLabel {
+                program,
+                event,
+                func,
+                label,
+            } => self.set_record_label(program, event, &func, label),
             Command::ImportLabels { path } => self.import_labels(&path),
+            Command::SetMark { id, range, text } => self.set_mark(id, range, text),
+            Command::DeleteMark { id } => self.delete_mark(id),
             Command::Train => self.edit(Edit::Train),
             Command::SetAutoTrain(on) => self.edit(Edit::AutoTrain(on)),
             Command::Tune(settings) => self.tune(settings),
             Command::SetMap(method) => self.set_map(method),
-            Command::PauseMap(is_paused) => {
-                if let Some(opened) = &mut self.opened {
-                    opened.pause_map(is_paused, &mut self.publisher)?;
-                }
-                Ok(())
-            }
+            Command::PauseMap(is_paused) => self.pause_map(is_paused),
             Command::SetQuery(query) => {
-                self.publisher.view.query = query;
-                if let Some(opened) = &self.opened {
-                    opened.ask(&mut self.publisher);
-                }
+                self.executor.publisher.view.query = query;
+                self.show_scores();
                 Ok(())
             }
-            Command::Undo => self.step_history(&Entry::Undo),
-            Command::Redo => self.step_history(&Entry::Redo),
+            Command::Undo => self.act(&Action::Undo),
+            Command::Redo => self.act(&Action::Redo),
             Command::ExportLabels { path } => self.export_labels(&path),
             Command::SaveModel { path } => self.save_model(&path),
             Command::LoadModel { path } => self.load_model(&path),
-            Command::SaveSession { path } => self.save_session(&path),
+            Command::SaveSession { path, view } => self.save_session(&path, view),
             Command::LoadSession { path } => self.load_session(&path),
             Command::Dismiss { notice } => {
-                self.publisher.dismiss(notice);
+                self.executor.publisher.dismiss(notice);
                 Ok(())
             }
         }
     }
 
-    fn open(&mut self, source: &str, function: Option<&str>) -> Result<(), Stop> {
-        let opened = Opened::read(&mut *self.host, &mut self.publisher, source)?;
-        let opened = self.opened.insert(opened);
-        opened.show(&mut self.publisher);
-        let root = match function.or(opened.last_root()) {
-            Some(root) => root.to_owned(),
-            None => opened.best_root()?,
-        };
-        self.set_root(&root)
-    }
-
-    fn set_root(&mut self, pattern: &str) -> Result<(), Stop> {
-        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
-        let method = self.publisher.view.map.as_ref().map(|map| map.method);
-        opened.grow(pattern, &self.settings, &mut self.publisher)?;
-        opened.journal(&mut *self.host, &opened.root_entry()?)?;
-        opened.refresh(&mut *self.host, &self.settings, &mut self.publisher)?;
-        let most_abnormal = self
-            .publisher
-            .view
-            .detection
-            .as_ref()
-            .and_then(|detection| detection.order.first().copied());
-        self.select(most_abnormal.map_or(Selection::None, Selection::One))?;
-        self.set_map(method.unwrap_or_default())
-    }
-
-    fn set_map(&mut self, method: MapMethod) -> Result<(), Stop> {
-        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
-        opened.draw_map(method, &mut self.publisher)
-    }
-
-    /// Shows the selection at once, then why the focused tree got its score.
-    fn select(&mut self, selection: Selection) -> Result<(), Stop> {
-        let opened = self.opened.as_ref().ok_or(Stop::NothingOpen)?;
-        let num_trees = opened.forest()?.len();
-        let selection = within(selection, num_trees);
-        self.publisher.view.selection = selection.clone();
-        self.publisher.view.explanation = None;
-        self.publisher.publish();
-        self.publisher.view.explanation = opened.explain(&selection)?.map(Arc::new);
-        Ok(())
-    }
-
-    fn set_label(&mut self, trees: &[TreeIdx], label: Option<Label>) -> Result<(), Stop> {
-        let forest = self.opened.as_ref().ok_or(Stop::NothingOpen)?.forest()?;
-        let changes: Vec<_> = trees
-            .iter()
-            .filter(|tree| tree.index() < forest.len())
-            .map(|&tree| LabelChange {
-                tree: TreeKey::of(forest, tree),
-                label,
-            })
-            .collect();
-        if changes.is_empty() {
-            Ok(())
-        } else {
-            self.edit(Edit::SetLabels(changes))
-        }
-    }
-
-    fn import_labels(&mut self, path: &str) -> Result<(), Stop> {
-        let bytes = self.host.read_file(path)?;
-        let labels = LabelSet::from_csv(&bytes).map_err(|cause| Stop::Labels {
-            cause,
-            path: path.to_owned(),
-        })?;
-        let forest = self.opened.as_ref().ok_or(Stop::NothingOpen)?.forest()?;
-        let num_unknown = num_unknown_trees(forest, &labels);
-        let changes: Vec<_> = labels
-            .iter()
-            .map(|(tree, label)| LabelChange {
-                tree,
-                label: Some(label),
-            })
-            .collect();
-        let num_labels = changes.len();
-        self.edit(Edit::SetLabels(changes))?;
-        self.publisher.notice(
-            Severity::Info,
-            format!("{num_labels} labels were imported from {path}."),
-        );
-        if num_unknown > 0 {
-            let text = format!(
-                "{num_unknown} of them name trees that this forest does not have; they are kept but have no effect."
-            );
-            self.publisher.notice(Severity::Warning, text);
-        }
-        Ok(())
-    }
-
-    /// Journals an edit, applies it, and learns if it changed what the model depends on.
-    fn edit(&mut self, edit: Edit) -> Result<(), Stop> {
-        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
-        opened.forest()?;
-        let entry = Entry::Edit(edit);
-        opened.journal(&mut *self.host, &entry)?;
-        if let Entry::Edit(edit) = &entry {
-            opened.history_mut()?.apply(edit);
-        }
-        opened.refresh(&mut *self.host, &self.settings, &mut self.publisher)
-    }
-
-    /// The settings are tried before they are journalled, so that bad ones change nothing.
-    fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
-        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
-        opened.tune(settings.unwrap_or(self.settings.of_model()))?;
-        self.edit(Edit::Tune(settings))
-    }
-
-    fn step_history(&mut self, entry: &Entry) -> Result<(), Stop> {
-        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
-        let history = opened.history_mut()?;
-        let is_possible = match entry {
-            Entry::Undo => history.undo_text().is_some(),
-            _ => history.redo_text().is_some(),
-        };
-        if !is_possible {
-            return Ok(());
-        }
-        opened.journal(&mut *self.host, entry)?;
-        let history = opened.history_mut()?;
-        match entry {
-            Entry::Undo => history.undo(),
-            _ => history.redo(),
-        };
-        opened.refresh(&mut *self.host, &self.settings, &mut self.publisher)
-    }
-
     fn export_labels(&mut self, path: &str) -> Result<(), Stop> {
-        let labels = &self.publisher.view.labels;
-        let (num_labels, text) = (labels.len(), labels.to_csv());
-        self.host.write_file(path, text.as_bytes())?;
-        self.publisher.notice(
-            Severity::Info,
-            format!("{num_labels} labels were written to {path}."),
-        );
-        Ok(())
+        let labels = Arc::clone(&self.executor.publisher.view.labels);
+        let num_labels = labels.len();
+        let text = format!("{num_labels} labels were written to {path}.");
+        self.write(path, &labels.to_csv(), text)
     }
 
     fn save_model(&mut self, path: &str) -> Result<(), Stop> {
-        let opened = self.opened.as_ref().ok_or(Stop::NothingOpen)?;
-        self.host
-            .write_file(path, opened.model_text()?.as_bytes())?;
-        self.publisher
-            .notice(Severity::Info, format!("The model was written to {path}."));
+        let (_, grown) = self.state.forest()?;
+        let model = grown.model_text()?;
+        self.write(path, &model, format!("The model was written to {path}."))
+    }
+
+    fn save_session(&mut self, path: &str, view: serde_json::Value) -> Result<(), Stop> {
+        let (run, grown) = self.state.forest()?;
+        let (history, forest) = (run.notebook.history(), grown.forest());
+        let mut state = history.of_root(grown.root()).save();
+        state.marks = Some(history.marks().cloned().collect());
+        let trees = match &self.executor.publisher.view.selection {
+            Selection::None => &[][..],
+            Selection::One(tree) => std::slice::from_ref(tree),
+            Selection::Group(trees) => trees,
+        };
+        let selection = trees
+            .iter()
+            .map(|&tree| LabelKey::from(TreeKey::of(forest, tree)))
+            .collect();
+        let file = SessionFile::new(&run.trace.source, grown.root(), state, selection, view);
+        let text = format!("The session was written to {path}.");
+        self.write(path, &file.to_text(), text)
+    }
+
+    /// Writes a file that the person named, and says so.
+    fn write(&mut self, path: &str, content: &str, done: String) -> Result<(), Stop> {
+        self.executor.host.write_file(path, content.as_bytes())?;
+        self.executor.notice(Severity::Info, done);
         Ok(())
     }
-
-    /// The file is tried before it is journalled, so that a bad one changes nothing.
-    fn load_model(&mut self, path: &str) -> Result<(), Stop> {
-        let opened = self.opened.as_mut().ok_or(Stop::NothingOpen)?;
-        opened.score_with_file(&mut *self.host, path)?;
-        self.edit(Edit::LoadModel(path.to_owned()))?;
-        self.publisher.notice(
-            Severity::Info,
-            format!("Scores are now those of {path}; train to go back to your own model."),
-        );
-        Ok(())
-    }
-
-    fn save_session(&mut self, path: &str) -> Result<(), Stop> {
-        let opened = self.opened.as_ref().ok_or(Stop::NothingOpen)?;
-        self.host
-            .write_file(path, opened.session_file()?.to_text().as_bytes())?;
-        self.publisher.notice(
-            Severity::Info,
-            format!("The session was written to {path}."),
-        );
-        Ok(())
-    }
-
-    fn load_session(&mut self, path: &str) -> Result<(), Stop> {
-        let bytes = self.host.read_file(path)?;
-        let file = SessionFile::from_bytes(&bytes).map_err(|cause| Stop::File {
-            cause,
-            path: path.to_owned(),
-        })?;
-        self.open(&file.source, Some(&file.root))?;
-        self.edit(Edit::Restore(file.state))
-    }
-}
-
-/// Trees that labels name but the forest lacks.
-pub(crate) fn num_unknown_trees(forest: &Forest, labels: &LabelSet) -> usize {
-    let num_known = labels.by_tree(forest).iter().flatten().count();
-    labels.len() - num_known
-}
-
-/// Ascending, without repetition, and only trees that exist.
-fn within(selection: Selection, num_trees: usize) -> Selection {
-    let exists = |tree: &TreeIdx| tree.index() < num_trees;
-    match selection {
-        Selection::One(tree) if exists(&tree) => Selection::One(tree),
-        Selection::Group(mut trees) => {
-            trees.retain(exists);
-            trees.sort_unstable();
-            trees.dedup();
-            match trees[..] {
-                [] => Selection::None,
-                [tree] => Selection::One(tree),
-                _ => Selection::Group(trees),
-            }
-        }
-        Selection::One(_) | Selection::None => Selection::None,
-    }
-}
-
-/// As a sentence for the screen: error texts begin small and end without a full stop.
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    let first: String = chars
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .collect();
-    let end = if text.ends_with(['.', '?', '!']) {
-        ""
-    } else {
-        "."
-    };
-    format!("{first}{}{end}", chars.as_str())
 }

@@ -1,16 +1,25 @@
 //! The two ends of a session: commands in, newest snapshot out.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Command, Snapshot};
+use crate::{Command, Notice, Severity, Snapshot};
 
 /// Holds the newest snapshot. Readers never wait for work, only for a pointer to be copied.
 #[derive(Clone, Default)]
 pub struct SnapshotCell {
     newest: Arc<Mutex<Arc<Snapshot>>>,
-    cancel: Arc<AtomicBool>,
+    cancel: Arc<CancelCounts>,
+}
+
+/// Commands are counted, so that a wish to stop is for those sent before it and for no other.
+#[derive(Default)]
+struct CancelCounts {
+    num_sent: AtomicU64,
+    num_begun: AtomicU64,
+    /// Commands up to this one shall stop.
+    num_cancelled: AtomicU64,
 }
 
 /// What the views hold of a session.
@@ -31,19 +40,48 @@ impl SnapshotCell {
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
-    /// Asks the running work to stop.
+    /// Asks the running work, and all that waits before it, to stop.
     pub fn cancel(&self) {
-        self.cancel.store(true, Ordering::Relaxed);
+        let counts = &self.cancel;
+        let num_sent = counts.num_sent.load(Ordering::SeqCst);
+        let num_begun = counts.num_begun.load(Ordering::SeqCst);
+        let num_cancelled = num_sent.max(num_begun);
+        counts.num_cancelled.store(num_cancelled, Ordering::SeqCst);
     }
 
     /// Whether the running work shall stop.
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.load(Ordering::Relaxed)
+        let counts = &self.cancel;
+        counts.num_cancelled.load(Ordering::SeqCst) >= counts.num_begun.load(Ordering::SeqCst)
     }
 
-    /// Forgets an earlier wish to stop, before new work begins.
-    pub fn clear_cancel(&self) {
-        self.cancel.store(false, Ordering::Relaxed);
+    /// The work for the next command begins.
+    pub(crate) fn begin(&self) {
+        self.cancel.num_begun.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Tells the person that the session died of `cause`: the carrier's last word for it.
+    pub fn end(&self, cause: &str) {
+        let last = self.newest();
+        let kept = match &last.journal {
+            Some(place) => format!("Your labels are safe in {place}; close the window and open"),
+            None => {
+                "Labels given since the session was saved last are lost. Close the window and open"
+                    .to_owned()
+            }
+        };
+        let notice = Notice {
+            // The engine counts from 1.
+            id: 0,
+            severity: Severity::Error,
+            text: format!("The session has ended unexpectedly: {cause}. {kept} the trace again."),
+        };
+        self.publish(Arc::new(Snapshot {
+            revision: last.revision + 1,
+            work: None,
+            notices: last.notices.iter().cloned().chain([notice]).collect(),
+            ..Snapshot::clone(&last)
+        }));
     }
 }
 
@@ -62,7 +100,9 @@ impl SessionHandle {
             .try_send(command)
             .map_err(|error| match error {
                 TrySendError::Full(command) | TrySendError::Disconnected(command) => command,
-            })
+            })?;
+        self.cell.cancel.num_sent.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     }
 
     /// The newest snapshot.
@@ -73,5 +113,50 @@ impl SessionHandle {
     /// Asks the running work to stop.
     pub fn cancel(&self) {
         self.cell.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn a_wish_to_stop_is_for_the_commands_before_it() {
+        let (sender, _commands) = sync_channel(4);
+        let cell = SnapshotCell::default();
+        let handle = SessionHandle::new(sender, cell.clone());
+        handle.cancel();
+        handle.send(Command::Train).unwrap();
+        cell.begin();
+        assert!(!cell.is_cancelled(), "nothing ran when it was made");
+        handle.send(Command::Train).unwrap();
+        handle.cancel();
+        assert!(cell.is_cancelled(), "it runs");
+        cell.begin();
+        assert!(
+            cell.is_cancelled(),
+            "it was sent, though it did not run yet"
+        );
+        handle.send(Command::Train).unwrap();
+        cell.begin();
+        assert!(!cell.is_cancelled(), "it was sent later");
+    }
+
+    #[test]
+    fn the_end_is_told_with_cause_and_remedy() {
+        let cell = SnapshotCell::default();
+        cell.publish(Arc::new(Snapshot {
+            journal: Some("/home/ana/run.jsonl".into()),
+            ..Snapshot::default()
+        }));
+        cell.end("index out of bounds");
+        let told = cell.newest();
+        assert_eq!(
+            told.notices[0].text,
+            "The session has ended unexpectedly: index out of bounds. Your labels are safe in \
+             /home/ana/run.jsonl; close the window and open the trace again."
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! What the session needs of the world outside, lent by its carrier.
 
-use callgrove_model::{Cancelled, Progress, Trace};
+use callgrove_model::{Cancelled, Progress, TimeNs, Trace};
 
 /// The outside refused. The text is for the person: cause, place, remedy.
 #[derive(Debug, thiserror::Error)]
@@ -27,18 +27,19 @@ pub trait Host: Send {
     /// Cancelled, or what is wrong with the source and what to do.
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError>;
 
-    /// Opens the journal that belongs to a source and gives its complete lines, oldest first. A last
-    /// line that a crash cut short is dropped for good.
+    /// Opens the journal that belongs to a source. Nobody else can open it until it is dropped, but this
+    /// host can, so that a trace is opened anew without losing what is open. A last line that a crash cut
+    /// short is dropped for good.
     ///
     /// # Errors
     /// The journal exists but cannot be read or written.
-    fn open_journal(&mut self, source: &str) -> Result<Vec<String>, HostError>;
+    fn open_journal(&mut self, source: &str) -> Result<OpenJournal, HostError>;
 
-    /// Appends one line to the journal opened last; it is on disk when this returns.
-    ///
-    /// # Errors
-    /// The line could not be stored; the edit is then not applied.
-    fn append_journal(&mut self, line: &str) -> Result<(), HostError>;
+    /// The time, since the epoch.
+    fn now(&self) -> TimeNs;
+
+    /// The login name of the person, if there is one.
+    fn user(&self) -> Option<String>;
 
     /// Reads a file that the person named.
     ///
@@ -51,4 +52,23 @@ pub trait Host: Send {
     /// # Errors
     /// The file cannot be written.
     fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError>;
+}
+
+/// A journal and what stands in it.
+pub struct OpenJournal {
+    /// Its complete lines, oldest first.
+    pub lines: Vec<String>,
+    /// Where it is, in words.
+    pub place: String,
+    /// Takes further lines.
+    pub writer: Box<dyn JournalWriter>,
+}
+
+/// Takes the lines of one journal.
+pub trait JournalWriter: Send {
+    /// Appends one line; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// The line could not be stored; the edit is then not applied.
+    fn append(&mut self, line: &str) -> Result<(), HostError>;
 }

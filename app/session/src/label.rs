@@ -1,8 +1,9 @@
 //! Labels: what a person knows about trees.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use callgrove_model::{Forest, Label, ProgramId, RankId, TreeIdx};
+use callgrove_model::{ExecLabel, Forest, Label, ProgramId, RankId, StepId, TreeCode, TreeIdx};
 use serde::{Deserialize, Serialize};
 
 use crate::label_csv::{LabelCsvError, label_rows};
@@ -32,20 +33,98 @@ impl TreeKey {
     }
 }
 
-/// The labels of one root function's trees, in order of key.
+/// What names an execution in every source of a run, with or without its trace: its event label.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct EventKey {
+    /// Program.
+    #[serde(default)]
+    pub program: ProgramId,
+    /// Event label.
+    #[serde(flatten)]
+    pub event: ExecLabel,
+}
+
+impl EventKey {
+    /// The key of a tree's root.
+    pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
+        let root = forest.trees()[tree.index()].root;
+        Self {
+            program: forest.lane_of(tree).program,
+            event: forest.trace().label(root),
+        }
+    }
+
+    /// The key of a record by its event id, `rank:step:row`; `None` if it is none.
+    pub fn parse(program: ProgramId, event_id: &str) -> Option<Self> {
+        let mut parts = event_id.split(':');
+        let event = ExecLabel {
+            rank: RankId(parts.next()?.parse().ok()?),
+            step: StepId(parts.next()?.parse().ok()?),
+            row: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(Self { program, event })
+    }
+}
+
+/// What a label is given to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LabelKey {
+    /// A tree of a forest.
+    Tree(TreeKey),
+    /// An execution that was seen as a record, without a forest.
+    Event(EventKey),
+}
+
+impl LabelKey {
+    fn program(&self) -> &ProgramId {
+        match self {
+            Self::Tree(key) => &key.program,
+            Self::Event(key) => &key.program,
+        }
+    }
+}
+
+impl From<TreeKey> for LabelKey {
+    fn from(key: TreeKey) -> Self {
+        Self::Tree(key)
+    }
+}
+
+impl From<EventKey> for LabelKey {
+    fn from(key: EventKey) -> Self {
+        Self::Event(key)
+    }
+}
+
+impl fmt::Display for LabelKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tree(TreeKey { rank, index, .. }) => TreeCode {
+                rank: *rank,
+                index: *index,
+            }
+            .fmt(f),
+            Self::Event(key) => key.event.fmt(f),
+        }
+    }
+}
+
+/// The labels of one root function's executions, in order of key, trees first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LabelSet {
-    labels: BTreeMap<TreeKey, Label>,
+    labels: BTreeMap<LabelKey, Label>,
 }
 
 impl LabelSet {
-    /// The label of a tree.
-    pub fn get(&self, key: &TreeKey) -> Option<Label> {
-        self.labels.get(key).copied()
+    /// The label of a tree or a record.
+    pub fn get(&self, key: impl Into<LabelKey>) -> Option<Label> {
+        self.labels.get(&key.into()).copied()
     }
 
     /// Sets or removes a label; the answer is the label before.
-    pub fn set(&mut self, key: TreeKey, label: Option<Label>) -> Option<Label> {
+    pub fn set(&mut self, key: impl Into<LabelKey>, label: Option<Label>) -> Option<Label> {
+        let key = key.into();
         match label {
             Some(label) => self.labels.insert(key, label),
             None => self.labels.remove(&key),
@@ -53,7 +132,7 @@ impl LabelSet {
     }
 
     /// Keys and labels in order of key.
-    pub fn iter(&self) -> impl Iterator<Item = (TreeKey, Label)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (LabelKey, Label)> + '_ {
         self.labels.iter().map(|(&key, &label)| (key, label))
     }
 
@@ -75,34 +154,36 @@ impl LabelSet {
             .count()
     }
 
-    /// The labels by tree index, shape `[n_trees]`; labels of trees that the forest lacks are left out.
+    /// The labels by tree index, shape `[n_trees]`; labels of executions that are no tree of the forest
+    /// are left out. Where a tree is labelled both as tree and as record, the record's label is the
+    /// newer one ([`crate::Command::SetLabel`] takes it away) and counts.
     pub fn by_tree(&self, forest: &Forest) -> Vec<Option<Label>> {
-        (0..forest.len())
-            .map(|index| self.get(&TreeKey::of(forest, TreeIdx::from_index(index))))
-            .collect()
+        by_tree(forest, |key| self.get(key))
     }
 
-    /// As CSV with the header `rank,index,label`; a column `program` comes first if there are several.
+    /// As CSV with the header `rank,index,label`; a column `program` comes first if there are several,
+    /// a column `event_id` last if there are labels of records.
     pub fn to_csv(&self) -> String {
-        let with_program = self
-            .labels
-            .keys()
-            .any(|key| key.program != ProgramId::default());
-        let mut text = String::from(if with_program {
-            "program,rank,index,label\n"
-        } else {
-            "rank,index,label\n"
-        });
+        let with_program = self.labels.keys().any(|key| *key.program() != ProgramId(0));
+        let with_events = matches!(self.labels.keys().last(), Some(LabelKey::Event(_)));
+        let mut text = format!(
+            "{}rank,index,label{}\n",
+            if with_program { "program," } else { "" },
+            if with_events { ",event_id" } else { "" }
+        );
         for (key, label) in self.iter() {
             if with_program {
-                text.push_str(&format!("{},", key.program));
+                text.push_str(&format!("{},", key.program()));
             }
-            text.push_str(&format!(
-                "{},{},{}\n",
-                key.rank,
-                key.index,
-                label_name(label)
-            ));
+            let (rank, index, event) = match key {
+                LabelKey::Tree(key) => (key.rank, key.index.to_string(), String::new()),
+                LabelKey::Event(key) => (key.event.rank, String::new(), key.event.to_string()),
+            };
+            text.push_str(&format!("{rank},{index},{}", label_name(label)));
+            if with_events {
+                text.push_str(&format!(",{event}"));
+            }
+            text.push('\n');
         }
         text
     }
@@ -127,18 +208,33 @@ impl LabelSet {
                     });
                 }
             };
-            labels.set(row.tree, Some(label));
+            labels.set(row.key, Some(label));
         }
         Ok(labels)
     }
 }
 
-impl FromIterator<(TreeKey, Label)> for LabelSet {
-    fn from_iter<I: IntoIterator<Item = (TreeKey, Label)>>(labels: I) -> Self {
+impl<K: Into<LabelKey>> FromIterator<(K, Label)> for LabelSet {
+    fn from_iter<I: IntoIterator<Item = (K, Label)>>(labels: I) -> Self {
+        let labels = labels.into_iter().map(|(key, label)| (key.into(), label));
         Self {
-            labels: labels.into_iter().collect(),
+            labels: labels.collect(),
         }
     }
+}
+
+/// What `get` says of each tree, shape `[n_trees]`; of its record first.
+pub(crate) fn by_tree(
+    forest: &Forest,
+    get: impl Fn(LabelKey) -> Option<Label>,
+) -> Vec<Option<Label>> {
+    (0..forest.len())
+        .map(TreeIdx::from_index)
+        .map(|tree| {
+            let of_record = get(EventKey::of(forest, tree).into());
+            of_record.or_else(|| get(TreeKey::of(forest, tree).into()))
+        })
+        .collect()
 }
 
 /// The word for a label in files.
@@ -178,7 +274,37 @@ mod tests {
         let labels = LabelSet::from_csv(b"note,Label,index,rank\nx, ABNORMAL ,3,2\n").unwrap();
         assert_eq!(
             labels.iter().collect::<Vec<_>>(),
-            [(key(2, 3), Label::Abnormal)]
+            [(key(2, 3).into(), Label::Abnormal)]
+        );
+    }
+
+    #[test]
+    fn records_are_named_by_their_event_where_they_have_no_tree() {
+        let event = ExecLabel {
+            rank: RankId(3),
+            step: StepId(7),
+            row: 120,
+        };
+        let record = EventKey {
+            program: ProgramId(0),
+            event,
+        };
+        let labels: LabelSet = [
+            (LabelKey::from(record), Label::Abnormal),
+            (key(0, 1).into(), Label::Normal),
+        ]
+        .into_iter()
+        .collect();
+        let csv = labels.to_csv();
+        assert_eq!(
+            csv,
+            "rank,index,label,event_id\n0,1,normal,\n3,,abnormal,3:7:120\n"
+        );
+        assert_eq!(LabelSet::from_csv(csv.as_bytes()), Ok(labels));
+        let error = LabelSet::from_csv(b"rank,index,label,event_id\n3,,normal,3:7\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "line 2: event_id is `3:7`, expected rank:step:row"
         );
     }
 

@@ -1,16 +1,16 @@
-//! CSV files that say something of trees: labels, and the truth that methods are measured on.
+//! CSV files that say something of executions: labels, and the truth that methods are measured on.
 
 use callgrove_model::{ProgramId, RankId};
 
-use crate::TreeKey;
+use crate::{EventKey, LabelKey, TreeKey};
 
 /// What a line of the file says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LabelRow {
     /// Line, counted from 1.
     pub line: u64,
-    /// The tree.
-    pub tree: TreeKey,
+    /// What it is about.
+    pub key: LabelKey,
     /// What it is called.
     pub label: String,
 }
@@ -44,8 +44,8 @@ pub enum LabelCsvError {
     },
 }
 
-/// Reads CSV with the columns rank, index (or exec) and label, and program, if given, in any order;
-/// other columns are ignored.
+/// Reads CSV with the columns rank, index (or exec) and label, and program and event_id, if given, in any
+/// order; other columns are ignored. Where a row has no index, its event_id names the execution.
 ///
 /// # Errors
 /// [`LabelCsvError`] with the line.
@@ -66,6 +66,7 @@ pub fn label_rows(text: &[u8]) -> Result<Vec<LabelRow>, LabelCsvError> {
     let index = needed("index", column("index").or_else(|| column("exec")))?;
     let label = needed("label", column("label"))?;
     let program = column("program");
+    let event = column("event_id");
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(malformed)?;
@@ -79,13 +80,29 @@ pub fn label_rows(text: &[u8]) -> Result<Vec<LabelRow>, LabelCsvError> {
                 expected: "a whole number",
             })
         };
+        let program = ProgramId(program.map_or(Ok(0), |at| number(at, "program"))?);
+        let event = event.and_then(|at| record.get(at)).unwrap_or_default();
+        let has_index = record.get(index).is_some_and(|value| !value.is_empty());
+        let key = if has_index || event.is_empty() {
+            let rank = RankId(number(rank, "rank")?);
+            let index = number(index, "index")?;
+            LabelKey::Tree(TreeKey {
+                program,
+                rank,
+                index,
+            })
+        } else {
+            let key = EventKey::parse(program, event);
+            LabelKey::Event(key.ok_or_else(|| LabelCsvError::BadField {
+                line,
+                column: "event_id",
+                value: event.to_owned(),
+                expected: "rank:step:row",
+            })?)
+        };
         rows.push(LabelRow {
             line,
-            tree: TreeKey {
-                program: ProgramId(program.map_or(Ok(0), |at| number(at, "program"))?),
-                rank: RankId(number(rank, "rank")?),
-                index: number(index, "index")?,
-            },
+            key,
             label: record.get(label).unwrap_or_default().to_owned(),
         });
     }

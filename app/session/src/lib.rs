@@ -16,6 +16,7 @@
 
 mod command;
 mod detection;
+mod edit;
 mod engine;
 mod handle;
 mod history;
@@ -25,6 +26,7 @@ mod label;
 mod label_csv;
 mod learning;
 mod map;
+mod mark;
 pub mod monitor;
 mod root;
 mod session_file;
@@ -36,16 +38,17 @@ mod timeline;
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
-pub use command::{Command, Selection};
+pub use command::{Command, Selection, TimeRange};
 pub use engine::{Engine, Wake};
 pub use handle::{SessionHandle, SnapshotCell};
-pub use host::{Host, HostError};
-pub use label::{LabelSet, TreeKey};
+pub use host::{Host, HostError, JournalWriter, OpenJournal};
+pub use label::{EventKey, LabelKey, LabelSet, TreeKey};
 pub use label_csv::{LabelCsvError, LabelRow, label_rows};
 pub use learning::{
     LearnSettings, Learned, LearningError, ModelSettings, analyze, score_with_model, suggest_roots,
 };
 pub use map::{MapMethod, TreeMap};
+pub use mark::Mark;
 pub use root::{RootError, grow_forest, read_forest};
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Finding, LegendEntry, Move, Notice, Severity,

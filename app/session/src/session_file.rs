@@ -1,13 +1,13 @@
 //! The session file: what a person needs to go on elsewhere or later.
 
-use callgrove_model::Label;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::history::EditState;
-use crate::{LabelSet, ModelSettings, TreeKey};
+use crate::LabelKey;
+use crate::edit::SavedState;
 
 /// The version that this program writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A saved session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -21,39 +21,30 @@ pub(crate) struct SessionFile {
     pub(crate) root: String,
     /// What the person made.
     pub(crate) state: SavedState,
-}
-
-/// What the person made, as it stands in files. Missing fields have their defaults.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SavedState {
+    /// The selected trees.
     #[serde(default)]
-    labels: Vec<SavedLabel>,
+    pub(crate) selection: Vec<LabelKey>,
+    /// How the window showed it; only the window knows what it means.
     #[serde(default)]
-    auto_train: bool,
-    #[serde(default)]
-    model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    settings: Option<ModelSettings>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-struct SavedLabel {
-    #[serde(flatten)]
-    tree: TreeKey,
-    label: Label,
-    /// Whether the model has learned it.
-    trained: bool,
+    pub(crate) view: Value,
 }
 
 impl SessionFile {
     /// The file of a state.
-    pub(crate) fn of(source: &str, root: &str, state: &EditState) -> Self {
+    pub(crate) fn new(
+        source: &str,
+        root: &str,
+        state: SavedState,
+        selection: Vec<LabelKey>,
+        view: Value,
+    ) -> Self {
         Self {
             callgrove_session: VERSION,
             source: source.to_owned(),
             root: root.to_owned(),
-            state: SavedState::of(state),
+            state,
+            selection,
+            view,
         }
     }
 
@@ -66,61 +57,25 @@ impl SessionFile {
 
     /// Reads a file.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let file: Self = serde_json::from_slice(bytes)
-            .map_err(|error| format!("this is no session file of Callgrove ({error})"))?;
-        if file.callgrove_session > VERSION {
+        let no_session = |error| format!("this is no session file of Callgrove ({error})");
+        let value: Value = serde_json::from_slice(bytes).map_err(no_session)?;
+        let version = value.get("callgrove_session").and_then(Value::as_u64);
+        if let Some(version) = version.filter(|&version| version > VERSION.into()) {
             return Err(format!(
-                "the session was saved by a newer Callgrove (version {}, this one reads up to {VERSION})",
-                file.callgrove_session
+                "the session was saved by a newer Callgrove (version {version}, this one reads up to {VERSION})"
             ));
         }
-        Ok(file)
-    }
-}
-
-impl SavedState {
-    /// What is to be saved of a state.
-    pub(crate) fn of(state: &EditState) -> Self {
-        let labels = state
-            .labels
-            .iter()
-            .map(|(tree, label)| SavedLabel {
-                tree,
-                label,
-                trained: state.trained.get(&tree) == Some(label),
-            })
-            .collect();
-        Self {
-            labels,
-            auto_train: state.auto_train,
-            model: state.model.clone(),
-            settings: state.settings,
-        }
-    }
-
-    /// The state that was saved.
-    pub(crate) fn restore(&self) -> EditState {
-        let all = self.labels.iter().map(|saved| (saved.tree, saved.label));
-        let trained = self
-            .labels
-            .iter()
-            .filter(|saved| saved.trained)
-            .map(|saved| (saved.tree, saved.label));
-        EditState {
-            labels: all.collect::<LabelSet>().into(),
-            trained: trained.collect::<LabelSet>().into(),
-            auto_train: self.auto_train,
-            model: self.model.clone(),
-            settings: self.settings,
-        }
+        serde_json::from_value(value).map_err(no_session)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::{ProgramId, RankId};
+    use callgrove_model::{Label, ProgramId, RankId};
 
     use super::*;
+    use crate::TreeKey;
+    use crate::edit::SavedLabel;
 
     /// The format is promised to stay readable: this is version 1 as written.
     const VERSION_1: &str = r#"{
@@ -143,21 +98,68 @@ mod tests {
 }
 "#;
 
+    /// And this is version 2.
+    const VERSION_2: &str = r#"{
+  "callgrove_session": 2,
+  "source": "run",
+  "root": "compute",
+  "state": {
+    "labels": [
+      {
+        "program": 0,
+        "rank": 4,
+        "index": 40,
+        "label": "abnormal",
+        "trained": false
+      }
+    ],
+    "auto_train": false,
+    "model": null,
+    "marks": [
+      {
+        "id": 1,
+        "range": {
+          "from": 5,
+          "to": 9
+        },
+        "text": "stop"
+      }
+    ]
+  },
+  "selection": [
+    {
+      "program": 0,
+      "rank": 4,
+      "index": 40
+    }
+  ],
+  "view": {
+    "layout": "Analyse"
+  }
+}
+"#;
+
     #[test]
-    fn version_1_is_read_and_written() {
+    fn version_1_is_read() {
         let file = SessionFile::from_bytes(VERSION_1.as_bytes()).unwrap();
-        let state = file.state.restore();
         let key = TreeKey {
             program: ProgramId(0),
             rank: RankId(4),
             index: 40,
         };
-        assert_eq!(state.labels.get(&key), Some(Label::Abnormal));
-        assert!(state.trained.is_empty(), "the label was not trained");
-        assert_eq!(
-            SessionFile::of("run", "compute", &state).to_text(),
-            VERSION_1
-        );
+        let expected = SavedLabel {
+            key: key.into(),
+            label: Label::Abnormal,
+            trained: false,
+        };
+        assert_eq!(file.state.labels, [expected]);
+        assert_eq!((file.state.marks, file.view), (None, Value::Null));
+    }
+
+    #[test]
+    fn version_2_is_read_and_written() {
+        let file = SessionFile::from_bytes(VERSION_2.as_bytes()).unwrap();
+        assert_eq!(file.to_text(), VERSION_2);
     }
 
     #[test]
@@ -167,7 +169,9 @@ mod tests {
             error.starts_with("this is no session file of Callgrove"),
             "{error}"
         );
-        let newer = VERSION_1.replace("\"callgrove_session\": 1", "\"callgrove_session\": 9");
+        let newer = VERSION_2.replace("\"view\"", "\"sound\"");
+        assert!(SessionFile::from_bytes(newer.as_bytes()).is_err());
+        let newer = newer.replace("\"callgrove_session\": 2", "\"callgrove_session\": 9");
         let error = SessionFile::from_bytes(newer.as_bytes()).unwrap_err();
         assert!(error.contains("newer Callgrove"), "{error}");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_model::{DurationNs, Forest, FuncId, Trace, TreeIdx};
 
-use crate::{Label, LabelSet, ModelSettings, Selection, TreeMap};
+use crate::{Label, LabelSet, Mark, ModelSettings, Selection, TreeMap};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +30,15 @@ pub struct Snapshot {
     pub labels: Arc<LabelSet>,
     /// The same by tree, shape `[n_trees]`.
     pub labels_by_tree: Arc<[Option<Label>]>,
+    /// Labels of executions by their event labels: of all records, and of the forest's trees.
+    pub record_labels: Arc<LabelSet>,
+    /// Marks of the run, in order of their numbers.
+    pub marks: Arc<[Mark]>,
+    /// Where labels and marks are kept, in words; `None` if they are lost with the session.
+    pub journal: Option<Arc<str>>,
+    /// How the window showed the session that was opened last, as it was given to
+    /// [`crate::Command::SaveSession`].
+    pub restored_view: Option<Arc<serde_json::Value>>,
     /// Labels that the model has not learned yet.
     pub num_untrained: usize,
     /// Whether every label trains at once.

@@ -13,8 +13,9 @@ use callgrove_model::{
     StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
 use callgrove_session::{
-    Command, Engine, Host, HostError, LearnSettings, MapMethod, ModelSettings, QueryStrategy,
-    Selection, Severity, Snapshot, SnapshotCell,
+    Command, Engine, EventKey, Host, HostError, JournalWriter, LearnSettings, MapMethod,
+    ModelSettings, OpenJournal, QueryStrategy, Selection, SessionHandle, Severity, Snapshot,
+    SnapshotCell, TimeRange,
 };
 
 const NUM_RANKS: u32 = 4;
@@ -27,8 +28,28 @@ const SLOW_TREE: TreeIdx = TreeIdx(2 * NUM_STEPS + 17);
 #[derive(Clone, Default)]
 struct Disk {
     files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
-    journal: Arc<Mutex<Vec<String>>>,
+    /// Of the run `run`.
+    journal: Lines,
+    /// Of any other.
+    other_journal: Lines,
     is_full: Arc<Mutex<bool>>,
+}
+
+type Lines = Arc<Mutex<Vec<String>>>;
+
+struct DiskJournal {
+    lines: Lines,
+    is_full: Arc<Mutex<bool>>,
+}
+
+impl JournalWriter for DiskJournal {
+    fn append(&mut self, line: &str) -> Result<(), HostError> {
+        if *self.is_full.lock().unwrap() {
+            return Err(HostError::Failed("no space left on device".into()));
+        }
+        self.lines.lock().unwrap().push(line.to_owned());
+        Ok(())
+    }
 }
 
 struct DiskHost(Disk);
@@ -37,22 +58,34 @@ impl Host for DiskHost {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
         progress.at(0.5)?;
         match source {
-            "run" => Ok(trace()),
+            "run" | "other run" => Ok(trace()),
             "empty" => Ok(Trace::default()),
             other => Err(HostError::Failed(format!("no trace in {other}"))),
         }
     }
 
-    fn open_journal(&mut self, _source: &str) -> Result<Vec<String>, HostError> {
-        Ok(self.0.journal.lock().unwrap().clone())
+    fn open_journal(&mut self, source: &str) -> Result<OpenJournal, HostError> {
+        let lines = match source {
+            "run" => &self.0.journal,
+            _ => &self.0.other_journal,
+        };
+        let writer = DiskJournal {
+            lines: Arc::clone(lines),
+            is_full: Arc::clone(&self.0.is_full),
+        };
+        Ok(OpenJournal {
+            lines: lines.lock().unwrap().clone(),
+            place: format!("{source}.jsonl"),
+            writer: Box::new(writer),
+        })
     }
 
-    fn append_journal(&mut self, line: &str) -> Result<(), HostError> {
-        if *self.0.is_full.lock().unwrap() {
-            return Err(HostError::Failed("no space left on device".into()));
-        }
-        self.0.journal.lock().unwrap().push(line.to_owned());
-        Ok(())
+    fn now(&self) -> TimeNs {
+        TimeNs(1_700_000_000_000_000_000)
+    }
+
+    fn user(&self) -> Option<String> {
+        Some("ana".to_owned())
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
@@ -412,6 +445,7 @@ fn labels_model_and_session_survive_the_way_through_files() {
     });
     let saved = session.run(Command::SaveSession {
         path: "session.json".into(),
+        view: serde_json::Value::Null,
     });
     assert_eq!(errors(&saved), Vec::<String>::new());
 
@@ -516,24 +550,368 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
     assert_eq!(errors(&seen).len(), 3);
 }
 
+/// Stops the work of a session as soon as its stage begins with some words.
+#[derive(Clone, Default)]
+struct Stopper {
+    at_stage: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl Stopper {
+    fn session(&self, disk: &Disk) -> Session {
+        let cell = SnapshotCell::default();
+        let (watched, at_stage) = (cell.clone(), Arc::clone(&self.at_stage));
+        let wake = move || {
+            let stage = watched
+                .newest()
+                .work
+                .as_ref()
+                .map(|work| work.stage.clone());
+            let wanted = *at_stage.lock().unwrap();
+            if stage
+                .zip(wanted)
+                .is_some_and(|(stage, wanted)| stage.starts_with(wanted))
+            {
+                watched.cancel();
+            }
+        };
+        let host = Box::new(DiskHost(disk.clone()));
+        let settings = LearnSettings::with_seed(1);
+        let engine = Engine::new(host, settings, cell.clone(), Arc::new(wake));
+        Session { engine, cell }
+    }
+
+    fn stop_at(&self, stage: &'static str) {
+        *self.at_stage.lock().unwrap() = Some(stage);
+    }
+
+    fn let_go(&self) {
+        *self.at_stage.lock().unwrap() = None;
+    }
+}
+
+fn open(source: &str, function: &str) -> Command {
+    Command::OpenTrace {
+        source: source.into(),
+        function: Some(function.into()),
+    }
+}
+
+fn last_notice(snapshot: &Snapshot) -> &str {
+    snapshot.notices.last().map_or("", |notice| &notice.text)
+}
+
 #[test]
-fn cancelling_while_a_trace_is_read_keeps_what_was_open() {
-    let disk = Disk::default();
-    let mut session = Session::opened(&disk);
-    let cell = session.cell.clone();
-    // The wish to stop arrives while the work is running: the first progress report sees it.
-    let host = Box::new(DiskHost(disk));
-    let watcher = cell.clone();
-    let wake = Arc::new(move || {
-        if watcher.newest().work.is_some() {
-            watcher.cancel();
-        }
-    });
-    session.engine = Engine::new(host, LearnSettings::with_seed(1), cell, wake);
+fn cancelling_while_a_trace_is_opened_keeps_what_was_open_with_its_journal() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    session.run(open("run", "compute"));
+    session.label(TreeIdx(3), Label::Abnormal);
+    let before = session.seen();
+    for stage in ["Reading the trace", "Learning the trees", "Training"] {
+        stopper.stop_at(stage);
+        let seen = session.run(open("other run", "MPI_Wait"));
+        stopper.let_go();
+        assert_eq!(
+            last_notice(&seen),
+            "Cancelled; nothing was changed.",
+            "{stage}"
+        );
+        assert_eq!(seen.source.as_deref(), Some("run"), "{stage}");
+        assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+        assert_eq!(
+            (scores(&seen), &seen.labels),
+            (scores(&before), &before.labels)
+        );
+        assert_eq!(seen.journal.as_deref(), Some("run.jsonl"));
+        assert_eq!(
+            *disk.other_journal.lock().unwrap(),
+            Vec::<String>::new(),
+            "{stage}"
+        );
+    }
+    let num_lines = disk.journal.lock().unwrap().len();
+    session.label(TreeIdx(9), Label::Normal);
+    assert_eq!(disk.journal.lock().unwrap().len(), num_lines + 1);
+    let seen = session.run(open("other run", "MPI_Wait"));
+    assert_eq!(
+        (seen.source.as_deref(), seen.labels.len()),
+        (Some("other run"), 0)
+    );
+    assert_eq!(seen.journal.as_deref(), Some("other run.jsonl"));
+}
+
+#[test]
+fn cancelling_while_another_root_is_learned_keeps_the_forest() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    let before = session.run(open("run", "compute"));
+    let set_root = || Command::SetRoot {
+        function: "MPI_Wait".into(),
+    };
+    stopper.stop_at("Training");
+    let seen = session.run(set_root());
+    stopper.let_go();
+    assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+    assert_eq!(scores(&seen), scores(&before));
+    drop(session);
+    // Nor does the next session begin with the root that was not reached.
+    let mut session = Session::on(&disk);
     let seen = session.run(Command::OpenTrace {
         source: "run".into(),
         function: None,
     });
-    assert!(seen.analysis.is_none(), "nothing was learned");
-    assert_eq!(seen.notices[0].text, "Cancelled; nothing was changed.");
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+    let seen = session.run(set_root());
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "MPI_Wait");
+}
+
+#[test]
+fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    let before = session.run(open("run", "compute"));
+    stopper.stop_at("Training");
+    let seen = session.label(SLOW_TREE, Label::Normal);
+    assert_eq!(
+        last_notice(&seen),
+        "The label is kept; training was cancelled, so the scores are those before it. Train to bring them up to date."
+    );
+    assert_eq!(seen.label(SLOW_TREE), Some(Label::Normal));
+    assert_eq!(scores(&seen), scores(&before));
+    let undone = session.run(Command::Undo);
+    assert_eq!((undone.labels.len(), scores(&undone)), (0, scores(&before)));
+    let redone = session.run(Command::Redo);
+    assert!(last_notice(&redone).starts_with("The step forward is kept;"));
+    stopper.let_go();
+    let trained = session.run(Command::Train);
+    let mut other = Session::opened(&Disk::default());
+    assert_eq!(
+        scores(&trained),
+        scores(&other.label(SLOW_TREE, Label::Normal))
+    );
+}
+
+#[test]
+fn a_wish_to_stop_that_comes_before_the_work_begins_is_not_lost() {
+    let mut session = Session::on(&Disk::default());
+    let (sender, commands) = std::sync::mpsc::sync_channel(4);
+    let handle = SessionHandle::new(sender, session.cell.clone());
+    handle.send(open("run", "compute")).unwrap();
+    handle.cancel();
+    let seen = session.run(commands.recv().unwrap());
+    assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
+    assert!(seen.trace.is_none());
+}
+
+#[test]
+fn a_trace_opens_though_its_journal_cannot_be_written_and_labels_are_then_refused() {
+    let disk = Disk::default();
+    *disk.is_full.lock().unwrap() = true;
+    let mut session = Session::opened(&disk);
+    assert_eq!(
+        last_notice(&session.seen()),
+        "Labels cannot be journalled now: no space left on device."
+    );
+    let seen = session.label(SLOW_TREE, Label::Abnormal);
+    assert_eq!(
+        (seen.labels.len(), errors(&seen)),
+        (0, vec!["No space left on device.".to_owned()])
+    );
+    *disk.is_full.lock().unwrap() = false;
+    session.label(SLOW_TREE, Label::Abnormal);
+    drop(session);
+    let seen = Session::opened(&disk).seen();
+    assert_eq!(seen.label(SLOW_TREE), Some(Label::Abnormal));
+}
+
+#[test]
+fn a_journal_of_a_newer_version_is_not_touched() {
+    let disk = Disk::default();
+    let newer = r#"{"journal":{"version":99,"source":"run"}}"#.to_owned();
+    disk.journal.lock().unwrap().push(newer.clone());
+    let mut session = Session::opened(&disk);
+    let seen = session.label(SLOW_TREE, Label::Abnormal);
+    assert!(
+        seen.notices[0]
+            .text
+            .contains("a newer Callgrove (version 99)")
+    );
+    assert_eq!((seen.journal.clone(), seen.labels.len()), (None, 1));
+    assert_eq!(*disk.journal.lock().unwrap(), [newer]);
+}
+
+#[test]
+fn lines_of_the_journal_say_when_who_and_with_which_model() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let line = |at: usize| -> serde_json::Value {
+        serde_json::from_str(&disk.journal.lock().unwrap()[at]).unwrap()
+    };
+    session.label(SLOW_TREE, Label::Normal);
+    session.run(Command::Undo);
+    session.run(Command::Redo);
+    let (labelled, undone, redone) = (line(2), line(3), line(4));
+    for line in [&labelled, &undone, &redone] {
+        assert_eq!(line["at_ns"], 1_700_000_000_000_000_000_i64);
+        assert_eq!(line["who"], "ana");
+    }
+    assert_eq!(
+        labelled["model"], redone["model"],
+        "both times the first model was seen"
+    );
+    assert_ne!(labelled["model"], undone["model"]);
+}
+
+fn range(from: i64, to: i64) -> TimeRange {
+    TimeRange::between(TimeNs(from), TimeNs(to))
+}
+
+#[test]
+fn marks_are_kept_with_the_run_and_can_be_undone() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let set = |id, text: &str| Command::SetMark {
+        id,
+        range: range(5, 9),
+        text: text.into(),
+    };
+    session.run(set(None, "stop"));
+    session.run(set(None, "start"));
+    session.run(set(Some(1), "stop of rank 2"));
+    let seen = session.run(Command::DeleteMark { id: 2 });
+    let texts = |seen: &Snapshot| -> Vec<String> {
+        seen.marks.iter().map(|mark| mark.text.clone()).collect()
+    };
+    assert_eq!(texts(&seen), ["stop of rank 2"]);
+    assert_eq!(seen.undo.as_deref(), Some("delete a mark"));
+    session.run(Command::Undo);
+    let seen = session.run(Command::Undo);
+    assert_eq!(texts(&seen), ["stop", "start"]);
+    drop(session);
+    let mut session = Session::on(&disk);
+    let seen = session.run(open("run", "MPI_Wait"));
+    assert_eq!(
+        texts(&seen),
+        ["stop", "start"],
+        "whatever the root function is"
+    );
+    assert_eq!(
+        texts(&session.run(Command::Redo)),
+        ["stop of rank 2", "start"]
+    );
+}
+
+/// The record of a tree as the provenance database names it.
+fn record_of(seen: &Snapshot, tree: TreeIdx, label: Option<Label>) -> Command {
+    let forest = &seen.analysis.as_ref().unwrap().forest;
+    let EventKey { program, event } = EventKey::of(forest, tree);
+    let func = "Pair::compute(int, int)".to_owned();
+    Command::SetRecordLabel {
+        program,
+        event,
+        func,
+        label,
+    }
+}
+
+#[test]
+fn a_label_of_a_record_is_the_label_of_its_tree() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let first = session.seen();
+    let labelled = session.label(SLOW_TREE, Label::Normal);
+    session.run(Command::Undo);
+    let by_record = session.run(record_of(&first, SLOW_TREE, Some(Label::Normal)));
+    assert_eq!(scores(&by_record), scores(&labelled));
+    assert_eq!(
+        by_record.labels, labelled.labels,
+        "the tree is known: it is labelled"
+    );
+    let key = EventKey::of(&first.analysis.as_ref().unwrap().forest, SLOW_TREE);
+    assert_eq!(by_record.record_labels.get(key), Some(Label::Normal));
+    session.run(Command::Undo);
+
+    // While another forest is shown, the record alone has the label.
+    session.run(Command::SetRoot {
+        function: "MPI_Wait".into(),
+    });
+    let elsewhere = session.run(record_of(&first, SLOW_TREE, Some(Label::Normal)));
+    assert_eq!(elsewhere.record_labels.get(key), Some(Label::Normal));
+    assert!(
+        elsewhere
+            .undo
+            .as_ref()
+            .unwrap()
+            .ends_with("(Pair::compute)")
+    );
+    let back = session.run(Command::SetRoot {
+        function: "compute".into(),
+    });
+    assert_eq!(back.label(SLOW_TREE), Some(Label::Normal));
+    assert_eq!(scores(&back), scores(&labelled));
+    // Whoever labels the tree afterwards has the last word.
+    let last = session.label(SLOW_TREE, Label::Abnormal);
+    assert_eq!(last.label(SLOW_TREE), Some(Label::Abnormal));
+    assert_eq!(last.undo.as_deref(), Some("label #2-17 abnormal"));
+    let removed = session.run(Command::SetLabel {
+        trees: vec![SLOW_TREE],
+        label: None,
+    });
+    assert_eq!((removed.labels.len(), removed.record_labels.len()), (0, 0));
+}
+
+#[test]
+fn a_saved_session_keeps_marks_selection_and_view() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    session.run(Command::SetMark {
+        id: None,
+        range: range(5, 9),
+        text: "stop".into(),
+    });
+    let group = Selection::Group(vec![TreeIdx(3), TreeIdx(7)]);
+    session.run(Command::Select(group.clone()));
+    let view = serde_json::json!({ "layout": "Analyse", "zoom": [0.5, 2.5] });
+    let saved = session.run(Command::SaveSession {
+        path: "session.json".into(),
+        view: view.clone(),
+    });
+    session.run(Command::DeleteMark { id: 1 });
+    let loaded = session.run(Command::LoadSession {
+        path: "session.json".into(),
+    });
+    assert_eq!((&loaded.selection, &loaded.marks), (&group, &saved.marks));
+    assert_eq!(loaded.restored_view.as_deref(), Some(&view));
+    let undone = session.run(Command::Undo);
+    assert_eq!(undone.marks.len(), 0, "as before the session was opened");
+}
+
+#[test]
+fn a_journal_of_version_1_goes_on_as_it_was() {
+    let disk = Disk::default();
+    let lines = include_str!("data/journal-1.jsonl").lines();
+    disk.journal
+        .lock()
+        .unwrap()
+        .extend(lines.map(str::to_owned));
+    let mut session = Session::on(&disk);
+    let seen = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: None,
+    });
+    assert_eq!(
+        seen.labels.to_csv(),
+        "rank,index,label\n0,3,abnormal\n2,17,normal\n"
+    );
+    assert_eq!((seen.num_untrained, seen.auto_train), (0, false));
+    assert_eq!(seen.settings.nu, 0.2);
+    let seen = session.run(Command::Undo);
+    assert_eq!(seen.settings, seen.default_settings);
+    drop(session);
+    let seen = Session::opened(&disk).seen();
+    assert_eq!(
+        (seen.labels.len(), seen.settings),
+        (2, seen.default_settings)
+    );
 }

@@ -331,7 +331,8 @@ fn without_native_dialogs_the_window_asks_for_the_path() {
     assert_eq!(
         window.sent(),
         [Command::SaveSession {
-            path: "callgrove-session.json".to_owned()
+            path: "callgrove-session.json".to_owned(),
+            view: serde_json::Value::Null,
         }]
     );
     assert!(window.harness.query_by_label("Path").is_none());
@@ -359,7 +360,8 @@ fn the_answer_of_a_native_dialog_becomes_a_command() {
     assert_eq!(
         window.sent(),
         [Command::SaveSession {
-            path: "run/callgrove-session.json".to_owned()
+            path: "run/callgrove-session.json".to_owned(),
+            view: serde_json::Value::Null,
         }]
     );
 }

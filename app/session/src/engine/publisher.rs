@@ -42,9 +42,9 @@ impl Publisher {
         publisher
     }
 
-    /// Before a command: an old wish to stop is forgotten.
+    /// Before a command: wishes to stop are for it from now on.
     pub(super) fn begin(&self) {
-        self.cell.clear_cancel();
+        self.cell.begin();
     }
 
     /// After a command: nothing is being worked on.

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use callgrove_ml::evaluate::{Class, Truth};
 use callgrove_model::{Forest, TreeIdx};
-use callgrove_session::{LabelCsvError, TreeKey, label_rows};
+use callgrove_session::{EventKey, LabelCsvError, LabelKey, TreeKey, label_rows};
 
 use crate::output::complain;
 
 /// Labels by tree, as the file has them.
 pub(super) struct TruthTable {
-    labels: BTreeMap<TreeKey, String>,
+    labels: BTreeMap<LabelKey, String>,
 }
 
 impl TruthTable {
@@ -29,7 +29,7 @@ impl TruthTable {
         let rows = label_rows(text)?.into_iter();
         let labels = rows
             .filter(|row| !row.label.is_empty())
-            .map(|row| (row.tree, row.label.to_lowercase()))
+            .map(|row| (row.key, row.label.to_lowercase()))
             .collect();
         Ok(Self { labels })
     }
@@ -54,8 +54,9 @@ impl TruthTable {
         };
         let labels: Vec<Option<&String>> = (0..forest.len())
             .map(|tree| {
-                let key = TreeKey::of(forest, TreeIdx::from_index(tree));
-                self.labels.get(&key)
+                let tree = TreeIdx::from_index(tree);
+                let of_tree = self.labels.get(&TreeKey::of(forest, tree).into());
+                of_tree.or_else(|| self.labels.get(&EventKey::of(forest, tree).into()))
             })
             .collect();
         let kinds: BTreeSet<(Option<i64>, &String)> = labels

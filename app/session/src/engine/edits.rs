@@ -1,0 +1,214 @@
+//! Edits: journalled, done, shown, learned.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, TreeIdx};
+
+use super::Engine;
+use super::stop::Stop;
+use crate::edit::{Edit, LabelChange};
+use crate::history::{Action, RootState};
+use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange, TreeKey};
+
+impl Engine {
+    /// Carries out an edit of the forest that is shown.
+    pub(super) fn edit(&mut self, edit: Edit) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest()?;
+        let root = Some(grown.root().to_owned());
+        self.act(&Action::Edit { root, edit })
+    }
+
+    /// Journals an action, carries it out, and learns if it changed what the model depends on.
+    pub(super) fn act(&mut self, action: &Action) -> Result<(), Stop> {
+        let grown = self.state.forest().ok().map(|(_, grown)| grown);
+        let stamp = self
+            .executor
+            .stamp(grown.and_then(|grown| grown.model_name()));
+        let notebook = &mut self.state.run_mut()?.notebook;
+        let Some(effects) = notebook.take(action, stamp)? else {
+            return Ok(());
+        };
+        self.show_edits();
+        self.executor.publisher.publish();
+        match self.learn(effects.root.as_deref()) {
+            Err(Stop::Cancelled) => {
+                let kept = match action {
+                    Action::Edit { edit, .. } => edit.kept(),
+                    Action::Undo => "The step back is kept",
+                    Action::Redo => "The step forward is kept",
+                };
+                let text = format!(
+                    "{kept}; training was cancelled, so the scores are those before it. Train to bring them up to \
+                     date."
+                );
+                self.executor.notice(Severity::Info, text);
+                Ok(())
+            }
+            learned => learned,
+        }
+    }
+
+    /// Brings the scores up to what is known of `root`, if its forest is shown.
+    fn learn(&mut self, root: Option<&str>) -> Result<(), Stop> {
+        let Ok((run, grown)) = self.state.forest_mut() else {
+            return Ok(());
+        };
+        let state = run.notebook.history().of_root(grown.root());
+        if root == Some(grown.root()) && self.executor.learn(grown, state)? {
+            self.show_scores();
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_label(
+        &mut self,
+        trees: &[TreeIdx],
+        label: Option<Label>,
+    ) -> Result<(), Stop> {
+        let (run, grown) = self.state.forest()?;
+        let (forest, state) = (grown.forest(), run.notebook.history().of_root(grown.root()));
+        let changes: Vec<_> = trees
+            .iter()
+            .filter(|tree| tree.index() < forest.len())
+            .flat_map(|&tree| changes_of_tree(forest, state, tree, label))
+            .collect();
+        if changes.is_empty() {
+            Ok(())
+        } else {
+            self.edit(Edit::SetLabels(changes))
+        }
+    }
+
+    /// Labels an execution that was seen as a record of its function.
+    pub(super) fn set_record_label(
+        &mut self,
+        program: ProgramId,
+        event: ExecLabel,
+        func: &str,
+        label: Option<Label>,
+    ) -> Result<(), Stop> {
+        let root = FunctionName::parse(func).qualified;
+        let key = EventKey { program, event };
+        let tree = self.state.forest().ok().and_then(|(run, grown)| {
+            let forest = grown.forest();
+            let mut trees = (0..forest.len()).map(TreeIdx::from_index);
+            let tree = trees.find(|&tree| EventKey::of(forest, tree) == key)?;
+            let state = run.notebook.history().of_root(root);
+            (grown.root() == root).then(|| changes_of_tree(forest, state, tree, label).collect())
+        });
+        let key = key.into();
+        let edit = Edit::SetLabels(tree.unwrap_or_else(|| vec![LabelChange { key, label }]));
+        let root = Some(root.to_owned());
+        self.act(&Action::Edit { root, edit })
+    }
+
+    pub(super) fn import_labels(&mut self, path: &str) -> Result<(), Stop> {
+        let bytes = self.executor.host.read_file(path)?;
+        let labels = LabelSet::from_csv(&bytes).map_err(|cause| Stop::Labels {
+            cause,
+            path: path.to_owned(),
+        })?;
+        let (run, grown) = self.state.forest()?;
+        let (forest, state) = (grown.forest(), run.notebook.history().of_root(grown.root()));
+        let (trees, num_labels) = (trees_by_key(forest), labels.len());
+        let mut num_unknown = 0;
+        let mut changes = Vec::with_capacity(num_labels);
+        for (key, label) in labels.iter() {
+            if let Some(&tree) = trees.get(&key) {
+                changes.extend(changes_of_tree(forest, state, tree, Some(label)));
+            } else {
+                num_unknown += 1;
+                let label = Some(label);
+                changes.push(LabelChange { key, label });
+            }
+        }
+        self.edit(Edit::SetLabels(changes))?;
+        self.executor.notice(
+            Severity::Info,
+            format!("{num_labels} labels were imported from {path}."),
+        );
+        if num_unknown > 0 {
+            let text = format!(
+                "{num_unknown} of them name trees that this forest does not have; they are kept but have no effect."
+            );
+            self.executor.notice(Severity::Warning, text);
+        }
+        Ok(())
+    }
+
+    /// The settings are tried before they are journalled, so that bad ones change nothing.
+    pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
+        let defaults = self.executor.settings.of_model();
+        let (_, grown) = self.state.forest_mut()?;
+        grown.tune(settings.unwrap_or(defaults))?;
+        self.edit(Edit::Tune(settings))
+    }
+
+    /// The file is tried before it is journalled, so that a bad one changes nothing.
+    pub(super) fn load_model(&mut self, path: &str) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest()?;
+        grown.score_with(path, &self.executor.host.read_file(path)?)?;
+        self.edit(Edit::LoadModel(path.to_owned()))?;
+        self.executor.notice(
+            Severity::Info,
+            format!("Scores are now those of {path}; train to go back to your own model."),
+        );
+        Ok(())
+    }
+
+    /// Makes a new mark, or changes the one of a number.
+    pub(super) fn set_mark(
+        &mut self,
+        id: Option<u64>,
+        range: TimeRange,
+        text: String,
+    ) -> Result<(), Stop> {
+        let history = self.state.run()?.notebook.history();
+        let newest = history.marks().last().map_or(0, |mark| mark.id);
+        let id = id.unwrap_or(newest + 1);
+        self.act(&Action::Edit {
+            root: None,
+            edit: Edit::SetMark(Mark { id, range, text }),
+        })
+    }
+
+    pub(super) fn delete_mark(&mut self, id: u64) -> Result<(), Stop> {
+        let history = self.state.run()?.notebook.history();
+        if !history.marks().any(|mark| mark.id == id) {
+            return Ok(());
+        }
+        self.act(&Action::Edit {
+            root: None,
+            edit: Edit::DeleteMark(id),
+        })
+    }
+}
+
+/// What labelling a tree changes: its own label, and that of its record, which it makes void.
+fn changes_of_tree(
+    forest: &Forest,
+    state: &RootState,
+    tree: TreeIdx,
+    label: Option<Label>,
+) -> impl Iterator<Item = LabelChange> + use<> {
+    let record = LabelKey::from(EventKey::of(forest, tree));
+    let void = state.label(record).map(|_| LabelChange {
+        key: record,
+        label: None,
+    });
+    let key = TreeKey::of(forest, tree).into();
+    std::iter::once(LabelChange { key, label }).chain(void)
+}
+
+/// The trees of a forest by all that names them.
+pub(super) fn trees_by_key(forest: &Forest) -> BTreeMap<LabelKey, TreeIdx> {
+    let trees = (0..forest.len()).map(TreeIdx::from_index);
+    trees
+        .flat_map(|tree| {
+            [
+                (TreeKey::of(forest, tree).into(), tree),
+                (EventKey::of(forest, tree).into(), tree),
+            ]
+        })
+        .collect()
+}

@@ -1,0 +1,96 @@
+//! Carries out what follows from a command: reads and writes, learns, tells.
+
+use callgrove_model::Progress;
+
+use super::grown::Grown;
+use super::publisher::Publisher;
+use super::state::OpenTrace;
+use super::stop::Stop;
+use crate::history::RootState;
+use crate::host::Host;
+use crate::journal::Stamp;
+use crate::learning::LearnSettings;
+use crate::{ModelSettings, Severity};
+
+/// The engine's hands.
+pub(super) struct Executor {
+    pub(super) host: Box<dyn Host>,
+    pub(super) settings: LearnSettings,
+    pub(super) publisher: Publisher,
+}
+
+impl Executor {
+    /// Now, this person, and the model that they see.
+    pub(super) fn stamp(&self, model: Option<String>) -> Stamp {
+        Stamp {
+            at_ns: self.host.now(),
+            who: self.host.user(),
+            model,
+        }
+    }
+
+    pub(super) fn read_trace(&mut self, source: &str) -> Result<OpenTrace, Stop> {
+        let host = &mut self.host;
+        let trace = self.publisher.stage("Reading the trace", |progress| {
+            host.load_trace(source, progress)
+        })?;
+        let open = self.publisher.stage("Looking for root functions", |_| {
+            OpenTrace::new(source, trace)
+        });
+        Ok(open)
+    }
+
+    pub(super) fn embed(&self, trace: &OpenTrace, pattern: &str) -> Result<Grown, Stop> {
+        self.publisher.stage("Learning the trees", |progress| {
+            Grown::embed(&trace.trace, pattern, &self.settings, progress)
+        })
+    }
+
+    /// Settings of the own model.
+    pub(super) fn model_settings(&self, state: &RootState) -> ModelSettings {
+        let defaults = self.settings.of_model();
+        state.settings().unwrap_or(defaults)
+    }
+
+    /// Brings the scores up to a state; `false` if they were.
+    pub(super) fn learn(&mut self, grown: &mut Grown, state: &RootState) -> Result<bool, Stop> {
+        let inputs = state.model_inputs(grown.forest());
+        if grown.is_scored_with(&inputs) {
+            return Ok(false);
+        }
+        if let Some(path) = &inputs.file {
+            let scores = grown.score_with(path, &self.host.read_file(path)?)?;
+            grown.show_scores(inputs, scores);
+        } else {
+            grown.tune(self.model_settings(state))?;
+            let train = |progress: Progress<'_>| grown.train(inputs, progress);
+            self.publisher.stage("Training", train)?;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn notice(&mut self, severity: Severity, text: String) {
+        self.publisher.notice(severity, text);
+    }
+
+    /// Tells what went wrong.
+    pub(super) fn complain(&mut self, stop: &Stop) {
+        self.notice(Severity::Error, sentence(&stop.to_string()));
+    }
+}
+
+/// As a sentence for the screen: error texts begin small and end without a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first: String = chars
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    let end = if text.ends_with(['.', '?', '!']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{first}{}{end}", chars.as_str())
+}

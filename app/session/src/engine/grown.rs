@@ -1,0 +1,211 @@
+//! The forest of the root function and what was learned about it.
+
+use std::sync::Arc;
+
+use callgrove_model::{Forest, Progress, Trace, TreeIdx};
+
+use super::stop::Stop;
+use crate::history::ModelInputs;
+use crate::learning::{self, LearnSettings, Learned, LearningError};
+use crate::map::{FormingMap, MapMethod, TreeMap};
+use crate::root::grow_forest;
+use crate::{
+    Analysis, Detection, Doubt, Explanation, Label, ModelSettings, QueryStrategy, Selection,
+};
+
+/// Trees that are told to be judged next; after each training there are new ones.
+const QUEUE_LEN: usize = 64;
+
+/// A forest, embedded.
+pub(super) struct Grown {
+    analysis: Arc<Analysis>,
+    learned: Learned,
+    scored: Option<Scored>,
+    forming: Option<PausableMap>,
+}
+
+/// The newest scores and what they depend on.
+struct Scored {
+    inputs: ModelInputs,
+    detection: Arc<Detection>,
+}
+
+/// A map that is not done yet.
+struct PausableMap {
+    map: FormingMap,
+    is_paused: bool,
+}
+
+impl Grown {
+    /// Grows and embeds the forest of the functions that `pattern` names.
+    pub(super) fn embed(
+        trace: &Arc<Trace>,
+        pattern: &str,
+        settings: &LearnSettings,
+        progress: Progress<'_>,
+    ) -> Result<Self, Stop> {
+        let (forest, root_name) = grow_forest(trace, pattern)?;
+        let (analysis, learned) = learning::analyze(forest, root_name, settings, progress)?;
+        Ok(Self {
+            analysis: Arc::new(analysis),
+            learned,
+            scored: None,
+            forming: None,
+        })
+    }
+
+    pub(super) fn analysis(&self) -> &Arc<Analysis> {
+        &self.analysis
+    }
+
+    pub(super) fn forest(&self) -> &Forest {
+        &self.analysis.forest
+    }
+
+    pub(super) fn root(&self) -> &str {
+        &self.analysis.root_name
+    }
+
+    /// The newest scores.
+    pub(super) fn detection(&self) -> Option<&Arc<Detection>> {
+        self.scored.as_ref().map(|scored| &scored.detection)
+    }
+
+    /// The model whose scores are shown, as the journal names it: a file, or a number made of the scores.
+    pub(super) fn model_name(&self) -> Option<String> {
+        let scored = self.scored.as_ref()?;
+        let own = || format!("{:016x}", fnv1a(&scored.detection.scores));
+        Some(scored.inputs.file.clone().unwrap_or_else(own))
+    }
+
+    /// Whether the newest scores depend on just these inputs.
+    pub(super) fn is_scored_with(&self, inputs: &ModelInputs) -> bool {
+        let scored = self.scored.as_ref();
+        scored.is_some_and(|scored| scored.inputs == *inputs)
+    }
+
+    /// Takes other settings for the next training.
+    pub(super) fn tune(&mut self, settings: ModelSettings) -> Result<(), Stop> {
+        Ok(self.learned.tune(settings)?)
+    }
+
+    /// Trains with the labels of `inputs`.
+    pub(super) fn train(
+        &mut self,
+        inputs: ModelInputs,
+        progress: Progress<'_>,
+    ) -> Result<(), Stop> {
+        let scores = self.learned.train(&inputs.labels, progress)?;
+        self.show_scores(inputs, scores);
+        Ok(())
+    }
+
+    /// Takes over the scores of the model file that `inputs` name.
+    pub(super) fn show_scores(&mut self, inputs: ModelInputs, scores: Vec<f64>) {
+        let detection = Arc::new(Detection::new(
+            scores,
+            self.detection().map(|before| &**before),
+        ));
+        self.scored = Some(Scored { inputs, detection });
+    }
+
+    /// Scores by a model file, shape `[n_trees]`.
+    pub(super) fn score_with(&self, path: &str, bytes: &[u8]) -> Result<Vec<f64>, Stop> {
+        learning::score_with_model(self.forest(), bytes).map_err(|cause| Stop::File {
+            cause: cause.to_string(),
+            path: path.to_owned(),
+        })
+    }
+
+    /// The next trees to judge; none while the scores are not those of the own model.
+    pub(super) fn queue(&self, query: QueryStrategy) -> Arc<[TreeIdx]> {
+        let scored = self.scored.as_ref();
+        if scored.is_some_and(|scored| scored.inputs.file.is_none()) {
+            self.learned.queue(query, QUEUE_LEN).into()
+        } else {
+            Arc::new([])
+        }
+    }
+
+    pub(super) fn doubts(&self, labels: &[Option<Label>]) -> Arc<[Doubt]> {
+        self.learned.doubts(labels).into()
+    }
+
+    /// The model as it would be saved.
+    pub(super) fn model_text(&self) -> Result<String, Stop> {
+        Ok(self.learned.model_text()?)
+    }
+
+    /// Why the focus of the selection has its score.
+    pub(super) fn explain(&self, selection: &Selection) -> Result<Option<Explanation>, Stop> {
+        let focus = match selection {
+            Selection::None => return Ok(None),
+            Selection::One(tree) => *tree,
+            Selection::Group(trees) => match self.learned.centre(trees) {
+                Some(centre) => centre,
+                None => return Ok(None),
+            },
+        };
+        Ok(self.learned.explain(focus)?)
+    }
+
+    /// The map that is ready at once.
+    pub(super) fn first_map(&self) -> Arc<TreeMap> {
+        Arc::new(TreeMap::of_embedding(&self.learned))
+    }
+
+    /// Begins a map by another method; `false` if it is the one that is ready at once.
+    pub(super) fn begin_map(
+        &mut self,
+        method: MapMethod,
+        progress: Progress<'_>,
+    ) -> Result<bool, Stop> {
+        let begun = FormingMap::begin(&self.learned, method, progress)?;
+        self.forming = begun.map(|map| PausableMap {
+            map,
+            is_paused: false,
+        });
+        Ok(self.forming.is_some())
+    }
+
+    /// Whether a map is forming and may go on.
+    pub(super) fn is_forming(&self) -> bool {
+        self.forming
+            .as_ref()
+            .is_some_and(|forming| !forming.is_paused)
+    }
+
+    /// Stops the map that forms or lets it go on; the answer is how it looks.
+    pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<Option<Arc<TreeMap>>, Stop> {
+        let Some(forming) = &mut self.forming else {
+            return Ok(None);
+        };
+        forming.is_paused = is_paused;
+        let look = forming.map.look(&self.learned, is_paused);
+        Ok(Some(Arc::new(look.map_err(LearningError::from)?)))
+    }
+
+    /// Goes on with the map that forms; the answer is how it looks. A map that fails ends.
+    pub(super) fn advance_map(&mut self) -> Result<Option<Arc<TreeMap>>, Stop> {
+        let Some(mut forming) = self.forming.take() else {
+            return Ok(None);
+        };
+        forming.map.advance()?;
+        let look = forming.map.look(&self.learned, forming.is_paused);
+        let look = Arc::new(look.map_err(LearningError::from)?);
+        if !forming.map.is_ready() {
+            self.forming = Some(forming);
+        }
+        Ok(Some(look))
+    }
+}
+
+/// FNV-1a (Fowler, Noll, Vo) of the bits: what is equal has equal numbers, in every release.
+fn fnv1a(scores: &[f64]) -> u64 {
+    let bytes = scores
+        .iter()
+        .flat_map(|score| score.to_bits().to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -1,0 +1,149 @@
+//! What the person makes of a run: the history, and the journal that keeps it.
+
+use super::stop::Stop;
+use crate::Severity;
+use crate::history::{Action, Effects, History};
+use crate::host::{Host, HostError, JournalWriter, OpenJournal};
+use crate::journal::{Journal, NewerJournal, Stamp, action_line, header_line, root_line};
+
+/// The history of a run and its journal.
+pub(super) struct Notebook {
+    history: History,
+    last_root: Option<String>,
+    /// Without it labels live in memory only.
+    journal: Option<WrittenJournal>,
+}
+
+struct WrittenJournal {
+    writer: Box<dyn JournalWriter>,
+    place: String,
+    /// Lines that must stand in the journal before any other.
+    unwritten: Vec<String>,
+}
+
+/// Something to tell the person.
+pub(super) type Message = (Severity, String);
+
+impl Notebook {
+    /// Opens the journal of a source and does again what it says.
+    pub(super) fn open(host: &mut dyn Host, source: &str) -> (Self, Vec<Message>) {
+        let mut messages = Vec::new();
+        let (journal, written) = match host.open_journal(source) {
+            Err(error) => {
+                let text =
+                    format!("Labels cannot be journalled and would be lost in a crash: {error}.");
+                messages.push((Severity::Warning, text));
+                (Journal::default(), None)
+            }
+            Ok(OpenJournal {
+                lines,
+                place,
+                writer,
+            }) => match Journal::replay(&lines) {
+                Err(NewerJournal { version }) => {
+                    let text = format!(
+                        "The journal {place} was written by a newer Callgrove (version {version}). Its labels are \
+                         not shown, and labels given now are not kept; open the trace with the newer one, or save \
+                         the session to a file."
+                    );
+                    messages.push((Severity::Warning, text));
+                    (Journal::default(), None)
+                }
+                Ok(journal) => {
+                    let unwritten = if journal.is_current {
+                        Vec::new()
+                    } else {
+                        vec![header_line(source)]
+                    };
+                    let written = WrittenJournal {
+                        writer,
+                        place,
+                        unwritten,
+                    };
+                    (journal, Some(written))
+                }
+            },
+        };
+        messages.extend(journal.unreadable.iter().map(|(number, cause)| {
+            let text = format!("Line {number} of the journal was left out: {cause}.");
+            (Severity::Warning, text)
+        }));
+        let num_labels = journal.history.num_labels();
+        if num_labels > 0 {
+            let text = format!("{num_labels} labels of your last session are back.");
+            messages.push((Severity::Info, text));
+        }
+        let notebook = Self {
+            history: journal.history,
+            last_root: journal.root,
+            journal: written,
+        };
+        (notebook, messages)
+    }
+
+    /// What the person made.
+    pub(super) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The root function of the last session.
+    pub(super) fn last_root(&self) -> Option<&str> {
+        self.last_root.as_deref()
+    }
+
+    /// Where the journal is, in words.
+    pub(super) fn place(&self) -> Option<&str> {
+        self.journal.as_ref().map(|journal| journal.place.as_str())
+    }
+
+    /// Journals an action and carries it out; `None` if there is nothing to undo or redo.
+    pub(super) fn take(&mut self, action: &Action, stamp: Stamp) -> Result<Option<Effects>, Stop> {
+        if !self.history.can(action) {
+            return Ok(None);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.unwritten.push(action_line(action, stamp));
+            if let Err(error) = journal.write() {
+                journal.unwritten.pop();
+                return Err(error.into());
+            }
+        }
+        Ok(Some(self.history.take(action)))
+    }
+
+    /// Carries out an action; its line is written by [`Notebook::write`].
+    pub(super) fn take_unwritten(&mut self, action: &Action, stamp: Stamp) {
+        self.history.take(action);
+        self.write_later(action_line(action, stamp));
+    }
+
+    /// The forest of another root function is shown; its line is written by [`Notebook::write`].
+    pub(super) fn enter_root(&mut self, root: &str, stamp: Stamp) {
+        self.last_root = Some(root.to_owned());
+        self.write_later(root_line(root, stamp));
+    }
+
+    /// Writes what waits to be written. What cannot be written now is tried again with the next line.
+    pub(super) fn write(&mut self) -> Result<(), HostError> {
+        self.journal.as_mut().map_or(Ok(()), WrittenJournal::write)
+    }
+
+    fn write_later(&mut self, line: String) {
+        if let Some(journal) = &mut self.journal {
+            journal.unwritten.push(line);
+        }
+    }
+}
+
+impl WrittenJournal {
+    fn write(&mut self) -> Result<(), HostError> {
+        let mut num_written = 0;
+        let written = self.unwritten.iter().try_for_each(|line| {
+            self.writer.append(line)?;
+            num_written += 1;
+            Ok(())
+        });
+        self.unwritten.drain(..num_written);
+        written
+    }
+}

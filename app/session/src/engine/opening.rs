@@ -1,0 +1,186 @@
+//! Opening a trace and choosing its root function: what is new is made ready beside what is open, and takes
+//! its place as a whole or not at all.
+
+use super::Engine;
+use super::grown::Grown;
+use super::notebook::{Message, Notebook};
+use super::state::{OpenRun, OpenTrace, State};
+use super::stop::Stop;
+use crate::edit::{Edit, SavedState};
+use crate::history::Action;
+use crate::session_file::SessionFile;
+use crate::{MapMethod, Selection, Severity};
+
+/// A run that is ready to take the place of what is open.
+struct Ready {
+    notebook: Notebook,
+    trace: OpenTrace,
+    grown: Option<Grown>,
+    messages: Vec<Message>,
+    /// Why there is no forest, or no scores.
+    complaint: Option<Stop>,
+}
+
+impl Engine {
+    /// Opens a trace with a root function, with the one of the last session, or with the best one.
+    pub(super) fn open(&mut self, source: &str, function: Option<&str>) -> Result<(), Stop> {
+        let ready = self.make_ready(source, function, None)?;
+        self.enter(ready, None)
+    }
+
+    /// Opens what was saved.
+    pub(super) fn load_session(&mut self, path: &str) -> Result<(), Stop> {
+        let bytes = self.executor.host.read_file(path)?;
+        let file = SessionFile::from_bytes(&bytes).map_err(|cause| Stop::File {
+            cause,
+            path: path.to_owned(),
+        })?;
+        let ready = self.make_ready(&file.source, Some(&file.root), Some(file.state))?;
+        let trees = ready.grown.as_ref().map(|grown| {
+            let trees = super::edits::trees_by_key(grown.forest());
+            file.selection
+                .iter()
+                .filter_map(|key| trees.get(key).copied())
+                .collect()
+        });
+        self.executor.publisher.view.restored_view = Some(file.view.into());
+        self.enter(ready, trees.map(Selection::Group))
+    }
+
+    fn make_ready(
+        &mut self,
+        source: &str,
+        function: Option<&str>,
+        saved: Option<SavedState>,
+    ) -> Result<Ready, Stop> {
+        let trace = self.executor.read_trace(source)?;
+        let (mut notebook, messages) = Notebook::open(&mut *self.executor.host, source);
+        let root = match function.or(notebook.last_root()) {
+            Some(root) => Ok(root.to_owned()),
+            None => trace.best_root(),
+        };
+        let grown = root
+            .map_err(Stop::from)
+            .and_then(|root| self.executor.embed(&trace, &root));
+        let mut ready = match grown {
+            // A saved session is of no use without its forest; a trace is: another root can be chosen.
+            Err(stop @ Stop::Cancelled) => return Err(stop),
+            Err(stop) if saved.is_some() => return Err(stop),
+            Err(stop) => {
+                return Ok(Ready {
+                    notebook,
+                    trace,
+                    grown: None,
+                    messages,
+                    complaint: Some(stop),
+                });
+            }
+            Ok(mut grown) => {
+                let stamp = self.executor.stamp(None);
+                notebook.enter_root(grown.root(), stamp.clone());
+                if let Some(saved) = saved {
+                    let root = Some(grown.root().to_owned());
+                    let edit = Edit::Restore(saved);
+                    notebook.take_unwritten(&Action::Edit { root, edit }, stamp);
+                }
+                let complaint = self.learn_new(&mut grown, &notebook)?;
+                Ready {
+                    notebook,
+                    trace,
+                    grown: Some(grown),
+                    messages,
+                    complaint,
+                }
+            }
+        };
+        if let Err(error) = ready.notebook.write() {
+            let text = format!("Labels cannot be journalled now: {error}.");
+            ready.messages.push((Severity::Warning, text));
+        }
+        Ok(ready)
+    }
+
+    /// The first scores of a forest; why there are none, if not because the person asked to stop.
+    fn learn_new(&mut self, grown: &mut Grown, notebook: &Notebook) -> Result<Option<Stop>, Stop> {
+        let state = notebook.history().of_root(grown.root());
+        match self.executor.learn(grown, state) {
+            Err(Stop::Cancelled) => Err(Stop::Cancelled),
+            learned => Ok(learned.err()),
+        }
+    }
+
+    fn enter(&mut self, ready: Ready, selection: Option<Selection>) -> Result<(), Stop> {
+        let method = self.map_method();
+        let Ready {
+            notebook,
+            trace,
+            grown,
+            messages,
+            complaint,
+        } = ready;
+        self.state = State::TraceOpen(OpenRun { notebook, trace });
+        self.show_trace();
+        for (severity, text) in messages {
+            self.executor.notice(severity, text);
+        }
+        if let Some(stop) = complaint {
+            self.executor.complain(&stop);
+        }
+        grown.map_or(Ok(()), |grown| self.enter_forest(grown, method, selection))
+    }
+
+    /// Shows the forest of another root function.
+    pub(super) fn set_root(&mut self, pattern: &str) -> Result<(), Stop> {
+        let run = self.state.run()?;
+        let mut grown = self.executor.embed(&run.trace, pattern)?;
+        let state = run.notebook.history().of_root(grown.root());
+        let complaint = match self.executor.learn(&mut grown, state) {
+            Err(Stop::Cancelled) => return Err(Stop::Cancelled),
+            learned => learned.err(),
+        };
+        let stamp = self.executor.stamp(None);
+        let notebook = &mut self.state.run_mut()?.notebook;
+        notebook.enter_root(grown.root(), stamp);
+        notebook.write()?;
+        if let Some(stop) = complaint {
+            self.executor.complain(&stop);
+        }
+        let method = self.map_method();
+        self.enter_forest(grown, method, None)
+    }
+
+    fn enter_forest(
+        &mut self,
+        grown: Grown,
+        method: MapMethod,
+        selection: Option<Selection>,
+    ) -> Result<(), Stop> {
+        let num_unclosed = grown.forest().num_unclosed();
+        if num_unclosed > 0 {
+            let text = format!(
+                "{num_unclosed} executions of {} never ended and are left out.",
+                grown.root()
+            );
+            self.executor.notice(Severity::Warning, text);
+        }
+        let most_abnormal = grown.detection().and_then(|known| known.order.first());
+        let most_abnormal = most_abnormal.map_or(Selection::None, |&tree| Selection::One(tree));
+        self.state.set_forest(grown);
+        self.show_forest()?;
+        self.select(selection.unwrap_or(most_abnormal))?;
+        match self.set_map(method) {
+            Err(Stop::Cancelled) => {
+                let text = "The forest is open; drawing its map anew was cancelled.";
+                self.executor.notice(Severity::Info, text.to_owned());
+                Ok(())
+            }
+            drawn => drawn,
+        }
+    }
+
+    /// The way in which the person wants maps.
+    fn map_method(&self) -> MapMethod {
+        let map = self.executor.publisher.view.map.as_ref();
+        map.map(|map| map.method).unwrap_or_default()
+    }
+}

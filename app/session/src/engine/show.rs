@@ -1,0 +1,124 @@
+//! Brings the draft of the next snapshot up to what is open.
+
+use std::sync::Arc;
+
+use callgrove_model::{Progress, TreeIdx};
+
+use super::Engine;
+use super::state::State;
+use super::stop::Stop;
+use crate::{EventKey, LabelSet, MapMethod, Selection};
+
+impl Engine {
+    /// Shows the trace and what was made of its run; a forest of an earlier one goes.
+    pub(super) fn show_trace(&mut self) {
+        let view = &mut self.executor.publisher.view;
+        if let Ok(run) = self.state.run() {
+            view.source = Some(run.trace.source.clone());
+            view.trace = Some(Arc::clone(&run.trace.trace));
+            view.suggestions = Arc::clone(&run.trace.suggestions);
+            view.journal = run.notebook.place().map(Into::into);
+        }
+        view.analysis = None;
+        view.map = None;
+        view.detection = None;
+        view.selection = Selection::None;
+        view.explanation = None;
+        view.queue = Arc::new([]);
+        view.doubts = Arc::new([]);
+        view.labels = Arc::default();
+        view.labels_by_tree = Arc::new([]);
+        self.show_edits();
+        self.executor.publisher.publish();
+    }
+
+    /// Shows the forest; nothing is selected yet.
+    pub(super) fn show_forest(&mut self) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest()?;
+        let view = &mut self.executor.publisher.view;
+        view.analysis = Some(Arc::clone(grown.analysis()));
+        view.map = Some(grown.first_map());
+        view.selection = Selection::None;
+        view.explanation = None;
+        self.show_edits();
+        self.show_scores();
+        Ok(())
+    }
+
+    /// Shows labels, marks and what can be undone.
+    pub(super) fn show_edits(&mut self) {
+        let Ok(run) = self.state.run() else {
+            return;
+        };
+        let history = run.notebook.history();
+        let grown = match &self.state {
+            State::ForestGrown(_, grown) => Some(grown),
+            _ => None,
+        };
+        let root = grown.map(|grown| grown.root());
+        let mut record_labels: LabelSet = history.record_labels().collect();
+        let view = &mut self.executor.publisher.view;
+        view.undo = history.undo_text(root);
+        view.redo = history.redo_text(root);
+        view.marks = history.marks().cloned().collect();
+        if let Some(grown) = grown {
+            let (forest, state) = (grown.forest(), history.of_root(grown.root()));
+            view.auto_train = state.auto_train();
+            view.labels = state.labels().into();
+            view.labels_by_tree = view.labels.by_tree(forest).into();
+            view.num_untrained = state.num_untrained();
+            view.default_settings = self.executor.settings.of_model();
+            view.settings = state.settings().unwrap_or(view.default_settings);
+            view.doubts = grown.doubts(&view.labels_by_tree);
+            for (tree, &label) in view.labels_by_tree.iter().enumerate() {
+                if label.is_some() {
+                    let tree = TreeIdx::from_index(tree);
+                    record_labels.set(EventKey::of(forest, tree), label);
+                }
+            }
+        }
+        view.record_labels = Arc::new(record_labels);
+    }
+
+    /// Shows the newest scores and the trees to judge next.
+    pub(super) fn show_scores(&mut self) {
+        let Ok((_, grown)) = self.state.forest() else {
+            return;
+        };
+        let view = &mut self.executor.publisher.view;
+        view.detection = grown.detection().map(Arc::clone);
+        view.queue = grown.queue(view.query);
+    }
+
+    /// Shows the selection at once, then why the focused tree got its score.
+    pub(super) fn select(&mut self, selection: Selection) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest()?;
+        let selection = selection.within(grown.forest().len());
+        self.executor.publisher.view.selection = selection.clone();
+        self.executor.publisher.view.explanation = None;
+        self.executor.publisher.publish();
+        let explanation = grown.explain(&selection)?;
+        self.executor.publisher.view.explanation = explanation.map(Arc::new);
+        Ok(())
+    }
+
+    /// Begins a map by another method; the old one stays until the new one has a shape.
+    pub(super) fn set_map(&mut self, method: MapMethod) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest_mut()?;
+        let publisher = &mut self.executor.publisher;
+        let begin = |progress: Progress<'_>| grown.begin_map(method, progress);
+        if !publisher.stage("Looking for neighbours", begin)? {
+            publisher.view.map = Some(grown.first_map());
+        }
+        Ok(())
+    }
+
+    /// Stops the map that forms, or lets it go on.
+    pub(super) fn pause_map(&mut self, is_paused: bool) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest_mut()?;
+        if let Some(look) = grown.pause_map(is_paused)? {
+            self.executor.publisher.view.map = Some(look);
+        }
+        Ok(())
+    }
+}

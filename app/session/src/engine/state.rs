@@ -1,0 +1,97 @@
+//! What is open. Whether something must be opened first is decided here.
+
+use std::sync::Arc;
+
+use callgrove_model::Trace;
+
+use super::grown::Grown;
+use super::notebook::Notebook;
+use super::stop::Stop;
+use crate::root::RootError;
+use crate::{Suggestion, learning};
+
+/// What is open.
+pub(super) enum State {
+    /// Nothing.
+    Empty,
+    /// A trace; no root function is chosen yet, or none can be.
+    TraceOpen(OpenRun),
+    /// A trace and the forest of a root function.
+    ForestGrown(OpenRun, Box<Grown>),
+}
+
+/// A trace and what the person made of its run.
+pub(super) struct OpenRun {
+    pub(super) notebook: Notebook,
+    pub(super) trace: OpenTrace,
+}
+
+/// A trace.
+pub(super) struct OpenTrace {
+    /// As the person named it.
+    pub(super) source: String,
+    pub(super) trace: Arc<Trace>,
+    pub(super) suggestions: Arc<[Suggestion]>,
+}
+
+impl State {
+    pub(super) fn run(&self) -> Result<&OpenRun, Stop> {
+        match self {
+            Self::Empty => Err(Stop::NothingOpen),
+            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+        }
+    }
+
+    pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, Stop> {
+        match self {
+            Self::Empty => Err(Stop::NothingOpen),
+            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+        }
+    }
+
+    pub(super) fn forest(&self) -> Result<(&OpenRun, &Grown), Stop> {
+        match self {
+            Self::Empty => Err(Stop::NothingOpen),
+            Self::TraceOpen(_) => Err(Stop::NoForest),
+            Self::ForestGrown(run, grown) => Ok((run, grown)),
+        }
+    }
+
+    pub(super) fn forest_mut(&mut self) -> Result<(&mut OpenRun, &mut Grown), Stop> {
+        match self {
+            Self::Empty => Err(Stop::NothingOpen),
+            Self::TraceOpen(_) => Err(Stop::NoForest),
+            Self::ForestGrown(run, grown) => Ok((run, grown)),
+        }
+    }
+
+    /// Shows another forest of the trace.
+    pub(super) fn set_forest(&mut self, grown: Grown) {
+        *self = match std::mem::replace(self, Self::Empty) {
+            Self::Empty => Self::Empty,
+            Self::TraceOpen(run) | Self::ForestGrown(run, _) => {
+                Self::ForestGrown(run, Box::new(grown))
+            }
+        };
+    }
+}
+
+impl OpenTrace {
+    pub(super) fn new(source: &str, trace: Trace) -> Self {
+        Self {
+            source: source.to_owned(),
+            suggestions: learning::suggest_roots(&trace).into(),
+            trace: Arc::new(trace),
+        }
+    }
+
+    /// The most promising root function.
+    pub(super) fn best_root(&self) -> Result<String, RootError> {
+        if self.trace.num_executions() == 0 {
+            return Err(RootError::EmptyTrace);
+        }
+        let best = self.suggestions.first();
+        best.map(|best| best.name.clone())
+            .ok_or(RootError::NothingToSuggest)
+    }
+}

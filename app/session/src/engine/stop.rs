@@ -1,0 +1,55 @@
+//! Why a command was not carried out.
+
+use callgrove_model::Cancelled;
+
+use crate::LabelCsvError;
+use crate::host::HostError;
+use crate::learning::LearningError;
+use crate::root::RootError;
+
+/// Why a command was not carried out. [`Stop::Cancelled`] means that nothing was changed; where something
+/// stands nevertheless, whoever changed it says so.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stop {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{0}")]
+    Host(String),
+    #[error(transparent)]
+    Root(#[from] RootError),
+    #[error("{cause} in {path}")]
+    Labels { cause: LabelCsvError, path: String },
+    #[error("{cause}: {path}")]
+    File { cause: String, path: String },
+    #[error("{0}")]
+    Learning(LearningError),
+    #[error("open a trace first")]
+    NothingOpen,
+    #[error("choose a root function first")]
+    NoForest,
+}
+
+impl From<HostError> for Stop {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Cancelled => Self::Cancelled,
+            HostError::Failed(text) => Self::Host(text),
+        }
+    }
+}
+
+impl From<LearningError> for Stop {
+    fn from(error: LearningError) -> Self {
+        if error.is_cancelled() {
+            Self::Cancelled
+        } else {
+            Self::Learning(error)
+        }
+    }
+}
+
+impl From<Cancelled> for Stop {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
