@@ -56,12 +56,11 @@ impl Host for NativeHost {
             let journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
             journal.path_of() == path
         });
-        let journal = match held {
-            Some(journal) => journal,
-            None => {
-                let journal = JournalFile::open(&path).map_err(|error| failed(&error))?;
-                Arc::new(Mutex::new(journal))
-            }
+        let journal = if let Some(journal) = held {
+            journal
+        } else {
+            let journal = JournalFile::open(&path).map_err(|error| failed(&error))?;
+            Arc::new(Mutex::new(journal))
         };
         self.journal = Arc::downgrade(&journal);
         let lines = journal

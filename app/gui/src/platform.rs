@@ -134,7 +134,7 @@ impl FilePurpose {
             Self::LoadSession => Command::LoadSession { path },
             Self::SaveSession => Command::SaveSession {
                 path,
-                view: serde_json::Value::Null,
+                view: Default::default(),
             },
             Self::ImportLabels => Command::ImportLabels { path },
             Self::ExportLabels => Command::ExportLabels { path },

@@ -16,10 +16,10 @@ pub struct SnapshotCell {
 /// Commands are counted, so that a wish to stop is for those sent before it and for no other.
 #[derive(Default)]
 struct CancelCounts {
-    num_sent: AtomicU64,
-    num_begun: AtomicU64,
+    sent: AtomicU64,
+    begun: AtomicU64,
     /// Commands up to this one shall stop.
-    num_cancelled: AtomicU64,
+    cancelled: AtomicU64,
 }
 
 /// What the views hold of a session.
@@ -43,21 +43,21 @@ impl SnapshotCell {
     /// Asks the running work, and all that waits before it, to stop.
     pub fn cancel(&self) {
         let counts = &self.cancel;
-        let num_sent = counts.num_sent.load(Ordering::SeqCst);
-        let num_begun = counts.num_begun.load(Ordering::SeqCst);
+        let num_sent = counts.sent.load(Ordering::SeqCst);
+        let num_begun = counts.begun.load(Ordering::SeqCst);
         let num_cancelled = num_sent.max(num_begun);
-        counts.num_cancelled.store(num_cancelled, Ordering::SeqCst);
+        counts.cancelled.store(num_cancelled, Ordering::SeqCst);
     }
 
     /// Whether the running work shall stop.
     pub fn is_cancelled(&self) -> bool {
         let counts = &self.cancel;
-        counts.num_cancelled.load(Ordering::SeqCst) >= counts.num_begun.load(Ordering::SeqCst)
+        counts.cancelled.load(Ordering::SeqCst) >= counts.begun.load(Ordering::SeqCst)
     }
 
     /// The work for the next command begins.
     pub(crate) fn begin(&self) {
-        self.cancel.num_begun.fetch_add(1, Ordering::SeqCst);
+        self.cancel.begun.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Tells the person that the session died of `cause`: the carrier's last word for it.
@@ -101,7 +101,7 @@ impl SessionHandle {
             .map_err(|error| match error {
                 TrySendError::Full(command) | TrySendError::Disconnected(command) => command,
             })?;
-        self.cell.cancel.num_sent.fetch_add(1, Ordering::SeqCst);
+        self.cell.cancel.sent.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 

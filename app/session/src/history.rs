@@ -406,7 +406,7 @@ impl Step {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use callgrove_model::{ProgramId, RankId, TimeNs};
     use proptest::prelude::*;
 
@@ -443,7 +443,7 @@ mod tests {
     }
 
     /// All that a person can see of a history, without the way to it.
-    fn state(history: &History) -> (BTreeMap<Arc<str>, RootState>, BTreeMap<u64, Mark>) {
+    pub(crate) fn state(history: &History) -> (BTreeMap<Arc<str>, RootState>, BTreeMap<u64, Mark>) {
         let mut roots = history.roots.clone();
         roots.retain(|_, state| *state != RootState::default());
         (roots, history.marks.clone())
@@ -485,7 +485,7 @@ mod tests {
         changes
     }
 
-    fn actions() -> impl Strategy<Value = Vec<Action>> {
+    pub(crate) fn actions() -> impl Strategy<Value = Vec<Action>> {
         let root = prop_oneof![Just("f"), Just("g")];
         let action = prop_oneof![
             5 => (root, edits()).prop_map(|(root, edit)| of(root, edit)),

@@ -182,10 +182,12 @@ fn read(value: Value) -> Result<(Scope, Entry), serde_json::Error> {
 #[cfg(test)]
 mod tests {
     use callgrove_model::{Label, ProgramId, RankId};
+    use proptest::prelude::*;
 
     use super::*;
     use crate::TreeKey;
     use crate::edit::LabelChange;
+    use crate::history::tests::{actions, state};
 
     fn label(index: u32, label: Option<Label>) -> Edit {
         let key = TreeKey {
@@ -227,6 +229,31 @@ mod tests {
 {"at_ns":1700000003000000000,"entry":{"edit":{"set_mark":{"id":1,"range":{"from":5,"to":9},"text":"stop"}}}}
 {"at_ns":1700000004000000000,"entry":"undo"}
 {"at_ns":1700000005000000000,"entry":"redo"}"#;
+
+    proptest! {
+        #[test]
+        fn replaying_gives_what_was_live(actions in actions()) {
+            let mut live = History::default();
+            let mut lines = vec![header_line("run")];
+            for action in &actions {
+                live.take(action);
+                lines.push(action_line(action, Stamp::default()));
+            }
+            let journal = Journal::replay(&lines).unwrap();
+            prop_assert_eq!(&journal.unreadable, &[]);
+            prop_assert_eq!(state(&journal.history), state(&live));
+            prop_assert_eq!(journal.history.undo_text(None), live.undo_text(None));
+            prop_assert_eq!(journal.history.redo_text(None), live.redo_text(None));
+        }
+
+        #[test]
+        fn any_lines_are_read_or_reported(lines in proptest::collection::vec(
+            prop_oneof![".{0,40}", Just("\"undo\"".to_owned()), Just("{\"root\":\"f\"}".to_owned())], 0..8,
+        )) {
+            let journal = Journal::replay(&lines).unwrap();
+            prop_assert!(journal.unreadable.len() <= lines.len());
+        }
+    }
 
     #[test]
     fn version_1_is_read() {

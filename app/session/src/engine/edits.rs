@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, TreeIdx};
 
 use super::Engine;
+use super::grown::Grown;
 use super::stop::Stop;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{Action, RootState};
@@ -21,9 +22,7 @@ impl Engine {
     /// Journals an action, carries it out, and learns if it changed what the model depends on.
     pub(super) fn act(&mut self, action: &Action) -> Result<(), Stop> {
         let grown = self.state.forest().ok().map(|(_, grown)| grown);
-        let stamp = self
-            .executor
-            .stamp(grown.and_then(|grown| grown.model_name()));
+        let stamp = self.executor.stamp(grown.and_then(Grown::model_name));
         let notebook = &mut self.state.run_mut()?.notebook;
         let Some(effects) = notebook.take(action, stamp)? else {
             return Ok(());

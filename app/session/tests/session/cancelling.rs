@@ -1,0 +1,151 @@
+//! Work that a person stops: what stands afterwards, and what is said about it.
+
+use std::sync::{Arc, Mutex};
+
+use callgrove_model::{Label, TreeIdx};
+use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell};
+
+use crate::support::*;
+
+/// Stops the work of a session as soon as its stage begins with some words.
+#[derive(Clone, Default)]
+struct Stopper {
+    at_stage: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl Stopper {
+    fn session(&self, disk: &Disk) -> Session {
+        let cell = SnapshotCell::default();
+        let (watched, at_stage) = (cell.clone(), Arc::clone(&self.at_stage));
+        let wake = move || {
+            let stage = watched
+                .newest()
+                .work
+                .as_ref()
+                .map(|work| work.stage.clone());
+            let wanted = *at_stage.lock().unwrap();
+            if stage
+                .zip(wanted)
+                .is_some_and(|(stage, wanted)| stage.starts_with(wanted))
+            {
+                watched.cancel();
+            }
+        };
+        let host = Box::new(DiskHost(disk.clone()));
+        let settings = LearnSettings::with_seed(1);
+        let engine = Engine::new(host, settings, cell.clone(), Arc::new(wake));
+        Session { engine, cell }
+    }
+
+    fn stop_at(&self, stage: &'static str) {
+        *self.at_stage.lock().unwrap() = Some(stage);
+    }
+
+    fn let_go(&self) {
+        *self.at_stage.lock().unwrap() = None;
+    }
+}
+
+#[test]
+fn cancelling_while_a_trace_is_opened_keeps_what_was_open_with_its_journal() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    session.run(open("run", "compute"));
+    session.label(TreeIdx(3), Label::Abnormal);
+    let before = session.seen();
+    for stage in ["Reading the trace", "Learning the trees", "Training"] {
+        stopper.stop_at(stage);
+        let seen = session.run(open("other run", "MPI_Wait"));
+        stopper.let_go();
+        assert_eq!(
+            last_notice(&seen),
+            "Cancelled; nothing was changed.",
+            "{stage}"
+        );
+        assert_eq!(seen.source.as_deref(), Some("run"), "{stage}");
+        assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+        assert_eq!(
+            (scores(&seen), &seen.labels),
+            (scores(&before), &before.labels)
+        );
+        assert_eq!(seen.journal.as_deref(), Some("run.jsonl"));
+        assert_eq!(
+            *disk.other_journal.lock().unwrap(),
+            Vec::<String>::new(),
+            "{stage}"
+        );
+    }
+    let num_lines = disk.journal.lock().unwrap().len();
+    session.label(TreeIdx(9), Label::Normal);
+    assert_eq!(disk.journal.lock().unwrap().len(), num_lines + 1);
+    let seen = session.run(open("other run", "MPI_Wait"));
+    assert_eq!(
+        (seen.source.as_deref(), seen.labels.len()),
+        (Some("other run"), 0)
+    );
+    assert_eq!(seen.journal.as_deref(), Some("other run.jsonl"));
+}
+
+#[test]
+fn cancelling_while_another_root_is_learned_keeps_the_forest() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    let before = session.run(open("run", "compute"));
+    let set_root = || Command::SetRoot {
+        function: "MPI_Wait".into(),
+    };
+    stopper.stop_at("Training");
+    let seen = session.run(set_root());
+    stopper.let_go();
+    assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+    assert_eq!(scores(&seen), scores(&before));
+    drop(session);
+    // Nor does the next session begin with the root that was not reached.
+    let mut session = Session::on(&disk);
+    let seen = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: None,
+    });
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+    let seen = session.run(set_root());
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "MPI_Wait");
+}
+
+#[test]
+fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    let before = session.run(open("run", "compute"));
+    stopper.stop_at("Training");
+    let seen = session.label(SLOW_TREE, Label::Normal);
+    assert_eq!(
+        last_notice(&seen),
+        "The label is kept; training was cancelled, so the scores are those before it. Train to bring them up to date."
+    );
+    assert_eq!(seen.label(SLOW_TREE), Some(Label::Normal));
+    assert_eq!(scores(&seen), scores(&before));
+    let undone = session.run(Command::Undo);
+    assert_eq!((undone.labels.len(), scores(&undone)), (0, scores(&before)));
+    let redone = session.run(Command::Redo);
+    assert!(last_notice(&redone).starts_with("The step forward is kept;"));
+    stopper.let_go();
+    let trained = session.run(Command::Train);
+    let mut other = Session::opened(&Disk::default());
+    assert_eq!(
+        scores(&trained),
+        scores(&other.label(SLOW_TREE, Label::Normal))
+    );
+}
+
+#[test]
+fn a_wish_to_stop_that_comes_before_the_work_begins_is_not_lost() {
+    let mut session = Session::on(&Disk::default());
+    let (sender, commands) = std::sync::mpsc::sync_channel(4);
+    let handle = SessionHandle::new(sender, session.cell.clone());
+    handle.send(open("run", "compute")).unwrap();
+    handle.cancel();
+    let seen = session.run(commands.recv().unwrap());
+    assert_eq!(last_notice(&seen), "Cancelled; nothing was changed.");
+    assert!(seen.trace.is_none());
+}

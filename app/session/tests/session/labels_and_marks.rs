@@ -1,0 +1,130 @@
+//! Marks, labels of records, and sessions that keep them.
+
+use callgrove_model::{Label, TimeNs, TreeIdx};
+use callgrove_session::{Command, EventKey, Selection, Snapshot, TimeRange};
+
+use crate::support::*;
+
+fn range(from: i64, to: i64) -> TimeRange {
+    TimeRange::between(TimeNs(from), TimeNs(to))
+}
+
+#[test]
+fn marks_are_kept_with_the_run_and_can_be_undone() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let set = |id, text: &str| Command::SetMark {
+        id,
+        range: range(5, 9),
+        text: text.into(),
+    };
+    session.run(set(None, "stop"));
+    session.run(set(None, "start"));
+    session.run(set(Some(1), "stop of rank 2"));
+    let seen = session.run(Command::DeleteMark { id: 2 });
+    let texts = |seen: &Snapshot| -> Vec<String> {
+        seen.marks.iter().map(|mark| mark.text.clone()).collect()
+    };
+    assert_eq!(texts(&seen), ["stop of rank 2"]);
+    assert_eq!(seen.undo.as_deref(), Some("delete a mark"));
+    session.run(Command::Undo);
+    let seen = session.run(Command::Undo);
+    assert_eq!(texts(&seen), ["stop", "start"]);
+    drop(session);
+    let mut session = Session::on(&disk);
+    let seen = session.run(open("run", "MPI_Wait"));
+    assert_eq!(
+        texts(&seen),
+        ["stop", "start"],
+        "whatever the root function is"
+    );
+    assert_eq!(
+        texts(&session.run(Command::Redo)),
+        ["stop of rank 2", "start"]
+    );
+}
+
+/// The record of a tree as the provenance database names it.
+fn record_of(seen: &Snapshot, tree: TreeIdx, label: Option<Label>) -> Command {
+    let forest = &seen.analysis.as_ref().unwrap().forest;
+    let EventKey { program, event } = EventKey::of(forest, tree);
+    let func = "Pair::compute(int, int)".to_owned();
+    Command::SetRecordLabel {
+        program,
+        event,
+        func,
+        label,
+    }
+}
+
+#[test]
+fn a_label_of_a_record_is_the_label_of_its_tree() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let first = session.seen();
+    let labelled = session.label(SLOW_TREE, Label::Normal);
+    session.run(Command::Undo);
+    let by_record = session.run(record_of(&first, SLOW_TREE, Some(Label::Normal)));
+    assert_eq!(scores(&by_record), scores(&labelled));
+    assert_eq!(
+        by_record.labels, labelled.labels,
+        "the tree is known: it is labelled"
+    );
+    let key = EventKey::of(&first.analysis.as_ref().unwrap().forest, SLOW_TREE);
+    assert_eq!(by_record.record_labels.get(key), Some(Label::Normal));
+    session.run(Command::Undo);
+
+    // While another forest is shown, the record alone has the label.
+    session.run(Command::SetRoot {
+        function: "MPI_Wait".into(),
+    });
+    let elsewhere = session.run(record_of(&first, SLOW_TREE, Some(Label::Normal)));
+    assert_eq!(elsewhere.record_labels.get(key), Some(Label::Normal));
+    assert!(
+        elsewhere
+            .undo
+            .as_ref()
+            .unwrap()
+            .ends_with("(Pair::compute)")
+    );
+    let back = session.run(Command::SetRoot {
+        function: "compute".into(),
+    });
+    assert_eq!(back.label(SLOW_TREE), Some(Label::Normal));
+    assert_eq!(scores(&back), scores(&labelled));
+    // Whoever labels the tree afterwards has the last word.
+    let last = session.label(SLOW_TREE, Label::Abnormal);
+    assert_eq!(last.label(SLOW_TREE), Some(Label::Abnormal));
+    assert_eq!(last.undo.as_deref(), Some("label #2-17 abnormal"));
+    let removed = session.run(Command::SetLabel {
+        trees: vec![SLOW_TREE],
+        label: None,
+    });
+    assert_eq!((removed.labels.len(), removed.record_labels.len()), (0, 0));
+}
+
+#[test]
+fn a_saved_session_keeps_marks_selection_and_view() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    session.run(Command::SetMark {
+        id: None,
+        range: range(5, 9),
+        text: "stop".into(),
+    });
+    let group = Selection::Group(vec![TreeIdx(3), TreeIdx(7)]);
+    session.run(Command::Select(group.clone()));
+    let view = serde_json::json!({ "layout": "Analyse", "zoom": [0.5, 2.5] });
+    let saved = session.run(Command::SaveSession {
+        path: "session.json".into(),
+        view: view.clone(),
+    });
+    session.run(Command::DeleteMark { id: 1 });
+    let loaded = session.run(Command::LoadSession {
+        path: "session.json".into(),
+    });
+    assert_eq!((&loaded.selection, &loaded.marks), (&group, &saved.marks));
+    assert_eq!(loaded.restored_view.as_deref(), Some(&view));
+    let undone = session.run(Command::Undo);
+    assert_eq!(undone.marks.len(), 0, "as before the session was opened");
+}

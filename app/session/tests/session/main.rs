@@ -1,0 +1,346 @@
+//! The session as its carriers use it: commands in, snapshots out, a host that can fail.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what is missing fails the test"
+)]
+
+mod cancelling;
+mod journal;
+mod labels_and_marks;
+mod support;
+
+use std::sync::Arc;
+
+use callgrove_model::{Label, TreeIdx};
+use callgrove_session::{Command, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot};
+
+use support::*;
+
+#[test]
+fn opening_a_trace_puts_the_slow_execution_on_top_and_explains_it() {
+    let session = Session::opened(&Disk::default());
+    let seen = session.seen();
+    assert_eq!(seen.notices.len(), 0, "{:?}", seen.notices);
+    let analysis = seen.analysis.as_ref().unwrap();
+    assert_eq!(analysis.forest.len(), (NUM_RANKS * NUM_STEPS) as usize);
+    assert_eq!(analysis.root_name, "Pair::compute");
+    let detection = seen.detection.as_ref().unwrap();
+    assert_eq!(detection.order[0], SLOW_TREE);
+    assert!(detection.is_abnormal(SLOW_TREE), "its score is negative");
+    assert_eq!(seen.focus(), Some(SLOW_TREE));
+    let explanation = seen.explanation.as_ref().unwrap();
+    let wait = analysis.forest.trace().names.get("MPI_Wait()").unwrap();
+    let finding = explanation
+        .findings
+        .iter()
+        .find(|finding| finding.func == wait)
+        .unwrap();
+    assert!(finding.time.0 > 50 * finding.usual_time.0, "{finding:?}");
+}
+
+#[test]
+fn without_a_function_the_promising_one_is_taken() {
+    let mut session = Session::on(&Disk::default());
+    let seen = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: None,
+    });
+    assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+}
+
+#[test]
+fn undoing_a_label_gives_back_the_scores_bit_for_bit() {
+    let mut session = Session::opened(&Disk::default());
+    let before = session.seen();
+    let labelled = session.label(SLOW_TREE, Label::Normal);
+    assert_ne!(
+        scores(&before),
+        scores(&labelled),
+        "the label is learned at once"
+    );
+    assert!(
+        labelled.detection.as_ref().unwrap().change.is_some(),
+        "what changed is told"
+    );
+    let undone = session.run(Command::Undo);
+    assert_eq!(scores(&before), scores(&undone));
+    assert_eq!((undone.labels.len(), undone.undo.as_deref()), (0, None));
+    let redone = session.run(Command::Redo);
+    assert_eq!(scores(&labelled), scores(&redone));
+}
+
+#[test]
+fn a_session_that_dies_comes_back_with_the_same_labels_and_model() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    session.label(TreeIdx(3), Label::Abnormal);
+    session.label(SLOW_TREE, Label::Abnormal);
+    session.label(TreeIdx(9), Label::Normal);
+    let before = session.run(Command::Undo);
+    // Nothing is saved on the way out.
+    drop(session);
+    let mut session = Session::on(&disk);
+    let after = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: None,
+    });
+    assert_eq!(before.labels, after.labels);
+    assert_eq!(scores(&before), scores(&after));
+    assert_eq!(after.undo.as_deref(), Some("label #2-17 abnormal"));
+    assert!(
+        after.notices[0].text.starts_with("2 labels"),
+        "{:?}",
+        after.notices
+    );
+}
+
+#[test]
+fn a_label_that_cannot_be_journalled_is_not_applied() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    *disk.is_full.lock().unwrap() = true;
+    let seen = session.label(SLOW_TREE, Label::Abnormal);
+    assert!(seen.labels.is_empty(), "the label is not shown as given");
+    assert_eq!(errors(&seen), ["No space left on device."]);
+}
+
+#[test]
+fn training_waits_when_it_is_told_to() {
+    let mut session = Session::opened(&Disk::default());
+    session.run(Command::SetAutoTrain(false));
+    let before = session.seen();
+    let labelled = session.label(SLOW_TREE, Label::Normal);
+    assert_eq!(scores(&before), scores(&labelled));
+    assert_eq!(labelled.num_untrained, 1);
+    let trained = session.run(Command::Train);
+    assert_ne!(scores(&before), scores(&trained));
+    assert_eq!(trained.num_untrained, 0);
+}
+
+#[test]
+fn settings_train_anew_and_come_back_after_undo_and_after_a_crash() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let before = session.seen();
+    assert_eq!(before.settings, before.default_settings);
+    let wide = ModelSettings {
+        nu: 0.3,
+        ..before.settings
+    };
+    let tuned = session.run(Command::Tune(Some(wide)));
+    assert_eq!(tuned.settings, wide);
+    let num_abnormal = |seen: &Snapshot| seen.detection.as_ref().unwrap().num_abnormal;
+    assert!(num_abnormal(&tuned) > num_abnormal(&before));
+    drop(session);
+    let mut session = Session::opened(&disk);
+    assert_eq!(scores(&session.seen()), scores(&tuned));
+    let undone = session.run(Command::Undo);
+    assert_eq!(scores(&undone), scores(&before));
+}
+
+#[test]
+fn settings_out_of_bounds_change_nothing() {
+    let mut session = Session::opened(&Disk::default());
+    let before = session.seen();
+    for settings in [
+        ModelSettings {
+            nu: 0.0,
+            ..before.settings
+        },
+        ModelSettings {
+            gamma: f64::NAN,
+            ..before.settings
+        },
+    ] {
+        let seen = session.run(Command::Tune(Some(settings)));
+        assert_eq!(scores(&seen), scores(&before));
+        assert_eq!(seen.undo, None, "nothing was journalled");
+    }
+    assert_eq!(errors(&session.seen()).len(), 2);
+}
+
+#[test]
+fn the_next_question_follows_the_strategy_and_the_labels() {
+    let mut session = Session::opened(&Disk::default());
+    assert_eq!(session.seen().queue[0], SLOW_TREE);
+    let seen = session.label(SLOW_TREE, Label::Abnormal);
+    assert!(!seen.queue.contains(&SLOW_TREE), "it has its answer");
+    let uncertain = session.run(Command::SetQuery(QueryStrategy::MostUncertain));
+    let score = |tree: TreeIdx| uncertain.detection.as_ref().unwrap().scores[tree.index()].abs();
+    let nearest = (0..NUM_RANKS * NUM_STEPS)
+        .map(TreeIdx)
+        .filter(|&tree| tree != SLOW_TREE)
+        .map(score)
+        .fold(f64::INFINITY, f64::min);
+    assert!((score(uncertain.queue[0]) - nearest).abs() < 1e-9);
+}
+
+#[test]
+fn labels_that_contradict_each_other_are_told() {
+    let mut session = Session::opened(&Disk::default());
+    for tree in [4, 44, 84, 124] {
+        session.label(TreeIdx(tree), Label::Normal);
+    }
+    assert_eq!(session.seen().doubts.len(), 0);
+    let seen = session.label(TreeIdx(45), Label::Abnormal);
+    assert_eq!(seen.doubts.len(), 1, "{:?}", seen.doubts);
+    assert_eq!(seen.doubts[0].tree, TreeIdx(45));
+}
+
+#[test]
+fn a_map_forms_between_commands_can_wait_and_ends_with_its_quality() {
+    let mut session = Session::opened(&Disk::default());
+    let mds = session.seen().map.clone().unwrap();
+    assert_eq!((mds.method, mds.fraction), (MapMethod::Mds, 1.0));
+    assert!(!session.engine.is_forming());
+    for method in [MapMethod::Tsne, MapMethod::Smacof] {
+        session.run(Command::SetMap(method));
+        session.engine.advance();
+        let forming = session.seen().map.clone().unwrap();
+        assert_eq!((forming.method, forming.trustworthiness), (method, None));
+        assert!(forming.fraction > 0.0 && forming.fraction < 1.0);
+        let waiting = session.run(Command::PauseMap(true));
+        assert!(waiting.map.as_ref().unwrap().is_paused);
+        assert!(!session.engine.is_forming());
+        // A label is learned meanwhile, and the map keeps its shape.
+        let labelled = session.label(SLOW_TREE, Label::Abnormal);
+        assert_eq!(labelled.map, waiting.map);
+        session.run(Command::PauseMap(false));
+        while session.engine.is_forming() {
+            session.engine.advance();
+        }
+        let done = session.seen().map.clone().unwrap();
+        assert_eq!((done.method, done.fraction), (method, 1.0));
+        assert!(done.trustworthiness.unwrap() > 0.8);
+        assert_eq!(done.points.len(), (NUM_RANKS * NUM_STEPS) as usize);
+        assert!(done.points.iter().flatten().all(|value| value.abs() <= 1.0));
+        session.run(Command::Undo);
+    }
+    let other_root = session.run(Command::SetRoot {
+        function: "MPI_Wait".into(),
+    });
+    assert_eq!(other_root.analysis.as_ref().unwrap().root_name, "MPI_Wait");
+    assert!(session.engine.is_forming(), "in the way the person chose");
+    let back = session.run(Command::SetMap(MapMethod::Mds));
+    assert_eq!(back.map.as_ref().unwrap().method, MapMethod::Mds);
+    assert!(!session.engine.is_forming());
+}
+
+#[test]
+fn labels_model_and_session_survive_the_way_through_files() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    session.label(TreeIdx(5), Label::Normal);
+    session.run(Command::ExportLabels {
+        path: "labels.csv".into(),
+    });
+    session.run(Command::SaveModel {
+        path: "model.json".into(),
+    });
+    let saved = session.run(Command::SaveSession {
+        path: "session.json".into(),
+        view: serde_json::Value::Null,
+    });
+    assert_eq!(errors(&saved), Vec::<String>::new());
+
+    disk.journal.lock().unwrap().clear();
+    let mut other = Session::on(&disk);
+    let loaded = other.run(Command::LoadSession {
+        path: "session.json".into(),
+    });
+    assert_eq!(
+        (scores(&loaded), &loaded.labels),
+        (scores(&saved), &saved.labels)
+    );
+
+    disk.journal.lock().unwrap().clear();
+    let mut other = Session::opened(&disk);
+    let imported = other.run(Command::ImportLabels {
+        path: "labels.csv".into(),
+    });
+    assert_eq!(scores(&imported), scores(&saved));
+
+    disk.journal.lock().unwrap().clear();
+    let mut other = Session::opened(&disk);
+    let scored = other.run(Command::LoadModel {
+        path: "model.json".into(),
+    });
+    let order = |snapshot: &Snapshot| snapshot.detection.as_ref().unwrap().order[0];
+    assert_eq!(order(&scored), order(&saved));
+    assert_eq!(scored.labels.len(), 0);
+}
+
+#[test]
+fn a_bad_model_or_label_file_changes_nothing() {
+    let disk = Disk::default();
+    disk.files
+        .lock()
+        .unwrap()
+        .insert("bad".into(), b"rank\n1\n".to_vec());
+    let mut session = Session::opened(&disk);
+    let before = session.seen();
+    for command in [
+        Command::LoadModel { path: "bad".into() },
+        Command::ImportLabels { path: "bad".into() },
+        Command::LoadSession { path: "bad".into() },
+        Command::LoadModel {
+            path: "missing".into(),
+        },
+    ] {
+        let seen = session.run(command.clone());
+        assert_eq!(scores(&seen), scores(&before), "{command:?}");
+        assert!(seen.undo.is_none(), "{command:?}");
+    }
+    assert_eq!(errors(&session.seen()).len(), 4);
+}
+
+#[test]
+fn a_group_is_shown_by_its_centre_and_labelled_together() {
+    let mut session = Session::opened(&Disk::default());
+    let group: Vec<TreeIdx> = (0..9).map(TreeIdx).collect();
+    let seen = session.run(Command::Select(Selection::Group(group.clone())));
+    assert!(
+        group.contains(&seen.focus().unwrap()),
+        "the centre is one of them"
+    );
+    let seen = session.run(Command::SetLabel {
+        trees: group,
+        label: Some(Label::Normal),
+    });
+    assert_eq!(seen.labels.count(Label::Normal), 9);
+    assert_eq!(session.run(Command::Undo).labels.len(), 0);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_a_remedy() {
+    let mut session = Session::on(&Disk::default());
+    let seen = session.run(Command::Train);
+    assert_eq!(errors(&seen), ["Open a trace first."]);
+    let seen = session.run(Command::OpenTrace {
+        source: "nowhere".into(),
+        function: None,
+    });
+    assert_eq!(errors(&seen)[1], "No trace in nowhere.");
+    let seen = session.run(Command::OpenTrace {
+        source: "empty".into(),
+        function: None,
+    });
+    assert!(
+        errors(&seen)[2].contains("no function events"),
+        "{:?}",
+        errors(&seen)
+    );
+    let seen = session.run(Command::OpenTrace {
+        source: "run".into(),
+        function: Some("comput".into()),
+    });
+    assert_eq!(
+        errors(&seen)[3],
+        "No function matches `comput`; did you mean Pair::compute?"
+    );
+    let seen = session.run(Command::Dismiss {
+        notice: seen.notices[0].id,
+    });
+    assert_eq!(errors(&seen).len(), 3);
+}

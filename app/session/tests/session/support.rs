@@ -1,0 +1,229 @@
+//! A session on a disk that outlives it, with a small trace.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use callgrove_model::{
+    FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch,
+    StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
+};
+use callgrove_session::{
+    Command, Engine, EventKey, Host, HostError, JournalWriter, LearnSettings, MapMethod,
+    ModelSettings, OpenJournal, QueryStrategy, Selection, SessionHandle, Severity, Snapshot,
+    SnapshotCell, TimeRange,
+};
+
+pub(crate) const NUM_RANKS: u32 = 4;
+pub(crate) const NUM_STEPS: u32 = 40;
+/// The execution that takes twenty times as long as the others, and the place of its tree.
+pub(crate) const SLOW: (u32, u32) = (2, 17);
+pub(crate) const SLOW_TREE: TreeIdx = TreeIdx(2 * NUM_STEPS + 17);
+
+/// A disk that outlives the session.
+#[derive(Clone, Default)]
+pub(crate) struct Disk {
+    pub(crate) files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+    /// Of the run `run`.
+    pub(crate) journal: Lines,
+    /// Of any other.
+    pub(crate) other_journal: Lines,
+    pub(crate) is_full: Arc<Mutex<bool>>,
+}
+
+pub(crate) type Lines = Arc<Mutex<Vec<String>>>;
+
+pub(crate) struct DiskJournal {
+    lines: Lines,
+    is_full: Arc<Mutex<bool>>,
+}
+
+impl JournalWriter for DiskJournal {
+    fn append(&mut self, line: &str) -> Result<(), HostError> {
+        if *self.is_full.lock().unwrap() {
+            return Err(HostError::Failed("no space left on device".into()));
+        }
+        self.lines.lock().unwrap().push(line.to_owned());
+        Ok(())
+    }
+}
+
+pub(crate) struct DiskHost(pub(crate) Disk);
+
+impl Host for DiskHost {
+    fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+        progress.at(0.5)?;
+        match source {
+            "run" | "other run" => Ok(trace()),
+            "empty" => Ok(Trace::default()),
+            other => Err(HostError::Failed(format!("no trace in {other}"))),
+        }
+    }
+
+    fn open_journal(&mut self, source: &str) -> Result<OpenJournal, HostError> {
+        let lines = match source {
+            "run" => &self.0.journal,
+            _ => &self.0.other_journal,
+        };
+        let writer = DiskJournal {
+            lines: Arc::clone(lines),
+            is_full: Arc::clone(&self.0.is_full),
+        };
+        Ok(OpenJournal {
+            lines: lines.lock().unwrap().clone(),
+            place: format!("{source}.jsonl"),
+            writer: Box::new(writer),
+        })
+    }
+
+    fn now(&self) -> TimeNs {
+        TimeNs(1_700_000_000_000_000_000)
+    }
+
+    fn user(&self) -> Option<String> {
+        Some("ana".to_owned())
+    }
+
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
+        let missing = || HostError::Failed(format!("cannot read {path}"));
+        self.0
+            .files
+            .lock()
+            .unwrap()
+            .get(path)
+            .cloned()
+            .ok_or_else(missing)
+    }
+
+    fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError> {
+        self.0
+            .files
+            .lock()
+            .unwrap()
+            .insert(path.to_owned(), content.to_vec());
+        Ok(())
+    }
+}
+
+/// `compute` calls `MPI_Send` and `MPI_Wait` in every step of every rank; once the wait is long.
+pub(crate) fn trace() -> Trace {
+    let ranks = (0..NUM_RANKS).map(|rank| {
+        let mut names = NameTable::default();
+        let [main, compute, send, wait]: [FuncId; 4] = [
+            "main()",
+            "Pair::compute(int, int)",
+            "MPI_Send()",
+            "MPI_Wait()",
+        ]
+        .map(|name| names.intern(name));
+        let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(0));
+        let mut time_us = 0_u64;
+        let mut push = |kind, func, after_us| {
+            time_us += after_us;
+            let row = batch.funcs.len() as u32;
+            batch.funcs.push(
+                ThreadId(0),
+                kind,
+                func,
+                TimeNs::from_us(time_us).unwrap(),
+                row,
+            );
+        };
+        push(FuncEventKind::Entry, main, 0);
+        for step in 0..NUM_STEPS {
+            let jitter_us = u64::from((step * 7 + rank * 3) % 11);
+            let wait_us = if (rank, step) == SLOW {
+                20_000
+            } else {
+                300 + jitter_us
+            };
+            push(FuncEventKind::Entry, compute, 5);
+            push(FuncEventKind::Entry, send, 500 + jitter_us);
+            push(FuncEventKind::Exit, send, 40);
+            push(FuncEventKind::Entry, wait, 100);
+            push(FuncEventKind::Exit, wait, wait_us);
+            push(FuncEventKind::Exit, compute, 60);
+        }
+        push(FuncEventKind::Exit, main, 5);
+        let mut builder = RankBuilder::new(ProgramId(0), RankId(rank));
+        builder.push(batch);
+        builder.finish(names, NameTable::default())
+    });
+    Trace::assemble(ranks.collect(), Warnings::default())
+}
+
+/// A session on a disk.
+pub(crate) struct Session {
+    pub(crate) engine: Engine,
+    pub(crate) cell: SnapshotCell,
+}
+
+impl Session {
+    pub(crate) fn on(disk: &Disk) -> Self {
+        let cell = SnapshotCell::default();
+        let host = Box::new(DiskHost(disk.clone()));
+        let engine = Engine::new(
+            host,
+            LearnSettings::with_seed(1),
+            cell.clone(),
+            Arc::new(|| ()),
+        );
+        Self { engine, cell }
+    }
+
+    pub(crate) fn opened(disk: &Disk) -> Self {
+        let mut session = Self::on(disk);
+        session.run(Command::OpenTrace {
+            source: "run".into(),
+            function: Some("compute".into()),
+        });
+        session
+    }
+
+    pub(crate) fn run(&mut self, command: Command) -> Arc<Snapshot> {
+        self.engine.handle(command);
+        self.cell.newest()
+    }
+
+    pub(crate) fn label(&mut self, tree: TreeIdx, label: Label) -> Arc<Snapshot> {
+        self.run(Command::SetLabel {
+            trees: vec![tree],
+            label: Some(label),
+        })
+    }
+
+    pub(crate) fn seen(&self) -> Arc<Snapshot> {
+        self.cell.newest()
+    }
+}
+
+pub(crate) fn scores(snapshot: &Snapshot) -> Vec<u64> {
+    snapshot
+        .detection
+        .as_ref()
+        .unwrap()
+        .scores
+        .iter()
+        .map(|score| score.to_bits())
+        .collect()
+}
+
+pub(crate) fn errors(snapshot: &Snapshot) -> Vec<String> {
+    let is_error = |notice: &&callgrove_session::Notice| notice.severity == Severity::Error;
+    snapshot
+        .notices
+        .iter()
+        .filter(is_error)
+        .map(|notice| notice.text.clone())
+        .collect()
+}
+
+pub(crate) fn open(source: &str, function: &str) -> Command {
+    Command::OpenTrace {
+        source: source.into(),
+        function: Some(function.into()),
+    }
+}
+
+pub(crate) fn last_notice(snapshot: &Snapshot) -> &str {
+    snapshot.notices.last().map_or("", |notice| &notice.text)
+}
