@@ -134,7 +134,7 @@ impl FilePurpose {
             Self::LoadSession => Command::LoadSession { path },
             Self::SaveSession => Command::SaveSession {
                 path,
-                view: Default::default(),
+                view: serde_json::Value::Null,
             },
             Self::ImportLabels => Command::ImportLabels { path },
             Self::ExportLabels => Command::ExportLabels { path },

@@ -10,8 +10,6 @@ mod journal;
 mod labels_and_marks;
 mod support;
 
-use std::sync::Arc;
-
 use callgrove_model::{Label, TreeIdx};
 use callgrove_session::{Command, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot};
 

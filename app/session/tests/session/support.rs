@@ -8,9 +8,8 @@ use callgrove_model::{
     StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
 use callgrove_session::{
-    Command, Engine, EventKey, Host, HostError, JournalWriter, LearnSettings, MapMethod,
-    ModelSettings, OpenJournal, QueryStrategy, Selection, SessionHandle, Severity, Snapshot,
-    SnapshotCell, TimeRange,
+    Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Severity,
+    Snapshot, SnapshotCell,
 };
 
 pub(crate) const NUM_RANKS: u32 = 4;
