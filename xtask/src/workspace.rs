@@ -42,7 +42,7 @@ impl Workspace {
     }
 
     /// The crates that also run in a browser, in the order of the root manifest's
-    /// `workspace.metadata.callgrove.browser-crates`; those that do not exist yet are left out.
+    /// `workspace.metadata.callgrove.browser-crates`.
     pub(crate) fn browser_crates(&self) -> &[String] {
         &self.browser_crates
     }
@@ -67,19 +67,11 @@ impl Workspace {
             text.map(PathBuf::from)
                 .with_context(|| format!("no `{key}` from cargo metadata"))
         };
-        let members: Vec<&str> = strings(&metadata["packages"], |package| &package["name"]);
-        let listed = strings(
-            &metadata["metadata"]["callgrove"]["browser-crates"],
-            |name| name,
-        );
+        let browser_crates = strings(&metadata["metadata"]["callgrove"]["browser-crates"]);
         Ok(Self {
             root: path("workspace_root")?,
             target_dir: path("target_directory")?,
-            browser_crates: listed
-                .into_iter()
-                .filter(|name| members.contains(name))
-                .map(str::to_owned)
-                .collect(),
+            browser_crates,
         })
     }
 }
@@ -89,13 +81,11 @@ fn cargo_program() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// The strings that `field` picks from each element of a JSON array; none when it is no array.
-fn strings<'a>(array: &'a Value, field: impl Fn(&'a Value) -> &'a Value) -> Vec<&'a str> {
-    array
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|element| field(element).as_str())
+/// The strings in a JSON array; none when it is no array.
+fn strings(array: &Value) -> Vec<String> {
+    let elements = array.as_array().into_iter().flatten();
+    elements
+        .filter_map(|element| element.as_str().map(str::to_owned))
         .collect()
 }
 
@@ -104,14 +94,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_folders_and_the_browser_crates_that_exist() {
+    fn reads_folders_and_the_browser_crates() {
         let workspace = Workspace::from_metadata(
             r#"{
-                "packages": [{"name": "callgrove-ml"}, {"name": "callgrove-model"}, {"name": "xtask"}],
                 "workspace_root": "/src/callgrove",
                 "target_directory": "/cache/target",
                 "metadata": {"callgrove": {
-                    "browser-crates": ["callgrove-model", "callgrove-detect", "callgrove-ml"]
+                    "browser-crates": ["callgrove-model", "callgrove-ml"]
                 }}
             }"#,
         )

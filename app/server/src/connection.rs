@@ -19,8 +19,8 @@ use tonic::codegen::Service;
 use tracing::debug;
 
 use crate::Limits;
-use crate::guard::Admission;
 use crate::stall::Stalling;
+use crate::token_check::Admission;
 
 /// Requests of one connection of HTTP/2 that may be under way at once.
 const MAX_STREAMS: u32 = 256;

@@ -6,7 +6,6 @@ mod config;
 mod connection;
 mod error;
 pub mod grpc;
-mod guard;
 pub mod hub;
 pub mod keeper;
 pub mod past;
@@ -14,6 +13,7 @@ mod server;
 mod stall;
 mod tls;
 mod token;
+mod token_check;
 
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use error::ServerError;

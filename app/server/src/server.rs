@@ -21,7 +21,7 @@ use tracing::{info, warn};
 
 use crate::api::ApiError;
 use crate::connection::Shared;
-use crate::guard::guard;
+use crate::token_check::check_token;
 use crate::{ServerConfig, ServerError, grpc};
 
 /// More threads than this do not help a server whose work is to hand messages on.
@@ -60,7 +60,7 @@ impl Server {
         let routes = routes
             .fallback(nothing_here)
             .layer(DefaultBodyLimit::max(limits.max_body_bytes))
-            .layer(from_fn_with_state(token, guard));
+            .layer(from_fn_with_state(token, check_token));
         let (stop, stopping) = watch::channel(false);
         let shared = Shared {
             routes,

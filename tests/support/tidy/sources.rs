@@ -126,7 +126,8 @@ pub(super) fn is_test_file(file: &TextFile) -> bool {
     file.path.starts_with("tests/")
         || folders.contains("/tests/")
         || folders.contains("/benches/benches/")
-        || matches!(name, "tests.rs" | "test_support.rs")
+        || name.ends_with("tests.rs")
+        || name == "test_support.rs"
 }
 
 /// The number of lines before a file's inline tests.

@@ -20,7 +20,7 @@ pub(crate) struct Admission(pub(crate) Arc<Notify>);
 /// Lets a request pass that has the token, or answers 401; without a token, see [`calls_this_machine`].
 ///
 /// It stands before every route, gRPC and JSON, known or not: a stranger learns nothing.
-pub(crate) async fn guard(
+pub(crate) async fn check_token(
     State(token): State<Option<Token>>,
     request: Request,
     next: Next,
