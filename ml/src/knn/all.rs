@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::candidates::Candidates;
 use super::distance::squared_distance;
-use super::packed::{Layout, Packed, Postings};
+use super::packed::{Packed, PackedLayout, Postings};
 use crate::dataset::Rows;
 use crate::error::Result;
 
@@ -139,7 +139,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(rows: &'a Rows, queries: &'a Rows, is_among_themselves: bool, k: usize) -> Self {
-        let layout = Layout::new(rows, queries);
+        let layout = PackedLayout::new(rows, queries);
         let packed = layout.pack(rows);
         let packed_queries = (!is_among_themselves).then(|| layout.pack(queries));
         let others = rows.len() - usize::from(is_among_themselves && !rows.is_empty());

@@ -12,7 +12,7 @@ const UNDERFLOW: f32 = 1e-30;
 
 /// The common form of two sets of rows: which columns are multiplied as a matrix, which one by one,
 /// and how values are shifted and scaled so that no norm is above 1.
-pub(super) struct Layout {
+pub(super) struct PackedLayout {
     /// Place among the matrix columns or the rare columns.
     columns: Vec<ColumnSlot>,
     /// What is taken from each matrix column: its mean, which makes norms and so errors smaller.
@@ -43,7 +43,7 @@ pub(super) struct Packed {
 /// For each rare column the rows that have a value there, in ascending order.
 pub(super) struct Postings(Vec<Vec<(u32, f32)>>);
 
-impl Layout {
+impl PackedLayout {
     pub(super) fn new(rows: &Rows, queries: &Rows) -> Self {
         let num_columns = rows.num_columns().max(queries.num_columns());
         let mut counts = vec![0_usize; num_columns];
