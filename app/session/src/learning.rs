@@ -9,10 +9,9 @@ use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
 use callgrove_ml::wl::{Siblings, label_tree};
 use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
-use serde::{Deserialize, Serialize};
 
 use crate::root::{legend, median_duration};
-use crate::{Analysis, Explanation, Finding, Suggestion};
+use crate::{Analysis, Explanation, Finding, ModelSettings, Suggestion};
 
 /// Subtrees that an explanation tells; the rest is noise to a person.
 const MAX_FINDINGS: usize = 40;
@@ -24,16 +23,6 @@ const MAX_VERTICES: usize = 4096;
 pub struct LearnSettings {
     params: DetectorParams,
     seed: u64,
-}
-
-/// Settings of the model that a person may change while labelling.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelSettings {
-    /// ν, the expected share of outliers among trees that look normal: above 0, at most 1.
-    pub nu: f64,
-    /// Factor above 0 of the rule for the kernel width γ: the larger, the narrower the kernel.
-    pub gamma: f64,
 }
 
 /// What was learned from a forest; trains with labels.

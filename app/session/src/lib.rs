@@ -18,15 +18,15 @@ mod command;
 mod detection;
 mod edit;
 mod engine;
+mod forming_map;
 mod handle;
 mod history;
 mod host;
 mod journal;
 mod label;
-mod label_csv;
 mod learning;
-mod map;
 mod mark;
+mod model_settings;
 pub mod monitor;
 mod root;
 mod session_file;
@@ -34,6 +34,7 @@ mod snapshot;
 mod summary;
 mod table;
 mod timeline;
+mod tree_map;
 
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::forest_file::ForestFileError;
@@ -42,13 +43,12 @@ pub use command::{Command, Selection, TimeRange};
 pub use engine::{Engine, Wake};
 pub use handle::{SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal};
-pub use label::{EventKey, LabelKey, LabelSet, TreeKey};
-pub use label_csv::{LabelCsvError, LabelRow, label_rows};
+pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
-    LearnSettings, Learned, LearningError, ModelSettings, analyze, score_with_model, suggest_roots,
+    LearnSettings, Learned, LearningError, analyze, score_with_model, suggest_roots,
 };
-pub use map::{MapMethod, TreeMap};
 pub use mark::Mark;
+pub use model_settings::ModelSettings;
 pub use root::{RootError, grow_forest, read_forest};
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Finding, LegendEntry, Move, Notice, Severity,
@@ -57,3 +57,4 @@ pub use snapshot::{
 pub use summary::{SummaryNode, summarize};
 pub use table::{TreeRow, tree_rows};
 pub use timeline::{Arrow, Bar, Row, RowKind, Timeline, TimelineQuery, layout_timeline};
+pub use tree_map::{MapMethod, TreeMap};

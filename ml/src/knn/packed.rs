@@ -109,7 +109,7 @@ impl PackedLayout {
         for (column, value) in row.entries() {
             match self.columns[column] {
                 ColumnSlot::Matrix(place) => {
-                    values[place] = (value - self.shift[place]) * self.scale
+                    values[place] = (value - self.shift[place]) * self.scale;
                 }
                 ColumnSlot::Rare(place) if value != 0.0 => rare.push((place, value * self.scale)),
                 ColumnSlot::Rare(_) => {}

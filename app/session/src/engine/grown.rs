@@ -5,13 +5,14 @@ use std::sync::Arc;
 use callgrove_model::{Forest, Progress, Trace, TreeIdx};
 
 use super::stop::Stop;
+use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
 use crate::learning::{self, LearnSettings, Learned, LearningError};
-use crate::map::{FormingMap, MapMethod, TreeMap};
 use crate::root::grow_forest;
 use crate::{
     Analysis, Detection, Doubt, Explanation, Label, ModelSettings, QueryStrategy, Selection,
 };
+use crate::{MapMethod, TreeMap};
 
 /// Trees that are told to be judged next; after each training there are new ones.
 const QUEUE_LEN: usize = 64;

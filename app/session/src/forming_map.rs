@@ -1,10 +1,11 @@
-//! The map of all trees, at once or while it forms.
+//! The map of all trees while it forms.
 
 use callgrove_ml::MlError;
 use callgrove_ml::projection::{Smacof, Tsne, TsneParams, trustworthiness_sampled};
 use callgrove_model::Progress;
 
 use crate::learning::{Learned, LearningError};
+use crate::{MapMethod, TreeMap};
 
 /// Steps of stress majorisation; nine tenths of the gain come with the first twenty.
 const STRESS_STEPS: usize = 60;
@@ -16,34 +17,6 @@ const MAX_ITERATIONS: usize = 20;
 const TRUST_NEIGHBOURS: usize = 12;
 const TRUST_ROWS: usize = 1_000;
 
-/// How trees are laid out in the plane.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum MapMethod {
-    /// Multidimensional scaling: distances are kept as well as a projection can; ready at once.
-    #[default]
-    Mds,
-    /// The same, then moved until the distances fit as well as they can (SMACOF).
-    Smacof,
-    /// Neighbours stay together; distances between groups mean little.
-    Tsne,
-}
-
-/// A map of the forest's trees.
-#[derive(Clone, PartialEq, Debug)]
-pub struct TreeMap {
-    /// How it was made.
-    pub method: MapMethod,
-    /// Position of each tree, shape `[n_trees, 2]`; centred, the farthest coordinate is ±1.
-    pub points: Vec<[f32; 2]>,
-    /// Share of the neighbourhood of each point that is a neighbourhood in full space, 0 to 1; `None`
-    /// while the map forms.
-    pub trustworthiness: Option<f64>,
-    /// How much of it is done, 0 to 1.
-    pub fraction: f32,
-    /// Whether the person stopped it before the end.
-    pub is_paused: bool,
-}
-
 /// A map that gets better step by step.
 pub(crate) struct FormingMap {
     state: State,
@@ -54,11 +27,6 @@ pub(crate) struct FormingMap {
 enum State {
     Smacof(Smacof),
     Tsne(Tsne),
-}
-
-impl MapMethod {
-    /// All methods.
-    pub const ALL: [Self; 3] = [Self::Mds, Self::Smacof, Self::Tsne];
 }
 
 impl FormingMap {

@@ -2,7 +2,7 @@
 
 use callgrove_model::{ProgramId, RankId};
 
-use crate::{EventKey, LabelKey, TreeKey};
+use super::key::{EventKey, LabelKey, TreeKey};
 
 /// What a line of the file says.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,114 +1,14 @@
 //! Labels: what a person knows about trees.
 
+mod csv;
+mod key;
+
 use std::collections::BTreeMap;
-use std::fmt;
 
-use callgrove_model::{ExecLabel, Forest, Label, ProgramId, RankId, StepId, TreeCode, TreeIdx};
-use serde::{Deserialize, Serialize};
+use callgrove_model::{Forest, Label, ProgramId, TreeIdx};
 
-use crate::label_csv::{LabelCsvError, label_rows};
-
-/// What names a tree in every session with the same trace and root function: the index-th
-/// execution of the root function on a rank, counted from 0 in order of entry.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct TreeKey {
-    /// Program; left out in files of runs with one program.
-    #[serde(default)]
-    pub program: ProgramId,
-    /// Rank.
-    pub rank: RankId,
-    /// Invocation number on the rank.
-    pub index: u32,
-}
-
-impl TreeKey {
-    /// The key of a tree.
-    pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
-        let code = forest.code(tree);
-        Self {
-            program: forest.lane_of(tree).program,
-            rank: code.rank,
-            index: code.index,
-        }
-    }
-}
-
-/// What names an execution in every source of a run, with or without its trace: its event label.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct EventKey {
-    /// Program.
-    #[serde(default)]
-    pub program: ProgramId,
-    /// Event label.
-    #[serde(flatten)]
-    pub event: ExecLabel,
-}
-
-impl EventKey {
-    /// The key of a tree's root.
-    pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
-        let root = forest.trees()[tree.index()].root;
-        Self {
-            program: forest.lane_of(tree).program,
-            event: forest.trace().label(root),
-        }
-    }
-
-    /// The key of a record by its event id, `rank:step:row`; `None` if it is none.
-    pub fn parse(program: ProgramId, event_id: &str) -> Option<Self> {
-        let mut parts = event_id.split(':');
-        let event = ExecLabel {
-            rank: RankId(parts.next()?.parse().ok()?),
-            step: StepId(parts.next()?.parse().ok()?),
-            row: parts.next()?.parse().ok()?,
-        };
-        parts.next().is_none().then_some(Self { program, event })
-    }
-}
-
-/// What a label is given to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum LabelKey {
-    /// A tree of a forest.
-    Tree(TreeKey),
-    /// An execution that was seen as a record, without a forest.
-    Event(EventKey),
-}
-
-impl LabelKey {
-    fn program(&self) -> &ProgramId {
-        match self {
-            Self::Tree(key) => &key.program,
-            Self::Event(key) => &key.program,
-        }
-    }
-}
-
-impl From<TreeKey> for LabelKey {
-    fn from(key: TreeKey) -> Self {
-        Self::Tree(key)
-    }
-}
-
-impl From<EventKey> for LabelKey {
-    fn from(key: EventKey) -> Self {
-        Self::Event(key)
-    }
-}
-
-impl fmt::Display for LabelKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tree(TreeKey { rank, index, .. }) => TreeCode {
-                rank: *rank,
-                index: *index,
-            }
-            .fmt(f),
-            Self::Event(key) => key.event.fmt(f),
-        }
-    }
-}
+pub use csv::{LabelCsvError, LabelRow, label_rows};
+pub use key::{EventKey, LabelKey, TreeKey};
 
 /// The labels of one root function's executions, in order of key, trees first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -247,6 +147,8 @@ pub(crate) fn label_name(label: Label) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_model::{ExecLabel, RankId, StepId};
+
     use super::*;
 
     fn key(rank: u32, index: u32) -> TreeKey {
