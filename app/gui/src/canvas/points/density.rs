@@ -46,20 +46,15 @@ pub(super) fn paint(
         .is_none_or(|known| known.transform != *transform)
     {
         let picture = Spots::gather(cloud, transform).picture();
-        match known {
-            Some(known) => {
-                known.texture.set(picture, TextureOptions::LINEAR);
-                known.transform = *transform;
-            }
-            None => {
-                let texture = painter.ctx().load_texture(
-                    "density of points",
-                    picture,
-                    TextureOptions::LINEAR,
-                );
-                let transform = *transform;
-                *known = Some(Density { transform, texture });
-            }
+        if let Some(known) = known {
+            known.texture.set(picture, TextureOptions::LINEAR);
+            known.transform = *transform;
+        } else {
+            let ctx = painter.ctx();
+            *known = Some(Density {
+                transform: *transform,
+                texture: ctx.load_texture("density of points", picture, TextureOptions::LINEAR),
+            });
         }
     }
     if let Some(known) = known {

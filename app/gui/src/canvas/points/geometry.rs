@@ -201,14 +201,14 @@ impl Transform {
     }
 
     /// Where a place of the plane is on the screen.
-    pub fn to_screen(&self, place: [f64; 2]) -> Pos2 {
+    pub fn to_screen(self, place: [f64; 2]) -> Pos2 {
         let x = (place[0] - self.center[0]) * self.scale[0];
         let y = (self.center[1] - place[1]) * self.scale[1];
         self.rect.center() + Vec2::new(x as f32, y as f32)
     }
 
     /// The place of the plane at a place on the screen.
-    pub fn to_plane(&self, place: Pos2) -> [f64; 2] {
+    pub fn to_plane(self, place: Pos2) -> [f64; 2] {
         let from_middle = place - self.rect.center();
         [
             self.center[0] + f64::from(from_middle.x) / self.scale[0],

@@ -43,9 +43,12 @@ impl PointGrid {
         };
         let cells: Vec<u32> = places
             .iter()
-            .map(|&place| match is_finite(place) {
-                true => grid.cell_index(grid.cell(place)) as u32,
-                false => u32::MAX,
+            .map(|&place| {
+                if is_finite(place) {
+                    grid.cell_index(grid.cell(place)) as u32
+                } else {
+                    u32::MAX
+                }
             })
             .collect();
         for &cell in cells.iter().filter(|cell| **cell != u32::MAX) {

@@ -10,7 +10,7 @@ use super::select::{Drawing, Tool};
 /// The points, which part of their plane is seen, and the tool in hand.
 pub struct PointsState {
     cloud: PointCloud,
-    pub(super) view: PlaneView,
+    pub(crate) view: PlaneView,
     pub(super) tool: Tool,
     pub(super) drawing: Option<Drawing>,
     /// The point that the keyboard is at, and the selected one that it set out from.

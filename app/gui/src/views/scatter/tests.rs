@@ -226,8 +226,9 @@ fn new_scores_change_the_looks_and_not_the_view() {
             .filter(|mark| mark.ring != Color32::TRANSPARENT)
             .count()
     };
-    let position = |harness: &Harness<'_, Map>| harness.state().state.points.cloud().places()[0];
-    let before = position(&harness);
+    let view = |harness: &Harness<'_, Map>| harness.state().state.points.view;
+    let before = view(&harness);
+    assert_ne!(before, points::PlaneView::default());
     assert_eq!(rings(&harness), 0);
     let snapshot = demo_snapshot();
     let map = harness.state().snapshot.map.clone();
@@ -239,7 +240,7 @@ fn new_scores_change_the_looks_and_not_the_view() {
     };
     harness.run();
     assert_eq!(rings(&harness), 1);
-    assert_eq!(position(&harness), before);
+    assert_eq!(view(&harness), before);
 }
 
 #[test]
