@@ -198,6 +198,9 @@ impl<'a> Picture<'a> {
         let radius = self.sizes.standing;
         for slots in cells() {
             let standing = self.cloud.standing_in(&slots);
+            if standing.is_empty() {
+                continue;
+            }
             let opacity = self.opacity(standing.len(), radius, LEAST_STANDING);
             // An edge keeps marks apart, but where they lie upon each other it would hide what is below.
             let edge = self

@@ -99,7 +99,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// None yet; those outside `clip` will be left out.
+    /// None yet; those outside `clip` and those without colour will be left out.
     pub(super) fn new(texture: TextureId, clip: Rect) -> Self {
         Self {
             mesh: Mesh::with_texture(texture),
@@ -111,7 +111,7 @@ impl Marks {
     pub(super) fn add(&mut self, sprite: Sprite, middle: Pos2, radius: f32, color: Color32) {
         let half = radius * SIDE as f32 / 2.0 / HALF;
         let rect = Rect::from_center_size(middle, Vec2::splat(2.0 * half));
-        if rect.intersects(self.clip) {
+        if color.a() > 0 && rect.intersects(self.clip) {
             self.mesh.add_rect_with_uv(rect, sprite.uv(), color);
         }
     }
