@@ -1,32 +1,25 @@
 //! Design tokens: the only place where a colour is made.
 //!
-//! Colours are the Okabe–Ito set, which people with any kind of colour vision can tell apart.
-//! Vermillion is kept for what is abnormal and stands for nothing else. MPI functions are blue, all
-//! others have the warm and green hues, so that waiting and working differ at first sight. A
-//! function has the same colour in all views.
+//! Colours are the Okabe–Ito set and tones between them, which people with any kind of colour vision
+//! can tell apart. Vermillion is kept for what is abnormal and stands for nothing else. MPI functions
+//! are blue, all others have the green and warm hues, so that waiting and working differ at first
+//! sight. A function has the same colour in all views of all runs.
 
-use std::collections::BTreeMap;
+mod functions;
 
-use callgrove_model::FuncId;
-use callgrove_session::{Label, LegendEntry};
+use std::sync::Arc;
+
+use callgrove_model::{FuncId, Trace};
+use callgrove_session::Label;
 use egui::{
-    Color32, CornerRadius, FontDefinitions, FontFamily, FontId, Stroke, Style, TextStyle, Visuals,
-    style::WidgetVisuals,
+    Color32, CornerRadius, FontDefinitions, FontFamily, FontId, Rgba, Stroke, Style, TextStyle,
+    Visuals, style::WidgetVisuals,
 };
 
-const ORANGE: Color32 = Color32::from_rgb(0xE6, 0x9F, 0x00);
 const SKY: Color32 = Color32::from_rgb(0x56, 0xB4, 0xE9);
-const GREEN: Color32 = Color32::from_rgb(0x00, 0x9E, 0x73);
 const YELLOW: Color32 = Color32::from_rgb(0xF5, 0xC7, 0x10);
-const BLUE: Color32 = Color32::from_rgb(0x00, 0x72, 0xB2);
+const BLUE: Color32 = Color32::from_rgb(0x00, 0x68, 0xA3);
 const VERMILLION: Color32 = Color32::from_rgb(0xD5, 0x5E, 0x00);
-const PURPLE: Color32 = Color32::from_rgb(0xCC, 0x79, 0xA7);
-
-const MPI_HUES: [Color32; 2] = [BLUE, SKY];
-/// Orange comes last, since it is nearest to vermillion.
-const OTHER_HUES: [Color32; 4] = [GREEN, PURPLE, YELLOW, ORANGE];
-/// Lightness steps once the hues are used up; later functions share the last.
-const SHADES: [f32; 4] = [0.0, 0.45, -0.35, 0.68];
 
 /// Cividis from dark to light (Nuñez, Anderton and Renslow 2018, doi 10.1371/journal.pone.0199239): its order
 /// is seen alike with any kind of colour vision.
@@ -58,38 +51,26 @@ pub const NUM_CATEGORIES: usize = CATEGORIES.len();
 pub const GAP: f32 = 6.0;
 /// Corner radius of cards and marks.
 pub const RADIUS: f32 = 4.0;
+/// Size of the smallest text, in points: what explains a drawing, and counts beside marks.
+pub const SMALLEST_TEXT: f32 = 11.0;
 
-/// Colours of one appearance (dark or light) and of one forest's functions.
+/// Colours of one appearance (dark or light), and of one trace's functions.
 #[derive(Clone, Debug)]
 pub struct Theme {
     is_dark: bool,
-    legend: Vec<FuncId>,
-    functions: BTreeMap<FuncId, Color32>,
+    /// Held so that its address stays its own.
+    trace: Option<Arc<Trace>>,
+    functions: Arc<[Color32]>,
 }
 
 impl Theme {
-    /// Gives the functions of `legend` (largest share first) their colours.
-    pub fn new(is_dark: bool, legend: &[LegendEntry]) -> Self {
-        let (mut num_mpi, mut num_other) = (0, 0);
-        let functions = legend
-            .iter()
-            .map(|entry| {
-                let (hues, count) = if entry.is_mpi {
-                    (&MPI_HUES[..], &mut num_mpi)
-                } else {
-                    (&OTHER_HUES[..], &mut num_other)
-                };
-                let hue = hues[*count % hues.len()];
-                let shade = SHADES[(*count / hues.len()).min(SHADES.len() - 1)];
-                *count += 1;
-                (entry.func, shaded(hue, shade))
-            })
-            .collect();
-        let legend = legend.iter().map(|entry| entry.func).collect();
+    /// The colours, with those of the trace's functions looked up already.
+    pub fn new(is_dark: bool, trace: Option<&Arc<Trace>>) -> Self {
+        let names = trace.into_iter().flat_map(|trace| trace.names.iter());
         Self {
             is_dark,
-            legend,
-            functions,
+            functions: names.map(|(_, name)| functions::color_of(name)).collect(),
+            trace: trace.map(Arc::clone),
         }
     }
 
@@ -106,14 +87,9 @@ impl Theme {
         }
     }
 
-    /// Whether it was made for this appearance and these functions.
-    pub fn is_of(&self, is_dark: bool, legend: &[LegendEntry]) -> bool {
-        self.is_dark == is_dark
-            && self
-                .legend
-                .iter()
-                .copied()
-                .eq(legend.iter().map(|entry| entry.func))
+    /// Whether it was made for this appearance and this trace.
+    pub fn is_of(&self, is_dark: bool, trace: Option<&Arc<Trace>>) -> bool {
+        self.is_dark == is_dark && self.trace.as_ref().map(Arc::as_ptr) == trace.map(Arc::as_ptr)
     }
 
     /// Whether the background is dark.
@@ -121,16 +97,16 @@ impl Theme {
         self.is_dark
     }
 
-    /// The colour of a function; grey for one that is not in the forest.
+    /// The colour of a function of the trace; that of nothing for a function of another.
     pub fn function(&self, func: FuncId) -> Color32 {
-        self.functions
-            .get(&func)
-            .copied()
-            .unwrap_or(if self.is_dark {
-                Color32::from_gray(0x60)
-            } else {
-                Color32::from_gray(0xB4)
-            })
+        let known = self.functions.get(func.index());
+        known.copied().unwrap_or(self.normal())
+    }
+
+    /// The colour of the function with this full or short name.
+    #[expect(clippy::unused_self, reason = "a token of the theme like the others")]
+    pub fn function_named(&self, name: &str) -> Color32 {
+        functions::color_of(name)
     }
 
     /// What is abnormal; nothing else has this colour.
@@ -139,6 +115,15 @@ impl Theme {
             Color32::from_rgb(0xFF, 0x7A, 0x1F)
         } else {
             VERMILLION
+        }
+    }
+
+    /// Text about what is abnormal: the same hue, dark enough to be read.
+    pub fn abnormal_text(&self) -> Color32 {
+        if self.is_dark {
+            self.abnormal()
+        } else {
+            Color32::from_rgb(0xB0, 0x48, 0x00)
         }
     }
 
@@ -161,6 +146,14 @@ impl Theme {
         match label {
             Label::Normal => self.label_normal(),
             Label::Abnormal => self.abnormal(),
+        }
+    }
+
+    /// Text about a label.
+    pub fn label_text(&self, label: Label) -> Color32 {
+        match label {
+            Label::Normal => self.label_normal(),
+            Label::Abnormal => self.abnormal_text(),
         }
     }
 
@@ -230,7 +223,7 @@ impl Theme {
     /// Text that says less than the text beside it.
     pub fn weak_text(&self) -> Color32 {
         if self.is_dark {
-            Color32::from_gray(0x9C)
+            Color32::from_gray(0xA2)
         } else {
             Color32::from_gray(0x62)
         }
@@ -243,6 +236,11 @@ impl Theme {
         } else {
             Color32::from_gray(0x20)
         }
+    }
+
+    /// The ring around the widget that keys act on.
+    pub fn focus(&self) -> Color32 {
+        self.label_normal()
     }
 
     /// What the person is asked to do next.
@@ -283,8 +281,8 @@ impl Theme {
     /// Text that stands on `background`: black or white, whichever is read better.
     #[expect(clippy::unused_self, reason = "a token of the theme like the others")]
     pub fn text_on(&self, background: Color32) -> Color32 {
-        let [r, g, b, _] = background.to_array().map(f32::from);
-        if 0.299 * r + 0.587 * g + 0.114 * b > 140.0 {
+        let is_better = |a: Color32, b: Color32| contrast(a, background) >= contrast(b, background);
+        if is_better(Color32::BLACK, Color32::WHITE) {
             Color32::BLACK
         } else {
             Color32::WHITE
@@ -292,12 +290,13 @@ impl Theme {
     }
 }
 
-/// Towards white for positive `shade`, towards black for negative.
-fn shaded(color: Color32, shade: f32) -> Color32 {
-    let target = if shade >= 0.0 { 255.0 } else { 0.0 };
-    let mix =
-        |channel: u8| (f32::from(channel) + (target - f32::from(channel)) * shade.abs()) as u8;
-    Color32::from_rgb(mix(color.r()), mix(color.g()), mix(color.b()))
+/// Contrast of text and background, from 1 to 21 (WCAG 2.2, 1.4.3).
+fn contrast(a: Color32, b: Color32) -> f32 {
+    let [a, b] = [a, b].map(|color| {
+        let light = Rgba::from(color);
+        0.2126 * light.r() + 0.7152 * light.g() + 0.0722 * light.b() + 0.05
+    });
+    a.max(b) / a.min(b)
 }
 
 fn accent(is_dark: bool) -> Color32 {
@@ -326,7 +325,7 @@ fn dress(style: &mut Style, is_dark: bool) {
 }
 
 fn visuals(is_dark: bool) -> Visuals {
-    let theme = Theme::new(is_dark, &[]);
+    let theme = Theme::new(is_dark, None);
     let mut visuals = if is_dark {
         Visuals::dark()
     } else {
@@ -341,7 +340,7 @@ fn visuals(is_dark: bool) -> Visuals {
     visuals.weak_text_color = Some(theme.weak_text());
     visuals.hyperlink_color = if is_dark { SKY } else { BLUE };
     visuals.warn_fg_color = theme.warning();
-    visuals.error_fg_color = theme.abnormal();
+    visuals.error_fg_color = theme.abnormal_text();
     visuals.selection.bg_fill = if is_dark {
         Color32::from_rgb(0x2F, 0x58, 0x80)
     } else {
@@ -373,4 +372,63 @@ fn visuals(is_dark: bool) -> Visuals {
     fill(&mut widgets.active, gray(0x46, 0xE2), gray(0x80, 0x70));
     fill(&mut widgets.open, gray(0x34, 0xEC), gray(0x55, 0xB0));
     visuals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_read_on_every_background_in_both_appearances() {
+        for is_dark in [true, false] {
+            let (theme, visuals) = (Theme::new(is_dark, None), visuals(is_dark));
+            let texts = [
+                ("text", theme.text()),
+                ("weak text", theme.weak_text()),
+                ("abnormal", theme.abnormal_text()),
+                ("normal label", theme.label_normal()),
+                ("warning", theme.warning()),
+                ("link", visuals.hyperlink_color),
+                ("error", visuals.error_fg_color),
+            ];
+            let backgrounds = [
+                ("panel", visuals.panel_fill),
+                ("window", visuals.window_fill),
+                ("canvas", theme.canvas()),
+                ("card", theme.card()),
+                ("chosen card", theme.card_focused()),
+                ("stripe", visuals.faint_bg_color),
+            ];
+            for (text, color) in texts {
+                for (background, behind) in backgrounds {
+                    let ratio = contrast(color, behind);
+                    assert!(
+                        ratio >= 4.5,
+                        "{text} on {background}, dark {is_dark}: {ratio}"
+                    );
+                }
+            }
+            for (background, behind) in backgrounds {
+                let ratio = contrast(theme.focus(), behind);
+                assert!(
+                    ratio >= 3.0,
+                    "focus on {background}, dark {is_dark}: {ratio}"
+                );
+            }
+            for fill in [
+                theme.accent(),
+                theme.label(Label::Normal),
+                theme.label(Label::Abnormal),
+            ] {
+                assert!(contrast(theme.text_on(fill), fill) >= 4.5, "on {fill:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn contrast_is_that_of_the_web_guidelines() {
+        assert!((contrast(Color32::BLACK, Color32::WHITE) - 21.0).abs() < 1e-3);
+        let grey = contrast(Color32::from_gray(0x77), Color32::WHITE);
+        assert!((grey - 4.48).abs() < 0.01, "{grey}");
+    }
 }

@@ -43,13 +43,9 @@ impl CallgroveApp {
             monitor.update(ctx);
         }
         let is_dark = ctx.theme() == egui::Theme::Dark;
-        let legend = self
-            .shown
-            .analysis
-            .as_ref()
-            .map_or(&[][..], |analysis| &analysis.legend);
-        if !self.theme.is_of(is_dark, legend) {
-            self.theme = Theme::new(is_dark, legend);
+        let trace = self.shown.trace.as_ref();
+        if !self.theme.is_of(is_dark, trace) {
+            self.theme = Theme::new(is_dark, trace);
         }
         if self.shown.work.is_some() {
             ctx.request_repaint_after(PROGRESS_PERIOD);

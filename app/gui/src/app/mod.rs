@@ -83,7 +83,7 @@ impl CallgroveApp {
             handle,
             unanswered: VecDeque::new(),
             unsent: VecDeque::new(),
-            theme: Theme::new(creation.egui_ctx.theme() == egui::Theme::Dark, &[]),
+            theme: Theme::new(creation.egui_ctx.theme() == egui::Theme::Dark, None),
             wishes: Vec::new(),
             answers: sync_channel(MAX_ANSWERS),
             path_dialog: None,

@@ -34,9 +34,7 @@ impl MonitorContext<'_> {
 
     /// The colour of a function, the same everywhere.
     pub(super) fn color(&self, func: &str) -> Color32 {
-        self.monitor
-            .name_id(func)
-            .map_or(self.theme.normal(), |id| self.theme.function(id))
+        self.theme.function_named(func)
     }
 
     /// What is chosen now.

@@ -24,8 +24,6 @@ const RETRY_PERIOD: Duration = Duration::from_millis(30);
 pub(crate) struct MonitorView {
     pub(super) monitor: Monitor,
     theme: Theme,
-    /// What the colours were made for: dark, server, number of functions.
-    theme_key: Option<(bool, String, usize)>,
     form: ConnectForm,
     is_help_open: bool,
     can_leave: bool,
@@ -42,8 +40,7 @@ impl MonitorView {
     pub(crate) fn new(handle: MonitorHandle, token: Option<String>) -> Self {
         Self {
             monitor: Monitor::new(handle),
-            theme: Theme::new(true, &[]),
-            theme_key: None,
+            theme: Theme::new(true, None),
             form: ConnectForm::new(token),
             is_help_open: false,
             can_leave: false,
@@ -74,13 +71,8 @@ impl MonitorView {
             ctx.request_repaint_after(RETRY_PERIOD);
         }
         let is_dark = ctx.theme() == egui::Theme::Dark;
-        let num_names = self.monitor.num_names();
-        let is_current = self.theme_key.as_ref().is_some_and(|(dark, address, num)| {
-            (*dark, *num) == (is_dark, num_names) && address == self.monitor.address()
-        });
-        if !is_current {
-            self.theme = Theme::new(is_dark, &self.monitor.legend());
-            self.theme_key = Some((is_dark, self.monitor.address().to_owned(), num_names));
+        if !self.theme.is_of(is_dark, None) {
+            self.theme = Theme::new(is_dark, None);
         }
     }
 

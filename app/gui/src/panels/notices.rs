@@ -39,7 +39,7 @@ pub(crate) fn notice_ui(ctx: &mut ViewContext<'_>, notice: &Notice, ui: &mut Ui)
     let (name, color) = match notice.severity {
         Severity::Info => ("Done", theme.label_normal()),
         Severity::Warning => ("Warning", theme.warning()),
-        Severity::Error => ("Not done", theme.abnormal()),
+        Severity::Error => ("Not done", theme.abnormal_text()),
     };
     let frame = Frame::new()
         .fill(ui.visuals().window_fill)

@@ -95,7 +95,7 @@ fn stack_ui(ctx: &MonitorContext<'_>, stack: &[StackFrame], ui: &mut Ui) {
             ui.painter().rect_filled(mark, 2.0, ctx.color(&frame.func));
             let mut name = RichText::new(short_name(&frame.func));
             if frame.is_anomaly == Some(true) {
-                name = name.strong().color(ctx.theme.abnormal());
+                name = name.strong().color(ctx.theme.abnormal_text());
             }
             ui.add(Label::new(name).truncate())
                 .on_hover_text(&frame.func);
@@ -104,7 +104,7 @@ fn stack_ui(ctx: &MonitorContext<'_>, stack: &[StackFrame], ui: &mut Ui) {
                 None => "still running".to_owned(),
             });
             if frame.is_anomaly == Some(true) {
-                ui.label(RichText::new("◆ anomaly").color(ctx.theme.abnormal()));
+                ui.label(RichText::new("◆ anomaly").color(ctx.theme.abnormal_text()));
             }
         });
     }

@@ -317,7 +317,7 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
     ui.label(format!("Structure of {}", count_of(num_alike, "execution")));
     if let Some(label) = ctx.snapshot.label(tree) {
         ui.colored_label(
-            ctx.theme.label(label),
+            ctx.theme.label_text(label),
             format!("Labelled {}", crate::context::label_name(label)),
         );
     }

@@ -379,10 +379,7 @@ mod tests {
 
     /// The view with the commands that it sent.
     fn harness(snapshot: Snapshot) -> (Harness<'static, TimelineState>, Rc<RefCell<Vec<Command>>>) {
-        let theme = Theme::new(
-            true,
-            &snapshot.analysis.as_ref().expect("it is analysed").legend,
-        );
+        let theme = Theme::new(true, snapshot.trace.as_ref());
         let sent = Rc::new(RefCell::new(Vec::new()));
         let commands = Rc::clone(&sent);
         let draw = move |ui: &mut Ui, state: &mut TimelineState| {

@@ -242,10 +242,7 @@ mod tests {
     use crate::theme::Theme;
 
     fn harness(snapshot: Snapshot) -> Harness<'static, TreeState> {
-        let theme = Theme::new(
-            true,
-            &snapshot.analysis.as_ref().expect("it is analysed").legend,
-        );
+        let theme = Theme::new(true, snapshot.trace.as_ref());
         let draw = move |ui: &mut Ui, state: &mut TreeState| {
             let mut commands: Vec<Command> = Vec::new();
             let mut ctx = ViewContext {
@@ -318,7 +315,7 @@ mod tests {
     fn a_highlighted_subtree_has_its_roots_and_its_members() {
         let snapshot = with_focus(&demo_snapshot(), TreeIdx(3));
         let harness = focused();
-        let theme = Theme::new(true, &[]);
+        let theme = Theme::new(true, None);
         let ctx = ViewContext {
             snapshot: &snapshot,
             theme: &theme,
