@@ -73,7 +73,8 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
         "up to 10 deep",
         "3,296 SEND, 3,296 RECV, 3,296 matched",
         "7,216 counter samples",
-        "SEND and RECV state different sizes",
+        "No warnings: the trace is whole",
+        "Note: 120 received messages state the size of the posted buffer",
     ] {
         assert!(text.contains(figure), "`{figure}` is missing:\n{text}");
     }
@@ -145,6 +146,32 @@ fn ground_truth(trace: &Path) -> Result<Vec<(u64, u64, u8)>> {
         ))
     });
     rows.collect()
+}
+
+#[test]
+fn analyze_tells_a_person_how_long_executions_took() -> Result<()> {
+    let trace = example();
+    let args = [
+        "analyze",
+        &trace.to_string_lossy(),
+        "--function",
+        COMPUTE,
+        "--limit",
+        "3",
+    ];
+    let text = stdout(&args)?;
+    let mut lines = text.lines();
+    let header = lines.next().context("no header")?;
+    let names: Vec<&str> = header.split_whitespace().collect();
+    assert_eq!(names[..3], ["tree", "duration", "×median"], "{header}");
+    assert_eq!(
+        names.last(),
+        Some(&"label"),
+        "nothing was taken away: {header}"
+    );
+    let row = lines.next().context("no row")?;
+    assert!(row.contains(" ms  "), "{row}");
+    Ok(())
 }
 
 #[test]
@@ -550,6 +577,10 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
             .iter()
             .any(|warning| warning["what"].as_str().is_some_and(|w| w.contains(what)))
     };
+    assert!(
+        !is_told("posted buffer"),
+        "a note is no warning: {warnings:?}"
+    );
     assert!(is_told("still open at the end"), "{warnings:?}");
     assert!(is_told("breaks off"), "{warnings:?}");
     assert!(is_told("ranks of the communicator"), "{warnings:?}");

@@ -96,6 +96,11 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Whether it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Prints the table, each line after `indent` spaces.
     pub(crate) fn print(&self, out: &mut dyn Write, indent: usize) -> std::io::Result<()> {
         let is_number =

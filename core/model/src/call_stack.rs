@@ -1,8 +1,8 @@
 //! The call stack of one lane: entries and exits become executions.
 
 use crate::{
-    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FuncId, NonMaxIdx,
-    RankId, StepId, TimeNs, WarningKind, Warnings,
+    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FirstSeen, FuncId,
+    NonMaxIdx, RankId, StepId, TimeNs, WarningKind, Warnings,
 };
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
@@ -83,7 +83,7 @@ impl CallStackBuilder {
             .rposition(|open| columns.func[open.index()] == func)
         else {
             warnings.count(WarningKind::ExitWithoutEntry, Some(self.rank), || {
-                format!("at {} us", time.as_us())
+                FirstSeen::at(time, "")
             });
             return;
         };
@@ -92,7 +92,7 @@ impl CallStackBuilder {
             WarningKind::MissingExit,
             Some(self.rank),
             num_missing as u64,
-            || format!("at {} us", time.as_us()),
+            || FirstSeen::at(time, ""),
         );
         while self.stack.len() > position + 1 {
             self.close_top(time, false);
@@ -171,7 +171,7 @@ impl CallStackBuilder {
         let num_open = self.stack.len() as u64;
         let (rank, now) = (self.rank, self.last_time());
         warnings.count_many(WarningKind::Unclosed, Some(rank), num_open, || {
-            format!("closed at {} us", now.as_us())
+            FirstSeen::at(now, "closed")
         });
         while !self.stack.is_empty() {
             self.close_top(now, false);
@@ -194,7 +194,7 @@ impl CallStackBuilder {
         if time < self.now {
             let now = self.now;
             warnings.count(WarningKind::TimeWentBack, Some(self.rank), || {
-                format!("by {} at {} us", now.since(time), now.as_us())
+                FirstSeen::at(now, format!("by {}", now.since(time)))
             });
         }
         self.now = self.now.max(time);

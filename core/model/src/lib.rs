@@ -55,4 +55,4 @@ pub use rank_builder::{RankBuilder, RankTrace};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{DurationNs, TimeNs};
 pub use trace::Trace;
-pub use warning::{Warning, WarningKind, Warnings};
+pub use warning::{FirstSeen, Warning, WarningKind, Warnings};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{CommKind, CommRef, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings};
+use crate::{CommKind, CommRef, FirstSeen, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings};
 
 /// A message: a SEND and the RECV that belongs to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,12 +124,8 @@ fn set_mates(lanes: &mut [Lane], message: Message, warnings: &mut Warnings) {
     let (sender, receiver) = (&lanes[send.lane.index()], &lanes[recv.lane.index()]);
     let sent = sender.comms.time[send_row];
     let place = || {
-        format!(
-            "rank {} to rank {} at {} us",
-            sender.rank,
-            receiver.rank,
-            sent.as_us()
-        )
+        let place = format!("rank {} to rank {}", sender.rank, receiver.rank);
+        FirstSeen::at(sent, place)
     };
     if receiver.comms.time[recv_row] < sent {
         warnings.count(WarningKind::RecvBeforeSend, Some(receiver.rank), place);

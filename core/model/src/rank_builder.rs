@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use crate::call_stack::CommEvent;
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, ExecIdx, Executions,
-    FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch, StepId,
-    ThreadId, TimeNs, WarningKind, Warnings,
+    FirstSeen, FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId, RankId,
+    StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
 };
 
 /// Takes the steps of one rank of one program, one after another.
@@ -166,7 +166,7 @@ impl RankBuilder {
     fn count_back(&mut self, time: TimeNs, what: &str) {
         self.warnings
             .count(WarningKind::TimeWentBack, Some(self.rank), || {
-                format!("{what} event at {} us", time.as_us())
+                FirstSeen::at(time, format!("{what} event"))
             });
     }
 

@@ -1,9 +1,10 @@
-//! Typed warnings: damage in a trace is normal, is counted, and never stops the work.
+//! Typed warnings: damage in a trace is normal, is counted, and never stops the work. Habits of the
+//! tracer that look like damage are notes.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::RankId;
+use crate::{RankId, TimeNs};
 
 /// What was found wrong, and what was done about it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -37,8 +38,15 @@ pub enum WarningKind {
     UnmatchedRecv,
     /// A message arrived before it was sent: the clocks of the two ranks differ.
     RecvBeforeSend,
-    /// Sender and receiver state different sizes.
+    /// A RECV states another size than its SEND: TAU writes what was posted, not what arrived.
     SizeDiffers,
+}
+
+impl WarningKind {
+    /// Whether it is a habit of the tracer, and nothing is damaged.
+    pub fn is_note(self) -> bool {
+        self == Self::SizeDiffers
+    }
 }
 
 impl fmt::Display for WarningKind {
@@ -58,8 +66,48 @@ impl fmt::Display for WarningKind {
             Self::UnmatchedSend => "SEND without RECV",
             Self::UnmatchedRecv => "RECV without SEND",
             Self::RecvBeforeSend => "RECV before its SEND (clocks differ)",
-            Self::SizeDiffers => "SEND and RECV state different sizes",
+            Self::SizeDiffers => {
+                "received messages state the size of the posted buffer; what was sent counts"
+            }
         })
+    }
+}
+
+/// Where something was seen first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstSeen {
+    /// In words.
+    pub place: String,
+    /// When, if it has a time.
+    pub time: Option<TimeNs>,
+}
+
+impl FirstSeen {
+    /// Something with a time.
+    pub(crate) fn at(time: TimeNs, place: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            time: Some(time),
+        }
+    }
+
+    /// In words, the time counted from the start of the run; from the epoch if that is not known.
+    pub fn since(&self, start: Option<TimeNs>) -> String {
+        let time = self.time.map(|time| match start {
+            Some(start) => format!("{} into the run", time.since(start)),
+            None => format!("at {} us", time.as_us()),
+        });
+        match time {
+            None => self.place.clone(),
+            Some(time) if self.place.is_empty() => time,
+            Some(time) => format!("{}, {time}", self.place),
+        }
+    }
+}
+
+impl From<String> for FirstSeen {
+    fn from(place: String) -> Self {
+        Self { place, time: None }
     }
 }
 
@@ -72,39 +120,39 @@ pub struct Warning {
     pub rank: Option<RankId>,
     /// How often.
     pub count: u64,
-    /// Where it was seen first, in words.
-    pub first: String,
+    /// Where it was seen first.
+    pub first: FirstSeen,
 }
 
 /// Warnings by kind and rank, in that order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    entries: BTreeMap<(WarningKind, Option<RankId>), (u64, String)>,
+    entries: BTreeMap<(WarningKind, Option<RankId>), (u64, FirstSeen)>,
 }
 
 impl Warnings {
     /// Counts one more; `place` is only asked for the first of its kind on its rank.
-    pub fn count(
+    pub fn count<F: Into<FirstSeen>>(
         &mut self,
         kind: WarningKind,
         rank: Option<RankId>,
-        place: impl FnOnce() -> String,
+        place: impl FnOnce() -> F,
     ) {
         self.count_many(kind, rank, 1, place);
     }
 
     /// Counts `count` more at once.
-    pub fn count_many(
+    pub fn count_many<F: Into<FirstSeen>>(
         &mut self,
         kind: WarningKind,
         rank: Option<RankId>,
         count: u64,
-        place: impl FnOnce() -> String,
+        place: impl FnOnce() -> F,
     ) {
         if count > 0 {
             self.entries
                 .entry((kind, rank))
-                .or_insert_with(|| (0, place()))
+                .or_insert_with(|| (0, place().into()))
                 .0 += count;
         }
     }
@@ -133,11 +181,66 @@ impl Warnings {
             })
     }
 
+    /// What is damaged, ordered by kind, then rank.
+    pub fn damage(&self) -> impl Iterator<Item = Warning> + '_ {
+        self.iter().filter(|warning| !warning.kind.is_note())
+    }
+
+    /// What is a habit of the tracer, each kind once: how often over all ranks.
+    pub fn notes(&self) -> BTreeMap<WarningKind, u64> {
+        let mut notes = BTreeMap::new();
+        for note in self.iter().filter(|warning| warning.kind.is_note()) {
+            *notes.entry(note.kind).or_default() += note.count;
+        }
+        notes
+    }
+
     /// How often one kind was counted, over all ranks.
     pub fn total(&self, kind: WarningKind) -> u64 {
         self.iter()
             .filter(|warning| warning.kind == kind)
             .map(|warning| warning.count)
             .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_is_told_in_the_time_of_the_run() {
+        let first = FirstSeen::at(TimeNs(1_795_231_715_233_994_000), "rank 0 to rank 3");
+        let start = TimeNs(1_795_231_714_000_000_000);
+        assert_eq!(
+            first.since(Some(start)),
+            "rank 0 to rank 3, 1.234 s into the run"
+        );
+        let raw = "rank 0 to rank 3, at 1795231715233994 us";
+        assert_eq!(
+            first.since(None),
+            raw,
+            "as the records of the pipeline have it"
+        );
+        assert_eq!(
+            FirstSeen::at(start, "").since(Some(start)),
+            "0 ns into the run"
+        );
+        assert_eq!(
+            FirstSeen::from("step 3".to_owned()).since(Some(start)),
+            "step 3"
+        );
+    }
+
+    #[test]
+    fn habits_of_the_tracer_are_counted_once_and_are_no_damage() {
+        let mut warnings = Warnings::default();
+        for rank in [0, 1] {
+            let place = || "rank 0 to rank 1".to_owned();
+            warnings.count_many(WarningKind::SizeDiffers, Some(RankId(rank)), 3_440, place);
+        }
+        assert_eq!(warnings.damage().count(), 0);
+        let notes: Vec<_> = warnings.notes().into_iter().collect();
+        assert_eq!(notes, [(WarningKind::SizeDiffers, 6_880)]);
     }
 }

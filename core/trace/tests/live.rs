@@ -78,7 +78,14 @@ fn read_all(mut source: Box<dyn TraceSource>) -> Read {
 fn texts(warnings: &Warnings) -> Vec<String> {
     warnings
         .iter()
-        .map(|warning| format!("{:?} x{} {}", warning.kind, warning.count, warning.first))
+        .map(|warning| {
+            format!(
+                "{:?} x{} {}",
+                warning.kind,
+                warning.count,
+                warning.first.since(None)
+            )
+        })
         .collect()
 }
 

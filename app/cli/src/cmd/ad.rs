@@ -79,13 +79,18 @@ pub(super) fn follow(
         }
         stop.flow()
     })?;
-    for warning in status.warnings.iter() {
+    for (kind, count) in status.warnings.notes() {
+        complain(&format!("note: {} {kind}", thousands(count as usize)));
+    }
+    for warning in status.warnings.damage() {
         let rank = warning
             .rank
             .map_or_else(String::new, |rank| format!("rank {rank}: "));
         complain(&format!(
             "{rank}{} ({} times; first {})",
-            warning.kind, warning.count, warning.first
+            warning.kind,
+            thousands(warning.count as usize),
+            warning.first.since(None)
         ));
     }
     Ok(status)

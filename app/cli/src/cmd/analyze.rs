@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use callgrove_model::DurationNs;
 use callgrove_session::{
     Analysis, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, TreeRow, analyze,
     score_with_model, tree_rows,
@@ -104,7 +105,7 @@ fn print(
     let mut out = BufWriter::new(std::io::stdout().lock());
     let rows = tree_rows(analysis, detection, labels).take(args.limit.unwrap_or(usize::MAX));
     match args.format {
-        TableFormat::Table => table(rows).print(&mut out, 0)?,
+        TableFormat::Table => table(rows, analysis.median_duration).print(&mut out, 0)?,
         TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(&mut out);
             for row in rows {
@@ -123,12 +124,15 @@ fn print(
     Ok(())
 }
 
-fn table(rows: impl Iterator<Item = TreeRow>) -> Table {
+/// For a person: how long each took, and how that compares, stand first.
+fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> Table {
     let mut table = Table::new(&[
-        "tree", "event_id", "program", "rank", "thread", "index", "entry_us", "exit_us", "score",
-        "label",
+        "tree", "duration", "×median", "event_id", "program", "rank", "thread", "index",
+        "entry_us", "exit_us", "score", "label",
     ]);
     for row in rows {
+        let duration = DurationNs::from_us(row.exit_us - row.entry_us);
+        let ratio = duration.0 as f64 / (median.0 as f64).max(1.0);
         let label = match row.label {
             None => "",
             Some(Label::Normal) => "normal",
@@ -136,6 +140,8 @@ fn table(rows: impl Iterator<Item = TreeRow>) -> Table {
         };
         table.push(vec![
             row.tree,
+            duration.to_string(),
+            format!("{ratio:.1}"),
             row.event_id,
             row.program.to_string(),
             row.rank.to_string(),

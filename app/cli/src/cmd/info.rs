@@ -212,22 +212,28 @@ fn print_functions(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
 }
 
 fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
-    if trace.warnings.is_empty() {
-        return writeln!(out, "\nNo warnings: the trace is whole");
-    }
-    writeln!(out, "\nWarnings")?;
+    let start = trace.time_span().map(|(start, _)| start);
     let mut table = Table::new(&["count", "rank", "what", "first seen"]);
-    for warning in trace.warnings.iter() {
+    for warning in trace.warnings.damage() {
         table.push(vec![
             thousands(warning.count as usize),
             warning
                 .rank
                 .map_or_else(String::new, |rank| rank.to_string()),
             warning.kind.to_string(),
-            warning.first,
+            warning.first.since(start),
         ]);
     }
-    table.print(out, 2)
+    if table.is_empty() {
+        writeln!(out, "\nNo warnings: the trace is whole")?;
+    } else {
+        writeln!(out, "\nWarnings")?;
+        table.print(out, 2)?;
+    }
+    for (kind, count) in trace.warnings.notes() {
+        writeln!(out, "\nNote: {} {kind}", thousands(count as usize))?;
+    }
+    Ok(())
 }
 
 fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
@@ -245,15 +251,21 @@ fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
         .collect();
     let warnings: Vec<Value> = trace
         .warnings
-        .iter()
+        .damage()
         .map(|warning| {
             json!({
                 "what": warning.kind.to_string(),
                 "rank": warning.rank,
                 "count": warning.count,
-                "first": warning.first,
+                "first": warning.first.since(None),
             })
         })
+        .collect();
+    let notes: Vec<Value> = trace
+        .warnings
+        .notes()
+        .into_iter()
+        .map(|(kind, count)| json!({ "what": kind.to_string(), "count": count }))
         .collect();
     let suggestions: Vec<Value> = suggestions
         .iter()
@@ -283,5 +295,6 @@ fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
         "roots": suggestions,
         "functions": functions,
         "warnings": warnings,
+        "notes": notes,
     })
 }

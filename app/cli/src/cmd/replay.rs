@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let summary = replay(&streams, &options, Progress::new(&ask))
         .map_err(|error| anyhow!(error.with_causes()))?;
     for warning in summary.warnings.iter() {
-        complain(&format!("{}: {}", warning.kind, warning.first));
+        complain(&format!("{}: {}", warning.kind, warning.first.since(None)));
     }
     let steps = thousands(summary.num_steps as usize);
     print(|out| writeln!(out, "{steps} steps of {} streams published", streams.len()))

@@ -10,14 +10,24 @@ use super::{Wish, needs_start};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
-/// Warnings by kind, counted once per trace.
+/// Width of the list of warnings where there is room, in points.
+const LIST_WIDTH: f32 = 620.0;
+
+/// What was found in the trace, looked up once.
 #[derive(Default)]
 pub(crate) struct StatusBar {
-    summary: Option<(Arc<Trace>, Vec<WarningSummary>)>,
+    found: Option<Found>,
+}
+
+struct Found {
+    trace: Arc<Trace>,
+    damage: Vec<Damage>,
+    /// Habits of the tracer, in words.
+    notes: Vec<String>,
 }
 
 /// One kind of damage over all ranks.
-struct WarningSummary {
+struct Damage {
     kind: WarningKind,
     count: u64,
     num_ranks: usize,
@@ -71,66 +81,98 @@ pub(crate) fn status_bar_ui(
     });
 }
 
+/// The button that says how much is damaged, or that there is something to know, and the list behind it.
 fn warnings_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, ui: &mut Ui) {
     let Some(trace) = &ctx.snapshot.trace else {
         return;
     };
-    if !state
-        .summary
-        .as_ref()
-        .is_some_and(|(known, _)| Arc::ptr_eq(known, trace))
-    {
-        state.summary = Some((Arc::clone(trace), summarize_warnings(trace)));
+    let is_known = |found: &Found| Arc::ptr_eq(&found.trace, trace);
+    if !state.found.as_ref().is_some_and(is_known) {
+        state.found = Some(Found::of(trace));
     }
-    let Some((_, kinds)) = state
-        .summary
-        .as_ref()
-        .filter(|(_, kinds)| !kinds.is_empty())
-    else {
+    let Some(Found { damage, notes, .. }) = &state.found else {
         return;
     };
-    let total: u64 = kinds.iter().map(|kind| kind.count).sum();
-    let text = RichText::new(count_of(total as usize, "warning")).color(ctx.theme.weak_text());
+    let total: u64 = damage.iter().map(|kind| kind.count).sum();
+    let (text, name) = match (total, notes.len()) {
+        (0, 0) => return,
+        (0, num_notes) => (count_of(num_notes, "note"), "Notes"),
+        (total, _) => (count_of(total as usize, "warning"), "Warnings"),
+    };
     let button = ui
-        .button(text)
-        .on_hover_text("What was found wrong with the trace")
-        .accessible_name("Warnings");
-    Popup::from_toggle_button_response(&button).close_behavior(PopupCloseBehavior::CloseOnClickOutside).width(620.0).show(|ui| {
-        ui.set_width(620.0);
-        ui.label(RichText::new("Found while reading the trace").strong());
-        ui.weak("Nothing was hidden: damaged parts were left out or closed as said here, and all the rest is used.");
-        ScrollArea::vertical().max_height(360.0).auto_shrink([false, true]).show(ui, |ui| {
-            ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
-            egui::Grid::new("warnings").num_columns(3).striped(true).spacing([16.0, 4.0]).show(ui, |ui| {
-                for kind in kinds {
-                    ui.label(RichText::new(format!("{:>11}", thousands(kind.count as usize))).monospace());
-                    ui.vertical(|ui| {
-                        ui.label(kind.kind.to_string());
-                        ui.weak(format!("first: {}", kind.first));
-                    });
-                    ui.weak(if kind.num_ranks > 0 { format!("on {}", count_of(kind.num_ranks, "rank")) } else { String::new() });
-                    ui.end_row();
-                }
-            });
+        .button(RichText::new(text).color(ctx.theme.weak_text()))
+        .on_hover_text("What was found while the trace was read")
+        .accessible_name(name);
+    Popup::from_toggle_button_response(&button)
+        .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
+        .show(|ui| {
+            ui.set_width(LIST_WIDTH.min(ui.ctx().content_rect().width() - 32.0));
+            ui.label(RichText::new("Found while reading the trace").strong());
+            if !damage.is_empty() {
+                ui.weak(
+                    "Nothing was hidden: damaged parts were left out or closed as said here, and \
+                     all the rest is used.",
+                );
+                damage_ui(damage, ui);
+            }
+            for note in notes {
+                ui.label(format!("Note: {note}."));
+            }
         });
-    });
 }
 
-fn summarize_warnings(trace: &Trace) -> Vec<WarningSummary> {
-    let mut by_kind: BTreeMap<WarningKind, WarningSummary> = BTreeMap::new();
-    for warning in trace.warnings.iter() {
-        let first = match warning.rank {
-            Some(rank) => format!("rank {rank}, {}", warning.first),
-            None => warning.first.clone(),
-        };
-        let summary = by_kind.entry(warning.kind).or_insert(WarningSummary {
-            kind: warning.kind,
-            count: 0,
-            num_ranks: 0,
-            first,
+fn damage_ui(damage: &[Damage], ui: &mut Ui) {
+    ScrollArea::both()
+        .max_height(360.0)
+        .auto_shrink([false, true])
+        .show(ui, |ui| {
+            ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
+            egui::Grid::new("warnings")
+                .num_columns(3)
+                .striped(true)
+                .spacing([16.0, 4.0])
+                .show(ui, |ui| {
+                    for kind in damage {
+                        let count = format!("{:>11}", thousands(kind.count as usize));
+                        ui.label(RichText::new(count).monospace());
+                        ui.vertical(|ui| {
+                            ui.label(kind.kind.to_string());
+                            ui.weak(format!("first: {}", kind.first));
+                        });
+                        ui.weak(match kind.num_ranks {
+                            0 => String::new(),
+                            num_ranks => format!("on {}", count_of(num_ranks, "rank")),
+                        });
+                        ui.end_row();
+                    }
+                });
         });
-        summary.count += warning.count;
-        summary.num_ranks += usize::from(warning.rank.is_some());
+}
+
+impl Found {
+    fn of(trace: &Arc<Trace>) -> Self {
+        let start = trace.time_span().map(|(start, _)| start);
+        let mut by_kind: BTreeMap<WarningKind, Damage> = BTreeMap::new();
+        for warning in trace.warnings.damage() {
+            let first = warning.first.since(start);
+            let damage = by_kind.entry(warning.kind).or_insert_with(|| Damage {
+                kind: warning.kind,
+                count: 0,
+                num_ranks: 0,
+                first: match warning.rank {
+                    Some(rank) => format!("rank {rank}, {first}"),
+                    None => first,
+                },
+            });
+            damage.count += warning.count;
+            damage.num_ranks += usize::from(warning.rank.is_some());
+        }
+        let notes = trace.warnings.notes().into_iter();
+        let notes = notes.map(|(kind, count)| format!("{} {kind}", thousands(count as usize)));
+        Self {
+            trace: Arc::clone(trace),
+            damage: by_kind.into_values().collect(),
+            notes: notes.collect(),
+        }
     }
-    by_kind.into_values().collect()
 }
