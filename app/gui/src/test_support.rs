@@ -33,6 +33,9 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     warnings.count_many(WarningKind::UnmatchedSend, Some(RankId(1)), 3, || {
         "tag 7 to rank 9".to_owned()
     });
+    warnings.count_many(WarningKind::SizeDiffers, Some(RankId(0)), 6_880, || {
+        "rank 1 to rank 0".to_owned()
+    });
     let ranks = (0..num_ranks)
         .map(|rank| rank_trace(rank, num_ranks, num_calls))
         .collect();
@@ -280,4 +283,34 @@ pub(crate) fn grow(events: &str) -> Forest {
     let trace = Arc::new(Trace::assemble(vec![rank], Warnings::default()));
     let root = trace.names.get("r").expect("r is called");
     Forest::grow(trace, &[root])
+}
+
+/// A text of a frame: what is written, its smallest size in points, and where it stands.
+pub(crate) struct Written {
+    pub(crate) text: String,
+    pub(crate) size: f32,
+    pub(crate) rect: egui::Rect,
+}
+
+/// All texts that the last frame drew.
+pub(crate) fn written<S>(harness: &egui_kittest::Harness<'_, S>) -> Vec<Written> {
+    let mut open: Vec<&egui::Shape> = Vec::new();
+    open.extend(harness.output().shapes.iter().map(|clipped| &clipped.shape));
+    let mut written = Vec::new();
+    while let Some(shape) = open.pop() {
+        match shape {
+            egui::Shape::Vec(shapes) => open.extend(shapes),
+            egui::Shape::Text(text) if !text.galley.text().is_empty() => {
+                let sections = text.galley.job.sections.iter();
+                let sizes = sections.map(|section| section.format.font_id.size);
+                written.push(Written {
+                    text: text.galley.text().to_owned(),
+                    size: sizes.fold(f32::INFINITY, f32::min),
+                    rect: text.visual_bounding_rect(),
+                });
+            }
+            _ => {}
+        }
+    }
+    written
 }

@@ -7,6 +7,8 @@ use egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 pub(super) enum Action {
     Normal,
     Abnormal,
+    Unlabel,
+    Deselect,
     Next,
     Previous,
     Skip,
@@ -40,10 +42,14 @@ const fn command(key: Key) -> KeyboardShortcut {
     KeyboardShortcut::new(Modifiers::COMMAND, key)
 }
 
+const fn shift(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::SHIFT, key)
+}
+
 const COMMAND_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 
 /// All keys. Those with more modifiers stand before those with fewer.
-pub(crate) const KEYS: [Binding; 15] = [
+pub(crate) const KEYS: [Binding; 17] = [
     Binding {
         action: Action::Redo,
         shortcuts: &[
@@ -72,16 +78,28 @@ pub(crate) const KEYS: [Binding; 15] = [
         help: "Save the session",
     },
     Binding {
+        action: Action::Deselect,
+        shortcuts: &[KeyboardShortcut::new(COMMAND_SHIFT, Key::A)],
+        keys: "Ctrl+Shift+A",
+        help: "Select nothing",
+    },
+    Binding {
+        action: Action::Unlabel,
+        shortcuts: &[shift(Key::N), shift(Key::X)],
+        keys: "Shift+N, Shift+X",
+        help: "Take the label away",
+    },
+    Binding {
         action: Action::Normal,
         shortcuts: &[key(Key::N)],
         keys: "N",
-        help: "Label normal; again: no label",
+        help: "Label normal and go on; again: label the next",
     },
     Binding {
         action: Action::Abnormal,
         shortcuts: &[key(Key::X)],
         keys: "X",
-        help: "Label abnormal; again: no label",
+        help: "Label abnormal and go on; again: label the next",
     },
     Binding {
         action: Action::Skip,
@@ -123,7 +141,7 @@ pub(crate) const KEYS: [Binding; 15] = [
         action: Action::Search,
         shortcuts: &[key(Key::Slash)],
         keys: "/",
-        help: "Find an execution by its code",
+        help: "Find an execution by its code; Enter selects it",
     },
     Binding {
         action: Action::Help,
@@ -135,7 +153,7 @@ pub(crate) const KEYS: [Binding; 15] = [
         action: Action::Escape,
         shortcuts: &[key(Key::Escape)],
         keys: "Esc",
-        help: "Put away, then clear selection",
+        help: "Put away what is on top: page, search, lasso, group",
     },
 ];
 

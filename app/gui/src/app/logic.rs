@@ -113,6 +113,10 @@ impl CallgroveApp {
                     .candidates
                     .label_selection(&self.shown, Label::Abnormal),
             ),
+            Action::Unlabel => {
+                commands.extend(self.panels.candidates.unlabel_selection(&self.shown));
+            }
+            Action::Deselect => commands.push(Command::Select(Selection::None)),
             Action::Next => commands.extend(self.step(Step::Next)),
             Action::Previous => commands.extend(self.step(Step::Previous)),
             Action::Skip => {
@@ -148,15 +152,19 @@ impl CallgroveApp {
         Some(Command::Select(Selection::One(tree)))
     }
 
-    /// Puts the topmost thing away; with nothing on top, the selection.
+    /// Puts the topmost thing away: the page, what narrows the list, the lasso, then the group, of which
+    /// the centre stays selected. The views are never emptied.
     fn escape(&mut self) -> Option<Command> {
         if self.is_help_open {
             self.is_help_open = false;
             return None;
         }
-        let has_selection = self.shown.selection != Selection::None;
-        (!self.panels.scatter.cancel_lasso() && has_selection)
-            .then_some(Command::Select(Selection::None))
+        if self.panels.candidates.widen() || self.panels.scatter.cancel_lasso() {
+            return None;
+        }
+        let is_group = matches!(self.shown.selection, Selection::Group(_));
+        let centre = self.shown.focus().filter(|_| is_group)?;
+        Some(Command::Select(Selection::One(centre)))
     }
 
     /// After the frame: sends its commands and fulfils its wishes.

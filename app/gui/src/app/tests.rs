@@ -223,7 +223,76 @@ fn what_is_typed_into_a_field_is_not_taken_for_keys() {
         .trees()
         .iter()
         .position(|tree| tree.code.to_string() == "#1-3");
-    assert_eq!(window.sent(), [select(TreeIdx::from_index(found.unwrap()))]);
+    let found = TreeIdx::from_index(found.unwrap());
+    assert_eq!(window.sent(), [select(found)]);
+    // The list is whole again and goes on from there.
+    window.press(Key::Period);
+    let order = order(&snapshot);
+    let at = order.iter().position(|&tree| tree == found).unwrap();
+    assert_eq!(window.sent(), [select(order[at + 1])]);
+}
+
+#[test]
+fn escape_puts_the_search_away_and_never_empties_the_views() {
+    let snapshot = demo_snapshot();
+    let first = order(&snapshot)[0];
+    let mut window = Window::new(with_focus(&snapshot, first));
+    window.press(Key::Slash);
+    window
+        .harness
+        .get_by_label("Find a candidate")
+        .type_text("1-3");
+    window.harness.run();
+    window.harness.get_by_label_contains(" of 40");
+    for _ in 0..3 {
+        window.press(Key::Escape);
+        assert!(window.harness.query_by_label_contains(" of 40").is_none());
+    }
+    assert_eq!(window.sent(), []);
+    assert_eq!(
+        window.harness.state().shown.selection,
+        Selection::One(first)
+    );
+    let clear = Modifiers::COMMAND | Modifiers::SHIFT;
+    window.harness.key_press_modifiers(clear, Key::A);
+    window.harness.run();
+    assert_eq!(window.sent(), [Command::Select(Selection::None)]);
+}
+
+#[test]
+fn escape_leaves_the_centre_of_a_group_selected() {
+    let snapshot = with_focus(&demo_snapshot(), TreeIdx(3));
+    let mut window = Window::new(Snapshot {
+        selection: Selection::Group(vec![TreeIdx(2), TreeIdx(3), TreeIdx(8)]),
+        ..snapshot
+    });
+    window.press(Key::Escape);
+    assert_eq!(window.sent(), [select(TreeIdx(3))]);
+    window.press(Key::Escape);
+    assert_eq!(window.sent(), []);
+}
+
+#[test]
+fn shift_takes_the_label_away_and_the_same_key_again_labels_the_next() {
+    let snapshot = demo_snapshot();
+    let order = order(&snapshot);
+    let labelled = with_label(&snapshot, order[0], Label::Abnormal);
+    let mut window = Window::new(with_focus(&labelled, order[0]));
+    window.harness.key_press_modifiers(Modifiers::SHIFT, Key::X);
+    window.harness.run();
+    let taken_away = Command::SetLabel {
+        trees: vec![order[0]],
+        label: None,
+    };
+    assert_eq!(window.sent(), [taken_away]);
+    window.press(Key::X);
+    window.press(Key::X);
+    let expected = [
+        select(order[1]),
+        set_label(order[1], Label::Abnormal),
+        select(order[2]),
+    ];
+    assert_eq!(window.sent(), expected);
 }
 
 #[test]
@@ -427,13 +496,17 @@ fn another_root_function_is_one_click_away() {
 }
 
 #[test]
-fn warnings_of_the_trace_are_listed() {
+fn warnings_of_the_trace_are_listed_and_habits_of_the_tracer_are_notes() {
     let mut window = Window::new(demo_snapshot());
+    window.harness.get_by_label("Warnings");
     window.click("Warnings");
     window.harness.get_by_label("SEND without RECV");
     window
         .harness
         .get_by_label("first: rank 1, tag 7 to rank 9");
+    window
+        .harness
+        .get_by_label_contains("Note: 6,880 received messages");
 }
 
 #[test]

@@ -30,11 +30,11 @@ pub(crate) fn training_ui(
         let count = |label| ctx.snapshot.labels.count(label);
         ui.label(
             RichText::new(format!("{} normal", thousands(count(Label::Normal))))
-                .color(ctx.theme.label_normal()),
+                .color(ctx.theme.label_text(Label::Normal)),
         );
         ui.label(
             RichText::new(format!("{} abnormal", thousands(count(Label::Abnormal))))
-                .color(ctx.theme.abnormal()),
+                .color(ctx.theme.label_text(Label::Abnormal)),
         );
     });
     ScrollArea::vertical()
@@ -78,7 +78,7 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
                 button = button.filled(fill, ctx.theme.text_on(fill));
             }
             if ui.add(button).clicked() {
-                for command in candidates.label_selection(snapshot, label) {
+                for command in candidates.press_selection(snapshot, label) {
                     ctx.send(command);
                 }
             }

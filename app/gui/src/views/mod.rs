@@ -2,6 +2,7 @@
 
 pub mod candidates;
 mod focus;
+mod labels;
 pub mod scatter;
 pub mod timeline;
 pub mod tree;

@@ -11,6 +11,7 @@ use egui::{
 use super::mini_tree;
 use super::state::CandidatesState;
 use crate::context::ViewContext;
+use crate::hover;
 use crate::theme::RADIUS;
 use crate::widgets::{KeyButton, score_text, thousands};
 
@@ -18,6 +19,8 @@ use crate::widgets::{KeyButton, score_text, thousands};
 pub(super) const CARD_HEIGHT: f32 = 96.0;
 /// Width of the words; the structure has the rest.
 const WORDS_WIDTH: f32 = 190.0;
+/// Less room than this and the structure is left out, in points.
+const LEAST_STRUCTURE: f32 = 72.0;
 
 /// Draws a card and takes clicks on it and its buttons.
 pub(super) fn card_ui(
@@ -46,26 +49,23 @@ pub(super) fn card_ui(
     if response.clicked() {
         ctx.select(tree);
     }
+    if response.contains_pointer() {
+        hover::set(ui.ctx(), tree);
+    }
     let stroke = match () {
         () if is_focused => Stroke::new(2.0, ctx.theme.selection()),
-        () if response.hovered() => Stroke::new(1.0, ctx.theme.weak_text()),
+        () if hover::get(ui.ctx()) == Some(tree) => Stroke::new(1.0, ctx.theme.weak_text()),
         () => Stroke::new(1.0, ctx.theme.outline()),
     };
     paint_frame(ctx, tree, rect, is_focused, stroke, ui);
     paint_words(ctx, analysis, tree, &code, rect, ui);
-    let minis = state.minis.get(analysis, tree);
     let structure =
         Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, 4.0), rect.max - vec2(4.0, 4.0));
-    let painter = ui
-        .painter()
-        .with_clip_rect(structure.intersect(ui.clip_rect()));
-    mini_tree::paint(
-        &painter,
-        structure,
-        minis,
-        analysis.median_duration,
-        ctx.theme,
-    );
+    if structure.width() >= LEAST_STRUCTURE {
+        let minis = state.minis.get(analysis, tree);
+        let median = analysis.median_duration;
+        mini_tree::paint(ui.painter(), structure, minis, median, ctx.theme);
+    }
     let buttons = Rect::from_min_size(
         rect.left_bottom() + vec2(12.0, -30.0),
         vec2(WORDS_WIDTH, 22.0),
@@ -90,7 +90,7 @@ pub(super) fn card_ui(
                         button = button.filled(fill, ctx.theme.text_on(fill));
                     }
                     if ui.add(button).clicked() {
-                        for command in state.label_tree(ctx.snapshot, tree, label) {
+                        for command in state.press_label(ctx.snapshot, tree, label) {
                             ctx.send(command);
                         }
                     }
@@ -144,7 +144,7 @@ fn paint_words(
         return;
     };
     let theme = ctx.theme;
-    let painter = ui.painter();
+    let painter = ui.painter_at(rect.shrink(2.0).intersect(ui.clip_rect()));
     let left = rect.min + vec2(14.0, 0.0);
     let place = detection.place[tree.index()];
     let code = painter.text(

@@ -1,7 +1,9 @@
-//! Which trees are in the list.
+//! Which trees are in the list, and in which order.
 
-use callgrove_model::TreeIdx;
-use callgrove_session::Snapshot;
+use std::cmp::Ordering;
+
+use callgrove_model::{RankId, TreeIdx};
+use callgrove_session::{Analysis, Detection, Snapshot};
 
 /// A choice of candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,7 +44,7 @@ impl CandidateFilter {
     }
 
     /// Why the list is empty.
-    pub fn when_empty(self) -> &'static str {
+    fn when_empty(self) -> &'static str {
         match self {
             Self::All => "The function was never executed.",
             Self::Unlabelled => "Every execution has a label.",
@@ -64,34 +66,119 @@ impl CandidateFilter {
     }
 }
 
-/// The trees of a choice whose code begins with `search` (`4-40`, `#4-40` or `4`), most abnormal first.
-pub(super) fn candidates(
-    snapshot: &Snapshot,
-    filter: CandidateFilter,
-    search: &str,
-) -> Vec<TreeIdx> {
-    let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection) else {
-        return Vec::new();
-    };
-    let wanted = wanted_code(search);
-    let is_found = |tree: TreeIdx| {
-        wanted.is_empty()
-            || analysis
-                .forest
-                .code(tree)
-                .to_string()
-                .strip_prefix('#')
-                .is_some_and(|code| code.starts_with(wanted))
-    };
-    detection
-        .order
-        .iter()
-        .copied()
-        .filter(|&tree| filter.takes(snapshot, tree) && is_found(tree))
-        .collect()
+/// What comes first in the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CandidateOrder {
+    /// The most abnormal.
+    #[default]
+    Score,
+    /// The longest.
+    Duration,
+    /// What began first.
+    Time,
+    /// The lowest rank, and what began first on it.
+    Rank,
 }
 
-/// What is looked for, without the sign and space around it.
-pub(super) fn wanted_code(search: &str) -> &str {
-    search.trim().trim_start_matches('#')
+impl CandidateOrder {
+    /// All orders.
+    pub const ALL: [Self; 4] = [Self::Score, Self::Duration, Self::Time, Self::Rank];
+
+    /// What a person calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Score => "by score",
+            Self::Duration => "by duration",
+            Self::Time => "by time",
+            Self::Rank => "by rank",
+        }
+    }
+
+    /// What comes first.
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Score => "Most abnormal first",
+            Self::Duration => "Longest first",
+            Self::Time => "Earliest first",
+            Self::Rank => "Lowest rank first, then in order of time",
+        }
+    }
+
+    /// Which of two trees comes first; never equal for two trees.
+    pub(super) fn compare(
+        self,
+        analysis: &Analysis,
+        detection: &Detection,
+        a: TreeIdx,
+        b: TreeIdx,
+    ) -> Ordering {
+        let forest = &analysis.forest;
+        let began = |tree: TreeIdx| forest.tree(tree).entry()[0];
+        let place = |tree: TreeIdx| detection.place[tree.index()];
+        let by_order = match self {
+            Self::Score => Ordering::Equal,
+            Self::Duration => forest.tree(b).duration().cmp(&forest.tree(a).duration()),
+            Self::Time => began(a).cmp(&began(b)),
+            Self::Rank => (forest.code(a).rank, began(a)).cmp(&(forest.code(b).rank, began(b))),
+        };
+        by_order.then(place(a).cmp(&place(b)))
+    }
+}
+
+/// All that narrows and orders the list.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Choice {
+    pub(super) filter: CandidateFilter,
+    pub(super) order: CandidateOrder,
+    /// The rank whose executions are listed; all if `None`.
+    pub(super) rank: Option<RankId>,
+    /// Whether only the trees of the last group are listed.
+    pub(super) only_group: bool,
+    /// What the codes begin with.
+    pub(super) search: String,
+}
+
+impl Choice {
+    /// What is looked for, without the sign and space around it.
+    pub(super) fn wanted_code(&self) -> &str {
+        self.search.trim().trim_start_matches('#')
+    }
+
+    /// Why the list is empty.
+    pub(super) fn when_empty(&self) -> &'static str {
+        match self {
+            _ if !self.search.is_empty() => "No code in it begins with what you typed.",
+            _ if self.only_group || self.rank.is_some() => {
+                "None of this rank or group is what the list shows."
+            }
+            _ => self.filter.when_empty(),
+        }
+    }
+
+    /// The trees of the choice whose code begins with the search (`4-40`, `#4-40` or `4`), in order.
+    /// `group` is in ascending order.
+    pub(super) fn candidates(&self, snapshot: &Snapshot, group: &[TreeIdx]) -> Vec<TreeIdx> {
+        let (Some(analysis), Some(detection)) = (&snapshot.analysis, &snapshot.detection) else {
+            return Vec::new();
+        };
+        let forest = &analysis.forest;
+        let wanted = self.wanted_code();
+        let is_found = |tree: TreeIdx| {
+            wanted.is_empty() || {
+                let code = forest.code(tree).to_string();
+                code.trim_start_matches('#').starts_with(wanted)
+            }
+        };
+        let is_taken = |&tree: &TreeIdx| {
+            self.rank.is_none_or(|rank| forest.code(tree).rank == rank)
+                && (!self.only_group || group.binary_search(&tree).is_ok())
+                && self.filter.takes(snapshot, tree)
+                && is_found(tree)
+        };
+        let mut trees: Vec<TreeIdx> = detection.order.iter().copied().filter(is_taken).collect();
+        if self.order != CandidateOrder::Score {
+            trees.sort_by(|&a, &b| self.order.compare(analysis, detection, a, b));
+        }
+        trees
+    }
 }

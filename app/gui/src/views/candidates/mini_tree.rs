@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use callgrove_model::{DurationNs, FuncId, TreeIdx};
 use callgrove_session::{Analysis, SummaryNode, summarize};
-use egui::{Align2, FontId, Painter, Pos2, Rect, Stroke};
+use egui::{FontId, Painter, Pos2, Rect, Stroke, Vec2, vec2};
 
-use crate::theme::Theme;
+use crate::theme::{SMALLEST_TEXT, Theme};
+use crate::views::labels::{Wish, is_inside, place_labels};
+use crate::widgets::thousands;
 
 /// Nodes in a card.
 const MAX_NODES: usize = 9;
@@ -20,6 +22,8 @@ const MAX_KEPT: usize = 1024;
 const MAX_RADIUS: f32 = 12.0;
 const SCALE_MEDIANS: f64 = 12.0;
 const MIN_RADIUS: f32 = 1.8;
+/// Room for a count of calls, in points.
+const COUNT_WIDTH: f32 = 30.0;
 
 /// The summaries made so far, for one forest.
 #[derive(Default)]
@@ -111,13 +115,12 @@ pub(super) fn paint(
         let share = time.0 as f64 / (median.0 as f64 * SCALE_MEDIANS).max(1.0);
         (share.sqrt() as f32 * MAX_RADIUS).clamp(MIN_RADIUS, MAX_RADIUS)
     };
-    let area = Rect::from_min_max(
-        rect.min + egui::vec2(MAX_RADIUS, 8.0),
-        // The counts stand on the right of the last column.
-        rect.max - egui::vec2(MAX_RADIUS + 18.0, 8.0),
-    );
-    let at =
-        |node: &MiniNode| -> Pos2 { area.lerp_inside(egui::vec2(node.place[0], node.place[1])) };
+    // No disc reaches over the edge, however large; the counts have room right of the last column.
+    let margin = vec2(MAX_RADIUS + 1.0, MAX_RADIUS + 1.0);
+    let area = rect
+        .shrink2(margin)
+        .with_max_x(rect.right() - margin.x - COUNT_WIDTH);
+    let at = |node: &MiniNode| -> Pos2 { area.lerp_inside(Vec2::from(node.place)) };
     for node in nodes {
         if let Some(caller) = node.parent.and_then(|parent| nodes.get(parent as usize)) {
             painter.line_segment(
@@ -134,15 +137,53 @@ pub(super) fn paint(
             Stroke::new(1.0, theme.card()),
         );
     }
-    for node in nodes.iter().filter(|node| node.num_calls > 1) {
-        let left = at(node) + egui::vec2(radius(node.time) + 2.0, 0.0);
-        painter.text(
-            left,
-            Align2::LEFT_CENTER,
-            format!("×{}", node.num_calls),
-            FontId::proportional(9.5),
-            theme.weak_text(),
-        );
+    let discs: Vec<(Pos2, f32)> = nodes
+        .iter()
+        .map(|node| (at(node), radius(node.time)))
+        .collect();
+    paint_counts(painter, rect, nodes, &discs, theme);
+}
+
+/// How many calls a disc stands for, beside it, where it hides nothing; the longest first.
+fn paint_counts(
+    painter: &Painter,
+    rect: Rect,
+    nodes: &[MiniNode],
+    discs: &[(Pos2, f32)],
+    theme: &Theme,
+) {
+    let mut counted: Vec<usize> = (0..nodes.len())
+        .filter(|&node| nodes[node].num_calls > 1)
+        .collect();
+    counted.sort_by_key(|&node| std::cmp::Reverse(nodes[node].time));
+    let color = theme.text();
+    let galleys: Vec<_> = counted
+        .iter()
+        .map(|&node| {
+            let text = format!("×{}", thousands(nodes[node].num_calls as usize));
+            painter.layout_no_wrap(text, FontId::proportional(SMALLEST_TEXT), color)
+        })
+        .collect();
+    let wishes: Vec<Wish> = counted
+        .iter()
+        .zip(&galleys)
+        .map(|(&node, galley)| Wish {
+            centre: discs[node].0,
+            radius: discs[node].1,
+            size: galley.size(),
+        })
+        .collect();
+    let places = place_labels(&wishes, discs, rect);
+    for (at, (place, galley)) in places.into_iter().zip(galleys).enumerate() {
+        let Some(place) = place else { continue };
+        if is_inside(&wishes[at], place) {
+            let on_disc = theme.text_on(theme.function(nodes[counted[at]].func));
+            painter.galley_with_override_text_color(place.min, galley, on_disc);
+        } else {
+            // Lines that run below are put out.
+            painter.rect_filled(place, 2.0, theme.card().gamma_multiply(0.8));
+            painter.galley(place.min, galley, color);
+        }
     }
 }
 

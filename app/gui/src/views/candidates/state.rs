@@ -1,22 +1,25 @@
 //! What the list remembers, and where it leads next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callgrove_model::TreeIdx;
+use callgrove_model::{RankId, TreeIdx};
 use callgrove_session::{Analysis, Command, Detection, Label, LabelSet, Selection, Snapshot};
 
-use super::list::{CandidateFilter, candidates, wanted_code};
+use super::list::Choice;
 use super::mini_tree::MiniTrees;
 
 /// Choice, search and the list made of them.
 #[derive(Default)]
 pub struct CandidatesState {
-    pub(super) filter: CandidateFilter,
-    pub(super) search: String,
+    pub(super) choice: Choice,
     pub(super) wants_search: bool,
     pub(super) minis: MiniTrees,
     shown: Vec<TreeIdx>,
+    /// The ranks of the forest, each with the number of its trees.
+    ranks: BTreeMap<RankId, usize>,
+    /// The last group that was selected, in ascending order.
+    group: Vec<TreeIdx>,
     made_from: Option<Inputs>,
     /// The focused tree that the list has shown already.
     revealed: Option<TreeIdx>,
@@ -38,34 +41,30 @@ struct Inputs {
     analysis: Option<Arc<Analysis>>,
     detection: Option<Arc<Detection>>,
     labels: Arc<LabelSet>,
-    filter: CandidateFilter,
-    search: String,
+    group: Vec<TreeIdx>,
+    choice: Choice,
 }
 
 impl Inputs {
     fn is_same_forest(&self, snapshot: &Snapshot) -> bool {
-        match (&self.analysis, &snapshot.analysis) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        }
+        is_same(self.analysis.as_ref(), snapshot.analysis.as_ref())
     }
 
-    fn is_same(&self, snapshot: &Snapshot, filter: CandidateFilter, search: &str) -> bool {
-        let same_detection = match (&self.detection, &snapshot.detection) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        let same_labels = Arc::ptr_eq(&self.labels, &snapshot.labels);
+    fn is_same(&self, snapshot: &Snapshot, choice: &Choice, group: &[TreeIdx]) -> bool {
         self.is_same_forest(snapshot)
-            && same_detection
-            && same_labels
-            && self.filter == filter
-            && self.search == search
+            && is_same(self.detection.as_ref(), snapshot.detection.as_ref())
+            && Arc::ptr_eq(&self.labels, &snapshot.labels)
+            && self.choice == *choice
+            && self.group == group
     }
 }
 
+fn is_same<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
+    a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
+}
+
 impl CandidatesState {
-    /// The trees in the list, most abnormal first.
+    /// The trees in the list, in its order.
     pub fn shown(&self) -> &[TreeIdx] {
         &self.shown
     }
@@ -75,52 +74,102 @@ impl CandidatesState {
         self.wants_search = true;
     }
 
-    /// Takes filter and search away.
+    /// Takes away all that narrows the list; its order stays.
     pub fn show_all(&mut self) {
-        self.filter = CandidateFilter::All;
-        self.search.clear();
+        self.choice = Choice {
+            order: self.choice.order,
+            ..Choice::default()
+        };
+        self.revealed = None;
+    }
+
+    /// Takes search, rank and group off the list. The answer is whether there was anything to take.
+    pub fn widen(&mut self) -> bool {
+        let wide = Choice {
+            filter: self.choice.filter,
+            order: self.choice.order,
+            ..Choice::default()
+        };
+        let was_narrow = self.choice != wide;
+        self.choice = wide;
+        if was_narrow {
+            self.revealed = None;
+        }
+        was_narrow
+    }
+
+    /// The ranks of the forest, each with the number of its trees.
+    pub(super) fn ranks(&self) -> &BTreeMap<RankId, usize> {
+        &self.ranks
+    }
+
+    /// Number of trees in the last group that was selected.
+    pub(super) fn num_in_group(&self) -> usize {
+        self.group.len()
     }
 
     /// Makes the list again if anything it depends on has changed.
     pub fn refresh(&mut self, snapshot: &Snapshot) {
-        if self
-            .made_from
-            .as_ref()
-            .is_some_and(|inputs| inputs.is_same(snapshot, self.filter, &self.search))
+        let is_known = |inputs: &Inputs| inputs.is_same_forest(snapshot);
+        if !self.made_from.as_ref().is_some_and(is_known) {
+            self.begin_forest(snapshot);
+        }
+        if let Selection::Group(group) = &snapshot.selection
+            && self.group != *group
         {
+            self.group.clone_from(group);
+        }
+        let is_made = |inputs: &Inputs| inputs.is_same(snapshot, &self.choice, &self.group);
+        if self.made_from.as_ref().is_some_and(is_made) {
             return;
         }
-        let is_other_forest = |inputs: &Inputs| !inputs.is_same_forest(snapshot);
-        if self.made_from.as_ref().is_some_and(is_other_forest) {
-            self.passed.clear();
-        }
-        self.shown = candidates(snapshot, self.filter, &self.search);
+        self.shown = self.choice.candidates(snapshot, &self.group);
         self.made_from = Some(Inputs {
             analysis: snapshot.analysis.clone(),
             detection: snapshot.detection.clone(),
             labels: Arc::clone(&snapshot.labels),
-            filter: self.filter,
-            search: self.search.clone(),
+            group: self.group.clone(),
+            choice: self.choice.clone(),
         });
+    }
+
+    /// Forgets what was about the trees of another forest.
+    fn begin_forest(&mut self, snapshot: &Snapshot) {
+        self.passed.clear();
+        self.group.clear();
+        self.choice.only_group = false;
+        self.ranks.clear();
+        let trees = snapshot
+            .analysis
+            .iter()
+            .flat_map(|known| known.forest.trees());
+        for tree in trees {
+            *self.ranks.entry(tree.code.rank).or_default() += 1;
+        }
+        if self
+            .choice
+            .rank
+            .is_some_and(|rank| !self.ranks.contains_key(&rank))
+        {
+            self.choice.rank = None;
+        }
     }
 
     /// The tree that a step leads to from the focused one.
     pub fn step(&self, snapshot: &Snapshot, step: Step) -> Option<TreeIdx> {
-        let place = &snapshot.detection.as_ref()?.place;
-        let focus = snapshot.focus();
-        let Some(here) = focus.and_then(|tree| place.get(tree.index())) else {
+        let (analysis, detection) = (snapshot.analysis.as_ref()?, snapshot.detection.as_ref()?);
+        let Some(here) = snapshot.focus() else {
             return self.shown.first().copied();
         };
-        let place_of = |tree: &TreeIdx| place[tree.index()];
+        let order = self.choice.order;
+        let is_before = |tree: TreeIdx| order.compare(analysis, detection, tree, here).is_lt();
+        let before = self.shown.partition_point(|&tree| is_before(tree));
         match step {
             Step::Next => {
-                let after = self.shown.partition_point(|tree| place_of(tree) <= *here);
-                self.shown.get(after).copied()
+                let is_here = self.shown.get(before) == Some(&here);
+                self.shown.get(before + usize::from(is_here)).copied()
             }
-            Step::Previous => {
-                let before = self.shown.partition_point(|tree| place_of(tree) < *here);
-                self.shown[..before].last().copied()
-            }
+            Step::Previous => self.shown[..before].last().copied(),
         }
     }
 
@@ -130,37 +179,67 @@ impl CandidatesState {
         self.next_to_judge(snapshot)
     }
 
-    /// Gives what is selected a label and moves on to the next to judge. What has the label already
-    /// loses it. A group stays selected, so that one sees what the label did.
+    /// Gives what is selected a label and moves on to the next to judge; with the label it has, only
+    /// moves on. A group stays selected, so that one sees what the label did.
     pub fn label_selection(&mut self, snapshot: &Snapshot, label: Label) -> Vec<Command> {
         match &snapshot.selection {
             Selection::None => Vec::new(),
             Selection::One(tree) => self.label_tree(snapshot, *tree, label),
             Selection::Group(trees) => {
                 self.passed.extend(trees);
-                vec![toggle(snapshot, trees.clone(), label)]
+                set_label(snapshot, trees, Some(label))
+                    .into_iter()
+                    .collect()
             }
         }
     }
 
-    /// Gives one tree a label; if it is the focused one, moves on.
-    pub(super) fn label_tree(
-        &mut self,
-        snapshot: &Snapshot,
-        tree: TreeIdx,
-        label: Label,
-    ) -> Vec<Command> {
-        let mut commands = vec![toggle(snapshot, vec![tree], label)];
-        if snapshot.label(tree) == Some(label) {
-            self.passed.remove(&tree);
-            return commands;
+    /// Takes the labels off what is selected, and stays.
+    pub fn unlabel_selection(&mut self, snapshot: &Snapshot) -> Option<Command> {
+        let trees = match &snapshot.selection {
+            Selection::None => &[][..],
+            Selection::One(tree) => std::slice::from_ref(tree),
+            Selection::Group(trees) => trees,
+        };
+        for tree in trees {
+            self.passed.remove(tree);
         }
+        set_label(snapshot, trees, None)
+    }
+
+    /// Gives one tree a label; if it is the selected one, moves on.
+    fn label_tree(&mut self, snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Vec<Command> {
+        let mut commands: Vec<Command> = set_label(snapshot, &[tree], Some(label))
+            .into_iter()
+            .collect();
         self.passed.insert(tree);
         if snapshot.selection == Selection::One(tree) {
             let next = self.next_to_judge(snapshot);
             commands.extend(next.map(|next| Command::Select(Selection::One(next))));
         }
         commands
+    }
+
+    /// What a button does that shows whether its label is on: off if it is on, else as the key does.
+    pub(super) fn press_label(
+        &mut self,
+        snapshot: &Snapshot,
+        tree: TreeIdx,
+        label: Label,
+    ) -> Vec<Command> {
+        if snapshot.label(tree) != Some(label) {
+            return self.label_tree(snapshot, tree, label);
+        }
+        self.passed.remove(&tree);
+        set_label(snapshot, &[tree], None).into_iter().collect()
+    }
+
+    /// The same for what is selected.
+    pub fn press_selection(&mut self, snapshot: &Snapshot, label: Label) -> Vec<Command> {
+        match snapshot.selection {
+            Selection::One(tree) => self.press_label(snapshot, tree, label),
+            _ => self.label_selection(snapshot, label),
+        }
     }
 
     /// The next tree that is neither labelled nor passed over: of those that the session asks about
@@ -183,15 +262,17 @@ impl CandidatesState {
         self.shown.iter().find(is_open).copied()
     }
 
-    /// What Enter in the search field leads to: the tree with that code, or the first in the list.
-    pub(super) fn first_found(&self, snapshot: &Snapshot) -> Option<TreeIdx> {
+    /// What Enter in the search field leads to: the tree with that code, or the first in the list. The
+    /// search is over then, and the list shows the tree among the others.
+    pub(super) fn end_search(&mut self, snapshot: &Snapshot) -> Option<TreeIdx> {
         let forest = &snapshot.analysis.as_ref()?.forest;
-        let wanted = format!("#{}", wanted_code(&self.search));
-        let exact = self
-            .shown
-            .iter()
-            .find(|&&tree| forest.code(tree).to_string() == wanted);
-        exact.or(self.shown.first()).copied()
+        let wanted = format!("#{}", self.choice.wanted_code());
+        let is_exact = |tree: &&TreeIdx| forest.code(**tree).to_string() == wanted;
+        let exact = self.shown.iter().find(is_exact);
+        let found = exact.or(self.shown.first()).copied()?;
+        self.choice.search.clear();
+        self.revealed = None;
+        Some(found)
     }
 
     /// The row of the focused tree, once after the focus has moved.
@@ -205,184 +286,11 @@ impl CandidatesState {
     }
 }
 
-fn toggle(snapshot: &Snapshot, trees: Vec<TreeIdx>, label: Label) -> Command {
-    let have_it_all = trees
-        .iter()
-        .all(|&tree| snapshot.label(tree) == Some(label));
-    Command::SetLabel {
-        trees,
-        label: (!have_it_all).then_some(label),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::{demo_snapshot, with_label};
-
-    fn state(snapshot: &Snapshot) -> CandidatesState {
-        let mut state = CandidatesState::default();
-        state.refresh(snapshot);
-        state
-    }
-
-    fn focused(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
-        Snapshot {
-            selection: Selection::One(tree),
-            ..snapshot.clone()
-        }
-    }
-
-    fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
-        snapshot.detection.as_ref().unwrap().order.clone()
-    }
-
-    #[test]
-    fn candidates_come_in_order_of_score() {
-        let snapshot = demo_snapshot();
-        assert_eq!(state(&snapshot).shown(), order(&snapshot));
-    }
-
-    #[test]
-    fn filters_take_what_they_say() {
-        let snapshot = demo_snapshot();
-        let first = order(&snapshot)[0];
-        let snapshot = with_label(&snapshot, first, Label::Abnormal);
-        let mut state = state(&snapshot);
-        let mut shown = |filter| {
-            state.filter = filter;
-            state.refresh(&snapshot);
-            state.shown().to_vec()
-        };
-        assert_eq!(shown(CandidateFilter::Labelled), [first]);
-        assert!(!shown(CandidateFilter::Unlabelled).contains(&first));
-        let num_abnormal = snapshot.detection.as_ref().unwrap().num_abnormal;
-        assert_eq!(
-            shown(CandidateFilter::Abnormal),
-            order(&snapshot)[..num_abnormal]
-        );
-    }
-
-    #[test]
-    fn a_search_finds_codes_and_enter_takes_the_exact_one() {
-        let snapshot = demo_snapshot();
-        let forest = &snapshot.analysis.as_ref().unwrap().forest;
-        let mut state = state(&snapshot);
-        state.search = " #1-1".to_owned();
-        state.refresh(&snapshot);
-        let codes: Vec<String> = state
-            .shown()
-            .iter()
-            .map(|&tree| forest.code(tree).to_string())
-            .collect();
-        assert!(
-            codes.len() > 1 && codes.iter().all(|code| code.starts_with("#1-1")),
-            "{codes:?}"
-        );
-        let found = state.first_found(&snapshot).unwrap();
-        assert_eq!(forest.code(found).to_string(), "#1-1");
-    }
-
-    #[test]
-    fn steps_follow_the_list_and_stop_at_its_ends() {
-        let snapshot = demo_snapshot();
-        let order = order(&snapshot);
-        let state = state(&snapshot);
-        assert_eq!(
-            state.step(&snapshot, Step::Next),
-            Some(order[0]),
-            "nothing is focused"
-        );
-        let at = |tree| focused(&snapshot, tree);
-        assert_eq!(state.step(&at(order[3]), Step::Next), Some(order[4]));
-        assert_eq!(state.step(&at(order[3]), Step::Previous), Some(order[2]));
-        assert_eq!(state.step(&at(order[0]), Step::Previous), None);
-        assert_eq!(state.step(&at(order[order.len() - 1]), Step::Next), None);
-    }
-
-    #[test]
-    fn labelling_moves_on_to_the_most_abnormal_without_a_label() {
-        let snapshot = demo_snapshot();
-        let order = order(&snapshot);
-        let labelled = with_label(&snapshot, order[1], Label::Normal);
-        // Training may have moved the focused tree far down.
-        for focus in [order[0], order[9]] {
-            let snapshot = focused(&labelled, focus);
-            let next = if focus == order[0] {
-                order[2]
-            } else {
-                order[0]
-            };
-            let commands = state(&snapshot).label_selection(&snapshot, Label::Abnormal);
-            let expected = [
-                Command::SetLabel {
-                    trees: vec![focus],
-                    label: Some(Label::Abnormal),
-                },
-                Command::Select(Selection::One(next)),
-            ];
-            assert_eq!(commands, expected);
-        }
-    }
-
-    #[test]
-    fn what_was_judged_or_passed_over_comes_again_only_when_all_else_is_done() {
-        let snapshot = demo_snapshot();
-        let order = order(&snapshot);
-        let mut state = state(&snapshot);
-        let mut focus = order[0];
-        let mut visited = vec![focus];
-        for turn in 0..order.len() - 1 {
-            let here = focused(&snapshot, focus);
-            focus = if turn % 2 == 0 {
-                state.skip(&here).unwrap()
-            } else {
-                // The session has not answered: the snapshot shows no label.
-                match &state.label_selection(&here, Label::Normal)[..] {
-                    [_, Command::Select(Selection::One(next))] => *next,
-                    other => panic!("moves on, not {other:?}"),
-                }
-            };
-            visited.push(focus);
-        }
-        assert_eq!(visited, order);
-        assert_eq!(
-            state.skip(&focused(&snapshot, focus)),
-            Some(order[0]),
-            "around again"
-        );
-    }
-
-    #[test]
-    fn the_same_label_again_takes_it_away_and_stays() {
-        let snapshot = demo_snapshot();
-        let first = order(&snapshot)[0];
-        let snapshot = focused(&with_label(&snapshot, first, Label::Normal), first);
-        let commands = state(&snapshot).label_selection(&snapshot, Label::Normal);
-        assert_eq!(
-            commands,
-            [Command::SetLabel {
-                trees: vec![first],
-                label: None
-            }]
-        );
-    }
-
-    #[test]
-    fn a_group_is_labelled_as_a_whole() {
-        let snapshot = demo_snapshot();
-        let group = vec![TreeIdx(1), TreeIdx(5), TreeIdx(6)];
-        let snapshot = Snapshot {
-            selection: Selection::Group(group.clone()),
-            ..snapshot
-        };
-        let commands = state(&snapshot).label_selection(&snapshot, Label::Abnormal);
-        assert_eq!(
-            commands,
-            [Command::SetLabel {
-                trees: group,
-                label: Some(Label::Abnormal)
-            }]
-        );
-    }
+/// The command that gives trees a label, unless all have it.
+fn set_label(snapshot: &Snapshot, trees: &[TreeIdx], label: Option<Label>) -> Option<Command> {
+    let is_new = trees.iter().any(|&tree| snapshot.label(tree) != label);
+    is_new.then(|| Command::SetLabel {
+        trees: trees.to_vec(),
+        label,
+    })
 }

@@ -6,7 +6,6 @@
 
 mod findings;
 mod forces;
-mod labels;
 mod layout;
 mod outline;
 mod paint;

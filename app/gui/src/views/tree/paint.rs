@@ -3,9 +3,9 @@
 use callgrove_model::FunctionName;
 use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
-use super::labels::{Wish, is_inside, place_labels};
 use super::state::{Camera, Shown};
 use crate::theme::{RADIUS, Theme};
+use crate::views::labels::{Wish, is_inside, place_labels};
 
 /// Names shown at most, and of one function.
 const MAX_NAMES: usize = 40;
