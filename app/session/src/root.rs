@@ -27,17 +27,19 @@ pub enum RootError {
     )]
     NothingToSuggest,
     /// The pattern matches no function.
-    #[error("no function matches `{pattern}`; {}", offer(near))]
+    #[error("no function matches `{pattern}`; {}", offer(near, most_called))]
     NoMatch {
         /// What was asked for.
         pattern: String,
-        /// Names that are like it, or else the functions called most.
+        /// Names that are like it.
         near: Vec<String>,
+        /// Functions called most.
+        most_called: Vec<String>,
     },
     /// The functions exist, but no execution of them ended.
     #[error(
         "`{pattern}` has no finished execution in this trace ({num_unclosed} never ended); {}",
-        offer(near)
+        offer(&[], most_called)
     )]
     NeverExecuted {
         /// What was asked for.
@@ -45,15 +47,15 @@ pub enum RootError {
         /// Executions that never ended.
         num_unclosed: usize,
         /// Functions called most.
-        near: Vec<String>,
+        most_called: Vec<String>,
     },
 }
 
-fn offer(near: &[String]) -> String {
-    if near.is_empty() {
-        "the trace names no function".to_owned()
-    } else {
-        format!("did you mean {}?", near.join(", "))
+fn offer(near: &[String], most_called: &[String]) -> String {
+    match (near, most_called) {
+        ([], []) => "the trace names no function".to_owned(),
+        ([], most) => format!("functions called most are {}", most.join(", ")),
+        (near, _) => format!("did you mean {}?", near.join(", ")),
     }
 }
 
@@ -67,6 +69,7 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
         return Err(RootError::NoMatch {
             pattern: pattern.to_owned(),
             near: near_names(trace, pattern),
+            most_called: most_called(trace),
         });
     }
     let name = match &functions[..] {
@@ -80,7 +83,7 @@ pub fn grow_forest(trace: &Arc<Trace>, pattern: &str) -> Result<(Forest, String)
         return Err(RootError::NeverExecuted {
             pattern: pattern.to_owned(),
             num_unclosed: forest.num_unclosed(),
-            near: most_called(trace),
+            most_called: most_called(trace),
         });
     }
     Ok((forest, name))
@@ -148,30 +151,55 @@ pub(crate) fn median_duration(forest: &Forest) -> DurationNs {
         .unwrap_or_default()
 }
 
+/// Names that a person may have meant: those that hold what was typed, or nearly.
 fn near_names(trace: &Trace, pattern: &str) -> Vec<String> {
-    let wanted = pattern.to_lowercase();
-    let last = wanted
-        .rsplit("::")
-        .next()
-        .unwrap_or_default()
-        .trim_matches(['*', '?', '(', ')'])
-        .to_owned();
-    let mut near: Vec<String> = trace
+    let wanted = last_component(&pattern.to_lowercase()).to_owned();
+    let mut near: Vec<(usize, &str)> = trace
         .names
         .iter()
         .map(|(_, full)| FunctionName::parse(full).qualified)
-        .filter(|name| !last.is_empty() && name.to_lowercase().contains(&last))
-        .map(str::to_owned)
+        .filter_map(|name| Some((unlikeness(&wanted, &name.to_lowercase())?, name)))
         .collect();
-    let is_near = |name: &str| name.to_lowercase().contains(&wanted);
-    near.sort_by_key(|name| (!is_near(name), name.len(), name.clone()));
+    near.sort_unstable();
     near.dedup();
-    near.truncate(NUM_NEAR);
-    if near.is_empty() {
-        most_called(trace)
-    } else {
-        near
+    let names = near.into_iter().map(|(_, name)| name.to_owned());
+    names.take(NUM_NEAR).collect()
+}
+
+/// The last part of a name, without wildcards and brackets around it.
+fn last_component(name: &str) -> &str {
+    let last = name.rsplit("::").next().unwrap_or_default();
+    last.trim_matches(['*', '?', '(', ')', ' '])
+}
+
+/// How much the last part of `name` differs from `wanted`, in letters; `None` if they are not alike.
+fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
+    let name = last_component(name);
+    let (num_wanted, num_letters) = (wanted.chars().count(), name.chars().count());
+    if num_wanted == 0 {
+        return None;
     }
+    // A part of a name counts if it is much of it: `bar` does not mean `MPI_Barrier`.
+    if name.contains(wanted) && (2 * num_wanted >= num_letters || num_wanted >= 5) {
+        return Some(num_letters - num_wanted);
+    }
+    let distance = edit_distance(wanted, name);
+    (distance <= num_wanted / 3).then_some(distance)
+}
+
+/// Letters to insert, remove or replace to make one word of the other (Levenshtein).
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, letter) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (other, &b) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != b);
+            diagonal = row[other + 1];
+            row[other + 1] = replaced.min(row[other] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
 }
 
 fn most_called(trace: &Trace) -> Vec<String> {
@@ -191,4 +219,36 @@ fn most_called(trace: &Trace) -> Vec<String> {
         .take(NUM_NEAR)
         .map(|(_, func)| name(func))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_are_alike_are_offered() {
+        let unlike = |wanted: &str, name: &str| unlikeness(wanted, name);
+        assert_eq!(unlike("comput", "paiream::compute"), Some(1));
+        assert_eq!(unlike("conpute", "paiream::compute"), Some(1));
+        assert_eq!(unlike("barrier", "mpi_barrier"), Some(4));
+        assert_eq!(unlike("bar", "mpi_barrier"), None);
+        assert_eq!(unlike("bar", "foo::bars"), Some(1));
+        assert_eq!(unlike("", "mpi_send"), None);
+        assert_eq!(unlike("xyzzy", "mpi_send"), None);
+        assert_eq!(last_component("pair*::*comp*"), "comp");
+    }
+
+    #[test]
+    fn without_a_like_name_the_most_called_are_told_as_such() {
+        let most = ["MPI_Send".to_owned(), "MPI_Wait".to_owned()];
+        let told = RootError::NoMatch {
+            pattern: "Foo::bar".to_owned(),
+            near: Vec::new(),
+            most_called: most.to_vec(),
+        };
+        assert_eq!(
+            told.to_string(),
+            "no function matches `Foo::bar`; functions called most are MPI_Send, MPI_Wait"
+        );
+    }
 }

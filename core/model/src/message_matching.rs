@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{CommKind, CommRef, FirstSeen, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings};
+use crate::{
+    CommKind, CommRef, FirstSeen, Lane, LaneIdx, ProgramId, RankId, TimeNs, WarningKind, Warnings,
+};
 
 /// A message: a SEND and the RECV that belongs to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,6 +20,7 @@ use crate::views::candidates::CandidatesState;
 use crate::views::scatter::ScatterState;
 use crate::views::timeline::TimelineState;
 use crate::views::tree::TreeState;
+use crate::widgets::focus_ring;
 pub(crate) use keys::{KEYS, VIEW_KEYS};
 
 /// Answers of native dialogs that may wait; a person opens one dialog at a time.
@@ -112,6 +113,7 @@ impl eframe::App for CallgroveApp {
         let mut commands = Vec::new();
         self.take_keys(ui.ctx(), &mut commands);
         self.draw(ui, &mut commands);
+        focus_ring(ui.ctx(), &self.theme);
         self.carry_out(ui.ctx(), commands);
     }
 }

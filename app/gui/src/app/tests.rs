@@ -15,7 +15,8 @@ use egui_kittest::kittest::Queryable;
 
 use super::CallgroveApp;
 use crate::platform::{FilePurpose, NoDialogs, Platform};
-use crate::test_support::{demo_snapshot, with_focus, with_label};
+use crate::test_support::{Written, demo_snapshot, with_focus, with_label, written};
+use crate::theme::SMALLEST_TEXT;
 
 struct Window {
     harness: Harness<'static, CallgroveApp>,
@@ -180,6 +181,15 @@ fn a_group_is_labelled_as_a_whole_and_the_button_says_how_many() {
             label: Some(Label::Abnormal)
         }]
     );
+}
+
+#[test]
+fn no_text_is_too_small_to_read() {
+    let snapshot = demo_snapshot();
+    let window = Window::new(with_focus(&snapshot, order(&snapshot)[0]));
+    for Written { text, size, .. } in written(&window.harness) {
+        assert!(size >= SMALLEST_TEXT, "{text} has {size} points");
+    }
 }
 
 #[test]
@@ -396,11 +406,14 @@ fn without_native_dialogs_the_window_asks_for_the_path() {
         .key_press_modifiers(Modifiers::COMMAND, Key::S);
     window.harness.run();
     assert!(window.harness.get_by_label("Path").is_focused());
+    // The name is selected, its ending is not.
+    window.harness.get_by_label("Path").type_text("stops");
+    window.harness.run();
     window.click("Save");
     assert_eq!(
         window.sent(),
         [Command::SaveSession {
-            path: "callgrove-session.json".to_owned(),
+            path: "stops.json".to_owned(),
             view: serde_json::Value::Null,
         }]
     );
@@ -496,6 +509,25 @@ fn another_root_function_is_one_click_away() {
 }
 
 #[test]
+fn what_is_typed_filters_the_functions_and_enter_takes_the_first() {
+    let mut window = Window::new(demo_snapshot());
+    window.click("Root function");
+    window.harness.get_by_label("Use compute");
+    window.harness.get_by_label("Function pattern").focus();
+    window.harness.run();
+    window
+        .harness
+        .get_by_label("Function pattern")
+        .type_text("TALL");
+    window.harness.run();
+    assert!(window.harness.query_by_label("Use compute").is_none());
+    window.harness.get_by_label("Use ev_tally");
+    window.press(Key::Enter);
+    let function = "ev_tally".to_owned();
+    assert_eq!(window.sent(), [Command::SetRoot { function }]);
+}
+
+#[test]
 fn warnings_of_the_trace_are_listed_and_habits_of_the_tracer_are_notes() {
     let mut window = Window::new(demo_snapshot());
     window.harness.get_by_label("Warnings");
@@ -581,6 +613,40 @@ fn a_doubtful_label_is_told_and_leads_to_its_tree() {
     window.harness.run();
     let select = Command::Select(Selection::One(TreeIdx(9)));
     assert!(window.sent().contains(&select));
+}
+
+#[test]
+fn nothing_in_the_training_panel_moves_when_a_label_was_learned() {
+    let snapshot = demo_snapshot();
+    let order = order(&snapshot);
+    let mut window = Window::new(snapshot.clone());
+    let places = |window: &Window| {
+        [
+            "Label normal",
+            "Train",
+            "Next to judge",
+            "Model settings",
+            "Save the session",
+        ]
+        .map(|label| window.harness.get_by_label(label).rect())
+    };
+    let before = places(&window);
+    let labelled = with_label(&with_focus(&snapshot, order[1]), order[0], Label::Abnormal);
+    let change = callgrove_session::Change {
+        became_abnormal: order[..9].to_vec(),
+        ..callgrove_session::Change::default()
+    };
+    let detection = callgrove_session::Detection {
+        change: Some(change),
+        ..callgrove_session::Detection::clone(labelled.detection.as_ref().unwrap())
+    };
+    window.publish(Snapshot {
+        detection: Some(Arc::new(detection)),
+        num_untrained: 1,
+        ..labelled
+    });
+    window.harness.get_by_label("The last training changed");
+    assert_eq!(places(&window), before);
 }
 
 #[test]

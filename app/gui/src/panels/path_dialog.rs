@@ -41,15 +41,25 @@ impl PathDialog {
     }
 
     fn content_ui(&mut self, ui: &mut Ui) -> Option<PathAnswer> {
-        ui.set_width(460.0);
+        ui.set_width(460.0_f32.min(ui.ctx().content_rect().width() - 48.0));
         ui.heading(self.purpose.title());
         ui.weak(self.purpose.hint());
         let field = TextEdit::singleline(&mut self.path)
             .desired_width(f32::INFINITY)
             .hint_text("Path");
-        let field = ui.add(field).accessible_name("Path");
+        let mut output = field.show(ui);
+        let field = output.response.response.accessible_name("Path");
         if std::mem::take(&mut self.is_new) {
             field.request_focus();
+            // What is typed replaces the name but not its ending.
+            let name = self
+                .path
+                .strip_suffix(".json")
+                .or(self.path.strip_suffix(".csv"));
+            let end = name.unwrap_or(&self.path).chars().count();
+            let selected = CCursorRange::two(CCursor::new(0), CCursor::new(end));
+            output.state.cursor.set_char_range(Some(selected));
+            output.state.store(ui.ctx(), field.id);
         }
         let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         let mut answer = None;

@@ -1,19 +1,26 @@
 //! Chooses the function whose executions are compared.
 
-use callgrove_session::{Command, Suggestion};
+use std::collections::BTreeMap;
+
+use callgrove_model::{FunctionName, FunctionPattern};
+use callgrove_session::{Command, Snapshot, Suggestion};
+use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align2, FontId, Popup, PopupCloseBehavior, Role, ScrollArea, Sense, TextEdit, Ui, WidgetInfo,
-    vec2,
+    Align2, FontId, Popup, PopupCloseBehavior, Rect, Role, ScrollArea, Sense, TextEdit, TextFormat,
+    Ui, WidgetInfo, vec2,
 };
 
 use crate::context::ViewContext;
 use crate::theme::RADIUS;
 use crate::widgets::thousands;
 
+/// Width of the list where there is room, in points.
 const WIDTH: f32 = 560.0;
 const ROW_HEIGHT: f32 = 24.0;
 /// Right edges of the columns calls, median, longest, from the right edge of the row.
 const COLUMNS: [(&str, f32); 3] = [("Calls", 180.0), ("Median", 90.0), ("Longest", 8.0)];
+/// Room of these columns.
+const COLUMNS_WIDTH: f32 = 250.0;
 
 /// What is typed into the field.
 #[derive(Default)]
@@ -35,99 +42,167 @@ impl RootChooser {
             .accessible_name("Root function");
         Popup::from_toggle_button_response(&button)
             .close_behavior(PopupCloseBehavior::CloseOnClickOutside)
-            .width(WIDTH)
             .show(|ui| self.list_ui(ctx, ui));
     }
 
-    /// The field and the list of suggestions; a choice closes a popup around it.
+    /// The field and the list of functions; a choice closes a popup around it.
     pub(crate) fn list_ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-        ui.set_width(WIDTH);
-        ui.horizontal(|ui| {
-            let field = TextEdit::singleline(&mut self.pattern)
-                .hint_text("Function name or pattern, such as Pair*::compute")
-                .desired_width(ui.available_width() - 80.0);
-            let field = ui.add(field).accessible_name("Function pattern");
-            let entered =
-                field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
-            let is_given = !self.pattern.trim().is_empty();
-            let applied = ui
-                .add_enabled(is_given, egui::Button::new("Apply"))
-                .clicked();
-            if is_given && (entered || applied) {
-                ctx.send(Command::SetRoot {
-                    function: self.pattern.trim().to_owned(),
-                });
-                ui.close();
-            }
-        });
-        let suggestions = ctx.snapshot.suggestions.clone();
+        ui.set_width(WIDTH.min(ui.ctx().content_rect().width() - 40.0));
+        let typed = self.pattern.trim().to_owned();
+        let rows = rows(ctx.snapshot, &typed);
+        let mut chosen = self.field_ui(ui).then(|| wanted(&typed, &rows)).flatten();
         header_ui(ctx, ui);
         ScrollArea::vertical()
-            .max_height(320.0)
+            .max_height((ui.ctx().content_rect().height() - 160.0).clamp(80.0, 480.0))
             .auto_shrink([false, true])
             .show(ui, |ui| {
                 ui.spacing_mut().item_spacing.y = 0.0;
-                for suggestion in suggestions.iter() {
-                    if row_ui(ctx, suggestion, ui) {
-                        ctx.send(Command::SetRoot {
-                            function: suggestion.name.clone(),
-                        });
-                        ui.close();
+                for row in &rows {
+                    if row_ui(ctx, row, ui) {
+                        chosen = Some(row.pattern().to_owned());
                     }
                 }
+                if rows.is_empty() {
+                    ui.weak("No function has this in its name.");
+                }
             });
+        if let Some(function) = chosen {
+            ctx.send(Command::SetRoot { function });
+            self.pattern.clear();
+            ui.close();
+        }
+    }
+
+    /// Whether what is typed shall be taken.
+    fn field_ui(&mut self, ui: &mut Ui) -> bool {
+        ui.horizontal(|ui| {
+            let field = TextEdit::singleline(&mut self.pattern)
+                .hint_text("Function name or pattern, such as Pair*::compute")
+                .desired_width((ui.available_width() - 80.0).max(60.0));
+            let field = ui.add(field).accessible_name("Function pattern");
+            let is_entered =
+                field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+            let is_given = !self.pattern.trim().is_empty();
+            let is_applied = ui
+                .add_enabled(is_given, egui::Button::new("Apply"))
+                .clicked();
+            is_given && (is_entered || is_applied)
+        })
+        .inner
+    }
+}
+
+/// A function that can be chosen.
+struct Row<'a> {
+    suggestion: &'a Suggestion,
+    /// Its full name, and what tells it from others with the same name.
+    overload: Option<(&'a str, String)>,
+}
+
+impl Row<'_> {
+    /// What names this function and no other.
+    fn pattern(&self) -> &str {
+        let name = self.suggestion.name.as_str();
+        self.overload.as_ref().map_or(name, |(full, _)| full)
+    }
+}
+
+/// The functions whose names hold what is typed, or match it as a pattern.
+fn rows<'a>(snapshot: &'a Snapshot, typed: &str) -> Vec<Row<'a>> {
+    let mut num_of_name: BTreeMap<&str, usize> = BTreeMap::new();
+    for suggestion in snapshot.suggestions.iter() {
+        *num_of_name.entry(&suggestion.name).or_default() += 1;
+    }
+    let (part, pattern) = (typed.to_lowercase(), FunctionPattern::new(typed));
+    let full = |suggestion: &Suggestion| {
+        let trace = snapshot.trace.as_ref();
+        trace.map_or("", |trace| trace.names.name(suggestion.func))
+    };
+    let is_taken = |suggestion: &&Suggestion| {
+        suggestion.name.to_lowercase().contains(&part)
+            || pattern.matches(&FunctionName::parse(full(suggestion)))
+    };
+    let row = |suggestion: &'a Suggestion| Row {
+        suggestion,
+        overload: (num_of_name[suggestion.name.as_str()] > 1)
+            .then(|| snapshot.trace.as_ref())
+            .flatten()
+            .map(|trace| {
+                let full = trace.names.name(suggestion.func);
+                (full, difference(full))
+            }),
+    };
+    snapshot
+        .suggestions
+        .iter()
+        .filter(is_taken)
+        .map(row)
+        .collect()
+}
+
+/// What a full name says beyond the name: arguments, and where it is written.
+fn difference(full: &str) -> String {
+    let name = FunctionName::parse(full);
+    let signature = full.split(" [{").next().unwrap_or(full);
+    let arguments = signature
+        .split_once(name.qualified)
+        .map_or("", |(_, rest)| rest);
+    let file = name.file.and_then(|file| file.rsplit('/').next());
+    match (file, name.line) {
+        (Some(file), Some(line)) => format!("{arguments}  {file}:{line}"),
+        _ => arguments.to_owned(),
+    }
+}
+
+/// What Enter takes: what is typed if it names a function, else the first in the list.
+fn wanted(typed: &str, rows: &[Row<'_>]) -> Option<String> {
+    let pattern = FunctionPattern::new(typed);
+    let is_named = |row: &&Row<'_>| pattern.matches(&FunctionName::parse(&row.suggestion.name));
+    match rows.iter().find(is_named) {
+        Some(_) => Some(typed.to_owned()),
+        // With nothing in the list the session says what is like it.
+        None => Some(rows.first().map_or(typed, Row::pattern).to_owned()),
     }
 }
 
 fn header_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
-    let (rect, _) = ui.allocate_exact_size(vec2(WIDTH, 18.0), Sense::hover());
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 18.0), Sense::hover());
     let (font, color) = (FontId::proportional(12.0), ctx.theme.weak_text());
-    ui.painter().text(
+    let text = |at, align, name| {
+        ui.painter().text(at, align, name, font.clone(), color);
+    };
+    text(
         rect.left_center() + vec2(8.0, 0.0),
         Align2::LEFT_CENTER,
         "Function",
-        font.clone(),
-        color,
     );
     for (name, from_right) in COLUMNS {
         let at = rect.right_center() - vec2(from_right, 0.0);
-        ui.painter()
-            .text(at, Align2::RIGHT_CENTER, name, font.clone(), color);
+        text(at, Align2::RIGHT_CENTER, name);
     }
 }
 
-/// One suggestion; whether it was chosen.
-fn row_ui(ctx: &ViewContext<'_>, suggestion: &Suggestion, ui: &mut Ui) -> bool {
-    let (rect, response) = ui.allocate_exact_size(vec2(WIDTH, ROW_HEIGHT), Sense::click());
-    let is_current = ctx
-        .snapshot
-        .analysis
-        .as_ref()
-        .is_some_and(|analysis| analysis.root_name == suggestion.name);
+/// One function; whether it was chosen.
+fn row_ui(ctx: &ViewContext<'_>, row: &Row<'_>, ui: &mut Ui) -> bool {
+    let suggestion = row.suggestion;
+    let size = vec2(ui.available_width(), ROW_HEIGHT);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+    let analysis = ctx.snapshot.analysis.as_ref();
+    let is_current = analysis.is_some_and(|analysis| {
+        let functions = analysis.forest.functions();
+        analysis.root_name == suggestion.name && functions.contains(&suggestion.func)
+    });
+    let difference = row.overload.as_ref().map_or("", |(_, text)| text);
     response.widget_info(|| {
-        WidgetInfo::selected(
-            Role::Button,
-            true,
-            is_current,
-            format!("Use {}", suggestion.name),
-        )
+        let name = format!("Use {}{difference}", suggestion.name);
+        WidgetInfo::selected(Role::Button, true, is_current, name)
     });
     let theme = ctx.theme;
     if is_current || response.hovered() {
         ui.painter().rect_filled(rect, RADIUS, theme.card_focused());
     }
     let font = FontId::proportional(13.5);
-    let name_rect = rect.with_max_x(rect.right() - 250.0);
-    let painter = ui
-        .painter()
-        .with_clip_rect(name_rect.intersect(ui.clip_rect()));
-    painter.text(
-        rect.left_center() + vec2(8.0, 0.0),
-        Align2::LEFT_CENTER,
-        &suggestion.name,
-        font.clone(),
-        theme.text(),
-    );
+    paint_name(ctx, suggestion, difference, rect, ui);
     let values = [
         thousands(suggestion.num_calls),
         suggestion.median.to_string(),
@@ -138,6 +213,37 @@ fn row_ui(ctx: &ViewContext<'_>, suggestion: &Suggestion, ui: &mut Ui) -> bool {
         ui.painter()
             .text(at, Align2::RIGHT_CENTER, value, font.clone(), theme.text());
     }
-    let help = format!("{}\n{}", suggestion.name, suggestion.reason);
+    let help = format!("{}{difference}\n{}", suggestion.name, suggestion.reason);
     response.on_hover_text(help).clicked()
+}
+
+/// The name, and fainter what tells it from others with the same name; cut with dots.
+fn paint_name(
+    ctx: &ViewContext<'_>,
+    suggestion: &Suggestion,
+    difference: &str,
+    rect: Rect,
+    ui: &Ui,
+) {
+    let format = |size, color| TextFormat::simple(FontId::proportional(size), color);
+    let mut job = LayoutJob::default();
+    job.append(&suggestion.name, 0.0, format(13.5, ctx.theme.text()));
+    job.append(difference, 0.0, format(12.0, ctx.theme.weak_text()));
+    job.wrap = TextWrapping::truncate_at_width((rect.width() - COLUMNS_WIDTH - 8.0).max(0.0));
+    let galley = ui.painter().layout_job(job);
+    let at = rect.left_center() + vec2(8.0, -galley.size().y / 2.0);
+    ui.painter().galley(at, galley, ctx.theme.text());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overloads_are_told_apart_by_arguments_and_line() {
+        let full =
+            "LAMMPS_NS::Modify::add_compute(int, char**, int) [{/lammps/src/modify.cpp} {873,0}]";
+        assert_eq!(difference(full), "(int, char**, int)  modify.cpp:873");
+        assert_eq!(difference("MPI_Send()"), "()");
+    }
 }

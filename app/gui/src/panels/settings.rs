@@ -1,12 +1,12 @@
 //! ν and the kernel's width, for those who want to see what they do.
 
 use callgrove_session::{Command, ModelSettings};
-use egui::{Button, CollapsingHeader, Grid, Slider, Ui};
+use egui::{Button, CollapsingHeader, Label, RichText, Slider, Ui};
 
 use crate::context::ViewContext;
 
-const NU_HELP: &str = "Expected share of outliers among executions that look normal: the larger, the more of them are red";
-const GAMMA_HELP: &str = "The larger, the nearer two executions must be to count as alike";
+const NU_HELP: &str = "Share of the executions that the model may call abnormal by itself. Larger: more are abnormal.";
+const GAMMA_HELP: &str = "How near two executions must be to count as alike. Larger: only very like ones do, and a label reaches less far.";
 
 /// Settings that the person is changing.
 #[derive(Default)]
@@ -53,22 +53,19 @@ impl SettingsDraft {
             }),
         };
         let mut is_held = false;
-        Grid::new("settings")
-            .num_columns(2)
-            .spacing([8.0, 4.0])
-            .show(ui, |ui| {
-                for (name, help, value, range) in [
-                    ("Outliers ν", NU_HELP, &mut draft.wanted.nu, 0.001..=1.0),
-                    ("Kernel γ", GAMMA_HELP, &mut draft.wanted.gamma, 0.01..=10.0),
-                ] {
-                    let label = ui.label(name).on_hover_text(help);
-                    let slider = Slider::new(value, range).logarithmic(true).max_decimals(3);
-                    let response = ui.add(slider).labelled_by(label.id);
-                    draft.is_sent &= !response.changed();
-                    is_held |= response.dragged();
-                    ui.end_row();
-                }
+        for (name, help, value, range) in [
+            ("Outliers ν", NU_HELP, &mut draft.wanted.nu, 0.001..=1.0),
+            ("Kernel γ", GAMMA_HELP, &mut draft.wanted.gamma, 0.01..=10.0),
+        ] {
+            ui.horizontal(|ui| {
+                let label = ui.label(name);
+                let slider = Slider::new(value, range).logarithmic(true).max_decimals(3);
+                let response = ui.add(slider).labelled_by(label.id);
+                draft.is_sent &= !response.changed();
+                is_held |= response.dragged();
             });
+            ui.add(Label::new(RichText::new(help).weak().small()).wrap());
+        }
         if draft.wanted != base && !draft.is_sent && !is_held {
             draft.is_sent = true;
             ctx.send(Command::Tune(Some(draft.wanted)));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
-use egui::{CornerRadius, RichText, ScrollArea, Ui};
+use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
 use super::{SettingsDraft, Wish};
 use crate::FilePurpose;
@@ -44,10 +44,11 @@ pub(crate) fn training_ui(
             selection_ui(ctx, candidates, ui);
             train_ui(ctx, ui);
             query_ui(ctx, ui);
-            doubts_ui(ctx, ui);
-            change_ui(ctx, ui);
             draft.ui(ctx, ui);
             files_ui(ctx, wishes, ui);
+            // What comes and goes with every label stands last, so that nothing moves under the pointer.
+            change_ui(ctx, ui);
+            doubts_ui(ctx, ui);
         });
 }
 
@@ -58,26 +59,37 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
         return;
     };
     let (what, num_trees) = match &snapshot.selection {
-        Selection::None => {
-            ui.weak("Select an execution in the list or on the map, then press N or X.");
-            return;
-        }
+        Selection::None => (
+            "Select an execution in the list or on the map".to_owned(),
+            0,
+        ),
         Selection::One(tree) => (format!("Selected {}", analysis.forest.code(*tree)), 1),
         Selection::Group(trees) => (
             format!("Selected a group of {}", count_of(trees.len(), "execution")),
             trees.len(),
         ),
     };
-    ui.label(what);
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let clear = egui::Button::new("Clear").small();
+            let clear = ui.add_enabled(num_trees > 0, clear);
+            if clear.accessible_name("Select nothing").clicked() {
+                ctx.send(Command::Select(Selection::None));
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                ui.add(egui::Label::new(what).truncate());
+            });
+        });
+    });
     ui.horizontal(|ui| {
         for (label, name, key) in [(Label::Normal, "Normal", "N"), (Label::Abnormal, "Abnormal", "X")] {
             let text = if num_trees > 1 { format!("{name} ({})", thousands(num_trees)) } else { name.to_owned() };
-            let mut button = KeyButton::new(&text, key).min_width(128.0).named(format!("Label {}", text.to_lowercase()));
+            let mut button = KeyButton::new(&text, key).min_width(112.0).named(format!("Label {}", text.to_lowercase()));
             if matches!(&snapshot.selection, Selection::One(tree) if snapshot.label(*tree) == Some(label)) {
                 let fill = ctx.theme.label(label);
                 button = button.filled(fill, ctx.theme.text_on(fill));
             }
-            if ui.add(button).clicked() {
+            if ui.add_enabled(num_trees > 0, button).clicked() {
                 for command in candidates.press_selection(snapshot, label) {
                     ctx.send(command);
                 }
@@ -87,16 +99,20 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
 }
 
 fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
-    ui.horizontal_wrapped(|ui| {
+    ui.horizontal(|ui| {
         let num_untrained = ctx.snapshot.num_untrained;
-        let mut button = KeyButton::new("Train", "R").min_width(84.0);
+        let text = match num_untrained {
+            0 => "Train".to_owned(),
+            _ => format!("Train ({})", thousands(num_untrained)),
+        };
+        let mut button = KeyButton::new(&text, "R").min_width(112.0);
         if num_untrained > 0 {
             let fill = ctx.theme.accent();
             button = button.filled(fill, ctx.theme.text_on(fill));
         }
         if ui
             .add(button)
-            .on_hover_text("Learn the labels given so far")
+            .on_hover_text("Learn the labels given so far; the number are those not learned yet")
             .clicked()
         {
             ctx.send(Command::Train);
@@ -109,11 +125,6 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         {
             ctx.send(Command::SetAutoTrain(auto_train));
         }
-        if num_untrained > 0 {
-            let text = format!("{} not learned", thousands(num_untrained));
-            ui.label(text)
-                .on_hover_text("Labels given since the last training");
-        }
     });
 }
 
@@ -124,7 +135,8 @@ fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         let mut query = ctx.snapshot.query;
         egui::ComboBox::from_id_salt("query")
             .selected_text(query_name(query))
-            .width(190.0)
+            .truncate()
+            .width(ui.available_width().min(190.0))
             .show_ui(ui, |ui| {
                 for choice in QueryStrategy::ALL {
                     ui.selectable_value(&mut query, choice, query_name(choice))

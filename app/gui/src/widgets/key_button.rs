@@ -1,5 +1,6 @@
 //! A button that shows the key that does the same.
 
+use crate::theme::SMALLEST_TEXT;
 use egui::{Button, Color32, Response, RichText, Stroke, Ui, Vec2, Widget};
 
 /// A button with a key hint on its right.
@@ -63,7 +64,9 @@ impl Widget for KeyButton<'_> {
         };
         let text_color = self.tint.map(|(_, text)| text);
         let mut text = RichText::new(self.text).size(text_size);
-        let mut key = RichText::new(self.key).monospace().size(text_size - 2.0);
+        let mut key = RichText::new(self.key)
+            .monospace()
+            .size(SMALLEST_TEXT.max(text_size - 2.0));
         if let Some(color) = text_color {
             text = text.color(color).strong();
             key = key.color(color.gamma_multiply(0.75));

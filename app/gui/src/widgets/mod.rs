@@ -1,12 +1,14 @@
 //! Own widgets, one per file, and how numbers are written.
 
 mod code_link;
+mod focus_ring;
 mod header;
 mod help_page;
 mod key_button;
 mod number;
 
 pub use code_link::code_link;
+pub use focus_ring::focus_ring;
 pub use header::view_header;
 pub use help_page::help_page;
 pub use key_button::KeyButton;
