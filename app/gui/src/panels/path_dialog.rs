@@ -1,5 +1,6 @@
 //! Asks for a path where there is no native dialog.
 
+use egui::text::{CCursor, CCursorRange};
 use egui::{Id, Key, Modal, TextEdit, Ui};
 
 use crate::FilePurpose;

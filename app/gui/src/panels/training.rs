@@ -26,7 +26,7 @@ pub(crate) fn training_ui(
     wishes: &mut Vec<Wish>,
     ui: &mut Ui,
 ) {
-    view_header(ui, "Labels and training", |ui| {
+    let wants_doubts = view_header(ui, "Labels and training", |ui| {
         let count = |label| ctx.snapshot.labels.count(label);
         ui.label(
             RichText::new(format!("{} normal", thousands(count(Label::Normal))))
@@ -36,6 +36,10 @@ pub(crate) fn training_ui(
             RichText::new(format!("{} abnormal", thousands(count(Label::Abnormal))))
                 .color(ctx.theme.label_text(Label::Abnormal)),
         );
+        let num_doubts = ctx.snapshot.doubts.len();
+        let text = format!("{} doubtful", thousands(num_doubts));
+        let link = egui::Link::new(RichText::new(text).color(ctx.theme.warning()));
+        num_doubts > 0 && ui.add(link).on_hover_text("Show them").clicked()
     });
     ScrollArea::vertical()
         .auto_shrink(false)
@@ -48,7 +52,7 @@ pub(crate) fn training_ui(
             files_ui(ctx, wishes, ui);
             // What comes and goes with every label stands last, so that nothing moves under the pointer.
             change_ui(ctx, ui);
-            doubts_ui(ctx, ui);
+            doubts_ui(ctx, wants_doubts, ui);
         });
 }
 
@@ -105,7 +109,9 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             0 => "Train".to_owned(),
             _ => format!("Train ({})", thousands(num_untrained)),
         };
-        let mut button = KeyButton::new(&text, "R").min_width(112.0);
+        let mut button = KeyButton::new(&text, "R")
+            .min_width(112.0)
+            .named("Train".to_owned());
         if num_untrained > 0 {
             let fill = ctx.theme.accent();
             button = button.filled(fill, ctx.theme.text_on(fill));
@@ -169,14 +175,18 @@ fn query_help(query: QueryStrategy) -> &'static str {
 }
 
 /// Labels to look at again.
-fn doubts_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
     let doubts = Arc::clone(&ctx.snapshot.doubts);
     if doubts.is_empty() {
         return;
     }
     let title = format!("{} may be wrong", count_of(doubts.len(), "label"));
-    ui.label(RichText::new(title).strong().color(ctx.theme.warning()))
+    let title = ui
+        .label(RichText::new(title).strong().color(ctx.theme.warning()))
         .on_hover_text("Executions like these have the other label");
+    if shall_be_seen {
+        title.scroll_to_me(Some(Align::TOP));
+    }
     egui::Grid::new("doubts")
         .num_columns(3)
         .spacing([12.0, 2.0])
