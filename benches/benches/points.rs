@@ -46,7 +46,7 @@ impl Window {
         state.set_points(places.collect(), marks(num_points, rarity));
         let mut window = Self {
             ctx: Context::default(),
-            theme: Theme::new(true, &[]),
+            theme: Theme::new(true, None),
             state,
             selected: (0..num_selected).collect(),
             pointer: Pos2::ZERO + WINDOW / 2.0,

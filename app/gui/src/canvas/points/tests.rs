@@ -65,7 +65,7 @@ fn with_picture<R>(
     selected: &[u32],
     look: impl FnOnce(&Picture<'_>) -> R,
 ) -> R {
-    let theme = Theme::new(true, &[]);
+    let theme = Theme::new(true, None);
     look(&Picture::new(
         cloud,
         transform,
@@ -204,7 +204,7 @@ fn the_edge_of_a_mark_does_not_hide_what_lies_below_a_crowd_of_marks() {
     let squares = with_picture(&cloud, &whole(&cloud), &[], |picture| {
         squares(&picture.standing().into_mesh())
     });
-    let canvas = Theme::new(true, &[]).canvas();
+    let canvas = Theme::new(true, None).canvas();
     let num_edges = squares
         .iter()
         .filter(|(_, color)| color.a() > 100 && color.r() <= canvas.r())
@@ -229,7 +229,7 @@ fn harness(places: Vec<[f64; 2]>) -> egui_kittest::Harness<'static, Driven> {
         .with_size(Vec2::new(600.0, 400.0))
         .build_ui_state(
             |ui, driven: &mut Driven| {
-                let theme = Theme::new(true, &[]);
+                let theme = Theme::new(true, None);
                 let scene = PointScene {
                     theme: &theme,
                     label: "Points".to_owned(),

@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn the_colour_of_what_is_abnormal_is_no_class_and_no_place_on_a_scale() {
         for is_dark in [true, false] {
-            let theme = Theme::new(is_dark, &[]);
+            let theme = Theme::new(is_dark, None);
             let far = |color: Color32| {
                 let parts = color
                     .to_array()

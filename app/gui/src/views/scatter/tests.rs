@@ -28,7 +28,7 @@ fn map_of(snapshot: Snapshot, size: Vec2) -> Harness<'static, Map> {
     };
     let mut harness = Harness::builder().with_size(size).build_ui_state(
         |ui, map: &mut Map| {
-            let theme = Theme::new(true, &[]);
+            let theme = Theme::new(true, None);
             let mut ctx = ViewContext {
                 snapshot: &map.snapshot,
                 theme: &theme,
