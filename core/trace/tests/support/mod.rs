@@ -92,4 +92,5 @@ pub(crate) fn first_place(trace: &Trace, kind: WarningKind) -> String {
         .find(|warning| warning.kind == kind)
         .unwrap()
         .first
+        .since(None)
 }
