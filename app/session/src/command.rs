@@ -1,7 +1,7 @@
 //! Everything a person can ask for.
 
 use callgrove_ml::active::QueryStrategy;
-use callgrove_model::{ExecLabel, ProgramId, TimeNs, TreeIdx};
+use callgrove_model::{ExecLabel, ExecRef, ProgramId, TimeNs, TreeIdx};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,6 +24,8 @@ pub enum Command {
     },
     /// Selects trees; the views show the first, or the centre of several.
     Select(Selection),
+    /// Selects the call whose details are shown.
+    SelectCall(Option<ExecRef>),
     /// Gives trees a label, or takes it away.
     SetLabel {
         /// The trees.

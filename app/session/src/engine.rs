@@ -21,8 +21,8 @@ use crate::session_file::SessionFile;
 use crate::{Command, LabelKey, Selection, Severity, SnapshotCell, TreeKey};
 
 use executor::Executor;
-use publisher::Publisher;
 pub use publisher::Wake;
+use publisher::{Publisher, Topic};
 use state::State;
 use stop::Stop;
 
@@ -53,9 +53,9 @@ impl Engine {
 
     /// Carries out one command. What goes wrong becomes a notice in the next snapshot.
     pub fn handle(&mut self, command: Command) {
-        self.executor.publisher.begin();
+        self.executor.publisher.begin(Topic::of(&command));
         match self.carry_out(command) {
-            Ok(()) => {}
+            Ok(()) => self.executor.publisher.succeeded(),
             Err(Stop::Cancelled) => self
                 .executor
                 .notice(Severity::Info, "Cancelled; nothing was changed.".to_owned()),
@@ -110,6 +110,10 @@ impl Engine {
             Command::OpenTrace { source, function } => self.open(&source, function.as_deref()),
             Command::SetRoot { function } => self.set_root(&function),
             Command::Select(selection) => self.select(selection),
+            Command::SelectCall(call) => {
+                self.executor.publisher.view.call = call;
+                Ok(())
+            }
             Command::SetLabel { trees, label } => self.set_label(&trees, label),
             Command::SetRecordLabel {
                 program,

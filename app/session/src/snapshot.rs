@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_ml::active::{Doubt, QueryStrategy};
-use callgrove_model::{DurationNs, Forest, FuncId, Trace, TreeIdx};
+use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
 use crate::{Label, LabelSet, Mark, ModelSettings, Selection, TreeMap};
 
@@ -55,6 +55,8 @@ pub struct Snapshot {
     pub doubts: Arc<[Doubt]>,
     /// Which trees are selected.
     pub selection: Selection,
+    /// The call whose details are shown.
+    pub call: Option<ExecRef>,
     /// Why the focused tree got its score; `None` until it is computed.
     pub explanation: Option<Arc<Explanation>>,
     /// What Undo would take back, in words.

@@ -1,12 +1,13 @@
 //! The draft of the next snapshot, and how it gets out.
 
+use std::mem::{Discriminant, discriminant};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use callgrove_model::Progress;
 
-use crate::{Notice, Severity, Snapshot, SnapshotCell, Work};
+use crate::{Command, Notice, Severity, Snapshot, SnapshotCell, Work};
 
 /// Called after every snapshot, for instance to make the window draw.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
@@ -23,6 +24,28 @@ pub(super) struct Publisher {
     wake: Wake,
     revision: AtomicU64,
     num_notices: u64,
+    /// What is being carried out, and how many notices there were before.
+    topic: (Topic, u64),
+    /// Errors on the screen: what each is about, and its notice.
+    errors: Vec<(Topic, u64)>,
+}
+
+/// What a command is about: an error about it is over once a command about the same succeeds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Topic {
+    /// Another run; all that was said before was about the one that was open.
+    Opening,
+    /// What all commands of one kind are about: the root function, saving the session, …
+    Kind(Option<Discriminant<Command>>),
+}
+
+impl Topic {
+    pub(super) fn of(command: &Command) -> Self {
+        match command {
+            Command::OpenTrace { .. } | Command::LoadSession { .. } => Self::Opening,
+            other => Self::Kind(Some(discriminant(other))),
+        }
+    }
 }
 
 impl Publisher {
@@ -37,14 +60,34 @@ impl Publisher {
             wake,
             revision: AtomicU64::new(0),
             num_notices: 0,
+            topic: (Topic::Kind(None), 0),
+            errors: Vec::new(),
         };
         publisher.publish();
         publisher
     }
 
     /// Before a command: wishes to stop are for it from now on.
-    pub(super) fn begin(&self) {
+    pub(super) fn begin(&mut self, topic: Topic) {
+        self.topic = (topic, self.num_notices);
         self.cell.begin();
+    }
+
+    /// The command was carried out: what went wrong about the same before is over.
+    pub(super) fn succeeded(&mut self) {
+        let (topic, num_before) = self.topic;
+        let is_over = |&(about, id): &(Topic, u64)| {
+            id <= num_before && (topic == Topic::Opening || about == topic)
+        };
+        let over: Vec<u64> = self
+            .errors
+            .iter()
+            .filter(|error| is_over(error))
+            .map(|error| error.1)
+            .collect();
+        for id in over {
+            self.dismiss(id);
+        }
     }
 
     /// After a command: nothing is being worked on.
@@ -95,6 +138,9 @@ impl Publisher {
             severity,
             text,
         };
+        if severity == Severity::Error {
+            self.errors.push((self.topic.0, notice.id));
+        }
         let kept = self
             .view
             .notices
@@ -110,6 +156,7 @@ impl Publisher {
 
     /// Takes a notice off the screen.
     pub(super) fn dismiss(&mut self, id: u64) {
+        self.errors.retain(|&(_, error)| error != id);
         self.view.notices = self
             .view
             .notices

@@ -319,26 +319,47 @@ fn what_cannot_be_done_is_said_with_a_remedy() {
         source: "nowhere".into(),
         function: None,
     });
-    assert_eq!(errors(&seen)[1], "No trace in nowhere.");
+    assert_eq!(
+        errors(&seen),
+        ["Open a trace first.", "No trace in nowhere."]
+    );
     let seen = session.run(Command::OpenTrace {
         source: "empty".into(),
         function: None,
     });
+    let last = |seen: &Snapshot| errors(seen).pop().unwrap_or_default();
     assert!(
-        errors(&seen)[2].contains("no function events"),
-        "{:?}",
-        errors(&seen)
+        last(&seen).contains("no function events"),
+        "{}",
+        last(&seen)
     );
     let seen = session.run(Command::OpenTrace {
         source: "run".into(),
         function: Some("comput".into()),
     });
+    let near = "No function matches `comput`; did you mean Pair::compute?";
     assert_eq!(
-        errors(&seen)[3],
-        "No function matches `comput`; did you mean Pair::compute?"
+        errors(&seen),
+        [near],
+        "what was said of other traces is over"
     );
     let seen = session.run(Command::Dismiss {
         notice: seen.notices[0].id,
     });
-    assert_eq!(errors(&seen).len(), 3);
+    assert_eq!(errors(&seen).len(), 0);
+}
+
+#[test]
+fn an_error_goes_once_the_same_succeeds() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let function = |name: &str| Command::SetRoot {
+        function: name.into(),
+    };
+    let seen = session.run(function("Foo::bar"));
+    assert_eq!(errors(&seen).len(), 1);
+    let train = session.run(Command::Train);
+    assert_eq!(errors(&train).len(), 1, "training is another topic");
+    let seen = session.run(function("compute"));
+    assert_eq!(errors(&seen), [""; 0]);
 }
