@@ -1,10 +1,11 @@
 //! The subtrees that make the tree unlike its neighbours, most important first.
 
 use callgrove_model::{DurationNs, FunctionName, Trace};
-use callgrove_session::{Explanation, Finding};
+use callgrove_session::{Command, Explanation, Finding};
+use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align, Color32, Frame, Layout, Pos2, Rect, Response, RichText, Role, ScrollArea, Sense, Slider,
-    Stroke, Ui, Vec2, WidgetInfo,
+    Align, CursorIcon, Frame, Layout, Pos2, RichText, Role, ScrollArea, Sense, Slider, Stroke, Ui,
+    UiBuilder, Vec2, WidgetInfo,
 };
 
 use super::outline::{Outline, outline};
@@ -13,10 +14,15 @@ use crate::context::ViewContext;
 use crate::theme::{RADIUS, Theme};
 use crate::widgets::{count_of, thousands};
 
-/// Cards from this width on show the importance as a number too.
-const NUMBER_FROM: f32 = 170.0;
-/// Lines of a structure drawn on a card.
+/// A lower pane, in points, has no room for a title above the list.
+const ROOM_FOR_TITLE: f32 = 240.0;
+/// Cards from this width on show the importance as a bar too.
+const BAR_FROM: f32 = 140.0;
+const IMPORTANCE_HELP: &str = "Share in what makes this tree unlike its neighbours";
+/// Lines of a structure drawn on a card at first.
 const MAX_LINES: usize = 8;
+/// Lines drawn when the person wants all: as many as anybody reads.
+const MAX_UNFOLDED: usize = 300;
 const LINE_HEIGHT: f32 = 16.0;
 const INDENT: f32 = 14.0;
 /// The discs of structures have one size: their times differ from place to place.
@@ -25,18 +31,17 @@ const DISC: f32 = 4.5;
 /// Draws the threshold and the cards of the subtrees above it. The answer is the finding that the
 /// pointer is on, by its place among the findings.
 pub(super) fn findings_ui(
-    ctx: &ViewContext<'_>,
+    ctx: &mut ViewContext<'_>,
     state: &mut TreeState,
     ui: &mut Ui,
 ) -> Option<usize> {
+    let snapshot = ctx.snapshot;
     let shown = state.shown.as_ref()?;
-    ui.label(RichText::new("Unusual subtrees").strong());
-    let Some(explanation) = ctx
-        .snapshot
-        .explanation
-        .as_deref()
-        .filter(|known| known.tree == shown.focus.tree)
-    else {
+    if ui.available_height() > ROOM_FOR_TITLE {
+        ui.label(RichText::new("Unusual subtrees").strong());
+    }
+    let is_of_tree = |known: &&Explanation| known.tree == shown.focus.tree;
+    let Some(explanation) = snapshot.explanation.as_deref().filter(is_of_tree) else {
         ui.weak("Comparing with neighbours…");
         return None;
     };
@@ -50,21 +55,58 @@ pub(super) fn findings_ui(
         ui.weak("No subtree is that important. Lower the threshold to see more.");
         return None;
     }
-    let mut hovered = None;
-    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        for &at in &listed {
-            let is_pinned = state.pinned == Some(at);
-            let response = card_ui(ctx.theme, shown, &explanation.findings[at], is_pinned, ui);
-            if response.hovered() {
+    let cards = ScrollArea::vertical()
+        .auto_shrink(false)
+        .min_scrolled_height(0.0);
+    let hovered = cards.show(ui, |ui| {
+        let mut hovered = None;
+        for at in listed {
+            if finding_ui(ctx, state, at, &explanation.findings[at], ui) {
                 hovered = Some(at);
-            }
-            if response.clicked() {
-                state.pinned = if is_pinned { None } else { Some(at) };
             }
             ui.add_space(2.0);
         }
+        hovered
     });
-    hovered
+    hovered.inner
+}
+
+/// One finding: a click pins it and selects its longest call. Whether the pointer is on it.
+fn finding_ui(
+    ctx: &mut ViewContext<'_>,
+    state: &mut TreeState,
+    at: usize,
+    finding: &Finding,
+    ui: &mut Ui,
+) -> bool {
+    let Some(shown) = &state.shown else {
+        return false;
+    };
+    let is_pinned = state.pinned == Some(at);
+    let mut is_unfolded = state.unfolded.contains(&at);
+    // The card takes clicks below what is on it.
+    let card = UiBuilder::new().id_salt(at).sense(Sense::click());
+    let card = ui.scope_builder(card, |ui| {
+        card_ui(ctx.theme, shown, finding, is_pinned, &mut is_unfolded, ui);
+    });
+    let name = short_name(shown, finding);
+    let label = format!("Subtree {name}, importance {:.2}", finding.importance);
+    let response = card.response.on_hover_cursor(CursorIcon::PointingHand);
+    response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, label.as_str()));
+    let longest = finding.vertices.first().filter(|_| !is_pinned);
+    if response.clicked() {
+        let call = longest.map(|&call| shown.exec_of(call as usize));
+        state.pinned = (!is_pinned).then_some(at);
+        if call.is_some() {
+            ctx.send(Command::SelectCall(call));
+        }
+    }
+    if is_unfolded {
+        state.unfolded.insert(at);
+    } else {
+        state.unfolded.remove(&at);
+    }
+    response.contains_pointer()
 }
 
 /// Findings of at least this importance, by their place among all.
@@ -87,15 +129,21 @@ fn threshold_ui(threshold: &mut f64, explanation: &Explanation, ui: &mut Ui) {
     });
 }
 
+fn short_name<'a>(shown: &'a Shown, finding: &Finding) -> &'a str {
+    let trace = shown.focus.analysis.forest.trace();
+    FunctionName::parse(trace.names.name(finding.func)).short
+}
+
 fn card_ui(
     theme: &Theme,
     shown: &Shown,
     finding: &Finding,
     is_pinned: bool,
+    is_unfolded: &mut bool,
     ui: &mut Ui,
-) -> Response {
+) {
     let forest = &shown.focus.analysis.forest;
-    let name = FunctionName::parse(forest.trace().names.name(finding.func)).short;
+    let name = short_name(shown, finding);
     let stroke = if is_pinned {
         Stroke::new(2.0, theme.abnormal())
     } else {
@@ -106,7 +154,7 @@ fn card_ui(
         .stroke(stroke)
         .corner_radius(RADIUS)
         .inner_margin(8);
-    let inner = frame.show(ui, |ui| {
+    frame.show(ui, |ui| {
         ui.style_mut().interaction.selectable_labels = false;
         ui.spacing_mut().item_spacing.y = 3.0;
         ui.set_min_width(ui.available_width());
@@ -124,19 +172,26 @@ fn card_ui(
         ui.label(times_text(finding.time, finding.usual_time));
         ui.weak(places_text(finding, forest.len()));
         if let Some(&root) = finding.vertices.first() {
-            let lines = outline(
-                shown.focus.cs_tree(),
-                root as usize,
-                finding.degree as usize,
-                MAX_LINES,
-            );
+            let (tree, degree) = (shown.focus.cs_tree(), finding.degree as usize);
+            let max_lines = if *is_unfolded {
+                MAX_UNFOLDED
+            } else {
+                MAX_LINES
+            };
+            let lines = outline(tree, root as usize, degree, max_lines);
             outline_ui(theme, forest.trace(), &lines, ui);
+            let text = match lines.num_left_out {
+                0 if lines.lines.len() <= MAX_LINES => return,
+                0 => "Show fewer".to_owned(),
+                num_left_out => format!("and {} more", thousands(num_left_out)),
+            };
+            if *is_unfolded && lines.num_left_out > 0 {
+                ui.weak(text);
+            } else if ui.link(text).clicked() {
+                *is_unfolded ^= true;
+            }
         }
     });
-    let response = inner.response.interact(Sense::click());
-    let label = format!("Subtree {name}, importance {:.2}", finding.importance);
-    response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, label.as_str()));
-    response.on_hover_cursor(egui::CursorIcon::PointingHand)
 }
 
 /// The time, what is usual, and how they compare.
@@ -171,15 +226,17 @@ fn places_text(finding: &Finding, num_trees: usize) -> String {
 }
 
 fn importance_bar(theme: &Theme, importance: f64, ui: &mut Ui) {
-    // On a narrow card the name needs the room; the bar says nearly the same.
-    if ui.available_width() > NUMBER_FROM {
-        ui.label(RichText::new(format!("{importance:.2}")).small());
+    ui.label(RichText::new(format!("{importance:.2}")).small())
+        .on_hover_text(IMPORTANCE_HELP);
+    // On a narrow card the name needs the room; the number says it all.
+    if ui.available_width() < BAR_FROM {
+        return;
     }
     let (rect, response) = ui.allocate_exact_size(Vec2::new(44.0, 8.0), Sense::hover());
     ui.painter().rect_filled(rect, 2.0, theme.grid());
     let filled = rect.with_max_x(rect.left() + rect.width() * importance.clamp(0.0, 1.0) as f32);
     ui.painter().rect_filled(filled, 2.0, theme.abnormal());
-    response.on_hover_text("Share in what makes this tree unlike its neighbours");
+    response.on_hover_text(IMPORTANCE_HELP);
 }
 
 /// The structure as an outline with lines from callers to what they call.
@@ -187,8 +244,8 @@ fn outline_ui(theme: &Theme, trace: &Trace, outline: &Outline, ui: &mut Ui) {
     if outline.lines.len() < 2 {
         return;
     }
-    let num_rows = outline.lines.len() + usize::from(outline.num_left_out > 0);
-    let size = Vec2::new(ui.available_width(), num_rows as f32 * LINE_HEIGHT + 4.0);
+    let height = outline.lines.len() as f32 * LINE_HEIGHT + 4.0;
+    let size = Vec2::new(ui.available_width(), height);
     let (area, _) = ui.allocate_exact_size(size, Sense::hover());
     let painter = ui.painter_at(area);
     let place = |at: usize, depth: usize| {
@@ -218,32 +275,13 @@ fn outline_ui(theme: &Theme, trace: &Trace, outline: &Outline, ui: &mut Ui) {
         if line.num_calls > 1 {
             text.push_str(&format!(" ×{}", thousands(line.num_calls)));
         }
-        text_at(&painter, disc, text, font.clone(), theme.text(), area);
+        let left = disc.x + DISC + 5.0;
+        let mut job = LayoutJob::simple_singleline(text, font.clone(), theme.text());
+        job.wrap = TextWrapping::truncate_at_width((area.right() - left).max(0.0));
+        let galley = painter.layout_job(job);
+        let at = Pos2::new(left, disc.y - galley.size().y / 2.0);
+        painter.galley(at, galley, theme.text());
     }
-    if outline.num_left_out > 0 {
-        let text = format!("and {} more", thousands(outline.num_left_out));
-        text_at(
-            &painter,
-            place(outline.lines.len(), 1),
-            text,
-            font,
-            theme.weak_text(),
-            area,
-        );
-    }
-}
-
-fn text_at(
-    painter: &egui::Painter,
-    disc: Pos2,
-    text: String,
-    font: egui::FontId,
-    color: Color32,
-    area: Rect,
-) {
-    let galley = painter.layout_no_wrap(text, font, color);
-    let at = Pos2::new(disc.x + DISC + 5.0, disc.y - galley.size().y / 2.0);
-    painter.with_clip_rect(area).galley(at, galley, color);
 }
 
 #[cfg(test)]

@@ -43,6 +43,19 @@ pub(super) struct Drawing {
     pub(super) vertex_of_call: Vec<usize>,
 }
 
+/// A step from vertex to vertex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// To the caller.
+    Caller,
+    /// To what took longest of what it calls.
+    Callee,
+    /// To the vertex before, of those with the same caller.
+    Before,
+    /// To the next of them.
+    After,
+}
+
 /// Which calls become one vertex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Merging {
@@ -129,6 +142,31 @@ impl Drawing {
         vertices.sort_unstable();
         vertices.dedup();
         vertices
+    }
+
+    /// Where a step leads; where there is nothing that way, nowhere.
+    pub(super) fn step(&self, vertex: usize, way: Way) -> usize {
+        let Some(here) = self.vertices.get(vertex) else {
+            return 0;
+        };
+        let called_by = |caller: Option<usize>| {
+            let vertices = self.vertices.iter().enumerate();
+            vertices.filter(move |(_, other)| other.parent == caller)
+        };
+        let found = match way {
+            Way::Caller => here.parent,
+            Way::Callee => called_by(Some(vertex))
+                .max_by_key(|(at, other)| (other.inclusive, std::cmp::Reverse(*at)))
+                .map(|(at, _)| at),
+            Way::Before => called_by(here.parent)
+                .map(|(at, _)| at)
+                .take_while(|&at| at < vertex)
+                .last(),
+            Way::After => called_by(here.parent)
+                .map(|(at, _)| at)
+                .find(|&at| at > vertex),
+        };
+        found.unwrap_or(vertex)
     }
 
     fn merged(tree: CsTree<'_>, merging: Merging) -> Self {
@@ -279,6 +317,19 @@ mod tests {
             [None, Some(0)]
         );
         assert_eq!(drawing.vertex_of_call, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn steps_lead_to_caller_callee_and_siblings_and_stop_at_the_ends() {
+        // r 0 { a 1, b 2 { a 3 }, a 4, b 5, b 6 }
+        let forest = grow(CALLS);
+        let drawing = Drawing::new(forest.tree(TreeIdx(0)), false, SCALE);
+        let ways = [Way::Caller, Way::Callee, Way::Before, Way::After];
+        let from = |vertex| ways.map(|way| drawing.step(vertex, way));
+        assert_eq!(from(0), [0, 2, 0, 0], "the longest callee");
+        assert_eq!(from(2), [0, 3, 1, 4]);
+        assert_eq!(from(6), [0, 6, 5, 6]);
+        assert_eq!(from(99), [0; 4], "of another tree");
     }
 
     #[test]

@@ -10,6 +10,8 @@ mod layout;
 mod outline;
 mod paint;
 mod state;
+#[cfg(test)]
+mod tests;
 mod ui;
 
 pub use state::TreeState;

@@ -4,7 +4,7 @@ use callgrove_model::FunctionName;
 use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
 use super::state::{Camera, Shown};
-use crate::theme::{RADIUS, Theme};
+use crate::theme::{RADIUS, SMALLEST_TEXT, Theme};
 use crate::views::labels::{Wish, is_inside, place_labels};
 
 /// Names shown at most, and of one function.
@@ -46,6 +46,19 @@ pub(super) struct Highlight {
     pub(super) roots: Vec<usize>,
     /// Everything in that subtree; the rest fades, unless it is empty.
     pub(super) members: Vec<usize>,
+    /// The vertex of the call whose details are shown.
+    pub(super) call: Option<usize>,
+    /// The vertex that keys act on.
+    pub(super) cursor: Option<usize>,
+}
+
+impl Highlight {
+    /// Whether a vertex has its name, however small it is.
+    fn names(&self, vertex: usize) -> bool {
+        self.call == Some(vertex)
+            || self.cursor == Some(vertex)
+            || self.roots.binary_search(&vertex).is_ok()
+    }
 }
 
 impl Canvas<'_> {
@@ -71,8 +84,17 @@ impl Canvas<'_> {
         {
             self.ring(vertex, 3.0, self.theme.abnormal());
         }
+        if let Some(vertex) = highlight.call {
+            self.ring(vertex, 3.0, self.theme.selection());
+        }
         if let Some(vertex) = hovered {
-            self.ring(vertex, 2.0, self.theme.selection());
+            self.ring(vertex, 1.5, self.theme.selection());
+        }
+        if let Some(vertex) = highlight.cursor {
+            let radius = self.radius(vertex) + 6.0;
+            let stroke = Stroke::new(2.0, self.theme.focus());
+            self.painter
+                .circle_stroke(self.place(vertex), radius, stroke);
         }
         self.paint_names(highlight);
         self.paint_scale();
@@ -208,15 +230,13 @@ impl Canvas<'_> {
     ) -> (Vec<usize>, Vec<Wish>, Vec<std::sync::Arc<egui::Galley>>) {
         let drawn = &self.shown.drawing.vertices;
         let mut largest: Vec<usize> = (0..drawn.len())
-            .filter(|&vertex| {
-                self.radius(vertex) >= NAME_FROM || highlight.roots.binary_search(&vertex).is_ok()
-            })
+            .filter(|&vertex| self.radius(vertex) >= NAME_FROM || highlight.names(vertex))
             .filter(|&vertex| self.area.contains(self.place(vertex)))
             .collect();
         largest.sort_by(|&a, &b| {
-            let is_root = |vertex: usize| highlight.roots.binary_search(&vertex).is_ok();
-            is_root(b)
-                .cmp(&is_root(a))
+            let is_wanted = |vertex: usize| highlight.names(vertex);
+            is_wanted(b)
+                .cmp(&is_wanted(a))
                 .then(drawn[b].inclusive.cmp(&drawn[a].inclusive))
                 .then(a.cmp(&b))
         });
@@ -268,14 +288,14 @@ impl Canvas<'_> {
     /// What the person has to know about the drawing, on the upper left.
     fn paint_note(&self, note: &str) {
         let at = self.area.left_top() + Vec2::new(10.0, 8.0);
-        let font = FontId::proportional(11.0);
+        let font = FontId::proportional(SMALLEST_TEXT);
         self.painter
             .text(at, Align2::LEFT_TOP, note, font, self.theme.weak_text());
     }
 
     /// What area means: two discs with their times, on the lower left.
     fn paint_scale(&self) {
-        let font = FontId::proportional(11.0);
+        let font = FontId::proportional(SMALLEST_TEXT);
         let color = self.theme.weak_text();
         let mut at = self.area.left_bottom() + Vec2::new(10.0, -SCALE_HEIGHT / 2.0 - 3.0);
         for time in self.shown.scale.examples(self.camera.zoom) {

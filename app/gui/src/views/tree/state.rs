@@ -1,12 +1,15 @@
 //! What the tree view remembers between frames.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use callgrove_model::ExecRef;
 use callgrove_session::Explanation;
 use egui::{Pos2, Rect, Vec2};
 
 use super::forces::Forces;
-use super::layout::{Drawing, MERGE_FROM, Scale};
+use super::layout::{Drawing, MERGE_FROM, Scale, Way};
 use crate::views::focus::Focus;
 
 /// Importance from which subtrees are listed at first.
@@ -25,6 +28,10 @@ pub struct TreeState {
     pub(super) merges: Option<bool>,
     /// The subtree that was clicked, which stays highlighted: its place among the findings.
     pub(super) pinned: Option<usize>,
+    /// Findings whose structure is shown in full, by their place among the findings.
+    pub(super) unfolded: BTreeSet<usize>,
+    /// Whether a pane too narrow for both shows the findings in place of the drawing.
+    pub(super) shows_findings: bool,
     pub(super) shown: Option<Shown>,
     pub(super) has_pointer: bool,
     explained: Option<Arc<Explanation>>,
@@ -37,6 +44,8 @@ pub(super) struct Shown {
     pub(super) forces: Forces,
     pub(super) scale: Scale,
     pub(super) camera: Option<Camera>,
+    /// The vertex that the arrow keys have come to.
+    pub(super) cursor: Option<usize>,
     merges: bool,
 }
 
@@ -55,6 +64,8 @@ impl Default for TreeState {
             threshold: FIRST_THRESHOLD,
             merges: None,
             pinned: None,
+            unfolded: BTreeSet::new(),
+            shows_findings: false,
             shown: None,
             has_pointer: false,
             explained: None,
@@ -107,6 +118,7 @@ impl TreeState {
         if !is_known {
             self.explained = explanation.map(Arc::clone);
             self.pinned = None;
+            self.unfolded.clear();
         }
     }
 }
@@ -122,7 +134,61 @@ impl Shown {
             forces,
             scale,
             camera: None,
+            cursor: None,
             merges,
+        }
+    }
+
+    /// The vertex that stands for a call of the trace, if the tree holds it.
+    pub(super) fn vertex_of(&self, call: ExecRef) -> Option<usize> {
+        let root = self.focus.analysis.forest.trees()[self.focus.tree.index()].root;
+        let rows = self.focus.cs_tree().rows();
+        if call.lane != root.lane || !rows.contains(&call.exec.index()) {
+            return None;
+        }
+        let vertices = &self.drawing.vertex_of_call;
+        vertices.get(call.exec.index() - rows.start).copied()
+    }
+
+    /// A call of the tree in the trace.
+    pub(super) fn exec_of(&self, call: usize) -> ExecRef {
+        let root = self.focus.analysis.forest.trees()[self.focus.tree.index()].root;
+        ExecRef {
+            lane: root.lane,
+            exec: self.focus.cs_tree().exec(call),
+        }
+    }
+
+    /// The call that a click on a vertex leads to: of those it stands for the longest, and from one of
+    /// them the next.
+    pub(super) fn call_at(&self, vertex: usize, selected: Option<ExecRef>) -> ExecRef {
+        let times = self.focus.cs_tree().inclusive();
+        let vertices = self.drawing.vertex_of_call.iter().enumerate();
+        let mut calls: Vec<usize> = vertices
+            .filter(|&(_, &other)| other == vertex)
+            .map(|(call, _)| call)
+            .collect();
+        calls.sort_by_key(|&call| (Reverse(times[call]), call));
+        let is_selected = |&call: &usize| Some(self.exec_of(call)) == selected;
+        let next = calls.iter().position(is_selected).map_or(0, |at| at + 1);
+        let first = self.drawing.vertices[vertex].first;
+        let call = calls.get(next % calls.len().max(1)).copied();
+        self.exec_of(call.unwrap_or(first))
+    }
+
+    /// Moves the cursor by an arrow key: from `from`, or from the root. Keeps it in view.
+    pub(super) fn walk(&mut self, way: Way, from: Option<usize>, area: Rect) {
+        let to = self.drawing.step(from.unwrap_or(0), way);
+        self.cursor = Some(to);
+        let (camera, at) = (self.camera(area), self.forces.positions()[to]);
+        if !area
+            .shrink2(FIT_MARGIN)
+            .contains(camera.to_screen(area, at))
+        {
+            self.camera = Some(Camera {
+                centre: at,
+                ..camera
+            });
         }
     }
 

@@ -1,12 +1,14 @@
-//! The tree on the screen: takes zoom, pan and clicks.
+//! The tree on the screen: takes zoom, pan, clicks and keys.
 
 use callgrove_model::{CsTree, FunctionName};
+use callgrove_session::Command;
 use egui::{
-    Frame, Key, Margin, Panel, PopupAnchor, Rect, Response, Role, Sense, Tooltip, Ui, WidgetInfo,
+    Checkbox, EventFilter, Frame, Key, Margin, Panel, PointerButton, PopupAnchor, Rect, Response,
+    Role, Sense, Tooltip, Ui, WidgetInfo,
 };
 
 use super::findings::{findings_ui, listed};
-use super::layout::Vertex;
+use super::layout::{Vertex, Way};
 use super::paint::{Canvas, Highlight};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
@@ -17,14 +19,29 @@ use crate::widgets::{count_of, thousands, view_header};
 const LIST_WIDTH: std::ops::RangeInclusive<f32> = 180.0..=280.0;
 /// Its share of the view.
 const LIST_SHARE: f32 = 0.42;
+/// A narrower pane, in points, shows either the drawing or the list.
+const ROOM_FOR_BOTH: f32 = 420.0;
+/// How much one key press zooms.
+const ZOOM_STEP: f32 = 1.25;
+/// How much one key press moves the threshold.
+const THRESHOLD_STEP: f64 = 0.05;
 
 /// Draws the focused tree and the subtrees that make it unlike its neighbours.
 pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
     state.show(Focus::of(ctx.snapshot));
     state.explain(ctx.snapshot.explanation.as_ref());
-    header_ui(state, ui);
+    let is_narrow = ui.available_width() < ROOM_FOR_BOTH;
+    header_ui(state, is_narrow, ui);
     if state.shown.is_none() {
         ui.centered_and_justified(|ui| ui.weak("Select a tree in the map or the list"));
+        return;
+    }
+    if is_narrow {
+        if state.shows_findings {
+            findings_ui(ctx, state, ui);
+        } else {
+            canvas_ui(ctx, state, None, ui);
+        }
         return;
     }
     let list_width =
@@ -41,7 +58,7 @@ pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
     canvas_ui(ctx, state, list.inner, ui);
 }
 
-fn header_ui(state: &mut TreeState, ui: &mut Ui) {
+fn header_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let title = state.shown.as_ref().map_or("Tree".to_owned(), |shown| {
         format!("Tree {}", shown.focus.code())
     });
@@ -57,13 +74,23 @@ fn header_ui(state: &mut TreeState, ui: &mut Ui) {
         let mut merges = state.merges_in(&shown.focus);
         let hint =
             "Calls of one function by one caller that call nothing themselves become one vertex";
+        let text = if is_narrow {
+            "Merge"
+        } else {
+            "Merge repeated calls"
+        };
         if ui
-            .checkbox(&mut merges, "Merge repeated calls")
+            .add(Checkbox::new(&mut merges, text))
             .on_hover_text(hint)
+            .accessible_name("Merge repeated calls")
             .changed()
         {
             state.merges = Some(merges);
             ui.ctx().request_repaint();
+        }
+        if is_narrow {
+            ui.toggle_value(&mut state.shows_findings, "Subtrees")
+                .on_hover_text("Unusual subtrees in place of the drawing");
         }
     });
 }
@@ -92,7 +119,6 @@ fn canvas_ui(
     ui: &mut Ui,
 ) {
     let chosen = pointed.or(state.pinned);
-    let threshold = state.threshold;
     let (response, painter) = ui.allocate_painter(ui.available_size(), Sense::click_and_drag());
     state.has_pointer = response.contains_pointer();
     let Some(shown) = &mut state.shown else {
@@ -107,7 +133,14 @@ fn canvas_ui(
     if shown.forces.step() {
         ui.ctx().request_repaint();
     }
+    let call = ctx.snapshot.call.and_then(|call| shown.vertex_of(call));
     navigate(ui, &response, shown);
+    if has_keys(&response, ui) {
+        walk(ctx, shown, call, response.rect, ui);
+        threshold_keys(&mut state.threshold, ui);
+    } else {
+        shown.cursor = None;
+    }
     let area = response.rect;
     let camera = shown.camera(area);
     let canvas = Canvas {
@@ -119,7 +152,15 @@ fn canvas_ui(
     };
     let pointer = response.hover_pos().filter(|_| !response.dragged());
     let hovered = pointer.and_then(|pointer| canvas.vertex_at(pointer));
-    let highlight = highlight(ctx, shown, threshold, chosen);
+    let highlight = Highlight {
+        call,
+        cursor: shown.cursor,
+        ..highlight(ctx, shown, state.threshold, chosen)
+    };
+    if let Some(vertex) = hovered.filter(|_| response.clicked_by(PointerButton::Primary)) {
+        let call = shown.call_at(vertex, ctx.snapshot.call);
+        ctx.send(Command::SelectCall(Some(call)));
+    }
     canvas.paint(&highlight, hovered, &size_text(shown));
     if let Some(vertex) = hovered {
         let vertex = shown.drawing.vertices[vertex];
@@ -131,6 +172,61 @@ fn canvas_ui(
         )
         .gap(12.0)
         .show(|ui| tooltip_ui(shown, &vertex, ui));
+    }
+}
+
+/// Whether keys are meant for the drawing; the arrows stay with it then.
+fn has_keys(response: &Response, ui: &Ui) -> bool {
+    if response.has_focus() {
+        let filter = EventFilter {
+            horizontal_arrows: true,
+            vertical_arrows: true,
+            ..EventFilter::default()
+        };
+        ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+    }
+    response.has_focus()
+}
+
+/// Arrows go from vertex to vertex, Enter shows the call, plus and minus zoom.
+fn walk(ctx: &mut ViewContext<'_>, shown: &mut Shown, call: Option<usize>, area: Rect, ui: &Ui) {
+    let is_pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
+    for (key, way) in [
+        (Key::ArrowLeft, Way::Caller),
+        (Key::ArrowRight, Way::Callee),
+        (Key::ArrowUp, Way::Before),
+        (Key::ArrowDown, Way::After),
+    ] {
+        if is_pressed(key) {
+            shown.walk(way, shown.cursor.or(call), area);
+        }
+    }
+    if let Some(vertex) = shown.cursor.filter(|_| is_pressed(Key::Enter)) {
+        let call = shown.call_at(vertex, ctx.snapshot.call);
+        ctx.send(Command::SelectCall(Some(call)));
+    }
+    for (keys, factor) in [
+        (&[Key::Plus, Key::Equals][..], ZOOM_STEP),
+        (&[Key::Minus][..], 1.0 / ZOOM_STEP),
+    ] {
+        // Plus is a key with Shift on many keyboards.
+        if ui.input(|input| {
+            !input.modifiers.command && keys.iter().any(|&key| input.key_pressed(key))
+        }) {
+            shown.camera = Some(shown.camera(area).zoomed(area, area.center(), factor));
+        }
+    }
+}
+
+/// The brackets list fewer or more subtrees.
+fn threshold_keys(threshold: &mut f64, ui: &Ui) {
+    for (key, change) in [
+        (Key::OpenBracket, -THRESHOLD_STEP),
+        (Key::CloseBracket, THRESHOLD_STEP),
+    ] {
+        if ui.input(|input| input.key_pressed(key)) {
+            *threshold = (*threshold + change).clamp(0.0, 1.0);
+        }
     }
 }
 
@@ -156,7 +252,7 @@ fn navigate(ui: &Ui, response: &Response, shown: &mut Shown) {
 }
 
 /// What stands out: the roots of the listed subtrees, and one subtree that is pointed at or pinned.
-fn highlight(
+pub(super) fn highlight(
     ctx: &ViewContext<'_>,
     shown: &Shown,
     threshold: f64,
@@ -192,6 +288,7 @@ fn highlight(
         listed: Vec::new(),
         roots: drawing.vertices_of(finding.vertices.iter().map(|&call| call as usize)),
         members: drawing.vertices_of(calls),
+        ..Highlight::default()
     }
 }
 
@@ -221,6 +318,7 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
     }
     if vertex.num_calls > 1 {
         ui.label(format!("{} together", count_of(vertex.num_calls, "call")));
+        ui.weak("A click shows the longest, another the next");
     }
     ui.label(format!(
         "Took {}, exclusive {}",
@@ -228,131 +326,4 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
     ));
     let share = vertex.inclusive.0 as f64 / tree.duration().0.max(1) as f64;
     ui.label(format!("{:.1} % of the execution", 100.0 * share));
-}
-
-#[cfg(test)]
-mod tests {
-    use callgrove_model::TreeIdx;
-    use callgrove_session::{Command, Snapshot};
-    use egui_kittest::Harness;
-    use egui_kittest::kittest::Queryable as _;
-
-    use super::*;
-    use crate::test_support::{demo_snapshot, with_focus};
-    use crate::theme::Theme;
-
-    fn harness(snapshot: Snapshot) -> Harness<'static, TreeState> {
-        let theme = Theme::new(true, snapshot.trace.as_ref());
-        let draw = move |ui: &mut Ui, state: &mut TreeState| {
-            let mut commands: Vec<Command> = Vec::new();
-            let mut ctx = ViewContext {
-                snapshot: &snapshot,
-                theme: &theme,
-                commands: &mut commands,
-            };
-            tree_ui(&mut ctx, state, ui);
-        };
-        let harness = Harness::builder().with_size([900.0, 500.0]);
-        harness
-            .with_max_steps(200)
-            .build_ui_state(draw, TreeState::default())
-    }
-
-    fn focused() -> Harness<'static, TreeState> {
-        let mut harness = harness(with_focus(&demo_snapshot(), TreeIdx(3)));
-        harness.run();
-        harness
-    }
-
-    #[test]
-    fn without_a_tree_it_says_what_to_do() {
-        let mut harness = harness(demo_snapshot());
-        harness.run();
-        harness.get_by_label("Select a tree in the map or the list");
-    }
-
-    #[test]
-    fn the_drawing_settles_and_no_more_frames_are_asked_for() {
-        let harness = focused();
-        harness.get_by_label_contains("Call stack tree of #0-3");
-    }
-
-    #[test]
-    fn the_threshold_filters_the_subtrees() {
-        let mut harness = focused();
-        harness.get_by_label("Subtree MPI_Wait, importance 1.00");
-        harness.get_by_label("Subtree forward_comm, importance 0.60");
-        assert!(
-            harness
-                .query_by_label_contains("Subtree ev_tally")
-                .is_none()
-        );
-        harness.state_mut().threshold = 0.7;
-        harness.run();
-        assert!(
-            harness
-                .query_by_label_contains("Subtree forward_comm")
-                .is_none()
-        );
-        harness.state_mut().threshold = 0.0;
-        harness.run();
-        harness.get_by_label("Subtree ev_tally, importance 0.20");
-    }
-
-    #[test]
-    fn clicking_a_subtree_pins_it_and_clicking_again_lets_it_go() {
-        let mut harness = focused();
-        for expected in [Some(1), None] {
-            harness
-                .get_by_label("Subtree forward_comm, importance 0.60")
-                .click();
-            harness.run();
-            assert_eq!(harness.state().pinned, expected);
-        }
-    }
-
-    #[test]
-    fn a_highlighted_subtree_has_its_roots_and_its_members() {
-        let snapshot = with_focus(&demo_snapshot(), TreeIdx(3));
-        let harness = focused();
-        let theme = Theme::new(true, None);
-        let ctx = ViewContext {
-            snapshot: &snapshot,
-            theme: &theme,
-            commands: &mut Vec::new(),
-        };
-        let shown = harness.state().shown.as_ref().expect("a tree is shown");
-        // compute 0 { forward_comm 1 { MPI_Send 2, MPI_Wait 3 }, ev_tally 4, … }
-        let highlight = highlight(&ctx, shown, 0.5, Some(1));
-        assert_eq!(
-            (highlight.roots, highlight.members),
-            (vec![1], vec![1, 2, 3])
-        );
-    }
-
-    #[test]
-    fn repeated_calls_are_merged_on_request() {
-        let mut harness = focused();
-        let num_before = harness
-            .state()
-            .shown
-            .as_ref()
-            .map(|shown| shown.drawing.vertices.len());
-        harness.get_by_label("Merge repeated calls").click();
-        harness.run();
-        let shown = harness.state().shown.as_ref().expect("a tree is shown");
-        assert!(Some(shown.drawing.vertices.len()) < num_before);
-        harness.get_by_label("Call stack tree of #0-3: 2 calls merged into 1 vertex");
-    }
-
-    #[test]
-    fn while_there_is_no_explanation_of_this_tree_it_says_so() {
-        let snapshot = Snapshot {
-            explanation: None,
-            ..with_focus(&demo_snapshot(), TreeIdx(3))
-        };
-        let mut harness = harness(snapshot);
-        harness.run();
-        harness.get_by_label("Comparing with neighbours…");
-    }
 }
