@@ -301,7 +301,7 @@ mod tests {
         let events = run(decoder);
         let warnings = warnings
             .iter()
-            .map(|w| format!("{:?} x{} {}", w.kind, w.count, w.first))
+            .map(|w| format!("{:?} x{} {}", w.kind, w.count, w.first.place))
             .collect();
         (events, warnings)
     }
