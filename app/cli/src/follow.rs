@@ -1,6 +1,7 @@
-//! What fetches the news of a running job for the window, over HTTP, on threads of its own.
+//! What fetches the news of a running job for the window, over HTTP, on threads of its own. A provenance
+//! database on this machine, of a run that may be over, is served to the window alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -8,29 +9,40 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use callgrove_server::Token;
+use callgrove_provdb::{AccessMode, OpenOptions};
+use callgrove_pserver::MonotonicClock;
+use callgrove_server::api::{Api, Live, router};
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
-use callgrove_session::monitor::{
-    MonitorCarrier, MonitorHandle, MonitorRequest, MonitorUpdate, QueryRequest,
+use callgrove_server::hub::Hub;
+use callgrove_server::{RunningServer, ServerConfig, Token, past};
+use callgrove_session::Wake;
+use callgrove_session::watch::{
+    QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
 };
+
+use crate::cmd::pserver::documents;
+use crate::connect::open_store;
 
 /// How long the server may hold a question for packets that are still to come.
 const WAIT: Duration = Duration::from_secs(20);
 /// Pause before a lost server is asked again.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Wakes the window.
-pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
-
-/// Starts the threads; the answer is the window's end.
-pub(crate) fn start(ca_file: Option<PathBuf>, wake: Wake) -> Result<MonitorHandle> {
-    let (handle, MonitorCarrier { requests, updates }) = MonitorHandle::pair();
+/// Starts the threads; the answer is the window's end. `token` is shown to servers for which none is typed.
+pub(crate) fn start(
+    ca_file: Option<PathBuf>,
+    token: Option<String>,
+    wake: Wake,
+) -> Result<WatchHandle> {
+    let (handle, WatchCarrier { requests, updates }) = WatchHandle::pair();
     let mut line = Line {
         updates,
         wake,
         generation: Arc::default(),
         ca_file,
+        token,
         client: None,
+        own_server: None,
     };
     thread::Builder::new()
         .name("monitor".to_owned())
@@ -45,26 +57,29 @@ pub(crate) fn start(ca_file: Option<PathBuf>, wake: Wake) -> Result<MonitorHandl
 
 /// The line to one server at a time.
 struct Line {
-    updates: SyncSender<MonitorUpdate>,
+    updates: SyncSender<WatchUpdate>,
     wake: Wake,
     /// Counts connections; what belongs to an earlier one ends.
     generation: Arc<AtomicU64>,
     ca_file: Option<PathBuf>,
+    token: Option<String>,
     client: Option<Arc<Client>>,
+    /// What serves the database that is open, if it is on this machine.
+    own_server: Option<RunningServer>,
 }
 
 /// Where one connection tells its news.
 struct Teller {
-    updates: SyncSender<MonitorUpdate>,
+    updates: SyncSender<WatchUpdate>,
     wake: Wake,
     generation: Arc<AtomicU64>,
     own: u64,
 }
 
 impl Line {
-    fn take(&mut self, request: MonitorRequest) {
+    fn take(&mut self, request: WatchRequest) {
         match request {
-            MonitorRequest::Connect { address, token } => {
+            WatchRequest::Connect { address, token } => {
                 let teller = self.next_teller();
                 match self.client(&address, token) {
                     Ok(client) => {
@@ -74,24 +89,24 @@ impl Line {
                     }
                     Err(error) => {
                         let cause = format!("{error:#}");
-                        teller.tell(MonitorUpdate::Lost {
+                        teller.tell(WatchUpdate::Lost {
                             cause,
                             retry_in_ms: None,
                         });
                     }
                 }
             }
-            MonitorRequest::Disconnect => {
+            WatchRequest::Disconnect => {
                 self.next_teller();
                 self.client = None;
             }
-            MonitorRequest::Query(query) => {
+            WatchRequest::Query(query) => {
                 let teller = self.teller(self.generation.load(Ordering::Relaxed));
                 let client = self.client.clone();
                 spawn("monitor query", move || {
                     teller.tell(match client {
                         Some(client) => answer(&client, &query),
-                        None => MonitorUpdate::QueryFailed {
+                        None => WatchUpdate::QueryFailed {
                             id: query.id,
                             cause: "no server is connected".to_owned(),
                         },
@@ -101,7 +116,28 @@ impl Line {
         }
     }
 
-    fn client(&self, address: &str, token: Option<String>) -> Result<Client> {
+    fn client(&mut self, address: &str, token: Option<String>) -> Result<Client> {
+        if let Some(server) = self.own_server.take() {
+            server.stop()?;
+        }
+        if address.starts_with("http://") || address.starts_with("https://") {
+            return self.client_of(address, token.or_else(|| self.token.clone()));
+        }
+        let is_server = !address.contains("://")
+            && !Path::new(address).exists()
+            && address
+                .rsplit_once(':')
+                .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        if is_server {
+            return self.client_of(address, token.or_else(|| self.token.clone()));
+        }
+        let server = serve_database(address)?;
+        let client = self.client_of(server.url(), None);
+        self.own_server = Some(server);
+        client
+    }
+
+    fn client_of(&self, address: &str, token: Option<String>) -> Result<Client> {
         let token = token
             .map(|secret| Token::new(&secret, "the token typed in"))
             .transpose()?;
@@ -126,9 +162,32 @@ impl Line {
     }
 }
 
+/// Serves a database to this program alone, with what is known of its run.
+fn serve_database(url: &str) -> Result<RunningServer> {
+    let options = OpenOptions {
+        mode: AccessMode::ReadOnly,
+        ..OpenOptions::default()
+    };
+    let mut store = open_store(url, &options)?;
+    let now_ms = MonotonicClock::new().now_ms();
+    let hub = Arc::new(Hub::new(now_ms));
+    hub.publish(&past::packet(store.as_mut(), now_ms)?);
+    hub.end();
+    drop(store);
+    let api = Api {
+        live: Live::Published(hub),
+        documents: Some(documents(url, &options)),
+    };
+    let config = ServerConfig {
+        listen: ([127, 0, 0, 1], 0).into(),
+        ..ServerConfig::default()
+    };
+    Ok(RunningServer::start(config, || router(api))?)
+}
+
 impl Teller {
     /// Whether the connection is still wanted and somebody listens.
-    fn tell(&self, update: MonitorUpdate) -> bool {
+    fn tell(&self, update: WatchUpdate) -> bool {
         let is_wanted = self.generation.load(Ordering::Relaxed) == self.own;
         let is_told = is_wanted && self.updates.send(update).is_ok();
         (self.wake)();
@@ -145,7 +204,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
 
 fn lost(teller: &Teller, error: &ClientError, retry: Option<Duration>) -> bool {
     let retry_in_ms = retry.map(|retry| retry.as_millis() as u64);
-    teller.tell(MonitorUpdate::Lost {
+    teller.tell(WatchUpdate::Lost {
         cause: error.to_string(),
         retry_in_ms,
     })
@@ -173,29 +232,29 @@ fn follow_once(client: &Client, teller: &Teller) -> Result<(), ClientError> {
         Ok(answer) => answer,
         // A server of a provenance database alone: nothing is live, but everything can be asked.
         Err(ClientError::Refused { status: 404, .. }) => {
-            teller.tell(MonitorUpdate::Connected(Box::default()));
-            teller.tell(MonitorUpdate::Ended);
+            teller.tell(WatchUpdate::Connected(Box::default()));
+            teller.tell(WatchUpdate::Ended);
             return Ok(());
         }
         Err(error) => return Err(error),
     };
     let mut version = answer.version;
-    let mut is_over = !teller.tell(MonitorUpdate::Connected(Box::new(answer.overview)));
+    let mut is_over = !teller.tell(WatchUpdate::Connected(Box::new(answer.overview)));
     while !is_over {
         let news = client.packets(version, WAIT)?;
         version = news.version;
         for packet in news.packets {
-            is_over |= !teller.tell(MonitorUpdate::Packet(Box::new(packet)));
+            is_over |= !teller.tell(WatchUpdate::Packet(Box::new(packet)));
         }
         if news.ended {
-            teller.tell(MonitorUpdate::Ended);
+            teller.tell(WatchUpdate::Ended);
             is_over = true;
         }
     }
     Ok(())
 }
 
-fn answer(client: &Client, query: &QueryRequest) -> MonitorUpdate {
+fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
     let id = query.id;
     let ask = || -> Result<_> {
         let collection = query.collection.parse()?;
@@ -213,12 +272,12 @@ fn answer(client: &Client, query: &QueryRequest) -> MonitorUpdate {
         ))
     };
     match ask() {
-        Ok((documents, total)) => MonitorUpdate::Found {
+        Ok((documents, total)) => WatchUpdate::Found {
             id,
             documents,
             total: Some(total),
         },
-        Err(error) => MonitorUpdate::QueryFailed {
+        Err(error) => WatchUpdate::QueryFailed {
             id,
             cause: format!("{error:#}"),
         },

@@ -21,7 +21,8 @@ use args::{Cli, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = Cli::parse().command.unwrap_or_else(Command::start);
+    let result = match command {
         Command::Info(args) => cmd::info::run(&args),
         Command::Analyze(args) => cmd::analyze::run(&args),
         Command::Evaluate(args) => cmd::evaluate::run(&args),
@@ -30,7 +31,6 @@ fn main() -> ExitCode {
         Command::Ad(args) => cmd::ad::run(&args),
         Command::Pserver(args) => cmd::pserver::run(&args),
         Command::Provdb(args) => cmd::provdb::run(&args),
-        Command::Monitor(args) => cmd::monitor::run(&args),
         Command::Query(args) => cmd::query::run(&args),
         Command::Replay(args) => cmd::replay::run(&args),
         Command::Demo => cmd::demo::run(),

@@ -1,16 +1,63 @@
-//! The desktop's own file dialogs.
+//! What the window needs of the desktop: file dialogs, a look at paths, a place for its preferences.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-use callgrove_gui::{FilePurpose, Platform};
-use callgrove_session::monitor::MonitorHandle;
-use eframe::egui;
+use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
+use callgrove_session::Command;
 
-use crate::follow;
+use crate::cmd::demo;
+use crate::host::replace_file;
 use crate::output::complain;
 
-/// Dialogs of the desktop portal, where there is one.
-pub(crate) struct NativePlatform;
+/// The largest file that can be a saved session; larger ones are not looked into.
+const MAX_SESSION_BYTES: u64 = 1 << 30;
+
+/// This machine's dialogs and files.
+pub(crate) struct NativePlatform {
+    /// Where the preferences are; `None` where there is no home.
+    preferences: Option<PathBuf>,
+}
+
+impl NativePlatform {
+    pub(crate) fn new() -> Self {
+        Self {
+            preferences: config_folder().map(|folder| folder.join("window.json")),
+        }
+    }
+}
+
+/// `$XDG_CONFIG_HOME/callgrove`, or `~/.config/callgrove`.
+fn config_folder() -> Option<PathBuf> {
+    let from_env = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path: &PathBuf| path.is_absolute())
+    };
+    let config = from_env("XDG_CONFIG_HOME").or_else(|| Some(from_env("HOME")?.join(".config")))?;
+    Some(config.join("callgrove"))
+}
+
+/// What opening something means that was named on the command line or in the window.
+pub(crate) fn open_command(named: &str) -> Command {
+    command_for(named, kind_of(Path::new(named)))
+}
+
+fn kind_of(path: &Path) -> PathKind {
+    let is_json = path
+        .extension()
+        .is_some_and(|extension| extension == "json");
+    let is_small = || {
+        path.metadata()
+            .is_ok_and(|file| file.len() < MAX_SESSION_BYTES)
+    };
+    if callgrove_provdb::is_database(path) {
+        PathKind::Database
+    } else if is_json && is_small() {
+        PathKind::Session
+    } else {
+        PathKind::Trace
+    }
+}
 
 impl Platform for NativePlatform {
     fn pick(
@@ -43,14 +90,32 @@ impl Platform for NativePlatform {
             .is_ok()
     }
 
-    fn can_monitor(&self) -> bool {
-        true
+    fn open(&self, named: &str) -> Command {
+        open_command(named)
     }
 
-    fn monitor(&self, ctx: &egui::Context) -> Option<MonitorHandle> {
-        let ctx = ctx.clone();
-        follow::start(None, Arc::new(move || ctx.request_repaint()))
+    fn demo(&self) -> Option<Command> {
+        demo::command()
             .inspect_err(|error| complain(&format!("{error:#}")))
             .ok()
+    }
+
+    fn load_preferences(&self) -> Option<String> {
+        std::fs::read_to_string(self.preferences.as_ref()?).ok()
+    }
+
+    fn store_preferences(&self, text: &str) {
+        let Some(path) = &self.preferences else {
+            return;
+        };
+        let folder = path.parent().unwrap_or(path);
+        let stored =
+            std::fs::create_dir_all(folder).and_then(|()| replace_file(path, text.as_bytes()));
+        if let Err(error) = stored {
+            let path = path.display();
+            complain(&format!(
+                "the window's preferences cannot be stored: {error}: {path}"
+            ));
+        }
     }
 }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use anyhow::{Context, Result, anyhow, bail};
-use callgrove_gui::{CallgroveApp, MonitorApp};
-use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell, Wake};
+use callgrove_gui::{CallgroveApp, Platform, stored_window_size};
+use callgrove_session::{
+    Command, Engine, LearnSettings, Session, SessionHandle, SnapshotCell, Wake,
+};
 use eframe::egui;
 
 use crate::follow;
@@ -20,71 +22,58 @@ use crate::platform::NativePlatform;
 const MAX_WAITING: usize = 4096;
 /// Seed of everything random in the window; the same trace gives the same picture.
 const SEED: u64 = 1;
+/// Size of a window that nobody has touched, in points.
+const SIZE: [f32; 2] = [1600.0, 1000.0];
 
-/// Opens a window on `source` and returns when it is closed.
-pub(crate) fn show(source: &str, function: Option<&str>) -> Result<()> {
+/// Opens a window, has it carry out `commands`, and returns when it is closed. `ca_file` and `token` are
+/// for servers that ask for them.
+pub(crate) fn show(
+    commands: Vec<Command>,
+    ca_file: Option<PathBuf>,
+    token: Option<String>,
+) -> Result<()> {
     check_display()?;
     let (sender, receiver) = sync_channel(MAX_WAITING);
     let cell = SnapshotCell::default();
     let context = egui::Context::default();
-    let wake = {
+    let wake: Wake = {
         let context = context.clone();
         Arc::new(move || context.request_repaint())
     };
-    start_session(receiver, cell.clone(), wake)?;
-    let handle = SessionHandle::new(sender, cell);
-    let open = Command::OpenTrace {
-        source: source.to_owned(),
-        function: function.map(str::to_owned),
-    };
-    handle
-        .send(open)
-        .map_err(|command| anyhow!("the session ended before it took {command:?}"))?;
-    show_app(context, |creation| {
-        Box::new(CallgroveApp::new(
-            creation,
-            handle,
-            Box::new(NativePlatform),
-        ))
-    })
+    start_engine(receiver, cell.clone(), Arc::clone(&wake))?;
+    let line = follow::start(ca_file, token, wake)?;
+    let mut session = Session::new(SessionHandle::new(sender, cell), Some(line));
+    for command in commands {
+        session.send(command);
+    }
+    show_app(context, session)
 }
 
-/// Opens a window on the run that the server at `address` knows and returns when it is closed.
-pub(crate) fn watch(address: &str, token: Option<String>, ca_file: Option<PathBuf>) -> Result<()> {
-    check_display()?;
-    let context = egui::Context::default();
-    let wake = {
-        let context = context.clone();
-        Arc::new(move || context.request_repaint())
-    };
-    let handle = follow::start(ca_file, wake)?;
-    let address = Some(address.to_owned());
-    show_app(context, |creation| {
-        Box::new(MonitorApp::new(creation, handle, address, token))
-    })
-}
-
-fn show_app(
-    context: egui::Context,
-    app: impl FnOnce(&eframe::CreationContext<'_>) -> Box<dyn eframe::App>,
-) -> Result<()> {
+fn show_app(context: egui::Context, session: Session) -> Result<()> {
+    let platform = NativePlatform::new();
+    let stored = platform.load_preferences();
+    let size = stored.and_then(|text| stored_window_size(&text));
     let options = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()
             .with_title("Callgrove")
             .with_app_id("callgrove")
-            .with_inner_size([1600.0, 1000.0])
+            .with_inner_size(size.unwrap_or(SIZE))
+            .with_clamp_size_to_monitor_size(true)
             .with_min_inner_size([900.0, 600.0]),
         ..Default::default()
     };
-    eframe::run_native_ext("callgrove", options, Some(context), Box::new(|creation| Ok(app(creation))))
-        .map_err(|error| {
-            anyhow!(
-                "the window could not be opened ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"
-            )
-        })
+    let app = move |creation: &eframe::CreationContext<'_>| {
+        let app = CallgroveApp::new(creation, session, Box::new(platform));
+        Ok(Box::new(app) as Box<dyn eframe::App>)
+    };
+    eframe::run_native_ext("callgrove", options, Some(context), Box::new(app)).map_err(|error| {
+        anyhow!(
+            "the window could not be opened ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"
+        )
+    })
 }
 
-fn start_session(commands: Receiver<Command>, cell: SnapshotCell, wake: Wake) -> Result<()> {
+fn start_engine(commands: Receiver<Command>, cell: SnapshotCell, wake: Wake) -> Result<()> {
     let host = NativeHost::new(journal_file::default_folder());
     std::thread::Builder::new()
         .name("session".to_owned())

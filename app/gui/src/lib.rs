@@ -5,7 +5,7 @@
 //! window can do (native dialogs) comes in through [`Platform`].
 //!
 //! ```text
-//! app (frame loop, keys, layout) ── panels (bars, lists) ── views (one folder each) ── widgets
+//! app (frame loop, actions, keys, layouts) ── panels (bars, dialogs) ── views (one folder each) ── widgets
 //!                                        └────────── ViewContext: snapshot, theme, commands ──────┘
 //! ```
 
@@ -13,15 +13,14 @@ mod app;
 pub mod canvas;
 pub mod context;
 pub mod hover;
-mod monitor;
 mod panels;
 mod platform;
 #[cfg(test)]
 mod test_support;
+mod text;
 pub mod theme;
 pub mod views;
 pub mod widgets;
 
-pub use app::CallgroveApp;
-pub use monitor::MonitorApp;
-pub use platform::{FilePurpose, NoDialogs, Platform};
+pub use app::{CallgroveApp, stored_window_size};
+pub use platform::{FilePurpose, NoDialogs, PathKind, Platform, command_for};

@@ -1,7 +1,7 @@
 //! What the window needs of its carrier.
 
 use callgrove_session::Command;
-use callgrove_session::monitor::MonitorHandle;
+use callgrove_session::watch::WatchCommand;
 
 /// Things that a desktop and a browser do differently.
 pub trait Platform {
@@ -15,15 +15,56 @@ pub trait Platform {
         reply: Box<dyn FnOnce(Option<String>) + Send>,
     ) -> bool;
 
-    /// Whether the window can watch a running job, so that it offers it.
-    fn can_monitor(&self) -> bool {
-        false
+    /// What opening something that a person named (a path, an address) means; paths are traces unless the
+    /// platform can look at them.
+    fn open(&self, named: &str) -> Command {
+        command_for(named, PathKind::Trace)
     }
 
-    /// Starts what fetches the news of a running job, and gives the window's end of it; called once. It wakes
-    /// the window of `ctx` after each update.
-    fn monitor(&self, _ctx: &egui::Context) -> Option<MonitorHandle> {
+    /// Opens the example trace; `None` where there is none.
+    fn demo(&self) -> Option<Command> {
         None
+    }
+
+    /// What [`Platform::store_preferences`] stored last.
+    fn load_preferences(&self) -> Option<String> {
+        None
+    }
+
+    /// Stores what the window remembers between starts.
+    fn store_preferences(&self, _text: &str) {}
+}
+
+/// What a path names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathKind {
+    /// A recorded trace.
+    Trace,
+    /// A provenance database.
+    Database,
+    /// A session that was saved.
+    Session,
+}
+
+/// What opening something that a person named means; `kind` is asked for paths only.
+pub fn command_for(named: &str, kind: PathKind) -> Command {
+    let is_address = ["http://", "https://", "postgres://", "postgresql://"]
+        .iter()
+        .any(|scheme| named.starts_with(scheme));
+    if is_address || kind == PathKind::Database {
+        return Command::Watch(WatchCommand::Connect {
+            address: named.to_owned(),
+            token: None,
+        });
+    }
+    match kind {
+        PathKind::Session => Command::LoadSession {
+            path: named.to_owned(),
+        },
+        PathKind::Trace | PathKind::Database => Command::OpenTrace {
+            source: named.to_owned(),
+            function: None,
+        },
     }
 }
 

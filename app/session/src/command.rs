@@ -5,6 +5,7 @@ use callgrove_model::{ExecLabel, ExecRef, ProgramId, TimeNs, TreeIdx};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::watch::WatchCommand;
 use crate::{Label, MapMethod, ModelSettings};
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
@@ -24,8 +25,20 @@ pub enum Command {
     },
     /// Selects trees; the views show the first, or the centre of several.
     Select(Selection),
-    /// Selects the call whose details are shown.
+    /// Shows the details of a call of the trace, or no call's.
     SelectCall(Option<ExecRef>),
+    /// Chooses a stretch of time, or none.
+    SelectRange(Option<TimeRange>),
+    /// Selects the execution with an event label, and the tree that holds it; where no tree does, the
+    /// forest of its function is grown.
+    OpenExecution {
+        /// Program.
+        program: ProgramId,
+        /// Event label.
+        label: ExecLabel,
+    },
+    /// Whatever concerns the watched run.
+    Watch(WatchCommand),
     /// Gives trees a label, or takes it away.
     SetLabel {
         /// The trees.

@@ -110,10 +110,6 @@ impl Engine {
             Command::OpenTrace { source, function } => self.open(&source, function.as_deref()),
             Command::SetRoot { function } => self.set_root(&function),
             Command::Select(selection) => self.select(selection),
-            Command::SelectCall(call) => {
-                self.executor.publisher.view.call = call;
-                Ok(())
-            }
             Command::SetLabel { trees, label } => self.set_label(&trees, label),
             Command::SetRecordLabel {
                 program,
@@ -145,6 +141,11 @@ impl Engine {
                 self.executor.publisher.dismiss(notice);
                 Ok(())
             }
+            // The session keeps these itself.
+            Command::SelectCall(_)
+            | Command::SelectRange(_)
+            | Command::OpenExecution { .. }
+            | Command::Watch(_) => Ok(()),
         }
     }
 

@@ -6,9 +6,10 @@
 //! belong to the carrier, which lends them through [`Host`].
 //!
 //! ```text
-//! views ── Command ──▶ SessionHandle ──▶ Engine ──▶ Host (trace files, journal)
-//!   ▲                                      │
-//!   └──────────── Arc<Snapshot> ◀──────────┘
+//!                           ┌─▶ Engine ──▶ Host (trace files, journal)
+//! views ── Command ──▶ Session
+//!   ▲                    │  └─▶ watch ──▶ carrier ──▶ server of a running job, or of its records
+//!   └── Arc<Snapshot> ◀──┘
 //! ```
 //!
 //! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
@@ -27,14 +28,15 @@ mod label;
 mod learning;
 mod mark;
 mod model_settings;
-pub mod monitor;
 mod root;
+mod session;
 mod session_file;
 mod snapshot;
 mod summary;
 mod table;
 mod timeline;
 mod tree_map;
+pub mod watch;
 
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::forest_file::ForestFileError;
@@ -50,6 +52,7 @@ pub use learning::{
 pub use mark::Mark;
 pub use model_settings::ModelSettings;
 pub use root::{RootError, grow_forest, read_forest};
+pub use session::Session;
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Finding, LegendEntry, Move, Notice, Severity,
     Snapshot, Suggestion, Work,

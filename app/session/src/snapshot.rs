@@ -5,7 +5,8 @@ use std::sync::Arc;
 use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
-use crate::{Label, LabelSet, Mark, ModelSettings, Selection, TreeMap};
+use crate::watch::Watch;
+use crate::{Label, LabelSet, Mark, ModelSettings, Selection, TimeRange, TreeMap};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -55,8 +56,12 @@ pub struct Snapshot {
     pub doubts: Arc<[Doubt]>,
     /// Which trees are selected.
     pub selection: Selection,
-    /// The call whose details are shown.
+    /// The call of the trace whose details are shown.
     pub call: Option<ExecRef>,
+    /// The stretch of time that is chosen.
+    pub range: Option<TimeRange>,
+    /// What is known of the watched run.
+    pub watch: Arc<Watch>,
     /// Why the focused tree got its score; `None` until it is computed.
     pub explanation: Option<Arc<Explanation>>,
     /// What Undo would take back, in words.

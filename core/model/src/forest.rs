@@ -173,6 +173,17 @@ impl Forest {
             .map(|(index, _)| TreeIdx::from_index(index))
     }
 
+    /// The innermost tree in which an execution happened; `None` if no tree holds it.
+    pub fn tree_with(&self, exec: ExecRef) -> Option<TreeIdx> {
+        let executions = &self.trace.lane(exec.lane).executions;
+        let holds = |root: ExecRef| {
+            root.lane == exec.lane && executions.subtree(root.exec).contains(&exec.exec.index())
+        };
+        let holders = (0..self.trees.len()).filter(|&at| holds(self.trees[at].root));
+        let innermost = holders.max_by_key(|&at| self.trees[at].root.exec)?;
+        Some(TreeIdx::from_index(innermost))
+    }
+
     /// Vertices of all trees together; nested trees count every time.
     pub fn num_vertices(&self) -> usize {
         (0..self.len())

@@ -118,6 +118,20 @@ impl Trace {
         }
     }
 
+    /// The execution with an event label; `None` if the trace does not have it.
+    pub fn find(&self, program: ProgramId, label: ExecLabel) -> Option<ExecRef> {
+        let mut lanes = self
+            .lanes()
+            .filter(|(_, lane)| (lane.program, lane.rank) == (program, label.rank));
+        lanes.find_map(|(lane, held)| {
+            let (steps, rows) = (&held.executions.step, &held.executions.row);
+            let at =
+                (0..rows.len()).find(|&at| (steps[at], rows[at]) == (label.step, label.row))?;
+            let exec = ExecIdx::from_index(at);
+            Some(ExecRef { lane, exec })
+        })
+    }
+
     /// The name of the function of an execution.
     pub fn function_name(&self, exec: ExecRef) -> &str {
         self.names

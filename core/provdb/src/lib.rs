@@ -39,5 +39,5 @@ pub use record::{
     ExecutionRecord, GpuLocation, GpuParent, MetadataRecord, NodeState, NodeStateField, VERSION,
 };
 #[cfg(feature = "sqlite")]
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteStore, is_database};
 pub use store::{AccessMode, Claim, OpenOptions, RemoteOptions, Store};

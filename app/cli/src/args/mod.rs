@@ -9,16 +9,24 @@ use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use pipeline::{
-    AdArgs, CaArgs, ConnectArgs, DetectArgs, MonitorArgs, ProvDbServerArgs, PserverArgs, QueryArgs,
-    ReplayArgs, ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
+    AdArgs, CaArgs, ConnectArgs, DetectArgs, ProvDbServerArgs, PserverArgs, QueryArgs, ReplayArgs,
+    ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
 #[derive(Parser, Debug)]
 #[command(name = "callgrove", version, max_term_width = 100)]
 pub(crate) struct Cli {
+    /// Without one, the window opens and asks
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+}
+
+impl Command {
+    /// What `callgrove` alone means: a window with nothing open yet.
+    pub(crate) fn start() -> Self {
+        Self::Open(OpenArgs::default())
+    }
 }
 
 #[derive(Subcommand, Debug)]
@@ -29,7 +37,8 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Measure how well methods find known anomalies, and how labels help
     Evaluate(EvaluateArgs),
-    /// Open a trace in a window
+    /// Open a run in a window: its trace, its records, the running job itself, or several of them
+    #[command(visible_aliases = ["watch", "monitor"])]
     Open(OpenArgs),
     /// Watch a running job (or a recorded one) on this machine: detectors, parameter server and provenance
     /// database in one process
@@ -42,8 +51,6 @@ pub(crate) enum Command {
     Provdb(ProvDbServerArgs),
     /// Search a provenance database, while the job runs or after
     Query(QueryArgs),
-    /// Watch a run in a window, live
-    Monitor(MonitorArgs),
     /// Publish a recorded trace again, step by step, as TAU would
     Replay(ReplayArgs),
     /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
@@ -173,13 +180,18 @@ pub(crate) struct EvaluateArgs {
     pub(crate) timings: bool,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct OpenArgs {
-    #[arg(help = TRACE_HELP)]
-    pub(crate) trace: String,
+    /// What there is of the run: its trace (a folder of .bp folders, one .bp folder, or a pattern in quotes), its
+    /// provenance database (a folder or postgres://…), the server of the running job (http://…), or a saved
+    /// session. Without any, the window asks
+    #[arg(value_name = "TRACE|FOLDER|URL")]
+    pub(crate) sources: Vec<String>,
     /// Root function, as for analyze
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -144,16 +144,6 @@ pub(crate) struct ReplayArgs {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct MonitorArgs {
-    /// Server of the run, such as http://127.0.0.1:5559; or the folder of a provenance database, to look at a run
-    /// that is over
-    #[arg(value_name = "URL|FOLDER")]
-    pub(crate) url: String,
-    #[command(flatten)]
-    pub(crate) connect: ConnectArgs,
-}
-
-#[derive(Args, Debug)]
 #[group(id = "input", required = true, multiple = false)]
 pub(crate) struct StreamInput {
     /// A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'
@@ -271,7 +261,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// What to show to, and expect of, servers.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct ConnectArgs {
     /// File with the token that the servers want; or set CALLGROVE_TOKEN
     #[arg(long, value_name = "FILE")]
@@ -280,7 +270,7 @@ pub(crate) struct ConnectArgs {
     pub(crate) ca: CaArgs,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct CaArgs {
     /// Certificate (PEM) of the authority that signed those of the servers, if it is not a public one
     #[arg(long, value_name = "FILE")]

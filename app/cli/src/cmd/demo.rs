@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use callgrove_session::Command;
 
 use crate::host::replace_file;
 use crate::window;
@@ -33,8 +34,15 @@ macro_rules! example_files {
 const FILES: [(&str, &str, &[u8]); 16] = example_files!(0 1 2 3);
 
 pub(crate) fn run() -> Result<()> {
-    let folder = unpack()?;
-    window::show(&folder.to_string_lossy(), Some("PairEAM::compute"))
+    window::show(vec![command()?], None, None)
+}
+
+/// Opens the example trace, which is unpacked first.
+pub(crate) fn command() -> Result<Command> {
+    Ok(Command::OpenTrace {
+        source: unpack()?.to_string_lossy().into_owned(),
+        function: Some("PairEAM::compute".to_owned()),
+    })
 }
 
 /// Writes the example trace to the user's cache, unless it is there.

@@ -6,7 +6,6 @@ pub(crate) mod demo;
 pub(crate) mod evaluate;
 mod forest;
 pub(crate) mod info;
-pub(crate) mod monitor;
 pub(crate) mod open;
 pub(crate) mod provdb;
 pub(crate) mod pserver;

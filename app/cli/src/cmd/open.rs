@@ -1,10 +1,24 @@
-//! `callgrove open`: a trace in a window.
+//! `callgrove open` and `callgrove watch`: a run in a window, through whatever there is of it.
 
 use anyhow::Result;
+use callgrove_session::Command;
 
 use crate::args::OpenArgs;
+use crate::connect::secret;
+use crate::platform::open_command;
 use crate::window;
 
 pub(crate) fn run(args: &OpenArgs) -> Result<()> {
-    window::show(&args.trace, args.function.as_deref())
+    let mut commands: Vec<Command> = args
+        .sources
+        .iter()
+        .map(|named| open_command(named))
+        .collect();
+    for command in &mut commands {
+        if let Command::OpenTrace { function, .. } = command {
+            function.clone_from(&args.function);
+        }
+    }
+    let ca_file = args.connect.ca.ca_file.clone();
+    window::show(commands, ca_file, secret(&args.connect)?)
 }

@@ -143,7 +143,7 @@ pub(super) fn keeper(
 }
 
 /// The database as the JSON interface asks it.
-pub(super) fn documents(url: &str, options: &OpenOptions) -> Documents {
+pub(crate) fn documents(url: &str, options: &OpenOptions) -> Documents {
     let (url, mut options) = (url.to_owned(), options.clone());
     options.mode = AccessMode::ReadOnly;
     options.num_shards = None;

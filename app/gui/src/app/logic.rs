@@ -1,214 +1,378 @@
-//! Decides: which snapshot is shown, what keys mean, where commands and wishes go.
+//! Decides: what is new, what keys and actions mean, where commands go.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use callgrove_model::TreeIdx;
-use callgrove_session::{Command, Label, Selection, Snapshot};
+use callgrove_model::{FunctionName, ProgramId};
+use callgrove_session::watch::{QueryForm, WatchCommand};
+use callgrove_session::{Command, Label, Selection};
 use egui::Context;
 
-use super::CallgroveApp;
-use super::keys::{self, Action};
-use crate::monitor::MonitorView;
-use crate::panels::{PathDialog, Wish};
+use super::actions::Action;
+use super::dock::{focus_id, newly_focused};
+use super::go_to::event_label;
+use super::help::Help;
+use super::layouts::{LayoutName, bring_to_front, is_in_front};
+use super::overlay::Overlay;
+use super::picker::Picker;
+use super::view::View;
+use super::{CallgroveApp, Seen};
+use crate::panels::PathDialog;
 use crate::platform::FilePurpose;
 use crate::theme::Theme;
 use crate::views::candidates::Step;
 
 /// How often progress is looked at.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
-/// How soon commands are offered to a busy session again.
+/// How soon a busy session is asked again.
 const RETRY_PERIOD: Duration = Duration::from_millis(30);
 
 impl CallgroveApp {
     /// Takes over what is new; nothing here waits.
     pub(super) fn update(&mut self, ctx: &Context) {
-        while let Some(command) = self.unsent.pop_front() {
-            if let Err(command) = self.handle.send(command) {
-                self.unsent.push_front(command);
-                ctx.request_repaint_after(RETRY_PERIOD);
-                break;
-            }
-        }
         while let Ok((purpose, path)) = self.answers.1.try_recv() {
-            self.send(purpose.command(path));
+            let command = self.command_for(purpose, path);
+            self.session.send(command);
         }
-        let newest = self.handle.snapshot();
-        if !Arc::ptr_eq(&newest, &self.newest) {
-            let before = std::mem::replace(&mut self.newest, newest);
-            self.forget_answered(&before);
-            self.show_newest();
+        let dropped = ctx.input(|input| input.raw.dropped_files.clone());
+        for file in dropped {
+            let command = self.platform.open(&file.path().to_string_lossy());
+            self.session.send(command);
         }
-        if let Some(monitor) = &mut self.monitor {
-            monitor.update(ctx);
+        if self.session.update() {
+            ctx.request_repaint_after(RETRY_PERIOD);
         }
+        self.react(ctx);
         let is_dark = ctx.theme() == egui::Theme::Dark;
-        let trace = self.shown.trace.as_ref();
+        let trace = self.session.snapshot().trace.as_ref();
         if !self.theme.is_of(is_dark, trace) {
             self.theme = Theme::new(is_dark, trace);
         }
-        if self.shown.work.is_some() {
+        if self.session.snapshot().work.is_some() {
             ctx.request_repaint_after(PROGRESS_PERIOD);
         }
+        self.remember(ctx);
     }
 
-    /// Selections that the session has taken over, or has replaced by its own, are not ours any more.
-    fn forget_answered(&mut self, before: &Snapshot) {
-        let now = &self.newest.selection;
-        if let Some(at) = self
-            .unanswered
-            .iter()
-            .rposition(|selection| selection == now)
+    /// Brings forward what has just become worth seeing.
+    fn react(&mut self, ctx: &Context) {
+        let snapshot = self.session.snapshot();
+        let watch = &snapshot.watch;
+        let now = Seen {
+            page: watch.visit().page,
+            has_trees: snapshot.analysis.is_some(),
+            has_watch: watch.is_attached(),
+            has_call: snapshot.call.is_some(),
+            source: snapshot.source.clone().filter(|_| snapshot.trace.is_some()),
+            address: watch.address().to_owned(),
+        };
+        let before = std::mem::replace(&mut self.seen, now);
+        let has_new_watch = self.seen.has_watch && !before.has_watch;
+        if has_new_watch && !self.seen.has_trees {
+            self.show_layout(LayoutName::Watch, ctx);
+        } else if self.seen.has_trees && !before.has_trees && !before.has_watch {
+            self.show_layout(LayoutName::Analyse, ctx);
+        }
+        if self.seen.page != before.page {
+            let view = View::of_page(self.seen.page);
+            bring_to_front(&mut self.layout, view);
+            self.focus = Some(view);
+        }
+        if self.seen.has_call && !before.has_call {
+            bring_to_front(&mut self.layout, View::Details);
+        }
+        if self.seen.source != before.source
+            && let Some(source) = &self.seen.source
         {
-            self.unanswered.drain(..=at);
-        } else if *now != before.selection {
-            self.unanswered.clear();
+            self.preferences.remember(source);
+        }
+        if self.seen.address != before.address && !self.seen.address.is_empty() {
+            self.preferences.remember(&self.seen.address);
         }
     }
 
-    /// Shows the newest snapshot with the person's last selection.
-    fn show_newest(&mut self) {
-        self.shown = match self.unanswered.back() {
-            None => Arc::clone(&self.newest),
-            Some(selection) => {
-                let explanation = self.newest.explanation.clone();
-                let explanation =
-                    explanation.filter(|about| *selection == Selection::One(about.tree));
-                Arc::new(Snapshot {
-                    selection: selection.clone(),
-                    explanation,
-                    ..Snapshot::clone(&self.newest)
-                })
-            }
-        };
+    fn show_layout(&mut self, name: LayoutName, ctx: &Context) {
+        self.keep_layout(ctx);
+        self.preferences.layout = name;
+        self.layout = self.preferences.layout(ctx.content_rect().size());
+        self.focus = Some(match name {
+            LayoutName::Analyse => View::Candidates,
+            LayoutName::Watch => View::Overview,
+        });
     }
 
-    /// Turns keys into commands and wishes.
+    /// A layout that nobody has touched is made anew for each size of the window.
+    fn keep_layout(&mut self, ctx: &Context) {
+        let name = self.preferences.layout;
+        let untouched = name.arrange(ctx.content_rect().size());
+        if self.layout != untouched {
+            self.preferences.layouts.insert(name, self.layout.clone());
+        }
+    }
+
+    /// Stores what shall be there at the next start, once it is at rest.
+    fn remember(&mut self, ctx: &Context) {
+        let is_busy = ctx.input(|input| input.pointer.any_down());
+        let size = ctx.input(|input| input.viewport().inner_rect);
+        self.preferences.window = size
+            .map(|rect| [rect.width(), rect.height()])
+            .or(self.preferences.window);
+        let zoom = ctx.zoom_factor();
+        self.preferences.zoom = Some(zoom).filter(|zoom| (zoom - 1.0).abs() > 1e-3);
+        if !is_busy {
+            self.keep_layout(ctx);
+            self.store_preferences();
+        }
+    }
+
+    pub(super) fn store_preferences(&mut self) {
+        let text = self.preferences.to_text();
+        if text != self.stored {
+            self.platform.store_preferences(&text);
+            self.stored = text;
+        }
+    }
+
+    /// What the session shall do with a path that was asked for.
+    pub(super) fn command_for(&self, purpose: FilePurpose, path: String) -> Command {
+        match purpose {
+            FilePurpose::OpenTrace => self.platform.open(&path),
+            purpose => purpose.command(path),
+        }
+    }
+
+    /// Turns keys into commands and actions.
     pub(super) fn take_keys(&mut self, ctx: &Context, commands: &mut Vec<Command>) {
-        if self.path_dialog.is_some() {
+        let is_open = self.overlay.is_some();
+        if matches!(
+            self.overlay,
+            Some(Overlay::Path(_) | Overlay::Connect | Overlay::Palette(_) | Overlay::GoTo(_))
+        ) {
             return;
         }
-        self.panels.candidates.refresh(&self.shown);
+        let snapshot = self.session.snapshot().clone();
+        self.states.candidates.refresh(&snapshot);
         ctx.input(|input| {
             self.is_tabbing |= input.key_pressed(egui::Key::Tab);
             self.is_tabbing &= !input.pointer.any_click();
         });
-        for action in keys::pressed(ctx, self.is_tabbing) {
-            if self.is_help_open && !matches!(action, Action::Help | Action::Escape) {
+        if let Some(view) = newly_focused(&self.layout, ctx).filter(|_| !is_open) {
+            self.focus = Some(view);
+        }
+        let pressed = self
+            .preferences
+            .keys
+            .pressed(ctx, self.focus, self.is_tabbing);
+        for action in pressed {
+            if is_open && !matches!(action, Action::Help | Action::Escape) {
                 continue;
             }
-            self.act(action, commands);
+            if action.is_possible(&snapshot) {
+                self.act(action, ctx, commands);
+            }
         }
     }
 
-    fn act(&mut self, action: Action, commands: &mut Vec<Command>) {
+    /// After the frame: sends its commands and does what was asked for.
+    pub(super) fn carry_out(&mut self, ctx: &Context, mut commands: Vec<Command>) {
+        for action in std::mem::take(&mut self.actions) {
+            self.act(action, ctx, &mut commands);
+            ctx.request_repaint();
+        }
+        if !commands.is_empty() {
+            ctx.request_repaint();
+        }
+        for command in commands {
+            self.session.send(command);
+        }
+    }
+
+    fn act(&mut self, action: Action, ctx: &Context, commands: &mut Vec<Command>) {
+        let snapshot = self.session.snapshot().clone();
         match action {
-            Action::Normal => commands.extend(
-                self.panels
-                    .candidates
-                    .label_selection(&self.shown, Label::Normal),
-            ),
-            Action::Abnormal => commands.extend(
-                self.panels
-                    .candidates
-                    .label_selection(&self.shown, Label::Abnormal),
-            ),
-            Action::Unlabel => {
-                commands.extend(self.panels.candidates.unlabel_selection(&self.shown));
-            }
-            Action::Deselect => commands.push(Command::Select(Selection::None)),
-            Action::Next => commands.extend(self.step(Step::Next)),
-            Action::Previous => commands.extend(self.step(Step::Previous)),
-            Action::Skip => {
-                let next = self.panels.candidates.skip(&self.shown);
-                commands.extend(next.map(|tree| Command::Select(Selection::One(tree))));
-            }
+            Action::File(purpose) => self.ask_for_path(ctx, purpose),
+            Action::Connect => self.connect(),
+            Action::Disconnect => commands.push(Command::Watch(WatchCommand::Disconnect)),
+            Action::Demo => commands.extend(self.platform.demo()),
             Action::Undo => commands.push(Command::Undo),
             Action::Redo => commands.push(Command::Redo),
-            Action::Train => commands.push(Command::Train),
-            Action::Lasso => self.panels.scatter.toggle_lasso(),
+            Action::Normal => commands.extend(self.label(Label::Normal)),
+            Action::Abnormal => commands.extend(self.label(Label::Abnormal)),
+            Action::Skip => {
+                let next = self.states.candidates.skip(&snapshot);
+                commands.extend(next.map(|tree| Command::Select(Selection::One(tree))));
+            }
+            Action::Unlabel => {
+                commands.extend(self.states.candidates.unlabel_selection(&snapshot));
+            }
+            Action::ClearSelection => commands.push(Command::Select(Selection::None)),
+            Action::Next => commands.extend(self.step(Step::Next)),
+            Action::Previous => commands.extend(self.step(Step::Previous)),
+            Action::Find => self.find(),
+            Action::GoTo => self.overlay = Some(Overlay::GoTo(Picker::new())),
+            Action::Palette => self.overlay = Some(Overlay::Palette(Picker::new())),
+            Action::Back => commands.push(Command::Watch(WatchCommand::Back)),
+            Action::Forward => commands.push(Command::Watch(WatchCommand::Forward)),
+            Action::Focus(view) => self.focus_on(view, ctx, commands),
+            Action::Layout(name) => self.show_layout(name, ctx),
+            Action::ResetLayout => {
+                self.preferences.layouts.remove(&self.preferences.layout);
+                self.layout = self.preferences.layout(ctx.content_rect().size());
+            }
             Action::Fit => self.fit(),
-            Action::Search => self.panels.candidates.begin_search(),
-            Action::Open => self.wishes.push(Wish::File(FilePurpose::OpenTrace)),
-            Action::Save => self.wishes.push(Wish::File(FilePurpose::SaveSession)),
-            Action::Help => self.is_help_open = !self.is_help_open,
+            Action::Lasso => self.states.scatter.toggle_lasso(),
+            Action::DrawMap(method) => commands.push(Command::SetMap(method)),
+            Action::OpenInTrace => commands.extend(self.open_in_trace(ctx)),
+            Action::FindRecords => commands.extend(self.find_records()),
+            Action::Train => commands.push(Command::Train),
+            Action::Pause => {
+                let is_paused = snapshot.watch.is_paused();
+                commands.push(Command::Watch(WatchCommand::Pause(!is_paused)));
+            }
+            Action::ToggleJson => self.states.record.toggle_json(),
+            Action::SwitchAppearance => {
+                let is_dark = !self.theme.is_dark();
+                self.preferences.is_dark = Some(is_dark);
+                ctx.set_theme(egui::Theme::from_dark_mode(is_dark));
+            }
+            Action::Help if self.overlay.is_some() => self.overlay = None,
+            Action::Help => self.overlay = Some(Overlay::Help(Help::default())),
+            Action::Cancel => self.session.cancel(),
             Action::Escape => commands.extend(self.escape()),
         }
     }
 
-    /// Fits the view under the pointer; the map if it is elsewhere.
-    fn fit(&mut self) {
-        if self.panels.timeline.has_pointer() {
-            self.panels.timeline.fit();
-        } else if self.panels.tree.has_pointer() {
-            self.panels.tree.fit();
-        } else {
-            self.panels.scatter.fit();
+    fn label(&mut self, label: Label) -> Vec<Command> {
+        let snapshot = self.session.snapshot();
+        self.states.candidates.label_selection(snapshot, label)
+    }
+
+    /// Brings a view to the front and gives it the keys.
+    fn focus_on(&mut self, view: View, ctx: &Context, commands: &mut Vec<Command>) {
+        bring_to_front(&mut self.layout, view);
+        self.focus = Some(view);
+        ctx.memory_mut(|memory| memory.request_focus(focus_id(view)));
+        let watch = &self.session.snapshot().watch;
+        if let Some(page) = view.page()
+            && watch.is_attached()
+            && watch.visit().page != page
+        {
+            commands.push(Command::Watch(WatchCommand::Show(page)));
         }
     }
 
+    /// Shows all of the view that has the focus; of the map if none has.
+    fn fit(&mut self) {
+        let states = &mut self.states;
+        match self.focus {
+            Some(View::Timeline) => states.timeline.fit(),
+            Some(View::Tree) => states.tree.fit(),
+            Some(View::Records) => states.records.fit(),
+            Some(View::Record) => states.record.fit(),
+            _ => states.scatter.fit(),
+        }
+    }
+
+    /// Puts the cursor into the search field of the view that has the focus.
+    fn find(&mut self) {
+        let states = &mut self.states;
+        match self.focus {
+            Some(View::Overview) => states.overview.begin_search(),
+            Some(View::Profile) => states.profile.begin_search(),
+            Some(View::Counters) => states.counters.begin_search(),
+            Some(View::Records) => states.records.begin_search(),
+            _ => {
+                bring_to_front(&mut self.layout, View::Candidates);
+                states.candidates.begin_search();
+            }
+        }
+    }
+
+    /// The next candidate; the next record where records have the focus.
     fn step(&self, step: Step) -> Option<Command> {
-        let tree: TreeIdx = self.panels.candidates.step(&self.shown, step)?;
+        let snapshot = self.session.snapshot();
+        let is_among_records = self.focus.is_some_and(View::is_of_watch)
+            || !is_in_front(&self.layout, View::Candidates);
+        if is_among_records && snapshot.watch.visit().results.is_some() {
+            let by = match step {
+                Step::Next => 1,
+                Step::Previous => -1,
+            };
+            return self.step_records(by);
+        }
+        let tree = self.states.candidates.step(snapshot, step)?;
         Some(Command::Select(Selection::One(tree)))
+    }
+
+    /// The record `by` places from the open one, in the order of the table.
+    fn step_records(&self, by: isize) -> Option<Command> {
+        let visit = self.session.snapshot().watch.visit();
+        let results = visit.results.as_ref()?;
+        let order = self.states.records.order(results);
+        let open = visit.document.as_ref();
+        let at = order.iter().position(|&index| {
+            open.is_some_and(|open| std::sync::Arc::ptr_eq(open, &results.documents[index]))
+        });
+        let next = match at {
+            Some(at) => at.checked_add_signed(by)?,
+            None => 0,
+        };
+        let index = *order.get(next)?;
+        Some(Command::Watch(WatchCommand::Open(index)))
+    }
+
+    /// The open record as a call of the trace, with the tree that holds it.
+    fn open_in_trace(&mut self, ctx: &Context) -> Option<Command> {
+        let document = self.session.snapshot().watch.visit().document.clone()?;
+        let label = event_label(&document.event_id)?;
+        let program = ProgramId(document.app.unwrap_or(0));
+        if !is_in_front(&self.layout, View::Timeline) {
+            self.show_layout(LayoutName::Analyse, ctx);
+        }
+        bring_to_front(&mut self.layout, View::Tree);
+        Some(Command::OpenExecution { program, label })
+    }
+
+    /// Looks up what was recorded of the selected call, or of the executions of the tree's function on its
+    /// rank.
+    fn find_records(&self) -> Option<Command> {
+        let snapshot = self.session.snapshot();
+        if let Some(call) = snapshot.call {
+            let label = snapshot.trace.as_ref()?.label(call);
+            return Some(Command::Watch(WatchCommand::query_event(label)));
+        }
+        let forest = &snapshot.analysis.as_ref()?.forest;
+        let root = forest.trees()[snapshot.focus()?.index()].root;
+        let trace = forest.trace();
+        let form = QueryForm {
+            ranks: trace.lane(root.lane).rank.to_string(),
+            func: FunctionName::parse(trace.function_name(root))
+                .qualified
+                .to_owned(),
+            ..QueryForm::default()
+        };
+        Some(Command::Watch(WatchCommand::Query(Box::new(form))))
     }
 
     /// Puts the topmost thing away: the page, what narrows the list, the lasso, then the group, of which
     /// the centre stays selected. The views are never emptied.
     fn escape(&mut self) -> Option<Command> {
-        if self.is_help_open {
-            self.is_help_open = false;
+        let states = &mut self.states;
+        if self.overlay.take().is_some()
+            || states.candidates.widen()
+            || states.scatter.cancel_lasso()
+        {
             return None;
         }
-        if self.panels.candidates.widen() || self.panels.scatter.cancel_lasso() {
-            return None;
-        }
-        let is_group = matches!(self.shown.selection, Selection::Group(_));
-        let centre = self.shown.focus().filter(|_| is_group)?;
+        let snapshot = self.session.snapshot();
+        let is_group = matches!(snapshot.selection, Selection::Group(_));
+        let centre = snapshot.focus().filter(|_| is_group)?;
         Some(Command::Select(Selection::One(centre)))
     }
 
-    /// After the frame: sends its commands and fulfils its wishes.
-    pub(super) fn carry_out(&mut self, ctx: &Context, commands: Vec<Command>) {
-        for command in commands {
-            self.send(command);
-        }
-        for wish in std::mem::take(&mut self.wishes) {
-            match wish {
-                Wish::File(purpose) => self.ask_for_path(ctx, purpose),
-                Wish::Help => self.is_help_open = true,
-                Wish::Monitor => self.monitor_job(ctx),
-                Wish::SwitchAppearance => {
-                    ctx.set_theme(egui::Theme::from_dark_mode(!self.theme.is_dark()));
-                }
-                Wish::Cancel => self.handle.cancel(),
-            }
-            ctx.request_repaint();
-        }
-        if !self.unsent.is_empty() {
-            ctx.request_repaint_after(RETRY_PERIOD);
-        }
-    }
-
-    /// Sends a command, or keeps it until the session can take it. A selection is shown at once.
-    pub(super) fn send(&mut self, command: Command) {
-        if let Command::Select(selection) = &command {
-            self.unanswered.push_back(selection.clone());
-            self.show_newest();
-        }
-        if !self.unsent.is_empty() {
-            self.unsent.push_back(command);
-        } else if let Err(command) = self.handle.send(command) {
-            self.unsent.push_back(command);
-        }
-    }
-
-    /// Shows the live view; what fetches its news is started the first time.
-    fn monitor_job(&mut self, ctx: &Context) {
-        if self.monitor.is_none() {
-            let handle = self.platform.monitor(ctx);
-            self.monitor = handle.map(|handle| MonitorView::new(handle, None).beside_traces());
-        }
-        self.is_monitoring = self.monitor.is_some();
+    fn connect(&mut self) {
+        let address = self.session.snapshot().watch.address();
+        self.states.connect.open(address);
+        self.overlay = Some(Overlay::Connect);
     }
 
     fn ask_for_path(&mut self, ctx: &Context, purpose: FilePurpose) {
@@ -223,7 +387,7 @@ impl CallgroveApp {
             .platform
             .pick(purpose, purpose.suggested_name(), Box::new(reply))
         {
-            self.path_dialog = Some(PathDialog::new(purpose));
+            self.overlay = Some(Overlay::Path(PathDialog::new(purpose)));
         }
     }
 }

@@ -1,98 +1,140 @@
 //! The application: state and frame loop. `logic` decides, `ui` draws.
 
-mod keys;
+mod actions;
+mod dock;
+mod go_to;
+mod help;
+mod keymap;
+mod layouts;
 mod logic;
+mod overlay;
+mod picker;
+mod preferences;
 #[cfg(test)]
 mod tests;
 mod ui;
+mod view;
+#[cfg(test)]
+mod watch_tests;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use callgrove_session::{Command, Selection, SessionHandle, Snapshot};
+use callgrove_session::Session;
+use callgrove_session::watch::Page;
 
-use crate::monitor::MonitorView;
-use crate::panels::{PathDialog, RootChooser, SettingsDraft, Start, StatusBar, Wish};
+use crate::panels::{ConnectForm, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::{FilePurpose, Platform};
 use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
+use crate::views::counters::CountersState;
+use crate::views::overview::OverviewState;
+use crate::views::profile::FunctionsState;
+use crate::views::record::DocumentState;
+use crate::views::records::ExecutionsState;
 use crate::views::scatter::ScatterState;
 use crate::views::timeline::TimelineState;
 use crate::views::tree::TreeState;
 use crate::widgets::focus_ring;
-pub(crate) use keys::{KEYS, VIEW_KEYS};
+pub(crate) use actions::{ACTIONS, Action, Menu};
+pub(crate) use keymap::KeyMap;
+use layouts::Layout;
+pub(crate) use layouts::LayoutName;
+use overlay::Overlay;
+use preferences::Preferences;
+pub use preferences::stored_window_size;
+pub(crate) use view::View;
 
 /// Answers of native dialogs that may wait; a person opens one dialog at a time.
 const MAX_ANSWERS: usize = 8;
 
 /// The window.
 pub struct CallgroveApp {
-    handle: SessionHandle,
+    session: Session,
     platform: Box<dyn Platform>,
-    /// The newest snapshot with the person's own selection, which the session may not know yet.
-    shown: Arc<Snapshot>,
-    newest: Arc<Snapshot>,
-    /// Selections that the session has not answered yet, oldest first.
-    unanswered: VecDeque<Selection>,
-    /// Commands that the session could not take yet, oldest first.
-    unsent: VecDeque<Command>,
     theme: Theme,
-    wishes: Vec<Wish>,
+    /// What shall be done after the frame.
+    actions: Vec<Action>,
     answers: (SyncSender<Answer>, Receiver<Answer>),
-    path_dialog: Option<PathDialog>,
-    /// The live view, once the person has asked for it.
-    monitor: Option<MonitorView>,
-    /// Whether it is shown in place of the traces.
-    is_monitoring: bool,
-    is_help_open: bool,
+    preferences: Preferences,
+    /// The text that was stored last.
+    stored: String,
+    layout: Layout,
+    /// The view that keys are meant for.
+    focus: Option<View>,
+    /// What lies over the views.
+    overlay: Option<Overlay>,
     /// Whether the person goes from widget to widget by Tab, since the last click.
     is_tabbing: bool,
-    panels: Panels,
+    seen: Seen,
+    states: States,
 }
 
 /// The path that a native dialog was given, and what for.
 type Answer = (FilePurpose, String);
 
+/// What the window has already reacted to.
+#[derive(Default)]
+struct Seen {
+    page: Page,
+    has_trees: bool,
+    has_watch: bool,
+    has_call: bool,
+    source: Option<String>,
+    address: String,
+}
+
 /// States of views and panels.
 #[derive(Default)]
-struct Panels {
+struct States {
     candidates: CandidatesState,
     scatter: ScatterState,
     tree: TreeState,
     timeline: TimelineState,
+    overview: OverviewState,
+    profile: FunctionsState,
+    counters: CountersState,
+    records: ExecutionsState,
+    record: DocumentState,
     chooser: RootChooser,
     start: Start,
+    connect: ConnectForm,
     status: StatusBar,
     settings: SettingsDraft,
 }
 
 impl CallgroveApp {
-    /// A window on the session behind `handle`. Who runs the session wakes the window with
-    /// [`egui::Context::request_repaint`] whenever there is a new snapshot.
+    /// A window on a session. Who runs the session and its carriers wakes the window with
+    /// [`egui::Context::request_repaint`] whenever there is something new.
     pub fn new(
         creation: &eframe::CreationContext<'_>,
-        handle: SessionHandle,
+        session: Session,
         platform: Box<dyn Platform>,
     ) -> Self {
-        Theme::install(&creation.egui_ctx);
-        let newest = handle.snapshot();
+        let ctx = &creation.egui_ctx;
+        Theme::install(ctx);
+        let stored = platform.load_preferences().unwrap_or_default();
+        let preferences = Preferences::from_text(&stored);
+        if let Some(is_dark) = preferences.is_dark {
+            ctx.set_theme(egui::Theme::from_dark_mode(is_dark));
+        }
+        if let Some(zoom) = preferences.zoom {
+            ctx.set_zoom_factor(zoom);
+        }
+        let size = ctx.content_rect().size();
         Self {
+            session,
             platform,
-            shown: Arc::clone(&newest),
-            newest,
-            handle,
-            unanswered: VecDeque::new(),
-            unsent: VecDeque::new(),
-            theme: Theme::new(creation.egui_ctx.theme() == egui::Theme::Dark, None),
-            wishes: Vec::new(),
+            theme: Theme::new(ctx.theme() == egui::Theme::Dark, None),
+            actions: Vec::new(),
             answers: sync_channel(MAX_ANSWERS),
-            path_dialog: None,
-            monitor: None,
-            is_monitoring: false,
-            is_help_open: false,
+            layout: preferences.layout(size),
+            preferences,
+            stored,
+            focus: None,
+            overlay: None,
             is_tabbing: false,
-            panels: Panels::default(),
+            seen: Seen::default(),
+            states: States::default(),
         }
     }
 }
@@ -103,17 +145,14 @@ impl eframe::App for CallgroveApp {
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _: &mut eframe::Frame) {
-        if self.is_monitoring
-            && let Some(monitor) = &mut self.monitor
-        {
-            monitor.ui(ui);
-            self.is_monitoring = !monitor.take_wish_to_leave();
-            return;
-        }
         let mut commands = Vec::new();
         self.take_keys(ui.ctx(), &mut commands);
         self.draw(ui, &mut commands);
         focus_ring(ui.ctx(), &self.theme);
         self.carry_out(ui.ctx(), commands);
+    }
+
+    fn on_exit(&mut self, _: Option<&eframe::glow::Context>) {
+        self.store_preferences();
     }
 }

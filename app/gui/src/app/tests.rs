@@ -1,13 +1,12 @@
 //! The whole window against a session that only records what it is asked for.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex};
 
 use callgrove_model::TreeIdx;
-use callgrove_session::monitor::{MonitorHandle, MonitorUpdate};
 use callgrove_session::{
-    Command, Doubt, Label, MapMethod, Notice, QueryStrategy, Selection, SessionHandle, Severity,
-    Snapshot, SnapshotCell, TreeMap, Work,
+    Command, Doubt, Label, MapMethod, Notice, QueryStrategy, Selection, Session, SessionHandle,
+    Severity, Snapshot, SnapshotCell, TreeMap, Work,
 };
 use egui::{Key, Modifiers, Vec2};
 use egui_kittest::Harness;
@@ -33,12 +32,12 @@ impl Window {
         let (sender, commands) = sync_channel(64);
         let cell = SnapshotCell::default();
         cell.publish(Arc::new(snapshot));
-        let handle = SessionHandle::new(sender, cell.clone());
+        let session = Session::new(SessionHandle::new(sender, cell.clone()), None);
         let builder = Harness::builder()
             .with_size(Vec2::new(1400.0, 900.0))
             .with_max_steps(200);
         let mut harness =
-            builder.build_eframe(|creation| CallgroveApp::new(creation, handle, platform));
+            builder.build_eframe(|creation| CallgroveApp::new(creation, session, platform));
         harness.run();
         Self {
             harness,
@@ -126,7 +125,7 @@ fn a_click_on_a_card_selects_and_shows_it_before_the_session_answers() {
     window.harness.run();
     assert_eq!(window.sent(), [select(third)]);
     assert_eq!(
-        window.harness.state().shown.selection,
+        window.harness.state().session.snapshot().selection,
         Selection::One(third)
     );
 }
@@ -140,13 +139,13 @@ fn the_session_has_the_last_word_on_the_selection() {
     window.press(Key::Period);
     window.publish(with_focus(&snapshot, order[0]));
     assert_eq!(
-        window.harness.state().shown.selection,
+        window.harness.state().session.snapshot().selection,
         Selection::One(order[1]),
         "the second wish is still open"
     );
     window.publish(with_focus(&snapshot, order[9]));
     assert_eq!(
-        window.harness.state().shown.selection,
+        window.harness.state().session.snapshot().selection,
         Selection::One(order[9]),
         "the session chose another"
     );
@@ -194,7 +193,11 @@ fn no_text_is_too_small_to_read() {
 
 #[test]
 fn keys_undo_redo_and_train() {
-    let mut window = Window::new(demo_snapshot());
+    let mut window = Window::new(Snapshot {
+        undo: Some("label #0-1 normal".to_owned()),
+        redo: Some("train".to_owned()),
+        ..demo_snapshot()
+    });
     window.press(Key::Backspace);
     window
         .harness
@@ -260,7 +263,7 @@ fn escape_puts_the_search_away_and_never_empties_the_views() {
     }
     assert_eq!(window.sent(), []);
     assert_eq!(
-        window.harness.state().shown.selection,
+        window.harness.state().session.snapshot().selection,
         Selection::One(first)
     );
     let clear = Modifiers::COMMAND | Modifiers::SHIFT;
@@ -308,13 +311,16 @@ fn shift_takes_the_label_away_and_the_same_key_again_labels_the_next() {
 #[test]
 fn an_empty_window_says_what_to_do() {
     let mut window = Window::new(Snapshot::default());
-    window.harness.get_by_label("Open a trace");
-    window.harness.get_by_label("callgrove demo");
-    window.harness.get_by_label("Path of the trace").focus();
+    window.harness.get_by_label("Open a run");
+    window.harness.get_by_label("Demo");
+    window
+        .harness
+        .get_by_label("Trace, records or address")
+        .focus();
     window.harness.run();
     window
         .harness
-        .get_by_label("Path of the trace")
+        .get_by_label("Trace, records or address")
         .type_text("runs/lammps");
     window.harness.run();
     window.click("Open");
@@ -338,7 +344,7 @@ fn a_failed_opening_says_why_and_lets_one_try_again() {
     let mut window = Window::new(snapshot);
     window.harness.get_by_label("runs/lamps is not open");
     window.harness.get_by_label(text);
-    window.harness.get_by_label("Path of the trace");
+    window.harness.get_by_label("Trace, records or address");
     window.click("Dismiss");
     assert_eq!(window.sent(), [Command::Dismiss { notice: 7 }]);
 }
@@ -449,40 +455,6 @@ fn the_answer_of_a_native_dialog_becomes_a_command() {
 }
 
 #[test]
-fn a_running_job_is_watched_in_the_same_window_and_left_again() {
-    struct Watches(Mutex<Option<MonitorHandle>>);
-    impl Platform for Watches {
-        fn pick(&self, _: FilePurpose, _: &str, _: Box<dyn FnOnce(Option<String>) + Send>) -> bool {
-            false
-        }
-        fn can_monitor(&self) -> bool {
-            true
-        }
-        fn monitor(&self, _: &egui::Context) -> Option<MonitorHandle> {
-            self.0.lock().unwrap().take()
-        }
-    }
-    let (handle, carrier) = MonitorHandle::pair();
-    let platform = Watches(Mutex::new(Some(handle)));
-    let mut window = Window::with_platform(Snapshot::default(), Box::new(platform));
-    window.click("Connect to a running job…");
-    window.harness.get_by_label("Watch a running job");
-    let lost = MonitorUpdate::Lost {
-        cause: "refused".to_owned(),
-        retry_in_ms: None,
-    };
-    carrier.updates.send(lost).unwrap();
-    window.harness.run();
-    window.harness.get_by_label("refused");
-    window.click("Traces");
-    window.harness.get_by_label("Open a trace");
-    window.click("File");
-    window.click("Connect…");
-    window.harness.get_by_label("refused");
-    assert!(carrier.requests.try_recv().is_err());
-}
-
-#[test]
 fn a_window_that_cannot_watch_does_not_offer_it() {
     let mut window = Window::new(Snapshot::default());
     assert!(
@@ -543,13 +515,17 @@ fn warnings_of_the_trace_are_listed_and_habits_of_the_tracer_are_notes() {
 
 #[test]
 fn commands_that_the_session_cannot_take_yet_are_sent_later_in_order() {
-    let snapshot = demo_snapshot();
+    let snapshot = Snapshot {
+        undo: Some("train".to_owned()),
+        ..demo_snapshot()
+    };
     let (sender, commands) = sync_channel(1);
     let cell = SnapshotCell::default();
     cell.publish(Arc::new(snapshot));
     let handle = SessionHandle::new(sender, cell);
-    let mut harness: Harness<'_, CallgroveApp> =
-        Harness::new_eframe(|creation| CallgroveApp::new(creation, handle, Box::new(NoDialogs)));
+    let mut harness: Harness<'_, CallgroveApp> = Harness::new_eframe(|creation| {
+        CallgroveApp::new(creation, Session::new(handle, None), Box::new(NoDialogs))
+    });
     for key in [Key::R, Key::Backspace, Key::R] {
         harness.key_press(key);
         harness.step();

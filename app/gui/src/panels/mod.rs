@@ -1,6 +1,6 @@
 //! Bars and lists around the views: each a function of context and state.
 
-mod help;
+mod connect;
 mod notices;
 mod path_dialog;
 mod root_chooser;
@@ -10,12 +10,12 @@ mod status_bar;
 mod top_bar;
 mod training;
 
-pub(crate) use help::help_ui;
+pub(crate) use connect::{ConnectForm, waiting_ui};
 pub(crate) use notices::notices_ui;
 pub(crate) use path_dialog::{PathAnswer, PathDialog};
 pub(crate) use root_chooser::RootChooser;
 pub(crate) use settings::SettingsDraft;
-pub(crate) use start::{Start, needs_start, start_ui};
+pub(crate) use start::{Start, has_no_trees, needs_start, start_ui};
 pub(crate) use status_bar::{StatusBar, status_bar_ui};
-pub(crate) use top_bar::{Wish, top_bar_ui};
+pub(crate) use top_bar::top_bar_ui;
 pub(crate) use training::training_ui;

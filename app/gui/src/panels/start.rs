@@ -1,34 +1,36 @@
-//! What fills the window as long as there are no trees: an invitation, progress, or what went wrong.
+//! What fills the window as long as nothing is attached: an invitation, progress, or what went wrong.
 
-use callgrove_session::Snapshot;
+use callgrove_session::{Command, Snapshot};
 use egui::{Frame, Key, ProgressBar, RichText, TextEdit, Ui};
 
+use super::RootChooser;
 use super::notices::notice_ui;
-use super::{RootChooser, Wish};
 use crate::FilePurpose;
+use crate::app::Action;
 use crate::context::ViewContext;
 
 const WIDTH: f32 = 560.0;
 
-/// What is typed into the field.
+/// What is typed into the field, and the list of functions.
 #[derive(Default)]
 pub(crate) struct Start {
     path: String,
+    chooser: RootChooser,
 }
 
-/// Draws what the state of the session calls for.
+/// Draws what the state of the session calls for. `recent` are runs that were open before; `open` says what
+/// opening something by its name means.
 pub(crate) fn start_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut Start,
-    chooser: &mut RootChooser,
-    wishes: &mut Vec<Wish>,
-    can_monitor: bool,
+    recent: &[String],
+    open: &dyn Fn(&str) -> Command,
     ui: &mut Ui,
 ) {
     egui::ScrollArea::vertical()
         .auto_shrink(false)
         .show(ui, |ui| {
-            ui.add_space((ui.available_height() * 0.22).min(200.0));
+            ui.add_space((ui.available_height() * 0.16).min(200.0));
             let margin = ((ui.available_width() - WIDTH) / 2.0).max(0.0);
             ui.horizontal(|ui| {
                 ui.add_space(margin);
@@ -36,9 +38,9 @@ pub(crate) fn start_ui(
                     ui.set_width(WIDTH.min(ui.available_width()));
                     ui.spacing_mut().item_spacing.y = 10.0;
                     match phase(ctx.snapshot) {
-                        Phase::Working => working_ui(ctx, wishes, ui),
-                        Phase::NoTrees => no_trees_ui(ctx, chooser, ui),
-                        Phase::NoTrace => open_ui(ctx, state, wishes, can_monitor, ui),
+                        Phase::Working => working_ui(ctx, ui),
+                        Phase::NoTrees => no_trees_ui(ctx, &mut state.chooser, ui),
+                        Phase::NoTrace => open_ui(ctx, state, recent, open, ui),
                     }
                     for notice in ctx.snapshot.notices.clone().iter().rev() {
                         notice_ui(ctx, notice, ui);
@@ -62,7 +64,7 @@ fn phase(snapshot: &Snapshot) -> Phase {
     }
 }
 
-fn working_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+fn working_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(work) = &ctx.snapshot.work else {
         return;
     };
@@ -82,7 +84,7 @@ fn working_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
         ui.weak(&work.stage);
     });
     if ui.button("Cancel").clicked() {
-        wishes.push(Wish::Cancel);
+        ctx.actions.push(Action::Cancel);
     }
 }
 
@@ -103,48 +105,61 @@ fn no_trees_ui(ctx: &mut ViewContext<'_>, chooser: &mut RootChooser, ui: &mut Ui
 fn open_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut Start,
-    wishes: &mut Vec<Wish>,
-    can_monitor: bool,
+    recent: &[String],
+    open: &dyn Fn(&str) -> Command,
     ui: &mut Ui,
 ) {
     ui.heading(match &ctx.snapshot.source {
         Some(source) => format!("{source} is not open"),
-        None => "Open a trace".to_owned(),
+        None => "Open a run".to_owned(),
     });
-    ui.label("Callgrove compares all executions of a function in the trace of a parallel program and shows the few that are unlike the others.");
+    ui.label("Callgrove compares all executions of a function in the trace of a parallel program and shows the few that are unlike the others. It reads what TAU writes through ADIOS2, the anomalies that `callgrove run` recorded, and running jobs.");
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut state.path)
-            .hint_text(FilePurpose::OpenTrace.hint())
+            .hint_text("Folder of a trace or of records, pattern, or http://host:port")
             .desired_width(ui.available_width() - 160.0);
-        let field = ui.add(field).accessible_name("Path of the trace");
+        let field = ui.add(field).accessible_name("Trace, records or address");
         let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         let path = state.path.trim();
         let opened = ui
             .add_enabled(!path.is_empty(), egui::Button::new("Open"))
             .clicked();
         if !path.is_empty() && (opened || entered) {
-            ctx.send(FilePurpose::OpenTrace.command(path.to_owned()));
+            ctx.send(open(path));
         }
         if ui.button("Browse…").clicked() {
-            wishes.push(Wish::File(FilePurpose::OpenTrace));
+            ctx.actions.push(Action::File(FilePurpose::OpenTrace));
         }
     });
-    ui.label("It reads what TAU writes through ADIOS2: one .bp folder for each rank.");
-    if ui.link("Go on with a saved session…").clicked() {
-        wishes.push(Wish::File(FilePurpose::LoadSession));
-    }
-    if can_monitor && ui.link("Connect to a running job…").clicked() {
-        wishes.push(Wish::Monitor);
-    }
-    ui.horizontal(|ui| {
-        ui.spacing_mut().item_spacing.x = 4.0;
-        ui.weak("No trace at hand? This opens a small one of LAMMPS:");
-        ui.label(RichText::new("callgrove demo").monospace());
+    ui.horizontal_wrapped(|ui| {
+        let others = [
+            ("Demo", Action::Demo),
+            ("Open a session…", Action::File(FilePurpose::LoadSession)),
+            ("Attach a running job…", Action::Connect),
+        ];
+        for (name, action) in others {
+            if action.is_possible(ctx.snapshot) && ui.button(name).clicked() {
+                ctx.actions.push(action);
+            }
+        }
     });
+    if !recent.is_empty() {
+        ui.label(RichText::new("Recent").strong());
+    }
+    for source in recent {
+        if ui.link(source).clicked() {
+            ctx.send(open(source));
+        }
+    }
 }
 
-/// Whether there is nothing yet for the views to show.
+/// Whether nothing is attached yet that the views could show.
 pub(crate) fn needs_start(snapshot: &Snapshot) -> bool {
+    has_no_trees(snapshot) && !snapshot.watch.is_attached()
+}
+
+/// Whether there are no executions to compare.
+pub(crate) fn has_no_trees(snapshot: &Snapshot) -> bool {
     snapshot
         .analysis
         .as_ref()

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use callgrove_model::{Trace, WarningKind};
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
-use super::{Wish, needs_start};
+use super::needs_start;
+use crate::app::Action;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
@@ -36,10 +37,9 @@ struct Damage {
 
 /// Draws the bar. `num_unsent` commands wait for the session.
 pub(crate) fn status_bar_ui(
-    ctx: &ViewContext<'_>,
+    ctx: &mut ViewContext<'_>,
     state: &mut StatusBar,
     num_unsent: usize,
-    wishes: &mut Vec<Wish>,
     ui: &mut Ui,
 ) {
     ui.horizontal_centered(|ui| {
@@ -59,7 +59,7 @@ pub(crate) fn status_bar_ui(
             .accessible_name("Progress");
             ui.label(format!("{:.0} %", fraction * 100.0));
             if ui.small_button("Cancel").clicked() {
-                wishes.push(Wish::Cancel);
+                ctx.actions.push(Action::Cancel);
             }
             ui.add(egui::Label::new(&work.stage).truncate());
         } else if num_unsent > 0 {

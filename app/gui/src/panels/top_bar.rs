@@ -1,141 +1,195 @@
-//! The bar on top: file menu, source, root function, counts, undo, appearance, help.
+//! The bar on top: menus, what is open, layouts, counts, connection, undo, appearance, help.
 
-use callgrove_session::{Command, Snapshot};
-use egui::{Align, Button, Layout, RichText, Ui};
+use callgrove_session::Snapshot;
+use callgrove_session::watch::{Connection, Scope, WatchCommand};
+use egui::{Align, Button, Label, Layout, RichText, Ui};
 
 use super::RootChooser;
-use crate::FilePurpose;
+use crate::app::{ACTIONS, Action, KeyMap, LayoutName, Menu};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
-/// What a person may wish of the window itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wish {
-    /// Ask for a path.
-    File(FilePurpose),
-    /// Watch a running job.
-    Monitor,
-    /// Show or hide the keys.
-    Help,
-    /// Dark instead of light or the other way.
-    SwitchAppearance,
-    /// Stop the running work.
-    Cancel,
-}
-
-/// Draws the bar. `can_monitor`: whether the window can watch a running job.
+/// Draws the bar. `layout` is the one that is shown.
 pub(crate) fn top_bar_ui(
     ctx: &mut ViewContext<'_>,
     chooser: &mut RootChooser,
-    wishes: &mut Vec<Wish>,
-    can_monitor: bool,
+    keys: &KeyMap,
+    layout: LayoutName,
     ui: &mut Ui,
 ) {
     ui.horizontal_centered(|ui| {
-        ui.label(RichText::new("Callgrove").strong().size(16.0));
-        file_menu_ui(ctx.snapshot, wishes, can_monitor, ui);
-        if let Some(source) = &ctx.snapshot.source {
-            ui.add(egui::Label::new(shortened(end_of_path(source), 32)).selectable(false))
-                .on_hover_text(source);
-        }
+        menus_ui(ctx, keys, ui);
+        ui.separator();
+        source_ui(ctx.snapshot, ui);
         if ctx.snapshot.trace.is_some() {
-            ui.separator();
             chooser.ui(ctx, ui);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            right_side_ui(ctx, wishes, ui);
-            if let Some(text) = counts(ctx.snapshot) {
-                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                    ui.add(
-                        egui::Label::new(RichText::new(text).color(ctx.theme.weak_text()))
-                            .truncate(),
-                    );
-                });
+            icons_ui(ctx, keys, ui);
+            if !super::needs_start(ctx.snapshot) {
+                layouts_ui(ctx, layout, ui);
             }
+            if ctx.snapshot.watch.is_attached() {
+                watch_ui(ctx, ui);
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                scope_ui(ctx, ui);
+                if let Some(text) = counts(ctx.snapshot) {
+                    let text = RichText::new(text).color(ctx.theme.weak_text());
+                    ui.add(Label::new(text).truncate());
+                }
+            });
         });
     });
 }
 
-fn file_menu_ui(snapshot: &Snapshot, wishes: &mut Vec<Wish>, can_monitor: bool, ui: &mut Ui) {
-    ui.menu_button("File", |ui| {
-        if can_monitor {
-            if ui
-                .button("Connect…")
-                .on_hover_text("Watch a running job")
-                .clicked()
-            {
-                wishes.push(Wish::Monitor);
-                ui.close();
+/// All menus are made from the table of actions.
+fn menus_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
+    for (menu, name) in Menu::ALL {
+        ui.menu_button(name, |ui| {
+            for entry in ACTIONS.iter().filter(|entry| entry.menu == menu) {
+                let button = Button::new(entry.name).shortcut_text(keys.text(entry));
+                let is_possible = entry.action.is_possible(ctx.snapshot);
+                if ui.add_enabled(is_possible, button).clicked() {
+                    ctx.actions.push(entry.action);
+                    ui.close();
+                }
             }
-            ui.separator();
-        }
-        let mut item = |ui: &mut Ui, purpose: FilePurpose, keys: &str, is_enabled: bool| {
-            let button = Button::new(format!("{}…", purpose.title())).shortcut_text(keys);
-            if ui.add_enabled(is_enabled, button).clicked() {
-                wishes.push(Wish::File(purpose));
-                ui.close();
-            }
-        };
-        let has_trees = snapshot.analysis.is_some();
-        item(ui, FilePurpose::OpenTrace, "Ctrl+O", true);
-        ui.separator();
-        item(ui, FilePurpose::LoadSession, "", true);
-        item(
-            ui,
-            FilePurpose::SaveSession,
-            "Ctrl+S",
-            snapshot.source.is_some(),
-        );
-        ui.separator();
-        item(ui, FilePurpose::ImportLabels, "", has_trees);
-        item(ui, FilePurpose::ExportLabels, "", has_trees);
-        ui.separator();
-        item(ui, FilePurpose::LoadModel, "", has_trees);
-        item(ui, FilePurpose::SaveModel, "", has_trees);
-    });
+        });
+    }
 }
 
-fn right_side_ui(ctx: &mut ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
-    if ui
-        .button("?")
-        .on_hover_text("Keys and help (?)")
-        .accessible_name("Help")
-        .clicked()
-    {
-        wishes.push(Wish::Help);
+fn source_ui(snapshot: &Snapshot, ui: &mut Ui) {
+    let watch = &snapshot.watch;
+    let trace = snapshot.source.as_deref();
+    let records = Some(watch.address()).filter(|_| watch.is_attached());
+    let Some(first) = trace.or(records) else {
+        return;
+    };
+    let full: Vec<&str> = trace.into_iter().chain(records).collect();
+    ui.add(Label::new(shortened(end_of_path(first), 28)).selectable(false))
+        .on_hover_text(full.join("\n"));
+}
+
+fn layouts_ui(ctx: &mut ViewContext<'_>, shown: LayoutName, ui: &mut Ui) {
+    for name in [LayoutName::Watch, LayoutName::Analyse] {
+        let button = Button::selectable(shown == name, name.name());
+        let button = ui.add(button).on_hover_text("Arrangement of the views");
+        if button.clicked() {
+            ctx.actions.push(Action::Layout(name));
+        }
     }
-    let text = if ctx.theme.is_dark() {
+    ui.separator();
+}
+
+/// What is chosen of the watched run, and how to choose nothing.
+fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    let scope = ctx.scope();
+    if scope == Scope::default() {
+        return;
+    }
+    let mut parts = Vec::new();
+    parts.extend(scope.rank.map(|(app, rank)| ctx.rank_name(app, rank)));
+    parts.extend(scope.func.map(|(app, fid)| ctx.func_name(app, fid)));
+    parts.extend(scope.steps.map(|(first, last)| {
+        if first == last {
+            format!("step {first}")
+        } else {
+            format!("steps {first} to {last}")
+        }
+    }));
+    let clear = ui.button("×").on_hover_text("Choose all");
+    if clear.accessible_name("Choose nothing").clicked() {
+        ctx.watch(WatchCommand::QueryScope(Scope::default()));
+    }
+    ui.add(Label::new(format!("Chosen: {}", parts.join(", "))).truncate());
+}
+
+fn watch_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    let watch = &ctx.snapshot.watch;
+    let is_paused = watch.is_paused();
+    let name = if is_paused {
+        let num_waiting = watch.num_held_back() as usize;
+        format!("Go on ({} waiting)", count_of(num_waiting, "update"))
+    } else {
+        "Pause".to_owned()
+    };
+    let button = Button::new(name).selected(is_paused);
+    let button = ui
+        .add_enabled(Action::Pause.is_possible(ctx.snapshot), button)
+        .on_hover_text("Hold the picture still; nothing is lost");
+    if button.clicked() {
+        ctx.actions.push(Action::Pause);
+    }
+    connection_ui(ctx, ui);
+    ui.separator();
+}
+
+/// How the window and the watched run stand, with a sign beside the colour.
+fn connection_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
+    let watch = &ctx.snapshot.watch;
+    let (text, color, help) = match watch.connection() {
+        Connection::Idle => ("○ Not watched", ctx.theme.weak_text(), String::new()),
+        Connection::Connecting => ("◌ Connecting", ctx.theme.weak_text(), String::new()),
+        Connection::Live => ("● Live", ctx.theme.label_normal(), String::new()),
+        Connection::Ended => ("■ Run is over", ctx.theme.text(), String::new()),
+        Connection::Lost { cause, retry_in_ms } => {
+            let retry = retry_in_ms.map_or("It will not be tried again.".to_owned(), |ms| {
+                format!("Tries again every {:.1} s.", ms as f64 / 1e3)
+            });
+            let help = format!("\n{cause}\n{retry}");
+            ("▲ Connection lost", ctx.theme.warning(), help)
+        }
+    };
+    ui.label(RichText::new(text).color(color))
+        .on_hover_text(format!("{}{help}", watch.address()));
+}
+
+fn icons_ui(ctx: &mut ViewContext<'_>, keys: &KeyMap, ui: &mut Ui) {
+    let appearance = if ctx.theme.is_dark() {
         "Light appearance"
     } else {
         "Dark appearance"
     };
-    if ui
-        .button("◐")
-        .on_hover_text(text)
-        .accessible_name(text)
-        .clicked()
-    {
-        wishes.push(Wish::SwitchAppearance);
-    }
-    ui.separator();
     let snapshot = ctx.snapshot;
-    let steps = [
-        ("↷", "Redo", "Ctrl+Shift+Z", &snapshot.redo, Command::Redo),
-        ("↶", "Undo", "Ctrl+Z", &snapshot.undo, Command::Undo),
+    let step = |verb: &str, what: &Option<String>| match what {
+        Some(what) => format!("{verb}: {what}"),
+        None => format!("Nothing to {}", verb.to_lowercase()),
+    };
+    let icons = [
+        ("?", "Help", "Keys and help".to_owned(), Action::Help),
+        (
+            "◐",
+            appearance,
+            appearance.to_owned(),
+            Action::SwitchAppearance,
+        ),
+        ("↷", "Redo", step("Redo", &snapshot.redo), Action::Redo),
+        ("↶", "Undo", step("Undo", &snapshot.undo), Action::Undo),
+        ("→", "Forward", "Forward".to_owned(), Action::Forward),
+        (
+            "←",
+            "Back",
+            "Back to where you were".to_owned(),
+            Action::Back,
+        ),
     ];
-    for (sign, verb, keys, what, command) in steps {
-        let button = ui.add_enabled(what.is_some(), Button::new(sign));
-        let help = what.as_ref().map_or_else(
-            || format!("Nothing to {}", verb.to_lowercase()),
-            |what| format!("{verb}: {what} ({keys})"),
-        );
-        if button
+    for (sign, name, help, action) in icons {
+        let is_of_watch = matches!(action, Action::Back | Action::Forward);
+        if is_of_watch && !snapshot.watch.is_attached() {
+            continue;
+        }
+        let help = match keys.short_text(action) {
+            key if key.is_empty() => help,
+            key => format!("{help} ({key})"),
+        };
+        let button = ui
+            .add_enabled(action.is_possible(snapshot), Button::new(sign))
             .on_hover_text(&help)
             .on_disabled_hover_text(&help)
-            .accessible_name(verb)
-            .clicked()
-        {
-            ctx.send(command);
+            .accessible_name(name);
+        if button.clicked() {
+            ctx.actions.push(action);
         }
     }
     ui.separator();

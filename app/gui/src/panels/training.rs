@@ -5,8 +5,9 @@ use std::sync::Arc;
 use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
 use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
-use super::{SettingsDraft, Wish};
+use super::SettingsDraft;
 use crate::FilePurpose;
+use crate::app::Action;
 use crate::context::{ViewContext, label_name};
 use crate::views::candidates::CandidatesState;
 use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
@@ -23,7 +24,6 @@ pub(crate) fn training_ui(
     ctx: &mut ViewContext<'_>,
     candidates: &mut CandidatesState,
     draft: &mut SettingsDraft,
-    wishes: &mut Vec<Wish>,
     ui: &mut Ui,
 ) {
     let wants_doubts = view_header(ui, "Labels and training", |ui| {
@@ -49,7 +49,7 @@ pub(crate) fn training_ui(
             train_ui(ctx, ui);
             query_ui(ctx, ui);
             draft.ui(ctx, ui);
-            files_ui(ctx, wishes, ui);
+            files_ui(ctx, ui);
             // What comes and goes with every label stands last, so that nothing moves under the pointer.
             change_ui(ctx, ui);
             doubts_ui(ctx, wants_doubts, ui);
@@ -270,7 +270,7 @@ fn crossings_ui(ctx: &mut ViewContext<'_>, change: &Change, ui: &mut Ui) {
     }
 }
 
-fn files_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
+fn files_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.add_space(2.0);
     let rows = [
         (
@@ -304,7 +304,7 @@ fn files_ui(ctx: &ViewContext<'_>, wishes: &mut Vec<Wish>, ui: &mut Ui) {
                         .accessible_name(purpose.title())
                         .clicked()
                     {
-                        wishes.push(Wish::File(purpose));
+                        ctx.actions.push(Action::File(purpose));
                     }
                 }
                 ui.end_row();

@@ -1,8 +1,13 @@
-//! The paper's views, one folder each; no view uses another.
+//! The views, one folder each; no view uses another.
 
 pub mod candidates;
+pub(crate) mod counters;
 mod focus;
 mod labels;
+pub(crate) mod overview;
+pub(crate) mod profile;
+pub(crate) mod record;
+pub(crate) mod records;
 pub mod scatter;
 pub mod timeline;
 pub mod tree;

@@ -3,13 +3,12 @@
 mod code_link;
 mod focus_ring;
 mod header;
-mod help_page;
 mod key_button;
 mod number;
+pub(crate) mod table;
 
 pub use code_link::code_link;
 pub use focus_ring::focus_ring;
 pub use header::view_header;
-pub use help_page::help_page;
 pub use key_button::KeyButton;
 pub use number::{count_of, score_text, thousands};

@@ -23,7 +23,6 @@ impl Engine {
         view.map = None;
         view.detection = None;
         view.selection = Selection::None;
-        view.call = None;
         view.explanation = None;
         view.queue = Arc::new([]);
         view.doubts = Arc::new([]);

@@ -152,6 +152,11 @@ impl Store for SqliteStore {
     }
 }
 
+/// Whether a folder holds an embedded database.
+pub fn is_database(folder: &Path) -> bool {
+    files::global_path(folder).is_file()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

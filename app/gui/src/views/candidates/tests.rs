@@ -261,6 +261,8 @@ fn screen(snapshot: Snapshot, size: [f32; 2]) -> Harness<'static, Screen> {
             snapshot: &snapshot,
             theme: &theme,
             commands: &mut screen.commands,
+            actions: &mut Vec::new(),
+            has_focus: false,
         };
         candidates_ui(&mut ctx, &mut screen.state, ui);
         screen.hovered = hover::get(ui.ctx());

@@ -33,6 +33,8 @@ fn map_of(snapshot: Snapshot, size: Vec2) -> Harness<'static, Map> {
                 snapshot: &map.snapshot,
                 theme: &theme,
                 commands: &mut map.commands,
+                actions: &mut Vec::new(),
+                has_focus: false,
             };
             if let Some(tree) = map.pointed {
                 hover::set(ui.ctx(), tree);

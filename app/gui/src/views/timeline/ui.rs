@@ -388,6 +388,8 @@ mod tests {
                 snapshot: &snapshot,
                 theme: &theme,
                 commands: &mut commands,
+                actions: &mut Vec::new(),
+                has_focus: false,
             };
             timeline_ui(&mut ctx, state, ui);
         };

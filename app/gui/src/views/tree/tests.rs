@@ -27,6 +27,8 @@ fn harness(snapshot: Snapshot, size: [f32; 2]) -> Harness<'static, Screen> {
             snapshot: &snapshot,
             theme: &theme,
             commands: &mut screen.commands,
+            actions: &mut Vec::new(),
+            has_focus: false,
         };
         tree_ui(&mut ctx, &mut screen.state, ui);
     };
@@ -363,6 +365,8 @@ fn a_highlighted_subtree_has_its_roots_and_its_members() {
         snapshot: &snapshot,
         theme: &theme,
         commands: &mut Vec::new(),
+        actions: &mut Vec::new(),
+        has_focus: false,
     };
     let shown = harness
         .state()

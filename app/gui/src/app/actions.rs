@@ -1,0 +1,217 @@
+//! Everything a person can do by menu, key or palette, in one table: all three are made from it.
+
+use callgrove_session::watch::Connection;
+use callgrove_session::{MapMethod, Snapshot};
+use egui::{Key, KeyboardShortcut, Modifiers};
+
+use super::layouts::LayoutName;
+use super::view::View;
+use crate::platform::FilePurpose;
+
+/// Something to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    File(FilePurpose),
+    Connect,
+    Disconnect,
+    Demo,
+    Undo,
+    Redo,
+    Normal,
+    Abnormal,
+    Unlabel,
+    Skip,
+    ClearSelection,
+    Next,
+    Previous,
+    Find,
+    GoTo,
+    Palette,
+    Back,
+    Forward,
+    Focus(View),
+    Layout(LayoutName),
+    ResetLayout,
+    Fit,
+    Lasso,
+    DrawMap(MapMethod),
+    OpenInTrace,
+    FindRecords,
+    Train,
+    Pause,
+    ToggleJson,
+    SwitchAppearance,
+    Help,
+    Cancel,
+    Escape,
+}
+
+/// Where an action stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Menu {
+    File,
+    Edit,
+    Go,
+    View,
+    Help,
+    /// In no menu: keys whose meaning depends on what is open.
+    None,
+}
+
+impl Menu {
+    /// The menus of the bar, from the left.
+    pub(crate) const ALL: [(Self, &'static str); 5] = [
+        (Self::File, "File"),
+        (Self::Edit, "Edit"),
+        (Self::Go, "Go"),
+        (Self::View, "View"),
+        (Self::Help, "Help"),
+    ];
+}
+
+/// What is known of an action.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) action: Action,
+    /// Names it in files.
+    pub(crate) id: &'static str,
+    /// What a person calls it.
+    pub(crate) name: &'static str,
+    pub(crate) menu: Menu,
+    /// Keys, unless the person has chosen others.
+    pub(crate) keys: &'static [KeyboardShortcut],
+}
+
+const fn key(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::NONE, key)
+}
+
+const fn ctrl(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::COMMAND, key)
+}
+
+const fn ctrl_shift(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
+}
+
+const fn shift(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::SHIFT, key)
+}
+
+const fn alt(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::ALT, key)
+}
+
+const fn entry(
+    action: Action,
+    id: &'static str,
+    name: &'static str,
+    menu: Menu,
+    keys: &'static [KeyboardShortcut],
+) -> Entry {
+    Entry {
+        action,
+        id,
+        name,
+        menu,
+        keys,
+    }
+}
+
+/// All actions, in the order of the menus.
+#[rustfmt::skip]
+pub(crate) const ACTIONS: [Entry; 52] = {
+    use Action as A;
+    use FilePurpose as F;
+    use Menu as M;
+    [
+        entry(A::File(F::OpenTrace), "open_trace", "Open a trace…", M::File, &[ctrl(Key::O)]),
+        entry(A::Connect, "connect", "Attach records or a running job…", M::File, &[ctrl(Key::L)]),
+        entry(A::Disconnect, "disconnect", "Stop watching", M::File, &[]),
+        entry(A::Demo, "demo", "Open the demo", M::File, &[]),
+        entry(A::File(F::LoadSession), "load_session", "Open a session…", M::File, &[]),
+        entry(A::File(F::SaveSession), "save_session", "Save the session…", M::File, &[ctrl(Key::S)]),
+        entry(A::File(F::ImportLabels), "import_labels", "Import labels…", M::File, &[]),
+        entry(A::File(F::ExportLabels), "export_labels", "Export labels…", M::File, &[]),
+        entry(A::File(F::LoadModel), "load_model", "Load a model…", M::File, &[]),
+        entry(A::File(F::SaveModel), "save_model", "Save the model…", M::File, &[]),
+
+        entry(A::Redo, "redo", "Redo", M::Edit, &[ctrl_shift(Key::Z), ctrl(Key::Y)]),
+        entry(A::Undo, "undo", "Undo", M::Edit, &[ctrl(Key::Z), key(Key::Backspace)]),
+        entry(A::Normal, "normal", "Label normal and go on", M::Edit, &[key(Key::N)]),
+        entry(A::Abnormal, "abnormal", "Label abnormal and go on", M::Edit, &[key(Key::X)]),
+        entry(A::Unlabel, "unlabel", "Take the label away", M::Edit, &[shift(Key::N), shift(Key::X)]),
+        entry(A::Skip, "skip", "Next without a label", M::Edit, &[key(Key::Space)]),
+        entry(A::Train, "train", "Train", M::Edit, &[key(Key::R)]),
+        entry(A::Lasso, "lasso", "Select a group on the map", M::Edit, &[key(Key::L)]),
+        entry(A::ClearSelection, "clear_selection", "Clear the selection", M::Edit, &[ctrl_shift(Key::A)]),
+
+        entry(A::Palette, "palette", "All commands…", M::Go, &[ctrl_shift(Key::P)]),
+        entry(A::GoTo, "go_to", "Go to…", M::Go, &[ctrl(Key::P)]),
+        entry(A::Next, "next", "Next candidate or record", M::Go, &[key(Key::Period), key(Key::ArrowDown)]),
+        entry(A::Previous, "previous", "Previous candidate or record", M::Go, &[key(Key::Comma), key(Key::ArrowUp)]),
+        entry(A::Find, "find", "Find in the view", M::Go, &[key(Key::Slash)]),
+        entry(A::Back, "back", "Back", M::Go, &[alt(Key::ArrowLeft)]),
+        entry(A::Forward, "forward", "Forward", M::Go, &[alt(Key::ArrowRight)]),
+        entry(A::OpenInTrace, "open_in_trace", "Show the record in its trace", M::Go, &[key(Key::T)]),
+        entry(A::FindRecords, "find_records", "Records of the selected call or tree", M::Go, &[key(Key::E)]),
+
+        entry(A::Focus(View::Candidates), "candidates", "Candidates", M::View, &[key(Key::Num1)]),
+        entry(A::Focus(View::Map), "map", "Map", M::View, &[key(Key::Num2)]),
+        entry(A::Focus(View::Tree), "tree", "Tree", M::View, &[key(Key::Num3)]),
+        entry(A::Focus(View::Timeline), "timeline", "Timeline", M::View, &[key(Key::Num4)]),
+        entry(A::Focus(View::Details), "details", "Details", M::View, &[key(Key::Num5)]),
+        entry(A::Focus(View::Overview), "overview", "Overview", M::View, &[key(Key::Num6)]),
+        entry(A::Focus(View::Profile), "profile", "Profile", M::View, &[key(Key::Num7)]),
+        entry(A::Focus(View::Records), "records", "Records", M::View, &[key(Key::Num8)]),
+        entry(A::Focus(View::Record), "record", "Record", M::View, &[key(Key::Num9)]),
+        entry(A::Focus(View::Training), "training", "Training", M::View, &[key(Key::Num0)]),
+        entry(A::Focus(View::Counters), "counters", "Counters", M::View, &[]),
+        entry(A::Fit, "fit", "Show all of the view", M::View, &[key(Key::F)]),
+        entry(A::DrawMap(MapMethod::Mds), "map_mds", "Map by MDS", M::View, &[ctrl_shift(Key::Num1)]),
+        entry(A::DrawMap(MapMethod::Smacof), "map_smacof", "Map by SMACOF", M::View, &[ctrl_shift(Key::Num2)]),
+        entry(A::DrawMap(MapMethod::Tsne), "map_tsne", "Map by t-SNE", M::View, &[ctrl_shift(Key::Num3)]),
+        entry(A::Layout(LayoutName::Analyse), "layout_analyse", "Layout: Analyse", M::View, &[ctrl(Key::Num1)]),
+        entry(A::Layout(LayoutName::Watch), "layout_watch", "Layout: Watch", M::View, &[ctrl(Key::Num2)]),
+        entry(A::ResetLayout, "reset_layout", "Reset the layout", M::View, &[]),
+        entry(A::Pause, "pause", "Hold the watched run still, or go on", M::View, &[key(Key::P)]),
+        entry(A::ToggleJson, "json", "The record as JSON", M::View, &[key(Key::J)]),
+        entry(A::SwitchAppearance, "appearance", "Dark or light", M::View, &[]),
+
+        entry(A::Help, "help", "Keys and help", M::Help, &[key(Key::Questionmark)]),
+        entry(A::Cancel, "cancel", "Stop the running work", M::None, &[]),
+        entry(A::Escape, "escape", "Put away what is open", M::None, &[key(Key::Escape)]),
+    ]
+};
+
+impl Action {
+    /// Whether it makes sense now.
+    pub(crate) fn is_possible(self, snapshot: &Snapshot) -> bool {
+        let has_trees = snapshot.analysis.is_some();
+        let watch = &snapshot.watch;
+        match self {
+            Self::File(FilePurpose::OpenTrace | FilePurpose::LoadSession) | Self::Demo => true,
+            Self::File(FilePurpose::SaveSession) => snapshot.source.is_some(),
+            Self::File(_) => has_trees,
+            Self::Connect => watch.is_offered(),
+            Self::Disconnect | Self::Pause => {
+                watch.is_attached() && *watch.connection() != Connection::Idle
+            }
+            Self::Undo => snapshot.undo.is_some(),
+            Self::Redo => snapshot.redo.is_some(),
+            Self::Normal | Self::Abnormal | Self::Unlabel | Self::ClearSelection => {
+                snapshot.focus().is_some()
+            }
+            Self::Skip | Self::Train | Self::Lasso | Self::DrawMap(_) => has_trees,
+            Self::Back => watch.can_go_back(),
+            Self::Forward => watch.can_go_forward(),
+            Self::ToggleJson => watch.visit().document.is_some(),
+            Self::OpenInTrace => watch.visit().document.is_some() && snapshot.trace.is_some(),
+            Self::FindRecords => {
+                watch.is_attached() && (snapshot.call.is_some() || snapshot.focus().is_some())
+            }
+            Self::Cancel => snapshot.work.is_some(),
+            _ => true,
+        }
+    }
+}

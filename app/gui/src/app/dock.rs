@@ -1,0 +1,182 @@
+//! Draws each view where it is docked, and says what is missing where a view has nothing to show.
+
+use callgrove_session::Snapshot;
+use egui::{Frame, Id, Margin, RichText, Sense, Stroke, StrokeKind, Ui, WidgetText};
+use egui_tiles::{SimplificationOptions, TileId, UiResponse};
+
+use super::actions::Action;
+use super::view::View;
+use super::{States, layouts};
+use crate::context::ViewContext;
+use crate::panels;
+use crate::platform::FilePurpose;
+use crate::views;
+
+/// Margin around a view, in points.
+const MARGIN: i8 = 6;
+/// The least a view can be made small to, in points.
+const MIN_SIZE: f32 = 90.0;
+
+/// Lent to the docking for one frame.
+pub(super) struct Dock<'a, 'c> {
+    pub(super) ctx: &'a mut ViewContext<'c>,
+    pub(super) states: &'a mut States,
+    /// The view that keys are meant for.
+    pub(super) focus: Option<View>,
+}
+
+/// The widget that stands for a view among those that Tab reaches.
+pub(super) fn focus_id(view: View) -> Id {
+    Id::unique(("view", view))
+}
+
+impl egui_tiles::Behavior<View> for Dock<'_, '_> {
+    fn pane_ui(&mut self, ui: &mut Ui, _: TileId, view: &mut View) -> UiResponse {
+        let view = *view;
+        let place = ui.max_rect();
+        let response = ui.interact(place, focus_id(view), Sense::focusable_noninteractive());
+        response.widget_info(|| {
+            egui::WidgetInfo::labeled(egui::Role::Pane, true, format!("{} view", view.name()))
+        });
+        self.ctx.has_focus = self.focus == Some(view);
+        Frame::new()
+            .inner_margin(Margin::same(MARGIN))
+            .show(ui, |ui| self.view_ui(view, ui));
+        if response.has_focus() {
+            let stroke = Stroke::new(2.0, self.ctx.theme.focus());
+            ui.painter()
+                .rect_stroke(place.shrink(1.0), 2.0, stroke, StrokeKind::Inside);
+        }
+        UiResponse::None
+    }
+
+    fn tab_title_for_pane(&mut self, view: &View) -> WidgetText {
+        let title = RichText::new(view.name());
+        if self.focus == Some(*view) {
+            title.strong().into()
+        } else {
+            title.into()
+        }
+    }
+
+    fn on_tab_button(
+        &mut self,
+        tiles: &mut egui_tiles::Tiles<View>,
+        tile: TileId,
+        button: egui::Response,
+    ) -> egui::Response {
+        let Some(view) = tiles.get_pane(&tile) else {
+            return button;
+        };
+        if button.clicked() {
+            self.ctx.actions.push(Action::Focus(*view));
+        }
+        button.accessible_name(format!("Tab {}", view.name()))
+    }
+
+    fn simplification_options(&self) -> SimplificationOptions {
+        SimplificationOptions {
+            all_panes_must_have_tabs: true,
+            ..SimplificationOptions::default()
+        }
+    }
+
+    fn min_size(&self) -> f32 {
+        MIN_SIZE
+    }
+
+    fn gap_width(&self, _: &egui::Style) -> f32 {
+        3.0
+    }
+}
+
+impl Dock<'_, '_> {
+    fn view_ui(&mut self, view: View, ui: &mut Ui) {
+        let snapshot = self.ctx.snapshot;
+        if let Some(missing) = missing(view, snapshot) {
+            return missing_ui(self.ctx, missing, ui);
+        }
+        let (ctx, states) = (&mut *self.ctx, &mut *self.states);
+        match view {
+            View::Candidates => {
+                views::candidates::candidates_ui(ctx, &mut states.candidates, ui);
+            }
+            View::Map => views::scatter::scatter_ui(ctx, &mut states.scatter, ui),
+            View::Tree => views::tree::tree_ui(ctx, &mut states.tree, ui),
+            View::Timeline => views::timeline::timeline_ui(ctx, &mut states.timeline, ui),
+            View::Details => {
+                ui.weak("Click a call on the timeline or in the tree.");
+            }
+            View::Training => {
+                panels::training_ui(ctx, &mut states.candidates, &mut states.settings, ui)
+            }
+            View::Overview => views::overview::overview_ui(ctx, &mut states.overview, ui),
+            View::Profile => views::profile::functions_ui(ctx, &mut states.profile, ui),
+            View::Counters => views::counters::counters_ui(ctx, &mut states.counters, ui),
+            View::Records => views::records::executions_ui(ctx, &mut states.records, ui),
+            View::Record => views::record::document_ui(ctx, &mut states.record, ui),
+        }
+    }
+}
+
+/// What a view lacks.
+#[derive(Clone, Copy)]
+enum Missing {
+    Trace,
+    Trees,
+    Watch,
+    Heard,
+}
+
+fn missing(view: View, snapshot: &Snapshot) -> Option<Missing> {
+    let watch = &snapshot.watch;
+    match view {
+        View::Overview | View::Profile | View::Counters if !watch.is_attached() => {
+            Some(Missing::Watch)
+        }
+        View::Overview | View::Profile | View::Counters => {
+            watch.is_empty().then_some(Missing::Heard)
+        }
+        View::Records | View::Record => (!watch.is_attached()).then_some(Missing::Watch),
+        _ if snapshot.trace.is_none() => Some(Missing::Trace),
+        View::Timeline | View::Details => None,
+        _ => panels::has_no_trees(snapshot).then_some(Missing::Trees),
+    }
+}
+
+fn missing_ui(ctx: &mut ViewContext<'_>, missing: Missing, ui: &mut Ui) {
+    ui.vertical_centered(|ui| {
+        ui.add_space((ui.available_height() * 0.3).min(80.0));
+        let (text, offer) = match missing {
+            Missing::Trace => (
+                "This needs the trace of the run.",
+                Some(("Open a trace…", Action::File(FilePurpose::OpenTrace))),
+            ),
+            Missing::Trees => ("No function is compared yet.", None),
+            Missing::Watch => (
+                "This needs the records of the run, or the running job itself.",
+                Some(("Attach…", Action::Connect)),
+            ),
+            Missing::Heard => return panels::waiting_ui(ctx, ui),
+        };
+        ui.label(RichText::new(text).color(ctx.theme.weak_text()));
+        if let Some((name, action)) = offer
+            && ui.button(name).clicked()
+        {
+            ctx.actions.push(action);
+        }
+    });
+}
+
+/// The view that the person turned to in this frame: pressed in it, or reached it by Tab.
+pub(super) fn newly_focused(layout: &layouts::Layout, ctx: &egui::Context) -> Option<View> {
+    let pressed =
+        ctx.input(|input| (input.pointer.any_pressed()).then(|| input.pointer.interact_pos()));
+    if let Some(at) = pressed.flatten() {
+        return layouts::view_at(layout, at);
+    }
+    let focused = ctx.memory(egui::Memory::focused)?;
+    View::ALL
+        .into_iter()
+        .find(|view| focus_id(*view) == focused)
+}

@@ -1,0 +1,200 @@
+//! What a person can go to by typing: executions, records, ranks, functions, moments, views.
+
+use callgrove_model::{
+    DurationNs, ExecLabel, FunctionName, ProgramId, RankId, StepId, TimeNs, TreeCode,
+};
+use callgrove_session::watch::{Scope, WatchCommand};
+use callgrove_session::{Command, Selection, Snapshot, TimeRange};
+
+use super::actions::Action;
+use super::picker::{Choice, fit};
+use super::view::View;
+
+/// What happens when a row is chosen.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Target {
+    Command(Command),
+    Action(Action),
+    /// A command whose answer is seen in a view.
+    Shown(View, Command),
+}
+
+/// Everything that fits what was typed, exact names first.
+pub(crate) fn targets(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
+    let mut found = Vec::new();
+    found.extend(execution(snapshot, typed));
+    found.extend(record(snapshot, typed));
+    found.extend(moment(snapshot, typed));
+    found.extend(rank(snapshot, typed));
+    found.extend(functions(snapshot, typed));
+    found.extend(views(typed));
+    found
+}
+
+/// `#3-29`, also without the sign.
+fn execution(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
+    let code = || {
+        let (rank, index) = typed.trim_start_matches('#').split_once('-')?;
+        Some(TreeCode {
+            rank: RankId(rank.parse().ok()?),
+            index: index.parse().ok()?,
+        })
+    };
+    let (Some(analysis), Some(code)) = (&snapshot.analysis, code()) else {
+        return Vec::new();
+    };
+    let choice = |tree| Choice {
+        text: format!("{code} {}", analysis.root_name),
+        hint: "execution".to_owned(),
+        value: Target::Command(Command::Select(Selection::One(tree))),
+    };
+    analysis.forest.find(code).map(choice).collect()
+}
+
+/// `3:12:345`, in the trace and among the records.
+fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
+    let Some(label) = event_label(typed) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    if let Some(trace) = &snapshot.trace {
+        let programs: Vec<ProgramId> = (trace.ranks().into_iter())
+            .filter(|(_, rank)| *rank == label.rank)
+            .map(|(program, _)| program)
+            .collect();
+        found.extend(programs.into_iter().map(|program| Choice {
+            text: format!("Event {label} in the trace"),
+            hint: "call".to_owned(),
+            value: Target::Shown(View::Timeline, Command::OpenExecution { program, label }),
+        }));
+    }
+    if snapshot.watch.is_attached() {
+        found.push(Choice {
+            text: format!("Record {label}"),
+            hint: "record".to_owned(),
+            value: Target::Command(Command::Watch(WatchCommand::query_event(label))),
+        });
+    }
+    found
+}
+
+/// The label that a text spells.
+pub(crate) fn event_label(text: &str) -> Option<ExecLabel> {
+    let mut parts = text.split(':');
+    let label = ExecLabel {
+        rank: RankId(parts.next()?.trim().parse().ok()?),
+        step: StepId(parts.next()?.trim().parse().ok()?),
+        row: parts.next()?.trim().parse().ok()?,
+    };
+    parts.next().is_none().then_some(label)
+}
+
+/// `1.25 s`: a moment of the run.
+fn moment(snapshot: &Snapshot, typed: &str) -> Option<Choice<Target>> {
+    let (start, end) = snapshot.trace.as_ref()?.time_span()?;
+    let after = duration(typed)?;
+    let at = TimeNs(start.0.saturating_add(after.0)).min(end);
+    Some(Choice {
+        text: format!("{after} after the start of the run"),
+        hint: "time".to_owned(),
+        value: Target::Shown(
+            View::Timeline,
+            Command::SelectRange(Some(TimeRange::between(at, at))),
+        ),
+    })
+}
+
+/// A number with a unit of time.
+fn duration(text: &str) -> Option<DurationNs> {
+    let split = text.find(|c: char| c.is_alphabetic())?;
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.trim().replace(',', ".").parse().ok()?;
+    let unit_ns = match unit.trim() {
+        "s" => 1e9,
+        "ms" => 1e6,
+        "us" | "µs" => 1e3,
+        "ns" => 1.0,
+        _ => return None,
+    };
+    (number >= 0.0).then(|| DurationNs((number * unit_ns) as i64))
+}
+
+/// `rank 3`, `r3`.
+fn rank(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
+    let lower = typed.to_lowercase();
+    let number = lower
+        .strip_prefix("rank")
+        .or_else(|| lower.strip_prefix('r'));
+    let Some(Ok(number)) = number.map(|number| number.trim().parse::<u32>()) else {
+        return Vec::new();
+    };
+    let ranks = &snapshot.watch.overview().ranks;
+    let known = ranks.iter().filter(|known| known.rank == number);
+    known
+        .map(|known| Choice {
+            text: format!("Records of rank {number}"),
+            hint: "rank".to_owned(),
+            value: Target::Command(Command::Watch(WatchCommand::QueryScope(Scope {
+                rank: Some((known.app, number)),
+                ..Scope::default()
+            }))),
+        })
+        .collect()
+}
+
+fn functions(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
+    let Some(trace) = snapshot.trace.as_ref().filter(|_| !typed.is_empty()) else {
+        return Vec::new();
+    };
+    let mut found: Vec<(usize, Choice<Target>)> = trace
+        .names
+        .iter()
+        .filter_map(|(_, full)| {
+            let name = FunctionName::parse(full);
+            let choice = Choice {
+                text: format!("Compare executions of {}", name.short),
+                hint: "function".to_owned(),
+                value: Target::Command(Command::SetRoot {
+                    function: full.to_owned(),
+                }),
+            };
+            Some((fit(name.qualified, typed)?, choice))
+        })
+        .collect();
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, choice)| choice).collect()
+}
+
+fn views(typed: &str) -> Vec<Choice<Target>> {
+    let fitting = View::ALL
+        .into_iter()
+        .filter(|view| fit(view.name(), typed).is_some());
+    fitting
+        .map(|view| Choice {
+            text: view.name().to_owned(),
+            hint: "view".to_owned(),
+            value: Target::Action(Action::Focus(view)),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::demo_snapshot;
+
+    fn texts(typed: &str) -> Vec<String> {
+        let found = targets(&demo_snapshot(), typed);
+        found.into_iter().map(|choice| choice.text).collect()
+    }
+
+    #[test]
+    fn what_is_typed_names_executions_events_times_and_views() {
+        assert_eq!(texts("#0-3").len(), 1);
+        assert!(texts("0-3")[0].starts_with("#0-3 "));
+        assert_eq!(texts("0:0:1"), ["Event 0:0:1 in the trace"]);
+        assert_eq!(texts("1,5 ms")[0], "1.5 ms after the start of the run");
+        assert_eq!(texts("timel"), ["Timeline"]);
+        assert_eq!(texts("9:9"), [""; 0]);
+    }
+}

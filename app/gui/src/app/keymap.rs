@@ -1,0 +1,195 @@
+//! Which keys ask for which actions: those of the table, unless the person has chosen others.
+
+use std::collections::BTreeMap;
+
+use egui::{Context, Event, Key, KeyboardShortcut, ModifierNames, Popup};
+use serde::{Deserialize, Serialize};
+
+use super::actions::{ACTIONS, Action, Entry};
+use super::view::View;
+
+/// Keys by action.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct KeyMap {
+    /// Keys that the person chose, by [`Entry::id`].
+    chosen: BTreeMap<String, Vec<KeyboardShortcut>>,
+}
+
+impl KeyMap {
+    /// The keys of an action.
+    pub(crate) fn keys<'a>(&'a self, entry: &'a Entry) -> &'a [KeyboardShortcut] {
+        self.chosen
+            .get(entry.id)
+            .map_or(entry.keys, |keys| keys.as_slice())
+    }
+
+    /// The keys of an action as a person reads them: `Ctrl+Z, Backspace`.
+    pub(crate) fn text(&self, entry: &Entry) -> String {
+        let keys: Vec<String> = self.keys(entry).iter().map(shortcut_text).collect();
+        keys.join(", ")
+    }
+
+    /// The same of the first key.
+    pub(crate) fn short_text(&self, action: Action) -> String {
+        let entry = ACTIONS.iter().find(|entry| entry.action == action);
+        let first = entry.and_then(|entry| self.keys(entry).first());
+        first.map_or_else(String::new, shortcut_text)
+    }
+
+    /// Gives an action one key, which any other action loses.
+    pub(crate) fn choose(&mut self, chosen: &Entry, shortcut: KeyboardShortcut) {
+        for entry in ACTIONS {
+            if self.keys(&entry).contains(&shortcut) {
+                let left = self.keys(&entry).iter().copied();
+                let left = left.filter(|known| *known != shortcut).collect();
+                self.chosen.insert(entry.id.to_owned(), left);
+            }
+        }
+        self.chosen.insert(chosen.id.to_owned(), vec![shortcut]);
+    }
+
+    /// Whether the person chose any key.
+    pub(crate) fn is_changed(&self) -> bool {
+        !self.chosen.is_empty()
+    }
+
+    /// The actions that were asked for since the last frame.
+    ///
+    /// While a text is typed all keys are its own; keys without modifiers belong first to the view in
+    /// `focus`, and Space, Enter and arrows to a widget that was reached by Tab.
+    pub(crate) fn pressed(
+        &self,
+        ctx: &Context,
+        focus: Option<View>,
+        is_tabbing: bool,
+    ) -> Vec<Action> {
+        if ctx.text_edit_focused() || Popup::is_any_open(ctx) {
+            return Vec::new();
+        }
+        let is_widget_focused = is_tabbing && ctx.memory(|memory| memory.focused().is_some());
+        let is_free = |shortcut: &KeyboardShortcut| {
+            let key = shortcut.logical_key;
+            let belongs_to_widget = is_widget_focused
+                && matches!(key, Key::Space | Key::Enter | Key::ArrowDown | Key::ArrowUp);
+            let belongs_to_view = focus.is_some_and(|view| view.claims(key));
+            shortcut.modifiers.any() || !(belongs_to_widget || belongs_to_view)
+        };
+        let mut bindings: Vec<(KeyboardShortcut, Action)> = ACTIONS
+            .iter()
+            .flat_map(|entry| self.keys(entry).iter().map(|keys| (*keys, entry.action)))
+            .filter(|(shortcut, _)| is_free(shortcut))
+            .collect();
+        // Those with more modifiers first, since fewer would match too.
+        bindings.sort_by_key(|(shortcut, _)| std::cmp::Reverse(num_modifiers(shortcut)));
+        ctx.input_mut(|input| {
+            let mut actions = Vec::new();
+            for (shortcut, action) in bindings {
+                let num_presses =
+                    input.count_and_consume_key(shortcut.modifiers, shortcut.logical_key);
+                actions.extend(std::iter::repeat_n(action, num_presses));
+            }
+            actions
+        })
+    }
+}
+
+/// The first key that is pressed in this frame, with its modifiers.
+pub(crate) fn any_pressed(ctx: &Context) -> Option<KeyboardShortcut> {
+    ctx.input_mut(|input| {
+        let pressed = input.events.iter().find_map(|event| match event {
+            Event::Key {
+                key,
+                pressed: true,
+                modifiers,
+                ..
+            } => Some(KeyboardShortcut::new(*modifiers, *key)),
+            _ => None,
+        });
+        if let Some(shortcut) = pressed {
+            input.consume_shortcut(&shortcut);
+        }
+        pressed
+    })
+}
+
+fn num_modifiers(shortcut: &KeyboardShortcut) -> usize {
+    let modifiers = shortcut.modifiers;
+    [
+        modifiers.alt,
+        modifiers.shift,
+        modifiers.ctrl || modifiers.command || modifiers.mac_cmd,
+    ]
+    .into_iter()
+    .filter(|is_held| *is_held)
+    .count()
+}
+
+fn shortcut_text(shortcut: &KeyboardShortcut) -> String {
+    let key = match shortcut.logical_key {
+        Key::Period => ".",
+        Key::Comma => ",",
+        Key::Slash => "/",
+        Key::Questionmark => "?",
+        Key::ArrowUp => "↑",
+        Key::ArrowDown => "↓",
+        Key::ArrowLeft => "←",
+        Key::ArrowRight => "→",
+        Key::Escape => "Esc",
+        key => key.name(),
+    };
+    let modifiers = ModifierNames::NAMES.format(&shortcut.modifiers, false);
+    if modifiers.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{modifiers}+{key}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use egui::Modifiers;
+
+    use super::*;
+
+    fn entry(action: Action) -> &'static Entry {
+        ACTIONS
+            .iter()
+            .find(|entry| entry.action == action)
+            .expect("every action is in the table")
+    }
+
+    #[test]
+    fn no_key_and_no_name_stands_twice() {
+        let mut keys = BTreeSet::new();
+        let mut ids = BTreeSet::new();
+        for entry in &ACTIONS {
+            assert!(ids.insert(entry.id), "{} stands twice", entry.id);
+            for shortcut in entry.keys {
+                let text = shortcut_text(shortcut);
+                assert!(keys.insert(text.clone()), "{text} stands twice");
+            }
+        }
+    }
+
+    #[test]
+    fn a_chosen_key_is_taken_from_whoever_had_it() {
+        let mut map = KeyMap::default();
+        let shortcut = KeyboardShortcut::new(Modifiers::NONE, Key::N);
+        map.choose(entry(Action::Abnormal), shortcut);
+        assert_eq!(map.text(entry(Action::Abnormal)), "N");
+        assert_eq!(map.text(entry(Action::Normal)), "");
+        assert!(map.is_changed());
+        let text = serde_json::to_string(&map).unwrap();
+        assert_eq!(serde_json::from_str::<KeyMap>(&text).unwrap(), map);
+    }
+
+    #[test]
+    fn keys_are_written_as_they_stand_on_the_keyboard() {
+        let texts = [Action::Redo, Action::Next, Action::Back, Action::Escape]
+            .map(|action| KeyMap::default().text(entry(action)));
+        assert_eq!(texts, ["Ctrl+Shift+Z, Ctrl+Y", "., ↓", "Alt+←", "Esc"]);
+    }
+}

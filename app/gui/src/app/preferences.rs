@@ -1,0 +1,94 @@
+//! What the window remembers between starts: appearance, size, layouts, keys, recent runs.
+
+use std::collections::BTreeMap;
+
+use egui::Vec2;
+use serde::{Deserialize, Serialize};
+
+use super::keymap::KeyMap;
+use super::layouts::{Layout, LayoutName, is_whole};
+
+/// Recent runs that are remembered.
+const MAX_RECENT: usize = 10;
+/// Sizes that a stored window may have, in points; others are damage.
+const SIZES: std::ops::RangeInclusive<f32> = 300.0..=20_000.0;
+
+/// What is stored. Every field may be missing, so that older and newer files can be read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Preferences {
+    /// Dark (`true`) or light; as the system has it without.
+    pub(crate) is_dark: Option<bool>,
+    /// Scale of everything.
+    pub(crate) zoom: Option<f32>,
+    /// Size of the window in points.
+    pub(crate) window: Option<[f32; 2]>,
+    pub(crate) layout: LayoutName,
+    /// Layouts that the person has changed.
+    pub(crate) layouts: BTreeMap<LayoutName, Layout>,
+    pub(crate) keys: KeyMap,
+    /// What was open, the newest first: traces by path, databases and servers by address.
+    pub(crate) recent: Vec<String>,
+}
+
+impl Preferences {
+    /// Reads what [`Preferences::to_text`] wrote; what cannot be understood is as if it were not there.
+    pub(crate) fn from_text(text: &str) -> Self {
+        let mut read: Self = serde_json::from_str(text).unwrap_or_default();
+        read.layouts.retain(|_, layout| is_whole(layout));
+        let is_size = |size: &[f32; 2]| size.iter().all(|side| SIZES.contains(side));
+        read.window = read.window.filter(is_size);
+        read.zoom = read.zoom.filter(|zoom| (0.5..=4.0).contains(zoom));
+        read.recent.truncate(MAX_RECENT);
+        read
+    }
+
+    /// The text to store.
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("all keys are strings")
+    }
+
+    /// Puts a run first among the recent ones.
+    pub(crate) fn remember(&mut self, source: &str) {
+        self.recent.retain(|known| known != source);
+        self.recent.insert(0, source.to_owned());
+        self.recent.truncate(MAX_RECENT);
+    }
+
+    /// The layout as the person left it, or as nobody has touched it.
+    pub(crate) fn layout(&self, size: Vec2) -> Layout {
+        let kept = self.layouts.get(&self.layout).cloned();
+        kept.unwrap_or_else(|| self.layout.arrange(size))
+    }
+}
+
+/// The size in points that the window had when the stored text was written.
+pub fn stored_window_size(preferences: &str) -> Option<[f32; 2]> {
+    Preferences::from_text(preferences).window
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_and_foreign_files_are_as_if_they_were_not_there() {
+        for text in ["", "{", "[]", r#"{"window":[1e9,-4],"zoom":0.0,"later":1}"#] {
+            let read = Preferences::from_text(text);
+            assert_eq!((read.window, read.zoom), (None, None), "{text}");
+        }
+        let lost = r#"{"layouts":{"watch":{"id":1,"root":7,"tiles":{"next_tile_id":1,"tiles":{},"invisible":[]}}}}"#;
+        assert!(Preferences::from_text(lost).layouts.is_empty());
+    }
+
+    #[test]
+    fn the_newest_run_stands_first_and_once() {
+        let mut preferences = Preferences::default();
+        for source in ["a", "b", "a"] {
+            preferences.remember(source);
+        }
+        assert_eq!(preferences.recent, ["a", "b"]);
+        let back = Preferences::from_text(&preferences.to_text());
+        assert_eq!(back.recent, preferences.recent);
+    }
+}

@@ -1,0 +1,122 @@
+//! The views that can be docked, and which keys each keeps for itself.
+
+use callgrove_session::watch::Page;
+use egui::Key;
+use serde::{Deserialize, Serialize};
+
+/// A view. The order is that of the keys 1 to 9.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum View {
+    /// Trees in order of their scores.
+    Candidates,
+    /// All trees in the plane.
+    Map,
+    /// The focused tree with its unusual subtrees.
+    Tree,
+    /// All ranks over time.
+    Timeline,
+    /// The selected call.
+    Details,
+    /// Anomalies of the watched run by rank, function and step.
+    Overview,
+    /// Statistics of all functions.
+    Profile,
+    /// Executions looked up in the provenance database.
+    Records,
+    /// One of them.
+    Record,
+    /// Labels, questions and settings of the model.
+    Training,
+    /// Statistics of all counters.
+    Counters,
+}
+
+impl View {
+    /// All views; the first nine have a digit.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Candidates,
+        Self::Map,
+        Self::Tree,
+        Self::Timeline,
+        Self::Details,
+        Self::Overview,
+        Self::Profile,
+        Self::Records,
+        Self::Record,
+        Self::Training,
+        Self::Counters,
+    ];
+
+    /// What a person calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Candidates => "Candidates",
+            Self::Map => "Map",
+            Self::Tree => "Tree",
+            Self::Timeline => "Timeline",
+            Self::Details => "Details",
+            Self::Overview => "Overview",
+            Self::Profile => "Profile",
+            Self::Records => "Records",
+            Self::Record => "Record",
+            Self::Training => "Training",
+            Self::Counters => "Counters",
+        }
+    }
+
+    /// Whether it shows the watched run, and so needs one; the others need a trace.
+    pub(crate) fn is_of_watch(self) -> bool {
+        self.page().is_some()
+    }
+
+    /// The page of the watched run that it shows.
+    pub(crate) fn page(self) -> Option<Page> {
+        match self {
+            Self::Overview => Some(Page::Overview),
+            Self::Profile => Some(Page::Functions),
+            Self::Counters => Some(Page::Counters),
+            Self::Records => Some(Page::Executions),
+            Self::Record => Some(Page::Document),
+            _ => None,
+        }
+    }
+
+    /// The view of a page of the watched run.
+    pub(crate) fn of_page(page: Page) -> Self {
+        match page {
+            Page::Overview => Self::Overview,
+            Page::Functions => Self::Profile,
+            Page::Counters => Self::Counters,
+            Page::Executions => Self::Records,
+            Page::Document => Self::Record,
+        }
+    }
+
+    /// Whether a key without modifiers is the view's own while it has the focus.
+    pub(crate) fn claims(self, key: Key) -> bool {
+        let is_arrow = matches!(
+            key,
+            Key::ArrowUp | Key::ArrowDown | Key::ArrowLeft | Key::ArrowRight
+        );
+        match self {
+            Self::Map | Self::Tree | Self::Overview => is_arrow,
+            Self::Timeline => is_arrow || key == Key::Slash,
+            _ => false,
+        }
+    }
+
+    /// Keys of the view while it has the focus: as a person reads them, and what they do.
+    pub(crate) fn keys(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Map => &[
+                ("Arrows, Enter", "To the next point that way, select it"),
+                ("W S", "Zoom"),
+            ],
+            Self::Tree => &[("Arrows, Enter", "To caller, callee, sibling; show the call")],
+            Self::Timeline => &[("W S", "Zoom"), ("A D", "Move")],
+            Self::Overview => &[("Arrows, Enter", "Move in the heat map, look up executions")],
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! How values are written: with their unit, as short as they can be told apart.
+
+use callgrove_model::DurationNs;
+use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
+
+use crate::widgets::thousands;
+
+const DAY_US: u64 = 86_400_000_000;
+
+/// A length of time given in microseconds: `1.5 ms`.
+pub(crate) fn duration(duration_us: f64) -> String {
+    DurationNs((duration_us * 1e3).round() as i64).to_string()
+}
+
+/// The same, or a dash.
+pub(crate) fn duration_or_dash(duration_us: Option<f64>) -> String {
+    duration_us.map_or_else(dash, duration)
+}
+
+/// A number with at most four significant digits, thousands set apart.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    let sign = if value < 0.0 { "−" } else { "" };
+    match size {
+        _ if !value.is_finite() => dash(),
+        _ if size.fract() == 0.0 && size < 1e15 => format!("{sign}{}", thousands(size as usize)),
+        0.0..1e-3 => format!("{sign}{size:.1e}"),
+        1e-3..10.0 => format!("{sign}{size:.3}"),
+        10.0..100.0 => format!("{sign}{size:.2}"),
+        100.0..1_000.0 => format!("{sign}{size:.1}"),
+        1_000.0..1e15 => format!("{sign}{}", thousands(size.round() as usize)),
+        _ => format!("{sign}{size:.3e}"),
+    }
+}
+
+/// The same, or a dash.
+pub(crate) fn number_or_dash(value: Option<f64>) -> String {
+    value.map_or_else(dash, number)
+}
+
+/// `1 anomaly`, `2,345 anomalies`.
+pub(crate) fn num_anomalies(count: u64) -> String {
+    let noun = if count == 1 { "anomaly" } else { "anomalies" };
+    format!("{} {noun}", thousands(count as usize))
+}
+
+/// What stands for a missing value.
+pub(crate) fn dash() -> String {
+    "–".to_owned()
+}
+
+/// A statistic of a measure, with its unit.
+pub(crate) fn statistic(measure: Measure, statistic: Statistic, value: f64) -> String {
+    if measure.is_duration() && !statistic.is_pure_number() {
+        duration(value)
+    } else {
+        number(value)
+    }
+}
+
+/// A field's value; times as UTC.
+pub(crate) fn field(field: ExecutionField, value: f64) -> String {
+    match field.unit() {
+        FieldUnit::Number => number(value),
+        FieldUnit::DurationUs => duration(value),
+        FieldUnit::TimeUs => utc(value.max(0.0) as u64),
+    }
+}
+
+/// A time in microseconds since the epoch: `2026-11-21 19:05:04.123456`, in UTC.
+pub(crate) fn utc(time_us: u64) -> String {
+    let (year, month, day) = date(time_us / DAY_US);
+    let clock = clock(time_us);
+    format!("{year:04}-{month:02}-{day:02} {clock}")
+}
+
+/// The time of the day in UTC: `19:05:04.123456`.
+pub(crate) fn clock(time_us: u64) -> String {
+    let in_day_us = time_us % DAY_US;
+    let seconds = in_day_us / 1_000_000;
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!(
+        "{hour:02}:{minute:02}:{second:02}.{:06}",
+        in_day_us % 1_000_000
+    )
+}
+
+/// Year, month and day of a day since the epoch, in the Gregorian calendar.
+fn date(mut day: u64) -> (u64, u64, u64) {
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    // 400 years have the same number of days wherever they begin.
+    let mut year = 1970 + day / 146_097 * 400;
+    day %= 146_097;
+    loop {
+        let num_days = if is_leap(year) { 366 } else { 365 };
+        if day < num_days {
+            break;
+        }
+        day -= num_days;
+        year += 1;
+    }
+    let february = if is_leap(year) { 29 } else { 28 };
+    let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 1;
+    for length in lengths {
+        if day < length {
+            break;
+        }
+        day -= length;
+        month += 1;
+    }
+    (year, month, day + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_in_utc() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00.000000");
+        assert_eq!(utc(951_782_400_000_000), "2000-02-29 00:00:00.000000");
+        assert_eq!(utc(1_795_231_715_233_994), "2026-11-21 03:28:35.233994");
+        assert_eq!(utc(4_107_542_399_999_999), "2100-02-28 23:59:59.999999");
+        assert_eq!(utc(4_107_542_400_000_000), "2100-03-01 00:00:00.000000");
+    }
+
+    #[test]
+    fn values_have_units_and_few_digits() {
+        assert_eq!(duration(1_500.0), "1.5 ms");
+        assert_eq!(duration(0.25), "250 ns");
+        let shown = [0.0, -3.0, 1.234_56, 12_345.6, 0.000_12, f64::NAN].map(number);
+        assert_eq!(shown, ["0", "−3", "1.235", "12,346", "1.2e-4", "–"]);
+        let severity = |kind| statistic(Measure::Severity, kind, 2_000.0);
+        assert_eq!(
+            [Statistic::Mean, Statistic::Count].map(severity),
+            ["2 ms", "2,000"]
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! The counters, with all that is known of their values.
+
+use callgrove_session::watch::Statistic;
+use egui::Ui;
+
+use crate::context::ViewContext;
+use crate::text::number;
+use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
+use crate::widgets::{count_of, view_header};
+
+/// How the table is sorted and searched.
+pub(crate) struct CountersState {
+    sort: Sort,
+    search: String,
+    wants_focus: bool,
+}
+
+impl Default for CountersState {
+    fn default() -> Self {
+        Self {
+            sort: Sort {
+                column: 0,
+                is_descending: false,
+            },
+            search: String::new(),
+            wants_focus: false,
+        }
+    }
+}
+
+impl CountersState {
+    pub(crate) fn begin_search(&mut self) {
+        self.wants_focus = true;
+    }
+}
+
+/// The statistics in the order of the columns after name and program.
+const STATISTICS: [Statistic; 8] = [
+    Statistic::Count,
+    Statistic::Mean,
+    Statistic::Minimum,
+    Statistic::Maximum,
+    Statistic::Stddev,
+    Statistic::Total,
+    Statistic::Skewness,
+    Statistic::Kurtosis,
+];
+
+const fn column(name: &'static str, width: f32) -> Column {
+    Column {
+        name,
+        width,
+        is_number: width > 0.0,
+    }
+}
+
+const COLUMNS: [Column; 10] = [
+    column("Counter", 0.0),
+    column("Program", 80.0),
+    column("Count", 100.0),
+    column("Mean", 110.0),
+    column("Minimum", 110.0),
+    column("Maximum", 110.0),
+    column("σ", 110.0),
+    column("Total", 130.0),
+    column("Skewness", 90.0),
+    column("Kurtosis", 90.0),
+];
+
+/// Draws the table.
+pub(crate) fn counters_ui(ctx: &mut ViewContext<'_>, state: &mut CountersState, ui: &mut Ui) {
+    let counters = &ctx.snapshot.watch.overview().counters;
+    view_header(ui, "Counters over all ranks", |ui| {
+        search_ui(
+            &mut state.search,
+            &mut state.wants_focus,
+            "Search counters",
+            ui,
+        );
+        ui.weak(count_of(counters.len(), "counter"));
+    });
+    if counters.is_empty() {
+        let text = "No counter was collected. TAU records hardware counters (TAU_METRICS), and sizes of messages if it traces MPI.";
+        return empty_ui(text, ui);
+    }
+    let search = state.search.trim().to_lowercase();
+    let mut rows: Vec<usize> = (0..counters.len())
+        .filter(|&at| counters[at].counter.to_lowercase().contains(&search))
+        .collect();
+    if rows.is_empty() {
+        return empty_ui("No counter has this in its name.", ui);
+    }
+    match state.sort.column {
+        0 => state
+            .sort
+            .by_text(&mut rows, |at| counters[at].counter.as_str()),
+        1 => state.sort.by_text(&mut rows, |at| counters[at].app),
+        column => state.sort.by_number(&mut rows, |at| {
+            STATISTICS[column - 2].of(&counters[at].stats)
+        }),
+    }
+    let table = Table {
+        salt: "counters",
+        columns: &COLUMNS,
+        num_rows: rows.len(),
+        selected: None,
+    };
+    table.ui(ctx.theme, &mut state.sort, ui, |row| {
+        let counter = &counters[rows[row]];
+        let texts = [counter.counter.clone(), counter.app.to_string()];
+        let values = STATISTICS.map(|statistic| number(statistic.of(&counter.stats)));
+        texts.into_iter().chain(values).map(Cell::Text).collect()
+    });
+}

@@ -1,0 +1,183 @@
+//! The newest anomalies by rank and function, as a table.
+//!
+//! The peer draws the same six numbers (program, rank, function, severity, score, count) as a radar chart. Its
+//! axes have no common unit and their order decides the shape, so that shapes cannot be compared; a table with
+//! small bars can be sorted by any of them, and names what it shows.
+
+use callgrove_session::watch::{MetricsData, Pace, Scope};
+use egui::Ui;
+
+use crate::context::{ViewContext, short_name};
+use crate::text::{clock, duration, number};
+use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui};
+use crate::widgets::view_header;
+
+/// How the table is sorted, and over what.
+pub(crate) struct RecentState {
+    sort: Sort,
+    is_whole_run: bool,
+}
+
+impl Default for RecentState {
+    fn default() -> Self {
+        Self {
+            sort: Sort {
+                column: 0,
+                is_descending: true,
+            },
+            is_whole_run: false,
+        }
+    }
+}
+
+const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
+    Column {
+        name,
+        width,
+        is_number,
+    }
+}
+
+const COLUMNS: [Column; 8] = [
+    column("Heard of (UTC)", 110.0, false),
+    column("Rank", 90.0, false),
+    column("Function", 0.0, false),
+    column("Steps", 110.0, false),
+    column("Count", 90.0, true),
+    column("Severity max", 110.0, true),
+    column("Severity total", 110.0, true),
+    column("Score max", 100.0, true),
+];
+
+/// One row.
+struct Row<'a> {
+    key: (u32, u32, u32),
+    created_at_ms: u64,
+    metrics: &'a MetricsData,
+}
+
+/// Draws the table; a click asks for the executions of the function on the rank.
+pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: &mut Ui) {
+    view_header(ui, "Newest anomalies by rank and function", |ui| {
+        ui.selectable_value(&mut state.is_whole_run, true, "Whole run")
+            .on_hover_text("All anomalies since the run began");
+        ui.selectable_value(&mut state.is_whole_run, false, "Newest")
+            .on_hover_text(
+                "What was new when each was last heard of, since this window is connected",
+            );
+    });
+    let watch = &ctx.snapshot.watch;
+    let rows: Vec<Row<'_>> = if state.is_whole_run {
+        let metrics = watch.overview().metrics.iter();
+        metrics
+            .map(|known| Row {
+                key: (known.app, known.rank, known.fid),
+                created_at_ms: known.metrics.max_timestamp_us / 1_000,
+                metrics: &known.metrics,
+            })
+            .collect()
+    } else {
+        newest(watch.pace())
+    };
+    if rows.is_empty() {
+        return empty_ui("No anomaly since this window is connected.", ui);
+    }
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    sort(ctx, state.sort, &rows, &mut order);
+    let largest = |value: &dyn Fn(&MetricsData) -> f64| {
+        rows.iter()
+            .map(|row| value(row.metrics))
+            .fold(1e-9, f64::max)
+    };
+    let most = largest(&|metrics| metrics.count.accumulate);
+    let severest = largest(&|metrics| metrics.severity.maximum);
+    let severest_total = largest(&|metrics| metrics.severity.accumulate);
+    let highest = largest(&|metrics| metrics.score.maximum);
+    let table = Table {
+        salt: "newest",
+        columns: &COLUMNS,
+        num_rows: order.len(),
+        selected: None,
+    };
+    let cells = |at: usize| {
+        let row = &rows[order[at]];
+        let (app, rank, fid) = row.key;
+        let metrics = row.metrics;
+        let name = watch
+            .overview()
+            .func(app, fid)
+            .map_or("", |func| &func.name);
+        let bar =
+            |value: f64, largest: f64, text: String| Cell::Bar((value / largest) as f32, text);
+        let severity = &metrics.severity;
+        vec![
+            Cell::Text(clock(row.created_at_ms * 1_000)[..8].to_owned()),
+            Cell::Text(ctx.rank_name(app, rank)),
+            Cell::Marked(ctx.color_of(name), short_name(name).to_owned()),
+            Cell::Text(format!(
+                "{} to {}",
+                metrics.first_io_step, metrics.last_io_step
+            )),
+            bar(
+                metrics.count.accumulate,
+                most,
+                number(metrics.count.accumulate),
+            ),
+            bar(severity.maximum, severest, duration(severity.maximum)),
+            bar(
+                severity.accumulate,
+                severest_total,
+                duration(severity.accumulate),
+            ),
+            bar(
+                metrics.score.maximum,
+                highest,
+                number(metrics.score.maximum),
+            ),
+        ]
+    };
+    if let Some(at) = table.ui(ctx.theme, &mut state.sort, ui, cells) {
+        let row = &rows[order[at]];
+        let (app, rank, fid) = row.key;
+        let focus = Scope {
+            rank: Some((app, rank)),
+            func: Some((app, fid)),
+            steps: Some((row.metrics.first_io_step, row.metrics.last_io_step)),
+        };
+        ctx.choose(focus, ui);
+    }
+}
+
+fn newest(pace: &Pace) -> Vec<Row<'_>> {
+    let recent = pace.recent.iter();
+    recent
+        .map(|(key, recent)| Row {
+            key: *key,
+            created_at_ms: recent.created_at_ms,
+            metrics: &recent.metrics,
+        })
+        .collect()
+}
+
+fn sort(ctx: &ViewContext<'_>, sort: Sort, rows: &[Row<'_>], order: &mut [usize]) {
+    let name = |at: usize| {
+        let (app, _, fid) = rows[at].key;
+        ctx.func_name(app, fid).to_lowercase()
+    };
+    let number = |at: usize| {
+        let metrics = rows[at].metrics;
+        match sort.column {
+            3 => metrics.first_io_step as f64,
+            4 => metrics.count.accumulate,
+            5 => metrics.severity.maximum,
+            6 => metrics.severity.accumulate,
+            _ => metrics.score.maximum,
+        }
+    };
+    match sort.column {
+        0 => sort.by_text(order, |at| rows[at].created_at_ms),
+        1 => sort.by_text(order, |at| (rows[at].key.0, rows[at].key.1)),
+        2 => sort.by_text(order, name),
+        _ => sort.by_number(order, number),
+    }
+}

@@ -1,0 +1,214 @@
+//! What a document says, in words: facts, call stack, detector, GPU, counters, node.
+
+use callgrove_model::FunctionName;
+use callgrove_session::watch::ExecutionDocument;
+use callgrove_session::watch::document::{GpuParent, Model, StackFrame};
+use egui::{CollapsingHeader, Grid, Label, RichText, Ui};
+
+use super::histogram::histogram_ui;
+use crate::context::{ViewContext, short_name};
+use crate::text::{dash, duration, duration_or_dash, number, number_or_dash, utc};
+
+/// Counters shown at once; more are in the JSON.
+const MAX_COUNTERS: usize = 200;
+
+/// Draws all parts that the document has.
+pub(crate) fn facts_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
+    part_ui("What", ui, |ui| what_ui(document, ui));
+    part_ui("Call stack", ui, |ui| {
+        stack_ui(ctx, &document.call_stack, ui);
+    });
+    part_ui("Detector", ui, |ui| model_ui(ctx, document, ui));
+    if document.is_gpu || document.gpu_location.is_some() || document.gpu_parent.is_some() {
+        part_ui("GPU", ui, |ui| gpu_ui(ctx, document, ui));
+    }
+    part_ui("Counters", ui, |ui| counters_ui(document, ui));
+    part_ui("Node", ui, |ui| node_ui(document, ui));
+}
+
+fn part_ui(name: &str, ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
+    CollapsingHeader::new(RichText::new(name).strong())
+        .default_open(true)
+        .show(ui, content);
+}
+
+fn rows_ui(salt: &str, rows: &[(&str, String)], ui: &mut Ui) {
+    Grid::new(salt).num_columns(2).show(ui, |ui| {
+        for (name, value) in rows {
+            ui.weak(*name);
+            ui.add(Label::new(value).wrap());
+            ui.end_row();
+        }
+    });
+}
+
+fn what_ui(document: &ExecutionDocument, ui: &mut Ui) {
+    let name = FunctionName::parse(&document.func);
+    let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
+    let time =
+        |time_us: Option<u64>| time_us.map_or_else(dash, |time_us| format!("{} UTC", utc(time_us)));
+    let place = match (name.file, name.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file.to_owned(),
+        _ => dash(),
+    };
+    let step = match (document.step, document.step_range_us) {
+        (Some(step), Some((from_us, to_us))) => {
+            let length = duration(to_us.saturating_sub(from_us) as f64);
+            format!("{step}, which took {length}")
+        }
+        (step, _) => whole(step),
+    };
+    let rows = [
+        ("Severity", duration_or_dash(document.severity_us)),
+        ("Score", number_or_dash(document.score)),
+        (
+            "Exclusive time",
+            duration_or_dash(document.runtime_exclusive_us),
+        ),
+        (
+            "Inclusive time",
+            duration_or_dash(document.runtime_total_us),
+        ),
+        ("Function", name.qualified.to_owned()),
+        ("Source", place),
+        ("Entry", time(document.entry_us)),
+        ("Exit", time(document.exit_us)),
+        ("I/O step", step),
+        ("Rank", whole(document.rank.map(u64::from))),
+        ("Thread", whole(document.thread)),
+        ("Program", whole(document.app.map(u64::from))),
+        ("Host", document.hostname.clone().unwrap_or_else(dash)),
+    ];
+    rows_ui("what", &rows, ui);
+}
+
+/// From the execution outwards; each with what it took.
+fn stack_ui(ctx: &ViewContext<'_>, stack: &[StackFrame], ui: &mut Ui) {
+    if stack.is_empty() {
+        ui.weak("The document has none.");
+    }
+    for (depth, frame) in stack.iter().enumerate() {
+        ui.horizontal(|ui| {
+            ui.add_space(8.0 * depth as f32);
+            let (mark, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
+            ui.painter()
+                .rect_filled(mark, 2.0, ctx.color_of(&frame.func));
+            let mut name = RichText::new(short_name(&frame.func));
+            if frame.is_anomaly == Some(true) {
+                name = name.strong().color(ctx.theme.abnormal_text());
+            }
+            ui.add(Label::new(name).truncate())
+                .on_hover_text(&frame.func);
+            ui.weak(match frame.exit_us {
+                Some(exit_us) => duration(exit_us.saturating_sub(frame.entry_us) as f64),
+                None => "still running".to_owned(),
+            });
+            if frame.is_anomaly == Some(true) {
+                ui.label(RichText::new("◆ anomaly").color(ctx.theme.abnormal_text()));
+            }
+        });
+    }
+}
+
+fn model_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
+    match &document.model {
+        Model::Unknown => {
+            ui.weak("The document says nothing of the detector's model that could be read.");
+        }
+        Model::Moments(stats) => {
+            let time_us = document.runtime_exclusive_us;
+            let distance = time_us
+                .filter(|_| stats.stddev > 0.0)
+                .map(|time_us| (time_us - stats.mean) / stats.stddev);
+            let rows = [
+                ("Executions", number(stats.count as f64)),
+                ("Mean", duration(stats.mean)),
+                ("Standard deviation", duration(stats.stddev)),
+                ("Shortest", duration(stats.minimum)),
+                ("Longest", duration(stats.maximum)),
+                (
+                    "Skewness, kurtosis",
+                    format!("{}, {}", number(stats.skewness), number(stats.kurtosis)),
+                ),
+                (
+                    "This one",
+                    distance.map_or_else(dash, |distance| {
+                        format!("{} standard deviations from the mean", number(distance))
+                    }),
+                ),
+            ];
+            rows_ui("moments", &rows, ui);
+        }
+        Model::Histogram(histogram) => histogram_ui(ctx, histogram, document, ui),
+    }
+}
+
+fn gpu_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
+    if let Some(location) = &document.gpu_location {
+        let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
+        let rows = [
+            ("Device", whole(location.device)),
+            ("Context", whole(location.context)),
+            ("Stream", whole(location.stream)),
+            ("Thread index", whole(location.thread)),
+        ];
+        rows_ui("gpu", &rows, ui);
+    }
+    match &document.gpu_parent {
+        None => {}
+        Some(GpuParent::Unknown(cause)) => {
+            ui.label(format!("What launched it is not known: {cause}"));
+        }
+        Some(GpuParent::Known {
+            event_id,
+            thread,
+            call_stack,
+        }) => {
+            let thread = thread.map_or_else(dash, |thread| thread.to_string());
+            ui.label(format!("Launched by {event_id} on thread {thread}:"));
+            stack_ui(ctx, call_stack, ui);
+        }
+    }
+}
+
+fn counters_ui(document: &ExecutionDocument, ui: &mut Ui) {
+    if document.counters.is_empty() {
+        ui.weak("No counter was taken while it ran.");
+        return;
+    }
+    let entry_us = document.entry_us.unwrap_or_default();
+    Grid::new("counters")
+        .num_columns(3)
+        .striped(true)
+        .show(ui, |ui| {
+            for event in document.counters.iter().take(MAX_COUNTERS) {
+                ui.label(number(event.value));
+                let after_us = event.time_us.saturating_sub(entry_us);
+                ui.weak(format!("{} after entry", duration(after_us as f64)));
+                // Last, where a long name has room.
+                ui.add(Label::new(&event.name).extend());
+                ui.end_row();
+            }
+        });
+    let num_hidden = document.counters.len().saturating_sub(MAX_COUNTERS);
+    if num_hidden > 0 {
+        ui.weak(format!("and {num_hidden} more, in the JSON"));
+    }
+}
+
+fn node_ui(document: &ExecutionDocument, ui: &mut Ui) {
+    let Some(state) = &document.node_state else {
+        ui.weak("Nothing is known; TAU's monitoring plugin writes it.");
+        return;
+    };
+    let rows: Vec<(&str, String)> = state
+        .fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    rows_ui("node", &rows, ui);
+    if let Some(time_us) = state.time_us {
+        ui.weak(format!("as of {} UTC", utc(time_us)));
+    }
+}

@@ -1,0 +1,124 @@
+//! One execution: what is known of it, and what happened around it.
+
+mod facts;
+mod histogram;
+mod timeline;
+
+use std::sync::Arc;
+
+use callgrove_session::watch::{ExecutionDocument, WatchCommand};
+use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, TextEdit, Ui};
+
+use crate::context::{ViewContext, short_name};
+use crate::widgets::table::empty_ui;
+use crate::widgets::view_header;
+use timeline::TimelineState;
+
+/// What is shown of the document.
+#[derive(Default)]
+pub(crate) struct DocumentState {
+    timeline: TimelineState,
+    is_json: bool,
+    /// The document that `json` was written of.
+    of: Option<Arc<ExecutionDocument>>,
+    json: String,
+}
+
+impl DocumentState {
+    pub(crate) fn fit(&mut self) {
+        self.timeline.fit();
+    }
+
+    pub(crate) fn toggle_json(&mut self) {
+        self.is_json = !self.is_json;
+    }
+
+    fn prepare(&mut self, document: &Arc<ExecutionDocument>) {
+        if !self
+            .of
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, document))
+        {
+            self.json = document.pretty_json();
+            self.of = Some(Arc::clone(document));
+            self.timeline.show(document);
+        }
+    }
+}
+
+/// Draws the page.
+pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, ui: &mut Ui) {
+    let Some(document) = ctx.snapshot.watch.visit().document.clone() else {
+        return empty_ui("Open an execution in the table or the plot.", ui);
+    };
+    state.prepare(&document);
+    let rank = document.app.zip(document.rank);
+    let rank = rank.map_or_else(String::new, |(app, rank)| {
+        format!(" on {}", ctx.rank_name(app, rank))
+    });
+    let title = format!(
+        "{}{rank}, execution {}",
+        short_name(&document.func),
+        document.event_id
+    );
+    view_header(ui, &title, |ui| {
+        if ui
+            .button("Copy JSON")
+            .on_hover_text("The whole document, to the clipboard")
+            .clicked()
+        {
+            ui.ctx().copy_text(state.json.clone());
+        }
+        ui.toggle_value(&mut state.is_json, "JSON")
+            .on_hover_text("The document as it is stored (J)");
+        neighbours_ui(ctx, &document, ui);
+    });
+    if state.is_json {
+        let mut json = state.json.as_str();
+        let text = TextEdit::multiline(&mut json)
+            .code_editor()
+            .desired_width(f32::INFINITY);
+        ScrollArea::both()
+            .auto_shrink(false)
+            .show(ui, |ui| ui.add(text).accessible_name("Document as JSON"));
+        return;
+    }
+    let width = ui.available_width();
+    let frame = Frame::new().inner_margin(Margin {
+        right: 8,
+        ..Margin::ZERO
+    });
+    Panel::left("facts")
+        .default_size((width * 0.32).clamp(300.0, 460.0))
+        .size_range(240.0..=640.0)
+        .frame(frame)
+        .show(ui, |ui| {
+            ScrollArea::vertical()
+                .auto_shrink(false)
+                .show(ui, |ui| facts::facts_ui(ctx, &document, ui));
+        });
+    CentralPanel::no_frame().show(ui, |ui| {
+        timeline::timeline_ui(ctx, &mut state.timeline, ui);
+    });
+}
+
+/// To the normal executions of the same function, to compare with.
+fn neighbours_ui(ctx: &mut ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
+    use callgrove_session::watch::{Collection, QueryForm};
+
+    let Some(fid) = document.fid else {
+        return;
+    };
+    let button = ui
+        .button("Normal executions of the function")
+        .on_hover_text("Normal executions of the same function, to compare with");
+    if button.clicked() {
+        let form = QueryForm {
+            collection: Collection::NormalExecs,
+            apps: document.app.map_or_else(String::new, |app| app.to_string()),
+            fid: fid.to_string(),
+            ..QueryForm::default()
+        };
+        ctx.watch(WatchCommand::Query(Box::new(form)));
+    }
+}

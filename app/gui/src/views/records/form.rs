@@ -1,0 +1,143 @@
+//! The question as a form: every field, and any condition in words of the database.
+
+use callgrove_session::watch::{Collection, QueryForm, SortField, TimeUnit, WatchCommand};
+use egui::{ComboBox, Key, RichText, ScrollArea, TextEdit, Ui};
+
+use crate::context::ViewContext;
+
+/// What is typed, until it is asked.
+#[derive(Default)]
+pub(crate) struct FormState {
+    draft: QueryForm,
+    /// The form that the draft began with: another one means that the person is at another place.
+    origin: QueryForm,
+    wants_focus: bool,
+}
+
+impl FormState {
+    /// Puts the keyboard on the first field.
+    pub(crate) fn begin(&mut self) {
+        self.wants_focus = true;
+    }
+}
+
+/// Draws the form; Enter in any field asks.
+pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut Ui) {
+    let asked = &ctx.snapshot.watch.visit().form;
+    if state.origin != *asked {
+        state.origin = asked.clone();
+        state.draft = asked.clone();
+    }
+    let mut is_asked = false;
+    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 6.0;
+        ui.label(RichText::new("Which executions?").strong());
+        choices_ui(&mut state.draft, ui);
+        is_asked |= fields_ui(&mut state.draft, &mut state.wants_focus, ui);
+        is_asked |= filter_ui(&mut state.draft, ui);
+        ui.horizontal(|ui| {
+            is_asked |= ui
+                .button("Look up")
+                .on_hover_text("Enter in any field")
+                .clicked();
+            if ui
+                .button("Clear")
+                .on_hover_text("Empty all fields")
+                .clicked()
+            {
+                state.draft = QueryForm::default();
+            }
+        });
+    });
+    if is_asked {
+        state.origin = state.draft.clone();
+        ctx.watch(WatchCommand::Query(Box::new(state.draft.clone())));
+    }
+}
+
+fn choices_ui(draft: &mut QueryForm, ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        for collection in Collection::ALL {
+            ui.selectable_value(&mut draft.collection, collection, collection.name());
+        }
+    });
+    ui.horizontal(|ui| {
+        ComboBox::from_id_salt("sort")
+            .selected_text(draft.sort.name())
+            .show_ui(ui, |ui| {
+                for sort in SortField::ALL {
+                    ui.selectable_value(&mut draft.sort, sort, sort.name());
+                }
+            })
+            .response
+            .accessible_name("Sorted by");
+        ui.selectable_value(&mut draft.is_descending, true, "largest first");
+        ui.selectable_value(&mut draft.is_descending, false, "smallest first");
+    });
+}
+
+/// One line of text under its name; whether Enter was pressed in it.
+fn field_ui(text: &mut String, name: &str, hint: &str, ui: &mut Ui) -> egui::Response {
+    ui.weak(name);
+    let field = TextEdit::singleline(text)
+        .hint_text(hint)
+        .desired_width(ui.available_width());
+    ui.add(field).accessible_name(name)
+}
+
+fn is_entered(field: &egui::Response, ui: &Ui) -> bool {
+    field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter))
+}
+
+fn fields_ui(draft: &mut QueryForm, wants_focus: &mut bool, ui: &mut Ui) -> bool {
+    let func = field_ui(
+        &mut draft.func,
+        "Function",
+        "part of its name, or a pattern with *",
+        ui,
+    );
+    if std::mem::take(wants_focus) {
+        func.request_focus();
+    }
+    let mut is_asked = is_entered(&func, ui);
+    let fields = [
+        (&mut draft.fid, "Function index", "0, 4-7"),
+        (&mut draft.ranks, "Rank", "0, 4-7"),
+        (&mut draft.apps, "Program", "0"),
+        (&mut draft.first_step, "First step", "0"),
+        (&mut draft.last_step, "Last step", "12"),
+        (&mut draft.min_score, "Least score", "2.5"),
+    ];
+    for (text, name, hint) in fields {
+        let field = field_ui(text, name, hint, ui);
+        is_asked |= is_entered(&field, ui);
+    }
+    ui.weak("Least severity");
+    ui.horizontal(|ui| {
+        let field = TextEdit::singleline(&mut draft.min_severity)
+            .hint_text("1.5")
+            .desired_width((ui.available_width() - 130.0).max(60.0));
+        let field = ui.add(field).accessible_name("Least severity");
+        is_asked |= is_entered(&field, ui);
+        for unit in TimeUnit::ALL {
+            ui.selectable_value(&mut draft.severity_unit, unit, unit.name());
+        }
+    });
+    is_asked
+}
+
+fn filter_ui(draft: &mut QueryForm, ui: &mut Ui) -> bool {
+    let filter = field_ui(
+        &mut draft.filter,
+        "Any condition",
+        "tid = 0 and not is_gpu_event",
+        ui,
+    );
+    let examples = "Any field of the document, for example\n\
+                    func like '*MPI_*' and rid in (0, 3)\n\
+                    gpu_location is not null\n\
+                    event_window.comm_window[*].tar = 5";
+    let is_asked = is_entered(&filter, ui);
+    filter.on_hover_text(examples);
+    is_asked
+}

@@ -1,0 +1,225 @@
+//! Executions that were looked up: the question, the answer as a scatter plot and as a table.
+
+mod form;
+mod scatter;
+
+use std::sync::Arc;
+
+use callgrove_session::watch::{
+    ExecutionDocument, ExecutionField, QueryState, Results, WatchCommand,
+};
+use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui};
+
+use crate::context::{ViewContext, short_name};
+use crate::text::{dash, duration_or_dash, number_or_dash, utc};
+use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui};
+use crate::widgets::{thousands, view_header};
+use form::FormState;
+use scatter::ScatterState;
+
+/// States of the parts.
+pub(crate) struct ExecutionsState {
+    form: FormState,
+    scatter: ScatterState,
+    sort: Sort,
+}
+
+impl Default for ExecutionsState {
+    fn default() -> Self {
+        Self {
+            form: FormState::default(),
+            scatter: ScatterState::default(),
+            sort: Sort {
+                column: 4,
+                is_descending: true,
+            },
+        }
+    }
+}
+
+const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
+    Column {
+        name,
+        width,
+        is_number,
+    }
+}
+
+const COLUMNS: [Column; 10] = [
+    column("Execution", 100.0, false),
+    column("Function", 0.0, false),
+    column("Rank", 70.0, true),
+    column("Step", 70.0, true),
+    column("Severity", 96.0, true),
+    column("Score", 80.0, true),
+    column("Exclusive", 96.0, true),
+    column("Inclusive", 96.0, true),
+    column("Entry (UTC)", 200.0, false),
+    column("Host", 110.0, false),
+];
+
+impl ExecutionsState {
+    pub(crate) fn begin_search(&mut self) {
+        self.form.begin();
+    }
+
+    pub(crate) fn fit(&mut self) {
+        self.scatter.fit();
+    }
+
+    /// The documents in the order of the table.
+    pub(crate) fn order(&self, results: &Results) -> Vec<usize> {
+        let documents = &results.documents;
+        let mut order: Vec<usize> = (0..documents.len()).collect();
+        let field = match self.sort.column {
+            2 => ExecutionField::Rank,
+            3 => ExecutionField::Step,
+            4 => ExecutionField::Severity,
+            5 => ExecutionField::Score,
+            6 => ExecutionField::RuntimeExclusive,
+            7 => ExecutionField::RuntimeTotal,
+            _ => ExecutionField::Entry,
+        };
+        let sort = self.sort;
+        match sort.column {
+            0 => sort.by_text(&mut order, |at| documents[at].event_id.as_str()),
+            1 => sort.by_text(&mut order, |at| short_name(&documents[at].func)),
+            9 => sort.by_text(&mut order, |at| documents[at].hostname.as_deref()),
+            _ => sort.by_number(&mut order, |at| {
+                field.value(&documents[at]).unwrap_or(f64::NEG_INFINITY)
+            }),
+        }
+        order
+    }
+}
+
+/// Draws the page.
+pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsState, ui: &mut Ui) {
+    let frame = Frame::new().inner_margin(Margin {
+        right: 8,
+        ..Margin::ZERO
+    });
+    Panel::left("question")
+        .default_size(280.0)
+        .size_range(240.0..=420.0)
+        .frame(frame)
+        .show(ui, |ui| form::form_ui(ctx, &mut state.form, ui));
+    CentralPanel::no_frame().show(ui, |ui| {
+        let Some(results) = ctx.snapshot.watch.visit().results.clone() else {
+            state_ui(ctx, None, ui);
+            return empty_ui(
+                "Ask on the left, or click a rank, a function or a cell of the heat map.",
+                ui,
+            );
+        };
+        results_ui(ctx, state, &results, ui);
+    });
+}
+
+fn results_ui(
+    ctx: &mut ViewContext<'_>,
+    state: &mut ExecutionsState,
+    results: &Arc<Results>,
+    ui: &mut Ui,
+) {
+    state_ui(ctx, Some(results), ui);
+    if results.documents.is_empty() {
+        if results.is_complete {
+            empty_ui(
+                "No execution fulfils all conditions. Take one away, or look at the other collection.",
+                ui,
+            );
+        }
+        return;
+    }
+    let half = ui.available_height() * 0.5;
+    let frame = Frame::new().inner_margin(Margin {
+        bottom: 8,
+        ..Margin::ZERO
+    });
+    Panel::top("scatter")
+        .resizable(true)
+        .default_size(half)
+        .min_size(120.0)
+        .frame(frame)
+        .show(ui, |ui| {
+            scatter::scatter_ui(ctx, &mut state.scatter, results, ui);
+        });
+    CentralPanel::no_frame().show(ui, |ui| table_ui(ctx, state, results, ui));
+}
+
+/// How many there are, what is going on, and more of them.
+fn state_ui(ctx: &mut ViewContext<'_>, results: Option<&Arc<Results>>, ui: &mut Ui) {
+    view_header(ui, "Executions", |ui| {
+        let is_asking = matches!(ctx.snapshot.watch.query(), QueryState::Asked(_));
+        let can_more =
+            results.is_some_and(|results| !results.is_complete && !results.documents.is_empty());
+        if can_more
+            && ui
+                .add_enabled(!is_asking, egui::Button::new("More"))
+                .on_hover_text("Fetch the next page")
+                .clicked()
+        {
+            ctx.watch(WatchCommand::More);
+        }
+        if is_asking {
+            ui.weak("Looking up…");
+        }
+        if let Some(results) = results {
+            let num_known = thousands(results.documents.len());
+            ui.weak(match results.total {
+                Some(total) => format!("{num_known} of {}", thousands(total as usize)),
+                None if results.is_complete => num_known,
+                None => format!("{num_known}, and perhaps more"),
+            });
+        }
+    });
+    if let QueryState::Failed(cause) = ctx.snapshot.watch.query() {
+        ui.label(RichText::new(format!("▲ {cause}")).color(ctx.theme.warning()));
+    }
+}
+
+fn table_ui(
+    ctx: &mut ViewContext<'_>,
+    state: &mut ExecutionsState,
+    results: &Results,
+    ui: &mut Ui,
+) {
+    let order = state.order(results);
+    let open = ctx.snapshot.watch.visit().document.as_ref();
+    let table = Table {
+        salt: "executions",
+        columns: &COLUMNS,
+        num_rows: order.len(),
+        selected: order.iter().position(|&index| {
+            open.is_some_and(|open| Arc::ptr_eq(open, &results.documents[index]))
+        }),
+    };
+    let cells = |row: usize| cells(ctx, &results.documents[order[row]]);
+    if let Some(row) = table.ui(ctx.theme, &mut state.sort, ui, cells) {
+        ctx.watch(WatchCommand::Open(order[row]));
+    }
+}
+
+fn cells(ctx: &ViewContext<'_>, document: &ExecutionDocument) -> Vec<Cell> {
+    let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
+    let mut cells = vec![
+        Cell::Text(document.event_id.clone()),
+        Cell::Marked(
+            ctx.color_of(&document.func),
+            short_name(&document.func).to_owned(),
+        ),
+    ];
+    let texts = [
+        whole(document.rank.map(u64::from)),
+        whole(document.step),
+        duration_or_dash(document.severity_us),
+        number_or_dash(document.score),
+        duration_or_dash(document.runtime_exclusive_us),
+        duration_or_dash(document.runtime_total_us),
+        document.entry_us.map_or_else(dash, utc),
+        document.hostname.clone().unwrap_or_else(dash),
+    ];
+    cells.extend(texts.into_iter().map(Cell::Text));
+    cells
+}

@@ -1,0 +1,253 @@
+//! A table of many rows: sorted by a click on a heading, drawn only where it is seen.
+
+use egui::{
+    Align, Align2, Button, Color32, FontId, Label, Layout, Pos2, Rect, Role, ScrollArea, Sense, Ui,
+    Vec2, WidgetInfo,
+};
+
+use crate::theme::Theme;
+
+const ROW_HEIGHT: f32 = 22.0;
+const PADDING: f32 = 6.0;
+
+/// A column.
+pub(crate) struct Column {
+    /// Heading.
+    pub(crate) name: &'static str,
+    /// Width in points; columns with 0 share what is left.
+    pub(crate) width: f32,
+    /// Whether it holds numbers, which are right-aligned.
+    pub(crate) is_number: bool,
+}
+
+/// What a cell shows.
+pub(crate) enum Cell {
+    /// A text.
+    Text(String),
+    /// A text behind a mark in a colour.
+    Marked(Color32, String),
+    /// A text on a bar of some length, 0 to 1.
+    Bar(f32, String),
+}
+
+/// By which column the rows are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sort {
+    /// Column.
+    pub(crate) column: usize,
+    /// Whether the largest comes first.
+    pub(crate) is_descending: bool,
+}
+
+/// What a table is made of.
+pub(crate) struct Table<'a> {
+    /// Names the table, for its place in memory.
+    pub(crate) salt: &'a str,
+    /// Columns.
+    pub(crate) columns: &'a [Column],
+    /// Number of rows.
+    pub(crate) num_rows: usize,
+    /// Row to mark as chosen.
+    pub(crate) selected: Option<usize>,
+}
+
+impl Cell {
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Marked(_, text) | Self::Bar(_, text) => text,
+        }
+    }
+}
+
+impl Sort {
+    /// Sorts `rows` by a key of each, the order of equal rows kept.
+    pub(crate) fn by_number(self, rows: &mut [usize], key: impl Fn(usize) -> f64) {
+        rows.sort_by(|&a, &b| {
+            let order = key(a).total_cmp(&key(b));
+            if self.is_descending {
+                order.reverse()
+            } else {
+                order
+            }
+        });
+    }
+
+    /// The same by a text.
+    pub(crate) fn by_text<K: Ord>(self, rows: &mut [usize], key: impl Fn(usize) -> K) {
+        rows.sort_by(|&a, &b| {
+            let order = key(a).cmp(&key(b));
+            if self.is_descending {
+                order.reverse()
+            } else {
+                order
+            }
+        });
+    }
+}
+
+impl Table<'_> {
+    /// Draws the table; the answer is the row that was clicked. A row is read to a person as the texts of
+    /// its cells.
+    pub(crate) fn ui(
+        &self,
+        theme: &Theme,
+        sort: &mut Sort,
+        ui: &mut Ui,
+        cells: impl Fn(usize) -> Vec<Cell>,
+    ) -> Option<usize> {
+        ui.spacing_mut().item_spacing = Vec2::ZERO;
+        let scroll_bar = ui.spacing().scroll.allocated_width();
+        let width = (ui.available_width() - scroll_bar).max(1.0);
+        let widths = self.widths(width);
+        self.headings_ui(&widths, sort, ui);
+        let mut clicked = None;
+        ScrollArea::both()
+            .id_salt(self.salt)
+            .auto_shrink(false)
+            .show_rows(ui, ROW_HEIGHT, self.num_rows, |ui, rows| {
+                for row in rows {
+                    let size = Vec2::new(widths.iter().sum(), ROW_HEIGHT);
+                    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+                    let cells = cells(row);
+                    let is_selected = self.selected == Some(row);
+                    response.widget_info(|| {
+                        let texts: Vec<&str> = cells.iter().map(Cell::text).collect();
+                        WidgetInfo::selected(Role::Button, true, is_selected, texts.join(", "))
+                    });
+                    let is_hot = response.hovered() || response.has_focus();
+                    if is_selected || is_hot {
+                        ui.painter().rect_filled(rect, 0.0, theme.card_focused());
+                    } else if row % 2 == 1 {
+                        let faint = ui.visuals().faint_bg_color;
+                        ui.painter().rect_filled(rect, 0.0, faint);
+                    }
+                    self.row_ui(theme, rect, &widths, &cells, ui);
+                    if response.clicked() {
+                        clicked = Some(row);
+                    }
+                }
+            });
+        clicked
+    }
+
+    fn widths(&self, width: f32) -> Vec<f32> {
+        let fixed: f32 = self.columns.iter().map(|column| column.width).sum();
+        let num_open = self
+            .columns
+            .iter()
+            .filter(|column| column.width == 0.0)
+            .count();
+        let share = ((width - fixed) / num_open.max(1) as f32).max(120.0);
+        self.columns
+            .iter()
+            .map(|column| {
+                if column.width > 0.0 {
+                    column.width
+                } else {
+                    share
+                }
+            })
+            .collect()
+    }
+
+    fn headings_ui(&self, widths: &[f32], sort: &mut Sort, ui: &mut Ui) {
+        ui.horizontal(|ui| {
+            for (at, (column, width)) in self.columns.iter().zip(widths).enumerate() {
+                let sign = match (sort.column == at, sort.is_descending) {
+                    (false, _) => "",
+                    (true, true) => " ↓",
+                    (true, false) => " ↑",
+                };
+                let align = if column.is_number {
+                    Layout::right_to_left(Align::Center)
+                } else {
+                    Layout::left_to_right(Align::Center)
+                };
+                let size = Vec2::new(*width, ROW_HEIGHT + 2.0);
+                let heading = ui.allocate_ui_with_layout(size, align, |ui| {
+                    ui.set_min_size(size);
+                    ui.add_space(PADDING);
+                    let text = egui::RichText::new(format!("{}{sign}", column.name)).strong();
+                    ui.add(Button::new(text).frame(false).truncate())
+                        .accessible_name(format!("Sort by {}", column.name))
+                });
+                if heading.inner.clicked() {
+                    *sort = Sort {
+                        column: at,
+                        is_descending: if sort.column == at {
+                            !sort.is_descending
+                        } else {
+                            column.is_number
+                        },
+                    };
+                }
+            }
+        });
+    }
+
+    fn row_ui(&self, theme: &Theme, rect: Rect, widths: &[f32], cells: &[Cell], ui: &Ui) {
+        let mut left = rect.left();
+        for ((column, width), cell) in self.columns.iter().zip(widths).zip(cells) {
+            let place = Rect::from_min_size(
+                Pos2::new(left, rect.top()),
+                Vec2::new(*width, rect.height()),
+            );
+            cell_ui(theme, place, column.is_number, cell, ui);
+            left += width;
+        }
+    }
+}
+
+fn cell_ui(theme: &Theme, place: Rect, is_number: bool, cell: &Cell, ui: &Ui) {
+    let painter = ui.painter().with_clip_rect(place.intersect(ui.clip_rect()));
+    let mut inner = place.shrink2(Vec2::new(PADDING, 0.0));
+    match cell {
+        Cell::Text(_) => {}
+        Cell::Marked(color, _) => {
+            let mark = Rect::from_center_size(
+                Pos2::new(inner.left() + 5.0, inner.center().y),
+                Vec2::splat(10.0),
+            );
+            painter.rect_filled(mark, 2.0, *color);
+            inner.min.x += 16.0;
+        }
+        Cell::Bar(share, _) => {
+            let length = inner.width() * share.clamp(0.0, 1.0);
+            let bar = Rect::from_min_size(
+                Pos2::new(inner.left(), inner.bottom() - 4.0),
+                Vec2::new(length, 2.5),
+            );
+            painter.rect_filled(bar, 1.0, theme.accent());
+        }
+    }
+    let (at, anchor) = if is_number {
+        (inner.right_center(), Align2::RIGHT_CENTER)
+    } else {
+        (inner.left_center(), Align2::LEFT_CENTER)
+    };
+    let clipped = painter.with_clip_rect(inner.intersect(painter.clip_rect()));
+    clipped.text(
+        at,
+        anchor,
+        cell.text(),
+        FontId::proportional(13.0),
+        theme.text(),
+    );
+}
+
+/// A search field over a table; takes the focus when asked to.
+pub(crate) fn search_ui(text: &mut String, wants_focus: &mut bool, name: &str, ui: &mut Ui) {
+    let field = egui::TextEdit::singleline(text)
+        .hint_text("Search (/)")
+        .desired_width(180.0);
+    let field = ui.add(field).accessible_name(name);
+    if std::mem::take(wants_focus) {
+        field.request_focus();
+    }
+}
+
+/// What stands where there is nothing.
+pub(crate) fn empty_ui(text: &str, ui: &mut Ui) {
+    ui.add_space(12.0);
+    ui.vertical_centered(|ui| ui.add(Label::new(egui::RichText::new(text).weak()).wrap()));
+}

@@ -1,0 +1,223 @@
+//! Documents of the schema, of other writers, and damaged ones.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// main { step { wait(subject) , send } }, and a call of the next step that has no known caller.
+fn full() -> Value {
+    json!({
+        "event_id": "2:5:11", "func": "MPI_Wait()", "fid": 4, "pid": 1, "rid": 2, "tid": 0,
+        "hostname": "n17", "entry": 1_100, "exit": 1_900, "runtime_exclusive": 800, "runtime_total": 800,
+        "io_step": 5, "io_step_tstart": 1_000, "io_step_tend": 3_000,
+        "outlier_score": 12.5, "outlier_severity": 800, "is_gpu_event": false,
+        "gpu_location": null, "gpu_parent": null,
+        "call_stack": [
+            {"event_id": "2:5:11", "func": "MPI_Wait()", "fid": 4, "entry": 1_100, "exit": 1_900, "is_anomaly": true},
+            {"event_id": "2:5:10", "func": "step", "fid": 3, "entry": 1_050, "exit": 2_500, "is_anomaly": false},
+            {"event_id": "2:0:0", "func": "main", "fid": 0, "entry": 1, "exit": 0, "is_anomaly": false},
+        ],
+        "counter_events": [
+            {"counter_name": "bytes", "counter_value": 42, "ts": 1_200},
+            {"counter_name": "bytes", "counter_value": 41, "ts": 1_150},
+        ],
+        "algo_params": {
+            "histogram": {"Histogram Bin Counts": [6, 3, 0, 1], "Histogram Bin Edges": [0.0, 10.0, 100.0, 500.0, 1000.0]},
+            "internal_global_threshold": 3.5,
+        },
+        "event_window": {
+            "exec_window": [
+                {"event_id": "2:5:12", "parent_event_id": "2:5:10", "func": "MPI_Send()", "entry": 2_000, "exit": 2_100, "is_anomaly": false},
+                {"event_id": "2:5:11", "parent_event_id": "2:5:10", "func": "MPI_Wait()", "entry": 1_100, "exit": 1_900, "is_anomaly": true},
+                {"event_id": "2:6:0", "parent_event_id": "2:4:99", "func": "lost", "entry": 2_200, "exit": 2_300, "is_anomaly": false},
+            ],
+            "comm_window": [
+                {"type": "RECV", "src": 3, "tar": 2, "bytes": 64, "tag": 7, "timestamp": 1_890, "execdata_key": "2:5:11"},
+                {"type": "SEND", "src": 2, "tar": 0, "bytes": 8, "tag": 7, "timestamp": 2_010, "execdata_key": "2:5:12"},
+            ],
+        },
+        "node_state": {"data": [{"field": "Memory Available (MB)", "value": 512}], "timestamp": 1_000},
+    })
+}
+
+#[test]
+fn a_document_of_the_schema_is_read_whole() {
+    let document = ExecutionDocument::new(full());
+    assert_eq!(
+        (document.app, document.rank, document.step),
+        (Some(1), Some(2), Some(5))
+    );
+    assert_eq!(document.severity_us, Some(800.0));
+    assert_eq!(document.call_stack.len(), 3);
+    assert_eq!(document.call_stack[2].exit_us, None, "main still runs");
+    assert_eq!(document.counters[0].time_us, 1_150, "in order of time");
+    let state = document.node_state.as_ref().unwrap();
+    assert_eq!(
+        state.fields,
+        [("Memory Available (MB)".to_owned(), "512".to_owned())]
+    );
+    let Model::Histogram(histogram) = &document.model else {
+        panic!("{:?}", document.model);
+    };
+    assert_eq!(histogram.bin_of(800.0), Some(3));
+    assert_eq!(histogram.bin_of(2_000.0), None);
+    let longer = [-1.0, 10.0, 50.0, 600.0].map(|time_us| histogram.num_longer(time_us) as u32);
+    assert_eq!(longer, [10, 4, 1, 0]);
+    assert!(document.pretty_json().contains("\"MPI_Wait()\""));
+}
+
+#[test]
+fn the_window_is_laid_out_below_its_callers() {
+    let layout = ExecutionDocument::new(full()).layout();
+    let bars: Vec<(&str, usize)> = layout
+        .bars
+        .iter()
+        .map(|bar| (bar.func.as_str(), bar.depth))
+        .collect();
+    let expected = [
+        ("main", 0),
+        ("step", 1),
+        ("MPI_Wait()", 2),
+        ("MPI_Send()", 2),
+        // Its caller is not in the document: it goes below the innermost call that encloses it.
+        ("lost", 2),
+    ];
+    assert_eq!(bars, expected);
+    assert_eq!(layout.num_depths, 3);
+    assert_eq!(layout.subject(), Some(2));
+    assert!(layout.bars[0].is_open && layout.bars[2].is_anomaly);
+    assert_eq!((layout.from_us, layout.to_us), (1_100, 2_300));
+}
+
+#[test]
+fn messages_know_their_partner_and_their_call() {
+    let layout = ExecutionDocument::new(full()).layout();
+    assert_eq!(layout.partners, [0, 3]);
+    let messages: Vec<_> = layout
+        .messages
+        .iter()
+        .map(|message| (message.kind, message.partner_row, message.bar))
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            (MessageKind::Receive, 1, Some(2)),
+            (MessageKind::Send, 0, Some(3))
+        ]
+    );
+}
+
+#[test]
+fn an_empty_document_is_shown_as_empty() {
+    for json in [json!({}), json!(null), json!([1]), json!("text")] {
+        let document = ExecutionDocument::new(json);
+        assert_eq!(document.model, Model::Unknown);
+        let layout = document.layout();
+        assert!(layout.bars.is_empty() && layout.to_us > layout.from_us);
+    }
+}
+
+#[test]
+fn gpu_fields_and_moments_are_read() {
+    let document = ExecutionDocument::new(json!({
+        "is_gpu_event": 1,
+        "gpu_location": {"context": 0, "device": 1, "stream": 7, "thread": 2},
+        "gpu_parent": {"event_id": "0:1:2", "tid": 0, "call_stack": [{"func": "cudaLaunchKernel", "event_id": "0:1:2"}]},
+        "algo_params": {"count": 9, "mean": 5.0, "stddev": 1.5},
+    }));
+    assert!(document.is_gpu);
+    assert_eq!(document.gpu_location.as_ref().unwrap().stream, Some(7));
+    assert!(
+        matches!(&document.gpu_parent, Some(GpuParent::Known { call_stack, .. }) if call_stack.len() == 1)
+    );
+    assert!(matches!(document.model, Model::Moments(stats) if stats.count == 9));
+    let lost = ExecutionDocument::new(json!({"gpu_parent": "not seen yet"}));
+    assert_eq!(
+        lost.gpu_parent,
+        Some(GpuParent::Unknown("not seen yet".to_owned()))
+    );
+}
+
+#[test]
+fn fields_of_the_scatter_plot_come_from_the_document() {
+    use crate::watch::ExecutionField;
+
+    let document = ExecutionDocument::new(full());
+    let values: Vec<Option<f64>> = ExecutionField::ALL
+        .iter()
+        .map(|field| field.value(&document))
+        .collect();
+    let expected = [
+        1_100.0, 1_900.0, 800.0, 800.0, 800.0, 12.5, 5.0, 2.0, 4.0, 11.0, 0.0,
+    ];
+    assert_eq!(values, expected.map(Some));
+}
+
+/// Calls with labels 0 to 9 and any callers, also circles and themselves.
+fn any_calls() -> impl Strategy<Value = Vec<Value>> {
+    let call = (0_u32..10, 0_u32..12, 0_u64..1_000, 0_u64..1_000).prop_map(
+        |(label, parent, entry, length)| {
+            json!({"event_id": label.to_string(), "parent_event_id": parent.to_string(),
+                   "func": "f", "entry": entry, "exit": entry + length})
+        },
+    );
+    proptest::collection::vec(call, 0..25)
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_window_still_has_a_layout(calls in any_calls(), stack in any_calls()) {
+        let document = ExecutionDocument::new(json!({
+            "event_id": "3", "call_stack": stack, "event_window": {"exec_window": calls},
+        }));
+        let layout = document.layout();
+        prop_assert!(layout.to_us > layout.from_us);
+        let deepest = layout.bars.iter().map(|bar| bar.depth + 1).max().unwrap_or(0);
+        prop_assert_eq!(layout.num_depths, deepest);
+        prop_assert!(layout.num_depths <= layout.bars.len());
+        prop_assert!(layout.bars.windows(2).all(|pair| pair[0].entry_us <= pair[1].entry_us));
+    }
+
+    #[test]
+    fn calls_of_one_thread_never_overlap_even_if_callers_are_missing(
+        nesting in proptest::collection::vec(any::<bool>(), 1..60),
+        kept in proptest::collection::vec(any::<bool>(), 60),
+    ) {
+        let calls = nested(&nesting);
+        let kept: Vec<&Value> = calls
+            .iter()
+            .zip(&kept)
+            .filter(|(_, is_kept)| **is_kept)
+            .map(|(call, _)| call)
+            .collect();
+        let json = json!({"event_id": "0", "event_window": {"exec_window": kept}});
+        let layout = ExecutionDocument::new(json).layout();
+        for (at, bar) in layout.bars.iter().enumerate() {
+            let later = layout.bars[at + 1..].iter().filter(|other| other.depth == bar.depth);
+            for other in later {
+                prop_assert!(other.entry_us >= bar.exit_us, "{:?} {:?}", bar, other);
+            }
+        }
+    }
+}
+
+/// A call for each `true`, which the next free `false` (or the end) leaves.
+fn nested(nesting: &[bool]) -> Vec<Value> {
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    let mut calls = Vec::new();
+    let ends = std::iter::repeat_n(&false, nesting.len());
+    for (time, enters) in nesting.iter().chain(ends).enumerate() {
+        if *enters {
+            open.push((calls.len(), time));
+            let parent = open.iter().rev().nth(1).map_or(99, |(label, _)| *label);
+            calls.push(json!({
+                "event_id": calls.len().to_string(), "parent_event_id": parent.to_string(),
+                "func": "f", "entry": time + 1,
+            }));
+        } else if let Some((label, _)) = open.pop() {
+            calls[label]["exit"] = json!(time + 1);
+        }
+    }
+    calls
+}

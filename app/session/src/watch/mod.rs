@@ -1,0 +1,43 @@
+//! The watched run: a live pipeline or the database of a run that is over, without a screen.
+//!
+//! A carrier (threads with HTTP on the desktop) fetches what the server says and never makes the
+//! views wait: [`WatchRequest`]s go out, [`WatchUpdate`]s come in. The session keeps what is known and
+//! where the person is; views read it as [`Watch`], a part of [`crate::Snapshot`].
+//!
+//! ```text
+//! views ── Command::Watch ──▶ Session ── WatchRequest ──▶ carrier ──▶ server
+//!   ▲                          │  ▲                          │
+//!   └──── Snapshot::watch ─────┘  └────── WatchUpdate ───────┘
+//! ```
+
+mod carrier;
+mod command;
+pub mod document;
+mod field;
+mod form;
+mod heat;
+mod pace;
+mod picture;
+
+mod ranking;
+#[cfg(test)]
+mod tests;
+mod visit;
+mod watcher;
+
+pub use callgrove_detect::RunStats;
+pub use callgrove_pserver::overview::{
+    FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, summed_stats,
+};
+pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
+pub use carrier::{QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate};
+pub use command::WatchCommand;
+pub use document::{EventWindow, ExecutionDocument, WindowLayout};
+pub use field::{ExecutionField, FieldUnit};
+pub use form::{Collection, FormError, QueryForm, SortField, TimeUnit};
+pub use heat::{HeatColumn, HeatMap, HeatRow};
+pub use pace::{Pace, PaceEntry, RecentMetrics};
+pub use picture::{Connection, QueryState, Watch};
+pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};
+pub use visit::{Page, Results, Scope, Visit};
+pub(crate) use watcher::Watcher;

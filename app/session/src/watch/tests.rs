@@ -1,0 +1,409 @@
+//! The watched run against a carrier that says what the test wants.
+
+use serde_json::{Value, json};
+
+use super::packet::{
+    AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
+};
+use super::*;
+
+fn stats(total: f64, count: u64) -> RunStats {
+    RunStats {
+        accumulate: total,
+        count,
+        mean: total / count as f64,
+        maximum: total,
+        ..RunStats::default()
+    }
+}
+
+/// Anomalies of one step on each of three ranks: rank r has r + `step` % 2.
+fn packet(step: u64) -> Packet {
+    let rank = |rank: u32| {
+        let n_anomalies = u64::from(rank) + step % 2;
+        RankAnomalies {
+            data: vec![StepAnomalies {
+                app: 0,
+                rank,
+                step,
+                n_anomalies,
+                min_timestamp_us: 1,
+                max_timestamp_us: 2,
+                outlier_scores: RunStats::default(),
+            }],
+            key: format!("0:{rank}"),
+            stats: stats((step * n_anomalies) as f64, step + 1),
+        }
+    };
+    let func = |fid: u32, name: &str, total: f64| FuncAnomalies {
+        app: 0,
+        fid,
+        name: name.to_owned(),
+        exclusive: stats(1e3, 10),
+        inclusive: stats(2e3, 10),
+        stats: stats(total, step + 1),
+    };
+    let data = MetricsData {
+        severity: stats(500.0, 2),
+        score: stats(12.0, 2),
+        count: stats(2.0, 1),
+        ..MetricsData::default()
+    };
+    Packet {
+        version: VERSION,
+        created_at: 1_000 * (step + 1),
+        anomaly_stats: Some(AnomalyStats {
+            created_at: 1_000 * (step + 1),
+            anomaly: (0..3).map(rank).collect(),
+            func: vec![func(0, "MPI_Wait()", 6.0), func(1, "compute(int)", 2.0)],
+        }),
+        anomaly_metrics: vec![AnomalyMetrics {
+            app: 0,
+            rank: 1,
+            fid: 1,
+            fname: "compute(int)".to_owned(),
+            _id: 0,
+            new_data: data.clone(),
+            all_data: data,
+        }],
+        counter_stats: None,
+    }
+}
+
+fn document(rank: u32, index: u32) -> Value {
+    json!({
+        "event_id": format!("{rank}:3:{index}"), "func": "compute(int)", "fid": 1, "pid": 0, "rid": rank,
+        "outlier_score": 7.5, "outlier_severity": 1_500, "entry": 1_000 + index, "exit": 2_000 + index,
+    })
+}
+
+fn connected() -> (Watcher, WatchCarrier) {
+    let (handle, carrier) = WatchHandle::pair();
+    let mut watcher = Watcher::new(handle);
+    watcher.carry_out(WatchCommand::Connect {
+        address: "localhost:5559".to_owned(),
+        token: None,
+    });
+    carrier
+        .updates
+        .send(WatchUpdate::Connected(Box::default()))
+        .unwrap();
+    say(
+        &mut watcher,
+        &carrier,
+        WatchUpdate::Packet(Box::new(packet(0))),
+    );
+    (watcher, carrier)
+}
+
+fn say(watcher: &mut Watcher, carrier: &WatchCarrier, update: WatchUpdate) {
+    carrier.updates.send(update).unwrap();
+    while watcher.update() {}
+}
+
+fn asked(carrier: &WatchCarrier) -> QueryRequest {
+    let last = carrier.requests.try_iter().last();
+    let Some(WatchRequest::Query(request)) = last else {
+        panic!("no query but {last:?}");
+    };
+    request
+}
+
+#[test]
+fn packets_arrive_in_the_overview_and_in_the_pace() {
+    let (mut watcher, carrier) = connected();
+    let before = watcher.watch().revision();
+    say(
+        &mut watcher,
+        &carrier,
+        WatchUpdate::Packet(Box::new(packet(1))),
+    );
+    assert_eq!(watcher.watch().connection(), &Connection::Live);
+    assert_ne!(watcher.watch().revision(), before);
+    assert_eq!(watcher.watch().overview().steps(), Some((0, 1)));
+    let last = watcher.watch().pace().entries.back().unwrap();
+    assert_eq!((last.num_anomalies, last.num_ranks), (6, 3));
+    assert_eq!(last.by_func, [((0, 1), 2)]);
+}
+
+#[test]
+fn a_pause_holds_the_picture_still_and_loses_nothing() {
+    let (mut watcher, carrier) = connected();
+    watcher.carry_out(WatchCommand::Pause(true));
+    let held = watcher.watch().overview().clone();
+    for step in 1..4 {
+        say(
+            &mut watcher,
+            &carrier,
+            WatchUpdate::Packet(Box::new(packet(step))),
+        );
+    }
+    assert_eq!(watcher.watch().overview(), &held);
+    assert_eq!(watcher.watch().num_held_back(), 3);
+    watcher.carry_out(WatchCommand::Pause(false));
+    assert_eq!(watcher.watch().overview().steps(), Some((0, 3)));
+    assert_eq!(watcher.watch().pace().entries.len(), 4);
+}
+
+#[test]
+fn a_lost_connection_says_why_keeps_what_is_known_and_goes_on() {
+    let (mut watcher, carrier) = connected();
+    let cause = "connection refused; is the server running?".to_owned();
+    let lost = Connection::Lost {
+        cause: cause.clone(),
+        retry_in_ms: Some(500),
+    };
+    say(
+        &mut watcher,
+        &carrier,
+        WatchUpdate::Lost {
+            cause,
+            retry_in_ms: Some(500),
+        },
+    );
+    assert_eq!(watcher.watch().connection(), &lost);
+    assert_eq!(watcher.watch().overview().ranks.len(), 3);
+    say(
+        &mut watcher,
+        &carrier,
+        WatchUpdate::Packet(Box::new(packet(1))),
+    );
+    assert_eq!(watcher.watch().connection(), &Connection::Live);
+}
+
+#[test]
+fn another_server_starts_from_nothing() {
+    let (mut watcher, _carrier) = connected();
+    watcher.carry_out(WatchCommand::Connect {
+        address: "elsewhere:1".to_owned(),
+        token: Some("secret".to_owned()),
+    });
+    assert_eq!(watcher.watch().overview(), &Overview::default());
+    assert!(!watcher.watch().can_go_back());
+}
+
+#[test]
+fn a_question_is_answered_page_by_page_without_a_limit() {
+    let (mut watcher, carrier) = connected();
+    watcher.carry_out(WatchCommand::QueryScope(Scope {
+        rank: Some((0, 2)),
+        steps: Some((3, 4)),
+        ..Scope::default()
+    }));
+    let request = asked(&carrier);
+    assert_eq!(
+        request.filter.as_deref(),
+        Some("pid = 0 and rid = 2 and io_step >= 3 and io_step <= 4")
+    );
+    assert_eq!(watcher.watch().visit().page, Page::Executions);
+    let first: Vec<Value> = (0..request.limit as u32)
+        .map(|index| document(2, index))
+        .collect();
+    let found = |documents, total| WatchUpdate::Found {
+        id: request.id,
+        documents,
+        total,
+    };
+    say(
+        &mut watcher,
+        &carrier,
+        found(first, Some(request.limit + 5)),
+    );
+    assert!(
+        !watcher
+            .watch()
+            .visit()
+            .results
+            .as_ref()
+            .unwrap()
+            .is_complete
+    );
+    watcher.carry_out(WatchCommand::More);
+    let more = asked(&carrier);
+    assert_eq!((more.id, more.offset), (request.id, request.limit));
+    // A new anomaly came in between, so that one document comes again.
+    let rest = (request.limit as u32 - 1..request.limit as u32 + 4).map(|index| document(2, index));
+    say(&mut watcher, &carrier, found(rest.collect(), None));
+    let results = watcher.watch().visit().results.clone().unwrap();
+    assert_eq!(results.documents.len() as u64, request.limit + 4);
+    assert!(!results.is_complete, "the server spoke of one more");
+    watcher.carry_out(WatchCommand::More);
+    assert_eq!(asked(&carrier).offset, request.limit + 4);
+    say(&mut watcher, &carrier, found(Vec::new(), None));
+    assert!(
+        watcher
+            .watch()
+            .visit()
+            .results
+            .as_ref()
+            .unwrap()
+            .is_complete
+    );
+    assert_eq!(watcher.watch().query(), &QueryState::Idle);
+}
+
+#[test]
+fn back_and_forward_go_through_places_with_their_answers() {
+    let (mut watcher, carrier) = connected();
+    watcher.carry_out(WatchCommand::Query(Box::default()));
+    let request = asked(&carrier);
+    watcher.carry_out(WatchCommand::Back);
+    assert_eq!(watcher.watch().visit().page, Page::Overview);
+    say(
+        &mut watcher,
+        &carrier,
+        WatchUpdate::Found {
+            id: request.id,
+            documents: vec![document(0, 1)],
+            total: Some(1),
+        },
+    );
+    watcher.carry_out(WatchCommand::Forward);
+    assert_eq!(
+        watcher
+            .watch()
+            .visit()
+            .results
+            .as_ref()
+            .unwrap()
+            .documents
+            .len(),
+        1
+    );
+    watcher.carry_out(WatchCommand::Open(0));
+    assert_eq!(
+        watcher.watch().visit().document.as_ref().unwrap().event_id,
+        "0:3:1"
+    );
+    watcher.carry_out(WatchCommand::Open(9));
+    watcher.carry_out(WatchCommand::Back);
+    watcher.carry_out(WatchCommand::Back);
+    assert_eq!(watcher.watch().visit().page, Page::Overview);
+    watcher.carry_out(WatchCommand::Back);
+    assert!(!watcher.watch().can_go_back() && watcher.watch().can_go_forward());
+}
+
+#[test]
+fn a_form_that_cannot_be_asked_says_which_field_and_how_it_should_look() {
+    let (mut watcher, carrier) = connected();
+    let form = QueryForm {
+        min_score: "high".to_owned(),
+        ..QueryForm::default()
+    };
+    while carrier.requests.try_recv().is_ok() {}
+    watcher.carry_out(WatchCommand::Query(Box::new(form.clone())));
+    assert_eq!(
+        watcher.watch().query(),
+        &QueryState::Failed(
+            "`high` is not a number: correct “Score”, for example 2.5, or leave it empty"
+                .to_owned()
+        )
+    );
+    assert_eq!(watcher.watch().visit().form, form, "what was typed stays");
+    assert!(carrier.requests.try_recv().is_err(), "nothing was asked");
+}
+
+#[test]
+fn every_field_of_the_form_becomes_a_condition() {
+    let form = QueryForm {
+        collection: Collection::NormalExecs,
+        apps: "1".to_owned(),
+        ranks: "0, 3, 8-11".to_owned(),
+        first_step: "5".to_owned(),
+        last_step: "9".to_owned(),
+        func: "it's".to_owned(),
+        fid: "7".to_owned(),
+        min_severity: "1,5".to_owned(),
+        severity_unit: TimeUnit::Ms,
+        min_score: "2".to_owned(),
+        filter: "tid = 0 or not is_gpu_event".to_owned(),
+        sort: SortField::Score,
+        is_descending: false,
+    };
+    let request = form.request(4, 200).unwrap();
+    assert_eq!(request.collection, "normalexecs");
+    assert_eq!(
+        request.filter.unwrap(),
+        "pid = 1 and ((rid >= 8 and rid <= 11) or rid in (0, 3)) and io_step >= 5 and io_step <= 9 \
+         and fid = 7 and func like '*it''s*' and outlier_severity >= 1500 and outlier_score >= 2 \
+         and (tid = 0 or not is_gpu_event)"
+    );
+    assert_eq!(
+        (request.sort, request.is_descending),
+        (Some("outlier_score"), false)
+    );
+    assert_eq!(QueryForm::default().request(0, 0).unwrap().filter, None);
+}
+
+#[test]
+fn ranks_and_functions_are_ordered_by_any_statistic_and_found_by_name() {
+    let mut overview = Overview::default();
+    overview.apply(&packet(3));
+    let order = |ranking: &Ranking| -> Vec<usize> {
+        ranked_ranks(&overview, ranking)
+            .iter()
+            .map(|ranked| ranked.index)
+            .collect()
+    };
+    let top = Ranking::default();
+    assert_eq!(order(&top), [2, 1, 0]);
+    let bottom = Ranking {
+        end: RankedEnd::Bottom,
+        num_shown: 2,
+        ..top.clone()
+    };
+    assert_eq!(order(&bottom), [0, 1]);
+    let severe = Ranking {
+        measure: Measure::Severity,
+        statistic: Statistic::Mean,
+        ..top.clone()
+    };
+    assert_eq!(order(&severe), [1, 0, 2], "equal values stay in order");
+    let searched = Ranking {
+        search: " MPI_w".to_owned(),
+        ..top
+    };
+    let found = ranked_funcs(&overview, &searched);
+    assert_eq!(found.len(), 1);
+    assert_eq!(overview.funcs[found[0].index].name, "MPI_Wait()");
+}
+
+#[test]
+fn the_heat_map_has_every_anomaly_in_its_column() {
+    let mut overview = Overview::default();
+    for step in 0..1_000 {
+        overview.apply(&packet(step));
+    }
+    let total: u64 = (0..1_000).map(|step| 3 + 3 * (step % 2)).sum();
+    for max_columns in [1, 7, 100, 5_000] {
+        let heat = HeatMap::new(&overview, None, max_columns);
+        assert!(heat.columns.len() <= max_columns);
+        assert_eq!(
+            heat.columns.iter().map(|column| column.total).sum::<u64>(),
+            total
+        );
+        assert_eq!(heat.rows.iter().map(|row| row.total).sum::<u64>(), total);
+    }
+    let part = HeatMap::new(&overview, Some((10, 19)), 100);
+    assert_eq!(part.columns.len(), 10);
+    assert_eq!(
+        part.rows[2].cells,
+        (10..20).map(|step| Some(2 + step % 2)).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        HeatMap::new(&overview, Some((5_000, 6_000)), 100),
+        HeatMap::default()
+    );
+}
+
+#[test]
+fn a_rank_without_a_report_is_told_from_one_without_anomalies() {
+    let mut overview = Overview::default();
+    overview.apply(&packet(4));
+    let mut late = packet(8);
+    late.anomaly_stats.as_mut().unwrap().anomaly.truncate(1);
+    overview.apply(&late);
+    let heat = HeatMap::new(&overview, None, 100);
+    assert_eq!(heat.rows[0].cells, [Some(0); 5]);
+    assert_eq!(heat.rows[2].cells, [Some(2), None, None, None, None]);
+}

@@ -1,0 +1,261 @@
+//! What becomes of updates and commands: the only writer of [`Watch`].
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::picture::Known;
+use super::{
+    Connection, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryState, Results, Scope,
+    Visit, Watch, WatchCommand, WatchHandle, WatchRequest, WatchUpdate,
+};
+
+/// Updates taken over in one go, so that a frame stays short.
+const MAX_UPDATES_AT_ONCE: usize = 64;
+
+/// Watches one run at a time through its carrier.
+pub(crate) struct Watcher {
+    handle: WatchHandle,
+    /// Requests that the carrier could not take yet, oldest first.
+    unsent: VecDeque<WatchRequest>,
+    watch: Arc<Watch>,
+    next_query: u64,
+}
+
+impl Watcher {
+    /// A watcher of no run yet.
+    pub(crate) fn new(handle: WatchHandle) -> Self {
+        Self {
+            handle,
+            unsent: VecDeque::new(),
+            watch: Arc::new(Watch {
+                is_offered: true,
+                ..Watch::default()
+            }),
+            next_query: 0,
+        }
+    }
+
+    /// What is known.
+    pub(crate) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    /// Takes over some of what came in and sends what waits; never waits itself. Whether anything
+    /// is new; then there may be more, so it is called again soon.
+    pub(crate) fn update(&mut self) -> bool {
+        while let Some(request) = self.unsent.pop_front() {
+            if let Err(request) = self.handle.send(request) {
+                self.unsent.push_front(request);
+                break;
+            }
+        }
+        for num_taken in 0..MAX_UPDATES_AT_ONCE {
+            let Some(update) = self.handle.poll() else {
+                return num_taken > 0;
+            };
+            self.take(update);
+        }
+        true
+    }
+
+    /// Carries out a person's wish.
+    pub(crate) fn carry_out(&mut self, command: WatchCommand) {
+        match command {
+            WatchCommand::Connect { address, token } => self.connect(address, token),
+            WatchCommand::Disconnect => {
+                self.now().connection = Connection::Idle;
+                self.send(WatchRequest::Disconnect);
+            }
+            WatchCommand::Pause(is_paused) => {
+                let watch = self.now();
+                watch.num_held_back = 0;
+                watch.held = is_paused.then(|| Arc::clone(&watch.newest));
+            }
+            WatchCommand::Show(page) => self.go(|visit| visit.page = page),
+            WatchCommand::Scope(focus) => self.go(|visit| {
+                visit.form = visit.form.focused(focus);
+                visit.focus = focus;
+            }),
+            WatchCommand::Query(form) => self.ask(*form, None),
+            WatchCommand::QueryScope(focus) => {
+                let form = QueryForm {
+                    filter: String::new(),
+                    ..self.watch.visit().form.focused(focus)
+                };
+                self.ask(form, Some(focus));
+            }
+            WatchCommand::More => self.ask_more(),
+            WatchCommand::Open(index) => self.open(index),
+            WatchCommand::Back => self.now().visits.back(),
+            WatchCommand::Forward => self.now().visits.forward(),
+        }
+    }
+
+    fn now(&mut self) -> &mut Watch {
+        Arc::make_mut(&mut self.watch)
+    }
+
+    fn send(&mut self, request: WatchRequest) {
+        if !self.unsent.is_empty() {
+            self.unsent.push_back(request);
+        } else if let Err(request) = self.handle.send(request) {
+            self.unsent.push_back(request);
+        }
+    }
+
+    fn go(&mut self, change: impl FnOnce(&mut Visit)) {
+        let visits = &mut self.now().visits;
+        let mut visit = visits.now().clone();
+        change(&mut visit);
+        visits.go(visit);
+    }
+
+    /// Another server has other functions and documents: nothing of the old one is kept.
+    fn connect(&mut self, address: String, token: Option<String>) {
+        let before = Arc::clone(&self.watch);
+        let watch = self.now();
+        if address != before.address {
+            *watch = Watch {
+                is_offered: true,
+                newest: Arc::new(Known {
+                    revision: before.newest.revision + 1,
+                    ..Known::default()
+                }),
+                ..Watch::default()
+            };
+        }
+        watch.address.clone_from(&address);
+        watch.connection = Connection::Connecting;
+        self.send(WatchRequest::Connect { address, token });
+    }
+
+    fn take(&mut self, update: WatchUpdate) {
+        match update {
+            WatchUpdate::Connected(overview) => {
+                let watch = self.now();
+                let known = Arc::make_mut(&mut watch.newest);
+                known.overview = *overview;
+                known.revision += 1;
+                watch.connection = Connection::Live;
+            }
+            WatchUpdate::Packet(packet) => self.take_packet(&packet),
+            WatchUpdate::Lost { cause, retry_in_ms } => {
+                self.now().connection = Connection::Lost { cause, retry_in_ms };
+            }
+            WatchUpdate::Ended => self.now().connection = Connection::Ended,
+            WatchUpdate::Found {
+                id,
+                documents,
+                total,
+            } => self.take_documents(id, documents, total),
+            WatchUpdate::QueryFailed { id, cause } => {
+                if self.watch.query == QueryState::Asked(id) {
+                    self.now().query = QueryState::Failed(cause);
+                }
+            }
+        }
+    }
+
+    fn take_packet(&mut self, packet: &Packet) {
+        let watch = self.now();
+        let known = Arc::make_mut(&mut watch.newest);
+        known.overview.apply(packet);
+        known.pace.push(packet);
+        known.revision += 1;
+        watch.num_held_back += u64::from(watch.is_paused());
+        watch.connection = Connection::Live;
+    }
+
+    fn ask(&mut self, form: QueryForm, focus: Option<Scope>) {
+        let id = self.next_query;
+        let request = match form.request(id, 0) {
+            Ok(request) => request,
+            Err(error) => {
+                self.fail(&error);
+                self.go(|visit| {
+                    visit.page = Page::Executions;
+                    visit.form = form;
+                });
+                return;
+            }
+        };
+        self.next_query += 1;
+        let results = Arc::new(Results {
+            request: request.clone(),
+            documents: Vec::new(),
+            total: None,
+            is_complete: false,
+        });
+        self.go(|visit| {
+            visit.page = Page::Executions;
+            visit.form = form;
+            visit.focus = focus.unwrap_or(visit.focus);
+            visit.results = Some(results);
+        });
+        self.now().query = QueryState::Asked(id);
+        self.send(WatchRequest::Query(request));
+    }
+
+    fn ask_more(&mut self) {
+        let Some(results) = self.watch.visit().results.clone() else {
+            return;
+        };
+        if results.is_complete || matches!(self.watch.query, QueryState::Asked(_)) {
+            return;
+        }
+        let mut request = results.request.clone();
+        request.offset = results.documents.len() as u64;
+        self.now().query = QueryState::Asked(request.id);
+        self.send(WatchRequest::Query(request));
+    }
+
+    fn fail(&mut self, error: &FormError) {
+        self.now().query = QueryState::Failed(error.to_string());
+    }
+
+    fn take_documents(&mut self, id: u64, found: Vec<serde_json::Value>, total: Option<u64>) {
+        if self.watch.query == QueryState::Asked(id) {
+            self.now().query = QueryState::Idle;
+        }
+        let Some(known) = self.watch.visits.results_of(id) else {
+            return;
+        };
+        let num_found = found.len() as u64;
+        let mut documents = known.documents.clone();
+        let mut labels: BTreeSet<_> = documents.iter().map(|known| known.label()).collect();
+        for document in found.into_iter().map(ExecutionDocument::new) {
+            // What came in meanwhile moves documents to later pages, so some come twice.
+            if document.event_id.is_empty() || labels.insert(document.label()) {
+                documents.push(Arc::new(document));
+            }
+        }
+        let num_known = documents.len() as u64;
+        let results = Results {
+            request: known.request.clone(),
+            is_complete: num_known == known.documents.len() as u64
+                || total
+                    .or(known.total)
+                    .map_or(num_found < known.request.limit, |total| num_known >= total),
+            documents,
+            total: total.or(known.total),
+        };
+        self.now().visits.answer(id, &Arc::new(results));
+    }
+
+    fn open(&mut self, index: usize) {
+        let results = self.watch.visit().results.as_ref();
+        let document = results.and_then(|results| results.documents.get(index));
+        let Some(document) = document.map(Arc::clone) else {
+            return;
+        };
+        // Going from one execution to the next is no new place, or a step back would go through them all.
+        if self.watch.visit().page == Page::Document {
+            self.now().visits.now_mut().document = Some(document);
+        } else {
+            self.go(|visit| {
+                visit.page = Page::Document;
+                visit.document = Some(document);
+            });
+        }
+    }
+}
