@@ -107,7 +107,9 @@ impl Table<'_> {
             .show_rows(ui, ROW_HEIGHT, self.num_rows, |ui, rows| {
                 for row in rows {
                     let size = Vec2::new(widths.iter().sum(), ROW_HEIGHT);
-                    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+                    let (id, rect) = ui.allocate_space(size);
+                    // A press reaches only what is seen of a row that is wider than the view.
+                    let response = ui.interact(rect.intersect(ui.clip_rect()), id, Sense::click());
                     let cells = cells(row);
                     let is_selected = self.selected == Some(row);
                     response.widget_info(|| {

@@ -29,25 +29,21 @@ pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut
         state.draft = asked.clone();
     }
     let mut is_asked = false;
+    // Above the fields, so that they can be seen however low the view is.
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("Which executions?").strong());
+        let ask = ui.button("Look up").on_hover_text("Enter in any field");
+        is_asked |= ask.clicked();
+        let clear = ui.button("Clear").on_hover_text("Empty all fields");
+        if clear.clicked() {
+            state.draft = QueryForm::default();
+        }
+    });
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 6.0;
-        ui.label(RichText::new("Which executions?").strong());
         choices_ui(&mut state.draft, ui);
         is_asked |= fields_ui(&mut state.draft, &mut state.wants_focus, ui);
         is_asked |= filter_ui(&mut state.draft, ui);
-        ui.horizontal(|ui| {
-            is_asked |= ui
-                .button("Look up")
-                .on_hover_text("Enter in any field")
-                .clicked();
-            if ui
-                .button("Clear")
-                .on_hover_text("Empty all fields")
-                .clicked()
-            {
-                state.draft = QueryForm::default();
-            }
-        });
     });
     if is_asked {
         state.origin = state.draft.clone();

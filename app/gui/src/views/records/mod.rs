@@ -101,7 +101,7 @@ pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsSta
     });
     Panel::left("question")
         .default_size(280.0)
-        .size_range(240.0..=420.0)
+        .size_range(200.0..=420.0)
         .frame(frame)
         .show(ui, |ui| form::form_ui(ctx, &mut state.form, ui));
     CentralPanel::no_frame().show(ui, |ui| {

@@ -124,7 +124,7 @@ pub(crate) fn scatter_ui(
         right: if has_legend { LEGEND } else { EDGE },
         selected: &selected,
         focus: open,
-        has_focus: false,
+        has_focus: ctx.has_focus,
         pointed: None,
     };
     let output = points_ui(&scene, &mut state.points, ui);

@@ -51,7 +51,7 @@ pub fn scatter_ui(ctx: &mut ViewContext<'_>, state: &mut ScatterState, ui: &mut 
         right: 0.0,
         selected: &selected,
         focus: focus.map(TreeIdx::index),
-        has_focus: false,
+        has_focus: ctx.has_focus,
         pointed: hover::get(ui.ctx()).map(TreeIdx::index),
     };
     let output = points::points_ui(&scene, &mut state.points, ui);
