@@ -193,6 +193,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use callgrove_detect::RunStats;
+    use callgrove_model::RunIdentity;
     use callgrove_pserver::packet::{CounterStats, VERSION};
 
     use super::*;
@@ -206,6 +207,7 @@ mod tests {
         Packet {
             version: VERSION,
             created_at,
+            run: RunIdentity::default(),
             anomaly_stats: None,
             anomaly_metrics: Vec::new(),
             counter_stats: Some(vec![counter]),

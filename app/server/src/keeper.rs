@@ -117,6 +117,10 @@ impl KeeperConfig {
         let Some(store) = &mut self.store else {
             return Ok(());
         };
+        let run = self.state.run();
+        if !run.is_empty() {
+            store.join_run(&run)?;
+        }
         let documents = self.state.documents();
         let number = |value: &Value, field: &str| value[field].as_u64().unwrap_or_default() as u32;
         let mut all = Vec::new();

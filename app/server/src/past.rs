@@ -129,6 +129,7 @@ pub fn packet(store: &mut dyn Store, now_ms: u64) -> Result<Packet, ProvDbError>
     Ok(Packet {
         version: VERSION,
         created_at: now_ms,
+        run: store.run()?.unwrap_or_default(),
         anomaly_stats: Some(anomaly_stats),
         anomaly_metrics: metrics.collect(),
         counter_stats: (!counters.is_empty()).then_some(counters),

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callgrove_detect::RunStats;
+use callgrove_model::RunIdentity;
 use callgrove_pserver::packet::{AnomalyStats, CounterStats, Packet, RankAnomalies, VERSION};
 use callgrove_server::RunningServer;
 use callgrove_server::api::Live;
@@ -30,6 +31,7 @@ fn packet(created_at: u64) -> Packet {
     Packet {
         version: VERSION,
         created_at,
+        run: RunIdentity::default(),
         anomaly_stats: Some(AnomalyStats {
             created_at,
             anomaly: vec![rank],

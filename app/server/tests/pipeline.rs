@@ -8,7 +8,7 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgrove_model::{ProgramId, RankId, StepId};
+use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
@@ -46,6 +46,7 @@ fn report_one_anomaly(options: ExchangeOptions) {
         instance: "the test".to_owned(),
         program: ProgramId(0),
         ranks: vec![RANK],
+        run: RunIdentity::default(),
     };
     exchange.register(&hello).unwrap();
     let fids = exchange
@@ -132,6 +133,7 @@ fn an_instance_without_the_token_is_told_so_and_does_not_wait() {
         instance: "the test".to_owned(),
         program: ProgramId(0),
         ranks: vec![RANK],
+        run: RunIdentity::default(),
     };
     let begun = Instant::now();
     let patience = options.startup_wait;

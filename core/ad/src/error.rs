@@ -1,6 +1,7 @@
 //! What can go wrong for good; damage in a stream is a warning instead.
 
 use callgrove_detect::DetectError;
+use callgrove_model::RunMismatch;
 use callgrove_provdb::ProvDbError;
 use callgrove_pserver::PserverError;
 use callgrove_trace::TraceError;
@@ -29,6 +30,9 @@ pub enum AdError {
     /// The parameter server refused, or is needed and cannot be reached.
     #[error(transparent)]
     Exchange(#[from] PserverError),
+    /// Streams of different runs.
+    #[error("{0}. Follow the ranks of one run only")]
+    OtherRun(RunMismatch),
     /// Documents could not be stored.
     #[error("{count} documents could not be stored and are lost; the last refusal was: {reason}")]
     Lost {

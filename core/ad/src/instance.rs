@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgrove_detect::{FuncModel, RunningThreshold};
-use callgrove_model::{FuncId, NameTable, RankId, Warnings};
+use callgrove_model::{FuncId, NameTable, RankId, RunIdentity, Warnings};
 use callgrove_provdb::{Claim, Store};
-use callgrove_pserver::{Hello, Link, ModelExchange, StepReport};
+use callgrove_pserver::{Hello, Link, ModelExchange, PserverError, StepReport, Welcome};
 use callgrove_trace::TraceSource;
 use rayon::prelude::*;
 
@@ -58,6 +58,13 @@ pub struct Instance {
     readers: Vec<StreamReader>,
     detectors: Vec<RankDetector>,
     exchange: Box<dyn ModelExchange>,
+    /// What is told to it: grows with the ranks whose first steps came.
+    hello: Hello,
+    is_registered: bool,
+    /// Before the first step, which says what run it is of.
+    store: Option<Box<dyn Store>>,
+    /// All that is known of the run.
+    run: RunIdentity,
     writer: Option<ProvenanceWriter>,
     /// Held so that nobody else writes the same ranks.
     claims: Vec<Claim>,
@@ -76,16 +83,14 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Claims the ranks of `streams`, announces itself as `name`, and starts to read. Without a store, nothing is
-    /// recorded.
+    /// Claims the ranks of `streams` as `name`, and starts to read. Without a store, nothing is recorded.
     ///
     /// # Errors
-    /// [`AdError::ProvDb`] and [`AdError::Exchange`], also if another instance has one of the ranks;
-    /// [`AdError::Thread`].
+    /// [`AdError::ProvDb`], also if another instance has one of the ranks; [`AdError::Thread`].
     pub fn start(
         mut streams: Vec<Stream>,
-        mut options: AdOptions,
-        mut exchange: Box<dyn ModelExchange>,
+        options: AdOptions,
+        exchange: Box<dyn ModelExchange>,
         mut store: Option<Box<dyn Store>>,
         name: &str,
     ) -> Result<Self, AdError> {
@@ -97,25 +102,17 @@ impl Instance {
                 claims.push(store.claim(program.0, stream.rank.0, name)?);
             }
         }
-        let ranks = streams.iter().map(|stream| stream.rank).collect();
-        let welcome = exchange.register(&Hello {
+        let hello = Hello {
             instance: name.to_owned(),
             program,
-            ranks,
-        })?;
-        if let Some(params) = welcome.params {
-            options.params = params.check()?;
-        }
-        let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
+            ranks: streams.iter().map(|stream| stream.rank).collect(),
+            run: RunIdentity::default(),
+        };
         let is_live = options.pacing == Pacing::Live;
         let mut readers = Vec::with_capacity(streams.len());
         let mut detectors = Vec::with_capacity(streams.len());
         for Stream { rank, source, path } in streams {
-            detectors.push(RankDetector::new(
-                program,
-                rank,
-                reported_until.get(&rank).copied(),
-            ));
+            detectors.push(RankDetector::new(program, rank));
             readers.push(StreamReader::start(source, path, is_live)?);
         }
         Ok(Self {
@@ -123,7 +120,11 @@ impl Instance {
             readers,
             detectors,
             exchange,
-            writer: store.map(ProvenanceWriter::start).transpose()?,
+            hello,
+            is_registered: false,
+            store,
+            run: RunIdentity::default(),
+            writer: None,
             claims,
             functions: NameTable::default(),
             fids: Vec::new(),
@@ -140,7 +141,8 @@ impl Instance {
     /// seen enough. The answer is the status at the end, with everything on disk.
     ///
     /// # Errors
-    /// [`AdError::Exchange`] if the parameter server refuses, or cannot be reached at the end;
+    /// [`AdError::OtherRun`], [`AdError::ProvDb`] and [`AdError::Exchange`] if database or parameter server are of
+    /// another run; [`AdError::Exchange`] also if the parameter server refuses, or cannot be reached at the end;
     /// [`AdError::Lost`] if the provenance database did not take everything.
     pub fn run(
         mut self,
@@ -148,7 +150,10 @@ impl Instance {
     ) -> Result<Status, AdError> {
         let followed = self.follow(&mut watch);
         // Whatever happened, what was found is stored, and the ranks are free afterwards.
-        let farewell = self.exchange.goodbye(&self.reports);
+        let farewell = match self.is_registered {
+            true => self.exchange.goodbye(&self.reports),
+            false => Ok(()),
+        };
         let stored = self.writer.take().map(ProvenanceWriter::finish).transpose();
         for detector in &mut self.detectors {
             let warnings = detector.finish();
@@ -174,8 +179,49 @@ impl Instance {
                 self.status.stored = writer.stored();
             }
             if watch(&self.status).is_break() {
-                break;
+                return Ok(());
             }
+        }
+        // Without a single step, the server shall know all the same that the ranks were there.
+        self.learn_run(&[])
+    }
+
+    /// Tells the database and the parameter server which run this is, once the first steps say so, and again when
+    /// other ranks come: their first steps are not waited for, because ranks may wait for one another.
+    fn learn_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
+        let mut is_news = !self.is_registered;
+        for (_, input) in inputs {
+            is_news |= !input.run.is_empty();
+            self.hello.run.merge(&input.run);
+        }
+        if !is_news {
+            return Ok(());
+        }
+        self.run.join(&self.hello.run).map_err(AdError::OtherRun)?;
+        if let Some(mut store) = self.store.take() {
+            self.run = store.join_run(&self.hello.run)?;
+            self.writer = Some(ProvenanceWriter::start(store)?);
+        } else if let Some(writer) = &self.writer {
+            writer.join_run(&self.hello.run);
+        }
+        match self.exchange.register(&self.hello) {
+            Ok(welcome) if !self.is_registered => self.heed(welcome)?,
+            Ok(_) => {}
+            // It is told when it is back.
+            Err(PserverError::NotConnected { .. }) if self.is_registered => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.is_registered = true;
+        Ok(())
+    }
+
+    fn heed(&mut self, welcome: Welcome) -> Result<(), AdError> {
+        if let Some(params) = welcome.params {
+            self.options.params = params.check()?;
+        }
+        let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
+        for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
+            detector.reported_until = reported_until.get(rank).copied();
         }
         Ok(())
     }
@@ -208,6 +254,7 @@ impl Instance {
             .iter()
             .map(|(_, input)| input.batch.funcs.len() as u64);
         self.status.num_events += num_events.sum::<u64>();
+        self.learn_run(&inputs)?;
         self.name_functions(&inputs)?;
         let mut at_work = Vec::with_capacity(inputs.len());
         let mut inputs = inputs.into_iter().peekable();
@@ -224,10 +271,10 @@ impl Instance {
                 None => Vec::new(),
             })
             .collect();
-        let synced = self.exchange.sync_and_report(
-            merge_deltas(learnt, &self.fids, &self.thresholds_reached)?,
-            &self.reports,
-        )?;
+        let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
+        // From here on the exchange has them, whatever it answers.
+        let reports = std::mem::take(&mut self.reports);
+        let synced = self.exchange.sync_and_report(deltas, &reports)?;
         self.status.link_down = match synced.link {
             Link::Up => None,
             Link::Down { cause } => Some(cause),
@@ -245,7 +292,6 @@ impl Instance {
             .par_iter_mut()
             .map(|(detector, _)| detector.judge(&compiled, fids, options, recorded))
             .collect::<Result<Vec<StepOutcome>, _>>()?;
-        self.reports.clear();
         for step in judged {
             self.status.num_executions += step.num_executions;
             self.status.num_anomalies += step.num_anomalies;

@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use callgrove_provdb::{Document, Store};
+use callgrove_model::RunIdentity;
+use callgrove_provdb::{Document, ProvDbError, Store};
 
 use crate::AdError;
 
@@ -48,6 +49,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
+    /// What the database has not been told of the run.
+    run: Option<RunIdentity>,
     documents: std::collections::VecDeque<Document>,
     num_bytes: usize,
     is_busy: bool,
@@ -89,6 +92,12 @@ impl ProvenanceWriter {
         self.shared.changed.notify_all();
     }
 
+    /// Tells more of the run; never waits.
+    pub(crate) fn join_run(&self, run: &RunIdentity) {
+        self.shared.lock().run = Some(run.clone());
+        self.shared.changed.notify_all();
+    }
+
     /// The counts so far.
     pub(crate) fn stored(&self) -> StorageStatus {
         self.shared.lock().stored.clone()
@@ -101,7 +110,7 @@ impl ProvenanceWriter {
     pub(crate) fn finish(self) -> Result<StorageStatus, AdError> {
         let deadline = Instant::now() + PATIENCE;
         let mut queue = self.shared.lock();
-        while (queue.is_busy || !queue.documents.is_empty())
+        while (queue.is_busy || queue.run.is_some() || !queue.documents.is_empty())
             && (queue.stored.refusal.is_none() || Instant::now() < deadline)
         {
             queue = wait(&self.shared, queue);
@@ -133,8 +142,8 @@ impl Shared {
 }
 
 fn run(shared: &Shared, mut store: Box<dyn Store>) {
-    while let Some(batch) = next_batch(shared) {
-        while let Err(error) = store.put(&batch) {
+    while let Some((run, batch)) = next_batch(shared) {
+        while let Err(error) = write(store.as_mut(), run.as_ref(), &batch) {
             let mut queue = shared.lock();
             queue.stored.refusal = Some(error.to_string());
             // The end gives up on what is refused; until then it is tried again.
@@ -156,10 +165,21 @@ fn run(shared: &Shared, mut store: Box<dyn Store>) {
     }
 }
 
+fn write(
+    store: &mut dyn Store,
+    run: Option<&RunIdentity>,
+    batch: &[Document],
+) -> Result<(), ProvDbError> {
+    if let Some(run) = run {
+        store.join_run(run)?;
+    }
+    store.put(batch)
+}
+
 /// What waits, or will; none at the end.
-fn next_batch(shared: &Shared) -> Option<Vec<Document>> {
+fn next_batch(shared: &Shared) -> Option<(Option<RunIdentity>, Vec<Document>)> {
     let mut queue = shared.lock();
-    while queue.documents.is_empty() {
+    while queue.documents.is_empty() && queue.run.is_none() {
         if queue.is_ending {
             return None;
         }
@@ -170,9 +190,11 @@ fn next_batch(shared: &Shared) -> Option<Vec<Document>> {
         num_bytes += document.json.len();
         num_bytes <= MAX_BATCH_BYTES
     };
-    let num_documents = queue.documents.iter().take_while(fits).count().max(1);
+    let num_fitting = queue.documents.iter().take_while(fits).count();
+    let num_documents = num_fitting.max(1).min(queue.documents.len());
     queue.is_busy = true;
-    Some(queue.documents.drain(..num_documents).collect())
+    let run = queue.run.take();
+    Some((run, queue.documents.drain(..num_documents).collect()))
 }
 
 /// Waits for a change, for a while.

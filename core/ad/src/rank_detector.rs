@@ -46,7 +46,7 @@ pub(crate) struct RankDetector {
     /// Functions with anomalies that no normal execution was stored beside yet.
     wanted: BTreeSet<u32>,
     /// The last step that the parameter server knows already.
-    reported_until: Option<StepId>,
+    pub(crate) reported_until: Option<StepId>,
     /// Metadata of the present step.
     metadata: Vec<MetadataRecord>,
     counter_reports: Vec<CounterReport>,
@@ -79,7 +79,7 @@ pub(crate) struct StepOutcome {
 }
 
 impl RankDetector {
-    pub(crate) fn new(program: ProgramId, rank: RankId, reported_until: Option<StepId>) -> Self {
+    pub(crate) fn new(program: ProgramId, rank: RankId) -> Self {
         Self {
             program,
             rank,
@@ -97,7 +97,7 @@ impl RankDetector {
             grouped: ExecutionsByFunction::default(),
             span: StepTimes::default(),
             wanted: BTreeSet::new(),
-            reported_until,
+            reported_until: None,
             metadata: Vec::new(),
             counter_reports: Vec::new(),
             warnings: Warnings::default(),

@@ -10,7 +10,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread;
 use std::time::Duration;
 
-use callgrove_model::{CounterId, FuncId, StepBatch, WarningKind, Warnings};
+use callgrove_model::{
+    CounterId, FuncId, RankId, RunIdentity, StepBatch, StepId, WarningKind, Warnings,
+};
 use callgrove_trace::{Next, TraceSource};
 
 use crate::AdError;
@@ -27,6 +29,8 @@ pub(crate) struct StepInput {
     /// Counter names from the next free id on.
     pub(crate) counters: Vec<Arc<str>>,
     pub(crate) warnings: Warnings,
+    /// What the step tells of the run, in the first one that tells anything.
+    pub(crate) run: RunIdentity,
 }
 
 /// The answer to a request for the next step.
@@ -46,6 +50,8 @@ pub(crate) struct StreamReader {
     polls: Receiver<StepPoll>,
     stop: Arc<AtomicBool>,
     has_ended: bool,
+    rank: Option<RankId>,
+    path: String,
 }
 
 impl StreamReader {
@@ -60,6 +66,7 @@ impl StreamReader {
         is_live: bool,
     ) -> Result<Self, AdError> {
         let (sender, polls) = sync_channel(0);
+        let (rank, name) = (source.rank(), path.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             source,
@@ -67,6 +74,8 @@ impl StreamReader {
             is_live,
             num_functions: 0,
             num_counters: 0,
+            is_from_start: None,
+            knows_run: false,
             stop: Arc::clone(&stop),
         };
         thread::Builder::new()
@@ -77,6 +86,8 @@ impl StreamReader {
             polls,
             stop,
             has_ended: false,
+            rank,
+            path: name,
         })
     }
 
@@ -97,7 +108,13 @@ impl StreamReader {
             },
         };
         // A reader that is gone without a word has panicked; what it read before was delivered.
-        let poll = poll.unwrap_or_else(|| StepPoll::End(Warnings::default()));
+        let poll = poll.unwrap_or_else(|| {
+            let mut warnings = Warnings::default();
+            warnings.count(WarningKind::StreamTruncated, self.rank, || {
+                format!("a fault of this program ended its reader: {}", self.path)
+            });
+            StepPoll::End(warnings)
+        });
         self.has_ended = matches!(poll, StepPoll::End(_));
         poll
     }
@@ -120,6 +137,9 @@ struct Reader {
     is_live: bool,
     num_functions: usize,
     num_counters: usize,
+    /// Whether the first step of the stream was read; `None` before any.
+    is_from_start: Option<bool>,
+    knows_run: bool,
     stop: Arc<AtomicBool>,
 }
 
@@ -164,6 +184,12 @@ impl Reader {
 
     fn deliver(&mut self, batch: Box<StepBatch>, warnings: Warnings) -> StepInput {
         let names = self.source.names();
+        let is_from_start = *self.is_from_start.get_or_insert(batch.step == StepId(0));
+        let mut run = RunIdentity::default();
+        if !self.knows_run {
+            run = RunIdentity::of_step(&batch, names, is_from_start);
+            self.knows_run = !run.is_empty();
+        }
         let functions = (self.num_functions..names.len())
             .map(|index| names.name(FuncId::from_index(index)).into())
             .collect();
@@ -178,6 +204,7 @@ impl Reader {
             functions,
             counters,
             warnings,
+            run,
         }
     }
 }

@@ -19,7 +19,7 @@ const MAX_RANK_SPREAD: DurationNs = DurationNs(5 * 60 * 1_000_000_000);
 /// Programs of one workflow start within this time of each other: no longer than jobs may last.
 const MAX_PROGRAM_SPREAD: DurationNs = DurationNs(48 * 3_600 * 1_000_000_000);
 /// Processes remembered of a program, those of the lowest ranks: enough to tell runs apart.
-const MAX_PROCESSES: usize = 1024;
+const MAX_PROCESSES: usize = 256;
 /// Command lines and executables remembered of a program, which mostly has one of each.
 const MAX_COMMANDS: usize = 8;
 /// Bytes remembered of a command line.
@@ -175,8 +175,8 @@ impl RunIdentity {
         Ok(())
     }
 
-    /// Adds what another view knows, without asking whether it is of this run.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    /// Adds what another view knows, without asking whether it is of this run: for streams that were named together.
+    pub fn merge(&mut self, other: &Self) {
         for (index, program) in &other.programs {
             self.programs.entry(*index).or_default().merge(program);
         }

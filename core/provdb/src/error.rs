@@ -1,5 +1,7 @@
 //! What can go wrong with a provenance database.
 
+use callgrove_model::RunMismatch;
+
 use crate::{Collection, FilterError, UnknownCollection};
 
 /// Why a provenance database did not do what it was asked for.
@@ -98,6 +100,24 @@ pub enum ProvDbError {
         /// The server.
         place: String,
     },
+    /// The database is of another run.
+    #[error(
+        "the provenance database is of another run: it has {}, and this is {}; {}. Name another folder or database \
+         than {place}, or remove it first",
+        mismatch.known, mismatch.other, mismatch.reason
+    )]
+    OtherRun {
+        /// Both runs.
+        mismatch: RunMismatch,
+        /// The database.
+        place: String,
+    },
+    /// The database has documents, and does not say of which run.
+    #[error(
+        "the provenance database has records and does not say of which run, for an earlier release wrote them: read \
+         them as before, and name another folder or database than {0} to write to"
+    )]
+    UnknownRun(String),
     /// Another AD instance writes the same rank.
     #[error(
         "{holder} writes rank {rank} of program {program} already: stop it, or give this one its own rank; in {place}"

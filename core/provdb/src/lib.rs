@@ -23,6 +23,7 @@ mod open;
 mod postgres;
 mod query;
 mod record;
+mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;

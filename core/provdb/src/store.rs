@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{Document, ProvDbError, Query, SqlTable};
+use callgrove_model::RunIdentity;
+
+use crate::{Document, ProvDbError, Query, SqlTable, run};
 
 /// A provenance database, embedded or on a server.
 ///
@@ -46,6 +48,24 @@ pub trait Store: Send {
     /// # Errors
     /// The statement does not read, is wrong, runs for too long or answers too much.
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError>;
+
+    /// Says which run the documents that follow are of, and tells all that the database knows of that run: its first
+    /// writer determines it, later ones add ranks. Call it before the first document.
+    ///
+    /// # Errors
+    /// [`ProvDbError::OtherRun`]; [`ProvDbError::UnknownRun`] for documents of an earlier release; as [`Store::put`].
+    fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError>;
+
+    /// The run that the documents are of; none in an empty database and in one of an earlier release.
+    ///
+    /// # Errors
+    /// The place cannot be read.
+    fn run(&mut self) -> Result<Option<RunIdentity>, ProvDbError> {
+        let bytes = self.state(run::STATE)?;
+        bytes
+            .map(|it| run::parse(&it, "the provenance database"))
+            .transpose()
+    }
 
     /// Claims a rank of a program for one AD instance, until the claim is dropped or the process dies.
     ///

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use callgrove_model::RunIdentity;
 use callgrove_provdb::net::{MAX_MESSAGE_BYTES, ProvDbService, RemoteStore};
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, RemoteOptions,
@@ -272,6 +273,10 @@ impl Store for Observed {
 
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         self.store.find_plain_sql(sql)
+    }
+
+    fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
+        self.store.join_run(run)
     }
 
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {

@@ -12,7 +12,7 @@ use std::thread;
 use callgrove_provdb::{
     AccessMode, Collection, Document, OpenOptions, ProvDbError, Query, SqliteStore, Store, open,
 };
-use support::conforms::conforms;
+use support::conforms::{conforms, run};
 use support::{execution, one_of_each};
 
 /// Set for a child process: the folder that it writes to.
@@ -403,4 +403,18 @@ fn plain_sql_reaches_no_other_file_and_ends() {
         store.find_plain_sql(sql).expect("read").rows,
         [[serde_json::json!(4.0)]]
     );
+}
+
+#[test]
+fn records_of_an_earlier_release_are_read_and_not_mixed_with_those_of_a_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = folder.path().to_str().expect("UTF-8");
+    let mut store = open(url, &OpenOptions::default()).expect("made");
+    store.put(&one_of_each()).expect("stored");
+    let refused = store.join_run(&run(0, 4900)).expect_err("of which run?");
+    assert!(matches!(refused, ProvDbError::UnknownRun(_)), "{refused:?}");
+    let mut reader = open(url, &options(AccessMode::ReadOnly, None)).expect("opened");
+    assert_eq!(reader.run().expect("read"), None);
+    let found = reader.find(&Query::all(Collection::Anomalies));
+    assert!(!found.expect("found").is_empty());
 }

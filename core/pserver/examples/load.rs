@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgrove_detect::{FuncModel, Moments, Params};
-use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::net::{ExchangeOptions, connect, service};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, Link, ModelExchange, ServerState,
@@ -155,6 +155,7 @@ fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), 
         instance: format!("load:{rank}"),
         program: ProgramId(0),
         ranks: vec![RankId(rank as u32)],
+        run: RunIdentity::default(),
     })?;
     let names: Vec<String> = (0..load.functions)
         .map(|i| format!("function {i}"))

@@ -1,6 +1,6 @@
 //! What can go wrong, each with its remedy.
 
-use callgrove_model::{FuncId, ProgramId, RankId};
+use callgrove_model::{FuncId, ProgramId, RankId, RunMismatch};
 use thiserror::Error;
 
 /// Errors of the parameter server and of its clients.
@@ -21,6 +21,13 @@ pub enum PserverError {
         /// How long that one has been silent.
         silent_ms: u64,
     },
+    /// An instance of another run.
+    #[error(
+        "the parameter server serves another run: {}, and this is {}; {}. Start a parameter server of its own for it, \
+         and name another provenance database",
+        _0.known, _0.other, _0.reason
+    )]
+    OtherRun(RunMismatch),
     /// A call of an instance that the server does not know, for example since it was restarted.
     #[error("AD instance {instance} is not registered; register it first")]
     NotRegistered {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Params};
-use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 
 use crate::{PserverError, StepReport};
 
@@ -17,6 +17,8 @@ pub struct Hello {
     pub program: ProgramId,
     /// The ranks whose streams it reads.
     pub ranks: Vec<RankId>,
+    /// What these tell of the run so far.
+    pub run: RunIdentity,
 }
 
 /// The answer to a [`Hello`].
@@ -62,10 +64,10 @@ pub struct Synced {
 /// [`sync_and_report`](Self::sync_and_report) with what the step adds to the models and with the reports of steps
 /// judged before, then judge the step's executions with the models that come back.
 pub trait ModelExchange: Send {
-    /// Announces the instance; first of all calls, once.
+    /// Announces the instance; first of all calls, and again when it knows more of the run.
     ///
     /// # Errors
-    /// Another live instance reads one of the ranks; the server cannot be reached; the token is refused.
+    /// The server serves another run; another live instance reads one of the ranks; the server cannot be reached; the token is refused.
     fn register(&mut self, hello: &Hello) -> Result<Welcome, PserverError>;
 
     /// The global indices of functions, in the order of the names. They are the same for all instances and for the

@@ -13,6 +13,7 @@ mod summed;
 use std::collections::BTreeSet;
 
 use callgrove_detect::RunStats;
+use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{
@@ -27,6 +28,8 @@ pub use summed::{summed_metrics, summed_stats};
 pub struct Overview {
     /// When the newest packet was made, in milliseconds since the epoch; 0 before the first.
     pub last_packet_ms: u64,
+    /// The run; empty before the first packet that says which.
+    pub run: RunIdentity,
     /// Number of entries that named no program and rank, and were left out.
     pub num_unreadable: u64,
     /// By program and rank.
@@ -90,6 +93,9 @@ impl Overview {
     /// Takes over what a packet says.
     pub fn apply(&mut self, packet: &Packet) {
         self.last_packet_ms = self.last_packet_ms.max(packet.created_at);
+        if !packet.run.is_empty() {
+            self.run.clone_from(&packet.run);
+        }
         if let Some(stats) = &packet.anomaly_stats {
             self.apply_anomalies(stats);
         }

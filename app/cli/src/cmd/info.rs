@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
 use anyhow::Result;
-use callgrove_model::{DurationNs, FunctionName, RankId, Trace};
+use callgrove_model::{DurationNs, FunctionName, RankId, RunIdentity, Trace};
 use callgrove_session::{Suggestion, suggest_roots};
 use serde_json::{Value, json};
 
@@ -125,6 +125,7 @@ fn print(
     let totals = totals(trace);
     let num = thousands;
     writeln!(out, "{source}")?;
+    writeln!(out, "  Run: {} ({})", trace.identity, trace.identity.id())?;
     writeln!(
         out,
         "  {} ranks, {} threads, {} I/O steps, {} of time",
@@ -281,6 +282,7 @@ fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
         .collect();
     json!({
         "source": source,
+        "run": run_json(&trace.identity),
         "ranks": trace.ranks().len(),
         "threads": trace.lanes.len(),
         "io_steps": trace.num_steps,
@@ -296,5 +298,14 @@ fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
         "functions": functions,
         "warnings": warnings,
         "notes": notes,
+    })
+}
+
+/// A run, for other programs.
+pub(super) fn run_json(run: &RunIdentity) -> Value {
+    json!({
+        "id": run.id(),
+        "description": run.to_string(),
+        "identity": run,
     })
 }

@@ -107,8 +107,14 @@ pub(super) fn state(
     };
     let json = String::from_utf8(saved)
         .context("the saved state in the provenance database is damaged")?;
-    complain("going on from the state that the provenance database has of this run");
-    Ok(Arc::new(ServerState::restored(options, &json)?))
+    let state = ServerState::restored(options, &json)?;
+    let run = state.run();
+    if !run.is_empty() {
+        complain(&format!(
+            "going on from the state that the provenance database has of {run}"
+        ));
+    }
+    Ok(Arc::new(state))
 }
 
 /// Starts what happens every so often.

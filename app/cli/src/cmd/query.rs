@@ -1,9 +1,11 @@
 //! `callgrove query`: searches a provenance database.
 
 use anyhow::{Context, Result};
+use callgrove_model::RunIdentity;
 use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey};
 use serde_json::Value;
 
+use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
 use crate::connect::{open_store, secret, store_options};
 use crate::output::{Table, print};
@@ -32,6 +34,9 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
             }),
             format => print_rows(format, &table.columns, rows),
         };
+    }
+    if args.collection == "run" {
+        return print_run(args, &store.run()?.unwrap_or_default());
     }
     let collection: Collection = args.collection.parse()?;
     let query = query(args, collection)?;
@@ -80,6 +85,13 @@ fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
         sort: sort.transpose()?,
         limit: args.limit,
         offset: args.offset.unwrap_or(0),
+    })
+}
+
+fn print_run(args: &QueryArgs, run: &RunIdentity) -> Result<()> {
+    print(|out| match args.format {
+        TableFormat::Json => writeln!(out, "{}", run_json(run)),
+        _ => writeln!(out, "{run} ({})", run.id()),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The watched run in the window, against a carrier that says what the test wants.
 
+use callgrove_model::RunIdentity;
 use callgrove_session::watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
 };
@@ -153,6 +154,7 @@ fn packet(step: u64) -> Packet {
     Packet {
         version: VERSION,
         created_at,
+        run: RunIdentity::default(),
         anomaly_stats: Some(AnomalyStats {
             created_at,
             anomaly: (0..4).map(rank).collect(),

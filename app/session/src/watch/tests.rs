@@ -1,5 +1,6 @@
 //! The watched run against a carrier that says what the test wants.
 
+use callgrove_model::RunIdentity;
 use serde_json::{Value, json};
 
 use super::packet::{
@@ -52,6 +53,7 @@ fn packet(step: u64) -> Packet {
     Packet {
         version: VERSION,
         created_at: 1_000 * (step + 1),
+        run: RunIdentity::default(),
         anomaly_stats: Some(AnomalyStats {
             created_at: 1_000 * (step + 1),
             anomaly: (0..3).map(rank).collect(),

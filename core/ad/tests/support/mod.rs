@@ -10,8 +10,8 @@ use std::time::Duration;
 use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Status, Stream};
 use callgrove_detect::Params;
 use callgrove_model::{
-    CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId, StepBatch,
-    StepId, ThreadId, TimeNs, Warnings,
+    CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId,
+    RunIdentity, StepBatch, StepId, ThreadId, TimeNs, Warnings,
 };
 use callgrove_provdb::{
     Claim, Collection, Document, ProvDbError, Query, SqlTable, Store, UnknownCollection,
@@ -229,6 +229,10 @@ impl Store for Shelf {
 
     fn find_plain_sql(&mut self, _: &str) -> Result<SqlTable, ProvDbError> {
         Err(UnknownCollection("sql".to_owned()).into())
+    }
+
+    fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
+        Ok(run.clone())
     }
 
     fn claim(&mut self, program: u32, rank: u32, _: &str) -> Result<Claim, ProvDbError> {

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use callgrove_model::RunIdentity;
 use tokio::runtime::Runtime;
 use tonic::codegen::tokio_stream;
 use tonic::{Code, Status};
@@ -13,7 +14,7 @@ use super::lease_client::{self, Losses};
 use super::proto::prov_db_client::ProvDbClient;
 use super::{MAX_MESSAGE_BYTES, proto, wire};
 use crate::store::without_secrets;
-use crate::{AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store};
+use crate::{AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run};
 
 /// How long a call is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
@@ -182,6 +183,16 @@ impl Store for RemoteStore {
             joined(client.find_plain_sql(request).await?.into_inner()).await
         })?;
         serde_json::from_slice(&json).map_err(|error| ProvDbError::PlainSql(error.to_string()))
+    }
+
+    fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
+        self.check_writable()?;
+        let request = wire::join_run_request(run)?;
+        let json = self.call(RETRY_FOR, async |mut client: RemoteClient| {
+            let reply = client.join_run(request.clone()).await?;
+            Ok(reply.into_inner().run_json)
+        })?;
+        run::parse(json.as_bytes(), &self.place)
     }
 
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {

@@ -9,7 +9,7 @@ use super::lease_server::{self, Leases};
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
 use super::store_thread::StoreThread;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, proto, wire};
-use crate::{ProvDbError, Store};
+use crate::{ProvDbError, Store, run};
 
 /// Stores and answers what clients send.
 #[derive(Clone)]
@@ -114,6 +114,18 @@ impl ProvDb for ProvDbService {
         let write = move |store: &mut dyn Store| store.replace_state(&state.name, &state.bytes);
         self.writer.run(write).await.map_err(wire::status)?;
         Ok(Response::new(proto::ReplaceStateReply {}))
+    }
+
+    async fn join_run(
+        &self,
+        request: Request<proto::JoinRunRequest>,
+    ) -> Result<Response<proto::JoinRunReply>, Status> {
+        let run_json = request.into_inner().run_json;
+        let run = run::parse(run_json.as_bytes(), "the request").map_err(wire::status)?;
+        let join = move |store: &mut dyn Store| store.join_run(&run);
+        let joined = self.writer.run(join).await.map_err(wire::status)?;
+        let reply = wire::join_run_reply(&joined).map_err(wire::status)?;
+        Ok(Response::new(reply))
     }
 
     async fn state(

@@ -1,5 +1,6 @@
 //! What travels: documents, queries and errors as messages, and back.
 
+use callgrove_model::{RunIdentity, RunMismatch};
 use prost::Message as _;
 use tonic::{Code, Status};
 
@@ -86,6 +87,23 @@ pub(super) fn state_requests(
         bytes: part.bytes,
     };
     Ok(parts(bytes).into_iter().map(request).collect())
+}
+
+pub(super) fn join_run_request(run: &RunIdentity) -> Result<proto::JoinRunRequest, ProvDbError> {
+    let run_json = run_json(run)?;
+    Ok(proto::JoinRunRequest { run_json })
+}
+
+pub(super) fn join_run_reply(run: &RunIdentity) -> Result<proto::JoinRunReply, ProvDbError> {
+    let run_json = run_json(run)?;
+    Ok(proto::JoinRunReply { run_json })
+}
+
+fn run_json(run: &RunIdentity) -> Result<String, ProvDbError> {
+    serde_json::to_string(run).map_err(|error| ProvDbError::Database {
+        cause: error.to_string(),
+        place: "the identity of a run".to_owned(),
+    })
 }
 
 /// Found documents in messages.
@@ -188,6 +206,15 @@ pub(super) fn status(error: ProvDbError) -> Status {
         ProvDbError::DiskFull { cause, .. } => (Code::ResourceExhausted, Kind::DiskFull(cause)),
         ProvDbError::ReadOnly(_) => (Code::FailedPrecondition, Kind::ReadOnly(true)),
         ProvDbError::Busy(_) => (Code::Aborted, Kind::Busy(true)),
+        ProvDbError::OtherRun { mismatch, .. } => (
+            Code::FailedPrecondition,
+            Kind::OtherRun(proto::OtherRun {
+                known: mismatch.known,
+                other: mismatch.other,
+                reason: mismatch.reason,
+            }),
+        ),
+        ProvDbError::UnknownRun(_) => (Code::FailedPrecondition, Kind::UnknownRun(true)),
         ProvDbError::UnknownCollection(_) | ProvDbError::Filter(_) => {
             (Code::InvalidArgument, Kind::Other(message.clone()))
         }
@@ -236,6 +263,19 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
         Some(Kind::DiskFull(cause)) => ProvDbError::DiskFull { cause, place },
         Some(Kind::ReadOnly(_)) => ProvDbError::ReadOnly(place),
         Some(Kind::Busy(_)) => ProvDbError::Busy(place),
+        Some(Kind::OtherRun(proto::OtherRun {
+            known,
+            other,
+            reason,
+        })) => ProvDbError::OtherRun {
+            mismatch: RunMismatch {
+                known,
+                other,
+                reason,
+            },
+            place,
+        },
+        Some(Kind::UnknownRun(_)) => ProvDbError::UnknownRun(place),
         Some(Kind::Other(cause)) => ProvDbError::Database { cause, place },
         None => match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => ProvDbError::Database {

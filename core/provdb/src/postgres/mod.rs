@@ -13,15 +13,20 @@ mod schema;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use callgrove_model::RunIdentity;
 use postgres::types::ToSql;
 
 use crate::columns::{Columns, with_id};
 use crate::query::postgres_sql::{self, Param};
 use crate::{
-    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store,
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run,
 };
 
 use connection::PostgresConnection;
+
+const SELECT_STATE: &str = "select bytes from state where name = $1";
+const REPLACE_STATE: &str = "insert into state (name, bytes) values ($1, $2) \
+     on conflict (name) do update set bytes = excluded.bytes";
 
 /// A provenance database on a PostgreSQL server.
 pub struct PostgresStore {
@@ -84,17 +89,14 @@ impl Store for PostgresStore {
     }
 
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        let sql = "insert into state (name, bytes) values ($1, $2) \
-                   on conflict (name) do update set bytes = excluded.bytes";
         self.writable()?
-            .run(|client| client.execute(sql, &[&name, &bytes]).map(|_| ()))
+            .run(|client| client.execute(REPLACE_STATE, &[&name, &bytes]).map(|_| ()))
     }
 
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
-        let sql = "select bytes from state where name = $1";
         let row = self
             .connection()
-            .run(|client| client.query_opt(sql, &[&name]))?;
+            .run(|client| client.query_opt(SELECT_STATE, &[&name]))?;
         Ok(row.map(|row| row.get(0)))
     }
 
@@ -119,6 +121,25 @@ impl Store for PostgresStore {
 
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         plain::select(&mut self.connection(), sql)
+    }
+
+    fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
+        drop(self.writable()?);
+        let has_documents = run::has_unknown_documents(self)?;
+        let (place, name) = (&self.place, run::STATE);
+        self.writable()?.run(|client| {
+            let mut transaction = client.transaction()?;
+            // One at a time; readers go on.
+            transaction.execute("lock table state in share row exclusive mode", &[])?;
+            let row = transaction.query_opt(SELECT_STATE, &[&name])?;
+            let stored: Option<&[u8]> = row.as_ref().map(|row| row.get(0));
+            let joined = run::join(stored, has_documents, run, place);
+            if let Ok((_, Some(bytes))) = &joined {
+                transaction.execute(REPLACE_STATE, &[&name, bytes])?;
+            }
+            transaction.commit()?;
+            Ok(joined.map(|(run, _)| run))
+        })?
     }
 
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {

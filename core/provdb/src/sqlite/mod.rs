@@ -20,8 +20,11 @@ mod writer;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use callgrove_model::RunIdentity;
+
 use crate::{
-    AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, columns::Columns,
+    AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store,
+    columns::Columns, run,
 };
 
 use error::io_at;
@@ -144,6 +147,14 @@ impl Store for SqliteStore {
 
     fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         self.reader()?.find_plain_sql(sql)
+    }
+
+    fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
+        self.global()?;
+        let has_documents = run::has_unknown_documents(self)?;
+        let place = self.folder.display().to_string();
+        let join = |stored: Option<&[u8]>| run::join(stored, has_documents, run, &place);
+        self.global()?.change_state(run::STATE, join)
     }
 
     fn claim(&mut self, program: u32, rank: u32, instance: &str) -> Result<Claim, ProvDbError> {

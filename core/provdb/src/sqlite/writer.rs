@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
 use crate::columns::Columns;
 use crate::{Collection, Document, ProvDbError};
@@ -115,14 +115,39 @@ impl ShardFile {
 
     /// Stores opaque bytes under a name.
     pub(super) fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
-        self.connection
-            .execute(
-                "insert or replace into state (name, bytes) values (?1, ?2)",
-                (name, bytes),
-            )
-            .map_err(at(&self.path))?;
-        Ok(())
+        replace_state(&self.connection, name, bytes).map_err(at(&self.path))
     }
+
+    /// Stores what `change` makes of the bytes under a name, unless it makes nothing of them; nobody else changes them
+    /// meanwhile. Answers with what else it says.
+    pub(super) fn change_state<T>(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(Option<&[u8]>) -> Result<(T, Option<Vec<u8>>), ProvDbError>,
+    ) -> Result<T, ProvDbError> {
+        let fail = at(&self.path);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(&fail)?;
+        let stored: Option<Vec<u8>> = transaction
+            .query_row("select bytes from state where name = ?1", [name], |row| {
+                row.get(0)
+            })
+            .optional()
+            .map_err(&fail)?;
+        let (answer, bytes) = change(stored.as_deref())?;
+        if let Some(bytes) = bytes {
+            replace_state(&transaction, name, &bytes).map_err(&fail)?;
+            transaction.commit().map_err(&fail)?;
+        }
+        Ok(answer)
+    }
+}
+
+fn replace_state(connection: &Connection, name: &str, bytes: &[u8]) -> rusqlite::Result<()> {
+    let sql = "insert or replace into state (name, bytes) values (?1, ?2)";
+    connection.execute(sql, (name, bytes)).map(|_| ())
 }
 
 /// Opens or makes a file in which a commit is on disk when it returns.

@@ -1,5 +1,6 @@
 //! The suite that every store passes.
 
+use callgrove_model::RunIdentity;
 use callgrove_provdb::{
     AccessMode, Collection, Document, Filter, ProvDbError, Query, SortKey, Store,
 };
@@ -14,6 +15,7 @@ pub(crate) type Open<'o> = &'o dyn Fn(AccessMode) -> Box<dyn Store>;
 
 /// Runs the suite on a database that is empty at first.
 pub(crate) fn conforms(open: Open<'_>) {
+    is_of_one_run(open);
     keeps_documents_as_they_are(open);
     replaces_by_key_and_keeps_ids(open);
     refuses_what_is_no_document(open);
@@ -42,6 +44,33 @@ fn query(collection: Collection, filter: &str) -> Query {
         filter: Some(Filter::parse(filter).expect(filter)),
         ..Query::all(collection)
     }
+}
+
+fn is_of_one_run(open: Open<'_>) {
+    let first = run(0, 4900);
+    assert_eq!(open(AccessMode::ReadWrite).run().expect("read"), None);
+    let mut store = open(AccessMode::ReadWrite);
+    assert_eq!(store.join_run(&first).expect("the first"), first);
+    let both = store.join_run(&run(1, 4901)).expect("another rank of it");
+    assert!(both.is_same_run(&first) && both.is_same_run(&run(1, 4901)));
+    assert_eq!(store.join_run(&first).expect("once more"), both);
+    let error = store.join_run(&run(1, 5200)).expect_err("another run");
+    assert!(matches!(error, ProvDbError::OtherRun { .. }), "{error:?}");
+    let text = error.to_string();
+    for part in ["lmp on vm, started 2026", "4901", "5200", "Name another"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let mut reader = open(AccessMode::ReadOnly);
+    assert_eq!(reader.run().expect("read"), Some(both));
+    let refused = reader.join_run(&first);
+    assert!(matches!(refused, Err(ProvDbError::ReadOnly(_))));
+}
+
+/// What one rank tells of its run.
+pub(crate) fn run(rank: u32, pid: u32) -> RunIdentity {
+    let process = json!({"host": "vm", "pid": pid, "start": 1_793_787_072_034_000_000_i64});
+    let program = json!({"executables": ["/x/lmp"], "command_lines": ["/x/lmp -in a"], "ranks": {rank.to_string(): process}});
+    serde_json::from_value(json!({"programs": {"0": program}})).expect("an identity")
 }
 
 fn keeps_documents_as_they_are(open: Open<'_>) {

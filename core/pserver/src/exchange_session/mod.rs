@@ -200,6 +200,7 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
     fn register(&mut self, hello: &Hello) -> Result<Welcome, PserverError> {
         self.transport.begin_call();
         self.hello = Some(hello.clone());
+        self.attached = false;
         self.attach()
     }
 

@@ -185,8 +185,8 @@ impl Grpc {
 
     fn try_register(&mut self, hello: &Hello) -> Result<Registered, PserverError> {
         let mut connection = self.connection.clone();
-        let reply =
-            self.call(async move { connection.register(wire::hello_to_wire(hello)).await })?;
+        let request = wire::hello_to_wire(hello)?;
+        let reply = self.call(async move { connection.register(request).await })?;
         wire::registered_from_wire(&reply)
     }
 }

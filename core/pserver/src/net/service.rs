@@ -57,8 +57,8 @@ impl Pserver for PserverService {
         &self,
         request: Request<proto::RegisterRequest>,
     ) -> Result<Response<proto::RegisterReply>, Status> {
-        let hello = wire::hello_from_wire(request.into_inner());
-        let registered = self.state.register(&hello, self.clock.now_ms());
+        let registered = wire::hello_from_wire(request.into_inner())
+            .and_then(|hello| self.state.register(&hello, self.clock.now_ms()));
         reply(registered.and_then(wire::registered_to_wire))
     }
 

@@ -1,6 +1,7 @@
 //! Laws of the overview: what packets say does not depend on how it was packed.
 
 use callgrove_detect::RunStats;
+use callgrove_model::RunIdentity;
 use proptest::prelude::*;
 
 use super::*;
@@ -70,6 +71,7 @@ fn packet(data: &[StepAnomalies], metrics: Vec<AnomalyMetrics>) -> Packet {
     Packet {
         version: VERSION,
         created_at: 5,
+        run: RunIdentity::default(),
         anomaly_stats: Some(AnomalyStats {
             created_at: 5,
             anomaly,

@@ -25,6 +25,7 @@ impl ServerState {
         Packet {
             version: VERSION,
             created_at: now_ms,
+            run: self.run(),
             anomaly_metrics: anomaly_metrics(&global, &delta, &functions),
             counter_stats: counter_stats(&global),
             anomaly_stats: delta.any.then(|| AnomalyStats {

@@ -15,6 +15,7 @@ impl Packet {
         Self {
             version: next.version,
             created_at: next.created_at,
+            run: next.run,
             anomaly_stats: match (self.anomaly_stats, next.anomaly_stats) {
                 (Some(older), Some(newer)) => Some(joined_stats(older, newer)),
                 (older, newer) => newer.or(older),

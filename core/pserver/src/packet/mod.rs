@@ -7,6 +7,7 @@ pub(crate) mod build;
 mod merge;
 
 use callgrove_detect::RunStats;
+use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 
 /// Version of the schema.
@@ -20,6 +21,9 @@ pub struct Packet {
     pub version: u32,
     /// When it was made, in milliseconds since the epoch.
     pub created_at: u64,
+    /// The run; empty if no AD instance has said which.
+    #[serde(skip_serializing_if = "RunIdentity::is_empty", default)]
+    pub run: RunIdentity,
     /// Absent if no AD instance has sent anything since the packet before.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub anomaly_stats: Option<AnomalyStats>,

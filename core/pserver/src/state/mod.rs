@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use callgrove_detect::Params;
-use callgrove_model::{FuncId, ProgramId, fnv1a};
+use callgrove_model::{FuncId, ProgramId, RunIdentity, fnv1a};
 
 pub use global_documents::GlobalDocuments;
 pub use saved_state::SavedGlobalState;
@@ -79,6 +79,8 @@ impl Default for StateOptions {
 pub struct ServerState {
     options: StateOptions,
     partial_states: Vec<Mutex<PartialState>>,
+    /// The run that all this is of: the first instance says which.
+    run: Mutex<RunIdentity>,
     claims: Mutex<BTreeMap<RankKey, String>>,
     functions: RwLock<FunctionTable>,
     counters: RwLock<BTreeSet<(ProgramId, String)>>,
@@ -95,6 +97,7 @@ impl ServerState {
         let new_state = |_| Mutex::new(PartialState::default());
         Self {
             partial_states: (0..num_workers).map(new_state).collect(),
+            run: Mutex::default(),
             claims: Mutex::default(),
             functions: RwLock::default(),
             counters: RwLock::default(),
@@ -109,6 +112,11 @@ impl ServerState {
     /// How it works.
     pub fn options(&self) -> &StateOptions {
         &self.options
+    }
+
+    /// The run that it serves; empty before the first instance.
+    pub fn run(&self) -> RunIdentity {
+        lock(&self.run).clone()
     }
 
     /// The global indices of functions, in order of the requests.

@@ -18,10 +18,13 @@ impl ServerState {
     /// Takes an instance in. Repetitions are harmless.
     ///
     /// # Errors
-    /// [`PserverError::RankTaken`] if another live instance has one of the ranks; [`PserverError::Limit`] for a
-    /// name that is too long, or too many ranks or instances.
+    /// [`PserverError::OtherRun`]; [`PserverError::RankTaken`] if another live instance has one of the ranks;
+    /// [`PserverError::Limit`] for a name that is too long, or too many ranks or instances.
     pub fn register(&self, hello: &Hello, now_ms: u64) -> Result<Registered, PserverError> {
         self.check_hello(hello)?;
+        lock(&self.run)
+            .join(&hello.run)
+            .map_err(PserverError::OtherRun)?;
         let ranks: BTreeSet<RankKey> = hello
             .ranks
             .iter()

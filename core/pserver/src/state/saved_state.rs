@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use callgrove_detect::FuncModel;
-use callgrove_model::{FuncId, ProgramId, RankId};
+use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity};
 use serde::{Deserialize, Serialize};
 
 use super::global::{GlobalState, VersionedModel};
@@ -36,6 +36,9 @@ struct File {
     format: String,
     version: u32,
     model_version: u64,
+    /// Earlier releases did not save it.
+    #[serde(default)]
+    run: RunIdentity,
     functions: Vec<(FuncId, ProgramId, String)>,
     models: Vec<(FuncId, FuncModel)>,
     statistics: Statistics,
@@ -59,6 +62,7 @@ impl ServerState {
             format: FORMAT.to_owned(),
             version: VERSION,
             model_version: global.version,
+            run: self.run(),
             functions: functions
                 .iter()
                 .map(|(fid, program, name)| (fid, program, name.to_owned()))
@@ -86,10 +90,19 @@ impl ServerState {
     /// Goes on from a saved state, as if the server had never ended.
     ///
     /// # Errors
-    /// [`PserverError::Damaged`] if this is no saved state or one of another version.
+    /// [`PserverError::Damaged`] if this is no saved state, one of another version, or of a run that it does not name.
     pub fn restored(options: StateOptions, json: &str) -> Result<Self, PserverError> {
         let file = File::parse(json)?;
+        if file.run.is_empty() && !file.statistics.is_empty() {
+            return Err(PserverError::Damaged {
+                what: "the saved state of the parameter server",
+                cause: "it does not say of which run it is, for an earlier release saved it"
+                    .to_owned(),
+                remedy: "name another provenance database, or begin with its models alone",
+            });
+        }
         let state = Self::new(options);
+        lock(&state.run).clone_from(&file.run);
         let counters = file.statistics.counters.keys().cloned().collect();
         *state
             .counters

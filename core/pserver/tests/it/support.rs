@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Moments, Params, ValidParams};
-use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StateOptions,
     StepReport,
 };
+use serde_json::json;
 
 pub(crate) const PROGRAM: ProgramId = ProgramId(0);
 
@@ -20,7 +21,17 @@ pub(crate) fn hello(rank: u32) -> Hello {
         instance: format!("test:{rank}"),
         program: PROGRAM,
         ranks: vec![RankId(rank)],
+        run: run(rank, 4900),
     }
+}
+
+/// What one rank tells of a run whose processes have the pids from `first_pid` on.
+pub(crate) fn run(rank: u32, first_pid: u32) -> RunIdentity {
+    let process =
+        json!({"host": "vm", "pid": first_pid + rank, "start": 1_793_787_072_034_000_000_i64});
+    let program = json!({"executables": [], "command_lines": ["/x/lmp -in a"], "ranks": {rank.to_string(): process}});
+    serde_json::from_value(json!({"programs": {PROGRAM.to_string(): program}}))
+        .expect("an identity")
 }
 
 pub(crate) fn names(names: &[&str]) -> Vec<String> {

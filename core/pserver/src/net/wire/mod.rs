@@ -10,7 +10,7 @@ mod tests;
 use std::sync::Arc;
 
 use callgrove_detect::Params;
-use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 
 use super::proto;
 use crate::{
@@ -20,20 +20,26 @@ use contribution::{contribution_from_wire, contribution_to_wire};
 use error::{Result, damaged};
 use model::{model_from_wire, model_to_wire};
 
-pub(in crate::net) fn hello_to_wire(hello: &Hello) -> proto::RegisterRequest {
-    proto::RegisterRequest {
+pub(in crate::net) fn hello_to_wire(hello: &Hello) -> Result<proto::RegisterRequest> {
+    Ok(proto::RegisterRequest {
         instance: hello.instance.clone(),
         program: hello.program.0,
         ranks: hello.ranks.iter().map(|rank| rank.0).collect(),
-    }
+        run_json: serde_json::to_string(&hello.run).map_err(|error| damaged(&error))?,
+    })
 }
 
-pub(in crate::net) fn hello_from_wire(hello: proto::RegisterRequest) -> Hello {
-    Hello {
+pub(in crate::net) fn hello_from_wire(hello: proto::RegisterRequest) -> Result<Hello> {
+    let run = match hello.run_json.as_str() {
+        "" => RunIdentity::default(),
+        json => serde_json::from_str(json).map_err(|error| damaged(&error))?,
+    };
+    Ok(Hello {
         instance: hello.instance,
         program: ProgramId(hello.program),
         ranks: hello.ranks.into_iter().map(RankId).collect(),
-    }
+        run,
+    })
 }
 
 pub(in crate::net) fn registered_to_wire(registered: Registered) -> Result<proto::RegisterReply> {

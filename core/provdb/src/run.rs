@@ -1,0 +1,64 @@
+//! Which run a database is of. It is kept among the states, so that releases that know nothing of it can read on.
+
+use callgrove_model::RunIdentity;
+
+use crate::ProvDbError;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::{Collection, Query, Store};
+
+/// The name of the state.
+pub(crate) const STATE: &str = "run";
+
+/// The identity in a stored state.
+pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<RunIdentity, ProvDbError> {
+    serde_json::from_slice(bytes).map_err(|error| ProvDbError::Database {
+        cause: format!("the identity of the run is damaged ({error})"),
+        place: place.to_owned(),
+    })
+}
+
+/// What a database that has `stored` is of once `run` has come to it, and what is to be stored if that differs.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) fn join(
+    stored: Option<&[u8]>,
+    has_documents: bool,
+    run: &RunIdentity,
+    place: &str,
+) -> Result<(RunIdentity, Option<Vec<u8>>), ProvDbError> {
+    let known = stored.map(|bytes| parse(bytes, place)).transpose()?;
+    if known.is_none() && has_documents {
+        return Err(ProvDbError::UnknownRun(place.to_owned()));
+    }
+    let mut joined = known.clone().unwrap_or_default();
+    joined.join(run).map_err(|mismatch| ProvDbError::OtherRun {
+        mismatch,
+        place: place.to_owned(),
+    })?;
+    if known.as_ref() == Some(&joined) {
+        return Ok((joined, None));
+    }
+    let bytes = serde_json::to_vec(&joined).map_err(|error| ProvDbError::Database {
+        cause: error.to_string(),
+        place: place.to_owned(),
+    })?;
+    Ok((joined, Some(bytes)))
+}
+
+/// Whether a database that says nothing of its run has documents, which then are of an earlier release. Whoever
+/// writes says the run first, so this may be asked before the lock is taken under which the run is joined.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) fn has_unknown_documents(store: &mut dyn Store) -> Result<bool, ProvDbError> {
+    if store.state(STATE)?.is_some() {
+        return Ok(false);
+    }
+    for collection in Collection::ALL {
+        let first = Query {
+            limit: Some(1),
+            ..Query::all(collection)
+        };
+        if !store.find(&first)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
