@@ -482,6 +482,37 @@ fn two_instances_cannot_watch_one_rank() {
     drop((first, replay));
 }
 
+#[test]
+fn two_runs_never_mix_in_a_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let run = |trace: &str| {
+        command(&["run", trace, "--provdb", &provdb])
+            .output()
+            .unwrap()
+    };
+    assert!(run(&example()).status.success());
+    let known = stdout(&["query", &provdb, "run"]);
+    assert!(
+        stdout(&["info", &example()]).contains(known.trim()),
+        "{known}"
+    );
+    let first = found(&provdb);
+
+    let killed = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/lammps-4r-killed");
+    let other = run(&killed.to_string_lossy());
+    let complaint = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(1), "{complaint}");
+    assert!(
+        complaint.contains("is of another run") && complaint.contains("Name another folder"),
+        "{complaint}"
+    );
+    assert_eq!(found(&provdb), first, "nothing of the other run is there");
+
+    assert!(run(&example()).status.success(), "the same run again");
+    assert_eq!(found(&provdb), first);
+}
+
 /// Calls that the profile of a run counts.
 fn num_calls(func_stats: &[Value]) -> u64 {
     let count = |stats: &Value| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64();

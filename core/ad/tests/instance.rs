@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use callgrove_ad::Pacing;
 use callgrove_detect::{Algorithm, Params};
+use callgrove_model::WarningKind;
 use callgrove_provdb::Collection::{Anomalies, Metadata, NormalExecs};
 use callgrove_pserver::{ModelExchange, ServerState, StateOptions};
 use serde_json::json;
-use support::{Script, Shelf, follow, options};
+use support::{Script, Shelf, follow, follow_streams, options};
 
 fn sstd() -> Params {
     Params {
@@ -336,4 +337,39 @@ fn live_streams_are_judged_as_they_come() {
     )
     .unwrap();
     assert_eq!((status.num_steps, shelf.of(Anomalies).len()), (3, 1));
+}
+
+#[test]
+fn another_run_is_refused_by_the_server_of_the_first() {
+    let (shelf, server) = (Shelf::default(), server());
+    let of_run = |pid: &str| {
+        let mut script = Script::new(0);
+        script
+            .step(0)
+            .metadata(0, "pid", pid)
+            .metadata(0, "Starting Timestamp", "1793787072034000")
+            .usual_calls("f", 0, 10);
+        script
+    };
+    let follow = |script: &Script| follow(&[script], options(sstd()), session(&server), &shelf);
+    follow(&of_run("4900")).unwrap();
+    let error = follow(&of_run("5200")).unwrap_err().to_string();
+    assert!(error.contains("4900") && error.contains("5200"), "{error}");
+    follow(&of_run("4900")).unwrap();
+    assert_eq!(server.documents().func_stats.len(), 1);
+}
+
+#[test]
+fn a_reader_that_panics_is_counted_as_a_broken_stream() {
+    let mut script = Script::new(0);
+    script.step(0).usual_calls("f", 0, 10);
+    let status = follow_streams(
+        vec![script.stream_that_panics()],
+        options(sstd()),
+        session(&server()),
+        &Shelf::default(),
+    )
+    .unwrap();
+    assert_eq!(status.num_executions, 10);
+    assert_eq!(status.warnings.total(WarningKind::StreamTruncated), 1);
 }

@@ -134,16 +134,26 @@ impl Script {
     pub(crate) fn stream(&self) -> Stream {
         Stream {
             rank: self.rank,
-            source: Box::new(Scripted(self.clone())),
+            source: Box::new(Scripted(self.clone(), true)),
             path: "script".to_owned(),
+        }
+    }
+
+    /// Panics where the script ends.
+    pub(crate) fn stream_that_panics(&self) -> Stream {
+        Stream {
+            source: Box::new(Scripted(self.clone(), false)),
+            ..self.stream()
         }
     }
 }
 
-struct Scripted(Script);
+/// A script, and whether it ends well.
+struct Scripted(Script, bool);
 
 impl TraceSource for Scripted {
     fn next_step(&mut self, _: Duration) -> Result<Next, TraceError> {
+        assert!(self.1 || !self.0.steps.is_empty(), "the reader panics");
         Ok(self
             .0
             .steps
@@ -253,6 +263,16 @@ pub(crate) fn follow(
     shelf: &Shelf,
 ) -> Result<Status, AdError> {
     let streams = scripts.iter().map(|script| script.stream()).collect();
+    follow_streams(streams, options, exchange, shelf)
+}
+
+/// Follows streams to their ends.
+pub(crate) fn follow_streams(
+    streams: Vec<Stream>,
+    options: AdOptions,
+    exchange: Box<dyn ModelExchange>,
+    shelf: &Shelf,
+) -> Result<Status, AdError> {
     let store: Box<dyn Store> = Box::new(shelf.clone());
     Instance::start(streams, options, exchange, Some(store), "test")?
         .run(|_| ControlFlow::Continue(()))

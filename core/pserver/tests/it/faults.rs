@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use crate::support::{PROGRAM, assert_close, global_model, hello, model, names, new_state, report};
-use callgrove_model::{FuncId, ProgramId};
+use callgrove_model::{FuncId, ProgramId, RunIdentity};
 use callgrove_pserver::{
     ExchangeSession, FunctionRequest, Hello, Link, ModelExchange, PserverError, Registered,
     Retention, ServerState, StateOptions, SyncReply, SyncRequest, Transport,
@@ -452,6 +452,7 @@ fn names_and_ranks_beyond_measure_are_refused() {
         instance: String::from("greedy"),
         program: PROGRAM,
         ranks: (1..100_000).map(callgrove_model::RankId).collect(),
+        run: RunIdentity::default(),
     };
     let refused = state.register(&everything, 0);
     assert!(matches!(refused, Err(PserverError::Limit { .. })));

@@ -1,6 +1,6 @@
 //! Packets and documents, field by field against the schemas.
 
-use callgrove_model::{ProgramId, RankId};
+use callgrove_model::{ProgramId, RankId, RunIdentity};
 use callgrove_pserver::packet::Packet;
 use callgrove_pserver::{Hello, ModelExchange, StateOptions};
 use serde_json::{Value, json};
@@ -128,6 +128,7 @@ fn the_documents_have_the_fields_of_the_schemas() {
         program: ProgramId(1),
         ranks: vec![RankId(0)],
         instance: String::from("second program"),
+        run: RunIdentity::default(),
     };
     session.register(&hello(0)).expect("the rank is free");
     let fids = session

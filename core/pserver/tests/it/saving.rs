@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use callgrove_pserver::InProcess;
 use callgrove_pserver::{
-    ExchangeSession, ModelExchange, PserverError, Retention, ServerState, StateOptions,
+    ExchangeSession, Hello, ModelExchange, PserverError, Retention, ServerState, StateOptions,
 };
 
-use crate::support::{PROGRAM, hello, model, names, new_state, report};
+use crate::support::{PROGRAM, hello, model, names, new_state, report, run};
 
 fn busy_state() -> (Arc<ServerState>, ExchangeSession<InProcess>) {
     let state = new_state(StateOptions::default());
@@ -104,4 +104,38 @@ fn what_is_no_saved_state_is_refused() {
         let error = result.expect_err("it is damaged");
         assert!(matches!(error, PserverError::Damaged { .. }), "{error}");
     }
+}
+
+#[test]
+fn a_saved_state_goes_on_with_its_own_run_only() {
+    let (state, _) = busy_state();
+    let json = state.save().expect("finite").json;
+    let restored = ServerState::restored(StateOptions::default(), &json).expect("its own");
+    assert_eq!(restored.run(), state.run());
+    restored.register(&hello(0), 0).expect("the same run");
+    restored.register(&hello(1), 0).expect("another rank of it");
+    let second = Hello {
+        instance: String::from("second"),
+        run: run(2, 5200),
+        ranks: Vec::new(),
+        ..hello(2)
+    };
+    restored.register(&hello(2), 0).expect("a rank of it");
+    let Err(PserverError::OtherRun(mismatch)) = restored.register(&second, 0) else {
+        panic!("two runs in one server");
+    };
+    assert!(mismatch.reason.contains("5202"), "{mismatch}");
+    assert_eq!(restored.take_packet(0).run, restored.run());
+    let another = ServerState::with_models(StateOptions::default(), &json).expect("models");
+    another.register(&second, 0).expect("models serve any run");
+}
+
+#[test]
+fn a_saved_state_of_an_unknown_run_is_refused() {
+    let (state, _) = busy_state();
+    let saved = state.save().expect("finite").json;
+    let mut file: serde_json::Value = serde_json::from_str(&saved).expect("JSON");
+    file.as_object_mut().expect("an object").remove("run");
+    let refused = ServerState::restored(StateOptions::default(), &file.to_string());
+    assert!(matches!(refused, Err(PserverError::Damaged { .. })));
 }

@@ -91,6 +91,7 @@ pub(crate) fn global_model(state: &Arc<ServerState>, name: &str) -> FuncModel {
         instance: String::from("newcomer"),
         program: PROGRAM,
         ranks: Vec::new(),
+        run: RunIdentity::default(),
     };
     session.register(&newcomer).expect("no rank is claimed");
     let fids = session
