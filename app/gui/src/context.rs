@@ -23,6 +23,23 @@ pub struct ViewContext<'a> {
 }
 
 impl ViewContext<'_> {
+    /// Lends what a view needs that is drawn by itself, outside the window; the answer is what it asked for.
+    pub fn alone(
+        snapshot: &Snapshot,
+        theme: &Theme,
+        draw: impl FnOnce(&mut ViewContext<'_>),
+    ) -> Vec<Command> {
+        let mut commands = Vec::new();
+        draw(&mut ViewContext {
+            snapshot,
+            theme,
+            commands: &mut commands,
+            actions: &mut Vec::new(),
+            has_focus: false,
+        });
+        commands
+    }
+
     /// Asks for a command.
     pub fn send(&mut self, command: Command) {
         self.commands.push(command);

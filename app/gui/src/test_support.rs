@@ -1,5 +1,7 @@
 //! A hand-made session for tests: a small trace, its forest, a map and scores.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use callgrove_model::{
@@ -7,9 +9,14 @@ use callgrove_model::{
     RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Detection, Explanation, Finding, LabelSet, LegendEntry, MapMethod, Selection,
-    Snapshot, Suggestion, TreeKey, TreeMap,
+    Analysis, Command, Detection, Explanation, Finding, LabelSet, LegendEntry, MapMethod,
+    Selection, Snapshot, Suggestion, TreeKey, TreeMap,
 };
+
+use egui_kittest::Harness;
+
+use crate::context::ViewContext;
+use crate::theme::Theme;
 
 const NAMES: [&str; 5] = [
     "compute",
@@ -257,6 +264,33 @@ fn detection(analysis: &Analysis, map: &TreeMap) -> Detection {
 
 fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {
     (0..forest.len()).map(TreeIdx::from_index)
+}
+
+/// A view of `snapshot` drawn by itself, with the commands that it sends.
+pub(crate) fn harness_of<State: Default + 'static>(
+    mut snapshot: Snapshot,
+    size: [f32; 2],
+    view: impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui) + 'static,
+) -> (Harness<'static, State>, Rc<RefCell<Vec<Command>>>) {
+    let theme = Theme::new(true, snapshot.trace.as_ref());
+    let sent = Rc::new(RefCell::new(Vec::new()));
+    let commands = Rc::clone(&sent);
+    let draw = move |ui: &mut egui::Ui, state: &mut State| {
+        let asked = ViewContext::alone(&snapshot, &theme, |ctx| view(ctx, state, ui));
+        for command in &asked {
+            match command {
+                // What the session carries out at once.
+                Command::SelectCall(call) => snapshot.call = *call,
+                Command::SelectRange(range) => snapshot.range = *range,
+                _ => {}
+            }
+        }
+        commands.borrow_mut().extend(asked);
+    };
+    let harness = Harness::builder()
+        .with_size(size)
+        .build_ui_state(draw, State::default());
+    (harness, sent)
 }
 
 /// The forest of `r` from `+f` (enter) and `-f` (leave) events on one rank, one per nanosecond.

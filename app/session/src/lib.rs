@@ -59,5 +59,11 @@ pub use snapshot::{
 };
 pub use summary::{SummaryNode, summarize};
 pub use table::{TreeRow, tree_rows};
-pub use timeline::{Arrow, Bar, Row, RowKind, Timeline, TimelineQuery, layout_timeline};
+pub use timeline::{
+    Arrow, ArrowOf, Bar, CallDetails, CallSearch, CounterDetails, DurationHistogram,
+    FunctionTotals, LaneNames, LaneRow, LaneView, MergedSpan, MessageDetails, MessageIndex,
+    MessageQuery, MessagesInView, RangeStatistics, RankFilter, RankFilterError, RankSort, RowKind,
+    RowQuery, Span, SpanIndex, Tile, innermost_at, layout_lane, merge_spans, num_levels,
+    order_rows,
+};
 pub use tree_map::{MapMethod, TreeMap};

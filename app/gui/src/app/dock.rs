@@ -104,9 +104,7 @@ impl Dock<'_, '_> {
             View::Map => views::scatter::scatter_ui(ctx, &mut states.scatter, ui),
             View::Tree => views::tree::tree_ui(ctx, &mut states.tree, ui),
             View::Timeline => views::timeline::timeline_ui(ctx, &mut states.timeline, ui),
-            View::Details => {
-                ui.weak("Click a call on the timeline or in the tree.");
-            }
+            View::Details => views::details::details_ui(ctx, &mut states.details, ui),
             View::Training => {
                 panels::training_ui(ctx, &mut states.candidates, &mut states.settings, ui)
             }

@@ -27,6 +27,7 @@ use crate::platform::{FilePurpose, Platform};
 use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
 use crate::views::counters::CountersState;
+use crate::views::details::DetailsState;
 use crate::views::overview::OverviewState;
 use crate::views::profile::FunctionsState;
 use crate::views::record::DocumentState;
@@ -90,6 +91,7 @@ struct States {
     scatter: ScatterState,
     tree: TreeState,
     timeline: TimelineState,
+    details: DetailsState,
     overview: OverviewState,
     profile: FunctionsState,
     counters: CountersState,

@@ -114,7 +114,15 @@ impl View {
                 ("W S", "Zoom"),
             ],
             Self::Tree => &[("Arrows, Enter", "To caller, callee, sibling; show the call")],
-            Self::Timeline => &[("W S", "Zoom"), ("A D", "Move")],
+            Self::Timeline => &[
+                ("W S", "Zoom"),
+                ("A D, Home, End", "Move, to the ends of the run"),
+                ("[  ]", "The view before, the one after"),
+                ("Arrows", "To caller, callee, call before, call after"),
+                ("Shift+↑ ↓", "To the call at the same time on the next row"),
+                ("/", "Find calls of a function"),
+                ("Shift+drag", "Choose a stretch of time"),
+            ],
             Self::Overview => &[("Arrows, Enter", "Move in the heat map, look up executions")],
             _ => &[],
         }

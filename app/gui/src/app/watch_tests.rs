@@ -299,7 +299,7 @@ fn from_a_rank_to_its_executions_to_a_document_and_back() {
     assert!(window.has("MPI_Wait on rank 2, execution 2:5:101"));
     window
         .harness
-        .get_by_label("Timeline of 3 calls and 1 messages with 1 ranks");
+        .get_by_label("Timeline of 3 calls and 1 message with 1 rank");
     assert!(window.has("2.5 ms lies in a bin of 1 among 100 executions; 0 took longer"));
     assert!(window.has("bytes received"));
     assert!(window.has("Memory Available (MB)"));

@@ -1,3 +1,4 @@
 //! Drawing areas that several views share.
 
 pub mod points;
+pub(crate) mod time;

@@ -2,6 +2,7 @@
 
 pub mod candidates;
 pub(crate) mod counters;
+pub mod details;
 mod focus;
 mod labels;
 pub(crate) mod overview;

@@ -8,7 +8,7 @@ use callgrove_model::{
 };
 use proptest::prelude::*;
 
-use super::TimelineQuery;
+use super::Tile;
 
 const THREAD: ThreadId = ThreadId(0);
 
@@ -46,15 +46,11 @@ pub(super) fn forest(ranks: Vec<RankTrace>, root: &str) -> Forest {
 }
 
 /// Everything from `from` to `to`, bars down to `min_bar_ns`.
-pub(super) fn query(from: i64, to: i64, min_bar_ns: i64) -> TimelineQuery {
-    TimelineQuery {
-        tree: callgrove_model::TreeIdx(0),
+pub(super) fn tile(from: i64, to: i64, min_bar_ns: i64) -> Tile {
+    Tile {
         from: TimeNs(from),
         to: TimeNs(to),
         min_bar_ns,
-        expanded: std::collections::BTreeSet::new(),
-        max_lanes: 8,
-        max_arrows: 100,
     }
 }
 

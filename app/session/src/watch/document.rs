@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::RunStats;
-pub use window::{MessageKind, WindowBar, WindowLayout, WindowMessage};
+pub use window::{MessageKind, RecordWindow};
 
 /// One execution. Times are microseconds since the epoch, lengths of time microseconds.
 #[derive(Clone, PartialEq, Debug)]
@@ -214,9 +214,9 @@ impl ExecutionDocument {
         serde_json::to_string_pretty(&*self.json).unwrap_or_default()
     }
 
-    /// The window as it is drawn.
-    pub fn layout(&self) -> WindowLayout {
-        WindowLayout::new(self)
+    /// The window as a trace, to be drawn.
+    pub fn window_trace(&self) -> RecordWindow {
+        RecordWindow::new(self)
     }
 }
 

@@ -32,7 +32,7 @@ pub use callgrove_pserver::overview::{
 pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
 pub use carrier::{QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate};
 pub use command::WatchCommand;
-pub use document::{EventWindow, ExecutionDocument, WindowLayout};
+pub use document::{EventWindow, ExecutionDocument, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};
 pub use form::{Collection, FormError, QueryForm, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};

@@ -1,157 +1,176 @@
 //! What the timeline remembers between frames.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgrove_model::LaneIdx;
-use callgrove_session::{Detection, Timeline, TimelineQuery, layout_timeline};
+use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
+use callgrove_session::{Analysis, Detection, RankFilter, Snapshot, SpanIndex};
 
-use super::layout::{AbnormalMark, abnormal_marks};
-use super::window::Window;
+use super::search::SearchState;
+use super::statistics::StatisticsState;
+use crate::canvas::time::{LaneCanvas, RankChoice, RowWish, Window};
 use crate::views::focus::Focus;
 
-/// Context lanes drawn at most.
-const MAX_LANES: usize = 32;
-/// Messages drawn at most; more would be one grey surface.
-const MAX_ARROWS: usize = 1_000;
 /// Room left on both sides of a tree that fills the window.
 const MARGIN: f64 = 0.1;
 
-/// Window, opened lanes and what was laid out for them.
+/// The run that is shown, and which of its ranks a person wants to see.
 #[derive(Default)]
 pub struct TimelineState {
-    shown: Option<Shown>,
-    expanded: BTreeSet<LaneIdx>,
-    pub(super) has_pointer: bool,
+    shown: Option<ShownRun>,
 }
 
-/// The timeline of one tree.
-pub(super) struct Shown {
-    pub(super) focus: Focus,
-    pub(super) window: Window,
-    /// Everything that can be in view: the trace.
-    pub(super) bounds: Window,
-    /// Number of levels of the tree.
-    pub(super) num_levels: usize,
-    laid_out: Option<(TimelineQuery, Timeline)>,
-    marked: Option<(Arc<Detection>, Window, Vec<AbnormalMark>)>,
+/// A run on the canvas.
+pub(super) struct ShownRun {
+    pub(super) canvas: LaneCanvas,
+    pub(super) ranks: RankChoice,
+    /// What a person wrote to choose ranks.
+    pub(super) ranks_text: String,
+    /// Why that names no ranks.
+    pub(super) ranks_error: Option<String>,
+    focus: Option<Focus>,
+    /// Abnormal trees.
+    pub(super) flagged: Arc<SpanIndex>,
+    flagged_of: Option<(Arc<Analysis>, Arc<Detection>)>,
+    /// Calls that were searched for.
+    pub(super) search: SearchState,
+    /// What the functions did in the chosen stretch of time.
+    pub(super) statistics: Option<StatisticsState>,
+    /// Where a stretch of the strip that is being brushed began, as a share of the run.
+    pub(super) brush_from: Option<f64>,
 }
 
 impl TimelineState {
-    /// Shows the whole tree.
+    /// Shows the whole tree; again, or without one, the whole run.
     pub fn fit(&mut self) {
-        if let Some(shown) = &mut self.shown {
+        if let Some(shown) = self.shown() {
             shown.fit();
         }
     }
 
-    /// Whether the pointer was on the rows in the last frame: keys that zoom and move are meant for them.
-    pub fn has_pointer(&self) -> bool {
-        self.has_pointer
-    }
-
-    /// Makes `focus` the tree that is shown; a new one fills the window.
-    pub(super) fn show(&mut self, focus: Focus) {
-        match &self.shown {
-            Some(shown) if shown.focus.is_same_tree(&focus) => return,
-            Some(shown) if shown.focus.is_same_forest(&focus) => {}
-            _ => self.expanded.clear(),
-        }
-        self.shown = Some(Shown::new(focus));
-    }
-
-    /// Shows nothing.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    pub(super) fn shown(&mut self) -> Option<&mut Shown> {
+    /// The run that was shown last.
+    pub(super) fn shown(&mut self) -> Option<&mut ShownRun> {
         self.shown.as_mut()
     }
 
-    /// Opens or closes a context lane.
-    pub(super) fn toggle_lane(&mut self, lane: LaneIdx) {
-        if !self.expanded.remove(&lane) {
-            self.expanded.insert(lane);
-        }
-    }
-
-    /// Lays out what `width_px` pixels need, unless that has been done.
-    pub(super) fn lay_out(&mut self, width_px: f32, detection: Option<&Arc<Detection>>) {
-        let Some(shown) = &mut self.shown else { return };
-        let tile = shown.window.tile(width_px);
-        let query = TimelineQuery {
-            tree: shown.focus.tree,
-            from: tile.from,
-            to: tile.to,
-            min_bar_ns: tile.min_bar_ns,
-            expanded: self.expanded.clone(),
-            max_lanes: MAX_LANES,
-            max_arrows: MAX_ARROWS,
+    /// Shows the run of a snapshot; a tree that was selected since fills the window.
+    pub(super) fn show(&mut self, snapshot: &Snapshot) -> Option<&mut ShownRun> {
+        let Some(trace) = &snapshot.trace else {
+            self.shown = None;
+            return None;
         };
-        if !shown
-            .laid_out
-            .as_ref()
-            .is_some_and(|(known, _)| *known == query)
-        {
-            let timeline = layout_timeline(&shown.focus.analysis.forest, &query);
-            shown.laid_out = Some((query, timeline));
-            shown.marked = None;
-        }
-        shown.mark(detection);
+        let known = self.shown.take();
+        let known = known.filter(|shown| Arc::ptr_eq(shown.canvas.trace(), trace));
+        let shown = self.shown.insert(known.unwrap_or_else(|| ShownRun {
+            canvas: LaneCanvas::new(Arc::clone(trace)),
+            ranks: RankChoice::default(),
+            ranks_text: String::new(),
+            ranks_error: None,
+            focus: None,
+            flagged: Arc::default(),
+            flagged_of: None,
+            search: SearchState::default(),
+            statistics: None,
+            brush_from: None,
+        }));
+        shown.follow(snapshot);
+        Some(shown)
     }
 }
 
-impl Shown {
-    fn new(focus: Focus) -> Self {
-        let tree = focus.cs_tree();
-        let own = Window::around(tree.entry()[0], tree.exit(), MARGIN);
-        let trace = focus.analysis.forest.trace();
-        let bounds = trace
-            .time_span()
-            .map_or(own, |(from, to)| own.united(Window::around(from, to, 0.01)));
-        let num_levels = (0..tree.len())
-            .map(|vertex| tree.depth(vertex) + 1)
-            .max()
-            .unwrap_or(1);
-        Self {
-            window: own,
-            bounds,
-            num_levels,
-            laid_out: None,
-            marked: None,
-            focus,
-        }
-    }
-
-    /// The tree's extent plus a tenth.
-    pub(super) fn fit(&mut self) {
-        let tree = self.focus.cs_tree();
-        self.window = Window::around(tree.entry()[0], tree.exit(), MARGIN);
-    }
-
-    /// What was laid out last.
-    pub(super) fn timeline(&self) -> Option<&Timeline> {
-        self.laid_out.as_ref().map(|(_, timeline)| timeline)
-    }
-
-    /// Abnormal trees on the rows, inside the window and around it.
-    pub(super) fn marks(&self) -> &[AbnormalMark] {
-        self.marked.as_ref().map_or(&[], |(_, _, marks)| marks)
-    }
-
-    fn mark(&mut self, detection: Option<&Arc<Detection>>) {
-        let (Some(detection), Some((_, timeline))) = (detection, &self.laid_out) else {
-            self.marked = None;
-            return;
+impl ShownRun {
+    fn follow(&mut self, snapshot: &Snapshot) {
+        let focus = Focus::of(snapshot);
+        let is_same = match (&self.focus, &focus) {
+            (Some(known), Some(new)) => known.is_same_tree(new),
+            (known, new) => known.is_none() && new.is_none(),
         };
-        let is_marked = self.marked.as_ref().is_some_and(|(known, window, _)| {
-            Arc::ptr_eq(known, detection) && *window == self.window
-        });
-        if !is_marked {
-            let lanes: Vec<_> = timeline.rows.iter().map(|row| row.lane).collect();
-            let marks = abnormal_marks(&self.focus.analysis.forest, detection, &lanes, self.window);
-            self.marked = Some((Arc::clone(detection), self.window, marks));
+        if !is_same {
+            self.focus = focus;
+            if let Some(window) = self.tree_window() {
+                self.canvas.view.jump(window);
+            }
+        }
+        let judged = snapshot.analysis.as_ref().zip(snapshot.detection.as_ref());
+        let is_known = match (&self.flagged_of, judged) {
+            (Some((of, by)), Some((analysis, detection))) => {
+                Arc::ptr_eq(of, analysis) && Arc::ptr_eq(by, detection)
+            }
+            (known, judged) => known.is_none() && judged.is_none(),
+        };
+        if !is_known {
+            self.flagged = Arc::new(
+                judged.map_or_else(SpanIndex::default, |(analysis, detection)| {
+                    SpanIndex::abnormal(&analysis.forest, detection)
+                }),
+            );
+            self.flagged_of =
+                judged.map(|(analysis, detection)| (Arc::clone(analysis), Arc::clone(detection)));
         }
     }
+
+    /// Root of the selected tree.
+    pub(super) fn tree(&self) -> Option<ExecRef> {
+        let focus = self.focus.as_ref()?;
+        Some(focus.analysis.forest.trees()[focus.tree.index()].root)
+    }
+
+    /// What it is the timeline of.
+    pub(super) fn name(&self) -> String {
+        let of = self
+            .focus
+            .as_ref()
+            .map_or("the run".to_owned(), Focus::code);
+        format!("Timeline of {of}")
+    }
+
+    /// The code of a tree of the forest that abnormal executions are of.
+    pub(super) fn code(&self, tree: TreeIdx) -> String {
+        let of = self.flagged_of.as_ref();
+        of.map_or_else(String::new, |(analysis, _)| {
+            analysis.forest.code(tree).to_string()
+        })
+    }
+
+    /// The tree's extent plus a tenth; the whole run if that is in view already.
+    pub(super) fn fit(&mut self) {
+        let view = &mut self.canvas.view;
+        let all = view.bounds();
+        let focus = self
+            .focus
+            .as_ref()
+            .map(|focus| window_of(focus).within(all));
+        view.jump(
+            focus
+                .filter(|window| *window != view.window())
+                .unwrap_or(all),
+        );
+    }
+
+    fn tree_window(&self) -> Option<Window> {
+        self.focus.as_ref().map(window_of)
+    }
+
+    /// Does what was asked for at the name of a row of a rank.
+    pub(super) fn choose(&mut self, rank: (ProgramId, RankId), wish: RowWish) {
+        match wish {
+            RowWish::Pin => {
+                if !self.ranks.pinned.remove(&rank) {
+                    self.ranks.pinned.insert(rank);
+                }
+            }
+            RowWish::Only => {
+                self.ranks_text = rank.1.to_string();
+                self.ranks.filter = RankFilter::Ranks(vec![(rank.1.0, rank.1.0)]);
+            }
+            RowWish::All => {
+                self.ranks_text.clear();
+                self.ranks.filter = RankFilter::All;
+            }
+        }
+    }
+}
+
+fn window_of(focus: &Focus) -> Window {
+    let tree = focus.cs_tree();
+    Window::around(tree.entry()[0], tree.exit(), MARGIN)
 }

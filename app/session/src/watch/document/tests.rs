@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::{RowKind, Tile, layout_lane};
+use callgrove_model::ExecIdx;
 
 /// main { step { wait(subject) , send } }, and a call of the next step that has no known caller.
 fn full() -> Value {
@@ -68,12 +70,14 @@ fn a_document_of_the_schema_is_read_whole() {
 }
 
 #[test]
-fn the_window_is_laid_out_below_its_callers() {
-    let layout = ExecutionDocument::new(full()).layout();
-    let bars: Vec<(&str, usize)> = layout
-        .bars
+fn the_window_is_a_trace_with_its_callers() {
+    let window = ExecutionDocument::new(full()).window_trace();
+    let executions = &window.trace.lane(window.lane).executions;
+    let calls: Vec<(&str, u16)> = executions
+        .func
         .iter()
-        .map(|bar| (bar.func.as_str(), bar.depth))
+        .zip(&executions.depth)
+        .map(|(func, depth)| (window.trace.names.name(*func), *depth))
         .collect();
     let expected = [
         ("main", 0),
@@ -83,29 +87,37 @@ fn the_window_is_laid_out_below_its_callers() {
         // Its caller is not in the document: it goes below the innermost call that encloses it.
         ("lost", 2),
     ];
-    assert_eq!(bars, expected);
-    assert_eq!(layout.num_depths, 3);
-    assert_eq!(layout.subject(), Some(2));
-    assert!(layout.bars[0].is_open && layout.bars[2].is_anomaly);
-    assert_eq!((layout.from_us, layout.to_us), (1_100, 2_300));
+    assert_eq!(calls, expected);
+    let ends: Vec<u32> = executions.subtree_end.iter().map(|end| end.0).collect();
+    assert_eq!(ends, [5, 5, 3, 4, 5]);
+    let subject = window.subject.unwrap();
+    assert_eq!(subject.exec, ExecIdx(2));
+    assert_eq!(window.trace.label(subject).to_string(), "2:5:11");
+    assert_eq!(window.event_ids[3], "2:5:12");
+    assert_eq!(window.anomalies, [subject]);
+    assert!(!executions.closed[0] && executions.closed[2]);
+    assert_eq!((window.from.as_us(), window.to.as_us()), (1_100, 2_300));
 }
 
 #[test]
-fn messages_know_their_partner_and_their_call() {
-    let layout = ExecutionDocument::new(full()).layout();
-    assert_eq!(layout.partners, [0, 3]);
-    let messages: Vec<_> = layout
+fn messages_of_the_window_join_its_lane_to_those_of_its_partners() {
+    let window = ExecutionDocument::new(full()).window_trace();
+    let ranks: Vec<u32> = window.trace.lanes.iter().map(|lane| lane.rank.0).collect();
+    assert_eq!((ranks, window.lane.0), (vec![0, 2, 3], 1));
+    let ends: Vec<(u32, u32)> = window
+        .trace
         .messages
         .iter()
-        .map(|message| (message.kind, message.partner_row, message.bar))
+        .map(|message| (message.send.lane.0, message.recv.lane.0))
         .collect();
-    assert_eq!(
-        messages,
-        [
-            (MessageKind::Receive, 1, Some(2)),
-            (MessageKind::Send, 0, Some(3))
-        ]
-    );
+    assert_eq!(ends, [(2, 1), (1, 0)]);
+    let comms = &window.trace.lane(window.lane).comms;
+    let calls: Vec<Option<ExecIdx>> = comms
+        .exec
+        .iter()
+        .map(|exec| exec.map(ExecIdx::from))
+        .collect();
+    assert_eq!(calls, [Some(ExecIdx(2)), Some(ExecIdx(3))]);
 }
 
 #[test]
@@ -113,8 +125,8 @@ fn an_empty_document_is_shown_as_empty() {
     for json in [json!({}), json!(null), json!([1]), json!("text")] {
         let document = ExecutionDocument::new(json);
         assert_eq!(document.model, Model::Unknown);
-        let layout = document.layout();
-        assert!(layout.bars.is_empty() && layout.to_us > layout.from_us);
+        let window = document.window_trace();
+        assert!(window.event_ids.is_empty() && window.to > window.from);
     }
 }
 
@@ -167,16 +179,26 @@ fn any_calls() -> impl Strategy<Value = Vec<Value>> {
 
 proptest! {
     #[test]
-    fn a_damaged_window_still_has_a_layout(calls in any_calls(), stack in any_calls()) {
+    fn a_damaged_window_is_still_a_trace(calls in any_calls(), stack in any_calls()) {
         let document = ExecutionDocument::new(json!({
             "event_id": "3", "call_stack": stack, "event_window": {"exec_window": calls},
         }));
-        let layout = document.layout();
-        prop_assert!(layout.to_us > layout.from_us);
-        let deepest = layout.bars.iter().map(|bar| bar.depth + 1).max().unwrap_or(0);
-        prop_assert_eq!(layout.num_depths, deepest);
-        prop_assert!(layout.num_depths <= layout.bars.len());
-        prop_assert!(layout.bars.windows(2).all(|pair| pair[0].entry_us <= pair[1].entry_us));
+        let window = document.window_trace();
+        prop_assert!(window.to > window.from);
+        let executions = &window.trace.lane(window.lane).executions;
+        prop_assert_eq!(executions.len(), window.event_ids.len());
+        for row in 0..executions.len() {
+            let exec = ExecIdx::from_index(row);
+            let rows = executions.subtree(exec);
+            prop_assert!(rows.start == row && rows.end > row && rows.end <= executions.len());
+            if let Some(caller) = executions.parent(exec) {
+                prop_assert!(executions.subtree(caller).contains(&row));
+                prop_assert_eq!(executions.depth[row], executions.depth[caller.index()] + 1);
+            }
+        }
+        let (from, to) = window.trace.time_span().unwrap_or((window.from, window.to));
+        let tile = Tile { from, to, min_bar_ns: 1 };
+        layout_lane(&window.trace, window.lane, RowKind::Stack, tile);
     }
 
     #[test]
@@ -192,11 +214,15 @@ proptest! {
             .map(|(call, _)| call)
             .collect();
         let json = json!({"event_id": "0", "event_window": {"exec_window": kept}});
-        let layout = ExecutionDocument::new(json).layout();
-        for (at, bar) in layout.bars.iter().enumerate() {
-            let later = layout.bars[at + 1..].iter().filter(|other| other.depth == bar.depth);
-            for other in later {
-                prop_assert!(other.entry_us >= bar.exit_us, "{:?} {:?}", bar, other);
+        let window = ExecutionDocument::new(json).window_trace();
+        let executions = &window.trace.lane(window.lane).executions;
+        for row in 1..executions.len() {
+            let (exec, before) = (ExecIdx::from_index(row), ExecIdx::from_index(row - 1));
+            prop_assert!(executions.entry[row] >= executions.entry[row - 1]);
+            if executions.depth[row] <= executions.depth[row - 1] {
+                prop_assert!(executions.entry[row] >= executions.exit(before));
+            } else {
+                prop_assert!(executions.exit(exec) <= executions.exit(before));
             }
         }
     }

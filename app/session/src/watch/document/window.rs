@@ -1,8 +1,14 @@
-//! The event window as a timeline: bars by depth, messages by partner.
+//! The event window as a trace of its own, to be drawn like any other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::{ExecutionDocument, StackFrame, WindowExecution};
+use callgrove_model::{
+    CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, ExecRef, Executions, Lane, LaneIdx,
+    Message, NameTable, NonMaxIdx, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
+};
+
+use super::{ExecutionDocument, StackFrame, WindowComm, WindowExecution};
 
 /// Whether a message left or arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,118 +19,265 @@ pub enum MessageKind {
     Receive,
 }
 
-/// The event window as it is drawn. Times are microseconds since the epoch.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct WindowLayout {
+/// The event window with the callers of the execution: a small trace with one lane of calls, and one for
+/// each rank at the other end of a message.
+#[derive(Clone, Debug)]
+pub struct RecordWindow {
+    /// The trace. The other ends of messages have the times of the ends that the document knows.
+    pub trace: Arc<Trace>,
+    /// The lane that the calls are on.
+    pub lane: LaneIdx,
+    /// The execution that the document is about.
+    pub subject: Option<ExecRef>,
+    /// Calls that the detector called anomalous, and that execution, in order.
+    pub anomalies: Vec<ExecRef>,
+    /// Labels of the calls, shape `[n_executions]`; empty where the document has none.
+    pub event_ids: Vec<String>,
     /// Where a person begins to look: the calls of the window and the execution itself, without the ends
     /// of callers that run for much longer.
-    pub from_us: u64,
-    /// Its end; later than `from_us`.
-    pub to_us: u64,
-    /// Calls in order of entry, callers before what they call.
-    pub bars: Vec<WindowBar>,
-    /// Rows of bars.
-    pub num_depths: usize,
-    /// Ranks at the other ends of messages, in order.
-    pub partners: Vec<u32>,
-    /// Messages in order of time.
-    pub messages: Vec<WindowMessage>,
+    pub from: TimeNs,
+    /// Its end; later than `from`.
+    pub to: TimeNs,
 }
 
-/// A call.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WindowBar {
-    /// Label; empty if the document has none.
-    pub event_id: String,
-    /// Function name.
-    pub func: String,
-    /// Entry.
-    pub entry_us: u64,
-    /// Exit; the end of all that is known if it was still running.
-    pub exit_us: u64,
-    /// Row, 0 for the outermost caller.
-    pub depth: usize,
-    /// Whether it was still running.
-    pub is_open: bool,
-    /// Whether the detector called it anomalous.
-    pub is_anomaly: bool,
-    /// Whether it is the execution that the document is about.
-    pub is_subject: bool,
-}
-
-/// A message.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WindowMessage {
-    /// Sent or received.
-    pub kind: MessageKind,
-    /// When.
-    pub time_us: u64,
-    /// Row in [`WindowLayout::partners`].
-    pub partner_row: usize,
-    /// The bar that sent or received, if it is in the window.
-    pub bar: Option<usize>,
-    /// Bytes.
-    pub size_bytes: u64,
-    /// Tag.
-    pub tag: i64,
-}
-
-/// A call and the label of its caller, before the depth is known.
+/// A call, before its place in the stack is known. Times are microseconds since the epoch.
 struct Call {
-    bar: WindowBar,
+    event_id: String,
+    /// Label of the caller.
     parent: String,
+    func: String,
+    entry_us: u64,
+    /// The end of all that is known if it was still running.
+    exit_us: u64,
+    is_open: bool,
+    is_anomaly: bool,
+    is_subject: bool,
     is_caller: bool,
 }
 
-impl WindowLayout {
-    /// Lays out the window and the callers of a document. A call whose caller is in neither lies below
-    /// the innermost call that encloses it in time.
+impl RecordWindow {
+    /// Puts window and callers of a document together. A call whose caller is in neither lies below the
+    /// innermost call that encloses it in time.
     pub(super) fn new(document: &ExecutionDocument) -> Self {
         let mut calls = calls(document);
         calls.sort_by(|a, b| {
-            let key = |call: &Call| (call.bar.entry_us, std::cmp::Reverse(call.bar.exit_us));
+            let key = |call: &Call| (call.entry_us, std::cmp::Reverse(call.exit_us));
             key(a).cmp(&key(b)).then(b.is_caller.cmp(&a.is_caller))
         });
-        place(&mut calls);
-        let (from_us, to_us) = extent(&calls, document);
-        let bars: Vec<WindowBar> = calls.into_iter().map(|call| call.bar).collect();
-        let mut partners: Vec<u32> = document
-            .window
-            .messages
-            .iter()
-            .map(|message| message.partner)
-            .collect();
-        partners.sort_unstable();
-        partners.dedup();
-        let messages = document
-            .window
-            .messages
-            .iter()
-            .map(|message| WindowMessage {
-                kind: message.kind,
-                time_us: message.time_us,
-                partner_row: partners.partition_point(|&partner| partner < message.partner),
-                bar: bars.iter().position(|bar| {
-                    !message.event_id.is_empty() && bar.event_id == message.event_id
-                }),
-                size_bytes: message.size_bytes,
-                tag: message.tag,
-            })
-            .collect();
+        let (from, to) = extent(&calls, document);
+        let calls = nested(calls);
+        let mut trace = Trace::default();
+        let executions = executions(&calls, &mut trace.names);
+        let lane = add_lanes(&mut trace, document, executions, &calls);
+        let exec = |at: usize| ExecRef {
+            lane,
+            exec: ExecIdx::from_index(at),
+        };
+        let flagged = |(at, (call, _)): (usize, &(Call, Option<usize>))| {
+            (call.is_anomaly || call.is_subject).then(|| exec(at))
+        };
         Self {
-            from_us,
-            to_us,
-            num_depths: bars.iter().map(|bar| bar.depth + 1).max().unwrap_or(0),
-            bars,
-            partners,
-            messages,
+            trace: Arc::new(trace),
+            lane,
+            subject: calls.iter().position(|(call, _)| call.is_subject).map(exec),
+            anomalies: calls.iter().enumerate().filter_map(flagged).collect(),
+            event_ids: calls.into_iter().map(|(call, _)| call.event_id).collect(),
+            from,
+            to,
         }
     }
+}
 
-    /// The bar of the execution that the document is about.
-    pub fn subject(&self) -> Option<usize> {
-        self.bars.iter().position(|bar| bar.is_subject)
+/// Puts each call behind its caller and what that called before (pre-order), with the place of its
+/// caller. Callers come first in `calls`; one that comes later (a damaged document) counts as not known.
+fn nested(calls: Vec<Call>) -> Vec<(Call, Option<usize>)> {
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut callees: Vec<Vec<usize>> = vec![Vec::new(); calls.len()];
+    let mut outermost = Vec::new();
+    // The chain of calls that the last one is in, outermost first.
+    let mut open: Vec<usize> = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        open.retain(|&other| calls[other].exit_us > call.entry_us);
+        let encloses = |other: &&usize| calls[**other].exit_us >= call.exit_us;
+        let enclosing = open.iter().rev().find(encloses).copied();
+        match known.get(call.parent.as_str()).copied().or(enclosing) {
+            Some(caller) => callees[caller].push(at),
+            None => outermost.push(at),
+        }
+        open.push(at);
+        if !call.event_id.is_empty() {
+            known.insert(&call.event_id, at);
+        }
     }
+    let mut pending: Vec<(usize, Option<usize>)> =
+        outermost.into_iter().rev().map(|at| (at, None)).collect();
+    let mut order = Vec::with_capacity(calls.len());
+    while let Some((at, caller)) = pending.pop() {
+        let place = order.len();
+        order.push((at, caller));
+        pending.extend(
+            callees[at]
+                .iter()
+                .rev()
+                .map(|&callee| (callee, Some(place))),
+        );
+    }
+    let mut calls: Vec<Option<Call>> = calls.into_iter().map(Some).collect();
+    let take = |(at, caller): (usize, Option<usize>)| Some((calls[at].take()?, caller));
+    order.into_iter().filter_map(take).collect()
+}
+
+fn time(time_us: u64) -> TimeNs {
+    TimeNs::from_us(time_us).unwrap_or(TimeNs(i64::MAX / 2))
+}
+
+fn executions(calls: &[(Call, Option<usize>)], names: &mut NameTable) -> Executions {
+    let mut executions = Executions::default();
+    for (at, (call, caller)) in calls.iter().enumerate() {
+        let entry = time(call.entry_us);
+        let inclusive = time(call.exit_us).since(entry);
+        let caller = caller.map(ExecIdx::from_index);
+        let (step, row) = step_and_row(&call.event_id);
+        executions.func.push(names.intern(&call.func));
+        executions.entry.push(entry);
+        executions.inclusive.push(inclusive);
+        executions.exclusive.push(inclusive);
+        executions.parent.push(caller.map(NonMaxIdx::from));
+        executions.subtree_end.push(ExecIdx::from_index(at + 1));
+        let depth = caller.map_or(0, |caller| {
+            executions.depth[caller.index()].saturating_add(1)
+        });
+        executions.depth.push(depth);
+        executions.step.push(step);
+        executions.row.push(row);
+        executions.closed.push(!call.is_open);
+        if let Some(caller) = caller {
+            let rest = executions.exclusive[caller.index()] - inclusive;
+            executions.exclusive[caller.index()] = rest.max(DurationNs::ZERO);
+        }
+    }
+    // Callees stand behind their callers, so from the back each end is known when it is needed.
+    for at in (0..executions.len()).rev() {
+        if let Some(caller) = executions.parent(ExecIdx::from_index(at)) {
+            let end = executions.subtree_end[at].max(executions.subtree_end[caller.index()]);
+            executions.subtree_end[caller.index()] = end;
+        }
+    }
+    executions
+}
+
+/// Step and row of a label `rank:step:row`.
+fn step_and_row(event_id: &str) -> (StepId, u32) {
+    let mut parts = event_id
+        .split(':')
+        .skip(1)
+        .map(|part| part.parse().unwrap_or(0));
+    (StepId(parts.next().unwrap_or(0)), parts.next().unwrap_or(0))
+}
+
+/// Adds the lane of the calls and those of the ranks that messages went to or came from; the answer is the
+/// former.
+fn add_lanes(
+    trace: &mut Trace,
+    document: &ExecutionDocument,
+    executions: Executions,
+    calls: &[(Call, Option<usize>)],
+) -> LaneIdx {
+    let program = ProgramId(document.app.unwrap_or(0));
+    let own = (
+        RankId(document.rank.unwrap_or(0)),
+        ThreadId(document.thread.unwrap_or(0) as u32),
+    );
+    let messages = &document.window.messages;
+    let mut places: BTreeSet<(RankId, ThreadId)> = BTreeSet::from([own]);
+    let partners = messages.iter().map(|message| RankId(message.partner));
+    places.extend(
+        partners
+            .filter(|partner| *partner != own.0)
+            .map(|partner| (partner, ThreadId(0))),
+    );
+    for &(rank, thread) in &places {
+        trace.lanes.push(Lane {
+            program,
+            rank,
+            thread,
+            executions: Executions::default(),
+            comms: Comms::default(),
+            counters: Counters::default(),
+        });
+    }
+    let at = |rank: RankId| places.iter().position(|place| place.0 == rank).unwrap_or(0);
+    let lane = LaneIdx::from_index(at(own.0));
+    let mut messages: Vec<&WindowComm> = messages.iter().collect();
+    messages.sort_by_key(|message| message.time_us);
+    for message in messages {
+        let call = calls
+            .iter()
+            .position(|(call, _)| !call.event_id.is_empty() && call.event_id == message.event_id)
+            .map(|at| NonMaxIdx::from(ExecIdx::from_index(at)));
+        let partner = RankId(message.partner);
+        add_message(
+            &mut trace.lanes,
+            message,
+            (lane, call),
+            (LaneIdx::from_index(at(partner)), own.0),
+        );
+    }
+    trace.lanes[lane.index()].executions = executions;
+    trace.messages = matched(&trace.lanes);
+    lane
+}
+
+/// Adds both ends of a message: the one that the document knows, and its mate.
+fn add_message(
+    lanes: &mut [Lane],
+    message: &WindowComm,
+    (own, call): (LaneIdx, Option<NonMaxIdx>),
+    (other, own_rank): (LaneIdx, RankId),
+) {
+    let (kind, mate_kind) = match message.kind {
+        MessageKind::Send => (CommKind::Send, CommKind::Recv),
+        MessageKind::Receive => (CommKind::Recv, CommKind::Send),
+    };
+    let mut add = |lane: LaneIdx, kind, partner, exec| {
+        let comms = &mut lanes[lane.index()].comms;
+        comms.time.push(time(message.time_us));
+        comms.kind.push(kind);
+        comms.partner.push(partner);
+        comms.tag.push(message.tag.max(0) as u64);
+        comms.size_bytes.push(message.size_bytes);
+        comms.exec.push(exec);
+        comms.mate.push(None);
+        CommRef {
+            lane,
+            row: comms.len() as u32 - 1,
+        }
+    };
+    let known = add(own, kind, RankId(message.partner), call);
+    let mate = add(other, mate_kind, own_rank, None);
+    for (end, mate) in [(known, mate), (mate, known)] {
+        lanes[end.lane.index()].comms.mate[end.row as usize] = Some(mate);
+    }
+}
+
+/// The messages of lanes whose events know their mates, in order of sending.
+fn matched(lanes: &[Lane]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for (lane, held) in lanes.iter().enumerate() {
+        for (row, mate) in held.comms.mate.iter().enumerate() {
+            if let (Some(recv), CommKind::Send) = (mate, held.comms.kind[row]) {
+                let send = CommRef {
+                    lane: LaneIdx::from_index(lane),
+                    row: row as u32,
+                };
+                messages.push(Message { send, recv: *recv });
+            }
+        }
+    }
+    let sent =
+        |message: &Message| lanes[message.send.lane.index()].comms.time[message.send.row as usize];
+    messages.sort_by_key(|message| (sent(message), message.send));
+    messages
 }
 
 /// The calls of window and call stack, each once.
@@ -147,18 +300,15 @@ fn calls(document: &ExecutionDocument) -> Vec<Call> {
             .any(|frame| !event_id.is_empty() && frame.event_id == event_id)
     };
     let from_window = |execution: &WindowExecution| Call {
+        event_id: execution.event_id.clone(),
         parent: execution.parent_event_id.clone(),
+        func: execution.func.clone(),
+        entry_us: execution.entry_us,
+        exit_us: execution.exit_us.unwrap_or(end_us).max(execution.entry_us),
+        is_open: execution.exit_us.is_none(),
+        is_anomaly: execution.is_anomaly == Some(true),
+        is_subject: is_subject(&execution.event_id),
         is_caller: in_stack(&execution.event_id),
-        bar: WindowBar {
-            event_id: execution.event_id.clone(),
-            func: execution.func.clone(),
-            entry_us: execution.entry_us,
-            exit_us: execution.exit_us.unwrap_or(end_us).max(execution.entry_us),
-            depth: 0,
-            is_open: execution.exit_us.is_none(),
-            is_anomaly: execution.is_anomaly == Some(true),
-            is_subject: is_subject(&execution.event_id),
-        },
     };
     let mut calls: Vec<Call> = window.iter().map(from_window).collect();
     for (at, frame) in stack.iter().enumerate() {
@@ -177,45 +327,20 @@ fn from_stack(stack: &[StackFrame], at: usize, end_us: u64, is_subject: bool) ->
     let frame = &stack[at];
     let parent = stack.get(at + 1);
     Call {
+        event_id: frame.event_id.clone(),
         parent: parent.map_or_else(String::new, |parent| parent.event_id.clone()),
+        func: frame.func.clone(),
+        entry_us: frame.entry_us,
+        exit_us: frame.exit_us.unwrap_or(end_us).max(frame.entry_us),
+        is_open: frame.exit_us.is_none(),
+        is_anomaly: frame.is_anomaly == Some(true),
+        is_subject: is_subject || at == 0,
         is_caller: at > 0,
-        bar: WindowBar {
-            event_id: frame.event_id.clone(),
-            func: frame.func.clone(),
-            entry_us: frame.entry_us,
-            exit_us: frame.exit_us.unwrap_or(end_us).max(frame.entry_us),
-            depth: 0,
-            is_open: frame.exit_us.is_none(),
-            is_anomaly: frame.is_anomaly == Some(true),
-            is_subject: is_subject || at == 0,
-        },
-    }
-}
-
-/// Gives each call its depth; callers come first in `calls`, so one pass is enough. A caller that comes later
-/// (a damaged document) counts as not known.
-fn place(calls: &mut [Call]) {
-    let mut depths: BTreeMap<String, usize> = BTreeMap::new();
-    let mut open: Vec<(u64, usize)> = Vec::new();
-    for call in calls {
-        let bar = &mut call.bar;
-        open.retain(|&(exit_us, _)| exit_us > bar.entry_us);
-        let enclosing = open
-            .iter()
-            .filter(|&&(exit_us, _)| exit_us >= bar.exit_us)
-            .map(|&(_, depth)| depth)
-            .max();
-        let caller = depths.get(&call.parent).copied().or(enclosing);
-        bar.depth = caller.map_or(0, |depth| depth + 1);
-        open.push((bar.exit_us, bar.depth));
-        if !bar.event_id.is_empty() {
-            depths.insert(bar.event_id.clone(), bar.depth);
-        }
     }
 }
 
 /// Where a person begins to look.
-fn extent(calls: &[Call], document: &ExecutionDocument) -> (u64, u64) {
+fn extent(calls: &[Call], document: &ExecutionDocument) -> (TimeNs, TimeNs) {
     let inner = || calls.iter().filter(|call| !call.is_caller);
     let messages = || {
         document
@@ -225,16 +350,16 @@ fn extent(calls: &[Call], document: &ExecutionDocument) -> (u64, u64) {
             .map(|message| message.time_us)
     };
     let from_us = inner()
-        .map(|call| call.bar.entry_us)
+        .map(|call| call.entry_us)
         .chain(document.entry_us)
         .chain(messages())
         .min()
         .unwrap_or(0);
     let to_us = inner()
-        .map(|call| call.bar.exit_us)
+        .map(|call| call.exit_us)
         .chain(document.exit_us)
         .chain(messages())
         .max()
         .unwrap_or(0);
-    (from_us, to_us.max(from_us.saturating_add(1)))
+    (time(from_us), time(to_us.max(from_us.saturating_add(1))))
 }

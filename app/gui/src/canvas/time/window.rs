@@ -1,29 +1,21 @@
 //! The stretch of time in view.
 
 use callgrove_model::TimeNs;
+use callgrove_session::Tile;
 
 /// The shortest window: single events of a trace with microseconds are well apart in it.
 const MIN_LENGTH_NS: i64 = 1_000;
 
 /// A stretch of time, at least [`MIN_LENGTH_NS`] long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Window {
-    pub(super) from: TimeNs,
-    pub(super) to: TimeNs,
-}
-
-/// What is laid out at once: more than the window, so that small moves need no new layout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Tile {
-    pub(super) from: TimeNs,
-    pub(super) to: TimeNs,
-    /// Bars shorter than this are merged.
-    pub(super) min_bar_ns: i64,
+pub(crate) struct Window {
+    pub(crate) from: TimeNs,
+    pub(crate) to: TimeNs,
 }
 
 impl Window {
     /// From `from` to `to` with `margin` (a share of the length) on both sides.
-    pub(super) fn around(from: TimeNs, to: TimeNs, margin: f64) -> Self {
+    pub(crate) fn around(from: TimeNs, to: TimeNs, margin: f64) -> Self {
         let length_ns = to.since(from).0.max(0) as f64;
         let margin_ns = (length_ns * margin) as i64;
         let (from, to) = (
@@ -34,13 +26,13 @@ impl Window {
     }
 
     /// Length in nanoseconds.
-    pub(super) fn length_ns(self) -> i64 {
+    pub(crate) fn length_ns(self) -> i64 {
         self.to.since(self.from).0
     }
 
     /// `factor` > 1 shows less; the moment at `anchor` (0 to 1) stays where it is.
     #[must_use]
-    pub(super) fn zoomed(self, factor: f64, anchor: f64, bounds: Self) -> Self {
+    pub(crate) fn zoomed(self, factor: f64, anchor: f64, bounds: Self) -> Self {
         let length_ns = self.length_ns() as f64;
         let new_length_ns = (length_ns / factor)
             .max(MIN_LENGTH_NS as f64)
@@ -59,7 +51,7 @@ impl Window {
 
     /// Moved by a share of its length; positive shows what is later.
     #[must_use]
-    pub(super) fn panned(self, share: f64, bounds: Self) -> Self {
+    pub(crate) fn panned(self, share: f64, bounds: Self) -> Self {
         let shift_ns = (self.length_ns() as f64 * share).round() as i64;
         let moved = |time: TimeNs| TimeNs(time.0.saturating_add(shift_ns));
         Self {
@@ -71,7 +63,7 @@ impl Window {
 
     /// Moved, and cut if need be, to lie inside `bounds`.
     #[must_use]
-    pub(super) fn within(self, bounds: Self) -> Self {
+    pub(crate) fn within(self, bounds: Self) -> Self {
         let length_ns = self.length_ns().min(bounds.length_ns());
         let from = self.from.0.clamp(bounds.from.0, bounds.to.0 - length_ns);
         Self {
@@ -80,22 +72,19 @@ impl Window {
         }
     }
 
-    /// The smallest window that holds both.
+    /// As long as it is, with `middle` in its middle.
     #[must_use]
-    pub(super) fn united(self, other: Self) -> Self {
-        Self {
-            from: self.from.min(other.from),
-            to: self.to.max(other.to),
-        }
+    pub(crate) fn centred_at(self, middle: TimeNs) -> Self {
+        Self::centred(middle.0, self.length_ns())
     }
 
     /// Where a moment lies: 0 at the start, 1 at the end of the window.
-    pub(super) fn share_of(self, time: TimeNs) -> f64 {
+    pub(crate) fn share_of(self, time: TimeNs) -> f64 {
         time.since(self.from).0 as f64 / self.length_ns() as f64
     }
 
     /// The moment at a share of the window.
-    pub(super) fn time_at(self, share: f64) -> TimeNs {
+    pub(crate) fn time_at(self, share: f64) -> TimeNs {
         TimeNs(
             self.from
                 .0
@@ -105,7 +94,7 @@ impl Window {
 
     /// What to lay out for this window on `width_px` pixels. The tile stays the same while the
     /// window moves by less than half its length and the zoom changes by less than two.
-    pub(super) fn tile(self, width_px: f32) -> Tile {
+    pub(crate) fn tile(self, width_px: f32) -> Tile {
         let octave_ns = (self.length_ns() as u64).next_power_of_two().min(1 << 62) as i64;
         let step_ns = octave_ns / 2;
         let down = |time_ns: i64| time_ns.div_euclid(step_ns).saturating_mul(step_ns);
@@ -200,7 +189,7 @@ mod tests {
         let start = window(1_000_000, 1_900_000);
         let tile = start.tile(800.0);
         let moved: Vec<_> = (0..100)
-            .map(|step| start.panned(0.001 * f64::from(step), BOUNDS.united(window(0, 1 << 40))))
+            .map(|step| start.panned(0.001 * f64::from(step), window(0, 1 << 40)))
             .collect();
         let num_tiles = moved
             .windows(2)
@@ -212,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             start
-                .zoomed(1.1, 0.5, BOUNDS.united(start))
+                .zoomed(1.1, 0.5, window(0, 2_000_000))
                 .tile(800.0)
                 .min_bar_ns,
             tile.min_bar_ns

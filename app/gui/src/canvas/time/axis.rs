@@ -1,4 +1,4 @@
-//! Round times for the axis, relative to the start of the tree.
+//! Round times for the axis, since the start of the run and as UTC.
 
 use callgrove_model::TimeNs;
 
@@ -6,13 +6,16 @@ use super::window::Window;
 
 /// A mark on the axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Tick {
-    pub(super) time: TimeNs,
-    pub(super) text: String,
+pub(crate) struct Tick {
+    pub(crate) time: TimeNs,
+    /// Time since the origin.
+    pub(crate) text: String,
+    /// Time of the day in UTC.
+    pub(crate) utc: String,
 }
 
 /// Marks at round times since `origin`, at least `spacing` of the window (a share) apart.
-pub(super) fn ticks(window: Window, origin: TimeNs, spacing: f64) -> Vec<Tick> {
+pub(crate) fn ticks(window: Window, origin: TimeNs, spacing: f64) -> Vec<Tick> {
     let step_ns = round_step(window.length_ns() as f64 * spacing);
     let (first_ns, last_ns) = (window.from.since(origin).0, window.to.since(origin).0);
     let unit = Unit::of(first_ns.saturating_abs().max(last_ns.saturating_abs()));
@@ -26,20 +29,47 @@ pub(super) fn ticks(window: Window, origin: TimeNs, spacing: f64) -> Vec<Tick> {
             Tick {
                 time: TimeNs(origin.0 + offset_ns),
                 text: unit.write(offset_ns, step_ns),
+                utc: utc_clock(TimeNs(origin.0 + offset_ns), step_ns),
             }
         })
         .collect()
 }
 
 /// A moment relative to `origin`, as exactly as a pixel of `pixel_ns` can tell.
-pub(super) fn relative_time(time: TimeNs, origin: TimeNs, pixel_ns: f64) -> String {
+pub(crate) fn relative_time(time: TimeNs, origin: TimeNs, pixel_ns: f64) -> String {
     let offset_ns = time.since(origin).0;
+    let step_ns = step_of_pixel(pixel_ns);
+    let rounded_ns = (offset_ns as f64 / step_ns as f64).round() as i64 * step_ns;
+    Unit::of(offset_ns.saturating_abs()).write(rounded_ns, step_ns)
+}
+
+/// The time of the day in UTC, as exactly as multiples of `step_ns` need: `19:05:04.123`.
+pub(crate) fn utc_clock(time: TimeNs, step_ns: i64) -> String {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let in_day_ns = time.0.rem_euclid(DAY_NS);
+    let seconds = in_day_ns / 1_000_000_000;
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let decimals = match step_ns {
+        1_000_000_000.. => 0,
+        1_000_000.. => 3,
+        1_000.. => 6,
+        _ => 9,
+    };
+    let fraction = format!("{:09}", in_day_ns % 1_000_000_000);
+    let dot = if decimals == 0 { "" } else { "." };
+    format!(
+        "{hour:02}:{minute:02}:{second:02}{dot}{}",
+        &fraction[..decimals]
+    )
+}
+
+/// The largest power of ten nanoseconds within a pixel.
+pub(crate) fn step_of_pixel(pixel_ns: f64) -> i64 {
     let mut step_ns = 1;
     while step_ns as f64 * 10.0 <= pixel_ns {
         step_ns *= 10;
     }
-    let rounded_ns = (offset_ns as f64 / step_ns as f64).round() as i64 * step_ns;
-    Unit::of(offset_ns.saturating_abs()).write(rounded_ns, step_ns)
+    step_ns
 }
 
 /// 1, 2 or 5 times a power of ten nanoseconds, not less than `length_ns`.
@@ -138,6 +168,19 @@ mod tests {
                 assert!(pair[1].time.since(pair[0].time).0 * 10 >= length_ns);
             }
         }
+    }
+
+    #[test]
+    fn ticks_tell_the_time_of_the_day_as_exactly_as_they_differ() {
+        let start = TimeNs(1_795_231_715_000_000_000);
+        let window = |length_ns| Window {
+            from: start,
+            to: TimeNs(start.0 + length_ns),
+        };
+        let utc = |length_ns| ticks(window(length_ns), start, 0.4)[1].utc.clone();
+        assert_eq!(utc(10_000_000_000), "03:28:40");
+        assert_eq!(utc(50_000_000), "03:28:35.020");
+        assert_eq!(utc(5_000), "03:28:35.000002");
     }
 
     #[test]

@@ -1,27 +1,85 @@
-//! The bars of one lane in the window.
+//! The bars of one lane in a stretch of time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use callgrove_model::{ExecIdx, Executions, Forest, LaneIdx, TimeNs};
-
-use super::{Bar, RowKind, TimelineQuery};
+use callgrove_model::{ExecIdx, Executions, FuncId, LaneIdx, TimeNs, Trace};
 
 /// Calls looked at to choose the colour of a merged bar.
 const MERGED_SAMPLE: usize = 4;
 
-/// Walks the part of a lane that is in the window, level by level.
-pub(super) struct Sweep<'a> {
+/// A stretch of a trace, and how finely it is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tile {
+    /// Start.
+    pub from: TimeNs,
+    /// End.
+    pub to: TimeNs,
+    /// Bars shorter than this are merged, in nanoseconds (the time of a pixel or two).
+    pub min_bar_ns: i64,
+}
+
+/// How a lane is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowKind {
+    /// As a stack from the level of this call on, which is a tree whose calls stand out.
+    Tree(ExecIdx),
+    /// As a stack.
+    Stack,
+    /// As the sequence of its innermost functions.
+    Strip,
+}
+
+/// A call, or several merged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bar {
+    /// The (first) call.
+    pub exec: ExecIdx,
+    /// Its function; of merged calls the longest of the first ones.
+    pub func: FuncId,
+    /// Start.
+    pub from: TimeNs,
+    /// End.
+    pub to: TimeNs,
+    /// Level from the top of the row.
+    pub level: usize,
+    /// Calls that the bar stands for, with all they call; 1 for a single call.
+    pub num_calls: usize,
+    /// Whether it belongs to the tree of the row, or holds calls that do.
+    pub in_tree: bool,
+}
+
+/// The bars of a lane, in order of level, then time. Bars of one level do not overlap.
+pub fn layout_lane(trace: &Trace, lane: LaneIdx, kind: RowKind, tile: Tile) -> Vec<Bar> {
+    Sweep::new(&trace.lane(lane).executions, kind, tile).bars()
+}
+
+/// Levels that a row needs wherever one looks: those of its tree, or of the whole lane.
+pub fn num_levels(trace: &Trace, lane: LaneIdx, kind: RowKind) -> usize {
+    let executions = &trace.lane(lane).executions;
+    let deepest = |rows: Range<usize>| executions.depth[rows].iter().max().copied().unwrap_or(0);
+    match kind {
+        RowKind::Strip => 1,
+        RowKind::Stack => usize::from(deepest(0..executions.len())) + 1,
+        RowKind::Tree(root) => {
+            let top = executions.depth[root.index()];
+            usize::from(deepest(executions.subtree(root)) - top) + 1
+        }
+    }
+}
+
+/// Walks the part of a lane that is in the tile, level by level.
+struct Sweep<'a> {
     executions: &'a Executions,
     kind: RowKind,
     from: TimeNs,
     to: TimeNs,
     min_bar_ns: i64,
-    /// Calls of the selected tree, if it ran on this lane.
+    /// Calls of the row's tree.
     tree_rows: Range<usize>,
     /// Depth of the calls on the topmost level of the row.
     top_depth: usize,
-    /// The call entered last before the window, with its callers, by depth.
+    /// The call entered last before the tile, with its callers, by depth.
     last_before: Vec<usize>,
     /// Siblings still to look at, outer ones first.
     pending: VecDeque<Siblings>,
@@ -37,30 +95,23 @@ struct Siblings {
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(
-        forest: &'a Forest,
-        query: &TimelineQuery,
-        lane: LaneIdx,
-        kind: RowKind,
-    ) -> Self {
-        let executions = &forest.trace().lane(lane).executions;
-        let tree_rows = match kind {
-            RowKind::Selected => forest.tree(query.tree).rows(),
-            RowKind::Stack | RowKind::Strip => 0..0,
-        };
-        let top_depth = match kind {
-            RowKind::Selected => usize::from(executions.depth[tree_rows.start]),
-            RowKind::Stack | RowKind::Strip => 0,
+    fn new(executions: &'a Executions, kind: RowKind, tile: Tile) -> Self {
+        let (tree_rows, top_depth) = match kind {
+            RowKind::Tree(root) => (
+                executions.subtree(root),
+                usize::from(executions.depth[root.index()]),
+            ),
+            RowKind::Stack | RowKind::Strip => (0..0, 0),
         };
         Self {
             executions,
             kind,
-            from: query.from,
-            to: query.to,
-            min_bar_ns: query.min_bar_ns.max(1),
+            from: tile.from,
+            to: tile.to,
+            min_bar_ns: tile.min_bar_ns.max(1),
             tree_rows,
             top_depth,
-            last_before: last_before(executions, query.from),
+            last_before: last_before(executions, tile.from),
             pending: VecDeque::from([Siblings {
                 rows: 0..executions.len(),
                 depth: 0,
@@ -71,7 +122,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// The bars in order of level, then time.
-    pub(super) fn bars(mut self) -> Vec<Bar> {
+    fn bars(mut self) -> Vec<Bar> {
         while let Some(siblings) = self.pending.pop_front() {
             self.level(&siblings);
         }
@@ -93,7 +144,7 @@ impl<'a> Sweep<'a> {
             } else {
                 match self.kind {
                     RowKind::Strip => self.strip_segments(row, depth),
-                    RowKind::Selected | RowKind::Stack => {
+                    RowKind::Tree(_) | RowKind::Stack => {
                         self.push(row..row + 1, depth, self.exit(row));
                     }
                 }
@@ -175,7 +226,7 @@ impl<'a> Sweep<'a> {
         }
         let level = match self.kind {
             RowKind::Strip => 0,
-            RowKind::Selected | RowKind::Stack => depth.saturating_sub(self.top_depth),
+            RowKind::Tree(_) | RowKind::Stack => depth.saturating_sub(self.top_depth),
         };
         let siblings = std::iter::successors(Some(rows.start), |&row| {
             Some(self.subtree_end(row)).filter(|next| rows.contains(next))
@@ -266,7 +317,7 @@ fn last_before(executions: &Executions, time: TimeNs) -> Vec<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::fixture::{executions, forest, name, query, rank, walked, walks};
+    use super::super::fixture::{executions, forest, name, rank, tile, walked, walks};
     use super::*;
 
     const CALLS: &str = "+main@0 +a@10 +b@20 -b@30 +b@32 -b@34 -a@60 +c@70 -c@90 -main@100";
@@ -274,9 +325,13 @@ mod tests {
     /// Bars as `level:function from-to`, with `×calls` if merged and `*` if in the tree.
     fn drawn(calls: &str, root: &str, kind: RowKind, window: (i64, i64, i64)) -> Vec<String> {
         let forest = forest(vec![rank(0, calls, &[])], root);
-        let query = query(window.0, window.1, window.2);
-        Sweep::new(&forest, &query, LaneIdx(0), kind)
-            .bars()
+        let tile = tile(window.0, window.1, window.2);
+        // `Tree` means the forest's first.
+        let kind = match kind {
+            RowKind::Tree(_) => RowKind::Tree(forest.trees()[0].root.exec),
+            other => other,
+        };
+        layout_lane(forest.trace(), LaneIdx(0), kind, tile)
             .iter()
             .map(|bar| {
                 let times = if bar.num_calls > 1 {
@@ -329,7 +384,7 @@ mod tests {
 
     #[test]
     fn the_selected_lane_begins_at_the_root_and_tells_its_tree_from_the_rest() {
-        let bars = drawn(CALLS, "a", RowKind::Selected, (0, 100, 1));
+        let bars = drawn(CALLS, "a", RowKind::Tree(ExecIdx(0)), (0, 100, 1));
         assert_eq!(
             bars,
             ["0:a* 10-60", "0:c 70-90", "1:b* 20-30", "1:b* 32-34"]
@@ -340,7 +395,7 @@ mod tests {
     fn a_tree_inside_calls_too_narrow_to_draw_is_still_seen() {
         let calls =
             "+main@0 +step@10 +a@11 -a@12 -step@13 +step@14 +a@15 -a@16 -step@17 -main@9000";
-        let bars = drawn(calls, "a", RowKind::Selected, (0, 9000, 100));
+        let bars = drawn(calls, "a", RowKind::Tree(ExecIdx(0)), (0, 9000, 100));
         assert_eq!(bars, ["0:step×4* 10-17"]);
     }
 
@@ -411,8 +466,8 @@ mod tests {
             walk in walks(), from in -50_i64..3000, length in 1_i64..3000, min_bar_ns in 1_i64..200,
         ) {
             let forest = walked(&walk);
-            let query = query(from, from + length, min_bar_ns);
-            let bars = Sweep::new(&forest, &query, LaneIdx(0), RowKind::Stack).bars();
+            let tile = tile(from, from + length, min_bar_ns);
+            let bars = layout_lane(forest.trace(), LaneIdx(0), RowKind::Stack, tile);
             let num_calls: usize = bars.iter().map(|bar| bar.num_calls).sum();
             prop_assert_eq!(num_calls, calls_in_window(executions(&forest), from, from + length, min_bar_ns));
         }
@@ -423,9 +478,9 @@ mod tests {
             is_strip in any::<bool>(),
         ) {
             let forest = walked(&walk);
-            let query = query(from, from + length, min_bar_ns);
+            let tile = tile(from, from + length, min_bar_ns);
             let kind = if is_strip { RowKind::Strip } else { RowKind::Stack };
-            let bars = Sweep::new(&forest, &query, LaneIdx(0), kind).bars();
+            let bars = layout_lane(forest.trace(), LaneIdx(0), kind, tile);
             for pair in bars.windows(2) {
                 prop_assert!(pair[0].level < pair[1].level || pair[0].to <= pair[1].from, "{pair:?}");
             }
@@ -440,8 +495,8 @@ mod tests {
             walk in walks(), from in 0_i64..2000, length in 1_i64..300,
         ) {
             let forest = walked(&walk);
-            let query = query(from, from + length, 1);
-            let bars = Sweep::new(&forest, &query, LaneIdx(0), RowKind::Strip).bars();
+            let tile = tile(from, from + length, 1);
+            let bars = layout_lane(forest.trace(), LaneIdx(0), RowKind::Strip, tile);
             for time in from..from + length {
                 let bar = bars.iter().find(|bar| bar.from.0 <= time && bar.to.0 > time);
                 prop_assert_eq!(

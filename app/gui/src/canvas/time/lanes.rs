@@ -1,0 +1,311 @@
+//! What the canvas remembers between frames: the trace, the rows, and what was laid out of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use callgrove_model::{ExecRef, LaneIdx, TimeNs, Trace};
+use callgrove_session::{
+    Bar, CallDetails, LaneNames, LaneRow, LaneView, MessageIndex, MessageQuery, MessagesInView,
+    RowKind, RowQuery, SpanIndex, Tile, layout_lane, num_levels, order_rows,
+};
+use egui::Color32;
+
+use super::layout::{PlacedRow, place_rows};
+use super::view::TimeView;
+use super::window::Window;
+use crate::theme::Theme;
+
+/// Messages drawn at most; more would be one grey surface.
+const MAX_ARROWS: usize = 1_000;
+/// Rows laid out in one frame; the others show what they showed before until their turn comes.
+const ROWS_PER_FRAME: usize = 12;
+/// Rows that stay laid out though they are not in view.
+const MAX_KEPT: usize = 512;
+/// Messages that are not drawn are counted by columns of so many bars of the smallest width.
+const BARS_PER_COLUMN: i64 = 4;
+
+/// Lanes of a trace over time, with the messages between them.
+pub(crate) struct LaneCanvas {
+    trace: Arc<Trace>,
+    index: MessageIndex,
+    names: LaneNames,
+    /// What is in view.
+    pub(crate) view: TimeView,
+    /// Time is told from here on: the start of the run.
+    origin: TimeNs,
+    /// Rows that a person made a stack or a strip.
+    folds: BTreeMap<LaneIdx, bool>,
+    ordered: Option<(RowQuery, Arc<SpanIndex>, Vec<LaneRow>)>,
+    is_placed: bool,
+    rows: Vec<PlacedRow>,
+    height: f32,
+    row_of_lane: Vec<Option<usize>>,
+    num_levels: BTreeMap<LaneIdx, (RowKind, usize)>,
+    bars: BTreeMap<LaneIdx, (RowKind, Tile, Vec<Bar>)>,
+    found: Option<(MessageQuery, Vec<LaneView>, MessagesInView)>,
+    /// The message that ended the waiting of the call.
+    wait: Option<(ExecRef, Option<usize>)>,
+    colors: Option<(bool, Vec<Color32>)>,
+    /// The call that was clicked here; it needs not be revealed.
+    pub(super) clicked: Option<ExecRef>,
+    /// The call that was revealed last.
+    revealed: Option<ExecRef>,
+    /// A row to scroll to.
+    pub(super) scroll_to: Option<LaneIdx>,
+    /// Where a stretch of time that is being chosen began.
+    pub(super) range_from: Option<TimeNs>,
+}
+
+impl LaneCanvas {
+    /// Shows all of a trace.
+    pub(crate) fn new(trace: Arc<Trace>) -> Self {
+        let span = trace.time_span();
+        let (from, to) = span.unwrap_or_default();
+        Self {
+            index: MessageIndex::new(&trace),
+            names: LaneNames::new(&trace),
+            view: TimeView::new(Window::around(from, to, 0.01)),
+            origin: from,
+            folds: BTreeMap::new(),
+            ordered: None,
+            is_placed: false,
+            rows: Vec::new(),
+            height: 0.0,
+            row_of_lane: Vec::new(),
+            num_levels: BTreeMap::new(),
+            bars: BTreeMap::new(),
+            found: None,
+            wait: None,
+            colors: None,
+            clicked: None,
+            revealed: None,
+            scroll_to: None,
+            range_from: None,
+            trace,
+        }
+    }
+
+    /// The trace.
+    pub(crate) fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    /// What its lanes are called.
+    pub(crate) fn names(&self) -> &LaneNames {
+        &self.names
+    }
+
+    /// The start of the run.
+    pub(crate) fn origin(&self) -> TimeNs {
+        self.origin
+    }
+
+    /// The rows from the top.
+    pub(crate) fn rows(&self) -> &[PlacedRow] {
+        &self.rows
+    }
+
+    /// Their height together.
+    pub(super) fn height(&self) -> f32 {
+        self.height
+    }
+
+    /// The row of a lane.
+    pub(super) fn row_of(&self, lane: LaneIdx) -> Option<usize> {
+        self.row_of_lane.get(lane.index()).copied().flatten()
+    }
+
+    /// The bars of a lane as they were laid out last.
+    pub(super) fn bars(&self, lane: LaneIdx) -> &[Bar] {
+        self.bars.get(&lane).map_or(&[], |(_, _, bars)| bars)
+    }
+
+    /// The messages that were found last.
+    pub(crate) fn messages(&self) -> Option<&MessagesInView> {
+        self.found.as_ref().map(|(_, _, found)| found)
+    }
+
+    /// The message that ended the waiting of the selected call.
+    pub(super) fn wait(&self) -> Option<usize> {
+        self.wait.and_then(|(_, message)| message)
+    }
+
+    /// The stretch of time that the counts of messages are of.
+    pub(super) fn density_window(&self) -> Option<Window> {
+        let (query, _, _) = self.found.as_ref()?;
+        Some(Window {
+            from: query.from,
+            to: query.to,
+        })
+    }
+
+    /// Colours of functions by id.
+    pub(super) fn colors(&self) -> &[Color32] {
+        self.colors.as_ref().map_or(&[], |(_, colors)| colors)
+    }
+
+    /// Makes a row a stack or a strip.
+    pub(crate) fn set_stack(&mut self, lane: LaneIdx, is_stack: bool) {
+        self.folds.insert(lane, is_stack);
+        self.is_placed = false;
+    }
+
+    /// Puts the rows in order and in place, and looks a new call up.
+    pub(super) fn arrange(
+        &mut self,
+        theme: &Theme,
+        query: &RowQuery,
+        call: Option<ExecRef>,
+        flagged: &Arc<SpanIndex>,
+    ) {
+        if self
+            .colors
+            .as_ref()
+            .is_none_or(|(is_dark, _)| *is_dark != theme.is_dark())
+        {
+            let colors = self
+                .trace
+                .names
+                .iter()
+                .map(|(_, name)| theme.function_named(name));
+            self.colors = Some((theme.is_dark(), colors.collect()));
+        }
+        let is_known = |(known, spans, _): &(RowQuery, Arc<SpanIndex>, Vec<LaneRow>)| {
+            known == query && Arc::ptr_eq(spans, flagged)
+        };
+        if !self.ordered.as_ref().is_some_and(is_known) {
+            let rows = order_rows(&self.trace, &self.names, query, flagged);
+            self.ordered = Some((query.clone(), Arc::clone(flagged), rows));
+            self.is_placed = false;
+        }
+        if self.wait.map(|(known, _)| known) != call {
+            let wait = |call| {
+                let details = CallDetails::new(&self.trace, call);
+                (
+                    call,
+                    details.wait.and_then(|at| details.messages[at].message),
+                )
+            };
+            self.wait = call.map(wait);
+        }
+        self.reveal(call);
+        if !self.is_placed {
+            self.place(query.selection);
+        }
+    }
+
+    /// Brings a call into view that was selected elsewhere.
+    fn reveal(&mut self, call: Option<ExecRef>) {
+        if self.revealed == call {
+            return;
+        }
+        self.revealed = call;
+        let Some(call) = call.filter(|call| self.clicked != Some(*call)) else {
+            return;
+        };
+        let executions = &self.trace.lane(call.lane).executions;
+        self.view.reveal(
+            executions.entry[call.exec.index()],
+            executions.exit(call.exec),
+        );
+        self.scroll_to = Some(call.lane);
+        self.set_stack(call.lane, true);
+    }
+
+    fn place(&mut self, tree: Option<ExecRef>) {
+        let Some((_, _, ordered)) = &self.ordered else {
+            return;
+        };
+        self.is_placed = true;
+        let mut levels = std::mem::take(&mut self.num_levels);
+        let rows = ordered.iter().map(|row| {
+            let is_stack = self.folds.get(&row.lane).copied();
+            let kind = match tree.filter(|tree| tree.lane == row.lane) {
+                Some(tree) if is_stack != Some(false) => RowKind::Tree(tree.exec),
+                None if is_stack == Some(true) => RowKind::Stack,
+                _ => RowKind::Strip,
+            };
+            let known = levels.get(&row.lane).filter(|(known, _)| *known == kind);
+            let num =
+                known.map_or_else(|| num_levels(&self.trace, row.lane, kind), |(_, num)| *num);
+            levels.insert(row.lane, (kind, num));
+            (*row, kind, num)
+        });
+        (self.rows, self.height) = place_rows(rows);
+        self.num_levels = levels;
+        self.row_of_lane = vec![None; self.trace.lanes.len()];
+        for (at, row) in self.rows.iter().enumerate() {
+            self.row_of_lane[row.lane.lane.index()] = Some(at);
+        }
+    }
+
+    /// Lays out the rows in view for a canvas of `width_px` pixels. The answer is whether there is
+    /// more to do in the next frame.
+    pub(super) fn lay_out(
+        &mut self,
+        in_view: Range<usize>,
+        width_px: f32,
+        tree: Option<ExecRef>,
+        call: Option<ExecRef>,
+    ) -> bool {
+        let tile = self.view.window().tile(width_px);
+        let stale: Vec<(LaneIdx, RowKind)> = self.rows[in_view.clone()]
+            .iter()
+            .map(|row| (row.lane.lane, row.kind))
+            .filter(|(lane, kind)| {
+                let known = self.bars.get(lane);
+                known.is_none_or(|(of_kind, of_tile, _)| (of_kind, of_tile) != (kind, &tile))
+            })
+            .collect();
+        for &(lane, kind) in stale.iter().take(ROWS_PER_FRAME) {
+            let bars = layout_lane(&self.trace, lane, kind, tile);
+            self.bars.insert(lane, (kind, tile, bars));
+        }
+        if self.bars.len() > MAX_KEPT {
+            let seen: Vec<LaneIdx> = self.rows[in_view.clone()]
+                .iter()
+                .map(|row| row.lane.lane)
+                .collect();
+            self.bars.retain(|lane, _| seen.contains(lane));
+        }
+        if stale.len() > ROWS_PER_FRAME {
+            return true;
+        }
+        self.find_messages(in_view, tile, tree, call);
+        false
+    }
+
+    fn find_messages(
+        &mut self,
+        in_view: Range<usize>,
+        tile: Tile,
+        tree: Option<ExecRef>,
+        call: Option<ExecRef>,
+    ) {
+        let column_ns = tile.min_bar_ns.saturating_mul(BARS_PER_COLUMN);
+        let query = MessageQuery {
+            from: tile.from,
+            to: tile.to,
+            num_columns: (tile.to.since(tile.from).0 / column_ns.max(1)).max(1) as usize,
+            max_arrows: MAX_ARROWS,
+            call,
+            tree,
+        };
+        let mut views = vec![LaneView::Absent; self.trace.lanes.len()];
+        for (at, row) in self.rows.iter().enumerate() {
+            views[row.lane.lane.index()] = if in_view.contains(&at) {
+                LaneView::InView
+            } else {
+                LaneView::Elsewhere
+            };
+        }
+        let is_known = |(known, seen, _): &(MessageQuery, Vec<LaneView>, MessagesInView)| {
+            *known == query && *seen == views
+        };
+        if !self.found.as_ref().is_some_and(is_known) {
+            let found = self.index.in_view(&self.trace, &query, &views);
+            self.found = Some((query, views, found));
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Where rows, bars, arrows and marks are: pure, and tested without a screen.
+
+use std::ops::Range;
+
+use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+use callgrove_session::{Bar, LaneRow, MergedSpan, RowKind, SpanIndex, merge_spans};
+use egui::{Pos2, Rangef};
+
+use super::window::Window;
+
+/// Height of a level of the tree's own stack, in points.
+const OWN_LEVEL: f32 = 18.0;
+/// The same where the stack has more than [`MANY_LEVELS`].
+const OWN_LEVEL_OF_MANY: f32 = 14.0;
+const MANY_LEVELS: usize = 12;
+const MIN_OWN_LEVELS: usize = 3;
+/// Height of a level of another lane's stack, and of a strip.
+const OTHER_LEVEL: f32 = 14.0;
+const STRIP: f32 = 18.0;
+/// Height of the strip of a rank that has nothing to do with what is selected.
+const FOLDED_STRIP: f32 = 13.0;
+/// Room above the bars of a row for the marks of abnormal executions.
+const MARKS: f32 = 8.0;
+const FOLDED_MARKS: f32 = 5.0;
+/// Room below a row, so that arrows are seen between rows.
+const BELOW: f32 = 10.0;
+const FOLDED_BELOW: f32 = 2.0;
+/// The narrowest that a mark is ever drawn.
+pub(crate) const MIN_MARK_WIDTH: f32 = 3.0;
+
+/// A row and where it is, in points from the top of the first.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct PlacedRow {
+    pub(crate) lane: LaneRow,
+    pub(crate) kind: RowKind,
+    pub(crate) num_levels: usize,
+    /// Top of the marks.
+    pub(crate) top: f32,
+    /// Top of the bars.
+    pub(crate) bars_top: f32,
+    pub(crate) level_height: f32,
+    /// Top of the next row.
+    pub(crate) bottom: f32,
+}
+
+/// Spans that must be seen, as they are drawn on a row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct FlagMark {
+    pub(crate) row: usize,
+    pub(crate) x: Rangef,
+    pub(crate) spans: MergedSpan,
+}
+
+impl PlacedRow {
+    pub(crate) fn bars_bottom(&self) -> f32 {
+        self.bars_top + self.level_height * self.num_levels as f32
+    }
+
+    /// The level at a height; `None` above and below the bars.
+    pub(crate) fn level_at(&self, y: f32) -> Option<usize> {
+        let level = (y - self.bars_top) / self.level_height;
+        (level >= 0.0 && level < self.num_levels as f32).then_some(level as usize)
+    }
+}
+
+/// Places rows below each other; the answer has their height too. A tree has [`MIN_OWN_LEVELS`] at
+/// least. Rows of relevant ranks are roomy, the others are folded close together.
+pub(crate) fn place_rows(
+    rows: impl Iterator<Item = (LaneRow, RowKind, usize)>,
+) -> (Vec<PlacedRow>, f32) {
+    let mut top = 0.0;
+    let place = |(lane, kind, num_levels): (LaneRow, RowKind, usize)| {
+        let is_folded = !lane.is_relevant && kind == RowKind::Strip;
+        let num_levels = match kind {
+            RowKind::Tree(_) => num_levels.max(MIN_OWN_LEVELS),
+            RowKind::Stack | RowKind::Strip => num_levels,
+        };
+        let level_height = match kind {
+            RowKind::Tree(_) if num_levels > MANY_LEVELS => OWN_LEVEL_OF_MANY,
+            RowKind::Tree(_) => OWN_LEVEL,
+            RowKind::Stack => OTHER_LEVEL,
+            RowKind::Strip if is_folded => FOLDED_STRIP,
+            RowKind::Strip => STRIP,
+        };
+        let (marks, below) = if is_folded {
+            (FOLDED_MARKS, FOLDED_BELOW)
+        } else {
+            (MARKS, BELOW)
+        };
+        let mut row = PlacedRow {
+            lane,
+            kind,
+            num_levels,
+            top,
+            bars_top: top + marks,
+            level_height,
+            bottom: 0.0,
+        };
+        row.bottom = row.bars_bottom() + below;
+        top = row.bottom;
+        row
+    };
+    let rows: Vec<PlacedRow> = rows.map(place).collect();
+    (rows, top)
+}
+
+/// The rows of which something is between two heights.
+pub(crate) fn rows_between(rows: &[PlacedRow], heights: Rangef) -> Range<usize> {
+    rows.partition_point(|row| row.bottom <= heights.min)
+        ..rows.partition_point(|row| row.top < heights.max)
+}
+
+/// The bar of a level at a moment; bars that end up to `slack_ns` earlier or begin as much later are
+/// hit too, so that the narrowest can be.
+pub(crate) fn bar_at(bars: &[Bar], level: usize, time: TimeNs, slack_ns: i64) -> Option<&Bar> {
+    let after = bars.partition_point(|bar| (bar.level, bar.from) <= (level, time));
+    let on_level = |bar: &&Bar| bar.level == level;
+    let before = bars[..after].last().filter(on_level);
+    let next = bars.get(after).filter(on_level);
+    before
+        .filter(|bar| bar.to > time)
+        .or_else(|| next.filter(|bar| bar.from.since(time).0 <= slack_ns))
+        .or_else(|| before.filter(|bar| time.since(bar.to).0 <= slack_ns))
+}
+
+/// How all spans of a lane that touch the window are drawn, however narrow: at least
+/// [`MIN_MARK_WIDTH`] wide, those that would overlap as one.
+pub(crate) fn marks_of_row(
+    spans: &SpanIndex,
+    (row, lane): (usize, LaneIdx),
+    window: Window,
+    plot: Rangef,
+) -> Vec<FlagMark> {
+    let pixel_ns = window.length_ns() as f64 / f64::from(plot.span().max(1.0));
+    let gap = DurationNs((pixel_ns * f64::from(MIN_MARK_WIDTH)) as i64);
+    merge_spans(spans.touching(lane, window.from, window.to), gap)
+        .into_iter()
+        .map(|spans| FlagMark {
+            row,
+            x: span(window, plot, spans.from, spans.to, MIN_MARK_WIDTH),
+            spans,
+        })
+        .collect()
+}
+
+/// Where a stretch of time is drawn: inside `plot`, at least `min_width` wide.
+pub(crate) fn span(
+    window: Window,
+    plot: Rangef,
+    from: TimeNs,
+    to: TimeNs,
+    min_width: f32,
+) -> Rangef {
+    let x = |time| plot.min + (window.share_of(time).clamp(0.0, 1.0) as f32) * plot.span();
+    let (left, right) = (x(from), x(to));
+    if right - left >= min_width {
+        return Rangef::new(left, right);
+    }
+    let left =
+        ((left + right - min_width) / 2.0).clamp(plot.min, (plot.max - min_width).max(plot.min));
+    Rangef::new(left, left + min_width)
+}
+
+/// The ends of an arrow between two rows: it leaves the sender's row and enters the receiver's on
+/// the sides that face each other; within one row it runs below the bars.
+pub(crate) fn arrow_ends(
+    rows: &[PlacedRow],
+    ends: (usize, usize),
+    xs: (f32, f32),
+) -> Option<[Pos2; 2]> {
+    let (sender, receiver) = (rows.get(ends.0)?, rows.get(ends.1)?);
+    let (y_sent, y_received) = match ends.0.cmp(&ends.1) {
+        std::cmp::Ordering::Less => (sender.bars_bottom(), receiver.bars_top),
+        std::cmp::Ordering::Greater => (sender.bars_top, receiver.bars_bottom()),
+        std::cmp::Ordering::Equal => (
+            sender.bars_bottom() + BELOW / 3.0,
+            receiver.bars_bottom() + BELOW / 3.0,
+        ),
+    };
+    Some([Pos2::new(xs.0, y_sent), Pos2::new(xs.1, y_received)])
+}
+
+/// The line that is nearest to `point`, at most `radius` away; of equally near ones the first.
+pub(crate) fn nearest_line(
+    lines: impl Iterator<Item = (usize, [Pos2; 2])>,
+    point: Pos2,
+    radius: f32,
+) -> Option<usize> {
+    lines
+        .map(|(index, line)| (index, distance_to_line(point, line)))
+        .filter(|&(_, distance)| distance <= radius)
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(index, _)| index)
+}
+
+fn distance_to_line(point: Pos2, [start, end]: [Pos2; 2]) -> f32 {
+    let along = end - start;
+    let share = if along.length_sq() > 0.0 {
+        ((point - start).dot(along) / along.length_sq()).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    point.distance(start + along * share)
+}
+
+/// As much of a name as fits into `width` where a letter is `letter` wide: all of it, its beginning
+/// with an ellipsis, or nothing if that would say too little.
+pub(crate) fn fitted_name(name: &str, width: f32, letter: f32) -> Option<String> {
+    const LEAST_LETTERS: usize = 3;
+    let room = (width / letter).max(0.0) as usize;
+    let num_letters = name.chars().count();
+    match room {
+        _ if room >= num_letters => Some(name.to_owned()),
+        0..=LEAST_LETTERS => None,
+        _ => Some(name.chars().take(room - 1).chain(['…']).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_session::{Tile, layout_lane};
+
+    use super::*;
+    use crate::test_support::snapshot;
+
+    fn lane_row(lane: u32, is_relevant: bool) -> LaneRow {
+        LaneRow {
+            lane: LaneIdx(lane),
+            is_relevant,
+            is_pinned: false,
+            is_first: true,
+        }
+    }
+
+    fn rows() -> Vec<PlacedRow> {
+        let kinds = [
+            (
+                lane_row(0, true),
+                RowKind::Tree(callgrove_model::ExecIdx(0)),
+                5,
+            ),
+            (lane_row(1, true), RowKind::Strip, 1),
+            (lane_row(2, false), RowKind::Stack, 3),
+            (lane_row(3, false), RowKind::Strip, 1),
+        ];
+        place_rows(kinds.into_iter()).0
+    }
+
+    fn window(from: i64, to: i64) -> Window {
+        Window {
+            from: TimeNs(from),
+            to: TimeNs(to),
+        }
+    }
+
+    #[test]
+    fn rows_follow_each_other_and_those_in_view_are_found() {
+        let rows = rows();
+        let levels: Vec<_> = rows.iter().map(|row| row.num_levels).collect();
+        assert_eq!(levels, [5, 1, 3, 1]);
+        assert!(
+            rows.windows(2)
+                .all(|pair| pair[0].bars_bottom() < pair[1].top)
+        );
+        assert_eq!(rows[1].level_at(rows[1].bars_top + 1.0), Some(0));
+        assert_eq!(rows[1].level_at(rows[1].bars_bottom() + 1.0), None);
+        let between = |from: f32, to: f32| rows_between(&rows, Rangef::new(from, to));
+        assert_eq!(between(0.0, 1e4), 0..4);
+        assert_eq!(between(rows[1].top + 1.0, rows[2].top + 1.0), 1..3);
+        assert_eq!(between(0.0, rows[1].top), 0..1);
+    }
+
+    #[test]
+    fn the_pointer_finds_the_bar_under_it_and_the_narrow_one_beside_it() {
+        let demo = snapshot(1, 1);
+        let trace = demo.trace.expect("it is read");
+        let (from, to) = trace.time_span().expect("calls");
+        let tile = Tile {
+            from,
+            to,
+            min_bar_ns: 1,
+        };
+        let bars = layout_lane(&trace, LaneIdx(0), RowKind::Stack, tile);
+        for bar in &bars {
+            let middle = TimeNs(bar.from.0 + bar.to.since(bar.from).0 / 2);
+            assert_eq!(bar_at(&bars, bar.level, middle, 0), Some(bar));
+        }
+        let second = bars
+            .iter()
+            .find(|bar| bar.level == 1)
+            .expect("calls inside");
+        let before = TimeNs(second.from.0 - 10);
+        assert_eq!(bar_at(&bars, 1, before, 0), None);
+        assert_eq!(bar_at(&bars, 1, before, 10), Some(second));
+        assert_eq!(bar_at(&bars, 7, before, 10), None);
+    }
+
+    #[test]
+    fn every_abnormal_execution_is_seen_at_every_zoom() {
+        let demo = snapshot(3, 40);
+        let (analysis, detection) = (
+            demo.analysis.expect("analysed"),
+            demo.detection.expect("trained"),
+        );
+        let trace = analysis.forest.trace();
+        let (from, to) = trace.time_span().expect("calls");
+        let flagged = SpanIndex::abnormal(&analysis.forest, &detection);
+        assert_eq!(flagged.all().len(), detection.num_abnormal);
+        let plot = Rangef::new(100.0, 900.0);
+        let length_ns = to.since(from).0;
+        for num_parts in [1, 7, 100, 3_000] {
+            for part in 0..num_parts {
+                let window = window(
+                    from.0 + length_ns * part / num_parts,
+                    from.0 + length_ns * (part + 1) / num_parts,
+                );
+                for flag in flagged.all() {
+                    let marks = marks_of_row(&flagged, (0, flag.exec.lane), window, plot);
+                    assert!(marks.iter().all(|mark| plot.contains(mark.x.min)
+                        && plot.contains(mark.x.max)
+                        && mark.x.span() >= MIN_MARK_WIDTH - 1e-3));
+                    if flag.from > window.to || flag.to < window.from {
+                        continue;
+                    }
+                    let own = span(window, plot, flag.from, flag.to, 0.0);
+                    let is_covered = |mark: &FlagMark| {
+                        mark.x.min <= own.min + 2.0 * MIN_MARK_WIDTH
+                            && mark.x.max >= own.max - 2.0 * MIN_MARK_WIDTH
+                            && (mark.spans.from..=mark.spans.to).contains(&flag.from)
+                    };
+                    assert!(marks.iter().any(is_covered), "{flag:?} in {window:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_mark_is_wide_enough_and_inside_wherever_its_tree_lies() {
+        let plot = Rangef::new(100.0, 900.0);
+        let everything = window(0, 1_000_000_000);
+        for from in [0, 1, 500_000_000, 999_999_999, 1_000_000_000] {
+            let mark = span(
+                everything,
+                plot,
+                TimeNs(from),
+                TimeNs(from + 1),
+                MIN_MARK_WIDTH,
+            );
+            assert!(mark.span() >= MIN_MARK_WIDTH - 1e-3, "{mark:?}");
+            assert!(mark.min >= plot.min && mark.max <= plot.max, "{mark:?}");
+        }
+        let wide = span(
+            everything,
+            plot,
+            TimeNs(-5),
+            TimeNs(500_000_000),
+            MIN_MARK_WIDTH,
+        );
+        assert_eq!(wide, Rangef::new(100.0, 500.0));
+    }
+
+    #[test]
+    fn arrows_join_the_sides_of_rows_that_face_each_other() {
+        let rows = rows();
+        let ys =
+            |from, to| arrow_ends(&rows, (from, to), (1.0, 2.0)).map(|ends| ends.map(|end| end.y));
+        assert_eq!(ys(0, 1), Some([rows[0].bars_bottom(), rows[1].bars_top]));
+        assert_eq!(ys(1, 0), Some([rows[1].bars_top, rows[0].bars_bottom()]));
+        assert_eq!(ys(0, 9), None);
+    }
+
+    #[test]
+    fn the_pointer_finds_the_nearest_arrow() {
+        let line = |x: f32| [Pos2::new(x, 0.0), Pos2::new(x, 100.0)];
+        let lines = || [(4, line(10.0)), (5, line(14.0))].into_iter();
+        assert_eq!(nearest_line(lines(), Pos2::new(13.0, 50.0), 4.0), Some(5));
+        assert_eq!(nearest_line(lines(), Pos2::new(30.0, 50.0), 4.0), None);
+        assert_eq!(nearest_line(lines(), Pos2::new(10.0, 103.0), 4.0), Some(4));
+    }
+
+    #[test]
+    fn names_are_cut_to_what_fits() {
+        assert_eq!(
+            fitted_name("MPI_Send", 80.0, 8.0).as_deref(),
+            Some("MPI_Send")
+        );
+        assert_eq!(
+            fitted_name("MPI_Send", 48.0, 8.0).as_deref(),
+            Some("MPI_S…")
+        );
+        assert_eq!(fitted_name("MPI_Send", 20.0, 8.0), None);
+        assert_eq!(fitted_name("run", 24.0, 8.0).as_deref(), Some("run"));
+    }
+}

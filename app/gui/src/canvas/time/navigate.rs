@@ -1,0 +1,273 @@
+//! Zoom, pan, snapping and choosing of a stretch of time, by pointer and keys.
+
+use callgrove_model::{ExecIdx, ExecRef, Executions, TimeNs};
+use callgrove_session::{TimeRange, innermost_at};
+use egui::{EventFilter, Key, Modifiers, Pos2, Rect, Response, Ui, Vec2};
+
+use super::lanes::LaneCanvas;
+use super::window::Window;
+
+/// One press of a key zooms by this factor.
+const KEY_ZOOM: f64 = 1.4;
+/// One press of a key moves by this share of the window.
+const KEY_PAN: f64 = 0.15;
+/// The pointer is drawn to the edge of a call that is so near, in points.
+const SNAP_RADIUS: f32 = 5.0;
+/// Rows scroll by so many points with Page up and Page down.
+const PAGE: f32 = 200.0;
+
+/// Wheel and pinch zoom to the pointer; a drag moves the window and scrolls the rows.
+pub(super) fn glide(canvas: &mut LaneCanvas, response: &Response, ui: &Ui) {
+    let now = ui.input(|input| input.time);
+    let plot = response.rect;
+    let (window, bounds) = (canvas.view.window(), canvas.view.bounds());
+    let mut new = window;
+    if let Some(pointer) = response.hover_pos() {
+        let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta(), input.zoom_delta()));
+        let factor = f64::from((wheel.y * 0.005).exp() * pinch);
+        if (factor - 1.0).abs() > 1e-4 {
+            let anchor = f64::from((pointer.x - plot.left()) / plot.width());
+            new = new.zoomed(factor, anchor, bounds);
+        }
+        if wheel.x != 0.0 {
+            new = new.panned(f64::from(-wheel.x / plot.width()), bounds);
+        }
+    }
+    if response.dragged() && canvas.range_from.is_none() {
+        let delta = response.drag_delta();
+        new = new.panned(f64::from(-delta.x / plot.width()), bounds);
+        ui.scroll_with_delta(Vec2::new(0.0, delta.y));
+    }
+    canvas.view.glide(new, now);
+}
+
+/// The keys that zoom and move.
+pub(super) fn take_keys(canvas: &mut LaneCanvas, response: &Response, ui: &Ui) {
+    let plot = response.rect;
+    let anchor = response.hover_pos().map_or(0.5, |pointer| {
+        f64::from((pointer.x - plot.left()) / plot.width())
+    });
+    let (window, bounds) = (canvas.view.window(), canvas.view.bounds());
+    let now = ui.input(|input| input.time);
+    let pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
+    let go = |canvas: &mut LaneCanvas, window: Window| canvas.view.glide(window, now);
+    if pressed(Key::W) {
+        go(canvas, window.zoomed(KEY_ZOOM, anchor, bounds));
+    } else if pressed(Key::S) {
+        go(canvas, window.zoomed(1.0 / KEY_ZOOM, anchor, bounds));
+    } else if pressed(Key::A) {
+        go(canvas, window.panned(-KEY_PAN, bounds));
+    } else if pressed(Key::D) {
+        go(canvas, window.panned(KEY_PAN, bounds));
+    } else if pressed(Key::Home) {
+        canvas.view.jump(window.centred_at(bounds.from));
+    } else if pressed(Key::End) {
+        canvas.view.jump(window.centred_at(bounds.to));
+    } else if pressed(Key::PageUp) {
+        ui.scroll_with_delta(Vec2::new(0.0, PAGE));
+    } else if pressed(Key::PageDown) {
+        ui.scroll_with_delta(Vec2::new(0.0, -PAGE));
+    } else if pressed(Key::OpenBracket) || is_alt(ui, Key::ArrowLeft) {
+        canvas.view.go_back();
+    } else if pressed(Key::CloseBracket) || is_alt(ui, Key::ArrowRight) {
+        canvas.view.go_forward();
+    }
+}
+
+fn is_alt(ui: &Ui, key: Key) -> bool {
+    ui.input(|input| input.modifiers.matches_exact(Modifiers::ALT) && input.key_pressed(key))
+}
+
+/// The call that an arrow key goes to: caller, callee, or the one before or after on the same level; with
+/// Shift the one that runs at the same time on the next row. Without a call the longest in view is taken.
+pub(super) fn take_steps(canvas: &LaneCanvas, call: Option<ExecRef>, ui: &Ui) -> Option<ExecRef> {
+    const ARROWS: [Key; 4] = [
+        Key::ArrowUp,
+        Key::ArrowDown,
+        Key::ArrowLeft,
+        Key::ArrowRight,
+    ];
+    let (shift, key) = ui.input(|input| {
+        let is_plain = input.modifiers.is_none() || input.modifiers.shift_only();
+        let key = ARROWS
+            .into_iter()
+            .find(|&key| is_plain && input.key_pressed(key));
+        (input.modifiers.shift, key)
+    });
+    let key = key?;
+    let Some(call) = call else {
+        return longest_in_view(canvas);
+    };
+    let executions = &canvas.trace().lane(call.lane).executions;
+    let exec = match (shift, key) {
+        (true, Key::ArrowUp) => return beside(canvas, call, -1),
+        (true, Key::ArrowDown) => return beside(canvas, call, 1),
+        (_, Key::ArrowUp) => executions.parent(call.exec),
+        (_, Key::ArrowDown) => longest_callee(executions, call.exec),
+        (_, Key::ArrowLeft) => sibling_before(executions, call.exec),
+        (_, Key::ArrowRight) => sibling_after(executions, call.exec),
+        _ => None,
+    };
+    exec.map(|exec| ExecRef { exec, ..call })
+}
+
+fn longest_in_view(canvas: &LaneCanvas) -> Option<ExecRef> {
+    let window = canvas.view.window();
+    let bars = canvas.rows().iter().flat_map(|row| {
+        let lane = row.lane.lane;
+        canvas.bars(lane).iter().map(move |bar| (lane, bar))
+    });
+    bars.filter(|(_, bar)| bar.num_calls == 1 && bar.from >= window.from && bar.to <= window.to)
+        .max_by_key(|(lane, bar)| (bar.to.since(bar.from), std::cmp::Reverse((*lane, bar.exec))))
+        .map(|(lane, bar)| ExecRef {
+            lane,
+            exec: bar.exec,
+        })
+}
+
+fn longest_callee(executions: &Executions, call: ExecIdx) -> Option<ExecIdx> {
+    let rows = executions.subtree(call);
+    let first = Some(rows.start + 1).filter(|row| rows.contains(row));
+    let callees = std::iter::successors(first, |&row| {
+        Some(executions.subtree_end[row].index()).filter(|next| rows.contains(next) && *next > row)
+    });
+    callees
+        .max_by_key(|&row| (executions.inclusive[row], std::cmp::Reverse(row)))
+        .map(ExecIdx::from_index)
+}
+
+fn sibling_after(executions: &Executions, call: ExecIdx) -> Option<ExecIdx> {
+    let next = executions.subtree_end[call.index()];
+    let is_sibling = next > call
+        && next.index() < executions.len()
+        && executions.parent(next) == executions.parent(call);
+    is_sibling.then_some(next)
+}
+
+fn sibling_before(executions: &Executions, call: ExecIdx) -> Option<ExecIdx> {
+    let parent = executions.parent(call);
+    let last = call.index().checked_sub(1).map(ExecIdx::from_index);
+    std::iter::successors(last, |&exec| executions.parent(exec))
+        .take_while(|&exec| Some(exec) != parent)
+        .find(|&exec| executions.parent(exec) == parent)
+}
+
+/// The call that runs on the next or previous row when `call` begins.
+fn beside(canvas: &LaneCanvas, call: ExecRef, rows: isize) -> Option<ExecRef> {
+    let at = canvas.row_of(call.lane)?.checked_add_signed(rows)?;
+    let lane = canvas.rows().get(at)?.lane.lane;
+    let entry = canvas.trace().lane(call.lane).executions.entry[call.exec.index()];
+    let exec = innermost_at(&canvas.trace().lane(lane).executions, entry)?;
+    Some(ExecRef { lane, exec })
+}
+
+/// In focus the arrow keys are the canvas's own, which else go from widget to widget.
+pub(super) fn keep_arrows(response: &Response, ui: &Ui) {
+    let arrows = EventFilter {
+        horizontal_arrows: true,
+        vertical_arrows: true,
+        ..EventFilter::default()
+    };
+    if response.has_focus() {
+        ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, arrows));
+    }
+}
+
+/// Shift+drag begins to choose a stretch of time, a drag at one of its edges to move that edge.
+pub(super) fn begin_range(
+    canvas: &mut LaneCanvas,
+    known: Option<TimeRange>,
+    response: &Response,
+    ui: &Ui,
+) {
+    let (shift, pressed) = ui.input(|input| (input.modifiers.shift, input.pointer.press_origin()));
+    if let Some(pressed) = pressed.filter(|_| response.drag_started()) {
+        canvas.range_from = if shift {
+            Some(snapped(canvas, response.rect, pressed, ui))
+        } else {
+            known.and_then(|range| other_edge(canvas, range, response, pressed))
+        };
+    }
+}
+
+/// The stretch of time that is being chosen; a click with Shift lets it go.
+pub(super) fn choose_range(
+    canvas: &mut LaneCanvas,
+    response: &Response,
+    pointer: Option<TimeNs>,
+    ui: &Ui,
+) -> Option<Option<TimeRange>> {
+    if response.clicked() && ui.input(|input| input.modifiers.shift) {
+        return Some(None);
+    }
+    if response.drag_stopped() {
+        canvas.range_from = None;
+    }
+    let range = TimeRange::between(canvas.range_from?, pointer?);
+    Some((range.from < range.to).then_some(range))
+}
+
+/// The edge that stays when the other one is dragged from `pressed`.
+fn other_edge(
+    canvas: &LaneCanvas,
+    range: TimeRange,
+    response: &Response,
+    pressed: Pos2,
+) -> Option<TimeNs> {
+    let plot = response.rect;
+    let x = |time| plot.left() + plot.width() * canvas.view.window().share_of(time) as f32;
+    let is_at = |time| (x(time) - pressed.x).abs() <= SNAP_RADIUS;
+    if is_at(range.to) {
+        Some(range.from)
+    } else {
+        is_at(range.from).then_some(range.to)
+    }
+}
+
+/// The time at a place of the rows in `plot`, drawn to the edge of a call there if one is near; Alt lets it be.
+pub(super) fn snapped(canvas: &LaneCanvas, plot: Rect, at: Pos2, ui: &Ui) -> TimeNs {
+    let window = canvas.view.window();
+    let time = window.time_at(f64::from((at.x - plot.left()) / plot.width().max(1.0)));
+    if ui.input(|input| input.modifiers.alt) {
+        return time;
+    }
+    let y = at.y - plot.top();
+    let row = canvas.rows().partition_point(|row| row.bottom <= y);
+    let row = canvas.rows().get(row);
+    let Some((row, level)) = row.and_then(|row| Some((row, row.level_at(y)?))) else {
+        return time;
+    };
+    let x = |edge| plot.left() + plot.width() * window.share_of(edge) as f32;
+    let bars = canvas.bars(row.lane.lane);
+    let after = bars.partition_point(|bar| (bar.level, bar.from) <= (level, time));
+    let near = after.saturating_sub(1)..(after + 1).min(bars.len());
+    bars[near]
+        .iter()
+        .filter(|bar| bar.level == level)
+        .flat_map(|bar| [bar.from, bar.to])
+        .filter(|&edge| (x(edge) - at.x).abs() <= SNAP_RADIUS)
+        .min_by_key(|&edge| edge.since(time).0.abs())
+        .unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::grow;
+
+    #[test]
+    fn arrows_walk_the_stack() {
+        // r { a { b } c { b b } } d
+        let forest = grow("+r +a +b -b -a +c +b -b +b -b -c -r +d -d");
+        let executions = &forest.trace().lanes[0].executions;
+        let exec = |row| ExecIdx(row);
+        assert_eq!(sibling_after(executions, exec(1)), Some(exec(3)));
+        assert_eq!(sibling_after(executions, exec(3)), None);
+        assert_eq!(sibling_after(executions, exec(0)), Some(exec(6)));
+        assert_eq!(sibling_before(executions, exec(3)), Some(exec(1)));
+        assert_eq!(sibling_before(executions, exec(6)), Some(exec(0)));
+        assert_eq!(sibling_before(executions, exec(1)), None);
+        assert_eq!(longest_callee(executions, exec(0)), Some(exec(3)));
+        assert_eq!(longest_callee(executions, exec(2)), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! What comes to the canvas with every frame, and what a person did on it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use callgrove_model::{ExecRef, LaneIdx, ProgramId, RankId};
+use callgrove_session::{Arrow, Bar, RankFilter, RankSort, SpanIndex, TimeRange};
+use egui::Color32;
+
+use super::layout::FlagMark;
+use crate::theme::Theme;
+
+/// What is shown besides the trace.
+pub(crate) struct LaneScene<'a> {
+    /// Colours.
+    pub(crate) theme: &'a Theme,
+    /// Names the canvas among others in the window.
+    pub(crate) id: &'static str,
+    /// What a screen reader and a test call the canvas.
+    pub(crate) name: &'a str,
+    /// Whether keys without modifiers are meant for it wherever the pointer is.
+    pub(crate) has_focus: bool,
+    /// Root of the selected tree, whose rank comes first.
+    pub(crate) tree: Option<ExecRef>,
+    /// The selected call.
+    pub(crate) call: Option<ExecRef>,
+    /// The chosen stretch of time.
+    pub(crate) range: Option<TimeRange>,
+    /// Executions that are seen at any zoom.
+    pub(crate) flagged: &'a Arc<SpanIndex>,
+    /// Calls that are underlined.
+    pub(crate) highlights: &'a [Highlight<'a>],
+    /// Which ranks are rows, in which order.
+    pub(crate) ranks: &'a RankChoice,
+}
+
+/// Calls that are underlined in a colour.
+pub(crate) struct Highlight<'a> {
+    pub(crate) spans: &'a SpanIndex,
+    pub(crate) color: Color32,
+}
+
+/// Which ranks a person wants to see, and in which order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct RankChoice {
+    pub(crate) pinned: BTreeSet<(ProgramId, RankId)>,
+    pub(crate) filter: RankFilter,
+    pub(crate) sort: RankSort,
+}
+
+/// What a person did on the canvas in one frame.
+pub(crate) struct Done {
+    /// What was clicked.
+    pub(crate) clicked: Option<Hovered>,
+    /// A call was chosen by key.
+    pub(crate) stepped: Option<ExecRef>,
+    /// A stretch of time was chosen, or let go.
+    pub(crate) range: Option<Option<TimeRange>>,
+    /// What was asked for at the name of a row.
+    pub(crate) row: Option<(LaneIdx, RowWish)>,
+    /// F asks to see what is selected, or all.
+    pub(crate) wants_fit: bool,
+    /// `/` asks for the search.
+    pub(crate) wants_search: bool,
+}
+
+/// What is asked for at the name of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RowWish {
+    /// To pin its rank, or not any more.
+    Pin,
+    /// To see only its rank.
+    Only,
+    /// To see all ranks again.
+    All,
+}
+
+/// What the pointer is on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Hovered {
+    /// A bar of a row.
+    Bar {
+        /// Lane.
+        lane: LaneIdx,
+        /// Bar.
+        bar: Bar,
+    },
+    /// A message.
+    Arrow(Arrow),
+    /// The mark of abnormal executions.
+    Mark(FlagMark),
+}

@@ -1,0 +1,126 @@
+//! What is told about the call, message or mark under the pointer.
+
+use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace};
+use callgrove_session::{Arrow, Bar, CallDetails, LaneNames, MessageDetails};
+use egui::{PopupAnchor, Response, Tooltip, Ui};
+
+use super::axis::relative_time;
+use super::lanes::LaneCanvas;
+use super::scene::Hovered;
+use crate::widgets::count_of;
+
+/// Shows what is known about what the pointer is on.
+pub(super) fn tooltip_ui(canvas: &LaneCanvas, hovered: &Hovered, response: &Response, ui: &Ui) {
+    Tooltip::always_open(
+        ui.ctx().clone(),
+        ui.layer_id(),
+        response.id,
+        PopupAnchor::Pointer,
+    )
+    .gap(12.0)
+    .show(|ui| match hovered {
+        Hovered::Bar { lane, bar } => bar_tooltip(canvas, *lane, bar, ui),
+        Hovered::Arrow(arrow) => arrow_tooltip(canvas, arrow, ui),
+        Hovered::Mark(mark) => {
+            let longest = mark.spans.longest;
+            if mark.spans.num_spans > 1 {
+                ui.strong(format!("{} abnormal executions", mark.spans.num_spans));
+                ui.label(format!("The longest took {}", longest.duration()));
+                ui.weak("Click to select it, zoom in to tell them apart");
+            } else {
+                ui.label(format!("Abnormal, took {}", longest.duration()));
+                ui.weak("Click to select it");
+            }
+        }
+    });
+}
+
+fn bar_tooltip(canvas: &LaneCanvas, lane: LaneIdx, bar: &Bar, ui: &mut Ui) {
+    let trace = canvas.trace();
+    let executions = &trace.lane(lane).executions;
+    let time = |time| relative_time(time, canvas.origin(), 1.0);
+    let name = FunctionName::parse(trace.names.name(bar.func));
+    if bar.num_calls > 1 {
+        ui.strong(count_of(bar.num_calls, "call"));
+        ui.label(format!("Mostly {}", name.short));
+        ui.label(format!("From {} to {}", time(bar.from), time(bar.to)));
+        ui.weak("Zoom in to tell them apart");
+        return;
+    }
+    let call = ExecRef {
+        lane,
+        exec: bar.exec,
+    };
+    ui.strong(name.qualified);
+    if let Some(file) = name.file {
+        ui.weak(
+            name.line
+                .map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")),
+        );
+    }
+    let row = bar.exec.index();
+    ui.label(format!(
+        "Took {}, exclusive {}",
+        executions.inclusive[row], executions.exclusive[row]
+    ));
+    ui.label(format!("Entered at {}", time(executions.entry[row])));
+    if name.is_mpi() {
+        let details = CallDetails::new(trace, call);
+        if let Some(message) = details.wait.map(|at| &details.messages[at]) {
+            ui.strong(wait_text(trace, canvas.names(), message));
+        }
+    }
+    ui.weak(format!("Event {}", trace.label(call)));
+    ui.weak("Click for its details");
+}
+
+/// Whom a call waited for, in words.
+pub(crate) fn wait_text(trace: &Trace, names: &LaneNames, message: &MessageDetails) -> String {
+    let peer = message.peer_lane.map_or_else(
+        || format!("rank {}", message.peer),
+        |lane| names.name(trace, lane),
+    );
+    let late = match message.late {
+        Some(late) => format!(", which sent {late} after the wait began"),
+        None => ", which had sent before".to_owned(),
+    };
+    let did = message.sender_did.map_or_else(String::new, |call| {
+        format!(
+            " and was in {} then",
+            FunctionName::parse(trace.function_name(call)).short
+        )
+    });
+    format!("Waited for {peer}{late}{did}")
+}
+
+fn arrow_tooltip(canvas: &LaneCanvas, arrow: &Arrow, ui: &mut Ui) {
+    let trace = canvas.trace();
+    let name = |lane| canvas.names().name(trace, lane);
+    let send = trace.messages[arrow.message].send;
+    let comms = &trace.lane(send.lane).comms;
+    ui.strong(format!(
+        "Message from {} to {}",
+        name(arrow.from),
+        name(arrow.to)
+    ));
+    ui.label(format!(
+        "{}, tag {}",
+        count_of(comms.size_bytes[send.row as usize] as usize, "byte"),
+        comms.tag[send.row as usize]
+    ));
+    let latency = arrow.received.since(arrow.sent);
+    if latency.0 < 0 {
+        let text = format!(
+            "Received {} before it was sent: clocks differ",
+            DurationNs(-latency.0)
+        );
+        ui.label(text);
+    } else if latency.0 > 0 {
+        ui.label(format!("Received {latency} after it was sent"));
+    }
+    if arrow.waited.0 > 0 {
+        ui.label(format!("The receiver had waited for {}", arrow.waited));
+    }
+    let sent = relative_time(arrow.sent, canvas.origin(), 1.0);
+    ui.weak(format!("Sent at {sent}"));
+}

@@ -1,0 +1,264 @@
+//! The canvas on the screen.
+
+use callgrove_model::{DurationNs, ExecRef, LaneIdx};
+use callgrove_session::RowQuery;
+use egui::containers::scroll_area::{DragScroll, ScrollSource};
+use egui::{Key, Pos2, Rangef, Rect, Response, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
+
+use super::lanes::LaneCanvas;
+use super::layout::{PlacedRow, bar_at, nearest_line, rows_between};
+use super::names::{AtName, GUTTER, name_ui};
+use super::navigate::{
+    begin_range, choose_range, glide, keep_arrows, snapped, take_keys, take_steps,
+};
+use super::paint::Drawing;
+use super::scene::{Done, Hovered, LaneScene, RowWish};
+use super::tooltip::tooltip_ui;
+use super::window::Window;
+use crate::widgets::{count_of, thousands};
+
+const AXIS_HEIGHT: f32 = 30.0;
+/// Height of the band that tells of messages that are not drawn.
+const DENSITY_HEIGHT: f32 = 6.0;
+/// How far from an arrow or a narrow bar the pointer may be.
+const HIT_RADIUS: f32 = 4.0;
+
+/// What keys asked for.
+struct Keys {
+    wants_fit: bool,
+    wants_search: bool,
+    stepped: Option<ExecRef>,
+}
+
+impl LaneCanvas {
+    /// Draws axis and rows in what is left of `ui`, and takes zoom, pan, clicks and keys.
+    pub(crate) fn ui(&mut self, shown: &LaneScene<'_>, ui: &mut Ui) -> Done {
+        let query = RowQuery {
+            selection: shown.tree,
+            pinned: shown.ranks.pinned.clone(),
+            filter: shown.ranks.filter.clone(),
+            sort: shown.ranks.sort,
+        };
+        self.arrange(shown.theme, &query, shown.call, shown.flagged);
+        let width = ui.available_width();
+        let (_, axis) = ui.allocate_space(Vec2::new(width, AXIS_HEIGHT));
+        let (_, band) = ui.allocate_space(Vec2::new(width, DENSITY_HEIGHT));
+        let looked_at = self.view.window();
+        let scroll = ScrollSource {
+            mouse_wheel: false,
+            drag: DragScroll::Never,
+            scroll_bar: true,
+        };
+        let done = ScrollArea::vertical()
+            .id_salt(shown.id)
+            .scroll_source(scroll)
+            .auto_shrink(false)
+            .show(ui, |ui| self.rows_ui(shown, (axis, band), ui))
+            .inner;
+        if self.view.window() != looked_at {
+            ui.ctx().request_repaint();
+        }
+        done
+    }
+
+    fn rows_ui(&mut self, shown: &LaneScene<'_>, (axis, band): (Rect, Rect), ui: &mut Ui) -> Done {
+        let size = Vec2::new(
+            ui.available_width(),
+            self.height().max(ui.available_height()),
+        );
+        let (_, area) = ui.allocate_space(size);
+        let edge = (area.left() + GUTTER).min(area.right() - 1.0);
+        let (gutter, plot) = (area.with_max_x(edge), area.with_min_x(edge));
+        let (axis, band) = (axis.with_min_x(edge), band.with_min_x(edge));
+        if let Some(row) = self.scroll_to.take().and_then(|lane| self.row_of(lane)) {
+            let row = self.rows()[row];
+            let y = area.top() + row.top..=area.top() + row.bottom;
+            ui.scroll_to_rect(Rect::from_x_y_ranges(plot.x_range(), y), None);
+        }
+        // A name of its own, so that a drag goes on while panels beside it come and go.
+        let id = egui::Id::unique(("time canvas", shown.id));
+        let response = ui.interact(plot, id, Sense::click_and_drag());
+        if response.clicked() {
+            response.request_focus();
+        }
+        keep_arrows(&response, ui);
+        begin_range(self, shown.range, &response, ui);
+        scroll_by_wheel(gutter, ui);
+        glide(self, &response, ui);
+        let keys = self.keys_ui(shown, &response, ui);
+        let clip = ui.clip_rect().y_range();
+        let heights = Rangef::new(clip.min - area.top(), clip.max - area.top());
+        let in_view = rows_between(self.rows(), heights);
+        let width_px = plot.width() * ui.pixels_per_point();
+        if self.lay_out(in_view.clone(), width_px, shown.tree, shown.call) {
+            ui.ctx().request_repaint();
+        }
+        let value = self.in_view_text(&in_view);
+        response.widget_info(|| WidgetInfo {
+            current_text_value: Some(value.clone()),
+            ..WidgetInfo::labeled(Role::Canvas, true, shown.name)
+        });
+        let painter = ui.painter_at(plot);
+        let drawing = Drawing {
+            canvas: self,
+            shown,
+            painter: &painter,
+            plot,
+            in_view: in_view.clone(),
+        };
+        let hovered = draw(&drawing, &response, (axis, band), ui);
+        let pressed = response.interact_pointer_pos();
+        let pressed = pressed.map(|at| snapped(drawing.canvas, plot, at, ui));
+        let range = choose_range(self, &response, pressed, ui);
+        let clicked = hovered.filter(|_| response.clicked() && range.is_none());
+        self.zoom_to(clicked.as_ref(), &response);
+        let row = self.names_ui(in_view, gutter, ui);
+        if let Some(Hovered::Bar { lane, bar }) = clicked {
+            self.clicked = Some(ExecRef {
+                lane,
+                exec: bar.exec,
+            });
+        }
+        Done {
+            clicked,
+            stepped: keys.stepped,
+            range,
+            row,
+            wants_fit: keys.wants_fit,
+            wants_search: keys.wants_search,
+        }
+    }
+
+    /// Keys that zoom and move are taken in focus and while the pointer is on the canvas, others in focus.
+    fn keys_ui(&mut self, shown: &LaneScene<'_>, response: &Response, ui: &Ui) -> Keys {
+        let is_typing = ui.ctx().text_edit_focused();
+        let is_focused = !is_typing && (shown.has_focus || response.has_focus());
+        let is_meant = is_focused || (!is_typing && response.contains_pointer());
+        if is_meant {
+            take_keys(self, response, ui);
+        }
+        let pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
+        Keys {
+            wants_fit: is_meant && pressed(Key::F),
+            wants_search: is_focused && pressed(Key::Slash),
+            stepped: is_focused
+                .then(|| take_steps(self, shown.call, ui))
+                .flatten(),
+        }
+    }
+
+    /// A double click shows a call whole.
+    fn zoom_to(&mut self, hovered: Option<&Hovered>, response: &Response) {
+        if let Some(Hovered::Bar { bar, .. }) = hovered
+            && response.double_clicked()
+        {
+            self.view.jump(Window::around(bar.from, bar.to, 0.1));
+        }
+    }
+
+    fn names_ui(
+        &mut self,
+        in_view: std::ops::Range<usize>,
+        gutter: Rect,
+        ui: &mut Ui,
+    ) -> Option<(LaneIdx, RowWish)> {
+        let mut asked = None;
+        for row in self.rows()[in_view].to_vec() {
+            let lane = row.lane.lane;
+            match name_ui(self, &row, gutter, ui) {
+                Some(AtName::Fold(is_stack)) => {
+                    self.set_stack(lane, is_stack);
+                    ui.ctx().request_repaint();
+                }
+                Some(AtName::Wish(wish)) => asked = Some((lane, wish)),
+                None => {}
+            }
+        }
+        asked
+    }
+
+    /// What is in view, in words.
+    fn in_view_text(&self, in_view: &std::ops::Range<usize>) -> String {
+        let length = DurationNs(self.view.window().length_ns());
+        let rows = self.rows();
+        let lanes = rows
+            .get(in_view.start)
+            .zip(rows.get(in_view.end.saturating_sub(1)));
+        let lanes = lanes.map_or_else(String::new, |(first, last)| {
+            let name = |row: &PlacedRow| self.names().name(self.trace(), row.lane.lane);
+            format!(", {} to {}", name(first), name(last))
+        });
+        let messages = self.messages().map_or_else(String::new, |found| {
+            format!(
+                ", {} of {} drawn",
+                thousands(found.arrows.len()),
+                count_of(found.num_messages, "message")
+            )
+        });
+        format!(
+            "{length} in view{lanes} of {}{messages}",
+            count_of(rows.len(), "row")
+        )
+    }
+}
+
+/// The wheel over the names scrolls the rows.
+fn scroll_by_wheel(gutter: Rect, ui: &Ui) {
+    if ui.rect_contains_pointer(gutter.intersect(ui.clip_rect())) {
+        let wheel = ui.input(|input| input.smooth_scroll_delta());
+        ui.scroll_with_delta(Vec2::new(0.0, wheel.y));
+    }
+}
+
+/// Paints everything; the answer is what the pointer is on.
+fn draw(
+    drawing: &Drawing<'_>,
+    response: &Response,
+    (axis, band): (Rect, Rect),
+    ui: &Ui,
+) -> Option<Hovered> {
+    let pointer = response.hover_pos().filter(|_| !response.dragged());
+    let hovered = pointer.and_then(|pointer| hit(drawing, pointer));
+    drawing.paint_rows(hovered.as_ref());
+    let above = ui.ctx().layer_painter(ui.layer_id());
+    let clipped = |rect: Rect| above.with_clip_rect(rect.expand2(Vec2::new(0.0, 1.0)));
+    let time = pointer.map(|pointer| snapped(drawing.canvas, drawing.plot, pointer, ui));
+    drawing.paint_axis(&clipped(axis), axis, time);
+    drawing.paint_density(&clipped(band), band);
+    if let Some(hovered) = &hovered {
+        tooltip_ui(drawing.canvas, hovered, response, ui);
+    }
+    hovered
+}
+
+/// What is under the pointer: a mark, else a bar, else an arrow.
+fn hit(drawing: &Drawing<'_>, pointer: Pos2) -> Option<Hovered> {
+    let near = drawing
+        .marks()
+        .map(|mark| (mark, drawing.mark_rect(&mark).distance_to_pos(pointer)))
+        .filter(|&(_, distance)| distance <= 3.0)
+        .min_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((mark, _)) = near {
+        return Some(Hovered::Mark(mark));
+    }
+    let canvas = drawing.canvas;
+    let y = pointer.y - drawing.plot.top();
+    let rows = canvas.rows();
+    let row = rows.get(rows.partition_point(|row| row.bottom <= y));
+    let bar = row.and_then(|row| {
+        let slack_ns = (drawing.pixel_ns() * 1.5) as i64;
+        let bars = canvas.bars(row.lane.lane);
+        let bar = bar_at(bars, row.level_at(y)?, drawing.time_at(pointer.x), slack_ns)?;
+        Some(Hovered::Bar {
+            lane: row.lane.lane,
+            bar: *bar,
+        })
+    });
+    bar.or_else(|| {
+        let arrows = &canvas.messages()?.arrows;
+        let lines = arrows.iter().enumerate();
+        let lines = lines.filter_map(|(at, arrow)| Some((at, drawing.arrow_line(arrow)?)));
+        let nearest = nearest_line(lines, pointer, HIT_RADIUS)?;
+        Some(Hovered::Arrow(arrows[nearest]))
+    })
+}

@@ -1,0 +1,126 @@
+//! What is known of the selected call: times, counters, messages, and whom it waited for.
+
+mod facts;
+
+use std::sync::Arc;
+
+use callgrove_model::{ExecRef, Trace};
+use callgrove_session::{CallDetails, Command, LaneNames};
+use egui::{Align, Layout, RichText, ScrollArea, Ui};
+
+use crate::context::ViewContext;
+use crate::widgets::{count_of, view_header};
+use facts::{Fact, FactGroup, as_text, fact_groups};
+
+/// The call that was looked up last.
+#[derive(Default)]
+pub struct DetailsState {
+    shown: Option<ShownCall>,
+}
+
+struct ShownCall {
+    trace: Arc<Trace>,
+    call: ExecRef,
+    groups: Vec<FactGroup>,
+}
+
+/// Draws the details of the selected call.
+pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut Ui) {
+    let wanted = ctx.snapshot.trace.as_ref().zip(ctx.snapshot.call);
+    let is_known = |shown: &ShownCall| {
+        wanted.is_some_and(|(trace, call)| Arc::ptr_eq(trace, &shown.trace) && call == shown.call)
+    };
+    state.shown = state.shown.take().filter(is_known).or_else(|| {
+        let (trace, call) = wanted.filter(|(trace, call)| is_in(trace, *call))?;
+        let names = LaneNames::new(trace);
+        Some(ShownCall {
+            groups: fact_groups(trace, &names, &CallDetails::new(trace, call)),
+            trace: Arc::clone(trace),
+            call,
+        })
+    });
+    let Some(shown) = &state.shown else {
+        view_header(ui, "Details", |_| {});
+        ui.centered_and_justified(|ui| ui.weak("Click a call on the timeline or in the tree"));
+        return;
+    };
+    view_header(ui, "Details", |ui| {
+        if ui
+            .button("Copy all")
+            .on_hover_text("All details as text, to the clipboard")
+            .clicked()
+        {
+            ui.ctx().copy_text(as_text(&shown.groups));
+        }
+    });
+    let mut wish = None;
+    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        for group in &shown.groups {
+            wish = group_ui(group, ui).or(wish);
+        }
+    });
+    if let Some(call) = wish {
+        ctx.send(Command::SelectCall(Some(call)));
+    }
+}
+
+/// Whether a call is one of this trace; the one that was open before may have had more.
+fn is_in(trace: &Trace, call: ExecRef) -> bool {
+    let lane = trace.lanes.get(call.lane.index());
+    lane.is_some_and(|lane| call.exec.index() < lane.executions.len())
+}
+
+/// Draws a group; the answer is a call that was asked for.
+fn group_ui(group: &FactGroup, ui: &mut Ui) -> Option<ExecRef> {
+    let mut wish = None;
+    ui.add_space(4.0);
+    ui.label(RichText::new(&group.title).strong());
+    for fact in &group.facts {
+        wish = fact_ui(fact, ui).or(wish);
+    }
+    if group.num_left_out > 0 {
+        let text = format!(
+            "{} more are not listed",
+            count_of(group.num_left_out, "message")
+        );
+        ui.weak(text);
+    }
+    wish
+}
+
+/// A name, its value (which leads to a call, if it is one), and a button that copies it.
+fn fact_ui(fact: &Fact, ui: &mut Ui) -> Option<ExecRef> {
+    const NAME_WIDTH: f32 = 104.0;
+    let mut wish = None;
+    ui.with_layout(Layout::right_to_left(Align::Min), |ui| {
+        let copy = ui
+            .small_button("Copy")
+            .on_hover_text(format!("Copy: {}", fact.value))
+            .accessible_name(format!("Copy {}", fact.name));
+        if copy.clicked() {
+            ui.ctx().copy_text(fact.value.clone());
+        }
+        ui.with_layout(Layout::left_to_right(Align::Min), |ui| {
+            ui.scope(|ui| {
+                ui.set_min_width(NAME_WIDTH);
+                ui.set_max_width(NAME_WIDTH);
+                ui.add(egui::Label::new(RichText::new(&fact.name).weak()).wrap());
+            });
+            let text = RichText::new(&fact.value);
+            match fact.call {
+                Some(call) => {
+                    let link = ui.link(text).on_hover_text("Show this call");
+                    wish = link.clicked().then_some(call);
+                }
+                None => {
+                    let text = if fact.is_strong { text.strong() } else { text };
+                    ui.add(egui::Label::new(text).wrap());
+                }
+            }
+        });
+    });
+    wish
+}
+
+#[cfg(test)]
+mod tests;

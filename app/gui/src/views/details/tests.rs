@@ -1,0 +1,77 @@
+//! The details driven by label, without a display.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use callgrove_model::{ExecIdx, LaneIdx};
+use callgrove_session::Snapshot;
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+
+use super::*;
+use crate::test_support::{demo_snapshot, harness_of};
+
+/// The view of a call of rank 0, with the commands that it sent.
+fn details_of(exec: u32) -> (Harness<'static, DetailsState>, Rc<RefCell<Vec<Command>>>) {
+    let snapshot = Snapshot {
+        call: Some(ExecRef {
+            lane: LaneIdx(0),
+            exec: ExecIdx(exec),
+        }),
+        ..demo_snapshot()
+    };
+    let (mut harness, sent) = harness_of(snapshot, [420.0, 700.0], details_ui);
+    harness.run();
+    (harness, sent)
+}
+
+/// The first execution of rank 0: compute { forward_comm { MPI_Send MPI_Wait } ev_tally … }.
+#[test]
+fn a_wait_says_whom_it_waited_for() {
+    let (harness, _) = details_of(3);
+    harness.get_by_label("MPI_Wait");
+    harness.get_by_label_contains("Waited for rank 1");
+    harness.get_by_label("rank 0");
+    harness.get_by_label("0:0:4");
+    harness.get_by_label("forward_comm");
+    harness.get_by_label_contains("4,096 bytes, tag 7");
+    harness.get_by_label("Copy Event id");
+}
+
+#[test]
+fn a_link_leads_to_the_caller() {
+    let (mut harness, sent) = details_of(3);
+    harness.get_by_label("forward_comm").click();
+    harness.run();
+    let caller = ExecRef {
+        lane: LaneIdx(0),
+        exec: ExecIdx(1),
+    };
+    assert_eq!(*sent.borrow(), [Command::SelectCall(Some(caller))]);
+}
+
+#[test]
+fn everything_can_be_copied_as_text() {
+    let (mut harness, _) = details_of(0);
+    harness.get_by_label("Copy all").click();
+    let copied = (0..4).find_map(|_| {
+        harness.step();
+        let commands = &harness.output().platform_output.commands;
+        commands.iter().find_map(|command| match command {
+            egui::OutputCommand::CopyText(text) => Some(text.clone()),
+            _ => None,
+        })
+    });
+    let text = copied.expect("text was copied");
+    assert!(
+        text.starts_with("compute\n") && text.contains("Event id: 0:0:0"),
+        "{text}"
+    );
+}
+
+#[test]
+fn without_a_call_it_says_what_to_do() {
+    let (mut harness, _) = harness_of(demo_snapshot(), [420.0, 300.0], details_ui);
+    harness.run();
+    harness.get_by_label("Click a call on the timeline or in the tree");
+}

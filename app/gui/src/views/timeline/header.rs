@@ -1,0 +1,111 @@
+//! The row above the timeline: what is in view, and which ranks are rows.
+
+use callgrove_model::{DurationNs, ExecRef};
+use callgrove_session::{RankFilter, RankSort};
+use egui::{ComboBox, TextEdit, Ui};
+
+use super::search::search_ui;
+use super::state::ShownRun;
+use crate::widgets::{count_of, view_header};
+
+/// Draws the header.
+pub(super) fn header_ui(shown: &mut ShownRun, ui: &mut Ui) {
+    view_header(ui, "Timeline", |ui| {
+        if ui
+            .button("Fit")
+            .on_hover_text("Show the whole tree, then the whole run (F)")
+            .clicked()
+        {
+            shown.fit();
+        }
+        history_ui(shown, ui);
+        let keys = "Wheel or W and S zoom, drag or A and D move, double click on a call shows it whole. \
+                    Shift and drag choose a stretch of time.";
+        let length = round_duration(DurationNs(shown.canvas.view.window().length_ns()));
+        ui.weak(format!("{length} in view")).on_hover_text(keys);
+        if let Some(found) = shown.canvas.messages() {
+            let num_left_out = found.num_messages - found.arrows.len();
+            if num_left_out > 0 {
+                ui.weak(format!("{} not drawn", count_of(num_left_out, "message")))
+                    .on_hover_text(
+                        "Drawn are those of the selected call and tree, those that ended the longest waits, \
+                         those longest under way, and a fair sample of the others. The band below the axis is \
+                         the darker the more are not drawn.",
+                    );
+            }
+        }
+    });
+}
+
+/// Draws the row below: the search, and which ranks are rows. The answer is a call to show.
+pub(super) fn tools_ui(
+    shown: &mut ShownRun,
+    call: Option<ExecRef>,
+    ui: &mut Ui,
+) -> Option<ExecRef> {
+    let size = egui::vec2(ui.available_width(), ui.spacing().interact_size.y);
+    let layout = egui::Layout::left_to_right(egui::Align::Center);
+    ui.allocate_ui_with_layout(size, layout, |ui| {
+        let found = search_ui(&mut shown.search, shown.canvas.trace(), call, ui);
+        ui.separator();
+        ranks_ui(shown, ui);
+        found
+    })
+    .inner
+}
+
+fn history_ui(shown: &mut ShownRun, ui: &mut Ui) {
+    let (has_back, has_forward) = shown.canvas.view.can_go();
+    let button = |ui: &mut Ui, is_enabled, text, name: &str, keys| {
+        let button = ui.add_enabled(is_enabled, egui::Button::new(text));
+        button
+            .on_hover_text(format!("{name} ({keys})"))
+            .accessible_name(name)
+            .clicked()
+    };
+    if button(ui, has_forward, "›", "Next view", "] or Alt+→") {
+        shown.canvas.view.go_forward();
+    }
+    if button(ui, has_back, "‹", "Previous view", "[ or Alt+←") {
+        shown.canvas.view.go_back();
+    }
+}
+
+fn ranks_ui(shown: &mut ShownRun, ui: &mut Ui) {
+    let field = TextEdit::singleline(&mut shown.ranks_text)
+        .hint_text("All ranks")
+        .desired_width(90.0);
+    let response = ui.add(field).accessible_name("Ranks to show");
+    let response = response.on_hover_text("Numbers and ranges (0-3, 8), or a part of a name (gpu)");
+    if response.changed() {
+        shown.ranks_error = match RankFilter::parse(&shown.ranks_text) {
+            Ok(filter) => {
+                shown.ranks.filter = filter;
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+    }
+    if let Some(error) = &shown.ranks_error {
+        ui.colored_label(ui.visuals().warn_fg_color, error);
+    }
+    let sort = ComboBox::from_id_salt("sort")
+        .width(110.0)
+        .selected_text(shown.ranks.sort.name())
+        .show_ui(ui, |ui| {
+            for sort in RankSort::ALL {
+                ui.selectable_value(&mut shown.ranks.sort, sort, sort.name());
+            }
+        });
+    sort.response
+        .on_hover_text("The order of the rows below those of the selection");
+}
+
+/// To three significant digits.
+fn round_duration(duration: DurationNs) -> DurationNs {
+    let mut step_ns = 1;
+    while duration.0 / step_ns >= 1_000 {
+        step_ns *= 10;
+    }
+    DurationNs((duration.0 as f64 / step_ns as f64).round() as i64 * step_ns)
+}

@@ -1,0 +1,281 @@
+//! The chosen stretch of time beside the rows: how long it is, what the functions did in it, and how long
+//! the calls of one of them took.
+
+use std::sync::Arc;
+
+use callgrove_model::{DurationNs, ExecRef, FuncId, FunctionName, Trace};
+use callgrove_session::{
+    CallSearch, DurationHistogram, FunctionTotals, RangeStatistics, SpanIndex, TimeRange,
+};
+use egui::{Grid, Mesh, Pos2, Rangef, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo};
+
+use crate::canvas::time::{LaneCanvas, Window, relative_time};
+use crate::theme::Theme;
+use crate::widgets::{count_of, thousands, view_header};
+
+/// Calls added up in one frame.
+const ROWS_PER_FRAME: usize = 250_000;
+const NUM_BINS: usize = 40;
+const HISTOGRAM_HEIGHT: f32 = 72.0;
+
+/// What was added up of a stretch of time.
+pub(super) struct StatisticsState {
+    statistics: RangeStatistics,
+    is_done: bool,
+    totals: Vec<FunctionTotals>,
+    function: Option<FunctionDurations>,
+}
+
+/// The durations of the calls of one function.
+struct FunctionDurations {
+    func: FuncId,
+    search: CallSearch,
+    is_done: bool,
+    histogram: DurationHistogram,
+    /// The bins that are brushed, first and last.
+    brushed: Option<(usize, usize)>,
+    /// The calls in them.
+    spans: SpanIndex,
+}
+
+/// What a person asked for.
+pub(super) enum RangeWish {
+    /// To show a call.
+    Call(ExecRef),
+    /// To let the stretch go.
+    Close,
+}
+
+impl StatisticsState {
+    /// The calls whose bars of the histogram are brushed.
+    pub(super) fn spans(&self) -> Option<&SpanIndex> {
+        self.function.as_ref().map(|function| &function.spans)
+    }
+}
+
+/// Draws the statistics of `range` over the rows.
+pub(super) fn statistics_ui(
+    theme: &Theme,
+    (canvas, state): (&mut LaneCanvas, &mut Option<StatisticsState>),
+    range: TimeRange,
+    ui: &mut Ui,
+) -> Option<RangeWish> {
+    prepare(canvas, state, range, ui);
+    let origin = canvas.origin();
+    let length = range.to.since(range.from);
+    let mut wish = None;
+    view_header(ui, &format!("{length} chosen"), |ui| {
+        if ui
+            .button("Close")
+            .on_hover_text("Let the range go (Shift+click)")
+            .clicked()
+        {
+            wish = Some(RangeWish::Close);
+        }
+        if ui.button("Zoom").on_hover_text("Show the range").clicked() {
+            canvas.view.jump(Window::around(range.from, range.to, 0.02));
+        }
+    });
+    let time = |time| relative_time(time, origin, 1.0);
+    ui.weak(format!("From {} to {}", time(range.from), time(range.to)));
+    let trace = Arc::clone(canvas.trace());
+    let state = state.as_mut()?;
+    if !state.is_done {
+        ui.weak("Adding up…");
+        return wish;
+    }
+    if let Some(function) = &mut state.function {
+        histogram_ui(theme, function, trace.names.name(function.func), ui);
+    }
+    let (func, call) = totals_ui(&trace, state, ui);
+    if let Some(func) = func {
+        state.function = Some(FunctionDurations {
+            func,
+            search: CallSearch::of_function(&trace, func, range),
+            is_done: false,
+            histogram: DurationHistogram::default(),
+            brushed: None,
+            spans: SpanIndex::default(),
+        });
+    }
+    wish.or(call.map(RangeWish::Call))
+}
+
+/// The table of functions; the answer is one that was chosen, and a call to show.
+fn totals_ui(
+    trace: &Trace,
+    state: &StatisticsState,
+    ui: &mut Ui,
+) -> (Option<FuncId>, Option<ExecRef>) {
+    let mut call = None;
+    let mut chosen = None;
+    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        Grid::new("functions")
+            .num_columns(5)
+            .striped(true)
+            .show(ui, |ui| {
+                for name in ["Function", "Calls", "Inclusive", "Exclusive", "Longest"] {
+                    ui.weak(name);
+                }
+                ui.end_row();
+                for totals in &state.totals {
+                    let name = FunctionName::parse(trace.names.name(totals.func)).short;
+                    let is_chosen = state
+                        .function
+                        .as_ref()
+                        .is_some_and(|function| function.func == totals.func);
+                    if ui
+                        .selectable_label(is_chosen, name)
+                        .on_hover_text("Durations of its calls")
+                        .clicked()
+                    {
+                        chosen = Some(totals.func);
+                    }
+                    ui.label(thousands(totals.num_calls));
+                    ui.label(totals.inclusive.to_string());
+                    ui.label(totals.exclusive.to_string());
+                    let longest = ui.link(totals.longest.0.to_string());
+                    if longest.on_hover_text("Show this call").clicked() {
+                        call = Some(totals.longest.1);
+                    }
+                    ui.end_row();
+                }
+            });
+    });
+    (chosen, call)
+}
+
+/// Begins anew where the range is another one, and adds up a little more.
+fn prepare(canvas: &LaneCanvas, state: &mut Option<StatisticsState>, range: TimeRange, ui: &Ui) {
+    let known = state
+        .take()
+        .filter(|state| state.statistics.range() == range);
+    let state = state.insert(known.unwrap_or_else(|| {
+        let lanes = canvas.rows().iter().map(|row| row.lane.lane).collect();
+        StatisticsState {
+            statistics: RangeStatistics::new(canvas.trace(), range, lanes),
+            is_done: false,
+            totals: Vec::new(),
+            function: None,
+        }
+    }));
+    if !state.is_done {
+        state.is_done = state.statistics.advance(ROWS_PER_FRAME);
+        if state.is_done {
+            state.totals = state.statistics.totals();
+        } else {
+            ui.ctx().request_repaint();
+        }
+    }
+    if let Some(function) = state.function.as_mut().filter(|function| !function.is_done) {
+        function.is_done = function.search.advance(ROWS_PER_FRAME);
+        function.histogram = DurationHistogram::new(function.search.hits(), NUM_BINS);
+        if !function.is_done {
+            ui.ctx().request_repaint();
+        }
+    }
+}
+
+/// Bars of how many calls took how long; a click or a drag picks bars, whose calls are underlined.
+fn histogram_ui(theme: &Theme, function: &mut FunctionDurations, name: &str, ui: &mut Ui) {
+    let FunctionDurations {
+        histogram,
+        search,
+        brushed,
+        ..
+    } = function;
+    let num_bins = histogram.counts.len();
+    let Some((least, most)) = histogram.edges.first().zip(histogram.edges.last()) else {
+        return;
+    };
+    let short = FunctionName::parse(name).short;
+    ui.label(format!(
+        "{short}: {} began here, {least} to {most}",
+        count_of(search.num_hits(), "call")
+    ));
+    let size = Vec2::new(ui.available_width(), HISTOGRAM_HEIGHT);
+    let (area, response) = ui.allocate_exact_size(size, Sense::click_and_drag());
+    response
+        .widget_info(|| WidgetInfo::labeled(Role::Canvas, true, format!("Durations of {short}")));
+    let bin_at = |at: Pos2| {
+        let share = ((at.x - area.left()) / area.width().max(1.0)).clamp(0.0, 1.0);
+        ((share * num_bins as f32) as usize).min(num_bins - 1)
+    };
+    let before = *brushed;
+    if let Some(pointer) = response.interact_pointer_pos() {
+        let from = ui
+            .input(|input| input.pointer.press_origin())
+            .unwrap_or(pointer);
+        let (first, last) = (bin_at(from), bin_at(pointer));
+        *brushed = Some((first.min(last), first.max(last)));
+    }
+    paint_histogram(theme, histogram, *brushed, area, ui);
+    if let Some((first, last)) = *brushed {
+        let (least, most) = (histogram.edges[first], histogram.edges[last + 1]);
+        let num: usize = histogram.counts[first..=last].iter().sum();
+        ui.horizontal(|ui| {
+            ui.weak(format!("{} took {least} to {most}", count_of(num, "call")));
+            if ui
+                .small_button("All")
+                .on_hover_text("Pick no bars")
+                .clicked()
+            {
+                *brushed = None;
+            }
+        });
+    }
+    if *brushed != before {
+        function.spans = function
+            .brushed
+            .map_or_else(SpanIndex::default, |(first, last)| {
+                let edges = &function.histogram.edges;
+                // The upper edge belongs to the next bin, but for the last.
+                let is_last = last + 1 == function.histogram.counts.len();
+                let most = DurationNs(edges[last + 1].0 - i64::from(!is_last));
+                function.search.spans(edges[first], most)
+            });
+    }
+    if let Some(pointer) = response.hover_pos() {
+        let bin = bin_at(pointer);
+        let text = format!(
+            "{} took {} to {}",
+            count_of(function.histogram.counts[bin], "call"),
+            function.histogram.edges[bin],
+            function.histogram.edges[bin + 1]
+        );
+        response.on_hover_text_at_pointer(text);
+    }
+}
+
+fn paint_histogram(
+    theme: &Theme,
+    histogram: &DurationHistogram,
+    brushed: Option<(usize, usize)>,
+    area: Rect,
+    ui: &Ui,
+) {
+    ui.painter().rect_filled(area, 2.0, theme.canvas());
+    let most = histogram.counts.iter().copied().max().unwrap_or(0).max(1);
+    let width = area.width() / histogram.counts.len() as f32;
+    let mut mesh = Mesh::default();
+    for (bin, &count) in histogram
+        .counts
+        .iter()
+        .enumerate()
+        .filter(|(_, count)| **count > 0)
+    {
+        // Few calls must be seen beside very many.
+        let share = (1.0 + count as f32).ln() / (1.0 + most as f32).ln();
+        let left = area.left() + width * bin as f32;
+        let x = Rangef::new(left, left + (width - 1.0).max(1.0));
+        let y = Rangef::new(area.bottom() - (area.height() - 4.0) * share, area.bottom());
+        let is_brushed = brushed.is_none_or(|(first, last)| (first..=last).contains(&bin));
+        let color = if is_brushed {
+            theme.accent()
+        } else {
+            theme.outline()
+        };
+        mesh.add_colored_rect(Rect::from_x_y_ranges(x, y), color);
+    }
+    ui.painter().add(Shape::mesh(mesh));
+}

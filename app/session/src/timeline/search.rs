@@ -1,0 +1,278 @@
+//! Calls of some functions in a stretch of time, looked for a little at a time so that no frame waits.
+
+use std::sync::Arc;
+
+use callgrove_model::{
+    DurationNs, ExecIdx, ExecRef, FuncId, FunctionName, FunctionPattern, LaneIdx, Trace,
+};
+
+use super::{Span, SpanIndex};
+use crate::TimeRange;
+
+/// Calls that are remembered. Of more every second is forgotten, again and again, so that those that are
+/// left are spread evenly.
+const MAX_HITS: usize = 200_000;
+
+/// A search through a trace.
+#[derive(Clone, Debug)]
+pub struct CallSearch {
+    trace: Arc<Trace>,
+    /// By function, whether its calls are wanted.
+    is_wanted: Vec<bool>,
+    range: Option<TimeRange>,
+    /// Where the search is.
+    lane: usize,
+    row: usize,
+    num_hits: usize,
+    /// Every so many hits one is remembered.
+    stride: usize,
+    hits: Vec<Span>,
+}
+
+impl CallSearch {
+    /// Looks for the calls of functions whose names have `text` in them, in lower or upper case, or match it
+    /// as a pattern ([`FunctionPattern`]).
+    pub fn by_name(trace: &Arc<Trace>, text: &str) -> Self {
+        let pattern = FunctionPattern::new(text);
+        let part = text.trim().to_lowercase();
+        let is_wanted = |name: &str| {
+            name.to_lowercase().contains(&part) || pattern.matches(&FunctionName::parse(name))
+        };
+        let wanted = trace
+            .names
+            .iter()
+            .map(|(_, name)| is_wanted(name))
+            .collect();
+        Self::new(trace, wanted, None)
+    }
+
+    /// Looks for the calls of a function that begin in `range`.
+    pub fn of_function(trace: &Arc<Trace>, func: FuncId, range: TimeRange) -> Self {
+        let wanted = trace.names.iter().map(|(other, _)| other == func).collect();
+        Self::new(trace, wanted, Some(range))
+    }
+
+    fn new(trace: &Arc<Trace>, is_wanted: Vec<bool>, range: Option<TimeRange>) -> Self {
+        let mut search = Self {
+            trace: Arc::clone(trace),
+            is_wanted,
+            range,
+            lane: 0,
+            row: 0,
+            num_hits: 0,
+            stride: 1,
+            hits: Vec::new(),
+        };
+        search.row = search.rows_of_lane().start;
+        search
+    }
+
+    /// Looks at `num_rows` more calls; whether that was all.
+    pub fn advance(&mut self, mut num_rows: usize) -> bool {
+        let trace = Arc::clone(&self.trace);
+        while num_rows > 0 && self.lane < trace.lanes.len() {
+            let executions = &trace.lanes[self.lane].executions;
+            let end = self.rows_of_lane().end;
+            let stop = end.min(self.row.saturating_add(num_rows));
+            num_rows -= stop.saturating_sub(self.row).min(num_rows);
+            for row in self.row..stop {
+                if self.is_wanted[executions.func[row].index()] {
+                    let lane = LaneIdx::from_index(self.lane);
+                    let exec = ExecIdx::from_index(row);
+                    self.take(&trace, ExecRef { lane, exec });
+                }
+            }
+            self.row = stop;
+            if stop >= end {
+                self.lane += 1;
+                self.row = self.rows_of_lane().start;
+            }
+        }
+        let is_done = self.lane >= trace.lanes.len();
+        if is_done {
+            self.hits.sort_unstable_by_key(|hit| (hit.from, hit.exec));
+        }
+        is_done
+    }
+
+    /// How many calls there are, as far as it has looked.
+    pub fn num_hits(&self) -> usize {
+        self.num_hits
+    }
+
+    /// Every so many of them is among [`CallSearch::hits`].
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The calls; in order of time once the search is done.
+    pub fn hits(&self) -> &[Span] {
+        &self.hits
+    }
+
+    /// The calls that take from `least` to `most`, to be drawn.
+    pub fn spans(&self, least: DurationNs, most: DurationNs) -> SpanIndex {
+        let is_between = |hit: &&Span| (least..=most).contains(&hit.duration());
+        SpanIndex::new(self.hits.iter().filter(is_between).copied().collect())
+    }
+
+    /// The hit after a call, or before it; from the end it goes on at the beginning, and the other way.
+    pub fn step(&self, from: Option<ExecRef>, is_forward: bool) -> Option<ExecRef> {
+        let num = self.hits.len();
+        let key = from.map(|exec| (Span::of(&self.trace, exec).from, exec));
+        let place = |hit: &Span| (hit.from, hit.exec);
+        let at = match (key, is_forward) {
+            (None, true) => 0,
+            (None, false) => num.checked_sub(1)?,
+            (Some(key), true) => self.hits.partition_point(|hit| place(hit) <= key) % num.max(1),
+            (Some(key), false) => {
+                let before = self.hits.partition_point(|hit| place(hit) < key);
+                before.checked_sub(1).or(num.checked_sub(1))?
+            }
+        };
+        self.hits.get(at).map(|hit| hit.exec)
+    }
+
+    fn take(&mut self, trace: &Trace, exec: ExecRef) {
+        if self.num_hits.is_multiple_of(self.stride) {
+            self.hits.push(Span::of(trace, exec));
+        }
+        self.num_hits += 1;
+        if self.hits.len() > MAX_HITS {
+            let mut at = 0;
+            self.hits.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+
+    /// Calls of the lane that it is in that begin in the range.
+    fn rows_of_lane(&self) -> std::ops::Range<usize> {
+        let Some(lane) = self.trace.lanes.get(self.lane) else {
+            return 0..0;
+        };
+        self.range.map_or(0..lane.executions.len(), |range| {
+            lane.executions.first_entered_from(range.from)
+                ..lane.executions.first_entered_from(range.to)
+        })
+    }
+}
+
+/// Durations in bins of equal ratio.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DurationHistogram {
+    /// Lower edges of the bins, then the upper edge of the last: one more than `counts`.
+    pub edges: Vec<DurationNs>,
+    /// Durations from each edge on, below the next; the last bin has its upper edge too.
+    pub counts: Vec<usize>,
+}
+
+impl DurationHistogram {
+    /// Counts the durations of calls in at most `num_bins` bins.
+    pub fn new(calls: &[Span], num_bins: usize) -> Self {
+        let durations = || calls.iter().map(Span::duration);
+        let (Some(least), Some(most)) = (durations().min(), durations().max()) else {
+            return Self::default();
+        };
+        let (low, high) = ((least.0.max(1) as f64).ln(), (most.0.max(1) as f64).ln());
+        let mut edges: Vec<DurationNs> = (1..num_bins)
+            .map(|at| DurationNs((low + (high - low) * at as f64 / num_bins as f64).exp() as i64))
+            .filter(|&edge| edge > least && edge < most)
+            .collect();
+        edges.dedup();
+        edges.insert(0, least);
+        let mut counts = vec![0; edges.len()];
+        for duration in durations() {
+            counts[edges.partition_point(|&edge| edge <= duration) - 1] += 1;
+        }
+        edges.push(most);
+        Self { edges, counts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_model::TimeNs;
+    use proptest::prelude::*;
+
+    use super::super::fixture::{forest, rank, walked, walks};
+    use super::*;
+
+    fn found(trace: &Arc<Trace>, text: &str) -> CallSearch {
+        let mut search = CallSearch::by_name(trace, text);
+        while !search.advance(3) {}
+        search
+    }
+
+    fn two_ranks() -> Arc<Trace> {
+        let zero = rank(
+            0,
+            "+main@0 +MPI_Send@10 -MPI_Send@20 +a@30 -a@40 -main@100",
+            &[],
+        );
+        let one = rank(1, "+main@0 +MPI_Recv@15 -MPI_Recv@50 -main@100", &[]);
+        Arc::clone(forest(vec![zero, one], "main").trace())
+    }
+
+    #[test]
+    fn calls_are_found_by_a_part_of_the_name_or_a_pattern_and_gone_through_in_order_of_time() {
+        let trace = two_ranks();
+        let names = |search: &CallSearch| -> Vec<String> {
+            let hits = search.hits().iter();
+            hits.map(|hit| trace.function_name(hit.exec).to_owned())
+                .collect()
+        };
+        assert_eq!(names(&found(&trace, "mpi_")), ["MPI_Send", "MPI_Recv"]);
+        assert_eq!(names(&found(&trace, "MPI_*v")), ["MPI_Recv"]);
+        assert_eq!(found(&trace, "nowhere").num_hits(), 0);
+        let search = found(&trace, "mpi");
+        let first = search.step(None, true).expect("a hit");
+        let second = search.step(Some(first), true).expect("a hit");
+        assert_eq!((first.lane, second.lane), (LaneIdx(0), LaneIdx(1)));
+        assert_eq!(
+            search.step(Some(second), true),
+            Some(first),
+            "round and round"
+        );
+        assert_eq!(search.step(Some(first), false), Some(second));
+    }
+
+    #[test]
+    fn of_very_many_calls_an_even_share_is_remembered_and_all_are_counted() {
+        let num_calls = 2 * MAX_HITS + 100;
+        let mut calls = String::from("+main@0");
+        for at in 1..=num_calls {
+            calls.push_str(&format!(" +f@{at} -f@{at}"));
+        }
+        calls.push_str(&format!(" -main@{}", num_calls + 1));
+        let trace = Arc::clone(forest(vec![rank(0, &calls, &[])], "main").trace());
+        let mut search = CallSearch::by_name(&trace, "f");
+        while !search.advance(50_000) {}
+        assert_eq!((search.num_hits(), search.stride()), (num_calls, 4));
+        let gaps: Vec<i64> = search
+            .hits()
+            .windows(2)
+            .map(|pair| pair[1].from.since(pair[0].from).0)
+            .collect();
+        assert!(gaps.iter().all(|gap| *gap == 4), "{:?}", &gaps[..9]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_histogram_counts_every_call_once(walk in walks(), num_bins in 1_usize..40) {
+            let forest = walked(&walk);
+            let range = TimeRange { from: TimeNs(-1), to: TimeNs(100_000) };
+            let main = forest.functions()[0];
+            for (func, _) in forest.trace().names.iter().filter(|(func, _)| *func != main) {
+                let mut search = CallSearch::of_function(forest.trace(), func, range);
+                while !search.advance(7) {}
+                let histogram = DurationHistogram::new(search.hits(), num_bins);
+                prop_assert_eq!(histogram.counts.iter().sum::<usize>(), search.num_hits());
+                prop_assert!(histogram.counts.len() <= num_bins);
+                prop_assert!(histogram.edges.windows(2).all(|pair| pair[0] <= pair[1]));
+            }
+        }
+    }
+}

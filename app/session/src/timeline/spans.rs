@@ -1,0 +1,177 @@
+//! What must be seen at any zoom: flagged executions, hits of a search. They are kept apart from the
+//! bars, which may merge them away.
+
+use callgrove_model::{DurationNs, ExecRef, Forest, LaneIdx, TimeNs, Trace, TreeIdx};
+
+use crate::Detection;
+
+/// An execution that must be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The execution.
+    pub exec: ExecRef,
+    /// The tree that it is the root of, if it is one of the forest's.
+    pub tree: Option<TreeIdx>,
+    /// Entry.
+    pub from: TimeNs,
+    /// Exit.
+    pub to: TimeNs,
+}
+
+/// Spans that are drawn as one, since they are too near to each other to be told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MergedSpan {
+    /// Start of the first.
+    pub from: TimeNs,
+    /// End of the last.
+    pub to: TimeNs,
+    /// How many they are.
+    pub num_spans: usize,
+    /// The longest of them.
+    pub longest: Span,
+}
+
+/// Spans by lane, to be found by time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SpanIndex {
+    /// In order of lane, then start.
+    spans: Vec<Span>,
+    /// The longest of each lane that has any, and where its spans begin, in order of lane.
+    lanes: Vec<(LaneIdx, usize, DurationNs)>,
+}
+
+impl Span {
+    /// The span of an execution.
+    pub fn of(trace: &Trace, exec: ExecRef) -> Self {
+        let executions = &trace.lane(exec.lane).executions;
+        Self {
+            exec,
+            tree: None,
+            from: executions.entry[exec.exec.index()],
+            to: executions.exit(exec.exec),
+        }
+    }
+
+    /// How long it lasts.
+    pub fn duration(&self) -> DurationNs {
+        self.to.since(self.from)
+    }
+}
+
+impl SpanIndex {
+    /// Puts spans in order.
+    pub fn new(mut spans: Vec<Span>) -> Self {
+        spans.sort_unstable_by_key(|span| (span.exec.lane, span.from, span.exec.exec));
+        let mut lanes: Vec<(LaneIdx, usize, DurationNs)> = Vec::new();
+        for (at, span) in spans.iter().enumerate() {
+            match lanes.last_mut() {
+                Some((lane, _, longest)) if *lane == span.exec.lane => {
+                    *longest = (*longest).max(span.duration());
+                }
+                _ => lanes.push((span.exec.lane, at, span.duration())),
+            }
+        }
+        Self { spans, lanes }
+    }
+
+    /// The abnormal trees of a forest.
+    pub fn abnormal(forest: &Forest, detection: &Detection) -> Self {
+        let spans = (0..forest.len())
+            .map(TreeIdx::from_index)
+            .filter(|&tree| detection.is_abnormal(tree))
+            .map(|tree| Span {
+                tree: Some(tree),
+                ..Span::of(forest.trace(), forest.trees()[tree.index()].root)
+            });
+        Self::new(spans.collect())
+    }
+
+    /// All spans, in order of lane, then start.
+    pub fn all(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Spans of a lane that touch the time from `from` to `to`, in order of start.
+    pub fn touching(&self, lane: LaneIdx, from: TimeNs, to: TimeNs) -> impl Iterator<Item = &Span> {
+        let at = self.lanes.binary_search_by_key(&lane, |entry| entry.0).ok();
+        let spans = at.map_or(&[][..], |at| {
+            let (_, start, longest) = self.lanes[at];
+            let end = self
+                .lanes
+                .get(at + 1)
+                .map_or(self.spans.len(), |next| next.1);
+            let spans = &self.spans[start..end];
+            let earliest = TimeNs(from.0.saturating_sub(longest.0));
+            &spans[spans.partition_point(|span| span.from < earliest)
+                ..spans.partition_point(|span| span.from <= to)]
+        });
+        spans.iter().filter(move |span| span.to >= from)
+    }
+}
+
+/// Joins spans of one lane, in order of start, that are less than `gap` apart.
+pub fn merge_spans<'a>(spans: impl Iterator<Item = &'a Span>, gap: DurationNs) -> Vec<MergedSpan> {
+    let mut merged: Vec<MergedSpan> = Vec::new();
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if span.from.since(last.to) < gap => {
+                last.to = last.to.max(span.to);
+                last.num_spans += 1;
+                if span.duration() > last.longest.duration() {
+                    last.longest = *span;
+                }
+            }
+            _ => merged.push(MergedSpan {
+                from: span.from,
+                to: span.to,
+                num_spans: 1,
+                longest: *span,
+            }),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_model::ExecIdx;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spans() -> impl Strategy<Value = Vec<Span>> {
+        let span = (0_u32..4, 0_i64..5_000, 0_i64..400).prop_map(|(lane, from, length)| Span {
+            exec: ExecRef {
+                lane: LaneIdx(lane),
+                exec: ExecIdx(from as u32),
+            },
+            tree: None,
+            from: TimeNs(from),
+            to: TimeNs(from + length),
+        });
+        prop::collection::vec(span, 0..80)
+    }
+
+    proptest! {
+        #[test]
+        fn every_span_that_touches_is_found_and_counted_once(
+            spans in spans(), from in -100_i64..5_000, length in 0_i64..3_000, gap in 0_i64..500,
+        ) {
+            let (from, to) = (TimeNs(from), TimeNs(from + length));
+            let index = SpanIndex::new(spans.clone());
+            for lane in (0..5).map(LaneIdx) {
+                let touches = |span: &&Span| span.exec.lane == lane && span.from <= to && span.to >= from;
+                let num_touching = spans.iter().filter(touches).count();
+                let merged = merge_spans(index.touching(lane, from, to), DurationNs(gap));
+                let num_found: usize = merged.iter().map(|span| span.num_spans).sum();
+                prop_assert_eq!(num_found, num_touching);
+                for span in spans.iter().filter(touches) {
+                    prop_assert!(merged.iter().any(|all| all.from <= span.from && span.to <= all.to));
+                }
+                for pair in merged.windows(2) {
+                    prop_assert!(pair[1].from.since(pair[0].to).0 >= gap);
+                }
+            }
+        }
+    }
+}
