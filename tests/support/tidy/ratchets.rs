@@ -79,11 +79,11 @@ struct Measured {
 pub fn loosened(repository: &Repository) -> Vec<Finding> {
     RATCHETS
         .iter()
-        .filter_map(|ratchet| check(ratchet, (ratchet.measure)(repository)))
+        .filter_map(|ratchet| check(ratchet, &(ratchet.measure)(repository)))
         .collect()
 }
 
-fn check(ratchet: &Ratchet, found: Measured) -> Option<Finding> {
+fn check(ratchet: &Ratchet, found: &Measured) -> Option<Finding> {
     let Ratchet {
         what,
         limit,
@@ -290,11 +290,11 @@ mod tests {
             path: "a.rs".to_owned(),
             line: 7,
         };
-        let above = check(&ratchet(100), measured(101)).unwrap();
+        let above = check(&ratchet(100), &measured(101)).unwrap();
         assert_eq!((above.path.as_str(), above.line), ("a.rs", 7));
-        assert_eq!(check(&ratchet(100), measured(100)), None);
-        assert_eq!(check(&ratchet(100), measured(95)), None);
-        let below = check(&ratchet(100), measured(94)).unwrap();
+        assert_eq!(check(&ratchet(100), &measured(100)), None);
+        assert_eq!(check(&ratchet(100), &measured(95)), None);
+        let below = check(&ratchet(100), &measured(94)).unwrap();
         assert!(
             below.message.contains("from 100 to 94"),
             "{}",
