@@ -133,7 +133,7 @@ fn texts_name_only_paths_that_are_there() {
     let texts = repository
         .files
         .iter()
-        .filter(|file| file.path.ends_with(".md"));
+        .filter(|file| file.name().split('.').next_back() == Some("md"));
     let findings: Vec<Finding> = texts
         .flat_map(|file| texts::missing_paths(file, &top_folders, exists))
         .collect();

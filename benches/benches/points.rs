@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use callgrove_gui::canvas::points::{Aspect, Mark, MarkShape, PointScene, PointsState, points_ui};
+use callgrove_gui::canvas::points::{
+    Aspect, MarkShape, PointMark, PointScene, PointsState, points_ui,
+};
 use callgrove_gui::theme::Theme;
 use criterion::{Criterion, criterion_group, criterion_main};
 use egui::{Color32, Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2};
@@ -99,10 +101,10 @@ impl Window {
     }
 }
 
-fn marks(num_points: usize, rarity: usize) -> Vec<Mark> {
+fn marks(num_points: usize, rarity: usize) -> Vec<PointMark> {
     let mark = |at: usize| {
         let stands_out = at.is_multiple_of(rarity);
-        Mark {
+        PointMark {
             color: if stands_out {
                 Color32::ORANGE
             } else {

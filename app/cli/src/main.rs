@@ -17,23 +17,23 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, CliCommand};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command.unwrap_or_else(Command::start);
+    let command = Cli::parse().command.unwrap_or_else(CliCommand::start);
     let result = match command {
-        Command::Info(args) => cmd::info::run(&args),
-        Command::Analyze(args) => cmd::analyze::run(&args),
-        Command::Evaluate(args) => cmd::evaluate::run(&args),
-        Command::Open(args) => cmd::open::run(&args),
-        Command::Run(args) => cmd::run::run(&args),
-        Command::Ad(args) => cmd::ad::run(&args),
-        Command::Pserver(args) => cmd::pserver::run(&args),
-        Command::Provdb(args) => cmd::provdb::run(&args),
-        Command::Query(args) => cmd::query::run(&args),
-        Command::Replay(args) => cmd::replay::run(&args),
-        Command::Demo => cmd::demo::run(),
+        CliCommand::Info(args) => cmd::info::run(&args),
+        CliCommand::Analyze(args) => cmd::analyze::run(&args),
+        CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
+        CliCommand::Open(args) => cmd::open::run(&args),
+        CliCommand::Run(args) => cmd::run::run(&args),
+        CliCommand::Ad(args) => cmd::ad::run(&args),
+        CliCommand::Pserver(args) => cmd::pserver::run(&args),
+        CliCommand::Provdb(args) => cmd::provdb::run(&args),
+        CliCommand::Query(args) => cmd::query::run(&args),
+        CliCommand::Replay(args) => cmd::replay::run(&args),
+        CliCommand::Demo => cmd::demo::run(),
     };
     match result {
         Ok(()) => Exit::Success.into(),

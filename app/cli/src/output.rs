@@ -77,12 +77,12 @@ impl Clock {
 }
 
 /// A table with aligned columns: numbers to the right, words to the left.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table without rows.
     pub(crate) fn new(header: &[&str]) -> Self {
         Self {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn columns_of_numbers_are_set_to_the_right() {
-        let mut table = Table::new(&["name", "calls"]);
+        let mut table = TextTable::new(&["name", "calls"]);
         table.push(vec!["a".into(), "1,024".into()]);
         table.push(vec!["long".into(), "7".into()]);
         let mut text = Vec::new();

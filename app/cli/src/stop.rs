@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 
 /// Set once somebody wants the program to end. A second wish ends it at once, as usual.
 #[derive(Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct StopSignal(Arc<AtomicBool>);
 
-impl Stop {
+impl StopSignal {
     /// From now on, listens for the wish.
     pub(crate) fn listen() -> Result<Self> {
         let stop = Self::default();

@@ -148,7 +148,7 @@ mod tests {
     fn the_end_is_told_with_cause_and_remedy() {
         let cell = SnapshotCell::default();
         cell.publish(Arc::new(Snapshot {
-            journal: Some("/home/ana/run.jsonl".into()),
+            journal: Some("run.jsonl".into()),
             ..Snapshot::default()
         }));
         cell.end("index out of bounds");
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(
             told.notices[0].text,
             "The session has ended unexpectedly: index out of bounds. Your labels are safe in \
-             /home/ana/run.jsonl; close the window and open the trace again."
+             run.jsonl; close the window and open the trace again."
         );
     }
 }

@@ -12,27 +12,16 @@ const OF_STD: &[&str] = &["Result"];
 /// Names that stand twice for now. This list may only shrink.
 const TWICE_FOR_NOW: &[&str] = &[
     "Action",
-    "Binding",
     "Canvas",
-    "Collection",
-    "Command",
     "CounterEvent",
-    "Drawing",
     "EventWindow",
-    "Focus",
     "GpuLocation",
     "GpuParent",
     "Histogram",
-    "Mark",
     "Message",
     "NodeState",
-    "ScatterState",
     "Shown",
-    "Stop",
-    "Table",
     "TimelineState",
-    "Wake",
-    "Wish",
 ];
 
 /// Public types, for the whole program or a part of it, that have the name of another; tests are left out.

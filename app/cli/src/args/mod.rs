@@ -19,10 +19,10 @@ pub(crate) use pipeline::{
 pub(crate) struct Cli {
     /// Without one, the window opens and asks
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
-impl Command {
+impl CliCommand {
     /// What `callgrove` alone means: a window with nothing open yet.
     pub(crate) fn start() -> Self {
         Self::Open(OpenArgs::default())
@@ -30,7 +30,7 @@ impl Command {
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Say what a trace holds, and what is damaged in it
     Info(InfoArgs),
     /// Rank the executions of a function, the most abnormal first

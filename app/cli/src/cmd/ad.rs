@@ -13,11 +13,11 @@ use serde_json::json;
 use crate::args::{AdArgs, SummaryFormat};
 use crate::connect::{open_store, secret, store_options};
 use crate::output::{complain, print, thousands};
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use crate::streams;
 
 pub(crate) fn run(args: &AdArgs) -> Result<()> {
-    let stop = Stop::listen()?;
+    let stop = StopSignal::listen()?;
     let token = secret(&args.connect)?;
     let options = streams::options(&args.streams, &args.detect)?;
     let exchange: Box<dyn ModelExchange> = match &args.pserver {
@@ -62,7 +62,7 @@ pub(super) fn follow(
     options: AdOptions,
     exchange: Box<dyn ModelExchange>,
     store: Option<Box<dyn Store>>,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Status> {
     let name = format!("{}-{}", host(), std::process::id());
     let instance = Instance::start(streams, options, exchange, store, &name)?;

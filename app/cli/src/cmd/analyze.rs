@@ -14,7 +14,7 @@ use callgrove_session::{
 use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::host::replace_file;
-use crate::output::{Clock, Table, complain, with_progress};
+use crate::output::{Clock, TextTable, complain, with_progress};
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     // Small files are read first: a mistake in them shows before the long work.
@@ -125,8 +125,8 @@ fn print(
 }
 
 /// For a person: how long each took, and how that compares, stand first.
-fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> Table {
-    let mut table = Table::new(&[
+fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
+    let mut table = TextTable::new(&[
         "tree", "duration", "×median", "event_id", "program", "rank", "thread", "index",
         "entry_us", "exit_us", "score", "label",
     ]);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::{InfoArgs, InfoFormat};
 use crate::host::read_trace;
-use crate::output::{Table, thousands, with_progress};
+use crate::output::{TextTable, thousands, with_progress};
 
 /// Functions listed, most exclusive time first.
 const NUM_FUNCTIONS: usize = 15;
@@ -176,7 +176,7 @@ fn print_suggestions(out: &mut dyn Write, suggestions: &[Suggestion]) -> std::io
         return Ok(());
     }
     writeln!(out, "\nPromising root functions (for --function)")?;
-    let mut table = Table::new(&["calls", "median", "longest", "calls in each", "function"]);
+    let mut table = TextTable::new(&["calls", "median", "longest", "calls in each", "function"]);
     for suggestion in suggestions.iter().take(NUM_SUGGESTIONS) {
         table.push(vec![
             thousands(suggestion.num_calls),
@@ -192,7 +192,7 @@ fn print_suggestions(out: &mut dyn Write, suggestions: &[Suggestion]) -> std::io
 fn print_functions(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     let functions = functions(trace);
     writeln!(out, "\nFunctions with most exclusive time")?;
-    let mut table = Table::new(&["calls", "exclusive", "inclusive", "function"]);
+    let mut table = TextTable::new(&["calls", "exclusive", "inclusive", "function"]);
     for function in functions.iter().take(NUM_FUNCTIONS) {
         table.push(vec![
             thousands(function.num_calls),
@@ -214,7 +214,7 @@ fn print_functions(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
 
 fn print_warnings(out: &mut dyn Write, trace: &Trace) -> std::io::Result<()> {
     let start = trace.time_span().map(|(start, _)| start);
-    let mut table = Table::new(&["count", "rank", "what", "first seen"]);
+    let mut table = TextTable::new(&["count", "rank", "what", "first seen"]);
     for warning in trace.warnings.damage() {
         table.push(vec![
             thousands(warning.count as usize),

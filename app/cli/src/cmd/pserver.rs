@@ -17,7 +17,7 @@ use crate::args::{CaArgs, PserverArgs, StatsArgs};
 use crate::connect::{open_store, server_config, store_options};
 use crate::host::replace_file;
 use crate::output::complain;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 
 /// Questions to the provenance database that are answered at the same time.
 const MAX_QUESTIONS: usize = 4;
@@ -25,7 +25,7 @@ const MAX_QUESTIONS: usize = 4;
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &PserverArgs) -> Result<()> {
-    let stop = Stop::listen()?;
+    let stop = StopSignal::listen()?;
     let config = server_config(args.listen, &args.serve)?;
     let secret = config.token.as_ref().map(|token| token.secret().to_owned());
     let options = store_options(AccessMode::ReadWrite, None, secret, &args.ca);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
 use crate::connect::{open_store, secret, store_options};
-use crate::output::{Table, print};
+use crate::output::{TextTable, print};
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     let options = store_options(
@@ -169,7 +169,7 @@ fn print_rows(format: TableFormat, columns: &[String], rows: Vec<Vec<String>>) -
         return print(|out| out.write_all(&bytes));
     }
     let header: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut table = Table::new(&header);
+    let mut table = TextTable::new(&header);
     for row in rows {
         table.push(row);
     }

@@ -8,11 +8,11 @@ use callgrove_trace::{ReplayOptions, SstWriter, WriterEngine, find_streams, repl
 
 use crate::args::{ReplayArgs, ReplayEngine};
 use crate::output::{complain, print, thousands};
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     ensure!(args.speed >= 0.0, "--speed {} is below 0", args.speed);
-    let stop = Stop::listen()?;
+    let stop = StopSignal::listen()?;
     let streams = find_streams(Path::new(&args.trace))?;
     let engine = match args.engine {
         ReplayEngine::Sst => WriterEngine::Sst(SstWriter::default()),

@@ -14,11 +14,11 @@ use super::{ad, pserver};
 use crate::args::RunArgs;
 use crate::connect::{open_store, server_config, store_options};
 use crate::output::complain;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
 use crate::streams;
 
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
-    let stop = Stop::listen()?;
+    let stop = StopSignal::listen()?;
     let token = Token::find(args.serve.token_file.as_deref())?;
     let secret = token.as_ref().map(|token| token.secret().to_owned());
     let options = streams::options(&args.streams, &args.detect)?;

@@ -7,7 +7,7 @@ const PAGE_LEN: u64 = 200;
 
 /// Which executions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Collection {
+pub enum RecordCollection {
     /// Anomalies.
     #[default]
     Anomalies,
@@ -47,7 +47,7 @@ pub enum TimeUnit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueryForm {
     /// Which executions.
-    pub collection: Collection,
+    pub collection: RecordCollection,
     /// Programs: `0`, `0, 2`, `0-3`.
     pub apps: String,
     /// Ranks, likewise.
@@ -92,7 +92,7 @@ impl Default for QueryForm {
     fn default() -> Self {
         let empty = String::new;
         Self {
-            collection: Collection::default(),
+            collection: RecordCollection::default(),
             apps: empty(),
             ranks: empty(),
             first_step: empty(),
@@ -109,7 +109,7 @@ impl Default for QueryForm {
     }
 }
 
-impl Collection {
+impl RecordCollection {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Anomalies, Self::NormalExecs];
 

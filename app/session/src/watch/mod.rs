@@ -34,7 +34,7 @@ pub use carrier::{QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUp
 pub use command::WatchCommand;
 pub use document::{EventWindow, ExecutionDocument, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};
-pub use form::{Collection, FormError, QueryForm, SortField, TimeUnit};
+pub use form::{FormError, QueryForm, RecordCollection, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};
 pub use pace::{Pace, PaceEntry, RecentMetrics};
 pub use picture::{Connection, QueryState, Watch};

@@ -308,7 +308,7 @@ fn a_form_that_cannot_be_asked_says_which_field_and_how_it_should_look() {
 #[test]
 fn every_field_of_the_form_becomes_a_condition() {
     let form = QueryForm {
-        collection: Collection::NormalExecs,
+        collection: RecordCollection::NormalExecs,
         apps: "1".to_owned(),
         ranks: "0, 3, 8-11".to_owned(),
         first_step: "5".to_owned(),

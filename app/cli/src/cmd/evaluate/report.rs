@@ -6,7 +6,7 @@ use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::evaluate::{Alarms, CurvePoint, Method, Quality, Truth};
 use serde_json::{Map, Value, json};
 
-use crate::output::{Table, thousands};
+use crate::output::{TextTable, thousands};
 
 /// Everything that was measured.
 pub(super) struct Report<'a> {
@@ -67,8 +67,8 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn methods_table(&self) -> Table {
-        let mut table = Table::new(&[
+    fn methods_table(&self) -> TextTable {
+        let mut table = TextTable::new(&[
             "method",
             "ROC AUC",
             "average precision",
@@ -88,13 +88,13 @@ impl Report<'_> {
         table
     }
 
-    fn kinds_table(&self) -> Table {
+    fn kinds_table(&self) -> TextTable {
         let mut header = vec!["method".to_owned()];
         for (kind, name) in self.truth.kinds().iter().enumerate() {
             header.push(format!("{name} ({})", self.truth.num_of_kind(kind)));
         }
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        let mut table = Table::new(&header);
+        let mut table = TextTable::new(&header);
         for report in &self.methods {
             let mut row = vec![report.method.to_string()];
             for quality in &report.by_kind {
@@ -165,8 +165,8 @@ impl Report<'_> {
 }
 
 impl CurveReport {
-    fn table(&self) -> Table {
-        let mut table = Table::new(&[
+    fn table(&self) -> TextTable {
+        let mut table = TextTable::new(&[
             "labels",
             "found",
             "missed",

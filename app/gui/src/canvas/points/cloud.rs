@@ -20,7 +20,7 @@ pub enum MarkShape {
 
 /// How a point looks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mark {
+pub struct PointMark {
     /// Colour of the shape.
     pub color: Color32,
     /// Colour of a ring around it, for what a person said of it; transparent for none.
@@ -35,7 +35,7 @@ pub struct Mark {
 #[derive(Clone, Debug)]
 pub struct PointCloud {
     places: Vec<[f64; 2]>,
-    marks: Vec<Mark>,
+    marks: Vec<PointMark>,
     grid: PointGrid,
     /// Points that do not stand out, by slot: what a density is made of. Transparent where the slot's
     /// point stands out.
@@ -56,7 +56,7 @@ pub(super) struct CrowdPoint {
 
 impl PointCloud {
     /// Points at `places` of the plane; one whose place is not finite is never drawn nor hit.
-    pub fn new(places: Vec<[f64; 2]>, marks: Vec<Mark>) -> Self {
+    pub fn new(places: Vec<[f64; 2]>, marks: Vec<PointMark>) -> Self {
         let grid = PointGrid::new(&places);
         let middle = grid.bounds().center();
         let crowd = grid.order().iter().map(|&point| {
@@ -79,7 +79,7 @@ impl PointCloud {
     }
 
     /// Gives the points other looks, shape `[n_points]`.
-    pub fn set_marks(&mut self, marks: Vec<Mark>) {
+    pub fn set_marks(&mut self, marks: Vec<PointMark>) {
         self.standing.clear();
         self.standing_before.clear();
         self.standing_before.push(0);
@@ -117,7 +117,7 @@ impl PointCloud {
     }
 
     /// How each point looks.
-    pub fn marks(&self) -> &[Mark] {
+    pub fn marks(&self) -> &[PointMark] {
         &self.marks
     }
 

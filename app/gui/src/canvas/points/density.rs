@@ -128,12 +128,12 @@ impl Spots {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cloud::{Mark, MarkShape};
+    use super::super::cloud::{MarkShape, PointMark};
     use super::super::geometry::{Aspect, PlaneView};
     use super::*;
 
     fn cloud(places: Vec<[f64; 2]>, stands_out: impl Fn(usize) -> bool) -> PointCloud {
-        let mark = |at: usize| Mark {
+        let mark = |at: usize| PointMark {
             color: Color32::WHITE,
             ring: Color32::TRANSPARENT,
             shape: MarkShape::Disc,

@@ -3,7 +3,7 @@
 use egui::{Event, EventFilter, Key, Modifiers, PointerButton, Pos2, Response, Ui, Vec2};
 
 use super::geometry::{PlaneView, Transform};
-use super::select::{Drawing, DrawingKind, Joining, Taken, Tool};
+use super::select::{DrawingKind, Joining, SelectionDrawing, Taken, Tool};
 use super::state::PointsState;
 
 /// How far from a mark the pointer may be, in points of the screen.
@@ -160,7 +160,7 @@ impl Touch<'_> {
             return;
         };
         let corner = self.transform.to_plane(origin);
-        state.drawing = Some(Drawing::new(kind, joining, corner));
+        state.drawing = Some(SelectionDrawing::new(kind, joining, corner));
     }
 
     /// Moves the keyboard's point by the arrows; it begins at `focus`, or in the middle, and is there

@@ -26,7 +26,7 @@ mod state;
 mod tests;
 
 pub use axis::Axis;
-pub use cloud::{Mark, MarkShape, PointCloud};
+pub use cloud::{MarkShape, PointCloud, PointMark};
 pub use geometry::{Aspect, Bounds, PlaneView, Transform, polygon_contains};
 pub use grid::PointGrid;
 pub use rulers::{Ruler, axis_value, plane_value};

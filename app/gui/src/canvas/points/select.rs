@@ -41,7 +41,7 @@ pub struct Taken {
 
 /// A line or box on its way.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Drawing {
+pub(super) struct SelectionDrawing {
     pub(super) kind: DrawingKind,
     pub(super) joining: Joining,
     /// On the plane, so that it stays where it is while the plane is zoomed: all corners of a lasso,
@@ -88,7 +88,7 @@ impl Joining {
     }
 }
 
-impl Drawing {
+impl SelectionDrawing {
     /// Begins at a corner.
     pub(super) fn new(kind: DrawingKind, joining: Joining, corner: [f64; 2]) -> Self {
         let corners = match kind {

@@ -2,17 +2,17 @@
 
 use egui::TextureHandle;
 
-use super::cloud::{Mark, PointCloud};
+use super::cloud::{PointCloud, PointMark};
 use super::density::Density;
 use super::geometry::PlaneView;
-use super::select::{Drawing, Tool};
+use super::select::{SelectionDrawing, Tool};
 
 /// The points, which part of their plane is seen, and the tool in hand.
 pub struct PointsState {
     cloud: PointCloud,
     pub(crate) view: PlaneView,
     pub(super) tool: Tool,
-    pub(super) drawing: Option<Drawing>,
+    pub(super) drawing: Option<SelectionDrawing>,
     /// The point that the keyboard is at, and the selected one that it set out from.
     pub(super) cursor: Option<(usize, Option<usize>)>,
     pub(super) wants_focus: bool,
@@ -38,13 +38,13 @@ impl Default for PointsState {
 impl PointsState {
     /// Takes over other points at `places` of the plane. Call [`Self::fit`] too if they are no later
     /// state of the same points.
-    pub fn set_points(&mut self, places: Vec<[f64; 2]>, marks: Vec<Mark>) {
+    pub fn set_points(&mut self, places: Vec<[f64; 2]>, marks: Vec<PointMark>) {
         self.cloud = PointCloud::new(places, marks);
         self.density = None;
     }
 
     /// Gives the points other looks, shape `[n_points]`.
-    pub fn set_marks(&mut self, marks: Vec<Mark>) {
+    pub fn set_marks(&mut self, marks: Vec<PointMark>) {
         self.cloud.set_marks(marks);
         self.density = None;
     }

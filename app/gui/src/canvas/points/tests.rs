@@ -11,8 +11,8 @@ const CANVAS: Rect = Rect {
     max: Pos2::new(640.0, 430.0),
 };
 
-fn mark(stands_out: bool) -> Mark {
-    Mark {
+fn mark(stands_out: bool) -> PointMark {
+    PointMark {
         color: if stands_out {
             Color32::RED
         } else {

@@ -127,7 +127,7 @@ impl CandidateOrder {
 
 /// All that narrows and orders the list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Choice {
+pub(super) struct CandidateListing {
     pub(super) filter: CandidateFilter,
     pub(super) order: CandidateOrder,
     /// The rank whose executions are listed; all if `None`.
@@ -138,7 +138,7 @@ pub(super) struct Choice {
     pub(super) search: String,
 }
 
-impl Choice {
+impl CandidateListing {
     /// What is looked for, without the sign and space around it.
     pub(super) fn wanted_code(&self) -> &str {
         self.search.trim().trim_start_matches('#')

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use callgrove_model::{RankId, TreeIdx};
 use callgrove_session::{Analysis, Command, Detection, Label, LabelSet, Selection, Snapshot};
 
-use super::list::Choice;
+use super::list::CandidateListing;
 use super::mini_tree::MiniTrees;
 
 /// Choice, search and the list made of them.
 #[derive(Default)]
 pub struct CandidatesState {
-    pub(super) choice: Choice,
+    pub(super) choice: CandidateListing,
     pub(super) wants_search: bool,
     pub(super) minis: MiniTrees,
     shown: Vec<TreeIdx>,
@@ -42,7 +42,7 @@ struct Inputs {
     detection: Option<Arc<Detection>>,
     labels: Arc<LabelSet>,
     group: Vec<TreeIdx>,
-    choice: Choice,
+    choice: CandidateListing,
 }
 
 impl Inputs {
@@ -50,7 +50,7 @@ impl Inputs {
         is_same(self.analysis.as_ref(), snapshot.analysis.as_ref())
     }
 
-    fn is_same(&self, snapshot: &Snapshot, choice: &Choice, group: &[TreeIdx]) -> bool {
+    fn is_same(&self, snapshot: &Snapshot, choice: &CandidateListing, group: &[TreeIdx]) -> bool {
         self.is_same_forest(snapshot)
             && is_same(self.detection.as_ref(), snapshot.detection.as_ref())
             && Arc::ptr_eq(&self.labels, &snapshot.labels)
@@ -76,19 +76,19 @@ impl CandidatesState {
 
     /// Takes away all that narrows the list; its order stays.
     pub fn show_all(&mut self) {
-        self.choice = Choice {
+        self.choice = CandidateListing {
             order: self.choice.order,
-            ..Choice::default()
+            ..CandidateListing::default()
         };
         self.revealed = None;
     }
 
     /// Takes search, rank and group off the list. The answer is whether there was anything to take.
     pub fn widen(&mut self) -> bool {
-        let wide = Choice {
+        let wide = CandidateListing {
             filter: self.choice.filter,
             order: self.choice.order,
-            ..Choice::default()
+            ..CandidateListing::default()
         };
         let was_narrow = self.choice != wide;
         self.choice = wide;

@@ -104,7 +104,7 @@ pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, 
 
 /// To the normal executions of the same function, to compare with.
 fn neighbours_ui(ctx: &mut ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
-    use callgrove_session::watch::{Collection, QueryForm};
+    use callgrove_session::watch::{QueryForm, RecordCollection};
 
     let Some(fid) = document.fid else {
         return;
@@ -114,7 +114,7 @@ fn neighbours_ui(ctx: &mut ViewContext<'_>, document: &ExecutionDocument, ui: &m
         .on_hover_text("Normal executions of the same function, to compare with");
     if button.clicked() {
         let form = QueryForm {
-            collection: Collection::NormalExecs,
+            collection: RecordCollection::NormalExecs,
             apps: document.app.map_or_else(String::new, |app| app.to_string()),
             fid: fid.to_string(),
             ..QueryForm::default()

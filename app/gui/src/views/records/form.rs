@@ -1,6 +1,6 @@
 //! The question as a form: every field, and any condition in words of the database.
 
-use callgrove_session::watch::{Collection, QueryForm, SortField, TimeUnit, WatchCommand};
+use callgrove_session::watch::{QueryForm, RecordCollection, SortField, TimeUnit, WatchCommand};
 use egui::{ComboBox, Key, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::context::ViewContext;
@@ -53,7 +53,7 @@ pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut
 
 fn choices_ui(draft: &mut QueryForm, ui: &mut Ui) {
     ui.horizontal(|ui| {
-        for collection in Collection::ALL {
+        for collection in RecordCollection::ALL {
             ui.selectable_value(&mut draft.collection, collection, collection.name());
         }
     });

@@ -15,12 +15,12 @@ use crate::text::{dash, duration_or_dash, number_or_dash, utc};
 use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui};
 use crate::widgets::{thousands, view_header};
 use form::FormState;
-use scatter::ScatterState;
+use scatter::RecordScatterState;
 
 /// States of the parts.
 pub(crate) struct ExecutionsState {
     form: FormState,
-    scatter: ScatterState,
+    scatter: RecordScatterState,
     sort: Sort,
 }
 
@@ -28,7 +28,7 @@ impl Default for ExecutionsState {
     fn default() -> Self {
         Self {
             form: FormState::default(),
-            scatter: ScatterState::default(),
+            scatter: RecordScatterState::default(),
             sort: Sort {
                 column: 4,
                 is_descending: true,

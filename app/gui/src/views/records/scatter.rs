@@ -9,7 +9,7 @@ use callgrove_session::watch::{
 use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Tooltip, Ui, Vec2};
 
 use crate::canvas::points::{
-    Aspect, Axis, Joining, Mark, MarkShape, PointScene, PointsState, Ruler, mark_shape,
+    Aspect, Axis, Joining, MarkShape, PointMark, PointScene, PointsState, Ruler, mark_shape,
     plane_value, points_ui,
 };
 use crate::context::{ViewContext, short_name};
@@ -33,7 +33,7 @@ const SHAPES: [MarkShape; 4] = [
 ];
 
 /// What is plotted, and which part of it is seen.
-pub(crate) struct ScatterState {
+pub(crate) struct RecordScatterState {
     x: ExecutionField,
     y: ExecutionField,
     is_log: [bool; 2],
@@ -42,7 +42,7 @@ pub(crate) struct ScatterState {
     known: Option<(Arc<Results>, bool)>,
 }
 
-impl Default for ScatterState {
+impl Default for RecordScatterState {
     fn default() -> Self {
         Self {
             x: ExecutionField::Entry,
@@ -54,7 +54,7 @@ impl Default for ScatterState {
     }
 }
 
-impl ScatterState {
+impl RecordScatterState {
     pub(crate) fn fit(&mut self) {
         self.points.fit();
     }
@@ -93,7 +93,7 @@ impl ScatterState {
 /// Draws the plot; a click opens an execution.
 pub(crate) fn scatter_ui(
     ctx: &mut ViewContext<'_>,
-    state: &mut ScatterState,
+    state: &mut RecordScatterState,
     results: &Arc<Results>,
     ui: &mut Ui,
 ) {
@@ -147,7 +147,7 @@ pub(crate) fn scatter_ui(
     }
 }
 
-fn header_ui(state: &mut ScatterState, ui: &mut Ui) {
+fn header_ui(state: &mut RecordScatterState, ui: &mut Ui) {
     view_header(ui, "Executions as points", |ui| {
         if ui
             .button("Fit")
@@ -202,8 +202,8 @@ fn tick_text(field: ExecutionField, value: f64, axis: Axis) -> String {
 
 /// Circle, square, triangle or diamond: what colours do not tell, shapes do. All of them are anomalies that
 /// somebody asked for, so none is merged with others.
-fn mark(ctx: &ViewContext<'_>, document: &ExecutionDocument) -> Mark {
-    Mark {
+fn mark(ctx: &ViewContext<'_>, document: &ExecutionDocument) -> PointMark {
+    PointMark {
         color: ctx.color_of(&document.func),
         ring: egui::Color32::TRANSPARENT,
         shape: shape(&document.func),
@@ -258,7 +258,12 @@ fn legend_ui(ctx: &ViewContext<'_>, results: &Results, num_hidden: usize, place:
     }
 }
 
-fn tooltip_ui(state: &ScatterState, document: &ExecutionDocument, response: &Response, ui: &Ui) {
+fn tooltip_ui(
+    state: &RecordScatterState,
+    document: &ExecutionDocument,
+    response: &Response,
+    ui: &Ui,
+) {
     Tooltip::always_open(
         ui.ctx().clone(),
         ui.layer_id(),

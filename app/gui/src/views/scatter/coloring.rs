@@ -4,7 +4,7 @@ use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_session::{Analysis, Label};
 use egui::Color32;
 
-use crate::canvas::points::{Mark, MarkShape};
+use crate::canvas::points::{MarkShape, PointMark};
 use crate::context::ViewContext;
 use crate::theme::{NUM_CATEGORIES, Theme};
 use crate::widgets::{count_of, thousands};
@@ -88,11 +88,11 @@ impl Palette {
     }
 
     /// How each tree looks, shape `[n_trees]`. Abnormal trees are diamonds in all colours.
-    pub(super) fn marks(&self, ctx: &ViewContext<'_>, num_trees: usize) -> Vec<Mark> {
+    pub(super) fn marks(&self, ctx: &ViewContext<'_>, num_trees: usize) -> Vec<PointMark> {
         let mark = |tree: TreeIdx| {
             let is_abnormal = is_abnormal(ctx, tree);
             let label = ctx.snapshot.label(tree);
-            Mark {
+            PointMark {
                 color: self.color(ctx.theme, tree, is_abnormal, label),
                 ring: label.map_or(Color32::TRANSPARENT, |label| ctx.theme.label(label)),
                 shape: shape(is_abnormal),
