@@ -45,6 +45,7 @@ pub use command::{Command, Selection, TimeRange};
 pub use engine::{Engine, Wake};
 pub use handle::{SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal};
+pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
     LearnSettings, Learned, LearningError, analyze, score_with_model, suggest_roots,
