@@ -17,7 +17,7 @@ use callgrove_server::hub::Hub;
 use callgrove_server::{RunningServer, ServerConfig, Token, past};
 use callgrove_session::Wake;
 use callgrove_session::watch::{
-    QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
+    ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
 };
 
 use crate::cmd::pserver::documents;
@@ -38,7 +38,7 @@ pub(crate) fn start(
     let mut line = Line {
         updates,
         wake,
-        generation: Arc::default(),
+        newest: Arc::default(),
         ca_file,
         token,
         client: None,
@@ -57,10 +57,10 @@ pub(crate) fn start(
 
 /// The line to one server at a time.
 struct Line {
-    updates: SyncSender<WatchUpdate>,
+    updates: SyncSender<(ConnectionId, WatchUpdate)>,
     wake: Wake,
-    /// Counts connections; what belongs to an earlier one ends.
-    generation: Arc<AtomicU64>,
+    /// Number of the connection that is wanted; what belongs to an earlier one ends.
+    newest: Arc<AtomicU64>,
     ca_file: Option<PathBuf>,
     token: Option<String>,
     client: Option<Arc<Client>>,
@@ -70,17 +70,22 @@ struct Line {
 
 /// Where one connection tells its news.
 struct Teller {
-    updates: SyncSender<WatchUpdate>,
+    updates: SyncSender<(ConnectionId, WatchUpdate)>,
     wake: Wake,
-    generation: Arc<AtomicU64>,
-    own: u64,
+    newest: Arc<AtomicU64>,
+    own: ConnectionId,
 }
 
 impl Line {
     fn take(&mut self, request: WatchRequest) {
         match request {
-            WatchRequest::Connect { address, token } => {
-                let teller = self.next_teller();
+            WatchRequest::Connect {
+                connection,
+                address,
+                token,
+            } => {
+                self.newest.store(connection.0, Ordering::Relaxed);
+                let teller = self.teller();
                 match self.client(&address, token) {
                     Ok(client) => {
                         let client = Arc::new(client);
@@ -97,14 +102,14 @@ impl Line {
                 }
             }
             WatchRequest::Disconnect => {
-                self.next_teller();
+                self.newest.store(0, Ordering::Relaxed);
                 self.client = None;
             }
             WatchRequest::Query(query) => {
-                let teller = self.teller(self.generation.load(Ordering::Relaxed));
+                let teller = self.teller();
                 let client = self.client.clone();
                 spawn("monitor query", move || {
-                    teller.tell(match client {
+                    teller.answer(match client {
                         Some(client) => answer(&client, &query),
                         None => WatchUpdate::QueryFailed {
                             id: query.id,
@@ -148,16 +153,12 @@ impl Line {
         Ok(Client::new(address, &options)?)
     }
 
-    fn next_teller(&self) -> Teller {
-        self.teller(self.generation.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    fn teller(&self, own: u64) -> Teller {
+    fn teller(&self) -> Teller {
         Teller {
             updates: self.updates.clone(),
             wake: Arc::clone(&self.wake),
-            generation: Arc::clone(&self.generation),
-            own,
+            newest: Arc::clone(&self.newest),
+            own: ConnectionId(self.newest.load(Ordering::Relaxed)),
         }
     }
 }
@@ -188,8 +189,13 @@ fn serve_database(url: &str) -> Result<RunningServer> {
 impl Teller {
     /// Whether the connection is still wanted and somebody listens.
     fn tell(&self, update: WatchUpdate) -> bool {
-        let is_wanted = self.generation.load(Ordering::Relaxed) == self.own;
-        let is_told = is_wanted && self.updates.send(update).is_ok();
+        let is_wanted = self.newest.load(Ordering::Relaxed) == self.own.0;
+        is_wanted && self.answer(update)
+    }
+
+    /// Answers a question, whatever became of the connection; whether somebody listens.
+    fn answer(&self, update: WatchUpdate) -> bool {
+        let is_told = self.updates.send((self.own, update)).is_ok();
         (self.wake)();
         is_told
     }

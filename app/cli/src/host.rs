@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use callgrove_model::{Forest, Progress, TimeNs, Trace};
+use callgrove_model::{Forest, Progress, RunIdentity, TimeNs, Trace};
 use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, read_forest};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
@@ -49,9 +49,9 @@ impl Host for NativeHost {
         read_trace(source, progress)
     }
 
-    fn open_journal(&mut self, source: &str) -> Result<OpenJournal, HostError> {
+    fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
         let folder = self.journal_folder.as_ref().map_err(failed)?;
-        let path = JournalFile::path(folder, source);
+        let path = JournalFile::path(folder, source, run);
         let held = self.journal.upgrade().filter(|journal| {
             let journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
             journal.path_of() == path
@@ -160,6 +160,9 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_model::{Label, TreeIdx};
+    use callgrove_session::{Command, Engine, LearnSettings, SnapshotCell};
+
     use super::*;
 
     #[test]
@@ -167,14 +170,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut host = NativeHost::new(Ok(folder.path().to_owned()));
         let mut other = NativeHost::new(Ok(folder.path().to_owned()));
-        let mut first = host.open_journal("run").unwrap();
+        let mut first = host.open_journal("run", &RunIdentity::default()).unwrap();
         first.writer.append("one").unwrap();
-        let mut second = host.open_journal("run").unwrap();
+        let mut second = host.open_journal("run", &RunIdentity::default()).unwrap();
         assert_eq!(second.lines, ["one"]);
         drop(first);
         second.writer.append("two").unwrap();
         let refused = other
-            .open_journal("run")
+            .open_journal("run", &RunIdentity::default())
             .err()
             .map(|error| error.to_string());
         assert_eq!(
@@ -182,6 +185,99 @@ mod tests {
             Some("another window has the same run open")
         );
         drop(second);
-        assert_eq!(other.open_journal("run").unwrap().lines, ["one", "two"]);
+        assert_eq!(
+            other
+                .open_journal("run", &RunIdentity::default())
+                .unwrap()
+                .lines,
+            ["one", "two"]
+        );
+    }
+
+    const SMALL_TRACE: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/data/lammps-4r-small-bp4"
+    );
+
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            let target = to.join(path.file_name().unwrap());
+            if path.is_dir() {
+                copy(&path, &target);
+            } else {
+                std::fs::copy(&path, &target).unwrap();
+            }
+        }
+    }
+
+    /// Labels a tree of the trace at `source`, or none; the answer is how many labels there are then.
+    fn num_labels(journals: &Path, source: &Path, tree: Option<TreeIdx>) -> usize {
+        let cell = SnapshotCell::default();
+        let host = Box::new(NativeHost::new(Ok(journals.to_owned())));
+        let settings = LearnSettings::with_seed(1);
+        let mut engine = Engine::new(host, settings, cell.clone(), Arc::new(|| ()));
+        engine.handle(Command::OpenTrace {
+            source: source.to_string_lossy().into_owned(),
+            function: Some("PairEAM::compute".to_owned()),
+        });
+        engine.handle(Command::SetAutoTrain(false));
+        engine.handle(Command::SetLabel {
+            trees: tree.into_iter().collect(),
+            label: Some(Label::Normal),
+        });
+        assert!(
+            cell.newest().analysis.is_some(),
+            "{:?}",
+            cell.newest().notices
+        );
+        cell.newest().labels.len()
+    }
+
+    #[test]
+    fn a_copied_trace_opens_with_its_labels() {
+        let folder = tempfile::tempdir().unwrap();
+        let [journals, first, second] =
+            ["journals", "first", "second"].map(|it| folder.path().join(it));
+        copy(Path::new(SMALL_TRACE), &first);
+        assert_eq!(num_labels(&journals, &first, Some(TreeIdx(0))), 1);
+        copy(&first, &second);
+        assert_eq!(num_labels(&journals, &second, Some(TreeIdx(1))), 2);
+        std::fs::remove_dir_all(&first).unwrap();
+        assert_eq!(num_labels(&journals, &second, None), 2);
+        assert_eq!(
+            std::fs::read_dir(&journals).unwrap().count(),
+            1,
+            "one journal for both"
+        );
+    }
+
+    #[test]
+    fn a_journal_of_version_1_is_found_by_its_path_once_and_then_by_its_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let [journals, first, second] =
+            ["journals", "first", "second"].map(|it| folder.path().join(it));
+        copy(Path::new(SMALL_TRACE), &first);
+        let source = first.to_string_lossy();
+        let path = JournalFile::path(&journals, &source, &RunIdentity::default());
+        let mut old = JournalFile::open(&path).unwrap();
+        for line in [
+            r#"{"journal":{"version":1,"source":"first"}}"#,
+            r#"{"root":"PairEAM::compute"}"#,
+            r#"{"edit":{"auto_train":false}}"#,
+            r#"{"edit":{"set_labels":[{"program":0,"rank":0,"index":0,"label":"abnormal"}]}}"#,
+        ] {
+            old.append(line).unwrap();
+        }
+        drop(old);
+        assert_eq!(num_labels(&journals, &first, None), 1);
+        copy(&first, &second);
+        assert_eq!(num_labels(&journals, &second, None), 1);
+        assert_eq!(
+            std::fs::read_dir(&journals).unwrap().count(),
+            1,
+            "it goes on in its file"
+        );
     }
 }

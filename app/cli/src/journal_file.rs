@@ -1,11 +1,12 @@
 //! The journal of a source on disk: appended, synchronised, and owned by one window at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::hash::Hasher;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use callgrove_model::{RunIdentity, RunMatch, fnv1a};
+use callgrove_session::journal_run;
 
 /// An open journal; nobody else can open it meanwhile.
 pub(crate) struct JournalFile {
@@ -14,9 +15,27 @@ pub(crate) struct JournalFile {
 }
 
 impl JournalFile {
-    /// Where the journal of `source` lies in `folder`.
-    pub(crate) fn path(folder: &Path, source: &str) -> PathBuf {
-        folder.join(file_name(source))
+    /// Where the journal of a run lies in `folder`. It is found by the run that it says it is about;
+    /// one that does not say it, as those of version 1, by the `source` of its trace.
+    pub(crate) fn path(folder: &Path, source: &str, run: &RunIdentity) -> PathBuf {
+        let of_source = folder.join(file_name(source));
+        let mut is_of_other_run = false;
+        for path in journals(folder) {
+            match said_run(&path).map_or(RunMatch::Unknown, |said| run.compare(&said)) {
+                RunMatch::Same => return path,
+                RunMatch::Different(_) => is_of_other_run |= path == of_source,
+                RunMatch::Unknown => {}
+            }
+        }
+        if run.is_empty() || of_source.exists() && !is_of_other_run {
+            return of_source;
+        }
+        let name = |copy: u32| match copy {
+            1 => format!("{}.jsonl", run.id()),
+            copy => format!("{}-{copy}.jsonl", run.id()),
+        };
+        let mut paths = (1..).map(|copy| folder.join(name(copy)));
+        paths.find(|path| !path.exists()).unwrap_or(of_source)
     }
 
     /// Opens the journal at `path`, made if there is none. A last line that a crash cut short is dropped.
@@ -102,6 +121,28 @@ impl JournalFile {
     }
 }
 
+/// All journals of a folder, in order of their names; none of a folder that cannot be read.
+fn journals(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let mut paths: Vec<_> = paths
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        })
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// The run that a journal says it is about; it may do so in any line, for old ones are gone on with.
+fn said_run(path: &Path) -> Option<RunIdentity> {
+    let lines = BufReader::new(File::open(path).ok()?).lines();
+    lines
+        .map_while(Result::ok)
+        .find_map(|line| journal_run(&line))
+}
+
 /// Makes sure that a new file of a folder is found after a crash.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     // Only Unix opens folders as files; elsewhere the system does it by itself.
@@ -128,8 +169,6 @@ pub(crate) fn default_folder() -> Result<PathBuf> {
 fn file_name(source: &str) -> String {
     let path = std::fs::canonicalize(source)
         .unwrap_or_else(|_| std::path::absolute(source).unwrap_or_else(|_| source.into()));
-    let mut hasher = Fnv::default();
-    hasher.write(path.as_os_str().as_encoded_bytes());
     let stem = path
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -143,28 +182,10 @@ fn file_name(source: &str) -> String {
             }
         })
         .collect();
-    format!("{stem}-{:016x}.jsonl", hasher.finish())
-}
-
-/// FNV-1a (Fowler, Noll, Vo), since names of files must not change with the release of Rust.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
+    format!(
+        "{stem}-{:016x}.jsonl",
+        fnv1a(path.as_os_str().as_encoded_bytes())
+    )
 }
 
 #[cfg(test)]

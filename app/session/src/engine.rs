@@ -176,7 +176,14 @@ impl Engine {
             .iter()
             .map(|&tree| LabelKey::from(TreeKey::of(forest, tree)))
             .collect();
-        let file = SessionFile::new(&run.trace.source, grown.root(), state, selection, view);
+        let file = SessionFile::new(
+            &run.trace.source,
+            &run.trace.trace.identity,
+            grown.root(),
+            state,
+            selection,
+            view,
+        );
         let text = format!("The session was written to {path}.");
         self.write(path, &file.to_text(), text)
     }

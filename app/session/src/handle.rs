@@ -29,6 +29,15 @@ pub struct SessionHandle {
     cell: SnapshotCell,
 }
 
+/// A command that the session did not take.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SendError {
+    /// Too many wait already; it can be sent again later.
+    Full(Command),
+    /// The session has ended, and nothing will be taken any more.
+    Ended(Command),
+}
+
 impl SnapshotCell {
     /// The newest snapshot.
     pub fn newest(&self) -> Arc<Snapshot> {
@@ -94,12 +103,13 @@ impl SessionHandle {
     /// Sends a command; never waits.
     ///
     /// # Errors
-    /// The command itself, if the session is too busy to take it or has ended.
-    pub fn send(&self, command: Command) -> Result<(), Command> {
+    /// The session is too busy to take the command, or has ended.
+    pub fn send(&self, command: Command) -> Result<(), SendError> {
         self.commands
             .try_send(command)
             .map_err(|error| match error {
-                TrySendError::Full(command) | TrySendError::Disconnected(command) => command,
+                TrySendError::Full(command) => SendError::Full(command),
+                TrySendError::Disconnected(command) => SendError::Ended(command),
             })?;
         self.cell.cancel.sent.fetch_add(1, Ordering::SeqCst);
         Ok(())
@@ -142,6 +152,22 @@ mod tests {
         handle.send(Command::Train).unwrap();
         cell.begin();
         assert!(!cell.is_cancelled(), "it was sent later");
+    }
+
+    #[test]
+    fn a_busy_session_and_one_that_has_ended_are_told_apart() {
+        let (sender, commands) = sync_channel(1);
+        let handle = SessionHandle::new(sender, SnapshotCell::default());
+        handle.send(Command::Undo).unwrap();
+        assert_eq!(
+            handle.send(Command::Train),
+            Err(SendError::Full(Command::Train))
+        );
+        drop(commands);
+        assert_eq!(
+            handle.send(Command::Train),
+            Err(SendError::Ended(Command::Train))
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the session needs of the world outside, lent by its carrier.
 
-use callgrove_model::{Cancelled, Progress, TimeNs, Trace};
+use callgrove_model::{Cancelled, Progress, RunIdentity, TimeNs, Trace};
 
 /// The outside refused. The text is for the person: cause, place, remedy.
 #[derive(Debug, thiserror::Error)]
@@ -27,13 +27,14 @@ pub trait Host: Send {
     /// Cancelled, or what is wrong with the source and what to do.
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError>;
 
-    /// Opens the journal that belongs to a source. Nobody else can open it until it is dropped, but this
+    /// Opens the journal of a run, wherever its trace lies now; [`crate::journal_run`] says which run a
+    /// journal is about. A journal that does not say it belongs to the source. Nobody else can open it until it is dropped, but this
     /// host can, so that a trace is opened anew without losing what is open. A last line that a crash cut
     /// short is dropped for good.
     ///
     /// # Errors
     /// The journal exists but cannot be read or written.
-    fn open_journal(&mut self, source: &str) -> Result<OpenJournal, HostError>;
+    fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError>;
 
     /// The time, since the epoch.
     fn now(&self) -> TimeNs;

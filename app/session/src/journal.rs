@@ -3,7 +3,7 @@
 //! Replaying the lines gives the same history, and so the same models, bit for bit. Since version 2 a
 //! line says when, who and with which model; the bare lines of version 1 are read for ever.
 
-use callgrove_model::TimeNs;
+use callgrove_model::{RunIdentity, TimeNs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,6 +23,9 @@ enum Entry {
         version: u32,
         /// Source as the person named it.
         source: String,
+        /// The run that it is about, since version 2, as far as its trace tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunIdentity>,
     },
     /// The root function (name without arguments, or pattern) whose forest is shown.
     Root(String),
@@ -67,8 +70,10 @@ pub(crate) struct Journal {
     pub(crate) root: Option<String>,
     /// Lines that could not be understood: number from 1 and cause.
     pub(crate) unreadable: Vec<(usize, String)>,
-    /// Whether the last line that says a version says the one that this program writes.
+    /// Whether a line says the version that this program writes.
     pub(crate) is_current: bool,
+    /// Whether a line says the run.
+    pub(crate) says_run: bool,
 }
 
 /// A journal of a version that this program does not know.
@@ -79,11 +84,24 @@ pub(crate) struct NewerJournal {
 }
 
 /// The first line of a journal.
-pub(crate) fn header_line(source: &str) -> String {
+pub(crate) fn header_line(source: &str, run: &RunIdentity) -> String {
     line(&Entry::Journal {
         version: VERSION,
         source: source.to_owned(),
+        run: (!run.is_empty()).then(|| run.clone()),
     })
+}
+
+/// The run that a journal is about, if `line` says it: so a carrier finds the journal of a run.
+pub fn journal_run(line: &str) -> Option<RunIdentity> {
+    // Other lines need not be parsed.
+    if !line.starts_with("{\"journal\":") {
+        return None;
+    }
+    match serde_json::from_str(line) {
+        Ok(Entry::Journal { run, .. }) => run,
+        _ => None,
+    }
 }
 
 /// The line that says which root function is shown.
@@ -136,8 +154,9 @@ impl Journal {
             Scope::CurrentRoot => self.root.clone(),
         };
         let action = match entry {
-            Entry::Journal { version, .. } => {
-                self.is_current = version == VERSION;
+            Entry::Journal { version, run, .. } => {
+                self.is_current |= version == VERSION;
+                self.says_run |= run.is_some();
                 return Ok(());
             }
             Entry::Root(root) => {
@@ -234,7 +253,7 @@ mod tests {
         #[test]
         fn replaying_gives_what_was_live(actions in actions()) {
             let mut live = History::default();
-            let mut lines = vec![header_line("run")];
+            let mut lines = vec![header_line("run", &RunIdentity::default())];
             for action in &actions {
                 live.take(action);
                 lines.push(action_line(action, Stamp::default()));
@@ -286,7 +305,7 @@ mod tests {
         for text in lines(VERSION_2) {
             let value: Value = serde_json::from_str(&text).unwrap();
             let Ok(StampedEntry { stamp, root, entry }) = serde_json::from_value(value) else {
-                written.push(header_line("run"));
+                written.push(header_line("run", &RunIdentity::default()));
                 continue;
             };
             written.push(match entry {
@@ -297,6 +316,17 @@ mod tests {
             });
         }
         assert_eq!(written, lines(VERSION_2));
+    }
+
+    #[test]
+    fn the_first_line_says_the_run() {
+        let written = r#"{"journal":{"version":2,"source":"run","run":{"programs":{"0":{"executables":["/opt/lmp"],"command_lines":[],"ranks":{"0":{"host":"n1","pid":7,"start":5}}}}}}}"#;
+        let run = journal_run(written).unwrap();
+        assert_eq!(run.name(), "lmp");
+        assert_eq!(header_line("run", &run), written);
+        let journal = Journal::replay(&lines(written)).unwrap();
+        assert!(journal.is_current && journal.says_run);
+        assert_eq!(VERSION_1.lines().find_map(journal_run), None);
     }
 
     #[test]

@@ -43,8 +43,9 @@ pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
 pub use command::{Command, Selection, TimeRange};
 pub use engine::{Engine, Wake};
-pub use handle::{SessionHandle, SnapshotCell};
+pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal};
+pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
     LearnSettings, Learned, LearningError, analyze, score_with_model, suggest_roots,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use callgrove_model::{ExecLabel, ExecRef, ProgramId, TreeIdx};
 
 use crate::watch::{WatchHandle, Watcher};
-use crate::{Command, Notice, Selection, SessionHandle, Severity, Snapshot, TimeRange};
+use crate::{Command, Notice, Selection, SendError, SessionHandle, Severity, Snapshot, TimeRange};
 
 /// Notices of the session itself are numbered from here on, those of the engine from 1.
 const FIRST_NOTICE: u64 = 1 << 63;
@@ -74,7 +74,7 @@ impl Session {
     /// Takes over what is new; never waits. Whether it shall be called again soon.
     pub fn update(&mut self) -> bool {
         while let Some(command) = self.unsent.pop_front() {
-            if let Err(command) = self.engine.send(command) {
+            if let Err(SendError::Full(command)) = self.engine.send(command) {
                 self.unsent.push_front(command);
                 break;
             }
@@ -121,7 +121,7 @@ impl Session {
     fn pass_on(&mut self, command: Command) {
         if !self.unsent.is_empty() {
             self.unsent.push_back(command);
-        } else if let Err(command) = self.engine.send(command) {
+        } else if let Err(SendError::Full(command)) = self.engine.send(command) {
             self.unsent.push_back(command);
         }
     }

@@ -1,5 +1,6 @@
 //! The session file: what a person needs to go on elsewhere or later.
 
+use callgrove_model::RunIdentity;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,6 +18,9 @@ pub(crate) struct SessionFile {
     callgrove_session: u32,
     /// Trace as the person named it.
     pub(crate) source: String,
+    /// The run of the trace, as far as that tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<RunIdentity>,
     /// Root function.
     pub(crate) root: String,
     /// What the person made.
@@ -33,6 +37,7 @@ impl SessionFile {
     /// The file of a state.
     pub(crate) fn new(
         source: &str,
+        run: &RunIdentity,
         root: &str,
         state: SavedState,
         selection: Vec<LabelKey>,
@@ -41,6 +46,7 @@ impl SessionFile {
         Self {
             callgrove_session: VERSION,
             source: source.to_owned(),
+            run: (!run.is_empty()).then(|| run.clone()),
             root: root.to_owned(),
             state,
             selection,

@@ -5,8 +5,8 @@ use callgrove_session::watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
 };
 use callgrove_session::watch::{
-    CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats, WatchCarrier, WatchHandle,
-    WatchRequest, WatchUpdate,
+    ConnectionId, CounterStats, MetricsData, Packet, Page, QueryRequest, RunStats, WatchCarrier,
+    WatchHandle, WatchRequest, WatchUpdate,
 };
 use egui::{Key, Modifiers, Role, Vec2};
 use egui_kittest::Harness;
@@ -59,7 +59,10 @@ impl Window {
     }
 
     fn say(&mut self, update: WatchUpdate) {
-        self.carrier.updates.send(update).unwrap();
+        self.carrier
+            .updates
+            .send((ConnectionId(1), update))
+            .unwrap();
         self.harness.run();
     }
 
@@ -221,6 +224,7 @@ fn without_an_address_the_window_asks_for_one() {
     window.harness.run();
     window.press(Key::Enter);
     let expected = WatchRequest::Connect {
+        connection: ConnectionId(1),
         address: "node17:5559".to_owned(),
         token: None,
     };
@@ -485,6 +489,7 @@ fn another_server_is_named_over_the_views_and_escape_puts_the_form_away() {
         assert!(window.harness.query_by_label("Folder or address").is_none());
     }
     let expected = WatchRequest::Connect {
+        connection: ConnectionId(1),
         address: "localhost:5559".to_owned(),
         token: None,
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{Forest, Progress, Trace, TreeIdx};
+use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 
 use super::stop::Stop;
 use crate::forming_map::FormingMap;
@@ -75,7 +75,13 @@ impl Grown {
     /// The model whose scores are shown, as the journal names it: a file, or a number made of the scores.
     pub(super) fn model_name(&self) -> Option<String> {
         let scored = self.scored.as_ref()?;
-        let own = || format!("{:016x}", fnv1a(&scored.detection.scores));
+        let own = || {
+            let scores = scored.detection.scores.iter();
+            let bits: Vec<u8> = scores
+                .flat_map(|score| score.to_bits().to_le_bytes())
+                .collect();
+            format!("{:016x}", fnv1a(&bits))
+        };
         Some(scored.inputs.file.clone().unwrap_or_else(own))
     }
 
@@ -199,14 +205,4 @@ impl Grown {
         }
         Ok(Some(look))
     }
-}
-
-/// FNV-1a (Fowler, Noll, Vo) of the bits: what is equal has equal numbers, in every release.
-fn fnv1a(scores: &[f64]) -> u64 {
-    let bytes = scores
-        .iter()
-        .flat_map(|score| score.to_bits().to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -1,5 +1,6 @@
 //! What the person makes of a run: the history, and the journal that keeps it.
 
+use super::state::OpenTrace;
 use super::stop::Stop;
 use crate::Severity;
 use crate::history::{Action, Effects, History};
@@ -25,10 +26,11 @@ struct WrittenJournal {
 pub(super) type Message = (Severity, String);
 
 impl Notebook {
-    /// Opens the journal of a source and does again what it says.
-    pub(super) fn open(host: &mut dyn Host, source: &str) -> (Self, Vec<Message>) {
+    /// Opens the journal of a run and does again what it says.
+    pub(super) fn open(host: &mut dyn Host, trace: &OpenTrace) -> (Self, Vec<Message>) {
+        let (source, run) = (&trace.source, &trace.trace.identity);
         let mut messages = Vec::new();
-        let (journal, written) = match host.open_journal(source) {
+        let (journal, written) = match host.open_journal(source, run) {
             Err(error) => {
                 let text =
                     format!("Labels cannot be journalled and would be lost in a crash: {error}.");
@@ -50,10 +52,10 @@ impl Notebook {
                     (Journal::default(), None)
                 }
                 Ok(journal) => {
-                    let unwritten = if journal.is_current {
+                    let unwritten = if journal.is_current && (journal.says_run || run.is_empty()) {
                         Vec::new()
                     } else {
-                        vec![header_line(source)]
+                        vec![header_line(source, run)]
                     };
                     let written = WrittenJournal {
                         writer,

@@ -1,6 +1,8 @@
 //! Opening a trace and choosing its root function: what is new is made ready beside what is open, and takes
 //! its place as a whole or not at all.
 
+use callgrove_model::RunMatch;
+
 use super::Engine;
 use super::grown::Grown;
 use super::notebook::{Message, Notebook};
@@ -24,7 +26,8 @@ struct Ready {
 impl Engine {
     /// Opens a trace with a root function, with the one of the last session, or with the best one.
     pub(super) fn open(&mut self, source: &str, function: Option<&str>) -> Result<(), Stop> {
-        let ready = self.make_ready(source, function, None)?;
+        let trace = self.executor.read_trace(source)?;
+        let ready = self.make_ready(trace, function, None)?;
         self.enter(ready, None)
     }
 
@@ -35,7 +38,8 @@ impl Engine {
             cause,
             path: path.to_owned(),
         })?;
-        let ready = self.make_ready(&file.source, Some(&file.root), Some(file.state))?;
+        let trace = self.trace_of(&file)?;
+        let ready = self.make_ready(trace, Some(&file.root), Some(file.state))?;
         let trees = ready.grown.as_ref().map(|grown| {
             let trees = super::edits::trees_by_key(grown.forest());
             file.selection
@@ -47,14 +51,36 @@ impl Engine {
         self.enter(ready, trees.map(Selection::Group))
     }
 
+    /// The trace of a saved session: that of its source, or the open one if the run has moved there.
+    fn trace_of(&mut self, file: &SessionFile) -> Result<OpenTrace, Stop> {
+        let compare = |trace: &OpenTrace| {
+            let known = file.run.as_ref();
+            known.map_or(RunMatch::Unknown, |run| run.compare(&trace.trace.identity))
+        };
+        let open = self.state.run().ok().map(|run| &run.trace);
+        let open = open
+            .filter(|trace| compare(trace) == RunMatch::Same)
+            .cloned();
+        match self.executor.read_trace(&file.source) {
+            Err(Stop::Cancelled) => Err(Stop::Cancelled),
+            Err(stop) => open.ok_or(stop),
+            Ok(trace) => match compare(&trace) {
+                RunMatch::Different(mismatch) => open.ok_or(Stop::OtherRun {
+                    trace: trace.source,
+                    mismatch,
+                }),
+                RunMatch::Same | RunMatch::Unknown => Ok(trace),
+            },
+        }
+    }
+
     fn make_ready(
         &mut self,
-        source: &str,
+        trace: OpenTrace,
         function: Option<&str>,
         saved: Option<SavedState>,
     ) -> Result<Ready, Stop> {
-        let trace = self.executor.read_trace(source)?;
-        let (mut notebook, messages) = Notebook::open(&mut *self.executor.host, source);
+        let (mut notebook, messages) = Notebook::open(&mut *self.executor.host, &trace);
         let root = match function.or(notebook.last_root()) {
             Some(root) => Ok(root.to_owned()),
             None => trace.best_root(),

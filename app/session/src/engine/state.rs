@@ -27,6 +27,7 @@ pub(super) struct OpenRun {
 }
 
 /// A trace.
+#[derive(Clone)]
 pub(super) struct OpenTrace {
     /// As the person named it.
     pub(super) source: String,

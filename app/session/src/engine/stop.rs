@@ -1,6 +1,6 @@
 //! Why a command was not carried out.
 
-use callgrove_model::Cancelled;
+use callgrove_model::{Cancelled, RunMismatch};
 
 use crate::LabelCsvError;
 use crate::host::HostError;
@@ -23,6 +23,13 @@ pub(super) enum Stop {
     File { cause: String, path: String },
     #[error("{0}")]
     Learning(LearningError),
+    #[error(
+        "{trace} is not the trace of the session ({mismatch}); open the right trace, then the session again"
+    )]
+    OtherRun {
+        trace: String,
+        mismatch: RunMismatch,
+    },
     #[error("open a trace first")]
     NothingOpen,
     #[error("choose a root function first")]

@@ -11,12 +11,18 @@ const MAX_REQUESTS: usize = 32;
 /// Updates that may wait for a window that is not drawn; then the carrier waits.
 const MAX_UPDATES: usize = 256;
 
+/// Counts the connections that a window asked for, from 1. News of an earlier one is void.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ConnectionId(pub u64);
+
 /// What a carrier shall do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WatchRequest {
     /// Watch the server at an address, and no other any more. Until it is told to stop, the carrier
     /// tries again when the connection is lost.
     Connect {
+        /// Stands on all news of this connection.
+        connection: ConnectionId,
         /// As the person typed it.
         address: String,
         /// For a server that asks for one.
@@ -84,7 +90,7 @@ pub enum WatchUpdate {
 /// What the window holds.
 pub struct WatchHandle {
     requests: SyncSender<WatchRequest>,
-    updates: Receiver<WatchUpdate>,
+    updates: Receiver<(ConnectionId, WatchUpdate)>,
 }
 
 /// What the carrier holds. Without the window, `requests` ends and `updates` takes nothing any more. After
@@ -92,8 +98,9 @@ pub struct WatchHandle {
 pub struct WatchCarrier {
     /// Requests, oldest first.
     pub requests: Receiver<WatchRequest>,
-    /// Takes updates; waits while the window has many to read.
-    pub updates: SyncSender<WatchUpdate>,
+    /// Takes updates, each with the connection that it comes from; waits while the window has many to
+    /// read.
+    pub updates: SyncSender<(ConnectionId, WatchUpdate)>,
 }
 
 impl WatchHandle {
@@ -124,8 +131,8 @@ impl WatchHandle {
             })
     }
 
-    /// The oldest update that was not read yet; never waits.
-    pub fn poll(&self) -> Option<WatchUpdate> {
+    /// The oldest update that was not read yet, and the connection that it comes from; never waits.
+    pub fn poll(&self) -> Option<(ConnectionId, WatchUpdate)> {
         self.updates.try_recv().ok()
     }
 }

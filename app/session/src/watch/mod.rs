@@ -30,7 +30,9 @@ pub use callgrove_pserver::overview::{
     FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, summed_stats,
 };
 pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
-pub use carrier::{QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate};
+pub use carrier::{
+    ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
+};
 pub use command::WatchCommand;
 pub use document::{EventWindow, ExecutionDocument, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};

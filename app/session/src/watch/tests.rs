@@ -88,7 +88,7 @@ fn connected() -> (Watcher, WatchCarrier) {
     });
     carrier
         .updates
-        .send(WatchUpdate::Connected(Box::default()))
+        .send((ConnectionId(1), WatchUpdate::Connected(Box::default())))
         .unwrap();
     say(
         &mut watcher,
@@ -99,7 +99,7 @@ fn connected() -> (Watcher, WatchCarrier) {
 }
 
 fn say(watcher: &mut Watcher, carrier: &WatchCarrier, update: WatchUpdate) {
-    carrier.updates.send(update).unwrap();
+    carrier.updates.send((ConnectionId(1), update)).unwrap();
     while watcher.update() {}
 }
 
@@ -182,6 +182,32 @@ fn another_server_starts_from_nothing() {
     });
     assert_eq!(watcher.watch().overview(), &Overview::default());
     assert!(!watcher.watch().can_go_back());
+}
+
+#[test]
+fn news_of_an_old_connection_is_not_news_of_the_new_one() {
+    let (mut watcher, carrier) = connected();
+    let connect = WatchCommand::Connect {
+        address: "elsewhere:1".to_owned(),
+        token: None,
+    };
+    let late = [
+        WatchUpdate::Connected(Box::default()),
+        WatchUpdate::Packet(Box::new(packet(1))),
+        WatchUpdate::Ended,
+    ];
+    for (command, expected) in [
+        (connect, Connection::Connecting),
+        (WatchCommand::Disconnect, Connection::Idle),
+    ] {
+        watcher.carry_out(command);
+        let overview = watcher.watch().overview().clone();
+        for update in &late {
+            say(&mut watcher, &carrier, update.clone());
+            assert_eq!(watcher.watch().connection(), &expected, "{update:?}");
+            assert_eq!(watcher.watch().overview(), &overview, "{update:?}");
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::picture::Known;
 use super::{
-    Connection, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryState, Results, Scope,
-    Visit, Watch, WatchCommand, WatchHandle, WatchRequest, WatchUpdate,
+    Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryState,
+    Results, Scope, Visit, Watch, WatchCommand, WatchHandle, WatchRequest, WatchUpdate,
 };
 
 /// Updates taken over in one go, so that a frame stays short.
@@ -18,6 +18,8 @@ pub(crate) struct Watcher {
     /// Requests that the carrier could not take yet, oldest first.
     unsent: VecDeque<WatchRequest>,
     watch: Arc<Watch>,
+    /// The connection asked for last.
+    connection: ConnectionId,
     next_query: u64,
 }
 
@@ -31,6 +33,7 @@ impl Watcher {
                 is_offered: true,
                 ..Watch::default()
             }),
+            connection: ConnectionId::default(),
             next_query: 0,
         }
     }
@@ -50,10 +53,10 @@ impl Watcher {
             }
         }
         for num_taken in 0..MAX_UPDATES_AT_ONCE {
-            let Some(update) = self.handle.poll() else {
+            let Some((connection, update)) = self.handle.poll() else {
                 return num_taken > 0;
             };
-            self.take(update);
+            self.take(connection, update);
         }
         true
     }
@@ -64,6 +67,7 @@ impl Watcher {
             WatchCommand::Connect { address, token } => self.connect(address, token),
             WatchCommand::Disconnect => {
                 self.now().connection = Connection::Idle;
+                self.connection.0 += 1;
                 self.send(WatchRequest::Disconnect);
             }
             WatchCommand::Pause(is_paused) => {
@@ -126,11 +130,23 @@ impl Watcher {
         }
         watch.address.clone_from(&address);
         watch.connection = Connection::Connecting;
-        self.send(WatchRequest::Connect { address, token });
+        self.connection.0 += 1;
+        self.send(WatchRequest::Connect {
+            connection: self.connection,
+            address,
+            token,
+        });
     }
 
-    fn take(&mut self, update: WatchUpdate) {
+    /// Answers name their question; all else counts only if it comes from the connection asked for last.
+    fn take(&mut self, connection: ConnectionId, update: WatchUpdate) {
+        let is_old = connection != self.connection;
         match update {
+            WatchUpdate::Connected(_)
+            | WatchUpdate::Packet(_)
+            | WatchUpdate::Lost { .. }
+            | WatchUpdate::Ended
+                if is_old => {}
             WatchUpdate::Connected(overview) => {
                 let watch = self.now();
                 let known = Arc::make_mut(&mut watch.newest);

@@ -128,3 +128,42 @@ fn a_saved_session_keeps_marks_selection_and_view() {
     let undone = session.run(Command::Undo);
     assert_eq!(undone.marks.len(), 0, "as before the session was opened");
 }
+
+#[test]
+fn a_session_finds_its_run_where_it_has_moved_and_refuses_another() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    session.label(TreeIdx(5), Label::Normal);
+    let saved = session.run(Command::SaveSession {
+        path: "session.json".into(),
+        view: serde_json::Value::Null,
+    });
+    let edit_source = |to: &str| {
+        let mut files = disk.files.lock().unwrap();
+        let text = String::from_utf8(files["session.json"].clone()).unwrap();
+        let text = text.replace("\"source\": \"run\"", &format!("\"source\": \"{to}\""));
+        files.insert(format!("{to}.json"), text.into_bytes());
+    };
+    edit_source("other run");
+    edit_source("gone");
+    let load = |name: &str| Command::LoadSession {
+        path: format!("{name}.json"),
+    };
+    let mut other = Session::on(&disk);
+    let refused = other.run(load("other run"));
+    let text = &refused.notices.last().unwrap().text;
+    assert!(
+        text.starts_with("Other run is not the trace of the session ("),
+        "{text}"
+    );
+    assert!(refused.trace.is_none());
+    other.run(open("copy", "MPI_Wait"));
+    for name in ["gone", "other run"] {
+        let loaded = other.run(load(name));
+        assert_eq!(
+            (&loaded.labels, loaded.source.as_deref()),
+            (&saved.labels, Some("copy")),
+            "{name}"
+        );
+    }
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use callgrove_model::{
-    FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch,
-    StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
+    FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress, RankBuilder, RankId, RunIdentity,
+    StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Severity,
@@ -52,13 +52,14 @@ impl Host for DiskHost {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
         progress.at(0.5)?;
         match source {
-            "run" | "other run" => Ok(trace()),
+            "run" | "copy" => Ok(trace(0)),
+            "other run" => Ok(trace(1_000_000)),
             "empty" => Ok(Trace::default()),
             other => Err(HostError::Failed(format!("no trace in {other}"))),
         }
     }
 
-    fn open_journal(&mut self, source: &str) -> Result<OpenJournal, HostError> {
+    fn open_journal(&mut self, source: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
         let lines = match source {
             "run" => &self.0.journal,
             _ => &self.0.other_journal,
@@ -104,7 +105,7 @@ impl Host for DiskHost {
 }
 
 /// `compute` calls `MPI_Send` and `MPI_Wait` in every step of every rank; once the wait is long.
-pub(crate) fn trace() -> Trace {
+pub(crate) fn trace(start_us: u64) -> Trace {
     let ranks = (0..NUM_RANKS).map(|rank| {
         let mut names = NameTable::default();
         let [main, compute, send, wait]: [FuncId; 4] = [
@@ -115,7 +116,7 @@ pub(crate) fn trace() -> Trace {
         ]
         .map(|name| names.intern(name));
         let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(0));
-        let mut time_us = 0_u64;
+        let mut time_us = start_us;
         let mut push = |kind, func, after_us| {
             time_us += after_us;
             let row = batch.funcs.len() as u32;
