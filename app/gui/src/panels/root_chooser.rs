@@ -50,7 +50,7 @@ impl RootChooser {
         ui.set_width(WIDTH.min(ui.ctx().content_rect().width() - 40.0));
         let typed = self.pattern.trim().to_owned();
         let rows = rows(ctx.snapshot, &typed);
-        let mut chosen = self.field_ui(ui).then(|| wanted(&typed, &rows)).flatten();
+        let mut chosen = self.field_ui(ui).then(|| wanted(&typed, &rows));
         header_ui(ctx, ui);
         ScrollArea::vertical()
             .max_height((ui.ctx().content_rect().height() - 160.0).clamp(80.0, 480.0))
@@ -125,7 +125,7 @@ fn rows<'a>(snapshot: &'a Snapshot, typed: &str) -> Vec<Row<'a>> {
     let row = |suggestion: &'a Suggestion| Row {
         suggestion,
         overload: (num_of_name[suggestion.name.as_str()] > 1)
-            .then(|| snapshot.trace.as_ref())
+            .then_some(snapshot.trace.as_ref())
             .flatten()
             .map(|trace| {
                 let full = trace.names.name(suggestion.func);
@@ -155,14 +155,13 @@ fn difference(full: &str) -> String {
 }
 
 /// What Enter takes: what is typed if it names a function, else the first in the list.
-fn wanted(typed: &str, rows: &[Row<'_>]) -> Option<String> {
+fn wanted(typed: &str, rows: &[Row<'_>]) -> String {
     let pattern = FunctionPattern::new(typed);
     let is_named = |row: &&Row<'_>| pattern.matches(&FunctionName::parse(&row.suggestion.name));
-    match rows.iter().find(is_named) {
-        Some(_) => Some(typed.to_owned()),
-        // With nothing in the list the session says what is like it.
-        None => Some(rows.first().map_or(typed, Row::pattern).to_owned()),
-    }
+    let named = rows.iter().find(is_named).map(|_| typed);
+    // With nothing in the list the session says what is like it.
+    let first = || rows.first().map_or(typed, Row::pattern);
+    named.unwrap_or_else(first).to_owned()
 }
 
 fn header_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {

@@ -99,7 +99,7 @@ mod tests {
     /// OKLab (Ottosson 2020), in which distances are about as large as they look.
     fn oklab([r, g, b]: Light) -> [f32; 3] {
         let l = (0.412_221_47 * r + 0.536_332_54 * g + 0.051_445_99 * b).cbrt();
-        let m = (0.211_903_5 * r + 0.680_699_55 * g + 0.107_396_96 * b).cbrt();
+        let m = (0.211_903_5 * r + 0.680_699_5 * g + 0.107_396_96 * b).cbrt();
         let s = (0.088_302_46 * r + 0.281_718_84 * g + 0.629_978_7 * b).cbrt();
         [
             0.210_454_26 * l + 0.793_617_8 * m - 0.004_072_047 * s,

@@ -9,7 +9,7 @@ const WIDTH: f32 = 2.0;
 
 /// Draws the ring, last of all in a frame: egui's own marks of focus are too faint to be found.
 pub fn focus_ring(ctx: &Context, theme: &Theme) {
-    let focused = ctx.memory(|memory| memory.focused());
+    let focused = ctx.memory(egui::Memory::focused);
     let Some(response) = focused.and_then(|id| ctx.read_response(id)) else {
         return;
     };

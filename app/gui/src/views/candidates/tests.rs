@@ -222,7 +222,7 @@ fn the_same_key_on_a_label_moves_on_and_the_button_takes_it_away() {
     let mut state = state(&snapshot);
     assert_eq!(state.label_selection(&snapshot, Label::Normal), [moved_on]);
     let pressed = state.press_selection(&snapshot, Label::Normal);
-    assert_eq!(pressed, [removed.clone()]);
+    assert_eq!(pressed, std::slice::from_ref(&removed));
     assert_eq!(state.unlabel_selection(&snapshot), Some(removed));
     let other = focused(&snapshot, order[1]);
     assert_eq!(state.unlabel_selection(&other), None, "it has no label");
