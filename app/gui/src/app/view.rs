@@ -113,7 +113,11 @@ impl View {
                 ("Arrows, Enter", "To the next point that way, select it"),
                 ("W S", "Zoom"),
             ],
-            Self::Tree => &[("Arrows, Enter", "To caller, callee, sibling; show the call")],
+            Self::Tree => &[
+                ("Arrows, Enter", "To caller, callee, sibling; show the call"),
+                ("+ −", "Zoom"),
+                ("[ ]", "List more or fewer unusual subtrees"),
+            ],
             Self::Timeline => &[
                 ("W S", "Zoom"),
                 ("A D, Home, End", "Move, to the ends of the run"),

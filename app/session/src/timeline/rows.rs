@@ -162,7 +162,7 @@ impl LaneNames {
         match self.gpus.get(&(lane.rank, lane.thread)) {
             Some((device, stream)) => name.push_str(&format!(" GPU {device} stream {stream}")),
             None if lane.thread != ThreadId(0) => {
-                name.push_str(&format!(" thread {}", lane.thread))
+                name.push_str(&format!(" thread {}", lane.thread));
             }
             None => {}
         }

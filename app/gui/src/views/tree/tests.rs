@@ -264,7 +264,7 @@ fn clicking_a_subtree_pins_it_and_selects_its_call_and_clicking_again_lets_it_go
 fn with_large_structure(num_functions: usize) -> Snapshot {
     use std::sync::Arc;
 
-    let call = |at| format!("+a_rather_long_name_{at} -a_rather_long_name_{at} ");
+    let call = |at: usize| format!("+a_rather_long_name_{at} -a_rather_long_name_{at} ");
     let calls: Vec<String> = (0..num_functions).map(call).collect();
     let calls = calls.concat();
     let forest = crate::test_support::grow(&format!("+r {calls}-r"));

@@ -135,7 +135,7 @@ fn canvas_ui(
     }
     let call = ctx.snapshot.call.and_then(|call| shown.vertex_of(call));
     navigate(ui, &response, shown);
-    if has_keys(&response, ui) {
+    if has_keys(ctx, &response, ui) {
         walk(ctx, shown, call, response.rect, ui);
         threshold_keys(&mut state.threshold, ui);
     } else {
@@ -175,17 +175,27 @@ fn canvas_ui(
     }
 }
 
-/// Whether keys are meant for the drawing; the arrows stay with it then.
-fn has_keys(response: &Response, ui: &Ui) -> bool {
-    if response.has_focus() {
+/// Whether keys are meant for the drawing: it has the focus, or its pane has and nothing else in the
+/// pane. The arrows stay with it then.
+fn has_keys(ctx: &ViewContext<'_>, response: &Response, ui: &Ui) -> bool {
+    let focused = ui.memory(egui::Memory::focused);
+    let is_around = |id| {
+        let other = ui.ctx().read_response(id);
+        other.is_some_and(|other: Response| other.rect.contains_rect(response.rect))
+    };
+    let is_pane = ctx.has_focus && focused.is_none_or(is_around);
+    if !response.has_focus() && !is_pane {
+        return false;
+    }
+    if let Some(id) = focused {
         let filter = EventFilter {
             horizontal_arrows: true,
             vertical_arrows: true,
             ..EventFilter::default()
         };
-        ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+        ui.memory_mut(|memory| memory.set_focus_lock_filter(id, filter));
     }
-    response.has_focus()
+    true
 }
 
 /// Arrows go from vertex to vertex, Enter shows the call, plus and minus zoom.
