@@ -13,7 +13,6 @@ const OF_STD: &[&str] = &["Result"];
 const TWICE_FOR_NOW: &[&str] = &[
     "Action",
     "Binding",
-    "Canvas",
     "Collection",
     "Command",
     "CounterEvent",
@@ -27,7 +26,6 @@ const TWICE_FOR_NOW: &[&str] = &[
     "Message",
     "NodeState",
     "ScatterState",
-    "Shown",
     "Stop",
     "Table",
     "TimelineState",
