@@ -12,7 +12,6 @@ const OF_STD: &[&str] = &["Result"];
 /// Names that stand twice for now. This list may only shrink.
 const TWICE_FOR_NOW: &[&str] = &[
     "Action",
-    "Canvas",
     "CounterEvent",
     "EventWindow",
     "GpuLocation",
@@ -20,7 +19,6 @@ const TWICE_FOR_NOW: &[&str] = &[
     "Histogram",
     "Message",
     "NodeState",
-    "Shown",
     "TimelineState",
 ];
 

@@ -7,7 +7,7 @@ use egui::{Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, St
 use super::axis::{Tick, relative_time, step_of_pixel, ticks, utc_clock};
 use super::lanes::LaneCanvas;
 use super::layout::{FlagMark, PlacedRow, arrow_ends, fitted_name, marks_of_row, span};
-use super::scene::{Highlight, Hovered, LaneScene};
+use super::scene::{Hovered, LaneScene, UnderlinedCalls};
 use crate::theme::Theme;
 
 /// Least distance between marks of the axis, in points.
@@ -179,7 +179,7 @@ impl Drawing<'_> {
 
     /// Lines under calls that a search or a histogram picked, however narrow.
     fn paint_highlights(&self) {
-        for Highlight { spans, color } in self.shown.highlights {
+        for UnderlinedCalls { spans, color } in self.shown.highlights {
             for (at, row) in self.rows() {
                 let y = self.plot.top() + row.bars_bottom();
                 for mark in self.marks_on(spans, at, row) {

@@ -29,13 +29,13 @@ pub(crate) struct LaneScene<'a> {
     /// Executions that are seen at any zoom.
     pub(crate) flagged: &'a Arc<SpanIndex>,
     /// Calls that are underlined.
-    pub(crate) highlights: &'a [Highlight<'a>],
+    pub(crate) highlights: &'a [UnderlinedCalls<'a>],
     /// Which ranks are rows, in which order.
     pub(crate) ranks: &'a RankChoice,
 }
 
 /// Calls that are underlined in a colour.
-pub(crate) struct Highlight<'a> {
+pub(crate) struct UnderlinedCalls<'a> {
     pub(crate) spans: &'a SpanIndex,
     pub(crate) color: Color32,
 }

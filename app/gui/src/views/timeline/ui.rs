@@ -8,7 +8,7 @@ use super::header::{header_ui, tools_ui};
 use super::state::{ShownRun, TimelineState};
 use super::statistics::{RangeWish, StatisticsState, statistics_ui};
 use super::strip::strip_ui;
-use crate::canvas::time::{Highlight, Hovered, LaneScene};
+use crate::canvas::time::{Hovered, LaneScene, UnderlinedCalls};
 use crate::context::ViewContext;
 use crate::widgets::view_header;
 
@@ -50,11 +50,11 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
 fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let name = shown.name();
     let brushed = shown.statistics.as_ref().and_then(StatisticsState::spans);
-    let mut highlights = vec![Highlight {
+    let mut highlights = vec![UnderlinedCalls {
         spans: &shown.search.spans,
         color: ctx.theme.warning(),
     }];
-    highlights.extend(brushed.map(|spans| Highlight {
+    highlights.extend(brushed.map(|spans| UnderlinedCalls {
         spans,
         color: ctx.theme.selection(),
     }));

@@ -51,7 +51,15 @@ struct Call {
     exit_us: u64,
     is_open: bool,
     is_anomaly: bool,
+    role: Role,
+}
+
+/// What a call is to the document's execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Role {
+    /// The execution itself.
     is_subject: bool,
+    /// A caller of it.
     is_caller: bool,
 }
 
@@ -62,7 +70,9 @@ impl RecordWindow {
         let mut calls = calls(document);
         calls.sort_by(|a, b| {
             let key = |call: &Call| (call.entry_us, std::cmp::Reverse(call.exit_us));
-            key(a).cmp(&key(b)).then(b.is_caller.cmp(&a.is_caller))
+            key(a)
+                .cmp(&key(b))
+                .then(b.role.is_caller.cmp(&a.role.is_caller))
         });
         let (from, to) = extent(&calls, document);
         let calls = nested(calls);
@@ -74,12 +84,15 @@ impl RecordWindow {
             exec: ExecIdx::from_index(at),
         };
         let flagged = |(at, (call, _)): (usize, &(Call, Option<usize>))| {
-            (call.is_anomaly || call.is_subject).then(|| exec(at))
+            (call.is_anomaly || call.role.is_subject).then(|| exec(at))
         };
         Self {
             trace: Arc::new(trace),
             lane,
-            subject: calls.iter().position(|(call, _)| call.is_subject).map(exec),
+            subject: calls
+                .iter()
+                .position(|(call, _)| call.role.is_subject)
+                .map(exec),
             anomalies: calls.iter().enumerate().filter_map(flagged).collect(),
             event_ids: calls.into_iter().map(|(call, _)| call.event_id).collect(),
             from,
@@ -307,8 +320,10 @@ fn calls(document: &ExecutionDocument) -> Vec<Call> {
         exit_us: execution.exit_us.unwrap_or(end_us).max(execution.entry_us),
         is_open: execution.exit_us.is_none(),
         is_anomaly: execution.is_anomaly == Some(true),
-        is_subject: is_subject(&execution.event_id),
-        is_caller: in_stack(&execution.event_id),
+        role: Role {
+            is_subject: is_subject(&execution.event_id),
+            is_caller: in_stack(&execution.event_id),
+        },
     };
     let mut calls: Vec<Call> = window.iter().map(from_window).collect();
     for (at, frame) in stack.iter().enumerate() {
@@ -334,14 +349,16 @@ fn from_stack(stack: &[StackFrame], at: usize, end_us: u64, is_subject: bool) ->
         exit_us: frame.exit_us.unwrap_or(end_us).max(frame.entry_us),
         is_open: frame.exit_us.is_none(),
         is_anomaly: frame.is_anomaly == Some(true),
-        is_subject: is_subject || at == 0,
-        is_caller: at > 0,
+        role: Role {
+            is_subject: is_subject || at == 0,
+            is_caller: at > 0,
+        },
     }
 }
 
 /// Where a person begins to look.
 fn extent(calls: &[Call], document: &ExecutionDocument) -> (TimeNs, TimeNs) {
-    let inner = || calls.iter().filter(|call| !call.is_caller);
+    let inner = || calls.iter().filter(|call| !call.role.is_caller);
     let messages = || {
         document
             .window
