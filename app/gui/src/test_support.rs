@@ -9,8 +9,8 @@ use callgrove_model::{
     RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Command, Detection, Explanation, Finding, LabelSet, LegendEntry, MapMethod,
-    Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    Analysis, Command, Detection, Explanation, Finding, LabelSet, MapMethod, Selection, Snapshot,
+    Suggestion, TreeKey, TreeMap,
 };
 
 use egui_kittest::Harness;
@@ -50,7 +50,7 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     let root = trace.names.get("compute").expect("it is named above");
     let forest = Forest::grow(Arc::clone(&trace), &[root]);
     let num_trees = forest.len();
-    let (analysis, map) = analysis(&trace, forest);
+    let (analysis, map) = analysis(forest);
     let detection = detection(&analysis, &map);
     let suggestion = |name: &str, func: FuncId, num_calls| Suggestion {
         func,
@@ -191,26 +191,12 @@ fn push_execution(batch: &mut StepBatch, rank: u32, num_ranks: u32, call: u32) {
     );
 }
 
-fn analysis(trace: &Trace, forest: Forest) -> (Analysis, TreeMap) {
+fn analysis(forest: Forest) -> (Analysis, TreeMap) {
     let mut durations: Vec<DurationNs> = trees(&forest)
         .map(|tree| forest.tree(tree).duration())
         .collect();
     durations.sort();
     let median_duration = durations[durations.len() / 2];
-    let legend = [
-        "compute",
-        "MPI_Wait",
-        "ev_tally",
-        "MPI_Send",
-        "forward_comm",
-    ]
-    .map(|name| LegendEntry {
-        func: trace.names.get(name).expect("it is named above"),
-        name: name.to_owned(),
-        exclusive: DurationNs(1_000_000),
-        num_calls: 100,
-        is_mpi: name.starts_with("MPI"),
-    });
     // Slow trees far out, the others around the middle.
     let map = trees(&forest).map(|tree| {
         let ratio = forest.tree(tree).duration().0 as f32 / median_duration.0 as f32;
@@ -227,7 +213,6 @@ fn analysis(trace: &Trace, forest: Forest) -> (Analysis, TreeMap) {
     };
     let analysis = Analysis {
         root_name: "compute".to_owned(),
-        legend: legend.to_vec(),
         num_subtrees: 14,
         median_duration,
         structures: (0..forest.len() as u32).map(|tree| tree % 20 % 3).collect(),

@@ -10,7 +10,7 @@ use callgrove_ml::suggest;
 use callgrove_ml::wl::{Siblings, label_tree};
 use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
 
-use crate::root::{legend, median_duration};
+use crate::root::median_duration;
 use crate::{Analysis, Explanation, Finding, ModelSettings, Suggestion};
 
 /// Subtrees that an explanation tells; the rest is noise to a person.
@@ -100,7 +100,6 @@ pub fn analyze(
     let embedding = Embedding::fit(&forest, &params, settings.seed, progress)?;
     let analysis = Analysis {
         root_name,
-        legend: legend(&forest),
         num_subtrees: embedding.subtrees().vocabulary.len(),
         median_duration: median_duration(&forest),
         structures: by_size(embedding.subtrees().bags.roots()),

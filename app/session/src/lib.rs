@@ -55,8 +55,8 @@ pub use model_settings::ModelSettings;
 pub use root::{RootError, grow_forest, read_forest};
 pub use session::Session;
 pub use snapshot::{
-    Analysis, Change, Detection, Explanation, Finding, LegendEntry, Move, Notice, Severity,
-    Snapshot, Suggestion, Work,
+    Analysis, Change, Detection, Explanation, Finding, Move, Notice, Severity, Snapshot,
+    Suggestion, Work,
 };
 pub use summary::{SummaryNode, summarize};
 pub use table::{TreeRow, tree_rows};

@@ -8,8 +8,6 @@ use callgrove_model::{
     DurationNs, Forest, FuncId, FunctionName, FunctionPattern, Progress, Trace, TreeIdx,
 };
 
-use crate::LegendEntry;
-
 /// Names offered when a pattern matches nothing.
 const NUM_NEAR: usize = 6;
 
@@ -106,37 +104,6 @@ pub fn read_forest(
         several => format!("{} kinds of roots", several.len()),
     };
     Ok((forest, name))
-}
-
-/// The functions of a forest, largest share of exclusive time first.
-pub(crate) fn legend(forest: &Forest) -> Vec<LegendEntry> {
-    let names = &forest.trace().names;
-    let mut totals = vec![(DurationNs::ZERO, 0); names.len()];
-    for index in 0..forest.len() {
-        let tree = forest.tree(TreeIdx::from_index(index));
-        for (func, exclusive) in tree.funcs().iter().zip(tree.exclusive()) {
-            let total = &mut totals[func.index()];
-            total.0 += *exclusive;
-            total.1 += 1;
-        }
-    }
-    let mut legend: Vec<_> = names
-        .iter()
-        .filter(|(func, _)| totals[func.index()].1 > 0)
-        .map(|(func, full)| {
-            let name = FunctionName::parse(full);
-            let (exclusive, num_calls) = totals[func.index()];
-            LegendEntry {
-                func,
-                name: name.short.to_owned(),
-                exclusive,
-                num_calls,
-                is_mpi: name.is_mpi(),
-            }
-        })
-        .collect();
-    legend.sort_by_key(|entry| (std::cmp::Reverse(entry.exclusive), entry.func));
-    legend
 }
 
 /// The median duration of the trees.

@@ -126,8 +126,6 @@ pub struct Analysis {
     pub forest: Forest,
     /// Name of the root function without arguments, or the pattern where it names several.
     pub root_name: String,
-    /// Functions of the forest, largest share of exclusive time first.
-    pub legend: Vec<LegendEntry>,
     /// Number of distinct subtree structures.
     pub num_subtrees: usize,
     /// Median duration of the trees.
@@ -149,21 +147,6 @@ impl Analysis {
             .map(|(index, _)| TreeIdx::from_index(index))
             .collect()
     }
-}
-
-/// A function of the forest.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LegendEntry {
-    /// Function.
-    pub func: FuncId,
-    /// What a person calls it: `PairEAM::compute`.
-    pub name: String,
-    /// Exclusive time in all trees.
-    pub exclusive: DurationNs,
-    /// Calls in all trees.
-    pub num_calls: usize,
-    /// Whether it belongs to MPI.
-    pub is_mpi: bool,
 }
 
 /// Scores by one model.

@@ -27,6 +27,8 @@ mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod unknown_run;
 
 pub use collection::{Collection, PACKET_SCHEMA, UnknownCollection};
 pub use document::Document;

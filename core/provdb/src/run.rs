@@ -3,8 +3,6 @@
 use callgrove_model::RunIdentity;
 
 use crate::ProvDbError;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-use crate::{Collection, Query, Store};
 
 /// The name of the state.
 pub(crate) const STATE: &str = "run";
@@ -42,23 +40,4 @@ pub(crate) fn join(
         place: place.to_owned(),
     })?;
     Ok((joined, Some(bytes)))
-}
-
-/// Whether a database that says nothing of its run has documents, which then are of an earlier release. Whoever
-/// writes says the run first, so this may be asked before the lock is taken under which the run is joined.
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub(crate) fn has_unknown_documents(store: &mut dyn Store) -> Result<bool, ProvDbError> {
-    if store.state(STATE)?.is_some() {
-        return Ok(false);
-    }
-    for collection in Collection::ALL {
-        let first = Query {
-            limit: Some(1),
-            ..Query::all(collection)
-        };
-        if !store.find(&first)?.is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

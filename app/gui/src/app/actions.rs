@@ -190,9 +190,10 @@ impl Action {
         let has_trees = snapshot.analysis.is_some();
         let watch = &snapshot.watch;
         match self {
-            Self::File(FilePurpose::OpenTrace | FilePurpose::LoadSession) | Self::Demo => true,
             Self::File(FilePurpose::SaveSession) => snapshot.source.is_some(),
-            Self::File(_) => has_trees,
+            Self::File(purpose) => {
+                matches!(purpose, FilePurpose::OpenTrace | FilePurpose::LoadSession) || has_trees
+            }
             Self::Connect => watch.is_offered(),
             Self::Disconnect | Self::Pause => {
                 watch.is_attached() && *watch.connection() != Connection::Idle

@@ -116,7 +116,7 @@ fn duration(text: &str) -> Option<DurationNs> {
         "ns" => 1.0,
         _ => return None,
     };
-    (number >= 0.0).then(|| DurationNs((number * unit_ns) as i64))
+    (number >= 0.0).then_some(DurationNs((number * unit_ns) as i64))
 }
 
 /// `rank 3`, `r3`.

@@ -26,7 +26,12 @@ impl KeyMap {
 
     /// The keys of an action as a person reads them: `Ctrl+Z, Backspace`.
     pub(crate) fn text(&self, entry: &Entry) -> String {
-        let keys: Vec<String> = self.keys(entry).iter().map(shortcut_text).collect();
+        let keys: Vec<String> = self
+            .keys(entry)
+            .iter()
+            .copied()
+            .map(shortcut_text)
+            .collect();
         keys.join(", ")
     }
 
@@ -34,7 +39,7 @@ impl KeyMap {
     pub(crate) fn short_text(&self, action: Action) -> String {
         let entry = ACTIONS.iter().find(|entry| entry.action == action);
         let first = entry.and_then(|entry| self.keys(entry).first());
-        first.map_or_else(String::new, shortcut_text)
+        first.copied().map_or_else(String::new, shortcut_text)
     }
 
     /// Gives an action one key, which any other action loses.
@@ -81,7 +86,7 @@ impl KeyMap {
             .filter(|(shortcut, _)| is_free(shortcut))
             .collect();
         // Those with more modifiers first, since fewer would match too.
-        bindings.sort_by_key(|(shortcut, _)| std::cmp::Reverse(num_modifiers(shortcut)));
+        bindings.sort_by_key(|(shortcut, _)| std::cmp::Reverse(num_modifiers(*shortcut)));
         ctx.input_mut(|input| {
             let mut actions = Vec::new();
             for (shortcut, action) in bindings {
@@ -113,7 +118,7 @@ pub(crate) fn any_pressed(ctx: &Context) -> Option<KeyboardShortcut> {
     })
 }
 
-fn num_modifiers(shortcut: &KeyboardShortcut) -> usize {
+fn num_modifiers(shortcut: KeyboardShortcut) -> usize {
     let modifiers = shortcut.modifiers;
     [
         modifiers.alt,
@@ -125,7 +130,7 @@ fn num_modifiers(shortcut: &KeyboardShortcut) -> usize {
     .count()
 }
 
-fn shortcut_text(shortcut: &KeyboardShortcut) -> String {
+fn shortcut_text(shortcut: KeyboardShortcut) -> String {
     let key = match shortcut.logical_key {
         Key::Period => ".",
         Key::Comma => ",",
@@ -168,7 +173,7 @@ mod tests {
         for entry in &ACTIONS {
             assert!(ids.insert(entry.id), "{} stands twice", entry.id);
             for shortcut in entry.keys {
-                let text = shortcut_text(shortcut);
+                let text = shortcut_text(*shortcut);
                 assert!(keys.insert(text.clone()), "{text} stands twice");
             }
         }

@@ -192,6 +192,18 @@ fn no_text_is_too_small_to_read() {
 }
 
 #[test]
+fn a_call_of_the_tree_is_selected_by_keys_alone() {
+    let mut window = Window::new(with_focus(&demo_snapshot(), TreeIdx(3)));
+    for key in [Key::Num3, Key::ArrowRight, Key::ArrowRight, Key::Enter] {
+        window.press(key);
+    }
+    let snapshot = Arc::clone(window.harness.state().session.snapshot());
+    let call = snapshot.call.expect("a call is selected");
+    let trace = snapshot.trace.as_ref().unwrap();
+    assert_eq!(trace.function_name(call), "MPI_Wait");
+}
+
+#[test]
 fn keys_undo_redo_and_train() {
     let mut window = Window::new(Snapshot {
         undo: Some("label #0-1 normal".to_owned()),

@@ -125,7 +125,7 @@ impl Store for PostgresStore {
 
     fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
         drop(self.writable()?);
-        let has_documents = run::has_unknown_documents(self)?;
+        let has_documents = crate::unknown_run::has_unknown_documents(self)?;
         let (place, name) = (&self.place, run::STATE);
         self.writable()?.run(|client| {
             let mut transaction = client.transaction()?;

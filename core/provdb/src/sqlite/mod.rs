@@ -151,7 +151,7 @@ impl Store for SqliteStore {
 
     fn join_run(&mut self, run: &RunIdentity) -> Result<RunIdentity, ProvDbError> {
         self.global()?;
-        let has_documents = run::has_unknown_documents(self)?;
+        let has_documents = crate::unknown_run::has_unknown_documents(self)?;
         let place = self.folder.display().to_string();
         let join = |stored: Option<&[u8]>| run::join(stored, has_documents, run, &place);
         self.global()?.change_state(run::STATE, join)

@@ -47,7 +47,7 @@ pub(super) fn name_ui(
         name.splitn(3, ' ').nth(2).unwrap_or(&name)
     };
     let is_stack = row.kind != RowKind::Strip;
-    let response = button(ui, place, (&name, short), is_stack, row.lane.is_pinned);
+    let response = button(ui, place, (&name, short), is_stack, row);
     let mut done = response.clicked().then_some(AtName::Fold(!is_stack));
     if response.has_focus()
         && ui.input(|input| input.modifiers.is_none() && input.key_pressed(Key::P))
@@ -86,10 +86,11 @@ fn button(
     place: Rect,
     (name, short): (&str, &str),
     is_open: bool,
-    is_pinned: bool,
+    row: &PlacedRow,
 ) -> Response {
     let response = ui.interact(place, ui.unique_id().with(name), Sense::click());
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_open, name));
+    let is_pinned = row.lane.is_pinned;
     let is_strong = response.hovered() || response.has_focus() || is_pinned;
     let color = if is_strong {
         ui.visuals().strong_text_color()

@@ -5,6 +5,7 @@ use callgrove_session::{TimeRange, innermost_at};
 use egui::{EventFilter, Key, Modifiers, Pos2, Rect, Response, Ui, Vec2};
 
 use super::lanes::LaneCanvas;
+use super::scene::RangeWish;
 use super::window::Window;
 
 /// One press of a key zooms by this factor.
@@ -190,21 +191,25 @@ pub(super) fn begin_range(
     }
 }
 
-/// The stretch of time that is being chosen; a click with Shift lets it go.
+/// The stretch of time that is being chosen.
 pub(super) fn choose_range(
     canvas: &mut LaneCanvas,
     response: &Response,
     pointer: Option<TimeNs>,
     ui: &Ui,
-) -> Option<Option<TimeRange>> {
+) -> Option<RangeWish> {
     if response.clicked() && ui.input(|input| input.modifiers.shift) {
-        return Some(None);
+        return Some(RangeWish::LetGo);
     }
     if response.drag_stopped() {
         canvas.range_from = None;
     }
     let range = TimeRange::between(canvas.range_from?, pointer?);
-    Some((range.from < range.to).then_some(range))
+    Some(if range.from < range.to {
+        RangeWish::Choose(range)
+    } else {
+        RangeWish::LetGo
+    })
 }
 
 /// The edge that stays when the other one is dragged from `pressed`.

@@ -55,13 +55,22 @@ pub(crate) struct Done {
     /// A call was chosen by key.
     pub(crate) stepped: Option<ExecRef>,
     /// A stretch of time was chosen, or let go.
-    pub(crate) range: Option<Option<TimeRange>>,
+    pub(crate) range: Option<RangeWish>,
     /// What was asked for at the name of a row.
     pub(crate) row: Option<(LaneIdx, RowWish)>,
     /// F asks to see what is selected, or all.
     pub(crate) wants_fit: bool,
     /// `/` asks for the search.
     pub(crate) wants_search: bool,
+}
+
+/// What shall become of the chosen stretch of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RangeWish {
+    /// This one is chosen.
+    Choose(TimeRange),
+    /// None is.
+    LetGo,
 }
 
 /// What is asked for at the name of a row.

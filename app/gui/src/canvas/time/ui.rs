@@ -163,7 +163,7 @@ impl LaneCanvas {
         ui: &mut Ui,
     ) -> Option<(LaneIdx, RowWish)> {
         let mut asked = None;
-        for row in self.rows()[in_view].to_vec() {
+        for row in Vec::from(&self.rows()[in_view]) {
             let lane = row.lane.lane;
             match name_ui(self, &row, gutter, ui) {
                 Some(AtName::Fold(is_stack)) => {
@@ -205,7 +205,7 @@ impl LaneCanvas {
 /// The wheel over the names scrolls the rows.
 fn scroll_by_wheel(gutter: Rect, ui: &Ui) {
     if ui.rect_contains_pointer(gutter.intersect(ui.clip_rect())) {
-        let wheel = ui.input(|input| input.smooth_scroll_delta());
+        let wheel = ui.input(egui::InputState::smooth_scroll_delta);
         ui.scroll_with_delta(Vec2::new(0.0, wheel.y));
     }
 }

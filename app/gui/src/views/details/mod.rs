@@ -107,15 +107,12 @@ fn fact_ui(fact: &Fact, ui: &mut Ui) -> Option<ExecRef> {
                 ui.add(egui::Label::new(RichText::new(&fact.name).weak()).wrap());
             });
             let text = RichText::new(&fact.value);
-            match fact.call {
-                Some(call) => {
-                    let link = ui.link(text).on_hover_text("Show this call");
-                    wish = link.clicked().then_some(call);
-                }
-                None => {
-                    let text = if fact.is_strong { text.strong() } else { text };
-                    ui.add(egui::Label::new(text).wrap());
-                }
+            if let Some(call) = fact.call {
+                let link = ui.link(text).on_hover_text("Show this call");
+                wish = link.clicked().then_some(call);
+            } else {
+                let text = if fact.is_strong { text.strong() } else { text };
+                ui.add(egui::Label::new(text).wrap());
             }
         });
     });

@@ -8,7 +8,7 @@ use super::header::{header_ui, tools_ui};
 use super::state::{ShownRun, TimelineState};
 use super::statistics::{RangeWish, StatisticsState, statistics_ui};
 use super::strip::strip_ui;
-use crate::canvas::time::{Hovered, LaneScene, UnderlinedCalls};
+use crate::canvas::time::{Hovered, LaneScene, RangeWish, UnderlinedCalls};
 use crate::context::ViewContext;
 use crate::widgets::view_header;
 
@@ -71,7 +71,11 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
         ranks: &shown.ranks,
     };
     let done = shown.canvas.ui(&seen, ui);
-    if let Some(range) = done.range {
+    if let Some(wish) = done.range {
+        let range = match wish {
+            RangeWish::Choose(range) => Some(range),
+            RangeWish::LetGo => None,
+        };
         ctx.send(Command::SelectRange(range));
     }
     let clicked = match done.clicked {
