@@ -215,7 +215,7 @@ impl Window {
 
     /// The wheel moves the window by a little, and back after a while.
     fn pan(&mut self) {
-        let step = if self.frame / 400 % 2 == 0 {
+        let step = if (self.frame / 400).is_multiple_of(2) {
             -24.0
         } else {
             24.0

@@ -150,9 +150,10 @@ impl Instance {
     ) -> Result<Status, AdError> {
         let followed = self.follow(&mut watch);
         // Whatever happened, what was found is stored, and the ranks are free afterwards.
-        let farewell = match self.is_registered {
-            true => self.exchange.goodbye(&self.reports),
-            false => Ok(()),
+        let farewell = if self.is_registered {
+            self.exchange.goodbye(&self.reports)
+        } else {
+            Ok(())
         };
         let stored = self.writer.take().map(ProvenanceWriter::finish).transpose();
         for detector in &mut self.detectors {

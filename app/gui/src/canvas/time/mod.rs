@@ -21,6 +21,6 @@ pub(crate) use axis::{relative_time, utc_clock};
 pub(crate) use lanes::LaneCanvas;
 pub(crate) use layout::span;
 pub(crate) use names::GUTTER;
-pub(crate) use scene::{Hovered, LaneScene, RangeWish, RankChoice, RowWish, UnderlinedCalls};
+pub(crate) use scene::{Hovered, LaneScene, RangeChoice, RankChoice, RowWish, UnderlinedCalls};
 pub(crate) use tooltip::wait_text;
 pub(crate) use window::Window;

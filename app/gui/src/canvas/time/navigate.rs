@@ -5,7 +5,7 @@ use callgrove_session::{TimeRange, innermost_at};
 use egui::{EventFilter, Key, Modifiers, Pos2, Rect, Response, Ui, Vec2};
 
 use super::lanes::LaneCanvas;
-use super::scene::RangeWish;
+use super::scene::RangeChoice;
 use super::window::Window;
 
 /// One press of a key zooms by this factor.
@@ -197,18 +197,18 @@ pub(super) fn choose_range(
     response: &Response,
     pointer: Option<TimeNs>,
     ui: &Ui,
-) -> Option<RangeWish> {
+) -> Option<RangeChoice> {
     if response.clicked() && ui.input(|input| input.modifiers.shift) {
-        return Some(RangeWish::LetGo);
+        return Some(RangeChoice::LetGo);
     }
     if response.drag_stopped() {
         canvas.range_from = None;
     }
     let range = TimeRange::between(canvas.range_from?, pointer?);
     Some(if range.from < range.to {
-        RangeWish::Choose(range)
+        RangeChoice::Choose(range)
     } else {
-        RangeWish::LetGo
+        RangeChoice::LetGo
     })
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Done {
     /// A call was chosen by key.
     pub(crate) stepped: Option<ExecRef>,
     /// A stretch of time was chosen, or let go.
-    pub(crate) range: Option<RangeWish>,
+    pub(crate) range: Option<RangeChoice>,
     /// What was asked for at the name of a row.
     pub(crate) row: Option<(LaneIdx, RowWish)>,
     /// F asks to see what is selected, or all.
@@ -66,7 +66,7 @@ pub(crate) struct Done {
 
 /// What shall become of the chosen stretch of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RangeWish {
+pub(crate) enum RangeChoice {
     /// This one is chosen.
     Choose(TimeRange),
     /// None is.

@@ -8,7 +8,7 @@ use super::header::{header_ui, tools_ui};
 use super::state::{ShownRun, TimelineState};
 use super::statistics::{RangeWish, StatisticsState, statistics_ui};
 use super::strip::strip_ui;
-use crate::canvas::time::{Hovered, LaneScene, RangeWish, UnderlinedCalls};
+use crate::canvas::time::{Hovered, LaneScene, RangeChoice, UnderlinedCalls};
 use crate::context::ViewContext;
 use crate::widgets::view_header;
 
@@ -73,8 +73,8 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let done = shown.canvas.ui(&seen, ui);
     if let Some(wish) = done.range {
         let range = match wish {
-            RangeWish::Choose(range) => Some(range),
-            RangeWish::LetGo => None,
+            RangeChoice::Choose(range) => Some(range),
+            RangeChoice::LetGo => None,
         };
         ctx.send(Command::SelectRange(range));
     }
