@@ -402,13 +402,13 @@ mod tests {
 
     #[test]
     fn messages_to_rows_that_are_not_drawn_are_counted_and_those_between_other_rows_are_not() {
+        use LaneView::{Absent, Elsewhere, InView};
         let trace = exchange();
         let index = MessageIndex::new(&trace);
         let views = |views: [LaneView; 3]| {
             let found = index.in_view(&trace, &query(0, 100, 9), &views);
             (found.arrows.len(), found.num_messages)
         };
-        use LaneView::{Absent, Elsewhere, InView};
         assert_eq!(views([InView, Elsewhere, Absent]), (2, 4));
         assert_eq!(views([Elsewhere, InView, Elsewhere]), (2, 2));
         assert_eq!(views([Elsewhere, Elsewhere, Elsewhere]), (0, 0));
