@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use callgrove_model::{ExecLabel, ExecRef, ProgramId, TreeIdx};
+use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunMatch, TreeIdx};
 
 use crate::watch::{WatchHandle, Watcher};
 use crate::{Command, Notice, Selection, SendError, SessionHandle, Severity, Snapshot, TimeRange};
@@ -87,6 +87,7 @@ impl Session {
         }
         let has_news = self.watcher.as_mut().is_some_and(Watcher::update);
         if is_new || has_news {
+            self.refuse_other_run();
             self.compose();
         }
         has_news || !self.unsent.is_empty()
@@ -155,6 +156,27 @@ impl Session {
         self.call = Some(exec);
     }
 
+    /// Records and trace must be of one run: what was watched goes where it is proven that they are not.
+    fn refuse_other_run(&mut self) {
+        let (Some(trace), Some(watcher)) = (&self.newest.trace, &mut self.watcher) else {
+            return;
+        };
+        let watch = watcher.watch();
+        let RunMatch::Different(mismatch) = trace.identity.compare(&watch.overview().run) else {
+            return;
+        };
+        let text = format!(
+            "{} is of another run and was let go: the open trace is of {}, it is of {} ({}). Open the trace of \
+             that run, or attach the records of this one.",
+            watch.address(),
+            mismatch.known,
+            mismatch.other,
+            mismatch.reason
+        );
+        watcher.let_go();
+        self.tell(text);
+    }
+
     fn tell(&mut self, text: String) {
         let id = FIRST_NOTICE + self.num_notices;
         self.num_notices += 1;
@@ -212,5 +234,90 @@ fn is_same<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
         (Some(a), Some(b)) => Arc::ptr_eq(a, b),
         (None, None) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use callgrove_model::{ProgramId, RankId, RunIdentity, Trace};
+
+    use super::*;
+    use crate::SnapshotCell;
+    use crate::watch::{Overview, WatchCarrier, WatchCommand, WatchRequest, WatchUpdate};
+
+    /// A run whose one process had this pid.
+    fn run(pid: u32) -> RunIdentity {
+        let metadata = [
+            ("Executable", "/apps/lmp"),
+            ("Command Line", "lmp -in in.eam"),
+            ("Hostname", "n17"),
+            ("pid", &pid.to_string()),
+            ("Starting Timestamp", "1795231715000000"),
+        ]
+        .map(|(key, value)| callgrove_model::Metadata {
+            rank: RankId(0),
+            thread: callgrove_model::ThreadId(0),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        });
+        let mut batch =
+            callgrove_model::StepBatch::empty(ProgramId(0), RankId(0), callgrove_model::StepId(0));
+        batch.metadata = metadata.into();
+        RunIdentity::of_step(&batch, &callgrove_model::NameTable::default(), true)
+    }
+
+    fn session_on(identity: RunIdentity) -> (Session, WatchCarrier) {
+        let (sender, _) = sync_channel(8);
+        let cell = SnapshotCell::default();
+        let trace = Trace {
+            identity,
+            ..Trace::default()
+        };
+        cell.publish(Arc::new(Snapshot {
+            trace: Some(Arc::new(trace)),
+            ..Snapshot::default()
+        }));
+        let (handle, carrier) = WatchHandle::pair();
+        let mut session = Session::new(SessionHandle::new(sender, cell), Some(handle));
+        session.send(Command::Watch(WatchCommand::Connect {
+            address: "found".to_owned(),
+            token: None,
+        }));
+        (session, carrier)
+    }
+
+    /// Tells the session that what it watches is of `identity`.
+    fn hear(session: &mut Session, carrier: &WatchCarrier, identity: RunIdentity) {
+        let Ok(WatchRequest::Connect { connection, .. }) = carrier.requests.try_recv() else {
+            panic!("the carrier is asked to connect");
+        };
+        let overview = Overview {
+            run: identity,
+            ..Overview::default()
+        };
+        let update = WatchUpdate::Connected(Box::new(overview));
+        carrier.updates.send((connection, update)).unwrap();
+        session.update();
+    }
+
+    #[test]
+    fn records_of_another_run_are_let_go_with_words() {
+        let (mut session, carrier) = session_on(run(1));
+        hear(&mut session, &carrier, run(2));
+        let snapshot = session.snapshot();
+        assert!(!snapshot.watch.is_attached());
+        let told = &snapshot.notices.last().expect("it is said").text;
+        assert!(told.contains("found is of another run"), "{told}");
+        assert_eq!(carrier.requests.try_recv(), Ok(WatchRequest::Disconnect));
+    }
+
+    #[test]
+    fn records_of_the_same_run_stay() {
+        let (mut session, carrier) = session_on(run(1));
+        hear(&mut session, &carrier, run(1));
+        let snapshot = session.snapshot();
+        assert!(snapshot.watch.is_attached() && snapshot.notices.is_empty());
     }
 }

@@ -55,7 +55,7 @@ pub fn unknown_edges(members: &[Member]) -> Vec<Finding> {
     check_edges(members, DEBT)
 }
 
-/// Entries of the tables of this file and of [`PURE`] that name no member.
+/// Entries of the tables of this file and of `PURE` that name no member.
 pub fn absent_members(members: &[Member]) -> Vec<Finding> {
     let pure = PURE.iter().map(|folder| folder.trim_end_matches('/'));
     let may_use = MAY_USE

@@ -11,7 +11,7 @@ use super::actions::Action;
 use super::dock::{focus_id, newly_focused};
 use super::go_to::event_label;
 use super::help::Help;
-use super::layouts::{LayoutName, bring_to_front, is_in_front};
+use super::layouts::{Layout, LayoutName, bring_to_front, is_in_front, is_whole};
 use super::overlay::Overlay;
 use super::picker::Picker;
 use super::view::View;
@@ -64,6 +64,7 @@ impl CallgroveApp {
             has_call: snapshot.call.is_some(),
             source: snapshot.source.clone().filter(|_| snapshot.trace.is_some()),
             address: watch.address().to_owned(),
+            view: snapshot.restored_view.clone(),
         };
         let before = std::mem::replace(&mut self.seen, now);
         let has_new_watch = self.seen.has_watch && !before.has_watch;
@@ -79,6 +80,11 @@ impl CallgroveApp {
         }
         if self.seen.has_call && !before.has_call {
             bring_to_front(&mut self.layout, View::Details);
+        }
+        if self.seen.view != before.view
+            && let Some(layout) = self.seen.view.as_deref().and_then(layout_of)
+        {
+            self.layout = layout;
         }
         if self.seen.source != before.source
             && let Some(source) = &self.seen.source
@@ -136,6 +142,10 @@ impl CallgroveApp {
     pub(super) fn command_for(&self, purpose: FilePurpose, path: String) -> Command {
         match purpose {
             FilePurpose::OpenTrace => self.platform.open(&path),
+            FilePurpose::SaveSession => Command::SaveSession {
+                path,
+                view: serde_json::to_value(&self.layout).unwrap_or_default(),
+            },
             purpose => purpose.command(path),
         }
     }
@@ -390,4 +400,10 @@ impl CallgroveApp {
             self.overlay = Some(Overlay::Path(PathDialog::new(purpose)));
         }
     }
+}
+
+/// The layout that a session was saved with, if it is whole.
+fn layout_of(view: &serde_json::Value) -> Option<Layout> {
+    let layout: Layout = serde_json::from_value(view.clone()).ok()?;
+    is_whole(&layout).then_some(layout)
 }

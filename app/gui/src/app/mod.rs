@@ -17,6 +17,7 @@ mod view;
 #[cfg(test)]
 mod watch_tests;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use callgrove_session::Session;
@@ -82,6 +83,8 @@ struct Seen {
     has_call: bool,
     source: Option<String>,
     address: String,
+    /// The view of the session that was opened last.
+    view: Option<Arc<serde_json::Value>>,
 }
 
 /// States of views and panels.

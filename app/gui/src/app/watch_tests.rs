@@ -489,7 +489,7 @@ fn another_server_is_named_over_the_views_and_escape_puts_the_form_away() {
         assert!(window.harness.query_by_label("Folder or address").is_none());
     }
     let expected = WatchRequest::Connect {
-        connection: ConnectionId(1),
+        connection: ConnectionId(2),
         address: "localhost:5559".to_owned(),
         token: None,
     };

@@ -115,6 +115,21 @@ impl Watcher {
     }
 
     /// Another server has other functions and documents: nothing of the old one is kept.
+    /// Lets go of the watched run, with all that is known of it.
+    pub(crate) fn let_go(&mut self) {
+        let revision = self.watch.newest.revision + 1;
+        *self.now() = Watch {
+            is_offered: true,
+            newest: Arc::new(Known {
+                revision,
+                ..Known::default()
+            }),
+            ..Watch::default()
+        };
+        self.connection.0 += 1;
+        self.send(WatchRequest::Disconnect);
+    }
+
     fn connect(&mut self, address: String, token: Option<String>) {
         let before = Arc::clone(&self.watch);
         let watch = self.now();
