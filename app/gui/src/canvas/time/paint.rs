@@ -26,7 +26,7 @@ const ARROW_HEAD: f32 = 5.0;
 const RING: f32 = 5.0;
 
 /// One frame of drawing.
-pub(super) struct Drawing<'a> {
+pub(super) struct LaneDrawing<'a> {
     pub(super) canvas: &'a LaneCanvas,
     pub(super) shown: &'a LaneScene<'a>,
     pub(super) painter: &'a Painter,
@@ -36,7 +36,7 @@ pub(super) struct Drawing<'a> {
     pub(super) in_view: std::ops::Range<usize>,
 }
 
-impl Drawing<'_> {
+impl LaneDrawing<'_> {
     fn theme(&self) -> &Theme {
         self.shown.theme
     }

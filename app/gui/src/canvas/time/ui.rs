@@ -11,7 +11,7 @@ use super::names::{AtName, GUTTER, name_ui};
 use super::navigate::{
     begin_range, choose_range, glide, keep_arrows, snapped, take_keys, take_steps,
 };
-use super::paint::Drawing;
+use super::paint::LaneDrawing;
 use super::scene::{Done, Hovered, LaneScene, RowWish};
 use super::tooltip::tooltip_ui;
 use super::window::Window;
@@ -99,7 +99,7 @@ impl LaneCanvas {
             ..WidgetInfo::labeled(Role::Canvas, true, shown.name)
         });
         let painter = ui.painter_at(plot);
-        let drawing = Drawing {
+        let drawing = LaneDrawing {
             canvas: self,
             shown,
             painter: &painter,
@@ -212,7 +212,7 @@ fn scroll_by_wheel(gutter: Rect, ui: &Ui) {
 
 /// Paints everything; the answer is what the pointer is on.
 fn draw(
-    drawing: &Drawing<'_>,
+    drawing: &LaneDrawing<'_>,
     response: &Response,
     (axis, band): (Rect, Rect),
     ui: &Ui,
@@ -232,7 +232,7 @@ fn draw(
 }
 
 /// What is under the pointer: a mark, else a bar, else an arrow.
-fn hit(drawing: &Drawing<'_>, pointer: Pos2) -> Option<Hovered> {
+fn hit(drawing: &LaneDrawing<'_>, pointer: Pos2) -> Option<Hovered> {
     let near = drawing
         .marks()
         .map(|mark| (mark, drawing.mark_rect(&mark).distance_to_pos(pointer)))
