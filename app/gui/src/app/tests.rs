@@ -93,11 +93,11 @@ fn set_label(tree: TreeIdx, label: Label) -> Command {
 
 /// Paths of saved sessions, each with the layout of the views.
 fn saved_to(commands: &[Command]) -> Vec<&str> {
-    let path = |command| match command {
-        &Command::SaveSession { ref path, ref view } if view["tiles"].is_object() => path.as_str(),
+    let paths = commands.iter().map(|command| match command {
+        Command::SaveSession { path, view } if view["tiles"].is_object() => path.as_str(),
         other => panic!("not a session with its view: {other:?}"),
-    };
-    commands.iter().map(path).collect()
+    });
+    paths.collect()
 }
 
 fn notice(severity: Severity, text: &str) -> Notice {
