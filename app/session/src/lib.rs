@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
-//! before it is applied ([`Host::append_journal`]), and the journal is replayed on the next open.
+//! before it is applied ([`JournalWriter::append`]), and the journal is replayed on the next open.
 
 mod command;
 mod detection;
