@@ -93,10 +93,10 @@ fn the_window_draws_functions_and_anomalies_of_the_example() -> Result<()> {
     let display = Display::start()?;
     let window = demo(&display, home.path())?;
     wait_for_lines(home.path(), "root", 1)?;
-    // MPI functions are blue, abnormal trees vermillion: both are on the screen once all views are.
-    let (blue, vermillion) = ([0x00, 0x72, 0xB2], [0xFF, 0x7A, 0x1F]);
+    // The colour of MPI_Wait and that of abnormal trees: both are on the screen once all views are.
+    let (wait, abnormal) = ([0x7F, 0x7E, 0xE4], [0xFF, 0x7A, 0x1F]);
     let is_drawn = |picture: &callgrove_tests::xvfb::Picture| {
-        picture.share_of(blue, 4) > 0.001 && picture.share_of(vermillion, 4) > 0.000_2
+        picture.share_of(wait, 4) > 0.001 && picture.share_of(abnormal, 4) > 0.000_2
     };
     let found = display.wait_for_picture(PATIENCE, is_drawn);
     let shot = Path::new(env!("CARGO_TARGET_TMPDIR")).join("window.png");

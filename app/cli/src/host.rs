@@ -264,7 +264,7 @@ mod tests {
         let mut old = JournalFile::open(&path).unwrap();
         for line in [
             r#"{"journal":{"version":1,"source":"first"}}"#,
-            r#"{"root":"PairEAM::compute"}"#,
+            r#"{"root":"LAMMPS_NS::PairEAM::compute"}"#,
             r#"{"edit":{"auto_train":false}}"#,
             r#"{"edit":{"set_labels":[{"program":0,"rank":0,"index":0,"label":"abnormal"}]}}"#,
         ] {

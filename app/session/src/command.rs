@@ -1,7 +1,7 @@
 //! Everything a person can ask for.
 
 use callgrove_ml::active::QueryStrategy;
-use callgrove_model::{ExecLabel, ExecRef, ProgramId, TimeNs, TreeIdx};
+use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunIdentity, TimeNs, TreeIdx};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,6 +17,14 @@ pub enum Command {
         source: String,
         /// Root function to start with; the most promising one if `None`.
         function: Option<String>,
+    },
+    /// Says which run the records are of, so that they can be labelled without its trace; the labels come
+    /// back with either.
+    KnowRun {
+        /// Where the records come from, as the person named it.
+        source: String,
+        /// The run.
+        run: RunIdentity,
     },
     /// Grows the forest of another root function (see [`callgrove_model::FunctionPattern`]).
     SetRoot {

@@ -109,6 +109,10 @@ impl Engine {
         match command {
             Command::OpenTrace { source, function } => self.open(&source, function.as_deref()),
             Command::SetRoot { function } => self.set_root(&function),
+            Command::KnowRun { source, run } => {
+                self.know_run(&source, run);
+                Ok(())
+            }
             Command::Select(selection) => self.select(selection),
             Command::SetLabel { trees, label } => self.set_label(&trees, label),
             Command::SetRecordLabel {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunMatch, TreeIdx};
+use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunIdentity, RunMatch, TreeIdx};
 
 use crate::watch::{WatchHandle, Watcher};
 use crate::{Command, Notice, Selection, SendError, SessionHandle, Severity, Snapshot, TimeRange};
@@ -31,6 +31,8 @@ pub struct Session {
     range: Option<TimeRange>,
     /// The execution whose forest is being grown.
     awaited: Option<ExecRef>,
+    /// The run that the engine was told the records are of.
+    recorded: RunIdentity,
     notices: Vec<Notice>,
     num_notices: u64,
 }
@@ -49,6 +51,7 @@ impl Session {
             call: None,
             range: None,
             awaited: None,
+            recorded: RunIdentity::default(),
             notices: Vec::new(),
             num_notices: 0,
         };
@@ -88,6 +91,7 @@ impl Session {
         let has_news = self.watcher.as_mut().is_some_and(Watcher::update);
         if is_new || has_news {
             self.refuse_other_run();
+            self.know_run();
             self.compose();
         }
         has_news || !self.unsent.is_empty()
@@ -175,6 +179,24 @@ impl Session {
         );
         watcher.let_go();
         self.tell(text);
+    }
+
+    /// Tells the engine which run the records are of, as soon as they say it.
+    fn know_run(&mut self) {
+        let Some(watcher) = &self.watcher else {
+            return;
+        };
+        let watch = Arc::clone(watcher.watch());
+        let run = &watch.overview().run;
+        if run.is_empty() || self.newest.trace.is_some() || self.recorded.is_same_run(run) {
+            return;
+        }
+        self.recorded = run.clone();
+        let source = watch.address().to_owned();
+        self.pass_on(Command::KnowRun {
+            source,
+            run: run.clone(),
+        });
     }
 
     fn tell(&mut self, text: String) {

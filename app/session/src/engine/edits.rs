@@ -23,7 +23,7 @@ impl Engine {
     pub(super) fn act(&mut self, action: &Action) -> Result<(), Stop> {
         let grown = self.state.forest().ok().map(|(_, grown)| grown);
         let stamp = self.executor.stamp(grown.and_then(Grown::model_name));
-        let notebook = &mut self.state.run_mut()?.notebook;
+        let notebook = self.state.notebook_mut()?;
         let Some(effects) = notebook.take(action, stamp)? else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl Engine {
         range: TimeRange,
         text: String,
     ) -> Result<(), Stop> {
-        let history = self.state.run()?.notebook.history();
+        let history = self.state.notebook()?.history();
         let newest = history.marks().last().map_or(0, |mark| mark.id);
         let id = id.unwrap_or(newest + 1);
         self.act(&Action::Edit {
@@ -172,7 +172,7 @@ impl Engine {
     }
 
     pub(super) fn delete_mark(&mut self, id: u64) -> Result<(), Stop> {
-        let history = self.state.run()?.notebook.history();
+        let history = self.state.notebook()?.history();
         if !history.marks().any(|mark| mark.id == id) {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! What the person makes of a run: the history, and the journal that keeps it.
 
-use super::state::OpenTrace;
+use callgrove_model::RunIdentity;
+
 use super::stop::Stop;
 use crate::Severity;
 use crate::history::{Action, Effects, History};
@@ -27,8 +28,11 @@ pub(super) type Message = (Severity, String);
 
 impl Notebook {
     /// Opens the journal of a run and does again what it says.
-    pub(super) fn open(host: &mut dyn Host, trace: &OpenTrace) -> (Self, Vec<Message>) {
-        let (source, run) = (&trace.source, &trace.trace.identity);
+    pub(super) fn open(
+        host: &mut dyn Host,
+        source: &str,
+        run: &RunIdentity,
+    ) -> (Self, Vec<Message>) {
         let mut messages = Vec::new();
         let (journal, written) = match host.open_journal(source, run) {
             Err(error) => {

@@ -1,7 +1,7 @@
 //! Opening a trace and choosing its root function: what is new is made ready beside what is open, and takes
 //! its place as a whole or not at all.
 
-use callgrove_model::RunMatch;
+use callgrove_model::{RunIdentity, RunMatch};
 
 use super::Engine;
 use super::grown::Grown;
@@ -29,6 +29,24 @@ impl Engine {
         let trace = self.executor.read_trace(source)?;
         let ready = self.make_ready(trace, function, None)?;
         self.enter(ready, None)
+    }
+
+    /// Opens the journal of a run that is known only through its records, unless its trace is open.
+    pub(super) fn know_run(&mut self, source: &str, run: RunIdentity) {
+        let is_known = match &self.state {
+            State::Empty => false,
+            State::Recorded(known, _) => known.is_same_run(&run),
+            State::TraceOpen(_) | State::ForestGrown(..) => true,
+        };
+        if is_known {
+            return;
+        }
+        let (notebook, messages) = Notebook::open(&mut *self.executor.host, source, &run);
+        self.state = State::Recorded(run, notebook);
+        self.show_trace();
+        for (severity, text) in messages {
+            self.executor.notice(severity, text);
+        }
     }
 
     /// Opens what was saved.
@@ -80,7 +98,10 @@ impl Engine {
         function: Option<&str>,
         saved: Option<SavedState>,
     ) -> Result<Ready, Stop> {
-        let (mut notebook, messages) = Notebook::open(&mut *self.executor.host, &trace);
+        let (mut notebook, messages) = {
+            let run = &trace.trace.identity;
+            Notebook::open(&mut *self.executor.host, &trace.source, run)
+        };
         let root = match function.or(notebook.last_root()) {
             Some(root) => Ok(root.to_owned()),
             None => trace.best_root(),
@@ -165,7 +186,7 @@ impl Engine {
             learned => learned.err(),
         };
         let stamp = self.executor.stamp(None);
-        let notebook = &mut self.state.run_mut()?.notebook;
+        let notebook = self.state.notebook_mut()?;
         notebook.enter_root(grown.root(), stamp);
         notebook.write()?;
         if let Some(stop) = complaint {

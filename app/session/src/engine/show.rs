@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgrove_model::{Progress, TreeIdx};
 
 use super::Engine;
+use super::notebook::Notebook;
 use super::state::State;
 use super::stop::Stop;
 use crate::{EventKey, LabelSet, MapMethod, Selection};
@@ -17,8 +18,9 @@ impl Engine {
             view.source = Some(run.trace.source.clone());
             view.trace = Some(Arc::clone(&run.trace.trace));
             view.suggestions = Arc::clone(&run.trace.suggestions);
-            view.journal = run.notebook.place().map(Into::into);
         }
+        let notebook = self.state.notebook().ok();
+        view.journal = notebook.and_then(Notebook::place).map(Into::into);
         view.analysis = None;
         view.map = None;
         view.detection = None;
@@ -47,10 +49,10 @@ impl Engine {
 
     /// Shows labels, marks and what can be undone.
     pub(super) fn show_edits(&mut self) {
-        let Ok(run) = self.state.run() else {
+        let Ok(notebook) = self.state.notebook() else {
             return;
         };
-        let history = run.notebook.history();
+        let history = notebook.history();
         let grown = match &self.state {
             State::ForestGrown(_, grown) => Some(grown),
             _ => None,

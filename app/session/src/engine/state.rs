@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_model::Trace;
+use callgrove_model::{RunIdentity, Trace};
 
 use super::grown::Grown;
 use super::notebook::Notebook;
@@ -14,6 +14,8 @@ use crate::{Suggestion, learning};
 pub(super) enum State {
     /// Nothing.
     Empty,
+    /// A run that is known only through its records: they can be labelled.
+    Recorded(RunIdentity, Notebook),
     /// A trace; no root function is chosen yet, or none can be.
     TraceOpen(OpenRun),
     /// A trace and the forest of a root function.
@@ -36,23 +38,34 @@ pub(super) struct OpenTrace {
 }
 
 impl State {
-    pub(super) fn run(&self) -> Result<&OpenRun, Stop> {
+    /// What the person makes of the run.
+    pub(super) fn notebook(&self) -> Result<&Notebook, Stop> {
         match self {
-            Self::Empty => Err(Stop::NothingOpen),
-            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+            Self::Empty => Err(Stop::NoRun),
+            Self::Recorded(_, notebook) => Ok(notebook),
+            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(&run.notebook),
         }
     }
 
-    pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, Stop> {
+    /// The same, to write in it.
+    pub(super) fn notebook_mut(&mut self) -> Result<&mut Notebook, Stop> {
         match self {
-            Self::Empty => Err(Stop::NothingOpen),
+            Self::Empty => Err(Stop::NoRun),
+            Self::Recorded(_, notebook) => Ok(notebook),
+            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(&mut run.notebook),
+        }
+    }
+
+    pub(super) fn run(&self) -> Result<&OpenRun, Stop> {
+        match self {
+            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
             Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
         }
     }
 
     pub(super) fn forest(&self) -> Result<(&OpenRun, &Grown), Stop> {
         match self {
-            Self::Empty => Err(Stop::NothingOpen),
+            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
             Self::TraceOpen(_) => Err(Stop::NoForest),
             Self::ForestGrown(run, grown) => Ok((run, grown)),
         }
@@ -60,7 +73,7 @@ impl State {
 
     pub(super) fn forest_mut(&mut self) -> Result<(&mut OpenRun, &mut Grown), Stop> {
         match self {
-            Self::Empty => Err(Stop::NothingOpen),
+            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
             Self::TraceOpen(_) => Err(Stop::NoForest),
             Self::ForestGrown(run, grown) => Ok((run, grown)),
         }
@@ -69,7 +82,7 @@ impl State {
     /// Shows another forest of the trace.
     pub(super) fn set_forest(&mut self, grown: Grown) {
         *self = match std::mem::replace(self, Self::Empty) {
-            Self::Empty => Self::Empty,
+            other @ (Self::Empty | Self::Recorded(..)) => other,
             Self::TraceOpen(run) | Self::ForestGrown(run, _) => {
                 Self::ForestGrown(run, Box::new(grown))
             }

@@ -32,6 +32,10 @@ pub(super) enum Stop {
     },
     #[error("open a trace first")]
     NothingOpen,
+    #[error(
+        "this needs to know which run it is; the records do not say it, so open the trace first"
+    )]
+    NoRun,
     #[error("choose a root function first")]
     NoForest,
 }

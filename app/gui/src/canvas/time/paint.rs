@@ -1,7 +1,7 @@
 //! Draws rows, bars, arrows, marks and axis.
 
 use callgrove_model::{ExecRef, FunctionName, TimeNs};
-use callgrove_session::{Arrow, ArrowOf, Bar, RowKind, TimeRange};
+use callgrove_session::{Arrow, ArrowOf, Bar, Mark, RowKind, TimeRange};
 use egui::{Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, StrokeKind, Vec2};
 
 use super::axis::{Tick, relative_time, step_of_pixel, ticks, utc_clock};
@@ -75,6 +75,9 @@ impl LaneDrawing<'_> {
         }
         if let Some(range) = self.shown.range {
             self.paint_range(range);
+        }
+        for mark in self.shown.marks {
+            self.paint_person_mark(mark);
         }
     }
 
@@ -321,6 +324,27 @@ impl LaneDrawing<'_> {
         for x in [left, right] {
             self.painter.vline(x, self.plot.y_range(), stroke);
         }
+    }
+
+    /// A mark that a person made: lines at its ends and its text at the top.
+    fn paint_person_mark(&self, mark: &Mark) {
+        let (left, right) = (self.x(mark.range.from), self.x(mark.range.to));
+        if right < self.plot.left() || left > self.plot.right() {
+            return;
+        }
+        let color = self.theme().label_normal();
+        let y = self.painter.clip_rect().y_range();
+        for x in [left, right] {
+            self.painter.vline(x, y, Stroke::new(1.0, color));
+        }
+        let font = FontId::proportional(NAME_SIZE);
+        let galley =
+            self.painter
+                .layout_no_wrap(mark.text.clone(), font, self.theme().text_on(color));
+        let at = Pos2::new(left.max(self.plot.left()), y.min);
+        let plate = Rect::from_min_size(at, galley.size() + Vec2::new(6.0, 2.0));
+        self.painter.rect_filled(plate, 2.0, color);
+        self.painter.galley(at + Vec2::new(3.0, 1.0), galley, color);
     }
 
     /// The axis: time of the run above, time of the day below it, and both under the pointer.

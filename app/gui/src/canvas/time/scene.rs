@@ -26,6 +26,8 @@ pub(crate) struct LaneScene<'a> {
     pub(crate) call: Option<ExecRef>,
     /// The chosen stretch of time.
     pub(crate) range: Option<TimeRange>,
+    /// Marks that a person made.
+    pub(crate) marks: &'a [callgrove_session::Mark],
     /// Executions that are seen at any zoom.
     pub(crate) flagged: &'a Arc<SpanIndex>,
     /// Calls that are underlined.
@@ -62,6 +64,8 @@ pub(crate) struct Done {
     pub(crate) wants_fit: bool,
     /// `/` asks for the search.
     pub(crate) wants_search: bool,
+    /// M asks for a mark here: of the chosen range, or at the pointer, or in the middle.
+    pub(crate) mark: Option<TimeRange>,
 }
 
 /// What shall become of the chosen stretch of time.

@@ -1,7 +1,7 @@
 //! The canvas on the screen.
 
 use callgrove_model::{DurationNs, ExecRef, LaneIdx};
-use callgrove_session::RowQuery;
+use callgrove_session::{RowQuery, TimeRange};
 use egui::containers::scroll_area::{DragScroll, ScrollSource};
 use egui::{Key, Pos2, Rangef, Rect, Response, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
@@ -27,6 +27,7 @@ const HIT_RADIUS: f32 = 4.0;
 struct Keys {
     wants_fit: bool,
     wants_search: bool,
+    wants_mark: bool,
     stepped: Option<ExecRef>,
 }
 
@@ -107,6 +108,9 @@ impl LaneCanvas {
             in_view: in_view.clone(),
         };
         let hovered = draw(&drawing, &response, (axis, band), ui);
+        let middle = response.hover_pos().unwrap_or(plot.center());
+        let here = snapped(drawing.canvas, plot, middle, ui);
+        let mark = shown.range.or(Some(TimeRange::between(here, here)));
         let pressed = response.interact_pointer_pos();
         let pressed = pressed.map(|at| snapped(drawing.canvas, plot, at, ui));
         let range = choose_range(self, &response, pressed, ui);
@@ -126,6 +130,7 @@ impl LaneCanvas {
             row,
             wants_fit: keys.wants_fit,
             wants_search: keys.wants_search,
+            mark: mark.filter(|_| keys.wants_mark),
         }
     }
 
@@ -141,6 +146,7 @@ impl LaneCanvas {
         Keys {
             wants_fit: is_meant && pressed(Key::F),
             wants_search: is_focused && pressed(Key::Slash),
+            wants_mark: is_meant && pressed(Key::M),
             stepped: is_focused
                 .then(|| take_steps(self, shown.call, ui))
                 .flatten(),

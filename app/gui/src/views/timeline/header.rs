@@ -4,12 +4,14 @@ use callgrove_model::{DurationNs, ExecRef};
 use callgrove_session::{RankFilter, RankSort};
 use egui::{ComboBox, TextEdit, Ui};
 
+use super::marks::marks_ui;
 use super::search::search_ui;
 use super::state::ShownRun;
+use crate::context::ViewContext;
 use crate::widgets::{count_of, view_header};
 
 /// Draws the header.
-pub(super) fn header_ui(shown: &mut ShownRun, ui: &mut Ui) {
+pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     view_header(ui, "Timeline", |ui| {
         if ui
             .button("Fit")
@@ -19,6 +21,9 @@ pub(super) fn header_ui(shown: &mut ShownRun, ui: &mut Ui) {
             shown.fit();
         }
         history_ui(shown, ui);
+        if let Some(range) = marks_ui(ctx, shown.canvas.origin(), ui) {
+            shown.canvas.view.reveal(range.from, range.to);
+        }
         let keys = "Wheel or W and S zoom, drag or A and D move, double click on a call shows it whole. \
                     Shift and drag choose a stretch of time.";
         let length = round_duration(DurationNs(shown.canvas.view.window().length_ns()));

@@ -5,6 +5,7 @@
 //! are folded below them. Above the rows stands the whole run with its abnormal executions.
 
 mod header;
+mod marks;
 mod search;
 mod state;
 mod statistics;

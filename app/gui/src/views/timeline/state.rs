@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
 use callgrove_session::{Analysis, Detection, RankFilter, Snapshot, SpanIndex};
 
+use super::marks::NewMark;
 use super::search::SearchState;
 use super::statistics::StatisticsState;
 use crate::canvas::time::{LaneCanvas, RankChoice, RowWish, Window};
@@ -35,6 +36,8 @@ pub(super) struct ShownRun {
     pub(super) search: SearchState,
     /// What the functions did in the chosen stretch of time.
     pub(super) statistics: Option<StatisticsState>,
+    /// A mark that is being written.
+    pub(super) new_mark: Option<NewMark>,
     /// Where a stretch of the strip that is being brushed began, as a share of the run.
     pub(super) brush_from: Option<f64>,
 }
@@ -70,6 +73,7 @@ impl TimelineState {
             flagged_of: None,
             search: SearchState::default(),
             statistics: None,
+            new_mark: None,
             brush_from: None,
         }));
         shown.follow(snapshot);

@@ -5,6 +5,7 @@ use callgrove_session::Command;
 use egui::{Panel, Ui};
 
 use super::header::{header_ui, tools_ui};
+use super::marks::{NewMark, new_mark_ui};
 use super::state::{ShownRun, TimelineState};
 use super::statistics::{RangeWish, StatisticsState, statistics_ui};
 use super::strip::strip_ui;
@@ -19,7 +20,7 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
         ui.centered_and_justified(|ui| ui.weak("Open a trace to see what its ranks did"));
         return;
     };
-    header_ui(shown, ui);
+    header_ui(ctx, shown, ui);
     if let Some(call) = tools_ui(shown, ctx.snapshot.call, ui) {
         ctx.send(Command::SelectCall(Some(call)));
     }
@@ -42,6 +43,7 @@ pub fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mu
     } else {
         shown.statistics = None;
     }
+    new_mark_ui(ctx, &mut shown.new_mark, ui);
     strip_ui(ctx, shown, ui);
     rows_ui(ctx, shown, ui);
 }
@@ -66,6 +68,7 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
         tree: shown.tree(),
         call: ctx.snapshot.call,
         range: ctx.snapshot.range,
+        marks: &ctx.snapshot.marks,
         flagged: &shown.flagged,
         highlights: &highlights,
         ranks: &shown.ranks,
@@ -97,6 +100,9 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     if let Some((lane, wish)) = done.row {
         let lane = shown.canvas.trace().lane(lane);
         shown.choose((lane.program, lane.rank), wish);
+    }
+    if let Some(range) = done.mark {
+        shown.new_mark = Some(NewMark::at(range));
     }
     if done.wants_search {
         shown.search.focus();

@@ -316,3 +316,39 @@ fn arrow_keys_walk_from_call_to_call() {
     assert_eq!(press(Key::ArrowUp), "forward_comm");
     assert_eq!(press(Key::ArrowRight), "ev_tally");
 }
+
+#[test]
+fn a_mark_is_made_by_key_with_a_text_and_deleted_in_the_menu() {
+    let mark = callgrove_session::Mark {
+        id: 7,
+        range: callgrove_session::TimeRange::between(
+            callgrove_model::TimeNs(1_500_000),
+            callgrove_model::TimeNs(1_500_000),
+        ),
+        text: "first stop".to_owned(),
+    };
+    let marked = Snapshot {
+        marks: [mark].into(),
+        ..demo_snapshot()
+    };
+    let (mut harness, sent) = harness(marked);
+    harness.run();
+    harness.get_by_label("Timeline of the run").focus();
+    harness.run();
+    harness.key_press(Key::M);
+    harness.run();
+    harness.run();
+    harness
+        .get_by_label("Text of the mark")
+        .type_text("slow here");
+    harness.key_press(Key::Enter);
+    harness.run();
+    harness.get_by_label("Marks (1)").click();
+    harness.run();
+    harness.get_by_label("1.500 ms: first stop");
+    harness.get_by_label("Delete").click();
+    harness.run();
+    let sent = sent.borrow();
+    assert!(matches!(&sent[0], Command::SetMark { id: None, text, .. } if text == "slow here"));
+    assert_eq!(sent[1], Command::DeleteMark { id: 7 });
+}
