@@ -468,7 +468,7 @@ fn two_instances_cannot_watch_one_rank() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let live = folder.path().join("live").to_string_lossy().into_owned();
-    let replay = growing(&live, "bp4", "0.05");
+    let replay = growing(&live, "bp4", "0.02");
     let first = Process::start(&mut command(&[
         "ad", &live, "--follow", "--provdb", &provdb,
     ]));
