@@ -5,8 +5,8 @@ use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunIdentity, TimeNs, TreeId
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::watch::WatchCommand;
-use crate::{Label, MapMethod, ModelSettings};
+use crate::watch::{ExecutionDocument, WatchCommand};
+use crate::{EventKey, Label, MapMethod, ModelSettings};
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug)]
@@ -136,6 +136,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// Gives the execution of a record a label, or takes it away; `None` if the record does not name it.
+    pub fn label_record(record: &ExecutionDocument, label: Option<Label>) -> Option<Self> {
+        let EventKey { program, event } = record.key()?;
+        let func = record.func.clone();
+        Some(Self::SetRecordLabel {
+            program,
+            event,
+            func,
+            label,
+        })
+    }
+
     /// Whether the command changes what the person made, and so is journalled and undoable.
     pub fn is_edit(&self) -> bool {
         matches!(

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use callgrove_ml::active::{Doubt, QueryStrategy};
-use callgrove_model::{DurationNs, ExecLabel, ExecRef, Forest, FuncId, ProgramId, Trace, TreeIdx};
+use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
-use crate::watch::Watch;
-use crate::{EventKey, Label, LabelSet, Mark, ModelSettings, Selection, TimeRange, TreeMap};
+use crate::watch::{ExecutionDocument, Watch};
+use crate::{Label, LabelSet, Mark, ModelSettings, Selection, TimeRange, TreeMap};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -86,8 +86,8 @@ impl Snapshot {
     }
 
     /// The label of an execution, in whatever source it was labelled.
-    pub fn record_label(&self, program: ProgramId, event: ExecLabel) -> Option<Label> {
-        self.record_labels.get(EventKey { program, event })
+    pub fn record_label(&self, record: &ExecutionDocument) -> Option<Label> {
+        self.record_labels.get(record.key()?)
     }
 
     /// The label of a tree.

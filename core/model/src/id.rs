@@ -97,6 +97,19 @@ impl fmt::Display for ExecLabel {
     }
 }
 
+impl ExecLabel {
+    /// Reads `rank:step:row`; `None` if the text is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':').map(str::trim);
+        let label = Self {
+            rank: RankId(parts.next()?.parse().ok()?),
+            step: StepId(parts.next()?.parse().ok()?),
+            row: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(label)
+    }
+}
+
 /// A tree's code `#rank-index`, as in section 6.1 of the paper: the index-th execution of the root
 /// function on the rank, counted from 0 in order of entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

@@ -200,9 +200,10 @@ impl Action {
             }
             Self::Undo => snapshot.undo.is_some(),
             Self::Redo => snapshot.redo.is_some(),
-            Self::Normal | Self::Abnormal | Self::Unlabel | Self::ClearSelection => {
-                snapshot.focus().is_some()
+            Self::Normal | Self::Abnormal | Self::Unlabel => {
+                snapshot.focus().is_some() || watch.visit().document.is_some()
             }
+            Self::ClearSelection => snapshot.focus().is_some(),
             Self::Skip | Self::Train | Self::Lasso | Self::DrawMap(_) => has_trees,
             Self::Back => watch.can_go_back(),
             Self::Forward => watch.can_go_forward(),

@@ -1,8 +1,6 @@
 //! What a person can go to by typing: executions, records, ranks, functions, moments, views.
 
-use callgrove_model::{
-    DurationNs, ExecLabel, FunctionName, ProgramId, RankId, StepId, TimeNs, TreeCode,
-};
+use callgrove_model::{DurationNs, ExecLabel, FunctionName, ProgramId, RankId, TimeNs, TreeCode};
 use callgrove_session::watch::{Scope, WatchCommand};
 use callgrove_session::{Command, Selection, Snapshot, TimeRange};
 
@@ -15,6 +13,8 @@ use super::view::View;
 pub(crate) enum Target {
     Command(Command),
     Action(Action),
+    /// A rank, as the topmost row of the timeline.
+    Rank(ProgramId, RankId),
     /// A command whose answer is seen in a view.
     Shown(View, Command),
 }
@@ -53,7 +53,7 @@ fn execution(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
 
 /// `3:12:345`, in the trace and among the records.
 fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
-    let Some(label) = event_label(typed) else {
+    let Some(label) = ExecLabel::parse(typed) else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -76,17 +76,6 @@ fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
         });
     }
     found
-}
-
-/// The label that a text spells.
-pub(crate) fn event_label(text: &str) -> Option<ExecLabel> {
-    let mut parts = text.split(':');
-    let label = ExecLabel {
-        rank: RankId(parts.next()?.trim().parse().ok()?),
-        step: StepId(parts.next()?.trim().parse().ok()?),
-        row: parts.next()?.trim().parse().ok()?,
-    };
-    parts.next().is_none().then_some(label)
 }
 
 /// `1.25 s`: a moment of the run.
@@ -128,18 +117,23 @@ fn rank(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
     let Some(Ok(number)) = number.map(|number| number.trim().parse::<u32>()) else {
         return Vec::new();
     };
-    let ranks = &snapshot.watch.overview().ranks;
-    let known = ranks.iter().filter(|known| known.rank == number);
-    known
-        .map(|known| Choice {
-            text: format!("Records of rank {number}"),
-            hint: "rank".to_owned(),
-            value: Target::Command(Command::Watch(WatchCommand::QueryScope(Scope {
-                rank: Some((known.app, number)),
-                ..Scope::default()
-            }))),
-        })
-        .collect()
+    let ranks = snapshot.trace.as_ref().map(|trace| trace.ranks());
+    let of_trace = ranks.into_iter().flatten();
+    let rows = (of_trace.filter(|(_, rank)| rank.0 == number)).map(|(program, rank)| Choice {
+        text: format!("Rank {number} on the timeline"),
+        hint: "rank".to_owned(),
+        value: Target::Rank(program, rank),
+    });
+    let known = &snapshot.watch.overview().ranks;
+    let records = (known.iter().filter(|known| known.rank == number)).map(|known| Choice {
+        text: format!("Records of rank {number}"),
+        hint: "rank".to_owned(),
+        value: Target::Command(Command::Watch(WatchCommand::QueryScope(Scope {
+            rank: Some((known.app, number)),
+            ..Scope::default()
+        }))),
+    });
+    rows.chain(records).collect()
 }
 
 fn functions(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
@@ -195,6 +189,7 @@ mod tests {
         assert_eq!(texts("0:0:1"), ["Event 0:0:1 in the trace"]);
         assert_eq!(texts("1,5 ms")[0], "1.5 ms after the start of the run");
         assert_eq!(texts("timel"), ["Timeline"]);
+        assert_eq!(texts("rank 1"), ["Rank 1 on the timeline"]);
         assert_eq!(texts("9:9"), [""; 0]);
     }
 }

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use callgrove_model::{FunctionName, ProgramId};
 use callgrove_session::watch::{QueryForm, WatchCommand};
-use callgrove_session::{Command, Label, Selection};
+use callgrove_session::{Command, EventKey, Label, Selection, Snapshot};
 use egui::Context;
 
 use super::actions::Action;
 use super::dock::{focus_id, newly_focused};
-use super::go_to::event_label;
 use super::help::Help;
 use super::layouts::{Layout, LayoutName, bring_to_front, is_in_front, is_whole};
 use super::overlay::Overlay;
@@ -205,15 +203,13 @@ impl CallgroveApp {
             Action::Demo => commands.extend(self.platform.demo()),
             Action::Undo => commands.push(Command::Undo),
             Action::Redo => commands.push(Command::Redo),
-            Action::Normal => commands.extend(self.label(Label::Normal)),
-            Action::Abnormal => commands.extend(self.label(Label::Abnormal)),
+            Action::Normal => commands.extend(self.label(Some(Label::Normal))),
+            Action::Abnormal => commands.extend(self.label(Some(Label::Abnormal))),
             Action::Skip => {
                 let next = self.states.candidates.skip(&snapshot);
                 commands.extend(next.map(|tree| Command::Select(Selection::One(tree))));
             }
-            Action::Unlabel => {
-                commands.extend(self.states.candidates.unlabel_selection(&snapshot));
-            }
+            Action::Unlabel => commands.extend(self.label(None)),
             Action::ClearSelection => commands.push(Command::Select(Selection::None)),
             Action::Next => commands.extend(self.step(Step::Next)),
             Action::Previous => commands.extend(self.step(Step::Previous)),
@@ -251,9 +247,28 @@ impl CallgroveApp {
         }
     }
 
-    fn label(&mut self, label: Label) -> Vec<Command> {
+    /// Labels what has the keys, the open record or the selected trees, and goes on; `None` takes the label
+    /// away and stays.
+    fn label(&mut self, label: Option<Label>) -> Vec<Command> {
         let snapshot = self.session.snapshot();
-        self.states.candidates.label_selection(snapshot, label)
+        let record = snapshot.watch.visit().document.as_ref();
+        if let Some(record) = record.filter(|_| self.is_among_records(snapshot)) {
+            let labelled = Command::label_record(record, label);
+            let next = label.and_then(|_| self.step_records(1));
+            return labelled.into_iter().chain(next).collect();
+        }
+        let candidates = &mut self.states.candidates;
+        match label {
+            Some(label) => candidates.label_selection(snapshot, label),
+            None => Vec::from_iter(candidates.unlabel_selection(snapshot)),
+        }
+    }
+
+    /// Whether keys that step and label mean records: where these have the focus, or trees are not seen.
+    fn is_among_records(&self, snapshot: &Snapshot) -> bool {
+        snapshot.watch.visit().results.is_some()
+            && (self.focus.is_some_and(View::is_of_watch)
+                || !is_in_front(&self.layout, View::Candidates))
     }
 
     /// Brings a view to the front and gives it the keys.
@@ -300,9 +315,7 @@ impl CallgroveApp {
     /// The next candidate; the next record where records have the focus.
     fn step(&self, step: Step) -> Option<Command> {
         let snapshot = self.session.snapshot();
-        let is_among_records = self.focus.is_some_and(View::is_of_watch)
-            || !is_in_front(&self.layout, View::Candidates);
-        if is_among_records && snapshot.watch.visit().results.is_some() {
+        if self.is_among_records(snapshot) {
             let by = match step {
                 Step::Next => 1,
                 Step::Previous => -1,
@@ -315,9 +328,10 @@ impl CallgroveApp {
 
     /// The record `by` places from the open one, in the order of the table.
     fn step_records(&self, by: isize) -> Option<Command> {
-        let visit = self.session.snapshot().watch.visit();
+        let snapshot = self.session.snapshot();
+        let visit = snapshot.watch.visit();
         let results = visit.results.as_ref()?;
-        let order = self.states.records.order(results);
+        let order = self.states.records.order(snapshot, results);
         let open = visit.document.as_ref();
         let at = order.iter().position(|&index| {
             open.is_some_and(|open| std::sync::Arc::ptr_eq(open, &results.documents[index]))
@@ -333,31 +347,37 @@ impl CallgroveApp {
     /// The open record as a call of the trace, with the tree that holds it.
     fn open_in_trace(&mut self, ctx: &Context) -> Option<Command> {
         let document = self.session.snapshot().watch.visit().document.clone()?;
-        let label = event_label(&document.event_id)?;
-        let program = ProgramId(document.app.unwrap_or(0));
+        let EventKey { program, event } = document.key()?;
         if !is_in_front(&self.layout, View::Timeline) {
             self.show_layout(LayoutName::Analyse, ctx);
         }
         bring_to_front(&mut self.layout, View::Tree);
-        Some(Command::OpenExecution { program, label })
+        Some(Command::OpenExecution {
+            program,
+            label: event,
+        })
     }
 
-    /// Looks up what was recorded of the selected call, or of the executions of the tree's function on its
-    /// rank.
+    /// Looks up what was recorded of the selected call, or of the focused tree, and of all that it called.
     fn find_records(&self) -> Option<Command> {
         let snapshot = self.session.snapshot();
-        if let Some(call) = snapshot.call {
-            let label = snapshot.trace.as_ref()?.label(call);
-            return Some(Command::Watch(WatchCommand::query_event(label)));
-        }
-        let forest = &snapshot.analysis.as_ref()?.forest;
-        let root = forest.trees()[snapshot.focus()?.index()].root;
-        let trace = forest.trace();
+        let trace = snapshot.trace.as_ref()?;
+        let exec = match snapshot.call {
+            Some(call) => call,
+            None => snapshot.analysis.as_ref()?.forest.trees()[snapshot.focus()?.index()].root,
+        };
+        let lane = trace.lane(exec.lane);
+        let calls = &lane.executions;
+        let (entry, exit) = (calls.entry[exec.exec.index()], calls.exit(exec.exec));
         let form = QueryForm {
-            ranks: trace.lane(root.lane).rank.to_string(),
-            func: FunctionName::parse(trace.function_name(root))
-                .qualified
-                .to_owned(),
+            apps: lane.program.to_string(),
+            ranks: lane.rank.to_string(),
+            filter: format!(
+                "tid = {} and entry >= {} and exit <= {}",
+                lane.thread,
+                entry.0.div_euclid(1_000),
+                exit.0.div_euclid(1_000) + 1
+            ),
             ..QueryForm::default()
         };
         Some(Command::Watch(WatchCommand::Query(Box::new(form))))

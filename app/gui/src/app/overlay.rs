@@ -5,6 +5,7 @@ use super::actions::{ACTIONS, Action};
 use super::go_to::{Target, targets};
 use super::help::{Help, help_ui};
 use super::picker::{Choice, Picked, Picker, fit};
+use super::view::View;
 use crate::context::ViewContext;
 use crate::panels::{PathAnswer, PathDialog};
 
@@ -42,7 +43,7 @@ impl CallgroveApp {
                 let title = "Go to #rank-index, rank:step:row, rank 3, 1.5 s, a function, a view";
                 match picker.ui(egui_ctx, title, |typed| targets(ctx.snapshot, typed)) {
                     Picked::Chosen(target) => {
-                        aim(ctx, target);
+                        self.aim(ctx, target);
                         false
                     }
                     Picked::Closed => false,
@@ -83,15 +84,19 @@ impl CallgroveApp {
         found.sort_by_key(|(place, _)| *place);
         found.into_iter().map(|(_, choice)| choice).collect()
     }
-}
 
-fn aim(ctx: &mut ViewContext<'_>, target: Target) {
-    match target {
-        Target::Command(command) => ctx.send(command),
-        Target::Action(action) => ctx.actions.push(action),
-        Target::Shown(view, command) => {
-            ctx.send(command);
-            ctx.actions.push(Action::Focus(view));
+    fn aim(&mut self, ctx: &mut ViewContext<'_>, target: Target) {
+        match target {
+            Target::Command(command) => ctx.send(command),
+            Target::Action(action) => ctx.actions.push(action),
+            Target::Rank(program, rank) => {
+                self.states.timeline.pin((program, rank));
+                ctx.actions.push(Action::Focus(View::Timeline));
+            }
+            Target::Shown(view, command) => {
+                ctx.send(command);
+                ctx.actions.push(Action::Focus(view));
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The watched run in the window, against a carrier that says what the test wants.
 
-use callgrove_model::RunIdentity;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use callgrove_model::{ExecLabel, ProgramId, RunIdentity};
 use callgrove_session::watch::packet::{
     AnomalyMetrics, AnomalyStats, FuncAnomalies, RankAnomalies, StepAnomalies, VERSION,
 };
@@ -13,7 +15,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use callgrove_session::watch::WatchCommand;
-use callgrove_session::{Command, Session, SessionHandle, SnapshotCell};
+use callgrove_session::{Command, Label, Session, SessionHandle, SnapshotCell};
 
 use super::CallgroveApp;
 use crate::platform::NoDialogs;
@@ -25,6 +27,8 @@ const COMPUTE: &str = "ns::Pair::compute(int, int)";
 struct Window {
     harness: Harness<'static, CallgroveApp>,
     carrier: WatchCarrier,
+    /// What the engine is asked.
+    commands: Receiver<Command>,
 }
 
 impl Window {
@@ -34,7 +38,7 @@ impl Window {
         let builder = Harness::builder()
             .with_size(Vec2::new(1400.0, 900.0))
             .with_max_steps(200);
-        let (sender, _) = std::sync::mpsc::sync_channel(64);
+        let (sender, commands) = sync_channel(64);
         let engine = SessionHandle::new(sender, SnapshotCell::default());
         let mut session = Session::new(engine, Some(handle));
         if let Some(address) = address {
@@ -44,7 +48,11 @@ impl Window {
         let mut harness = builder
             .build_eframe(|creation| CallgroveApp::new(creation, session, Box::new(NoDialogs)));
         harness.run();
-        Self { harness, carrier }
+        Self {
+            harness,
+            carrier,
+            commands,
+        }
     }
 
     /// Connected, with the anomalies of eight steps.
@@ -146,13 +154,24 @@ fn packet(step: u64) -> Packet {
         inclusive: stats(9e6, 10),
         stats: stats(share * (step + 1) as f64, step + 1),
     };
-    let data = MetricsData {
-        first_io_step: step,
-        last_io_step: step,
-        severity: stats(1_500.0, 1),
-        score: stats(12.0, 1),
-        count: stats(2.0, 1),
-        ..MetricsData::default()
+    let metrics = |rank: u32, fid: u32, severity_us: f64| {
+        let data = |num_steps: u64| MetricsData {
+            first_io_step: step + 1 - num_steps,
+            last_io_step: step,
+            severity: stats(severity_us * num_steps as f64, num_steps),
+            score: stats(12.0, 1),
+            count: stats(2.0, 1),
+            ..MetricsData::default()
+        };
+        AnomalyMetrics {
+            app: 0,
+            rank,
+            fid,
+            fname: [WAIT, COMPUTE][fid as usize].to_owned(),
+            _id: 0,
+            new_data: data(1),
+            all_data: data(step + 1),
+        }
     };
     Packet {
         version: VERSION,
@@ -163,15 +182,12 @@ fn packet(step: u64) -> Packet {
             anomaly: (0..4).map(rank).collect(),
             func: vec![func(0, WAIT, 4.5), func(1, COMPUTE, 1.5)],
         }),
-        anomaly_metrics: vec![AnomalyMetrics {
-            app: 0,
-            rank: 3,
-            fid: 0,
-            fname: WAIT.to_owned(),
-            _id: 0,
-            new_data: data.clone(),
-            all_data: data,
-        }],
+        anomaly_metrics: vec![
+            metrics(1, 0, 500.0),
+            metrics(2, 0, 1_000.0),
+            metrics(3, 0, 1_500.0),
+            metrics(3, 1, 200.0),
+        ],
         counter_stats: Some(vec![CounterStats {
             app: 0,
             counter: "Message size received".to_owned(),
@@ -251,7 +267,7 @@ fn a_server_that_does_not_answer_is_told_with_cause_and_remedy() {
         retry_in_ms: None,
     });
     assert!(window.has("▲ Connection lost"));
-    assert!(window.has("rank 3, 3"), "what is known stays");
+    assert!(window.has("rank 3, 1.7 ms"), "what is known stays");
     window.say(WatchUpdate::Ended);
     assert!(window.has("■ Run is over"));
 }
@@ -259,9 +275,9 @@ fn a_server_that_does_not_answer_is_told_with_cause_and_remedy() {
 #[test]
 fn ranks_and_functions_are_bars_with_names_and_units() {
     let mut window = Window::live();
-    window.harness.get_by_label("MPI_Wait, 36");
-    window.harness.get_by_label("Pair::compute, 12");
-    window.harness.get_by_label("rank 3, 24");
+    window.harness.get_by_label("MPI_Wait, 24 ms");
+    window.harness.get_by_label("Pair::compute, 1.6 ms");
+    window.harness.get_by_label("rank 3, 13.6 ms");
     window.click("Measure of functions");
     window.click("Exclusive time");
     window.harness.get_by_label("Pair::compute, 9 ms");
@@ -278,14 +294,14 @@ fn a_search_finds_functions_by_a_part_of_their_name() {
     assert!(field.is_focused());
     field.type_text("pair");
     window.harness.run();
-    assert!(window.has("Pair::compute, 12"));
-    assert!(!window.has("MPI_Wait, 36"));
+    assert!(window.has("Pair::compute, 1.6 ms"));
+    assert!(!window.has("MPI_Wait, 24 ms"));
 }
 
 #[test]
 fn from_a_rank_to_its_executions_to_a_document_and_back() {
     let mut window = Window::live();
-    window.click("rank 2, 16");
+    window.click("rank 2, 8 ms");
     assert_eq!(window.page(), Page::Executions);
     let request = window.answer(3, 3);
     assert_eq!(request.filter.as_deref(), Some("pid = 0 and rid = 2"));
@@ -362,9 +378,9 @@ fn a_pause_holds_the_picture_and_says_how_much_waits() {
     window.press(Key::P);
     window.say(WatchUpdate::Packet(Box::new(packet(8))));
     window.say(WatchUpdate::Packet(Box::new(packet(9))));
-    window.harness.get_by_label("rank 3, 24");
+    window.harness.get_by_label("rank 3, 13.6 ms");
     window.click("Go on (2 updates waiting)");
-    window.harness.get_by_label("rank 3, 30");
+    window.harness.get_by_label("rank 3, 17 ms");
 }
 
 #[test]
@@ -386,12 +402,15 @@ fn the_profile_sorts_by_any_column_and_asks_for_a_function() {
         let mut rows = window.harness.query_all_by_label_contains(label);
         rows.next().map(|row| row.rect().top())
     };
-    assert!(top(&window, "MPI_Wait, 36, 75.0 %") < top(&window, "Pair::compute, 12, 25.0 %"));
+    assert!(
+        top(&window, "MPI_Wait, 24 ms, 12 ms, 36, 75.0 %")
+            < top(&window, "Pair::compute, 1.6 ms, 1.6 ms, 12, 25.0 %")
+    );
     window.click("Sort by Excl. total");
-    assert!(top(&window, "MPI_Wait, 36") > top(&window, "Pair::compute, 12"));
+    assert!(top(&window, "MPI_Wait, 24 ms") > top(&window, "Pair::compute, 1.6 ms"));
     let row = window
         .harness
-        .query_all_by_label_contains("Pair::compute, 12")
+        .query_all_by_label_contains("Pair::compute, 1.6 ms")
         .next();
     row.unwrap().click();
     window.harness.run();
@@ -440,7 +459,7 @@ fn the_form_asks_with_units_and_names_what_it_cannot_ask() {
 #[test]
 fn a_long_answer_comes_page_by_page() {
     let mut window = Window::live();
-    window.click("rank 1, 8");
+    window.click("rank 1, 4 ms");
     let first = window.answer(200, 350);
     assert!(window.has("200 of 350"));
     window.click("More");
@@ -451,7 +470,7 @@ fn a_long_answer_comes_page_by_page() {
 #[test]
 fn a_question_that_fails_says_why() {
     let mut window = Window::live();
-    window.click("rank 1, 8");
+    window.click("rank 1, 4 ms");
     let request = window.asked();
     window.say(WatchUpdate::QueryFailed {
         id: request.id,
@@ -461,16 +480,60 @@ fn a_question_that_fails_says_why() {
 }
 
 #[test]
+fn keys_label_one_record_after_the_other() {
+    let mut window = Window::live();
+    window.click("rank 2, 8 ms");
+    window.answer(3, 3);
+    window.press(Key::Period);
+    window.press(Key::X);
+    window.press(Key::N);
+    window.harness.key_press_modifiers(Modifiers::SHIFT, Key::X);
+    window.harness.run();
+    let label = |row: u32, label: Option<Label>| Command::SetRecordLabel {
+        program: ProgramId(0),
+        event: ExecLabel::parse(&format!("2:5:{row}")).unwrap(),
+        func: WAIT.to_owned(),
+        label,
+    };
+    let expected = [
+        label(100, Some(Label::Abnormal)),
+        label(101, Some(Label::Normal)),
+        label(102, None),
+    ];
+    assert_eq!(window.commands.try_iter().collect::<Vec<_>>(), expected);
+    window.click("Abnormal 2:5:102");
+    let expected = [label(102, Some(Label::Abnormal))];
+    assert_eq!(window.commands.try_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_narrow_view_shows_the_answer_and_the_question_on_demand() {
+    let mut window = Window::live();
+    window.harness.set_size(Vec2::new(560.0, 600.0));
+    window.press(Key::Num8);
+    assert!(window.has("Look up"), "nothing was asked yet");
+    window.field("Rank").focus();
+    window.harness.run();
+    window.field("Rank").type_text("2");
+    window.harness.run();
+    window.press(Key::Enter);
+    window.answer(3, 3);
+    assert!(window.has("3 of 3") && !window.has("Look up"));
+    window.click("Which executions?…");
+    assert!(window.has("Look up") && !window.has("3 of 3"));
+}
+
+#[test]
 fn the_document_is_there_as_json_and_leads_to_normal_executions() {
     let mut window = Window::live();
-    window.click("rank 2, 16");
+    window.click("rank 2, 8 ms");
     window.answer(1, 1);
     window.press(Key::Period);
     assert_eq!(window.page(), Page::Document);
     window.press(Key::J);
     let json = window.harness.get_by_label("Document as JSON");
     assert!(json.value().unwrap().contains("\"event_id\": \"2:5:100\""));
-    window.click("Normal executions of the function");
+    window.click("Compare");
     let request = window.asked();
     assert_eq!(request.collection, "normalexecs");
     assert_eq!(request.filter.as_deref(), Some("pid = 0 and fid = 0"));
@@ -546,7 +609,7 @@ fn the_help_lists_all_keys_and_escape_closes_it() {
 #[test]
 fn both_appearances_draw_every_page() {
     let mut window = Window::live();
-    window.click("rank 2, 16");
+    window.click("rank 2, 8 ms");
     window.answer(5, 5);
     window.press(Key::Period);
     for name in ["Light appearance", "Dark appearance", "Light appearance"] {

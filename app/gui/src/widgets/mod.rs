@@ -4,6 +4,7 @@ mod code_link;
 mod focus_ring;
 mod header;
 mod key_button;
+mod label_buttons;
 mod number;
 pub(crate) mod table;
 
@@ -11,4 +12,5 @@ pub use code_link::code_link;
 pub use focus_ring::focus_ring;
 pub use header::view_header;
 pub use key_button::KeyButton;
+pub(crate) use label_buttons::label_buttons;
 pub use number::{count_of, score_text, thousands};

@@ -1,8 +1,8 @@
 //! A table of many rows: sorted by a click on a heading, drawn only where it is seen.
 
 use egui::{
-    Align, Align2, Button, Color32, FontId, Label, Layout, Pos2, Rect, Role, ScrollArea, Sense, Ui,
-    Vec2, WidgetInfo,
+    Align, Align2, Button, Color32, FontId, Id, Label, Layout, Pos2, Rect, Role, ScrollArea, Sense,
+    Ui, UiBuilder, Vec2, WidgetInfo,
 };
 
 use crate::theme::Theme;
@@ -28,6 +28,17 @@ pub(crate) enum Cell {
     Marked(Color32, String),
     /// A text on a bar of some length, 0 to 1.
     Bar(f32, String),
+    /// A button of its own, with what a screen reader calls it.
+    Link(&'static str, String),
+}
+
+/// What was clicked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Clicked {
+    /// A row.
+    Row(usize),
+    /// The link in it.
+    Link(usize),
 }
 
 /// By which column the rows are sorted.
@@ -55,6 +66,7 @@ impl Cell {
     fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Marked(_, text) | Self::Bar(_, text) => text,
+            Self::Link(text, _) => text,
         }
     }
 }
@@ -86,22 +98,22 @@ impl Sort {
 }
 
 impl Table<'_> {
-    /// Draws the table; the answer is the row that was clicked. A row is read to a person as the texts of
-    /// its cells.
+    /// Draws the table; the answer is what was clicked. A row is read to a person as the texts of its cells.
     pub(crate) fn ui(
         &self,
         theme: &Theme,
         sort: &mut Sort,
         ui: &mut Ui,
         cells: impl Fn(usize) -> Vec<Cell>,
-    ) -> Option<usize> {
+    ) -> Option<Clicked> {
         ui.spacing_mut().item_spacing = Vec2::ZERO;
         let scroll_bar = ui.spacing().scroll.allocated_width();
         let width = (ui.available_width() - scroll_bar).max(1.0);
         let widths = self.widths(width);
-        self.headings_ui(&widths, sort, ui);
+        let scrolled = ui.scope_id().with((self.salt, "scrolled"));
+        self.headings_ui(&widths, scrolled, sort, ui);
         let mut clicked = None;
-        ScrollArea::both()
+        let area = ScrollArea::both()
             .id_salt(self.salt)
             .auto_shrink(false)
             .show_rows(ui, ROW_HEIGHT, self.num_rows, |ui, rows| {
@@ -113,7 +125,9 @@ impl Table<'_> {
                     let cells = cells(row);
                     let is_selected = self.selected == Some(row);
                     response.widget_info(|| {
-                        let texts: Vec<&str> = cells.iter().map(Cell::text).collect();
+                        let read = cells.iter().filter(|cell| !matches!(cell, Cell::Link(..)));
+                        let texts = read.map(Cell::text).filter(|text| !text.is_empty());
+                        let texts: Vec<&str> = texts.collect();
                         WidgetInfo::selected(Role::Button, true, is_selected, texts.join(", "))
                     });
                     let is_hot = response.hovered() || response.has_focus();
@@ -123,12 +137,15 @@ impl Table<'_> {
                         let faint = ui.visuals().faint_bg_color;
                         ui.painter().rect_filled(rect, 0.0, faint);
                     }
-                    self.row_ui(theme, rect, &widths, &cells, ui);
-                    if response.clicked() {
-                        clicked = Some(row);
+                    let is_linked = self.row_ui(theme, (rect, id), &widths, &cells, ui);
+                    if is_linked {
+                        clicked = Some(Clicked::Link(row));
+                    } else if response.clicked() {
+                        clicked = Some(Clicked::Row(row));
                     }
                 }
             });
+        ui.data_mut(|data| data.insert_temp(scrolled, area.state.clamped_offset().x));
         clicked
     }
 
@@ -152,7 +169,18 @@ impl Table<'_> {
             .collect()
     }
 
-    fn headings_ui(&self, widths: &[f32], sort: &mut Sort, ui: &mut Ui) {
+    /// Above the rows, and as far to the left as these were scrolled.
+    fn headings_ui(&self, widths: &[f32], scrolled: Id, sort: &mut Sort, ui: &mut Ui) {
+        let scrolled: f32 = ui.data(|data| data.get_temp(scrolled)).unwrap_or(0.0);
+        let (_, seen) = ui.allocate_space(Vec2::new(ui.available_width(), ROW_HEIGHT + 2.0));
+        let all = seen.translate(Vec2::new(-scrolled, 0.0));
+        ui.scope_builder(UiBuilder::new().max_rect(all).layout(*ui.layout()), |ui| {
+            ui.shrink_clip_rect(seen);
+            self.heading_row_ui(widths, sort, ui);
+        });
+    }
+
+    fn heading_row_ui(&self, widths: &[f32], sort: &mut Sort, ui: &mut Ui) {
         ui.horizontal(|ui| {
             for (at, (column, width)) in self.columns.iter().zip(widths).enumerate() {
                 let sign = match (sort.column == at, sort.is_descending) {
@@ -187,16 +215,37 @@ impl Table<'_> {
         });
     }
 
-    fn row_ui(&self, theme: &Theme, rect: Rect, widths: &[f32], cells: &[Cell], ui: &Ui) {
+    /// Draws a row; whether its link was clicked.
+    fn row_ui(
+        &self,
+        theme: &Theme,
+        (rect, id): (Rect, Id),
+        widths: &[f32],
+        cells: &[Cell],
+        ui: &Ui,
+    ) -> bool {
+        let mut is_linked = false;
         let mut left = rect.left();
         for ((column, width), cell) in self.columns.iter().zip(widths).zip(cells) {
             let place = Rect::from_min_size(
                 Pos2::new(left, rect.top()),
                 Vec2::new(*width, rect.height()),
             );
+            if let Cell::Link(_, name) = cell {
+                let seen = place.intersect(ui.clip_rect());
+                let link = ui.interact(seen, id.with("link"), Sense::click());
+                link.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
+                let is_hot = link.hovered() || link.has_focus();
+                if is_hot {
+                    ui.painter()
+                        .rect_filled(place.shrink(2.0), 3.0, theme.selection());
+                }
+                is_linked |= link.clicked();
+            }
             cell_ui(theme, place, column.is_number, cell, ui);
             left += width;
         }
+        is_linked
     }
 }
 
@@ -204,7 +253,7 @@ fn cell_ui(theme: &Theme, place: Rect, is_number: bool, cell: &Cell, ui: &Ui) {
     let painter = ui.painter().with_clip_rect(place.intersect(ui.clip_rect()));
     let mut inner = place.shrink2(Vec2::new(PADDING, 0.0));
     match cell {
-        Cell::Text(_) => {}
+        Cell::Text(_) | Cell::Link(..) => {}
         Cell::Marked(color, _) => {
             let mark = Rect::from_center_size(
                 Pos2::new(inner.left() + 5.0, inner.center().y),
@@ -233,7 +282,11 @@ fn cell_ui(theme: &Theme, place: Rect, is_number: bool, cell: &Cell, ui: &Ui) {
         anchor,
         cell.text(),
         FontId::proportional(13.0),
-        theme.text(),
+        if matches!(cell, Cell::Link(..)) {
+            theme.accent()
+        } else {
+            theme.text()
+        },
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use callgrove_model::{ExecLabel, Forest, ProgramId, RankId, StepId, TreeCode, TreeIdx};
+use callgrove_model::{ExecLabel, Forest, ProgramId, RankId, TreeCode, TreeIdx};
 use serde::{Deserialize, Serialize};
 
 /// What names a tree in every session with the same trace and root function: the index-th
@@ -53,13 +53,8 @@ impl EventKey {
 
     /// The key of a record by its event id, `rank:step:row`; `None` if it is none.
     pub fn parse(program: ProgramId, event_id: &str) -> Option<Self> {
-        let mut parts = event_id.split(':');
-        let event = ExecLabel {
-            rank: RankId(parts.next()?.parse().ok()?),
-            step: StepId(parts.next()?.parse().ok()?),
-            row: parts.next()?.parse().ok()?,
-        };
-        parts.next().is_none().then_some(Self { program, event })
+        let event = ExecLabel::parse(event_id)?;
+        Some(Self { program, event })
     }
 }
 

@@ -10,9 +10,11 @@ mod window;
 
 use std::sync::Arc;
 
+use callgrove_model::ProgramId;
 use serde_json::Value;
 
 use super::RunStats;
+use crate::EventKey;
 pub use window::{MessageKind, RecordWindow};
 
 /// One execution. Times are microseconds since the epoch, lengths of time microseconds.
@@ -207,6 +209,11 @@ impl ExecutionDocument {
     /// Program and label, which name the execution in a run.
     pub fn label(&self) -> (Option<u32>, String) {
         (self.app, self.event_id.clone())
+    }
+
+    /// What names the execution in every source of its run; `None` if the event id is none.
+    pub fn key(&self) -> Option<EventKey> {
+        EventKey::parse(ProgramId(self.app.unwrap_or(0)), &self.event_id)
     }
 
     /// The document as text that a person can read.

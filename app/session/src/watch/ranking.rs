@@ -5,11 +5,11 @@ use super::{FuncOverview, Overview, RankOverview, RunStats};
 /// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Measure {
-    /// Anomalies per I/O step.
-    #[default]
-    Anomalies,
     /// Severity of the anomalies, in microseconds.
+    #[default]
     Severity,
+    /// Anomalies per I/O step.
+    Anomalies,
     /// Score of the anomalies.
     Score,
     /// Exclusive runtime in microseconds; functions only.
@@ -88,11 +88,11 @@ impl Default for Ranking {
 
 impl Measure {
     /// Those that a rank has.
-    pub const OF_RANKS: [Self; 3] = [Self::Anomalies, Self::Severity, Self::Score];
+    pub const OF_RANKS: [Self; 3] = [Self::Severity, Self::Anomalies, Self::Score];
     /// Those that a function has.
     pub const OF_FUNCS: [Self; 5] = [
-        Self::Anomalies,
         Self::Severity,
+        Self::Anomalies,
         Self::Score,
         Self::Exclusive,
         Self::Inclusive,

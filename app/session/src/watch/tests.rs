@@ -373,7 +373,10 @@ fn ranks_and_functions_are_ordered_by_any_statistic_and_found_by_name() {
             .map(|ranked| ranked.index)
             .collect()
     };
-    let top = Ranking::default();
+    let top = Ranking {
+        measure: Measure::Anomalies,
+        ..Ranking::default()
+    };
     assert_eq!(order(&top), [2, 1, 0]);
     let bottom = Ranking {
         end: RankedEnd::Bottom,

@@ -1,6 +1,6 @@
 //! Marks, labels of records, and sessions that keep them.
 
-use callgrove_model::{Label, TimeNs, TreeIdx};
+use callgrove_model::{Label, RunIdentity, TimeNs, TreeIdx};
 use callgrove_session::{Command, EventKey, Selection, Snapshot, TimeRange};
 
 use crate::support::*;
@@ -101,6 +101,36 @@ fn a_label_of_a_record_is_the_label_of_its_tree() {
         label: None,
     });
     assert_eq!((removed.labels.len(), removed.record_labels.len()), (0, 0));
+}
+
+#[test]
+fn records_are_labelled_without_their_trace_and_the_trace_has_the_labels() {
+    let disk = Disk::default();
+    let traced = Session::opened(&Disk::default()).seen();
+    let key = EventKey::of(&traced.analysis.as_ref().unwrap().forest, SLOW_TREE);
+    let mut session = Session::on(&disk);
+    let label = |label| record_of(&traced, SLOW_TREE, label);
+    let refused = session.run(label(Some(Label::Normal)));
+    assert!(refused.notices[0].text.contains("open the trace first"));
+
+    session.run(Command::KnowRun {
+        source: "run".into(),
+        run: RunIdentity::default(),
+    });
+    session.run(label(Some(Label::Abnormal)));
+    session.run(label(Some(Label::Normal)));
+    let undone = session.run(Command::Undo);
+    assert_eq!(undone.record_labels.get(key), Some(Label::Abnormal));
+    assert!(undone.trace.is_none() && undone.undo.is_some() && undone.redo.is_some());
+
+    let opened = session.run(open("run", "compute"));
+    assert_eq!(opened.label(SLOW_TREE), Some(Label::Abnormal));
+    drop(session);
+    assert_eq!(
+        Session::opened(&disk).seen().label(SLOW_TREE),
+        Some(Label::Abnormal),
+        "it was journalled"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Label, Selection};
+use callgrove_session::{Analysis, Selection};
 use egui::{
     Align2, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2,
 };
@@ -13,7 +13,7 @@ use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::hover;
 use crate::theme::RADIUS;
-use crate::widgets::{KeyButton, score_text, thousands};
+use crate::widgets::{label_buttons, score_text, thousands};
 
 /// Height of a card, in points.
 pub(super) const CARD_HEIGHT: f32 = 96.0;
@@ -78,21 +78,10 @@ pub(super) fn card_ui(
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 4.0;
                 ui.spacing_mut().button_padding.x = 6.0;
-                for (label, text, key) in [
-                    (Label::Normal, "Normal", "N"),
-                    (Label::Abnormal, "Abnormal", "X"),
-                ] {
-                    let mut button = KeyButton::new(text, key)
-                        .small()
-                        .named(format!("{text} {code}"));
-                    if ctx.snapshot.label(tree) == Some(label) {
-                        let fill = ctx.theme.label(label);
-                        button = button.filled(fill, ctx.theme.text_on(fill));
-                    }
-                    if ui.add(button).clicked() {
-                        for command in state.press_label(ctx.snapshot, tree, label) {
-                            ctx.send(command);
-                        }
+                let on = ctx.snapshot.label(tree);
+                if let Some(label) = label_buttons(ctx.theme, on, &code, ui) {
+                    for command in state.press_label(ctx.snapshot, tree, label) {
+                        ctx.send(command);
                     }
                 }
             });

@@ -9,7 +9,7 @@ use egui::Ui;
 
 use crate::context::{ViewContext, short_name};
 use crate::text::{clock, duration, number};
-use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui};
+use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::view_header;
 
 /// How the table is sorted, and over what.
@@ -22,7 +22,7 @@ impl Default for RecentState {
     fn default() -> Self {
         Self {
             sort: Sort {
-                column: 0,
+                column: SEVERITY,
                 is_descending: true,
             },
             is_whole_run: false,
@@ -37,6 +37,9 @@ const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
         is_number,
     }
 }
+
+/// Place of the total severity among the columns.
+const SEVERITY: usize = 6;
 
 const COLUMNS: [Column; 8] = [
     column("Heard of (UTC)", 110.0, false),
@@ -136,7 +139,7 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
             ),
         ]
     };
-    if let Some(at) = table.ui(ctx.theme, &mut state.sort, ui, cells) {
+    if let Some(Clicked::Row(at)) = table.ui(ctx.theme, &mut state.sort, ui, cells) {
         let row = &rows[order[at]];
         let (app, rank, fid) = row.key;
         let focus = Scope {
@@ -170,7 +173,7 @@ fn sort(ctx: &ViewContext<'_>, sort: Sort, rows: &[Row<'_>], order: &mut [usize]
             3 => metrics.first_io_step as f64,
             4 => metrics.count.accumulate,
             5 => metrics.severity.maximum,
-            6 => metrics.severity.accumulate,
+            SEVERITY => metrics.severity.accumulate,
             _ => metrics.score.maximum,
         }
     };

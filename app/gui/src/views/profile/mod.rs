@@ -1,11 +1,12 @@
 //! The profile: all functions with their times and anomalies.
 
+use callgrove_session::Command;
 use callgrove_session::watch::{FuncOverview, Overview, Scope};
 use egui::Ui;
 
 use crate::context::{ViewContext, short_name};
 use crate::text::{dash, duration, number};
-use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui, search_ui};
+use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui, search_ui};
 use crate::widgets::{count_of, view_header};
 
 /// How the table is sorted and searched.
@@ -19,7 +20,7 @@ impl Default for FunctionsState {
     fn default() -> Self {
         Self {
             sort: Sort {
-                column: SHARE,
+                column: FIRST_FIGURE,
                 is_descending: true,
             },
             search: String::new(),
@@ -34,39 +35,76 @@ impl FunctionsState {
     }
 }
 
-const fn number_column(name: &'static str, width: f32) -> Column {
-    Column {
+/// How a figure is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Time,
+    /// The same, of anomalies; there may be none.
+    TimeOfAnomalies,
+    /// A percentage.
+    Share,
+    /// The same, as the length of a bar.
+    Bar,
+}
+
+/// A column of numbers.
+struct Figure {
+    name: &'static str,
+    width: f32,
+    kind: Kind,
+    value: fn(&Overview, &FuncOverview) -> f64,
+}
+
+const fn figure(
+    name: &'static str,
+    width: f32,
+    kind: Kind,
+    value: fn(&Overview, &FuncOverview) -> f64,
+) -> Figure {
+    Figure {
         name,
         width,
-        is_number: true,
+        kind,
+        value,
     }
 }
 
-/// Place of the share of anomalies among the columns.
-const SHARE: usize = 2;
-
-const COLUMNS: [Column; 14] = [
-    Column {
-        name: "Function",
-        width: 0.0,
-        is_number: false,
-    },
-    number_column("Anomalies", 90.0),
-    number_column("Share", 80.0),
-    number_column("Calls", 100.0),
-    number_column("Anomalous", 90.0),
-    number_column("Excl. total", 96.0),
-    number_column("Excl. mean", 96.0),
-    number_column("Excl. max", 96.0),
-    number_column("Excl. σ", 90.0),
-    number_column("Incl. total", 96.0),
-    number_column("Incl. mean", 96.0),
-    number_column("Severity max", 104.0),
-    number_column("Severity total", 104.0),
-    number_column("Score max", 90.0),
+/// What is known of a function, the most important first.
+#[rustfmt::skip]
+const FIGURES: [Figure; 13] = [
+    figure("Severity total", 104.0, Kind::TimeOfAnomalies, |_, func| func.metrics.severity.accumulate),
+    figure("Severity max", 104.0, Kind::TimeOfAnomalies, |_, func| func.metrics.severity.maximum),
+    figure("Anomalies", 90.0, Kind::Number, |_, func| func.anomalies.accumulate),
+    figure("Share", 80.0, Kind::Bar, Overview::share_of_anomalies),
+    figure("Calls", 100.0, Kind::Number, |_, func| func.exclusive.count as f64),
+    figure("Anomalous", 90.0, Kind::Share, |_, func| func.anomalies.accumulate / (func.exclusive.count as f64).max(1.0)),
+    figure("Excl. total", 96.0, Kind::Time, |_, func| func.exclusive.accumulate),
+    figure("Excl. mean", 96.0, Kind::Time, |_, func| func.exclusive.mean),
+    figure("Excl. max", 96.0, Kind::Time, |_, func| func.exclusive.maximum),
+    figure("Excl. σ", 90.0, Kind::Time, |_, func| func.exclusive.stddev),
+    figure("Incl. total", 96.0, Kind::Time, |_, func| func.inclusive.accumulate),
+    figure("Incl. mean", 96.0, Kind::Time, |_, func| func.inclusive.mean),
+    figure("Score max", 90.0, Kind::Number, |_, func| func.metrics.score.maximum),
 ];
 
-/// Draws the table; a click asks for the executions of a function.
+/// Before the figures stand the name and the link to the trees.
+const FIRST_FIGURE: usize = 2;
+
+fn columns() -> Vec<Column> {
+    let column = |name, width, is_number| Column {
+        name,
+        width,
+        is_number,
+    };
+    let first = [column("Function", 0.0, false), column("Trees", 64.0, false)];
+    let figures = FIGURES
+        .iter()
+        .map(|figure| column(figure.name, figure.width, true));
+    first.into_iter().chain(figures).collect()
+}
+
+/// Draws the table; a click asks for the records of a function, its link for the trees of its executions.
 pub(crate) fn functions_ui(ctx: &mut ViewContext<'_>, state: &mut FunctionsState, ui: &mut Ui) {
     let overview = ctx.snapshot.watch.overview();
     view_header(ui, "Profile of all functions", |ui| {
@@ -85,66 +123,63 @@ pub(crate) fn functions_ui(ctx: &mut ViewContext<'_>, state: &mut FunctionsState
     if rows.is_empty() {
         return empty_ui("No function has this in its name.", ui);
     }
-    if state.sort.column == 0 {
+    let figure = state.sort.column.checked_sub(FIRST_FIGURE);
+    if let Some(figure) = figure.map(|at| &FIGURES[at]) {
+        let value = |at: usize| (figure.value)(overview, &overview.funcs[at]);
+        state.sort.by_number(&mut rows, value);
+    } else {
         let name = |at: usize| short_name(&overview.funcs[at].name).to_lowercase();
         state.sort.by_text(&mut rows, name);
-    } else {
-        let column = state.sort.column;
-        let key = |at: usize| value(overview, &overview.funcs[at], column);
-        state.sort.by_number(&mut rows, key);
     }
     let focused = ctx.scope().func;
     let table = Table {
         salt: "functions",
-        columns: &COLUMNS,
+        columns: &columns(),
         num_rows: rows.len(),
         selected: rows
             .iter()
             .position(|&at| focused == Some((overview.funcs[at].app, overview.funcs[at].fid))),
     };
+    let has_trace = ctx.snapshot.trace.is_some();
     let cells = |row: usize| {
         let func = &overview.funcs[rows[row]];
-        let name = Cell::Marked(ctx.color_of(&func.name), short_name(&func.name).to_owned());
-        let others = (1..COLUMNS.len()).map(|column| cell(overview, func, column));
-        std::iter::once(name).chain(others).collect()
-    };
-    let clicked = table.ui(ctx.theme, &mut state.sort, ui, cells);
-    if let Some(row) = clicked {
-        let func = &overview.funcs[rows[row]];
-        let focus = Scope {
-            func: Some((func.app, func.fid)),
-            ..Scope::default()
+        let name = short_name(&func.name);
+        let link = if has_trace {
+            Cell::Link("Compare", format!("Compare executions of {name}"))
+        } else {
+            Cell::Text(String::new())
         };
-        ctx.choose(focus, ui);
+        let first = [
+            Cell::Marked(ctx.color_of(&func.name), name.to_owned()),
+            link,
+        ];
+        let figures = FIGURES.iter().map(|figure| cell(overview, func, figure));
+        first.into_iter().chain(figures).collect()
+    };
+    match table.ui(ctx.theme, &mut state.sort, ui, cells) {
+        Some(Clicked::Row(row)) => {
+            let func = &overview.funcs[rows[row]];
+            let focus = Scope {
+                func: Some((func.app, func.fid)),
+                ..Scope::default()
+            };
+            ctx.choose(focus, ui);
+        }
+        Some(Clicked::Link(row)) => {
+            let function = overview.funcs[rows[row]].name.clone();
+            ctx.send(Command::SetRoot { function });
+        }
+        None => {}
     }
 }
 
-/// What a column shows of a function, as a number.
-fn value(overview: &Overview, func: &FuncOverview, column: usize) -> f64 {
-    match column {
-        1 => func.anomalies.accumulate,
-        SHARE => overview.share_of_anomalies(func),
-        3 => func.exclusive.count as f64,
-        4 => func.anomalies.accumulate / (func.exclusive.count as f64).max(1.0),
-        5 => func.exclusive.accumulate,
-        6 => func.exclusive.mean,
-        7 => func.exclusive.maximum,
-        8 => func.exclusive.stddev,
-        9 => func.inclusive.accumulate,
-        10 => func.inclusive.mean,
-        11 => func.metrics.severity.maximum,
-        12 => func.metrics.severity.accumulate,
-        _ => func.metrics.score.maximum,
-    }
-}
-
-fn cell(overview: &Overview, func: &FuncOverview, column: usize) -> Cell {
-    let value = value(overview, func, column);
-    match column {
-        SHARE => Cell::Bar(value as f32, format!("{:.1} %", value * 100.0)),
-        4 => Cell::Text(format!("{:.2} %", value * 100.0)),
-        11..=13 if func.metrics.count.count == 0 => Cell::Text(dash()),
-        5..=12 => Cell::Text(duration(value)),
-        _ => Cell::Text(number(value)),
+fn cell(overview: &Overview, func: &FuncOverview, figure: &Figure) -> Cell {
+    let value = (figure.value)(overview, func);
+    match figure.kind {
+        Kind::TimeOfAnomalies if func.metrics.count.count == 0 => Cell::Text(dash()),
+        Kind::Time | Kind::TimeOfAnomalies => Cell::Text(duration(value)),
+        Kind::Bar => Cell::Bar(value as f32, format!("{:.1} %", value * 100.0)),
+        Kind::Share => Cell::Text(format!("{:.2} %", value * 100.0)),
+        Kind::Number => Cell::Text(number(value)),
     }
 }

@@ -6,12 +6,13 @@ mod timeline;
 
 use std::sync::Arc;
 
+use callgrove_session::Command;
 use callgrove_session::watch::{ExecutionDocument, WatchCommand};
 use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, TextEdit, Ui};
 
 use crate::context::{ViewContext, short_name};
 use crate::widgets::table::empty_ui;
-use crate::widgets::view_header;
+use crate::widgets::{label_buttons, view_header};
 use timeline::TimelineState;
 
 /// What is shown of the document.
@@ -62,16 +63,23 @@ pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, 
         document.event_id
     );
     view_header(ui, &title, |ui| {
-        if ui
-            .button("Copy JSON")
-            .on_hover_text("The whole document, to the clipboard")
-            .clicked()
-        {
-            ui.ctx().copy_text(state.json.clone());
-        }
         ui.toggle_value(&mut state.is_json, "JSON")
             .on_hover_text("The document as it is stored (J)");
+        if state.is_json {
+            let copy = ui.button("Copy JSON");
+            if copy
+                .on_hover_text("The whole document, to the clipboard")
+                .clicked()
+            {
+                ui.ctx().copy_text(state.json.clone());
+            }
+        }
         neighbours_ui(ctx, &document, ui);
+        let on = ctx.snapshot.record_label(&document);
+        if let Some(label) = label_buttons(ctx.theme, on, &document.event_id, ui) {
+            let label = Some(label).filter(|_| on != Some(label));
+            ctx.commands.extend(Command::label_record(&document, label));
+        }
     });
     if state.is_json {
         let mut json = state.json.as_str();
@@ -110,7 +118,7 @@ fn neighbours_ui(ctx: &mut ViewContext<'_>, document: &ExecutionDocument, ui: &m
         return;
     };
     let button = ui
-        .button("Normal executions of the function")
+        .button("Compare")
         .on_hover_text("Normal executions of the same function, to compare with");
     if button.clicked() {
         let form = QueryForm {

@@ -15,14 +15,19 @@ pub(crate) struct FormState {
 }
 
 impl FormState {
+    /// Whether the form on the screen began with this one.
+    pub(crate) fn is_at(&self, asked: &QueryForm) -> bool {
+        self.origin == *asked
+    }
+
     /// Puts the keyboard on the first field.
     pub(crate) fn begin(&mut self) {
         self.wants_focus = true;
     }
 }
 
-/// Draws the form; Enter in any field asks.
-pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut Ui) {
+/// Draws the form; Enter in any field asks. Whether it was asked.
+pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut Ui) -> bool {
     let asked = &ctx.snapshot.watch.visit().form;
     if state.origin != *asked {
         state.origin = asked.clone();
@@ -49,6 +54,7 @@ pub(crate) fn form_ui(ctx: &mut ViewContext<'_>, state: &mut FormState, ui: &mut
         state.origin = state.draft.clone();
         ctx.watch(WatchCommand::Query(Box::new(state.draft.clone())));
     }
+    is_asked
 }
 
 fn choices_ui(draft: &mut QueryForm, ui: &mut Ui) {

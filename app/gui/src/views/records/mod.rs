@@ -5,14 +5,15 @@ mod scatter;
 
 use std::sync::Arc;
 
+use callgrove_session::Snapshot;
 use callgrove_session::watch::{
     ExecutionDocument, ExecutionField, QueryState, Results, WatchCommand,
 };
 use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui};
 
-use crate::context::{ViewContext, short_name};
+use crate::context::{ViewContext, label_name, short_name};
 use crate::text::{dash, duration_or_dash, number_or_dash, utc};
-use crate::widgets::table::{Cell, Column, Sort, Table, empty_ui};
+use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::{thousands, view_header};
 use form::FormState;
 use scatter::RecordScatterState;
@@ -22,7 +23,12 @@ pub(crate) struct ExecutionsState {
     form: FormState,
     scatter: RecordScatterState,
     sort: Sort,
+    /// Whether the question covers the answer, where there is no room for both.
+    is_asking: bool,
 }
+
+/// Less than this is no room for question and answer side by side.
+const LEAST_WIDTH_OF_BOTH: f32 = 600.0;
 
 impl Default for ExecutionsState {
     fn default() -> Self {
@@ -30,9 +36,10 @@ impl Default for ExecutionsState {
             form: FormState::default(),
             scatter: RecordScatterState::default(),
             sort: Sort {
-                column: 4,
+                column: 5,
                 is_descending: true,
             },
+            is_asking: false,
         }
     }
 }
@@ -45,8 +52,9 @@ const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
     }
 }
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     column("Execution", 100.0, false),
+    column("Label", 84.0, false),
     column("Function", 0.0, false),
     column("Rank", 70.0, true),
     column("Step", 70.0, true),
@@ -61,6 +69,7 @@ const COLUMNS: [Column; 10] = [
 impl ExecutionsState {
     pub(crate) fn begin_search(&mut self) {
         self.form.begin();
+        self.is_asking = true;
     }
 
     pub(crate) fn fit(&mut self) {
@@ -68,23 +77,24 @@ impl ExecutionsState {
     }
 
     /// The documents in the order of the table.
-    pub(crate) fn order(&self, results: &Results) -> Vec<usize> {
+    pub(crate) fn order(&self, snapshot: &Snapshot, results: &Results) -> Vec<usize> {
         let documents = &results.documents;
         let mut order: Vec<usize> = (0..documents.len()).collect();
         let field = match self.sort.column {
-            2 => ExecutionField::Rank,
-            3 => ExecutionField::Step,
-            4 => ExecutionField::Severity,
-            5 => ExecutionField::Score,
-            6 => ExecutionField::RuntimeExclusive,
-            7 => ExecutionField::RuntimeTotal,
+            3 => ExecutionField::Rank,
+            4 => ExecutionField::Step,
+            5 => ExecutionField::Severity,
+            6 => ExecutionField::Score,
+            7 => ExecutionField::RuntimeExclusive,
+            8 => ExecutionField::RuntimeTotal,
             _ => ExecutionField::Entry,
         };
         let sort = self.sort;
         match sort.column {
             0 => sort.by_text(&mut order, |at| documents[at].event_id.as_str()),
-            1 => sort.by_text(&mut order, |at| short_name(&documents[at].func)),
-            9 => sort.by_text(&mut order, |at| documents[at].hostname.as_deref()),
+            1 => sort.by_text(&mut order, |at| snapshot.record_label(&documents[at])),
+            2 => sort.by_text(&mut order, |at| short_name(&documents[at].func)),
+            10 => sort.by_text(&mut order, |at| documents[at].hostname.as_deref()),
             _ => sort.by_number(&mut order, |at| {
                 field.value(&documents[at]).unwrap_or(f64::NEG_INFINITY)
             }),
@@ -99,11 +109,21 @@ pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsSta
         right: 8,
         ..Margin::ZERO
     });
-    Panel::left("question")
-        .default_size(280.0)
-        .size_range(200.0..=420.0)
-        .frame(frame)
-        .show(ui, |ui| form::form_ui(ctx, &mut state.form, ui));
+    let is_narrow = ui.available_width() < LEAST_WIDTH_OF_BOTH;
+    state.is_asking &= state.form.is_at(&ctx.snapshot.watch.visit().form);
+    if is_narrow {
+        if state.is_asking || ctx.snapshot.watch.visit().results.is_none() {
+            state.is_asking &= !form::form_ui(ctx, &mut state.form, ui);
+            return;
+        }
+    } else {
+        Panel::left("question")
+            .default_size(280.0)
+            .size_range(200.0..=420.0)
+            .frame(frame)
+            .show(ui, |ui| form::form_ui(ctx, &mut state.form, ui));
+        state.is_asking = false;
+    }
     CentralPanel::no_frame().show(ui, |ui| {
         let Some(results) = ctx.snapshot.watch.visit().results.clone() else {
             state_ui(ctx, None, ui);
@@ -112,6 +132,9 @@ pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsSta
                 ui,
             );
         };
+        if is_narrow && ui.button("Which executions?…").clicked() {
+            state.is_asking = true;
+        }
         results_ui(ctx, state, &results, ui);
     });
 }
@@ -185,7 +208,7 @@ fn table_ui(
     results: &Results,
     ui: &mut Ui,
 ) {
-    let order = state.order(results);
+    let order = state.order(ctx.snapshot, results);
     let open = ctx.snapshot.watch.visit().document.as_ref();
     let table = Table {
         salt: "executions",
@@ -196,7 +219,7 @@ fn table_ui(
         }),
     };
     let cells = |row: usize| cells(ctx, &results.documents[order[row]]);
-    if let Some(row) = table.ui(ctx.theme, &mut state.sort, ui, cells) {
+    if let Some(Clicked::Row(row)) = table.ui(ctx.theme, &mut state.sort, ui, cells) {
         ctx.watch(WatchCommand::Open(order[row]));
     }
 }
@@ -205,6 +228,10 @@ fn cells(ctx: &ViewContext<'_>, document: &ExecutionDocument) -> Vec<Cell> {
     let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
     let mut cells = vec![
         Cell::Text(document.event_id.clone()),
+        match ctx.snapshot.record_label(document) {
+            Some(label) => Cell::Marked(ctx.theme.label(label), label_name(label).to_owned()),
+            None => Cell::Text(String::new()),
+        },
         Cell::Marked(
             ctx.color_of(&document.func),
             short_name(&document.func).to_owned(),

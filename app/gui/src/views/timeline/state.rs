@@ -50,6 +50,13 @@ impl TimelineState {
         }
     }
 
+    /// Puts a rank above all others.
+    pub(crate) fn pin(&mut self, rank: (ProgramId, RankId)) {
+        if let Some(shown) = self.shown() {
+            shown.ranks.pinned.insert(rank);
+        }
+    }
+
     /// The run that was shown last.
     pub(super) fn shown(&mut self) -> Option<&mut ShownRun> {
         self.shown.as_mut()

@@ -1,0 +1,38 @@
+//! The two buttons that label a tree or a record: filled while their label is on.
+
+use callgrove_session::Label;
+use egui::Ui;
+
+use super::KeyButton;
+use crate::theme::Theme;
+
+/// Draws them in the direction of the layout; `what` tells a screen reader what is labelled. The answer is
+/// the label whose button was pressed.
+pub(crate) fn label_buttons(
+    theme: &Theme,
+    on: Option<Label>,
+    what: &str,
+    ui: &mut Ui,
+) -> Option<Label> {
+    let mut buttons = [
+        (Label::Normal, "Normal", "N"),
+        (Label::Abnormal, "Abnormal", "X"),
+    ];
+    if ui.layout().prefer_right_to_left() {
+        buttons.reverse();
+    }
+    let mut pressed = None;
+    for (label, text, key) in buttons {
+        let mut button = KeyButton::new(text, key)
+            .small()
+            .named(format!("{text} {what}"));
+        if on == Some(label) {
+            let fill = theme.label(label);
+            button = button.filled(fill, theme.text_on(fill));
+        }
+        if ui.add(button).clicked() {
+            pressed = Some(label);
+        }
+    }
+    pressed
+}
