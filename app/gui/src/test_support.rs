@@ -34,8 +34,8 @@ pub(crate) fn demo_snapshot() -> Snapshot {
     snapshot(2, 20)
 }
 
-/// A session with `num_ranks × num_calls` trees and nothing selected or labelled.
-pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
+/// The trace of both.
+pub(crate) fn demo_trace(num_ranks: u32, num_calls: u32) -> Trace {
     let mut warnings = Warnings::default();
     warnings.count_many(WarningKind::UnmatchedSend, Some(RankId(1)), 3, || {
         "tag 7 to rank 9".to_owned()
@@ -46,7 +46,12 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     let ranks = (0..num_ranks)
         .map(|rank| rank_trace(rank, num_ranks, num_calls))
         .collect();
-    let trace = Arc::new(Trace::assemble(ranks, warnings));
+    Trace::assemble(ranks, warnings)
+}
+
+/// A session with `num_ranks × num_calls` trees and nothing selected or labelled.
+pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
+    let trace = Arc::new(demo_trace(num_ranks, num_calls));
     let root = trace.names.get("compute").expect("it is named above");
     let forest = Forest::grow(Arc::clone(&trace), &[root]);
     let num_trees = forest.len();

@@ -2,6 +2,8 @@
 
 mod actions;
 mod dock;
+#[cfg(test)]
+mod exercises;
 mod go_to;
 mod help;
 mod keymap;

@@ -111,6 +111,10 @@ impl View {
         match self {
             Self::Map => &[
                 ("Arrows, Enter", "To the next point that way, select it"),
+                (
+                    "G U",
+                    "Select the neighbours, all of the same structure; with Shift add them",
+                ),
                 ("W S", "Zoom"),
             ],
             Self::Tree => &[
@@ -124,7 +128,9 @@ impl View {
                 ("[  ]", "The view before, the one after"),
                 ("Arrows", "To caller, callee, call before, call after"),
                 ("Shift+↑ ↓", "To the call at the same time on the next row"),
+                ("F", "Show the call, then the tree, then the run"),
                 ("/", "Find calls of a function"),
+                ("M", "Mark the moment or the chosen stretch of time"),
                 ("Shift+drag", "Choose a stretch of time"),
             ],
             Self::Overview => &[("Arrows, Enter", "Move in the heat map, look up executions")],

@@ -29,6 +29,9 @@ pub(super) struct ShownRun {
     /// Why that names no ranks.
     pub(super) ranks_error: Option<String>,
     focus: Option<Focus>,
+    call: Option<ExecRef>,
+    /// The call that was shown whole last.
+    fitted: Option<ExecRef>,
     /// Abnormal trees.
     pub(super) flagged: Arc<SpanIndex>,
     flagged_of: Option<(Arc<Analysis>, Arc<Detection>)>,
@@ -43,7 +46,7 @@ pub(super) struct ShownRun {
 }
 
 impl TimelineState {
-    /// Shows the whole tree; again, or without one, the whole run.
+    /// Shows the selected call; again, or without one, the whole tree; again, or without one, the whole run.
     pub fn fit(&mut self) {
         if let Some(shown) = self.shown() {
             shown.fit();
@@ -76,6 +79,8 @@ impl TimelineState {
             ranks_text: String::new(),
             ranks_error: None,
             focus: None,
+            call: None,
+            fitted: None,
             flagged: Arc::default(),
             flagged_of: None,
             search: SearchState::default(),
@@ -90,6 +95,7 @@ impl TimelineState {
 
 impl ShownRun {
     fn follow(&mut self, snapshot: &Snapshot) {
+        self.call = snapshot.call;
         let focus = Focus::of(snapshot);
         let is_same = match (&self.focus, &focus) {
             (Some(known), Some(new)) => known.is_same_tree(new),
@@ -142,19 +148,25 @@ impl ShownRun {
         })
     }
 
-    /// The tree's extent plus a tenth; the whole run if that is in view already.
+    /// A call that was selected since; else, of call, tree and run, the one after what is in view.
     pub(super) fn fit(&mut self) {
+        let is_new = self.call.is_some() && self.call != self.fitted;
+        self.fitted = self.call;
+        let trace = Arc::clone(self.canvas.trace());
+        let call = self.call.map(|call| {
+            let executions = &trace.lane(call.lane).executions;
+            let entry = executions.entry[call.exec.index()];
+            Window::around(entry, executions.exit(call.exec), MARGIN)
+        });
+        let all = self.canvas.view.bounds();
+        let parts: Vec<Window> = (call.into_iter().chain(self.tree_window()))
+            .map(|window| window.within(all))
+            .collect();
         let view = &mut self.canvas.view;
-        let all = view.bounds();
-        let focus = self
-            .focus
-            .as_ref()
-            .map(|focus| window_of(focus).within(all));
-        view.jump(
-            focus
-                .filter(|window| *window != view.window())
-                .unwrap_or(all),
-        );
+        let shown = parts.iter().position(|window| *window == view.window());
+        let shown = shown.filter(|_| !is_new);
+        let next = parts.get(shown.map_or(0, |at| at + 1));
+        view.jump(next.copied().unwrap_or(all));
     }
 
     fn tree_window(&self) -> Option<Window> {
