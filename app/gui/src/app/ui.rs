@@ -46,7 +46,10 @@ impl CallgroveApp {
                 panels::start_ui(&mut ctx, &mut states.start, recent, &open, ui);
             });
         } else {
-            CentralPanel::no_frame().show(ui, |ui| self.dock_ui(&mut ctx, ui));
+            let ground = Frame::new().fill(ui.visuals().panel_fill);
+            CentralPanel::no_frame()
+                .frame(ground)
+                .show(ui, |ui| self.dock_ui(&mut ctx, ui));
             panels::notices_ui(&mut ctx, ui.ctx());
         }
         self.overlay_ui(&mut ctx, ui.ctx());

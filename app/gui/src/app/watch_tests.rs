@@ -313,7 +313,7 @@ fn from_a_rank_to_its_executions_to_a_document_and_back() {
         .harness
         .get_by_label("Scatter plot of 3 executions, Severity against Entry");
     window.click(
-        "2:5:101, MPI_Wait, 2, 5, 2.499 ms, 11.50, 2.5 ms, 2.5 ms, 2026-11-21 03:28:35.010000, n17",
+        "2:5:101, MPI_Wait, 2.499 ms, 11.50, 2, 5, 2.5 ms, 2.5 ms, 2026-11-21 03:28:35.010000, n17",
     );
     assert_eq!(window.page(), Page::Document);
     assert!(window.has("MPI_Wait on rank 2, execution 2:5:101"));

@@ -6,8 +6,8 @@ use callgrove_model::{FunctionName, FunctionPattern};
 use callgrove_session::{Command, Snapshot, Suggestion};
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align2, FontId, Popup, PopupCloseBehavior, Rect, Role, ScrollArea, Sense, TextEdit, TextFormat,
-    Ui, WidgetInfo, vec2,
+    Align2, Button, FontId, Popup, PopupCloseBehavior, Rect, Role, ScrollArea, Sense, TextEdit,
+    TextFormat, Ui, WidgetInfo, vec2,
 };
 
 use crate::context::ViewContext;
@@ -37,7 +37,7 @@ impl RootChooser {
             .as_ref()
             .map_or("choose a function", |analysis| &analysis.root_name);
         let button = ui
-            .button(format!("{current}  ▾"))
+            .add(Button::new(format!("{current}  ▾")).truncate())
             .on_hover_text("The function whose executions are compared")
             .accessible_name("Root function");
         Popup::from_toggle_button_response(&button)

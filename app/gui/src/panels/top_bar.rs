@@ -9,6 +9,9 @@ use crate::app::{ACTIONS, Action, KeyMap, LayoutName, Menu};
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
 
+/// With less room than this the root function stands alone.
+const LEAST_WIDTH_WITH_SOURCE: f32 = 300.0;
+
 /// Draws the bar. `layout` is the one that is shown.
 pub(crate) fn top_bar_ui(
     ctx: &mut ViewContext<'_>,
@@ -20,10 +23,7 @@ pub(crate) fn top_bar_ui(
     ui.horizontal_centered(|ui| {
         menus_ui(ctx, keys, ui);
         ui.separator();
-        source_ui(ctx.snapshot, ui);
-        if ctx.snapshot.trace.is_some() {
-            chooser.ui(ctx, ui);
-        }
+        // What is on the right has its room first; what is named on the left is shortened.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             icons_ui(ctx, keys, ui);
             if !super::needs_start(ctx.snapshot) {
@@ -33,6 +33,12 @@ pub(crate) fn top_bar_ui(
                 watch_ui(ctx, ui);
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                if ui.available_width() > LEAST_WIDTH_WITH_SOURCE {
+                    source_ui(ctx.snapshot, ui);
+                }
+                if ctx.snapshot.trace.is_some() {
+                    chooser.ui(ctx, ui);
+                }
                 scope_ui(ctx, ui);
                 if let Some(text) = counts(ctx.snapshot) {
                     let text = RichText::new(text).color(ctx.theme.weak_text());
@@ -108,18 +114,21 @@ fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 fn watch_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let watch = &ctx.snapshot.watch;
     let is_paused = watch.is_paused();
+    let is_over = *watch.connection() == Connection::Ended;
     let name = if is_paused {
         let num_waiting = watch.num_held_back() as usize;
         format!("Go on ({} waiting)", count_of(num_waiting, "update"))
     } else {
         "Pause".to_owned()
     };
-    let button = Button::new(name).selected(is_paused);
-    let button = ui
-        .add_enabled(Action::Pause.is_possible(ctx.snapshot), button)
-        .on_hover_text("Hold the picture still; nothing is lost");
-    if button.clicked() {
-        ctx.actions.push(Action::Pause);
+    if is_paused || !is_over {
+        let button = Button::new(name).selected(is_paused);
+        let button = ui
+            .add_enabled(Action::Pause.is_possible(ctx.snapshot), button)
+            .on_hover_text("Hold the picture still; nothing is lost");
+        if button.clicked() {
+            ctx.actions.push(Action::Pause);
+        }
     }
     connection_ui(ctx, ui);
     ui.separator();

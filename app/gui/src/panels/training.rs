@@ -85,10 +85,11 @@ fn selection_ui(ctx: &mut ViewContext<'_>, candidates: &mut CandidatesState, ui:
             });
         });
     });
+    let width = ((ui.available_width() - ui.spacing().item_spacing.x) / 2.0).min(112.0);
     ui.horizontal(|ui| {
         for (label, name, key) in [(Label::Normal, "Normal", "N"), (Label::Abnormal, "Abnormal", "X")] {
             let text = if num_trees > 1 { format!("{name} ({})", thousands(num_trees)) } else { name.to_owned() };
-            let mut button = KeyButton::new(&text, key).min_width(112.0).named(format!("Label {}", text.to_lowercase()));
+            let mut button = KeyButton::new(&text, key).min_width(width).named(format!("Label {}", text.to_lowercase()));
             if matches!(&snapshot.selection, Selection::One(tree) if snapshot.label(*tree) == Some(label)) {
                 let fill = ctx.theme.label(label);
                 button = button.filled(fill, ctx.theme.text_on(fill));

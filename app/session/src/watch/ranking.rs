@@ -50,8 +50,8 @@ pub enum RankedEnd {
     Bottom,
 }
 
-/// An order, and how much of it is shown.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// An order, and what is in it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ranking {
     /// What is compared.
     pub measure: Measure,
@@ -59,8 +59,6 @@ pub struct Ranking {
     pub statistic: Statistic,
     /// Which end comes first.
     pub end: RankedEnd,
-    /// At most that many.
-    pub num_shown: usize,
     /// Only those whose name contains this, upper and lower case alike.
     pub search: String,
 }
@@ -72,18 +70,6 @@ pub struct Ranked {
     pub index: usize,
     /// The value compared, in the unit of the measure.
     pub value: f64,
-}
-
-impl Default for Ranking {
-    fn default() -> Self {
-        Self {
-            measure: Measure::default(),
-            statistic: Statistic::default(),
-            end: RankedEnd::default(),
-            num_shown: 20,
-            search: String::new(),
-        }
-    }
 }
 
 impl Measure {
@@ -212,6 +198,5 @@ fn ranked(values: impl Iterator<Item = (String, f64)>, ranking: &Ranking) -> Vec
         RankedEnd::Top => ranked.sort_by(|a, b| b.value.total_cmp(&a.value)),
         RankedEnd::Bottom => ranked.sort_by(|a, b| a.value.total_cmp(&b.value)),
     }
-    ranked.truncate(ranking.num_shown);
     ranked
 }

@@ -380,10 +380,9 @@ fn ranks_and_functions_are_ordered_by_any_statistic_and_found_by_name() {
     assert_eq!(order(&top), [2, 1, 0]);
     let bottom = Ranking {
         end: RankedEnd::Bottom,
-        num_shown: 2,
         ..top.clone()
     };
-    assert_eq!(order(&bottom), [0, 1]);
+    assert_eq!(order(&bottom), [0, 1, 2]);
     let severe = Ranking {
         measure: Measure::Severity,
         statistic: Statistic::Mean,

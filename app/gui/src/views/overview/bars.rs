@@ -3,9 +3,7 @@
 use callgrove_session::watch::{
     Measure, Ranked, RankedEnd, Ranking, Scope, Statistic, ranked_funcs, ranked_ranks,
 };
-use egui::{
-    Align2, ComboBox, DragValue, FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo,
-};
+use egui::{Align2, ComboBox, FontId, Pos2, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::context::{ViewContext, short_name};
 use crate::text;
@@ -100,7 +98,7 @@ pub(crate) fn bars_ui(ctx: &mut ViewContext<'_>, state: &mut BarsState, ui: &mut
     });
 }
 
-/// Which statistic of what, from which end, and how many.
+/// Which statistic of what, and from which end.
 fn choices_ui(ranking: &mut Ranking, measures: &[Measure], of: &str, ui: &mut Ui) {
     ui.horizontal_wrapped(|ui| {
         ComboBox::from_id_salt(("measure", of))
@@ -130,12 +128,6 @@ fn choices_ui(ranking: &mut Ranking, measures: &[Measure], of: &str, ui: &mut Ui
                 ranking.end = end;
             }
         }
-        ui.add(
-            DragValue::new(&mut ranking.num_shown)
-                .range(1..=10_000)
-                .speed(0.5),
-        )
-        .accessible_name(format!("Number of {of}"));
     });
 }
 

@@ -15,7 +15,8 @@ use crate::widgets::view_header;
 /// How the table is sorted, and over what.
 pub(crate) struct RecentState {
     sort: Sort,
-    is_whole_run: bool,
+    /// What the person chose; until then, what there is.
+    is_whole_run: Option<bool>,
 }
 
 impl Default for RecentState {
@@ -25,7 +26,7 @@ impl Default for RecentState {
                 column: SEVERITY,
                 is_descending: true,
             },
-            is_whole_run: false,
+            is_whole_run: None,
         }
     }
 }
@@ -61,16 +62,21 @@ struct Row<'a> {
 
 /// Draws the table; a click asks for the executions of the function on the rank.
 pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: &mut Ui) {
-    view_header(ui, "Newest anomalies by rank and function", |ui| {
-        ui.selectable_value(&mut state.is_whole_run, true, "Whole run")
-            .on_hover_text("All anomalies since the run began");
-        ui.selectable_value(&mut state.is_whole_run, false, "Newest")
-            .on_hover_text(
-                "What was new when each was last heard of, since this window is connected",
-            );
-    });
     let watch = &ctx.snapshot.watch;
-    let rows: Vec<Row<'_>> = if state.is_whole_run {
+    let nothing_new = watch.pace().recent.is_empty();
+    let mut is_whole_run = state.is_whole_run.unwrap_or(nothing_new);
+    view_header(ui, "Anomalies by rank and function", |ui| {
+        let whole = ui.selectable_value(&mut is_whole_run, true, "Whole run");
+        let newest = ui.selectable_value(&mut is_whole_run, false, "Newest");
+        if whole.clicked() || newest.clicked() {
+            state.is_whole_run = Some(is_whole_run);
+        }
+        whole.on_hover_text("All anomalies since the run began");
+        newest.on_hover_text(
+            "What was new when each was last heard of, since this window is connected",
+        );
+    });
+    let rows: Vec<Row<'_>> = if is_whole_run {
         let metrics = watch.overview().metrics.iter();
         metrics
             .map(|known| Row {

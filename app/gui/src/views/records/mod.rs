@@ -28,7 +28,9 @@ pub(crate) struct ExecutionsState {
 }
 
 /// Less than this is no room for question and answer side by side.
-const LEAST_WIDTH_OF_BOTH: f32 = 600.0;
+const LEAST_WIDTH_OF_BOTH: f32 = 680.0;
+/// In less than this stands the table alone.
+const LEAST_WIDTH_OF_PLOT: f32 = 360.0;
 
 impl Default for ExecutionsState {
     fn default() -> Self {
@@ -36,7 +38,7 @@ impl Default for ExecutionsState {
             form: FormState::default(),
             scatter: RecordScatterState::default(),
             sort: Sort {
-                column: 5,
+                column: 2,
                 is_descending: true,
             },
             is_asking: false,
@@ -53,13 +55,13 @@ const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
 }
 
 const COLUMNS: [Column; 11] = [
-    column("Execution", 100.0, false),
-    column("Label", 84.0, false),
+    column("Execution", 92.0, false),
     column("Function", 0.0, false),
+    column("Severity", 86.0, true),
+    column("Label", 84.0, false),
+    column("Score", 80.0, true),
     column("Rank", 70.0, true),
     column("Step", 70.0, true),
-    column("Severity", 96.0, true),
-    column("Score", 80.0, true),
     column("Exclusive", 96.0, true),
     column("Inclusive", 96.0, true),
     column("Entry (UTC)", 200.0, false),
@@ -81,10 +83,10 @@ impl ExecutionsState {
         let documents = &results.documents;
         let mut order: Vec<usize> = (0..documents.len()).collect();
         let field = match self.sort.column {
-            3 => ExecutionField::Rank,
-            4 => ExecutionField::Step,
-            5 => ExecutionField::Severity,
-            6 => ExecutionField::Score,
+            2 => ExecutionField::Severity,
+            4 => ExecutionField::Score,
+            5 => ExecutionField::Rank,
+            6 => ExecutionField::Step,
             7 => ExecutionField::RuntimeExclusive,
             8 => ExecutionField::RuntimeTotal,
             _ => ExecutionField::Entry,
@@ -92,8 +94,8 @@ impl ExecutionsState {
         let sort = self.sort;
         match sort.column {
             0 => sort.by_text(&mut order, |at| documents[at].event_id.as_str()),
-            1 => sort.by_text(&mut order, |at| snapshot.record_label(&documents[at])),
-            2 => sort.by_text(&mut order, |at| short_name(&documents[at].func)),
+            3 => sort.by_text(&mut order, |at| snapshot.record_label(&documents[at])),
+            1 => sort.by_text(&mut order, |at| short_name(&documents[at].func)),
             10 => sort.by_text(&mut order, |at| documents[at].hostname.as_deref()),
             _ => sort.by_number(&mut order, |at| {
                 field.value(&documents[at]).unwrap_or(f64::NEG_INFINITY)
@@ -154,6 +156,9 @@ fn results_ui(
             );
         }
         return;
+    }
+    if ui.available_width() < LEAST_WIDTH_OF_PLOT {
+        return table_ui(ctx, state, results, ui);
     }
     let half = ui.available_height() * 0.5;
     let frame = Frame::new().inner_margin(Margin {
@@ -226,27 +231,22 @@ fn table_ui(
 
 fn cells(ctx: &ViewContext<'_>, document: &ExecutionDocument) -> Vec<Cell> {
     let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
-    let mut cells = vec![
+    let name = short_name(&document.func).to_owned();
+    let label = match ctx.snapshot.record_label(document) {
+        Some(label) => Cell::Marked(ctx.theme.label(label), label_name(label).to_owned()),
+        None => Cell::Text(String::new()),
+    };
+    vec![
         Cell::Text(document.event_id.clone()),
-        match ctx.snapshot.record_label(document) {
-            Some(label) => Cell::Marked(ctx.theme.label(label), label_name(label).to_owned()),
-            None => Cell::Text(String::new()),
-        },
-        Cell::Marked(
-            ctx.color_of(&document.func),
-            short_name(&document.func).to_owned(),
-        ),
-    ];
-    let texts = [
-        whole(document.rank.map(u64::from)),
-        whole(document.step),
-        duration_or_dash(document.severity_us),
-        number_or_dash(document.score),
-        duration_or_dash(document.runtime_exclusive_us),
-        duration_or_dash(document.runtime_total_us),
-        document.entry_us.map_or_else(dash, utc),
-        document.hostname.clone().unwrap_or_else(dash),
-    ];
-    cells.extend(texts.into_iter().map(Cell::Text));
-    cells
+        Cell::Marked(ctx.color_of(&document.func), name),
+        Cell::Text(duration_or_dash(document.severity_us)),
+        label,
+        Cell::Text(number_or_dash(document.score)),
+        Cell::Text(whole(document.rank.map(u64::from))),
+        Cell::Text(whole(document.step)),
+        Cell::Text(duration_or_dash(document.runtime_exclusive_us)),
+        Cell::Text(duration_or_dash(document.runtime_total_us)),
+        Cell::Text(document.entry_us.map_or_else(dash, utc)),
+        Cell::Text(document.hostname.clone().unwrap_or_else(dash)),
+    ]
 }
