@@ -61,7 +61,7 @@ impl KeyMap {
 
     /// The actions that were asked for since the last frame.
     ///
-    /// While a text is typed all keys are its own; keys without modifiers belong first to the view in
+    /// While a text is typed it has all keys but those with Ctrl that do not edit; keys without modifiers belong first to the view in
     /// `focus`, and Space, Enter and arrows to a widget that was reached by Tab.
     pub(crate) fn pressed(
         &self,
@@ -69,12 +69,16 @@ impl KeyMap {
         focus: Option<View>,
         is_tabbing: bool,
     ) -> Vec<Action> {
-        if ctx.text_edit_focused() || Popup::is_any_open(ctx) {
+        if Popup::is_any_open(ctx) {
             return Vec::new();
         }
+        let is_typing = ctx.text_edit_focused();
         let is_widget_focused = is_tabbing && ctx.memory(|memory| memory.focused().is_some());
         let is_free = |shortcut: &KeyboardShortcut| {
             let key = shortcut.logical_key;
+            if is_typing {
+                return shortcut.modifiers.command && !matches!(key, Key::Z | Key::Y);
+            }
             let belongs_to_widget = is_widget_focused
                 && matches!(key, Key::Space | Key::Enter | Key::ArrowDown | Key::ArrowUp);
             let belongs_to_view = focus.is_some_and(|view| view.claims(key));

@@ -13,6 +13,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::CallgroveApp;
+use super::layouts::LayoutName;
 use crate::platform::{FilePurpose, NoDialogs, Platform};
 use crate::test_support::{Written, demo_snapshot, with_focus, with_label, written};
 use crate::theme::SMALLEST_TEXT;
@@ -243,6 +244,16 @@ fn what_is_typed_into_a_field_is_not_taken_for_keys() {
     assert!(window.harness.get_by_label("Find a candidate").is_focused());
     window.press(Key::N);
     assert_eq!(window.sent(), []);
+    let control = Modifiers::COMMAND;
+    for (key, layout) in [
+        (Key::Num2, LayoutName::Watch),
+        (Key::Num1, LayoutName::Analyse),
+    ] {
+        window.harness.key_press_modifiers(control, key);
+        window.harness.run();
+        assert_eq!(window.harness.state().preferences.layout, layout);
+    }
+    window.press(Key::Slash);
     window
         .harness
         .get_by_label("Find a candidate")

@@ -97,7 +97,10 @@ fn columns() -> Vec<Column> {
         width,
         is_number,
     };
-    let first = [column("Function", 0.0, false), column("Trees", 64.0, false)];
+    let first = [
+        column("Function", 210.0, false),
+        column("Trees", 64.0, false),
+    ];
     let figures = FIGURES
         .iter()
         .map(|figure| column(figure.name, figure.width, true));
