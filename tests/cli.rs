@@ -508,7 +508,8 @@ fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
     fs::write(path("bad.csv"), "rank,index,label\n1,2,maybe\n")?;
     fs::write(path("bad.json"), "{}")?;
     let example = example().to_string_lossy().into_owned();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
+        (&["run", "--sst", "bp/*.bp"], "name each, such as bp/tau"),
         (&["info", &path("missing")], "missing"),
         (&["info", &path("notes.txt")], "notes.txt"),
         (&["info", &path("")], ".bp"),

@@ -125,16 +125,13 @@ impl Line {
         if let Some(server) = self.own_server.take() {
             server.stop()?;
         }
-        if address.starts_with("http://") || address.starts_with("https://") {
-            return self.client_of(address, token.or_else(|| self.token.clone()));
-        }
-        let is_server = !address.contains("://")
-            && !Path::new(address).exists()
-            && address
-                .rsplit_once(':')
-                .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        if is_server {
-            return self.client_of(address, token.or_else(|| self.token.clone()));
+        if is_server(address) {
+            let address = if address.contains("://") {
+                address.to_owned()
+            } else {
+                format!("http://{address}")
+            };
+            return self.client_of(&address, token.or_else(|| self.token.clone()));
         }
         let server = serve_database(address)?;
         let client = self.client_of(server.url(), None);
@@ -161,6 +158,17 @@ impl Line {
             own: ConnectionId(self.newest.load(Ordering::Relaxed)),
         }
     }
+}
+
+/// Whether a person named a server, with or without `http://`, rather than a database.
+pub(crate) fn is_server(address: &str) -> bool {
+    let is_host_and_port = || {
+        let port = address.rsplit_once(':').map(|(_, port)| port);
+        !address.contains("://")
+            && !Path::new(address).exists()
+            && port.is_some_and(|port| port.parse::<u16>().is_ok())
+    };
+    address.starts_with("http://") || address.starts_with("https://") || is_host_and_port()
 }
 
 /// Serves a database to this program alone, with what is known of its run.

@@ -6,6 +6,7 @@ use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
 use callgrove_session::Command;
 
 use crate::cmd::demo;
+use crate::follow::is_server;
 use crate::host::replace_file;
 use crate::output::complain;
 
@@ -39,10 +40,11 @@ fn config_folder() -> Option<PathBuf> {
 
 /// What opening something means that was named on the command line or in the window.
 pub(crate) fn open_command(named: &str) -> Command {
-    command_for(named, kind_of(Path::new(named)))
+    command_for(named, kind_of(named))
 }
 
-fn kind_of(path: &Path) -> PathKind {
+fn kind_of(named: &str) -> PathKind {
+    let path = Path::new(named);
     let is_json = path
         .extension()
         .is_some_and(|extension| extension == "json");
@@ -50,8 +52,8 @@ fn kind_of(path: &Path) -> PathKind {
         path.metadata()
             .is_ok_and(|file| file.len() < MAX_SESSION_BYTES)
     };
-    if callgrove_provdb::is_database(path) {
-        PathKind::Database
+    if is_server(named) || callgrove_provdb::is_database(path) {
+        PathKind::Records
     } else if is_json && is_small() {
         PathKind::Session
     } else {
@@ -116,6 +118,21 @@ impl Platform for NativePlatform {
             complain(&format!(
                 "the window's preferences cannot be stored: {error}: {path}"
             ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_server_with_and_without_its_scheme() {
+        for named in ["http://head:5559", "head:5559", "127.0.0.1:5559"] {
+            assert_eq!(kind_of(named), PathKind::Records, "{named}");
+        }
+        for named in ["runs/lammps", "C:trace", "run:77777", "runs/a:b"] {
+            assert_eq!(kind_of(named), PathKind::Trace, "{named}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use callgrove_ad::{AdOptions, Pacing, Stream, Watchlist};
 use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_detect::Params;
@@ -22,10 +22,17 @@ pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
             let engine = args.follow.then_some(LiveEngine::Bp);
             (find_streams(Path::new(trace))?, engine)
         }
-        None => (
-            args.input.sst.iter().map(PathBuf::from).collect(),
-            Some(LiveEngine::Sst),
-        ),
+        None => {
+            let names = &args.input.sst;
+            if let Some(pattern) = names.iter().find(|name| name.contains(['*', '?'])) {
+                bail!(
+                    "{pattern} is a pattern, but streams that a job has not opened yet cannot be found by one; \
+                     name each, such as bp/tau-metrics-lmp-{{0..3}}.bp"
+                );
+            }
+            let names = names.iter().map(PathBuf::from).collect();
+            (names, Some(LiveEngine::Sst))
+        }
     };
     let open = |path: &PathBuf| -> Result<Stream> {
         let source = match engine {

@@ -40,8 +40,8 @@ pub trait Platform {
 pub enum PathKind {
     /// A recorded trace.
     Trace,
-    /// A provenance database.
-    Database,
+    /// Records of a run: a provenance database, or the server of a running job.
+    Records,
     /// A session that was saved.
     Session,
 }
@@ -51,7 +51,7 @@ pub fn command_for(named: &str, kind: PathKind) -> Command {
     let is_address = ["http://", "https://", "postgres://", "postgresql://"]
         .iter()
         .any(|scheme| named.starts_with(scheme));
-    if is_address || kind == PathKind::Database {
+    if is_address || kind == PathKind::Records {
         return Command::Watch(WatchCommand::Connect {
             address: named.to_owned(),
             token: None,
@@ -61,7 +61,7 @@ pub fn command_for(named: &str, kind: PathKind) -> Command {
         PathKind::Session => Command::LoadSession {
             path: named.to_owned(),
         },
-        PathKind::Trace | PathKind::Database => Command::OpenTrace {
+        PathKind::Trace | PathKind::Records => Command::OpenTrace {
             source: named.to_owned(),
             function: None,
         },

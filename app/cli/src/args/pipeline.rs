@@ -149,7 +149,8 @@ pub(crate) struct StreamInput {
     /// A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<String>,
-    /// Live streams of a running job, by the names given to TAU (NAME.sst is the contact file), or a pattern
+    /// Live streams of a running job, each by the name given to TAU (NAME.sst is the contact file), such as
+    /// bp/tau-metrics-lmp-{0..3}.bp
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) sst: Vec<String>,
 }

@@ -22,9 +22,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let mut options = ReplayOptions::new(&args.out, engine);
     options.speed = args.speed;
     if args.engine == ReplayEngine::Sst {
+        let names = streams.iter().filter_map(|path| path.file_name());
+        let names: Vec<String> = names
+            .map(|name| args.out.join(name).display().to_string())
+            .collect();
         complain(&format!(
-            "waiting for a reader of each stream: callgrove run --sst {}/*.bp",
-            args.out.display()
+            "waiting for a reader of each stream: callgrove run --sst {}",
+            names.join(" ")
         ));
     }
     let ask = |_: f32| stop.flow();

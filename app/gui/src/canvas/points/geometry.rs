@@ -9,7 +9,7 @@ const MIN_ZOOM: f64 = 0.5;
 /// Most magnification where both axes have one scale: those positions are 32-bit numbers.
 const MAX_ZOOM: f64 = 1e5;
 /// Parts of the largest number on an axis that can be told apart on the screen.
-const PRECISION: f64 = 1e11;
+const PRECISION: f64 = 1e13;
 
 /// How the two axes are scaled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,7 +89,7 @@ impl Bounds {
         [0, 1].map(|axis| {
             let length = self.max[axis] - self.min[axis];
             let magnitude = self.min[axis].abs().max(self.max[axis].abs());
-            if length > magnitude * 1e-9 {
+            if length * PRECISION > magnitude {
                 length
             } else {
                 (magnitude * 0.1).max(1e-6)
@@ -282,6 +282,15 @@ mod tests {
             let seen = transform.seen(0.0);
             assert!(seen.min[0] < value && value < seen.max[0], "{seen:?}");
         }
+    }
+
+    #[test]
+    fn moments_of_a_short_run_lie_apart_though_they_count_from_the_epoch() {
+        let places = [0.0, 20.0].map(|after_us| [1.8e15 + after_us * 1e3, 1.0]);
+        let bounds = Bounds::of(places);
+        let transform = Transform::new(CANVAS, bounds, Aspect::Free, PlaneView::default());
+        let [first, last] = places.map(|place| transform.to_screen(place).x);
+        assert!(last - first > CANVAS.width() * 0.7, "{first} to {last}");
     }
 
     #[test]

@@ -193,7 +193,9 @@ fn state_ui(ctx: &mut ViewContext<'_>, results: Option<&Arc<Results>>, ui: &mut 
         if is_asking {
             ui.weak("Looking up…");
         }
-        if let Some(results) = results {
+        let is_told =
+            |results: &&Arc<Results>| results.is_complete || !results.documents.is_empty();
+        if let Some(results) = results.filter(is_told) {
             let num_known = thousands(results.documents.len());
             ui.weak(match results.total {
                 Some(total) => format!("{num_known} of {}", thousands(total as usize)),
