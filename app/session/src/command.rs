@@ -38,7 +38,7 @@ pub enum Command {
     /// Chooses a stretch of time, or none.
     SelectRange(Option<TimeRange>),
     /// Selects the execution with an event label, and the tree that holds it; where no tree does, the
-    /// forest of its function is grown.
+    /// forest of its most promising caller is grown.
     OpenExecution {
         /// Program.
         program: ProgramId,

@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunIdentity, RunMatch, TreeIdx};
+use callgrove_model::{
+    ExecIdx, ExecLabel, ExecRef, ProgramId, RunIdentity, RunMatch, Trace, TreeIdx,
+};
 
 use crate::watch::{WatchHandle, Watcher};
 use crate::{Command, Notice, Selection, SendError, SessionHandle, Severity, Snapshot, TimeRange};
@@ -150,9 +152,24 @@ impl Session {
         } else {
             self.call = Some(exec);
             self.awaited = Some(exec);
-            let function = trace.function_name(exec).to_owned();
+            let function = trace.function_name(self.root_over(&trace, exec)).to_owned();
             self.pass_on(Command::SetRoot { function });
         }
+    }
+
+    /// Which of a call and its callers makes the most promising trees; the call where none is suggested that
+    /// calls anything.
+    fn root_over(&self, trace: &Trace, exec: ExecRef) -> ExecRef {
+        let executions = &trace.lane(exec.lane).executions;
+        let callers = std::iter::successors(Some(exec.exec), |&at| executions.parent(at));
+        let place = |at: &ExecIdx| {
+            let func = executions.func[at.index()];
+            let mut suggested = self.newest.suggestions.iter();
+            suggested.position(|it| it.func == func && it.mean_calls >= 2.0)
+        };
+        let promising = callers.filter_map(|at| Some((place(&at)?, at)));
+        let best = promising.min_by_key(|(place, _)| *place);
+        best.map_or(exec, |(_, at)| ExecRef { exec: at, ..exec })
     }
 
     fn reveal(&mut self, tree: TreeIdx, exec: ExecRef) {

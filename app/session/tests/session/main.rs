@@ -9,6 +9,7 @@ mod cancelling;
 mod journal;
 mod labels_and_marks;
 mod support;
+mod tracing_records;
 
 use callgrove_model::{Label, TreeIdx};
 use callgrove_session::{Command, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot};

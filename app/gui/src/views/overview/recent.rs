@@ -130,7 +130,7 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
             bar(
                 metrics.count.accumulate,
                 most,
-                number(metrics.count.accumulate),
+                number(metrics.count.accumulate.round()),
             ),
             bar(severity.maximum, severest, duration(severity.maximum)),
             bar(
