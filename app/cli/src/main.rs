@@ -3,6 +3,7 @@
 mod args;
 mod cmd;
 mod connect;
+mod example;
 mod exit;
 mod follow;
 mod host;

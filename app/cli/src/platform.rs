@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
 use callgrove_session::Command;
 
-use crate::cmd::demo;
+use crate::example::open_example;
 use crate::follow::is_server;
 use crate::host::replace_file;
 use crate::output::complain;
@@ -97,7 +97,7 @@ impl Platform for NativePlatform {
     }
 
     fn demo(&self) -> Option<Command> {
-        demo::command()
+        open_example()
             .inspect_err(|error| complain(&format!("{error:#}")))
             .ok()
     }

@@ -22,17 +22,7 @@ pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
             let engine = args.follow.then_some(LiveEngine::Bp);
             (find_streams(Path::new(trace))?, engine)
         }
-        None => {
-            let names = &args.input.sst;
-            if let Some(pattern) = names.iter().find(|name| name.contains(['*', '?'])) {
-                bail!(
-                    "{pattern} is a pattern, but streams that a job has not opened yet cannot be found by one; \
-                     name each, such as bp/tau-metrics-lmp-{{0..3}}.bp"
-                );
-            }
-            let names = names.iter().map(PathBuf::from).collect();
-            (names, Some(LiveEngine::Sst))
-        }
+        None => (live_names(&args.input.sst)?, Some(LiveEngine::Sst)),
     };
     let open = |path: &PathBuf| -> Result<Stream> {
         let source = match engine {
@@ -59,6 +49,17 @@ pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
         });
         streams.collect()
     })
+}
+
+/// Streams that a job may not have opened yet.
+fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
+    if let Some(pattern) = names.iter().find(|name| name.contains(['*', '?'])) {
+        bail!(
+            "{pattern} is a pattern, but streams that a job has not opened yet cannot be found by one; \
+             name each, such as bp/tau-metrics-lmp-{{0..3}}.bp"
+        );
+    }
+    Ok(names.iter().map(PathBuf::from).collect())
 }
 
 fn stream(path: &Path, source: Box<dyn TraceSource>) -> Result<Stream> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use crate::edit::Edit;
-use crate::history::Action;
+use crate::history::HistoryStep;
 use crate::host::Host;
 use crate::learning::LearnSettings;
 use crate::session_file::SessionFile;
@@ -134,8 +134,8 @@ impl Engine {
                 self.show_scores();
                 Ok(())
             }
-            Command::Undo => self.act(&Action::Undo),
-            Command::Redo => self.act(&Action::Redo),
+            Command::Undo => self.act(&HistoryStep::Undo),
+            Command::Redo => self.act(&HistoryStep::Redo),
             Command::ExportLabels { path } => self.export_labels(&path),
             Command::SaveModel { path } => self.save_model(&path),
             Command::LoadModel { path } => self.load_model(&path),

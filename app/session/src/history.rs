@@ -56,7 +56,7 @@ pub(crate) struct History {
 
 /// Something that is done to a history, and stands in the journal.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Action {
+pub(crate) enum HistoryStep {
     /// Something is changed.
     Edit {
         /// The root function that it is about, if it is about one.
@@ -279,36 +279,36 @@ impl History {
     }
 
     /// Whether there is something to do, to undo or to redo.
-    pub(crate) fn can(&self, action: &Action) -> bool {
+    pub(crate) fn can(&self, action: &HistoryStep) -> bool {
         match action {
-            Action::Edit { .. } => true,
-            Action::Undo => !self.past.is_empty(),
-            Action::Redo => !self.future.is_empty(),
+            HistoryStep::Edit { .. } => true,
+            HistoryStep::Undo => !self.past.is_empty(),
+            HistoryStep::Redo => !self.future.is_empty(),
         }
     }
 
     /// Carries out an action; a step back or forward without an edit to take does nothing.
-    pub(crate) fn take(&mut self, action: &Action) -> Effects {
+    pub(crate) fn take(&mut self, action: &HistoryStep) -> Effects {
         match action {
-            Action::Edit { root, edit } => {
+            HistoryStep::Edit { root, edit } => {
                 self.future.clear();
                 self.edit(root.as_deref(), edit)
             }
-            Action::Undo => self.undo(self.past.len().checked_sub(1)),
-            Action::Redo => self.redo(self.future.len().checked_sub(1)),
+            HistoryStep::Undo => self.undo(self.past.len().checked_sub(1)),
+            HistoryStep::Redo => self.redo(self.future.len().checked_sub(1)),
         }
     }
 
     /// The same as journals of version 1 mean it: each root function has undo and redo of its own.
-    pub(crate) fn take_in_root(&mut self, root: &str, action: &Action) {
+    pub(crate) fn take_in_root(&mut self, root: &str, action: &HistoryStep) {
         let is_in_root = |step: &Step| step.root.as_deref() == Some(root);
         match action {
-            Action::Edit { edit, .. } => {
+            HistoryStep::Edit { edit, .. } => {
                 self.future.retain(|step| !is_in_root(step));
                 self.edit(Some(root), edit)
             }
-            Action::Undo => self.undo(self.past.iter().rposition(is_in_root)),
-            Action::Redo => self.redo(self.future.iter().rposition(is_in_root)),
+            HistoryStep::Undo => self.undo(self.past.iter().rposition(is_in_root)),
+            HistoryStep::Redo => self.redo(self.future.iter().rposition(is_in_root)),
         };
     }
 
@@ -431,8 +431,8 @@ pub(crate) mod tests {
         })
     }
 
-    fn of(root: &str, edit: Edit) -> Action {
-        Action::Edit {
+    fn of(root: &str, edit: Edit) -> HistoryStep {
+        HistoryStep::Edit {
             root: Some(root.to_owned()),
             edit,
         }
@@ -485,12 +485,12 @@ pub(crate) mod tests {
         changes
     }
 
-    pub(crate) fn actions() -> impl Strategy<Value = Vec<Action>> {
+    pub(crate) fn actions() -> impl Strategy<Value = Vec<HistoryStep>> {
         let root = prop_oneof![Just("f"), Just("g")];
         let action = prop_oneof![
             5 => (root, edits()).prop_map(|(root, edit)| of(root, edit)),
-            2 => Just(Action::Undo),
-            1 => Just(Action::Redo),
+            2 => Just(HistoryStep::Undo),
+            1 => Just(HistoryStep::Redo),
         ];
         proptest::collection::vec(action, 0..30)
     }
@@ -505,9 +505,9 @@ pub(crate) mod tests {
             let start = state(&history);
             do_in(&mut history, "f", edit);
             let end = state(&history);
-            history.take(&Action::Undo);
+            history.take(&HistoryStep::Undo);
             prop_assert_eq!(&state(&history), &start);
-            history.take(&Action::Redo);
+            history.take(&HistoryStep::Redo);
             prop_assert_eq!(&state(&history), &end);
         }
 
@@ -517,18 +517,18 @@ pub(crate) mod tests {
             for action in &before {
                 history.take(action);
             }
-            while history.can(&Action::Redo) {
-                history.take(&Action::Redo);
+            while history.can(&HistoryStep::Redo) {
+                history.take(&HistoryStep::Redo);
             }
             let end = state(&history);
             let mut num_undone = 0;
-            while history.can(&Action::Undo) {
-                history.take(&Action::Undo);
+            while history.can(&HistoryStep::Undo) {
+                history.take(&HistoryStep::Undo);
                 num_undone += 1;
             }
             prop_assert_eq!(state(&history), state(&History::default()));
             for _ in 0..num_undone {
-                history.take(&Action::Redo);
+                history.take(&HistoryStep::Redo);
             }
             prop_assert_eq!(state(&history), end);
         }
@@ -564,9 +564,9 @@ pub(crate) mod tests {
     fn a_new_edit_forgets_what_was_undone() {
         let mut history = History::default();
         do_in(&mut history, "f", label(1, Some(Label::Abnormal)));
-        history.take(&Action::Undo);
+        history.take(&HistoryStep::Undo);
         do_in(&mut history, "f", label(2, Some(Label::Normal)));
-        assert!(!history.can(&Action::Redo), "the undone label is gone");
+        assert!(!history.can(&HistoryStep::Redo), "the undone label is gone");
         assert_eq!(
             history.undo_text(Some("f")).as_deref(),
             Some("label #0-2 normal")
@@ -613,7 +613,7 @@ pub(crate) mod tests {
         let full = num_bytes(&history);
         assert!(full < 3 << 20, "{full} bytes with all labels");
         for _ in 0..10_000 {
-            history.take(&Action::Undo);
+            history.take(&HistoryStep::Undo);
         }
         assert_eq!(history.num_labels(), 0);
         let undone = num_bytes(&history);

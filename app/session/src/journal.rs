@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::edit::Edit;
-use crate::history::{Action, History};
+use crate::history::{History, HistoryStep};
 
 /// The version that this program writes; it reads all versions up to it.
 const VERSION: u32 = 2;
@@ -114,11 +114,11 @@ pub(crate) fn root_line(root: &str, stamp: Stamp) -> String {
 }
 
 /// The line of an action.
-pub(crate) fn action_line(action: &Action, stamp: Stamp) -> String {
+pub(crate) fn action_line(action: &HistoryStep, stamp: Stamp) -> String {
     let (root, entry) = match action {
-        Action::Edit { root, edit } => (root.clone(), Entry::Edit(edit.clone())),
-        Action::Undo => (None, Entry::Undo),
-        Action::Redo => (None, Entry::Redo),
+        HistoryStep::Edit { root, edit } => (root.clone(), Entry::Edit(edit.clone())),
+        HistoryStep::Undo => (None, Entry::Undo),
+        HistoryStep::Redo => (None, Entry::Redo),
     };
     line(&StampedEntry { stamp, root, entry })
 }
@@ -163,12 +163,12 @@ impl Journal {
                 self.root = Some(root);
                 return Ok(());
             }
-            Entry::Edit(edit) => Action::Edit {
+            Entry::Edit(edit) => HistoryStep::Edit {
                 root: edit_root,
                 edit,
             },
-            Entry::Undo => Action::Undo,
-            Entry::Redo => Action::Redo,
+            Entry::Undo => HistoryStep::Undo,
+            Entry::Redo => HistoryStep::Redo,
         };
         match (scope, &self.root) {
             (Scope::Stamped { .. }, _) => {
@@ -310,9 +310,9 @@ mod tests {
             };
             written.push(match entry {
                 Entry::Root(root) => root_line(&root, stamp),
-                Entry::Edit(edit) => action_line(&Action::Edit { root, edit }, stamp),
-                Entry::Undo => action_line(&Action::Undo, stamp),
-                _ => action_line(&Action::Redo, stamp),
+                Entry::Edit(edit) => action_line(&HistoryStep::Edit { root, edit }, stamp),
+                Entry::Undo => action_line(&HistoryStep::Undo, stamp),
+                _ => action_line(&HistoryStep::Redo, stamp),
             });
         }
         assert_eq!(written, lines(VERSION_2));

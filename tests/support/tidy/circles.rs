@@ -11,29 +11,14 @@ use super::tokens::{Token, is_word, reads, text, tokens};
 use super::type_names::is_public;
 use super::{Finding, Member, TextFile};
 
-/// Crates that still have circles. This list may only shrink.
-const CIRCLES_FOR_NOW: &[&str] = &["app/cli", "app/gui", "app/session"];
-
-/// The circles of all members but those of the list, one finding each; and entries of the list without any.
+/// The circles of all members, one finding each.
 pub fn circles(files: &[TextFile], members: &[Member]) -> Vec<Finding> {
-    check_circles(files, members, CIRCLES_FOR_NOW)
-}
-
-fn check_circles(files: &[TextFile], members: &[Member], for_now: &[&str]) -> Vec<Finding> {
     let of_member = |member: &Member| {
         let folder = format!("{}/src/", member.folder);
         let files = files
             .iter()
             .filter(|file| file.path.starts_with(&folder) && !is_test_file(file));
-        let found = in_crate(&folder, files);
-        if !for_now.contains(&member.folder.as_str()) {
-            return found;
-        }
-        let message = "no circles any more: remove it from CIRCLES_FOR_NOW";
-        let paid = found.is_empty();
-        paid.then(|| Finding::new(&member.folder, 1, message))
-            .into_iter()
-            .collect()
+        in_crate(&folder, files)
     };
     members.iter().flat_map(of_member).collect()
 }
@@ -345,7 +330,7 @@ mod tests {
             .iter()
             .map(|(path, text)| TextFile::new(format!("a/src/{path}"), *text))
             .collect();
-        let findings = check_circles(&files, &member(), &[]);
+        let findings = circles(&files, &member());
         findings
             .into_iter()
             .map(|finding| finding.message)
@@ -361,17 +346,6 @@ mod tests {
         ]);
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("x.rs → y.rs; y.rs → x.rs"), "{found:?}");
-    }
-
-    #[test]
-    fn a_crate_without_circles_leaves_the_list() {
-        let files = [
-            TextFile::new("a/src/lib.rs", "mod x;\n"),
-            TextFile::new("a/src/x.rs", "pub struct X(crate::Y);\n"),
-        ];
-        let findings = check_circles(&files, &member(), &["a"]);
-        assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].path, "a");
     }
 
     #[test]

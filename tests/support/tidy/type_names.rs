@@ -9,22 +9,29 @@ use super::{Finding, TextFile};
 /// Names that each crate may give to the type that std calls so.
 const OF_STD: &[&str] = &["Result"];
 
-/// Names that stand twice for now. This list may only shrink.
-const TWICE_FOR_NOW: &[&str] = &[
-    "Action",
-    "CounterEvent",
-    "EventWindow",
-    "GpuLocation",
-    "GpuParent",
-    "Histogram",
-    "Message",
-    "NodeState",
-    "TimelineState",
-];
-
 /// Public types, for the whole program or a part of it, that have the name of another; tests are left out.
 pub fn repeated_types<'a>(files: impl IntoIterator<Item = &'a TextFile>) -> Vec<Finding> {
-    check_names(files, TWICE_FOR_NOW)
+    let mut places: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
+    for file in files.into_iter().filter(|file| !is_test_file(file)) {
+        for (name, line) in public_types(file) {
+            places
+                .entry(name)
+                .or_default()
+                .push((file.path.clone(), line));
+        }
+    }
+    let mut findings = Vec::new();
+    for (name, places) in &places {
+        let (first, others) = places.split_first().expect("each name was found somewhere");
+        findings.extend(others.iter().map(|(path, line)| {
+            let message = format!(
+                "another {name} is in {}:{}: name each after what sets it apart (core/GLOSSARY.md has the terms)",
+                first.0, first.1
+            );
+            Finding::new(path, *line, message)
+        }));
+    }
+    findings
 }
 
 /// Types that the glossary names, in the last column of its tables, and that nobody declares.
@@ -49,45 +56,6 @@ pub fn unknown_terms<'a>(
                 format!("no public type is called {name}: name the one that carries the term");
             findings.push(Finding::new(&glossary.path, index + 1, message));
         }
-    }
-    findings
-}
-
-fn check_names<'a>(
-    files: impl IntoIterator<Item = &'a TextFile>,
-    twice_for_now: &[&str],
-) -> Vec<Finding> {
-    let mut places: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
-    for file in files.into_iter().filter(|file| !is_test_file(file)) {
-        for (name, line) in public_types(file) {
-            places
-                .entry(name)
-                .or_default()
-                .push((file.path.clone(), line));
-        }
-    }
-    let is_twice = |name: &str| places.get(name).is_some_and(|places| places.len() > 1);
-    let mut findings: Vec<Finding> = twice_for_now
-        .iter()
-        .filter(|name| !is_twice(name))
-        .map(|name| {
-            let message =
-                format!("{name} does not stand twice any more: remove it from TWICE_FOR_NOW");
-            Finding::new("tests/support/tidy/type_names.rs", 1, message)
-        })
-        .collect();
-    for (name, places) in &places {
-        if twice_for_now.contains(&name.as_str()) {
-            continue;
-        }
-        let (first, others) = places.split_first().expect("each name was found somewhere");
-        findings.extend(others.iter().map(|(path, line)| {
-            let message = format!(
-                "another {name} is in {}:{}: name each after what sets it apart (core/GLOSSARY.md has the terms)",
-                first.0, first.1
-            );
-            Finding::new(path, *line, message)
-        }));
     }
     findings
 }
@@ -157,11 +125,9 @@ mod tests {
             ),
         ];
         assert_eq!(
-            lines(&check_names(&files, &[])),
+            lines(&repeated_types(&files)),
             [("b/src/y.rs", 2), ("b/src/z.rs", 1)]
         );
-        assert_eq!(check_names(&files, &["Place"]), []);
-        assert_eq!(check_names(&files[..1], &["Place"]).len(), 1, "paid");
     }
 
     #[test]
@@ -188,6 +154,6 @@ mod tests {
             TextFile::new("a/tests/it.rs", "pub struct Place;\n"),
             TextFile::new("a/src/tests.rs", "pub struct Place;\n"),
         ];
-        assert_eq!(check_names(&files, &[]), []);
+        assert_eq!(repeated_types(&files), []);
     }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod common;
 mod pipeline;
 
 use std::path::PathBuf;
@@ -8,6 +9,8 @@ use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use common::TRACE_HELP;
+pub(crate) use common::TableFormat;
 pub(crate) use pipeline::{
     AdArgs, CaArgs, ConnectArgs, DetectArgs, ProvDbServerArgs, PserverArgs, QueryArgs, ReplayArgs,
     ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
@@ -56,8 +59,6 @@ pub(crate) enum CliCommand {
     /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
     Demo,
 }
-
-const TRACE_HELP: &str = "A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'";
 
 #[derive(Args, Debug)]
 pub(crate) struct InfoArgs {
@@ -200,16 +201,6 @@ pub(crate) enum InfoFormat {
     Table,
     /// One JSON object
     Json,
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TableFormat {
-    /// Aligned columns
-    Table,
-    /// One JSON object per line
-    Json,
-    /// Comma-separated values with a header
-    Csv,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

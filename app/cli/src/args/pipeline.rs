@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::common::{TRACE_HELP, TableFormat};
+
 #[derive(Args, Debug)]
 pub(crate) struct AdArgs {
     #[command(flatten)]
@@ -122,15 +124,15 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
     /// How to print
-    #[arg(long, value_enum, default_value_t = super::TableFormat::Table)]
-    pub(crate) format: super::TableFormat,
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
-    #[arg(help = super::TRACE_HELP)]
+    #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
     /// How to publish it
     #[arg(long, value_enum, ignore_case = true, default_value_t = ReplayEngine::Sst)]

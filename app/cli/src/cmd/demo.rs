@@ -1,72 +1,10 @@
-//! `callgrove demo`: the example trace is in the program, so a window can open anywhere.
+//! `callgrove demo`.
 
-use std::fs;
-use std::path::PathBuf;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
-use callgrove_session::Command;
-
-use crate::host::replace_file;
+use crate::example::open_example;
 use crate::window;
 
-macro_rules! example_files {
-    ($($rank:literal)*) => {
-        [$(
-            example_files!(@file $rank "data.0"),
-            example_files!(@file $rank "md.0"),
-            example_files!(@file $rank "md.idx"),
-            example_files!(@file $rank "mmd.0"),
-        )*]
-    };
-    (@file $rank:literal $file:literal) => {
-        (
-            concat!("tau-metrics-lmp_tau-", $rank, ".bp"),
-            $file,
-            include_bytes!(concat!(
-                "../../../../assets/lammps-4r-small/bp/tau-metrics-lmp_tau-", $rank, ".bp/", $file
-            ))
-            .as_slice(),
-        )
-    };
-}
-
-/// Folder, file and content of the example trace (see `assets/lammps-4r-small/README.md`).
-const FILES: [(&str, &str, &[u8]); 16] = example_files!(0 1 2 3);
-
 pub(crate) fn run() -> Result<()> {
-    window::show(vec![command()?], None, None)
-}
-
-/// Opens the example trace, which is unpacked first.
-pub(crate) fn command() -> Result<Command> {
-    Ok(Command::OpenTrace {
-        source: unpack()?.to_string_lossy().into_owned(),
-        function: Some("PairEAM::compute".to_owned()),
-    })
-}
-
-/// Writes the example trace to the user's cache, unless it is there.
-fn unpack() -> Result<PathBuf> {
-    let folder = cache_folder()?.join(concat!("lammps-4r-small-", env!("CARGO_PKG_VERSION")));
-    for (bp, file, content) in FILES {
-        let bp = folder.join(bp);
-        let path = bp.join(file);
-        if fs::metadata(&path).is_ok_and(|found| found.len() == content.len() as u64) {
-            continue;
-        }
-        fs::create_dir_all(&bp)
-            .and_then(|()| replace_file(&path, content))
-            .with_context(|| format!("cannot unpack the example trace to {}", path.display()))?;
-    }
-    Ok(folder)
-}
-
-fn cache_folder() -> Result<PathBuf> {
-    let from_env = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path: &PathBuf| path.is_absolute())
-    };
-    let cache = from_env("XDG_CACHE_HOME").or_else(|| Some(from_env("HOME")?.join(".cache")));
-    Ok(cache.context("neither XDG_CACHE_HOME nor HOME is set; give one a folder to unpack the example trace to")?.join("callgrove"))
+    window::show(vec![open_example()?], None, None)
 }

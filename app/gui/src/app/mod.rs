@@ -3,13 +3,14 @@
 mod actions;
 mod dock;
 #[cfg(test)]
-mod exercises;
+mod exercise_tests;
 mod go_to;
 mod help;
 mod keymap;
 mod layouts;
 mod logic;
 mod overlay;
+mod overlay_ui;
 mod picker;
 mod preferences;
 #[cfg(test)]

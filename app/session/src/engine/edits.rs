@@ -8,7 +8,7 @@ use super::Engine;
 use super::grown::Grown;
 use super::stop::Stop;
 use crate::edit::{Edit, LabelChange};
-use crate::history::{Action, RootState};
+use crate::history::{HistoryStep, RootState};
 use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange, TreeKey};
 
 impl Engine {
@@ -16,11 +16,11 @@ impl Engine {
     pub(super) fn edit(&mut self, edit: Edit) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         let root = Some(grown.root().to_owned());
-        self.act(&Action::Edit { root, edit })
+        self.act(&HistoryStep::Edit { root, edit })
     }
 
     /// Journals an action, carries it out, and learns if it changed what the model depends on.
-    pub(super) fn act(&mut self, action: &Action) -> Result<(), Stop> {
+    pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), Stop> {
         let grown = self.state.forest().ok().map(|(_, grown)| grown);
         let stamp = self.executor.stamp(grown.and_then(Grown::model_name));
         let notebook = self.state.notebook_mut()?;
@@ -32,9 +32,9 @@ impl Engine {
         match self.learn(effects.root.as_deref()) {
             Err(Stop::Cancelled) => {
                 let kept = match action {
-                    Action::Edit { edit, .. } => edit.kept(),
-                    Action::Undo => "The step back is kept",
-                    Action::Redo => "The step forward is kept",
+                    HistoryStep::Edit { edit, .. } => edit.kept(),
+                    HistoryStep::Undo => "The step back is kept",
+                    HistoryStep::Redo => "The step forward is kept",
                 };
                 let text = format!(
                     "{kept}; training was cancelled, so the scores are those before it. Train to bring them up to \
@@ -98,7 +98,7 @@ impl Engine {
         let key = key.into();
         let edit = Edit::SetLabels(tree.unwrap_or_else(|| vec![LabelChange { key, label }]));
         let root = Some(root.to_owned());
-        self.act(&Action::Edit { root, edit })
+        self.act(&HistoryStep::Edit { root, edit })
     }
 
     pub(super) fn import_labels(&mut self, path: &str) -> Result<(), Stop> {
@@ -165,7 +165,7 @@ impl Engine {
         let history = self.state.notebook()?.history();
         let newest = history.marks().last().map_or(0, |mark| mark.id);
         let id = id.unwrap_or(newest + 1);
-        self.act(&Action::Edit {
+        self.act(&HistoryStep::Edit {
             root: None,
             edit: Edit::SetMark(Mark { id, range, text }),
         })
@@ -176,7 +176,7 @@ impl Engine {
         if !history.marks().any(|mark| mark.id == id) {
             return Ok(());
         }
-        self.act(&Action::Edit {
+        self.act(&HistoryStep::Edit {
             root: None,
             edit: Edit::DeleteMark(id),
         })

@@ -4,7 +4,7 @@ use callgrove_model::RunIdentity;
 
 use super::stop::Stop;
 use crate::Severity;
-use crate::history::{Action, Effects, History};
+use crate::history::{Effects, History, HistoryStep};
 use crate::host::{Host, HostError, JournalWriter, OpenJournal};
 use crate::journal::{Journal, NewerJournal, Stamp, action_line, header_line, root_line};
 
@@ -24,7 +24,7 @@ struct WrittenJournal {
 }
 
 /// Something to tell the person.
-pub(super) type Message = (Severity, String);
+pub(super) type Remark = (Severity, String);
 
 impl Notebook {
     /// Opens the journal of a run and does again what it says.
@@ -32,7 +32,7 @@ impl Notebook {
         host: &mut dyn Host,
         source: &str,
         run: &RunIdentity,
-    ) -> (Self, Vec<Message>) {
+    ) -> (Self, Vec<Remark>) {
         let mut messages = Vec::new();
         let (journal, written) = match host.open_journal(source, run) {
             Err(error) => {
@@ -103,7 +103,11 @@ impl Notebook {
     }
 
     /// Journals an action and carries it out; `None` if there is nothing to undo or redo.
-    pub(super) fn take(&mut self, action: &Action, stamp: Stamp) -> Result<Option<Effects>, Stop> {
+    pub(super) fn take(
+        &mut self,
+        action: &HistoryStep,
+        stamp: Stamp,
+    ) -> Result<Option<Effects>, Stop> {
         if !self.history.can(action) {
             return Ok(None);
         }
@@ -118,7 +122,7 @@ impl Notebook {
     }
 
     /// Carries out an action; its line is written by [`Notebook::write`].
-    pub(super) fn take_unwritten(&mut self, action: &Action, stamp: Stamp) {
+    pub(super) fn take_unwritten(&mut self, action: &HistoryStep, stamp: Stamp) {
         self.history.take(action);
         self.write_later(action_line(action, stamp));
     }

@@ -5,11 +5,11 @@ use callgrove_model::{RunIdentity, RunMatch};
 
 use super::Engine;
 use super::grown::Grown;
-use super::notebook::{Message, Notebook};
+use super::notebook::{Notebook, Remark};
 use super::state::{OpenRun, OpenTrace, State};
 use super::stop::Stop;
 use crate::edit::{Edit, SavedState};
-use crate::history::Action;
+use crate::history::HistoryStep;
 use crate::session_file::SessionFile;
 use crate::{MapMethod, Selection, Severity};
 
@@ -18,7 +18,7 @@ struct Ready {
     notebook: Notebook,
     trace: OpenTrace,
     grown: Option<Grown>,
-    messages: Vec<Message>,
+    messages: Vec<Remark>,
     /// Why there is no forest, or no scores.
     complaint: Option<Stop>,
 }
@@ -128,7 +128,7 @@ impl Engine {
                 if let Some(saved) = saved {
                     let root = Some(grown.root().to_owned());
                     let edit = Edit::Restore(saved);
-                    notebook.take_unwritten(&Action::Edit { root, edit }, stamp);
+                    notebook.take_unwritten(&HistoryStep::Edit { root, edit }, stamp);
                 }
                 let complaint = self.learn_new(&mut grown, &notebook)?;
                 Ready {

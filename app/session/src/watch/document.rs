@@ -10,12 +10,12 @@ mod window;
 
 use std::sync::Arc;
 
-use callgrove_model::ProgramId;
+use callgrove_model::{CommKind, ProgramId};
 use serde_json::Value;
 
 use super::RunStats;
 use crate::EventKey;
-pub use window::{MessageKind, RecordWindow};
+pub use window::RecordWindow;
 
 /// One execution. Times are microseconds since the epoch, lengths of time microseconds.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,19 +53,19 @@ pub struct ExecutionDocument {
     /// Whether it ran on a GPU.
     pub is_gpu: bool,
     /// Where on a GPU.
-    pub gpu_location: Option<GpuLocation>,
+    pub gpu_location: Option<RecordGpuLocation>,
     /// What launched it.
-    pub gpu_parent: Option<GpuParent>,
+    pub gpu_parent: Option<RecordGpuParent>,
     /// The execution itself, its caller, and so on outwards.
     pub call_stack: Vec<StackFrame>,
     /// Counters while it ran, in order of time.
-    pub counters: Vec<CounterEvent>,
+    pub counters: Vec<RecordCounter>,
     /// What the detector went by.
     pub model: Model,
     /// What happened around it on the same thread.
-    pub window: EventWindow,
+    pub window: RecordEvents,
     /// The node while it ran.
-    pub node_state: Option<NodeState>,
+    pub node_state: Option<RecordNode>,
     /// The document itself.
     pub json: Arc<Value>,
 }
@@ -87,7 +87,7 @@ pub struct StackFrame {
 
 /// A counter's value.
 #[derive(Clone, PartialEq, Debug)]
-pub struct CounterEvent {
+pub struct RecordCounter {
     /// Name.
     pub name: String,
     /// Value, in the counter's unit.
@@ -98,7 +98,7 @@ pub struct CounterEvent {
 
 /// Where on a GPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GpuLocation {
+pub struct RecordGpuLocation {
     /// Device.
     pub device: Option<u64>,
     /// Context.
@@ -111,7 +111,7 @@ pub struct GpuLocation {
 
 /// The CPU function that launched what ran on a GPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum GpuParent {
+pub enum RecordGpuParent {
     /// It is known.
     Known {
         /// Label.
@@ -134,12 +134,12 @@ pub enum Model {
     /// Mean and standard deviation.
     Moments(RunStats),
     /// A histogram of times.
-    Histogram(Histogram),
+    RecordHistogram(RecordHistogram),
 }
 
 /// A histogram of times in microseconds.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Histogram {
+pub struct RecordHistogram {
     /// Executions per bin.
     pub counts: Vec<f64>,
     /// Lower edge of the first bin, then the upper edges: one more than `counts`.
@@ -150,7 +150,7 @@ pub struct Histogram {
 
 /// What happened around an execution on the same thread.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct EventWindow {
+pub struct RecordEvents {
     /// Executions, in order of entry.
     pub executions: Vec<WindowExecution>,
     /// Messages, in order of time.
@@ -178,7 +178,7 @@ pub struct WindowExecution {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WindowComm {
     /// Sent or received here.
-    pub kind: MessageKind,
+    pub kind: CommKind,
     /// The rank at the other end.
     pub partner: u32,
     /// Bytes.
@@ -193,7 +193,7 @@ pub struct WindowComm {
 
 /// The node while an execution ran.
 #[derive(Clone, PartialEq, Debug)]
-pub struct NodeState {
+pub struct RecordNode {
     /// Fields and their values, as the monitoring plugin names them.
     pub fields: Vec<(String, String)>,
     /// When the newest of them was taken.
@@ -201,11 +201,6 @@ pub struct NodeState {
 }
 
 impl ExecutionDocument {
-    /// Reads a document as well as it can be read.
-    pub fn new(json: Value) -> Self {
-        decode::decode(json)
-    }
-
     /// Program and label, which name the execution in a run.
     pub fn label(&self) -> (Option<u32>, String) {
         (self.app, self.event_id.clone())
@@ -220,14 +215,9 @@ impl ExecutionDocument {
     pub fn pretty_json(&self) -> String {
         serde_json::to_string_pretty(&*self.json).unwrap_or_default()
     }
-
-    /// The window as a trace, to be drawn.
-    pub fn window_trace(&self) -> RecordWindow {
-        RecordWindow::new(self)
-    }
 }
 
-impl Histogram {
+impl RecordHistogram {
     /// The bin of a time; `None` outside all bins.
     pub fn bin_of(&self, time_us: f64) -> Option<usize> {
         let upper = self.edges.get(1..)?;

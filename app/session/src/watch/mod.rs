@@ -20,6 +20,7 @@ mod pace;
 mod picture;
 
 mod ranking;
+mod scope;
 #[cfg(test)]
 mod tests;
 mod visit;
@@ -34,12 +35,13 @@ pub use carrier::{
     ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
 };
 pub use command::WatchCommand;
-pub use document::{EventWindow, ExecutionDocument, RecordWindow};
+pub use document::{ExecutionDocument, RecordEvents, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};
 pub use form::{FormError, QueryForm, RecordCollection, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};
 pub use pace::{Pace, PaceEntry, RecentMetrics};
 pub use picture::{Connection, QueryState, Watch};
 pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};
-pub use visit::{Page, Results, Scope, Visit};
+pub use scope::Scope;
+pub use visit::{Page, Results, Visit};
 pub(crate) use watcher::Watcher;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{ExecutionDocument, QueryForm, QueryRequest};
+use super::{ExecutionDocument, QueryForm, QueryRequest, Scope};
 
 /// Visits that can be gone back to.
 const MAX_VISITS: usize = 64;
@@ -22,17 +22,6 @@ pub enum Page {
     Executions,
     /// One execution.
     Document,
-}
-
-/// What is chosen; `None` means all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Scope {
-    /// Program and rank.
-    pub rank: Option<(u32, u32)>,
-    /// Program and function.
-    pub func: Option<(u32, u32)>,
-    /// First and last step.
-    pub steps: Option<(u64, u64)>,
 }
 
 /// Executions that were looked up, as far as they were fetched.

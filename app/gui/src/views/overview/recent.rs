@@ -4,7 +4,7 @@
 //! axes have no common unit and their order decides the shape, so that shapes cannot be compared; a table with
 //! small bars can be sorted by any of them, and names what it shows.
 
-use callgrove_session::watch::{MetricsData, Pace, Scope};
+use callgrove_session::watch::{MetricsData, Scope, Watch};
 use egui::Ui;
 
 use crate::context::{ViewContext, short_name};
@@ -76,18 +76,7 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
             "What was new when each was last heard of, since this window is connected",
         );
     });
-    let rows: Vec<Row<'_>> = if is_whole_run {
-        let metrics = watch.overview().metrics.iter();
-        metrics
-            .map(|known| Row {
-                key: (known.app, known.rank, known.fid),
-                created_at_ms: known.metrics.max_timestamp_us / 1_000,
-                metrics: &known.metrics,
-            })
-            .collect()
-    } else {
-        newest(watch.pace())
-    };
+    let rows = rows(watch, is_whole_run);
     if rows.is_empty() {
         return empty_ui("No anomaly since this window is connected.", ui);
     }
@@ -157,15 +146,24 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
     }
 }
 
-fn newest(pace: &Pace) -> Vec<Row<'_>> {
-    let recent = pace.recent.iter();
-    recent
-        .map(|(key, recent)| Row {
+/// Of the whole run, or what was new when each was last heard of.
+fn rows(watch: &Watch, is_whole_run: bool) -> Vec<Row<'_>> {
+    if !is_whole_run {
+        let recent = watch.pace().recent.iter();
+        let row = recent.map(|(key, recent)| Row {
             key: *key,
             created_at_ms: recent.created_at_ms,
             metrics: &recent.metrics,
-        })
-        .collect()
+        });
+        return row.collect();
+    }
+    let known = watch.overview().metrics.iter();
+    let row = known.map(|known| Row {
+        key: (known.app, known.rank, known.fid),
+        created_at_ms: known.metrics.max_timestamp_us / 1_000,
+        metrics: &known.metrics,
+    });
+    row.collect()
 }
 
 fn sort(ctx: &ViewContext<'_>, sort: Sort, rows: &[Row<'_>], order: &mut [usize]) {

@@ -2,7 +2,7 @@
 
 use callgrove_model::FunctionName;
 use callgrove_session::watch::ExecutionDocument;
-use callgrove_session::watch::document::{GpuParent, Model, StackFrame};
+use callgrove_session::watch::document::{Model, RecordGpuParent, StackFrame};
 use egui::{CollapsingHeader, Grid, Label, RichText, Ui};
 
 use super::histogram::histogram_ui;
@@ -140,7 +140,7 @@ fn model_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
             ];
             rows_ui("moments", &rows, ui);
         }
-        Model::Histogram(histogram) => histogram_ui(ctx, histogram, document, ui),
+        Model::RecordHistogram(histogram) => histogram_ui(ctx, histogram, document, ui),
     }
 }
 
@@ -157,10 +157,10 @@ fn gpu_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
     }
     match &document.gpu_parent {
         None => {}
-        Some(GpuParent::Unknown(cause)) => {
+        Some(RecordGpuParent::Unknown(cause)) => {
             ui.label(format!("What launched it is not known: {cause}"));
         }
-        Some(GpuParent::Known {
+        Some(RecordGpuParent::Known {
             event_id,
             thread,
             call_stack,

@@ -1,7 +1,7 @@
 //! The detector's histogram, with the execution's place in it.
 
 use callgrove_session::watch::ExecutionDocument;
-use callgrove_session::watch::document::Histogram;
+use callgrove_session::watch::document::RecordHistogram;
 use egui::{Align2, FontId, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::canvas::points::Axis;
@@ -24,7 +24,7 @@ pub(crate) struct BinLayout {
 impl BinLayout {
     /// Lays out the bins and makes room for `time_us`. Heights are logarithmic: a bin of one execution is
     /// seen beside one of a million.
-    pub(crate) fn new(histogram: &Histogram, time_us: Option<f64>) -> Self {
+    pub(crate) fn new(histogram: &RecordHistogram, time_us: Option<f64>) -> Self {
         let positive = |value: f64| value.max(0.5);
         let times = || histogram.edges.iter().copied().chain(time_us);
         let largest = times().fold(0.0, f64::max);
@@ -58,7 +58,7 @@ impl BinLayout {
 /// Draws the histogram and says where the execution is.
 pub(crate) fn histogram_ui(
     ctx: &ViewContext<'_>,
-    histogram: &Histogram,
+    histogram: &RecordHistogram,
     document: &ExecutionDocument,
     ui: &mut Ui,
 ) {
@@ -131,7 +131,7 @@ pub(crate) fn histogram_ui(
 }
 
 /// Where the execution is among all, in a sentence.
-fn summary(histogram: &Histogram, time_us: Option<f64>) -> String {
+fn summary(histogram: &RecordHistogram, time_us: Option<f64>) -> String {
     let total: f64 = histogram.counts.iter().sum();
     let Some(time_us) = time_us else {
         return format!("{} executions", number(total));
@@ -156,8 +156,8 @@ fn summary(histogram: &Histogram, time_us: Option<f64>) -> String {
 mod tests {
     use super::*;
 
-    fn histogram(edges: &[f64], counts: &[f64]) -> Histogram {
-        Histogram {
+    fn histogram(edges: &[f64], counts: &[f64]) -> RecordHistogram {
+        RecordHistogram {
             counts: counts.to_vec(),
             edges: edges.to_vec(),
             threshold: None,

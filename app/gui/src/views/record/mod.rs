@@ -13,12 +13,12 @@ use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, TextEdit, Ui};
 use crate::context::{ViewContext, short_name};
 use crate::widgets::table::empty_ui;
 use crate::widgets::{label_buttons, view_header};
-use timeline::TimelineState;
+use timeline::RecordTimelineState;
 
 /// What is shown of the document.
 #[derive(Default)]
 pub(crate) struct DocumentState {
-    timeline: TimelineState,
+    timeline: RecordTimelineState,
     is_json: bool,
     /// The document that `json` was written of.
     of: Option<Arc<ExecutionDocument>>,

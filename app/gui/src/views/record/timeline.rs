@@ -14,7 +14,7 @@ use crate::widgets::{count_of, view_header};
 
 /// The window that is shown, and which part of it is seen.
 #[derive(Default)]
-pub(crate) struct TimelineState {
+pub(crate) struct RecordTimelineState {
     shown: Option<ShownRecord>,
 }
 
@@ -26,7 +26,7 @@ struct ShownRecord {
     name: String,
 }
 
-impl TimelineState {
+impl RecordTimelineState {
     /// Shows the window of a document, all calls of the window in view.
     pub(crate) fn show(&mut self, document: &Arc<ExecutionDocument>) {
         let record = document.window_trace();
@@ -59,7 +59,7 @@ impl TimelineState {
 }
 
 /// Draws the calls and messages.
-pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut TimelineState, ui: &mut Ui) {
+pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut RecordTimelineState, ui: &mut Ui) {
     let mut wants_fit = false;
     view_header(ui, "What happened around it on the same thread", |ui| {
         wants_fit = ui

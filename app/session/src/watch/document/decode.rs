@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
+use callgrove_model::CommKind;
 use serde_json::Value;
 
 use super::{
-    CounterEvent, EventWindow, ExecutionDocument, GpuLocation, GpuParent, Histogram, MessageKind,
-    Model, NodeState, StackFrame, WindowComm, WindowExecution,
+    ExecutionDocument, Model, RecordCounter, RecordEvents, RecordGpuLocation, RecordGpuParent,
+    RecordHistogram, RecordNode, StackFrame, WindowComm, WindowExecution,
 };
 use crate::watch::RunStats;
 
-pub(super) fn decode(json: Value) -> ExecutionDocument {
+impl ExecutionDocument {
+    /// Reads a document as well as it can be read.
+    pub fn new(json: Value) -> Self {
+        decode(json)
+    }
+}
+
+fn decode(json: Value) -> ExecutionDocument {
     let step_range_us = time(&json, "io_step_tstart").zip(time(&json, "io_step_tend"));
     ExecutionDocument {
         event_id: text(&json, "event_id"),
@@ -102,10 +110,10 @@ fn call_stack(json: &Value) -> Vec<StackFrame> {
         .collect()
 }
 
-fn counters(json: &Value) -> Vec<CounterEvent> {
-    let mut counters: Vec<CounterEvent> = items(json, "counter_events")
+fn counters(json: &Value) -> Vec<RecordCounter> {
+    let mut counters: Vec<RecordCounter> = items(json, "counter_events")
         .filter_map(|event| {
-            Some(CounterEvent {
+            Some(RecordCounter {
                 name: text(event, "counter_name"),
                 value: number(event, "counter_value")?,
                 time_us: whole(event, "ts").unwrap_or_default(),
@@ -116,8 +124,8 @@ fn counters(json: &Value) -> Vec<CounterEvent> {
     counters
 }
 
-fn gpu_location(json: &Value) -> Option<GpuLocation> {
-    json.is_object().then(|| GpuLocation {
+fn gpu_location(json: &Value) -> Option<RecordGpuLocation> {
+    json.is_object().then(|| RecordGpuLocation {
         device: whole(json, "device"),
         context: whole(json, "context"),
         stream: whole(json, "stream"),
@@ -125,11 +133,11 @@ fn gpu_location(json: &Value) -> Option<GpuLocation> {
     })
 }
 
-fn gpu_parent(json: &Value) -> Option<GpuParent> {
+fn gpu_parent(json: &Value) -> Option<RecordGpuParent> {
     if let Some(cause) = json.as_str() {
-        return Some(GpuParent::Unknown(cause.to_owned()));
+        return Some(RecordGpuParent::Unknown(cause.to_owned()));
     }
-    json.is_object().then(|| GpuParent::Known {
+    json.is_object().then(|| RecordGpuParent::Known {
         event_id: text(json, "event_id"),
         thread: whole(json, "tid"),
         call_stack: call_stack(json),
@@ -149,7 +157,7 @@ fn model(json: &Value) -> Model {
         let counts = list(["Histogram Bin Counts", "counts"]);
         let edges = list(["Histogram Bin Edges", "edges"]);
         if !counts.is_empty() && edges.len() == counts.len() + 1 {
-            return Model::Histogram(Histogram {
+            return Model::RecordHistogram(RecordHistogram {
                 counts,
                 edges,
                 threshold: number(json, "internal_global_threshold"),
@@ -172,7 +180,7 @@ fn model(json: &Value) -> Model {
     stats().map_or(Model::Unknown, Model::Moments)
 }
 
-fn event_window(json: &Value) -> EventWindow {
+fn event_window(json: &Value) -> RecordEvents {
     let mut executions: Vec<WindowExecution> = items(json, "exec_window")
         .map(|execution| WindowExecution {
             event_id: text(execution, "event_id"),
@@ -186,7 +194,7 @@ fn event_window(json: &Value) -> EventWindow {
     executions.sort_by_key(|execution| execution.entry_us);
     let mut messages: Vec<WindowComm> = items(json, "comm_window").filter_map(message).collect();
     messages.sort_by_key(|message| message.time_us);
-    EventWindow {
+    RecordEvents {
         executions,
         messages,
     }
@@ -194,8 +202,8 @@ fn event_window(json: &Value) -> EventWindow {
 
 fn message(json: &Value) -> Option<WindowComm> {
     let (kind, partner) = match json.get("type")?.as_str()? {
-        "SEND" => (MessageKind::Send, small(json, "tar")?),
-        "RECV" => (MessageKind::Receive, small(json, "src")?),
+        "SEND" => (CommKind::Send, small(json, "tar")?),
+        "RECV" => (CommKind::Recv, small(json, "src")?),
         _ => return None,
     };
     Some(WindowComm {
@@ -208,7 +216,7 @@ fn message(json: &Value) -> Option<WindowComm> {
     })
 }
 
-fn node_state(json: &Value) -> Option<NodeState> {
+fn node_state(json: &Value) -> Option<RecordNode> {
     let fields: Vec<(String, String)> = items(json, "data")
         .map(|field| {
             let value = match field.get("value") {
@@ -219,7 +227,7 @@ fn node_state(json: &Value) -> Option<NodeState> {
             (text(field, "field"), value)
         })
         .collect();
-    (!fields.is_empty()).then(|| NodeState {
+    (!fields.is_empty()).then(|| RecordNode {
         fields,
         time_us: time(json, "timestamp"),
     })

@@ -59,7 +59,7 @@ fn a_document_of_the_schema_is_read_whole() {
         state.fields,
         [("Memory Available (MB)".to_owned(), "512".to_owned())]
     );
-    let Model::Histogram(histogram) = &document.model else {
+    let Model::RecordHistogram(histogram) = &document.model else {
         panic!("{:?}", document.model);
     };
     assert_eq!(histogram.bin_of(800.0), Some(3));
@@ -141,13 +141,13 @@ fn gpu_fields_and_moments_are_read() {
     assert!(document.is_gpu);
     assert_eq!(document.gpu_location.as_ref().unwrap().stream, Some(7));
     assert!(
-        matches!(&document.gpu_parent, Some(GpuParent::Known { call_stack, .. }) if call_stack.len() == 1)
+        matches!(&document.gpu_parent, Some(RecordGpuParent::Known { call_stack, .. }) if call_stack.len() == 1)
     );
     assert!(matches!(document.model, Model::Moments(stats) if stats.count == 9));
     let lost = ExecutionDocument::new(json!({"gpu_parent": "not seen yet"}));
     assert_eq!(
         lost.gpu_parent,
-        Some(GpuParent::Unknown("not seen yet".to_owned()))
+        Some(RecordGpuParent::Unknown("not seen yet".to_owned()))
     );
 }
 

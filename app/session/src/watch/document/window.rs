@@ -10,15 +10,6 @@ use callgrove_model::{
 
 use super::{ExecutionDocument, StackFrame, WindowComm, WindowExecution};
 
-/// Whether a message left or arrived.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MessageKind {
-    /// Sent here.
-    Send,
-    /// Received here.
-    Receive,
-}
-
 /// The event window with the callers of the execution: a small trace with one lane of calls, and one for
 /// each rank at the other end of a message.
 #[derive(Clone, Debug)]
@@ -61,6 +52,13 @@ struct Role {
     is_subject: bool,
     /// A caller of it.
     is_caller: bool,
+}
+
+impl ExecutionDocument {
+    /// The window as a trace, to be drawn.
+    pub fn window_trace(&self) -> RecordWindow {
+        RecordWindow::new(self)
+    }
 }
 
 impl RecordWindow {
@@ -248,9 +246,10 @@ fn add_message(
     (own, call): (LaneIdx, Option<NonMaxIdx>),
     (other, own_rank): (LaneIdx, RankId),
 ) {
-    let (kind, mate_kind) = match message.kind {
-        MessageKind::Send => (CommKind::Send, CommKind::Recv),
-        MessageKind::Receive => (CommKind::Recv, CommKind::Send),
+    let kind = message.kind;
+    let mate_kind = match kind {
+        CommKind::Send => CommKind::Recv,
+        CommKind::Recv => CommKind::Send,
     };
     let mut add = |lane: LaneIdx, kind, partner, exec| {
         let comms = &mut lanes[lane.index()].comms;
