@@ -1,5 +1,7 @@
 //! Points with their places and looks, in the order in which they are drawn fastest.
 
+use std::collections::BTreeMap;
+
 use egui::Color32;
 
 use super::geometry::Bounds;
@@ -44,6 +46,8 @@ pub struct PointCloud {
     standing_before: Vec<u32>,
     /// The points that stand out, by slot.
     standing: Vec<u32>,
+    /// How many cells of the grid hold so many points that do not stand out.
+    crowding: BTreeMap<u32, u32>,
 }
 
 /// Twelve bytes, so that a million of them are read in a few milliseconds.
@@ -70,6 +74,7 @@ impl PointCloud {
             crowd: crowd.collect(),
             standing_before: Vec::new(),
             standing: Vec::new(),
+            crowding: BTreeMap::new(),
             marks: Vec::new(),
             places,
             grid,
@@ -94,6 +99,12 @@ impl PointCloud {
             self.standing_before.push(self.standing.len() as u32);
         }
         self.marks = marks;
+        let mut crowding = BTreeMap::new();
+        for slots in self.grid.slots_by_cell(self.bounds()) {
+            let count = slots.len() - self.standing_in(&slots).len();
+            *crowding.entry(count as u32).or_default() += 1;
+        }
+        self.crowding = crowding;
     }
 
     /// Number of points.
@@ -134,6 +145,11 @@ impl PointCloud {
     /// Points that do not stand out, by slot.
     pub(super) fn crowd(&self) -> &[CrowdPoint] {
         &self.crowd
+    }
+
+    /// How many cells of the grid hold so many points that do not stand out.
+    pub(super) fn crowding(&self) -> &BTreeMap<u32, u32> {
+        &self.crowding
     }
 
     /// The points among `slots` that stand out.
