@@ -6,7 +6,9 @@ use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_model::{DurationNs, ExecLabel, ExecRef, Forest, FuncId, ProgramId, Trace, TreeIdx};
 
 use crate::watch::Watch;
-use crate::{EventKey, Label, LabelSet, Mark, ModelSettings, Selection, TimeRange, TreeMap};
+use crate::{
+    EventKey, Label, LabelSet, Mark, MessageIndex, ModelSettings, Selection, TimeRange, TreeMap,
+};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,8 @@ pub struct Snapshot {
     pub source: Option<String>,
     /// The trace.
     pub trace: Option<Arc<Trace>>,
+    /// Its messages, to be found by time; comes with the trace.
+    pub messages: Option<Arc<MessageIndex>>,
     /// Root functions worth looking at, most promising first.
     pub suggestions: Arc<[Suggestion]>,
     /// The forest.

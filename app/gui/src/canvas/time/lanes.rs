@@ -28,7 +28,7 @@ const BARS_PER_COLUMN: i64 = 4;
 /// Lanes of a trace over time, with the messages between them.
 pub(crate) struct LaneCanvas {
     trace: Arc<Trace>,
-    index: MessageIndex,
+    index: Arc<MessageIndex>,
     names: LaneNames,
     /// What is in view.
     pub(crate) view: TimeView,
@@ -58,12 +58,13 @@ pub(crate) struct LaneCanvas {
 }
 
 impl LaneCanvas {
-    /// Shows all of a trace.
-    pub(crate) fn new(trace: Arc<Trace>) -> Self {
+    /// Shows all of the trace that messages are of.
+    pub(crate) fn new(index: Arc<MessageIndex>) -> Self {
+        let trace = Arc::clone(index.trace());
         let span = trace.time_span();
         let (from, to) = span.unwrap_or_default();
         Self {
-            index: MessageIndex::new(&trace),
+            index,
             names: LaneNames::new(&trace),
             view: TimeView::new(Window::around(from, to, 0.01)),
             origin: from,
@@ -304,7 +305,7 @@ impl LaneCanvas {
             *known == query && *seen == views
         };
         if !self.found.as_ref().is_some_and(is_known) {
-            let found = self.index.in_view(&self.trace, &query, &views);
+            let found = self.index.in_view(&query, &views);
             self.found = Some((query, views, found));
         }
     }
