@@ -46,6 +46,8 @@ pub struct PointCloud {
     standing_before: Vec<u32>,
     /// The points that stand out, by slot.
     standing: Vec<u32>,
+    /// Their places, one after another in memory.
+    standing_places: Vec<[f64; 2]>,
     /// How many cells of the grid hold so many points that do not stand out.
     crowding: BTreeMap<u32, u32>,
 }
@@ -74,6 +76,7 @@ impl PointCloud {
             crowd: crowd.collect(),
             standing_before: Vec::new(),
             standing: Vec::new(),
+            standing_places: Vec::new(),
             crowding: BTreeMap::new(),
             marks: Vec::new(),
             places,
@@ -86,12 +89,14 @@ impl PointCloud {
     /// Gives the points other looks, shape `[n_points]`.
     pub fn set_marks(&mut self, marks: Vec<PointMark>) {
         self.standing.clear();
+        self.standing_places.clear();
         self.standing_before.clear();
         self.standing_before.push(0);
         for (slot, &point) in self.grid.order().iter().enumerate() {
             let mark = marks[point as usize];
             self.crowd[slot].color = if mark.stands_out {
                 self.standing.push(point);
+                self.standing_places.push(self.places[point as usize]);
                 Color32::TRANSPARENT
             } else {
                 mark.color
@@ -154,8 +159,25 @@ impl PointCloud {
 
     /// The points among `slots` that stand out.
     pub(super) fn standing_in(&self, slots: &std::ops::Range<usize>) -> &[u32] {
+        &self.standing[self.standing_range(slots)]
+    }
+
+    /// The same with their places.
+    pub(super) fn standing_at(
+        &self,
+        slots: &std::ops::Range<usize>,
+    ) -> impl Iterator<Item = (u32, [f64; 2])> + use<'_> {
+        let range = self.standing_range(slots);
+        let places = &self.standing_places[range.clone()];
+        self.standing[range]
+            .iter()
+            .copied()
+            .zip(places.iter().copied())
+    }
+
+    fn standing_range(&self, slots: &std::ops::Range<usize>) -> std::ops::Range<usize> {
         let [first, last] =
             [slots.start, slots.end].map(|slot| self.standing_before[slot] as usize);
-        &self.standing[first..last]
+        first..last
     }
 }
