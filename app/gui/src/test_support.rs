@@ -9,8 +9,8 @@ use callgrove_model::{
     RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Command, Detection, Explanation, Finding, LabelSet, MapMethod, Selection, Snapshot,
-    Suggestion, TreeKey, TreeMap,
+    Analysis, Command, Detection, Explanation, Finding, LabelSet, MapMethod, MessageIndex,
+    Selection, Snapshot, Suggestion, TreeKey, TreeMap,
 };
 
 use egui_kittest::Harness;
@@ -73,6 +73,7 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
             suggestion("compute", root, num_trees),
             suggestion("ev_tally", FuncId(4), num_trees * 3),
         ]),
+        messages: Some(Arc::new(MessageIndex::new(&trace))),
         trace: Some(trace),
         analysis: Some(Arc::new(analysis)),
         map: Some(Arc::new(map)),

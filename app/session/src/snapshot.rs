@@ -6,7 +6,7 @@ use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
 use crate::watch::{ExecutionDocument, Watch};
-use crate::{Label, LabelSet, Mark, ModelSettings, Selection, TimeRange, TreeMap};
+use crate::{Label, LabelSet, Mark, MessageIndex, ModelSettings, Selection, TimeRange, TreeMap};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Snapshot {
     pub source: Option<String>,
     /// The trace.
     pub trace: Option<Arc<Trace>>,
+    /// Its messages, to be found by time; comes with the trace.
+    pub messages: Option<Arc<MessageIndex>>,
     /// Root functions worth looking at, most promising first.
     pub suggestions: Arc<[Suggestion]>,
     /// The forest.

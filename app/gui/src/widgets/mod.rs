@@ -6,6 +6,7 @@ mod header;
 mod key_button;
 mod label_buttons;
 mod number;
+mod pointer_card;
 pub(crate) mod table;
 
 pub use code_link::code_link;
@@ -14,3 +15,4 @@ pub use header::view_header;
 pub use key_button::KeyButton;
 pub(crate) use label_buttons::label_buttons;
 pub use number::{count_of, score_text, thousands};
+pub(crate) use pointer_card::pointer_card;

@@ -17,6 +17,7 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             view.source = Some(run.trace.source.clone());
             view.trace = Some(Arc::clone(&run.trace.trace));
+            view.messages = Some(Arc::clone(&run.trace.messages));
             view.suggestions = Arc::clone(&run.trace.suggestions);
         }
         let notebook = self.state.notebook().ok();

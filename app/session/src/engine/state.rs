@@ -8,7 +8,7 @@ use super::grown::Grown;
 use super::notebook::Notebook;
 use super::stop::Stop;
 use crate::root::RootError;
-use crate::{Suggestion, learning};
+use crate::{MessageIndex, Suggestion, learning};
 
 /// What is open.
 pub(super) enum State {
@@ -34,6 +34,7 @@ pub(super) struct OpenTrace {
     /// As the person named it.
     pub(super) source: String,
     pub(super) trace: Arc<Trace>,
+    pub(super) messages: Arc<MessageIndex>,
     pub(super) suggestions: Arc<[Suggestion]>,
 }
 
@@ -92,10 +93,12 @@ impl State {
 
 impl OpenTrace {
     pub(super) fn new(source: &str, trace: Trace) -> Self {
+        let trace = Arc::new(trace);
         Self {
             source: source.to_owned(),
+            messages: Arc::new(MessageIndex::new(&trace)),
             suggestions: learning::suggest_roots(&trace).into(),
-            trace: Arc::new(trace),
+            trace,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Arc;
 
 use callgrove_model::{
     CommKind, CommRef, DurationNs, ExecIdx, ExecRef, FunctionName, LaneIdx, NonMaxIdx, TimeNs,
@@ -15,6 +16,7 @@ const BLOCK: usize = 512;
 /// is looked through in one pass. 44 bytes a message.
 #[derive(Clone, Debug, Default)]
 pub struct MessageIndex {
+    trace: Arc<Trace>,
     sent: Vec<TimeNs>,
     received: Vec<TimeNs>,
     /// Sender and receiver.
@@ -98,7 +100,7 @@ pub enum ArrowOf {
 
 impl MessageIndex {
     /// Looks at every message once.
-    pub fn new(trace: &Trace) -> Self {
+    pub fn new(trace: &Arc<Trace>) -> Self {
         let enders: Vec<Vec<bool>> = trace
             .lanes()
             .map(|(lane, _)| last_receives(trace, lane))
@@ -108,7 +110,10 @@ impl MessageIndex {
             .iter()
             .map(|(_, name)| FunctionName::parse(name).is_mpi())
             .collect();
-        let mut index = Self::default();
+        let mut index = Self {
+            trace: Arc::clone(trace),
+            ..Self::default()
+        };
         for message in &trace.messages {
             let end = |event: CommRef| {
                 let comms = &trace.lane(event.lane).comms;
@@ -147,16 +152,16 @@ impl MessageIndex {
         index
     }
 
+    /// The trace that the messages are of.
+    pub fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
     /// Finds the messages that touch the window and a row in view, and chooses which to draw: the
     /// call's, the tree's, then others; among those of a kind that are too many the ones that ended
     /// the longest waits, those longest under way, and a fair sample over time. `views` is by lane.
-    pub fn in_view(
-        &self,
-        trace: &Trace,
-        query: &MessageQuery,
-        views: &[LaneView],
-    ) -> MessagesInView {
-        let owners = Owners::new(trace, query);
+    pub fn in_view(&self, query: &MessageQuery, views: &[LaneView]) -> MessagesInView {
+        let owners = Owners::new(&self.trace, query);
         let mut density = vec![0; query.num_columns.max(1)];
         let mut by_owner: [Vec<u32>; 3] = Default::default();
         let mut num_messages = 0;
@@ -355,7 +360,7 @@ mod tests {
     /// Arrows as `lane>lane sent-received`, and how many are not drawn.
     fn drawn(trace: &Trace, query: &MessageQuery) -> (Vec<String>, u32) {
         let views = vec![LaneView::InView; trace.lanes.len()];
-        let found = MessageIndex::new(trace).in_view(trace, query, &views);
+        let found = MessageIndex::new(&Arc::new(trace.clone())).in_view(query, &views);
         let text = |arrow: &Arrow| {
             format!(
                 "{}>{} {}-{}",
@@ -403,10 +408,9 @@ mod tests {
     #[test]
     fn messages_to_rows_that_are_not_drawn_are_counted_and_those_between_other_rows_are_not() {
         use LaneView::{Absent, Elsewhere, InView};
-        let trace = exchange();
-        let index = MessageIndex::new(&trace);
+        let index = MessageIndex::new(&Arc::new(exchange()));
         let views = |views: [LaneView; 3]| {
-            let found = index.in_view(&trace, &query(0, 100, 9), &views);
+            let found = index.in_view(&query(0, 100, 9), &views);
             (found.arrows.len(), found.num_messages)
         };
         assert_eq!(views([InView, Elsewhere, Absent]), (2, 4));

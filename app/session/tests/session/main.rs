@@ -11,6 +11,8 @@ mod labels_and_marks;
 mod support;
 mod tracing_records;
 
+use std::sync::Arc;
+
 use callgrove_model::{Label, TreeIdx};
 use callgrove_session::{Command, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot};
 
@@ -46,6 +48,13 @@ fn without_a_function_the_promising_one_is_taken() {
         function: None,
     });
     assert_eq!(seen.analysis.as_ref().unwrap().root_name, "Pair::compute");
+}
+
+#[test]
+fn a_trace_and_the_index_of_its_messages_come_together() {
+    let seen = Session::opened(&Disk::default()).seen();
+    let messages = seen.messages.as_ref().unwrap();
+    assert!(Arc::ptr_eq(messages.trace(), seen.trace.as_ref().unwrap()));
 }
 
 #[test]

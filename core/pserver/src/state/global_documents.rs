@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::FuncId;
+use callgrove_model::{FuncId, ProgramId};
 use serde_json::{Value, json};
 
 use super::global::GlobalState;
@@ -45,7 +45,7 @@ fn func_stats(global: &GlobalState, functions: &FunctionTable) -> Vec<Value> {
         anomalies.entry(fid).or_default().merge(metrics);
     }
     let profiles = global.total.functions.iter();
-    let mut documents: Vec<_> = profiles
+    let documents: Vec<_> = profiles
         .filter_map(|(&fid, profile)| {
             let (program, name) = functions.get(fid)?;
             let document = json!({
@@ -61,11 +61,14 @@ fn func_stats(global: &GlobalState, functions: &FunctionTable) -> Vec<Value> {
             Some((program, document))
         })
         .collect();
+    by_program(documents)
+}
+
+/// Documents of one program after those of the one before.
+fn by_program(mut documents: Vec<(ProgramId, Value)>) -> Vec<Value> {
     documents.sort_by_key(|(program, _)| *program);
-    documents
-        .into_iter()
-        .map(|(_, document)| document)
-        .collect()
+    let documents = documents.into_iter();
+    documents.map(|(_, document)| document).collect()
 }
 
 fn anomaly_metrics(metrics: &Metrics) -> Value {
@@ -82,7 +85,7 @@ fn anomaly_metrics(metrics: &Metrics) -> Value {
 
 fn ad_model(global: &GlobalState, functions: &FunctionTable) -> Vec<Value> {
     let models = global.models.iter();
-    let mut documents: Vec<_> = models
+    let documents: Vec<_> = models
         .filter_map(|(&fid, versioned)| {
             let (program, _) = functions.get(fid)?;
             let document = json!({
@@ -94,9 +97,5 @@ fn ad_model(global: &GlobalState, functions: &FunctionTable) -> Vec<Value> {
             Some((program, document))
         })
         .collect();
-    documents.sort_by_key(|(program, _)| *program);
-    documents
-        .into_iter()
-        .map(|(_, document)| document)
-        .collect()
+    by_program(documents)
 }

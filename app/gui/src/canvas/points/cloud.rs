@@ -1,5 +1,7 @@
 //! Points with their places and looks, in the order in which they are drawn fastest.
 
+use std::collections::BTreeMap;
+
 use egui::Color32;
 
 use super::geometry::Bounds;
@@ -44,6 +46,10 @@ pub struct PointCloud {
     standing_before: Vec<u32>,
     /// The points that stand out, by slot.
     standing: Vec<u32>,
+    /// Their places, one after another in memory.
+    standing_places: Vec<[f64; 2]>,
+    /// How many cells of the grid hold so many points that do not stand out.
+    crowding: BTreeMap<u32, u32>,
 }
 
 /// Twelve bytes, so that a million of them are read in a few milliseconds.
@@ -70,6 +76,8 @@ impl PointCloud {
             crowd: crowd.collect(),
             standing_before: Vec::new(),
             standing: Vec::new(),
+            standing_places: Vec::new(),
+            crowding: BTreeMap::new(),
             marks: Vec::new(),
             places,
             grid,
@@ -81,12 +89,14 @@ impl PointCloud {
     /// Gives the points other looks, shape `[n_points]`.
     pub fn set_marks(&mut self, marks: Vec<PointMark>) {
         self.standing.clear();
+        self.standing_places.clear();
         self.standing_before.clear();
         self.standing_before.push(0);
         for (slot, &point) in self.grid.order().iter().enumerate() {
             let mark = marks[point as usize];
             self.crowd[slot].color = if mark.stands_out {
                 self.standing.push(point);
+                self.standing_places.push(self.places[point as usize]);
                 Color32::TRANSPARENT
             } else {
                 mark.color
@@ -94,6 +104,12 @@ impl PointCloud {
             self.standing_before.push(self.standing.len() as u32);
         }
         self.marks = marks;
+        let mut crowding = BTreeMap::new();
+        for slots in self.grid.slots_by_cell(self.bounds()) {
+            let count = slots.len() - self.standing_in(&slots).len();
+            *crowding.entry(count as u32).or_default() += 1;
+        }
+        self.crowding = crowding;
     }
 
     /// Number of points.
@@ -136,10 +152,32 @@ impl PointCloud {
         &self.crowd
     }
 
+    /// How many cells of the grid hold so many points that do not stand out.
+    pub(super) fn crowding(&self) -> &BTreeMap<u32, u32> {
+        &self.crowding
+    }
+
     /// The points among `slots` that stand out.
     pub(super) fn standing_in(&self, slots: &std::ops::Range<usize>) -> &[u32] {
+        &self.standing[self.standing_range(slots)]
+    }
+
+    /// The same with their places.
+    pub(super) fn standing_at(
+        &self,
+        slots: &std::ops::Range<usize>,
+    ) -> impl Iterator<Item = (u32, [f64; 2])> + use<'_> {
+        let range = self.standing_range(slots);
+        let places = &self.standing_places[range.clone()];
+        self.standing[range]
+            .iter()
+            .copied()
+            .zip(places.iter().copied())
+    }
+
+    fn standing_range(&self, slots: &std::ops::Range<usize>) -> std::ops::Range<usize> {
         let [first, last] =
             [slots.start, slots.end].map(|slot| self.standing_before[slot] as usize);
-        &self.standing[first..last]
+        first..last
     }
 }

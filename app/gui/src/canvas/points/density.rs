@@ -1,35 +1,63 @@
-//! Many points as one picture: how many there are, and of which colours, on each spot of the canvas.
+//! Many points as one picture: how many there are, and of which colours, on each spot of the plane.
 //!
 //! Only points that do not stand out are counted together. A point alone on its spot is still seen.
+//!
+//! Spots lie still on the plane while it is moved, so that only what comes into view is counted. The
+//! texture is like a wheel: the place of a spot is its number modulo the side, and what comes into
+//! view takes the place of what left it longest ago.
 
-use egui::{
-    Color32, ColorImage, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions, Vec2,
-};
+use std::ops::Range;
+
+use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions};
 
 use super::cloud::PointCloud;
-use super::geometry::Transform;
+use super::geometry::{Bounds, Transform};
 
 /// Side of a spot in points of the screen.
-const SPOT: f32 = 2.0;
+const SPOT: f64 = 2.0;
+/// Spots that are counted ahead of what comes into view.
+const AHEAD: i64 = 24;
 /// Opacity of a spot with as many points as spots have on average.
 const MEAN_OPACITY: f32 = 0.6;
 /// Opacity of a spot with one point.
 const LEAST_OPACITY: f32 = 0.2;
 /// From this count on, opacity grows no more.
 const MAX_COUNT: usize = 256;
+/// Relative error of a place in 32 bits, amply.
+const ROUNDING: f64 = 1e-6;
 
-/// The newest picture and what it shows.
+/// Columns and rows of spots, from the middle of all points to the right and downwards.
+type Region = [Range<i64>; 2];
+
+/// The picture at one scale.
 pub(super) struct Density {
-    transform: Transform,
+    spots: Spots,
     texture: TextureHandle,
 }
 
-/// Sums over the points of each spot.
+/// What a canvas shows, in spots.
+struct Seen {
+    /// Spots for one unit of each axis.
+    scale: [f64; 2],
+    /// The upper left corner.
+    corner: [f64; 2],
+    size: [f64; 2],
+}
+
+/// Which spots are in the texture.
 struct Spots {
-    width: usize,
-    height: usize,
-    /// Red, green, blue and how many.
-    sums: Vec<[u32; 4]>,
+    scale: [f64; 2],
+    /// Of the texture.
+    sides: [i64; 2],
+    counted: Region,
+    /// Opacity by number of points.
+    opacity: Vec<f32>,
+}
+
+/// A part of the texture and its place there.
+struct Patch {
+    at: [usize; 2],
+    image: ColorImage,
 }
 
 /// Paints the points of `cloud` that do not stand out; `known` is the picture of the frame before.
@@ -40,94 +68,241 @@ pub(super) fn paint(
     opacity: f32,
     painter: &Painter,
 ) {
-    let rect = transform.rect();
-    if known
-        .as_ref()
-        .is_none_or(|known| known.transform != *transform)
-    {
-        let picture = Spots::gather(cloud, transform).picture();
-        if let Some(known) = known {
-            known.texture.set(picture, TextureOptions::LINEAR);
-            known.transform = *transform;
-        } else {
-            let ctx = painter.ctx();
-            *known = Some(Density {
-                transform: *transform,
-                texture: ctx.load_texture("density of points", picture, TextureOptions::LINEAR),
-            });
+    let seen = Seen::new(cloud, transform);
+    let mut density = known
+        .take()
+        .filter(|known| known.spots.sides == seen.sides())
+        .unwrap_or_else(|| Density::new(cloud, &seen, painter.ctx()));
+    if density.spots.scale.iter().ne(&seen.scale) {
+        density.spots = Spots::new(cloud, &seen);
+    }
+    for Patch { at, image } in density.spots.follow(cloud, &seen.region()) {
+        let options = TextureOptions::LINEAR_REPEAT;
+        density.texture.set_partial(at, image, options);
+    }
+    let mut mesh = Mesh::with_texture(density.texture.id());
+    let tint = Color32::WHITE.gamma_multiply(opacity);
+    mesh.add_rect_with_uv(transform.rect(), density.spots.uv(&seen), tint);
+    painter.add(Shape::mesh(mesh));
+    *known = Some(density);
+}
+
+impl Density {
+    fn new(cloud: &PointCloud, seen: &Seen, ctx: &egui::Context) -> Self {
+        let size = seen.sides().map(|side| side as usize);
+        let image = ColorImage::filled(size, Color32::TRANSPARENT);
+        Self {
+            spots: Spots::new(cloud, seen),
+            texture: ctx.load_texture("density of points", image, TextureOptions::LINEAR_REPEAT),
         }
     }
-    if let Some(known) = known {
-        let mut mesh = Mesh::with_texture(known.texture.id());
-        let size = known.texture.size_vec2() * SPOT;
-        let whole = Rect::from_min_max(Pos2::ZERO, Pos2::new(1.0, 1.0));
-        let tint = Color32::WHITE.gamma_multiply(opacity);
-        mesh.add_rect_with_uv(Rect::from_min_size(rect.min, size), whole, tint);
-        painter.add(Shape::mesh(mesh));
+}
+
+impl Seen {
+    fn new(cloud: &PointCloud, transform: &Transform) -> Self {
+        let rect = transform.rect();
+        let (place, middle) = (transform.to_plane(rect.min), cloud.bounds().center());
+        let scale = transform.scale().map(|scale| scale / SPOT);
+        let [x, y] = [0, 1].map(|axis| (place[axis] - middle[axis]) * scale[axis]);
+        Self {
+            scale,
+            corner: [x, -y],
+            size: [rect.width(), rect.height()].map(|length| f64::from(length) / SPOT),
+        }
+    }
+
+    /// All spots that are seen in whole or in part, and those around them that they blend into.
+    fn region(&self) -> Region {
+        [0, 1].map(|axis| {
+            let (start, end) = (self.corner[axis], self.corner[axis] + self.size[axis]);
+            start.floor() as i64 - 1..end.ceil() as i64 + 1
+        })
+    }
+
+    /// Sides of a texture for it: powers of two, without which some cards repeat none.
+    fn sides(&self) -> [i64; 2] {
+        self.size
+            .map(|length| (length.ceil() as u64 + 3 + 2 * AHEAD as u64).next_power_of_two() as i64)
     }
 }
 
 impl Spots {
-    fn gather(cloud: &PointCloud, transform: &Transform) -> Self {
-        let rect = transform.rect();
-        let size = (rect.size() / SPOT).ceil().max(Vec2::splat(1.0));
-        let (width, height) = (size.x as usize, size.y as usize);
-        let mut sums = vec![[0_u32; 4]; width * height];
-        let origin = (transform.to_screen(cloud.bounds().center()) - rect.min) / SPOT;
-        let [x_scale, y_scale] = transform.scale().map(|scale| scale as f32 / SPOT);
-        for slots in cloud.grid().rows_in(transform.seen(0.0)) {
-            for point in &cloud.crowd()[slots] {
-                let x = origin.x + point.place[0] * x_scale;
-                let y = origin.y - point.place[1] * y_scale;
-                if x < 0.0 || y < 0.0 || x >= size.x || y >= size.y {
-                    continue;
-                }
-                let [r, g, b, a] = point.color.to_array();
-                let sum = &mut sums[y as usize * width + x as usize];
-                // A point that stands out has no colour here and counts for nothing.
-                for (sum, part) in sum.iter_mut().zip([r, g, b, a.min(1)]) {
-                    *sum += u32::from(part);
-                }
+    fn new(cloud: &PointCloud, seen: &Seen) -> Self {
+        Self {
+            scale: seen.scale,
+            sides: seen.sides(),
+            counted: [0..0, 0..0],
+            opacity: opacities(mean_count(cloud, seen.scale)),
+        }
+    }
+
+    /// Counts what is seen and was not counted.
+    fn follow(&mut self, cloud: &PointCloud, seen: &Region) -> Vec<Patch> {
+        let mut patches = Vec::new();
+        let overlaps = |axis: usize| {
+            let (seen, counted) = (&seen[axis], &self.counted[axis]);
+            seen.start < counted.end && counted.start < seen.end
+        };
+        if !(overlaps(0) && overlaps(1)) {
+            self.counted.clone_from(seen);
+            self.count(cloud, seen, &mut patches);
+            return patches;
+        }
+        for axis in 0..2 {
+            let Range { start, end } = self.counted[axis];
+            let mut part = self.counted.clone();
+            if seen[axis].start < start {
+                part[axis] = seen[axis].start - AHEAD..start;
+                self.count(cloud, &part, &mut patches);
+                let start = part[axis].start;
+                self.counted[axis] = start..end.min(start + self.sides[axis]);
+            }
+            let Range { start, end } = self.counted[axis];
+            if seen[axis].end > end {
+                part[axis] = end..seen[axis].end + AHEAD;
+                self.count(cloud, &part, &mut patches);
+                let end = part[axis].end;
+                self.counted[axis] = start.max(end - self.sides[axis])..end;
             }
         }
-        Self {
-            width,
-            height,
-            sums,
+        patches
+    }
+
+    /// Counts a region, cut where the texture ends and begins again.
+    fn count(&self, cloud: &PointCloud, region: &Region, patches: &mut Vec<Patch>) {
+        let [columns, rows] = [0, 1].map(|axis| pieces(region[axis].clone(), self.sides[axis]));
+        for rows in rows {
+            for columns in &columns {
+                let piece = [columns.clone(), rows.clone()];
+                let at = [0, 1].map(|axis| piece[axis].start.rem_euclid(self.sides[axis]));
+                patches.push(Patch {
+                    at: at.map(|at| at as usize),
+                    image: self.picture(cloud, &piece),
+                });
+            }
         }
     }
 
     /// The mean colour of each spot, the more opaque the more points it has.
-    fn picture(&self) -> ColorImage {
-        let (num_spots, num_points) = self
-            .sums
-            .iter()
-            .filter(|sum| sum[3] > 0)
-            .fold((0_u64, 0_u64), |(spots, points), sum| {
-                (spots + 1, points + u64::from(sum[3]))
-            });
-        let mean = num_points as f32 / num_spots.max(1) as f32;
-        // What one point lets through, so that a mean number of them has the wanted opacity.
-        let through = (1.0 - MEAN_OPACITY).powf(1.0 / mean.max(1.0));
-        let opacity: Vec<f32> = (0..MAX_COUNT)
-            .map(|count| (1.0 - through.powi(count as i32)).max(LEAST_OPACITY))
-            .collect();
+    fn picture(&self, cloud: &PointCloud, region: &Region) -> ColorImage {
+        let size = [0, 1].map(|axis| (region[axis].end - region[axis].start) as usize);
         let color = |&[r, g, b, count]: &[u32; 4]| {
             if count == 0 {
                 return Color32::TRANSPARENT;
             }
-            let opacity = opacity[(count as usize).min(MAX_COUNT - 1)];
+            let opacity = self.opacity[(count as usize).min(MAX_COUNT - 1)];
             let share = opacity / count as f32;
             let [r, g, b] = [r, g, b].map(|sum| (sum as f32 * share) as u8);
             Color32::from_rgba_premultiplied(r, g, b, (opacity * 255.0) as u8)
         };
-        let pixels = self.sums.iter().map(color).collect();
-        ColorImage::new([self.width, self.height], pixels)
+        let sums = self.sums(cloud, region, size);
+        ColorImage::new(size, sums.iter().map(color).collect())
     }
+
+    /// Red, green, blue and how many points, of each spot.
+    fn sums(
+        &self,
+        cloud: &PointCloud,
+        region: &Region,
+        [width, height]: [usize; 2],
+    ) -> Vec<[u32; 4]> {
+        let mut sums = vec![[0_u32; 4]; width * height];
+        let [x_scale, y_scale] = self.scale.map(|scale| scale as f32);
+        for slots in cloud.grid().rows_in(self.plane(cloud, region)) {
+            for point in &cloud.crowd()[slots] {
+                let x = floor(point.place[0] * x_scale).wrapping_sub(region[0].start);
+                let y = floor(-point.place[1] * y_scale).wrapping_sub(region[1].start);
+                let (x, y) = (x as usize, y as usize);
+                if x >= width || y >= height {
+                    continue;
+                }
+                let [r, g, b, a] = point.color.to_array();
+                // A point that stands out has no colour here and counts for nothing.
+                for (sum, part) in sums[y * width + x].iter_mut().zip([r, g, b, a.min(1)]) {
+                    *sum += u32::from(part);
+                }
+            }
+        }
+        sums
+    }
+
+    /// A box that holds all points of a region.
+    fn plane(&self, cloud: &PointCloud, region: &Region) -> Bounds {
+        let middle = cloud.bounds().center();
+        let place = |axis: usize, spot: i64, direction: f64| {
+            let spot = spot as f64;
+            let beyond = spot + direction * (1.0 + spot.abs() * ROUNDING);
+            beyond / self.scale[axis]
+        };
+        let [x, y] = region;
+        Bounds {
+            min: [
+                middle[0] + place(0, x.start, -1.0),
+                middle[1] - place(1, y.end, 1.0),
+            ],
+            max: [
+                middle[0] + place(0, x.end, 1.0),
+                middle[1] - place(1, y.start, -1.0),
+            ],
+        }
+    }
+
+    /// What is seen, on the texture.
+    fn uv(&self, seen: &Seen) -> Rect {
+        let sides = self.sides.map(|side| side as f64);
+        let corner = [0, 1].map(|axis| seen.corner[axis].rem_euclid(sides[axis]));
+        let at = |share: f64| {
+            let [x, y] = [0, 1].map(|axis| (corner[axis] + share * seen.size[axis]) / sides[axis]);
+            Pos2::new(x as f32, y as f32)
+        };
+        Rect::from_min_max(at(0.0), at(1.0))
+    }
+}
+
+/// Parts of `range` between multiples of `side`.
+fn pieces(range: Range<i64>, side: i64) -> Vec<Range<i64>> {
+    let cut = (range.start.div_euclid(side) + 1) * side;
+    if cut < range.end {
+        vec![range.start..cut, cut..range.end]
+    } else {
+        vec![range]
+    }
+}
+
+/// The same as [`f32::floor`], which is a call of a function where the processor is not known.
+fn floor(value: f32) -> i64 {
+    let whole = value as i64;
+    whole - i64::from(whole as f32 > value)
+}
+
+/// Points of a spot that has any, on average over the plane: what it would be if those of a cell of the
+/// grid were thrown evenly into it. It depends on the scale only, so that moving changes no colour.
+fn mean_count(cloud: &PointCloud, scale: [f64; 2]) -> f32 {
+    let [width, height] = cloud.grid().cell_size();
+    let spots_per_cell = width * scale[0] * height * scale[1];
+    let (mut num_points, mut num_spots) = (0.0, 0.0);
+    for (&count, &num_cells) in cloud.crowding() {
+        let (count, num_cells) = (f64::from(count), f64::from(num_cells));
+        num_points += num_cells * count;
+        num_spots += num_cells * spots_per_cell * -(-count / spots_per_cell).exp_m1();
+    }
+    (num_points / num_spots).max(1.0) as f32
+}
+
+/// Opacity by number of points: the more of them the less is seen through.
+fn opacities(mean_count: f32) -> Vec<f32> {
+    // What one point lets through, so that a mean number of them has the wanted opacity.
+    let through = (1.0 - MEAN_OPACITY).powf(1.0 / mean_count);
+    (0..MAX_COUNT)
+        .map(|count| (1.0 - through.powi(count as i32)).max(LEAST_OPACITY))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use egui::Vec2;
+    use proptest::prelude::*;
+
     use super::super::cloud::{MarkShape, PointMark};
     use super::super::geometry::{Aspect, PlaneView};
     use super::*;
@@ -143,32 +318,53 @@ mod tests {
         PointCloud::new(places, marks)
     }
 
-    fn transform(cloud: &PointCloud) -> Transform {
+    fn transform(cloud: &PointCloud, view: PlaneView) -> Transform {
         let rect = Rect::from_min_size(Pos2::new(10.0, 20.0), Vec2::new(300.0, 200.0));
-        Transform::new(rect, cloud.bounds(), Aspect::Equal, PlaneView::default())
+        Transform::new(rect, cloud.bounds(), Aspect::Equal, view)
+    }
+
+    /// How opaque the whole picture is at a place.
+    fn ink(cloud: &PointCloud) -> impl Fn([f64; 2]) -> u8 {
+        let transform = transform(cloud, PlaneView::default());
+        let seen = Seen::new(cloud, &transform);
+        let picture = Spots::new(cloud, &seen).picture(cloud, &seen.region());
+        move |place| {
+            let at = transform.to_screen(place) - transform.rect().min;
+            let spot = [(at.x, 0), (at.y, 1)].map(|(at, axis)| {
+                let spot = (seen.corner[axis] + f64::from(at) / SPOT).floor() as i64;
+                (spot - seen.region()[axis].start) as usize
+            });
+            picture[(spot[0], spot[1])].a()
+        }
+    }
+
+    fn spiral(count: u32) -> Vec<[f64; 2]> {
+        (0..count)
+            .map(|at| f64::from(at) * 0.37)
+            .map(|t| [t.cos() * t.min(40.0), t.sin()])
+            .collect()
     }
 
     #[test]
     fn every_point_alone_or_not_leaves_ink_on_its_spot_and_those_that_stand_out_none() {
-        let places: Vec<[f64; 2]> = (0..500)
-            .map(|at| f64::from(at) * 0.37)
-            .map(|t| [t.cos() * t.min(40.0), t.sin()])
-            .collect();
-        let cloud = cloud(places, |at| at % 9 == 4);
-        let transform = transform(&cloud);
-        let spots = Spots::gather(&cloud, &transform);
-        let picture = spots.picture();
+        let cloud = cloud(spiral(500), |at| at % 9 == 4);
+        let ink = ink(&cloud);
         for (point, &place) in cloud
             .places()
             .iter()
             .enumerate()
             .filter(|(at, _)| at % 9 != 4)
         {
-            let spot = (transform.to_screen(place) - transform.rect().min) / SPOT;
-            let ink = picture[(spot.x as usize, spot.y as usize)].a();
-            assert!(f32::from(ink) >= LEAST_OPACITY * 250.0, "point {point}");
+            assert!(
+                f32::from(ink(place)) >= LEAST_OPACITY * 250.0,
+                "point {point}"
+            );
         }
-        let counted: u32 = spots.sums.iter().map(|sum| sum[3]).sum();
+        let seen = Seen::new(&cloud, &transform(&cloud, PlaneView::default()));
+        let (region, spots) = (seen.region(), Spots::new(&cloud, &seen));
+        let size = [0, 1].map(|axis| region[axis].clone().count());
+        let sums = spots.sums(&cloud, &region, size);
+        let counted: u32 = sums.iter().map(|sum| sum[3]).sum();
         assert_eq!(counted as usize, (0..500).filter(|at| at % 9 != 4).count());
     }
 
@@ -177,13 +373,42 @@ mod tests {
         let mut places = vec![[0.0, 0.0], [1.0, 1.0]];
         places.extend(std::iter::repeat_n([1.0, 0.0], 50));
         let cloud = cloud(places, |_| false);
-        let transform = transform(&cloud);
-        let picture = Spots::gather(&cloud, &transform).picture();
-        let ink = |place| {
-            let spot = (transform.to_screen(place) - transform.rect().min) / SPOT;
-            picture[(spot.x as usize, spot.y as usize)].a()
-        };
+        let ink = ink(&cloud);
         assert!(ink([1.0, 0.0]) > ink([1.0, 1.0]));
         assert_eq!(ink([0.0, 0.0]), ink([1.0, 1.0]));
+    }
+
+    proptest! {
+        #[test]
+        fn wherever_the_plane_was_moved_the_picture_is_that_of_a_fresh_one(
+            moves in proptest::collection::vec((-400.0..400.0_f32, -300.0..300.0_f32), 1..12),
+            zoom in 1.0..30.0_f64,
+        ) {
+            let cloud = cloud(spiral(3_000), |at| at % 50 == 0);
+            let fitted = transform(&cloud, PlaneView::default());
+            let mut view = PlaneView::default().zoomed(&fitted, fitted.rect().center(), [zoom; 2]);
+            let mut spots = Spots::new(&cloud, &Seen::new(&cloud, &transform(&cloud, view)));
+            let size = spots.sides.map(|side| side as usize);
+            let mut texture = ColorImage::filled(size, Color32::RED);
+            for (x, y) in moves {
+                view = view.panned(&transform(&cloud, view), Vec2::new(x, y));
+                let region = Seen::new(&cloud, &transform(&cloud, view)).region();
+                for Patch { at, image } in spots.follow(&cloud, &region) {
+                    for (row, pixels) in image.pixels.chunks(image.width()).enumerate() {
+                        let start = (at[1] + row) * size[0] + at[0];
+                        texture.pixels[start..start + pixels.len()].copy_from_slice(pixels);
+                    }
+                }
+                let fresh = spots.picture(&cloud, &region);
+                for (at, &expected) in fresh.pixels.iter().enumerate() {
+                    let spot = [at % fresh.width(), at / fresh.width()];
+                    let [x, y] = [0, 1].map(|axis| {
+                        let spot = region[axis].start + spot[axis] as i64;
+                        spot.rem_euclid(spots.sides[axis]) as usize
+                    });
+                    prop_assert_eq!(texture[(x, y)], expected, "spot {:?}", spot);
+                }
+            }
+        }
     }
 }

@@ -165,7 +165,9 @@ impl<'a> Picture<'a> {
         let mut marks = self.marks();
         if self.selected.len() > MAX_MARKS {
             let color = self.theme.selection().gamma_multiply(LEAST_RING * 2.0);
-            let points = self.selected.iter().copied();
+            let places = self.cloud.places();
+            let points = self.selected.iter();
+            let points = points.map(|&point| (point, places[point as usize]));
             self.thinned(points, &mut marks, |_| color);
             return marks;
         }
@@ -185,18 +187,19 @@ impl<'a> Picture<'a> {
     /// Points that stand out, each with ink at its place whatever their number.
     pub(super) fn standing(&self) -> Marks {
         let mut marks = self.marks();
-        let cells = || self.cloud.grid().slots_by_cell(self.seen());
+        let grid = self.cloud.grid();
         if self.sizes.num_standing > MAX_MARKS {
-            let points = cells().flat_map(|slots| self.cloud.standing_in(&slots));
+            let rows = grid.rows_in(self.seen());
+            let points = rows.flat_map(|slots| self.cloud.standing_at(&slots));
             let color = |point: u32| {
                 let color = self.cloud.marks()[point as usize].color;
                 color.gamma_multiply(FULL)
             };
-            self.thinned(points.copied(), &mut marks, color);
+            self.thinned(points, &mut marks, color);
             return marks;
         }
         let radius = self.sizes.standing;
-        for slots in cells() {
+        for slots in grid.slots_by_cell(self.seen()) {
             let standing = self.cloud.standing_in(&slots);
             if standing.is_empty() {
                 continue;
@@ -244,7 +247,7 @@ impl<'a> Picture<'a> {
     /// cells lie still on the plane while it is moved.
     fn thinned(
         &self,
-        points: impl Iterator<Item = u32>,
+        points: impl Iterator<Item = (u32, [f64; 2])>,
         marks: &mut Marks,
         color: impl Fn(u32) -> egui::Color32,
     ) {
@@ -258,8 +261,8 @@ impl<'a> Picture<'a> {
         let num_columns = (rect.width() / side) as usize + 2;
         let num_rows = (rect.height() / side) as usize + 2;
         let mut is_taken = vec![false; num_columns * num_rows];
-        for point in points {
-            let place = self.place(point);
+        for (point, place) in points {
+            let place = self.transform.to_screen(place);
             if !rect.contains(place) {
                 continue;
             }

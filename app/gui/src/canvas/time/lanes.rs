@@ -20,6 +20,8 @@ use crate::theme::Theme;
 const MAX_ARROWS: usize = 1_000;
 /// Rows laid out in one frame; the others show what they showed before until their turn comes.
 const ROWS_PER_FRAME: usize = 12;
+/// The same while all rows show what is in view.
+const ROWS_AHEAD: usize = 1;
 /// Rows that stay laid out though they are not in view.
 const MAX_KEPT: usize = 512;
 /// Messages that are not drawn are counted by columns of so many bars of the smallest width.
@@ -28,7 +30,7 @@ const BARS_PER_COLUMN: i64 = 4;
 /// Lanes of a trace over time, with the messages between them.
 pub(crate) struct LaneCanvas {
     trace: Arc<Trace>,
-    index: MessageIndex,
+    index: Arc<MessageIndex>,
     names: LaneNames,
     /// What is in view.
     pub(crate) view: TimeView,
@@ -58,12 +60,13 @@ pub(crate) struct LaneCanvas {
 }
 
 impl LaneCanvas {
-    /// Shows all of a trace.
-    pub(crate) fn new(trace: Arc<Trace>) -> Self {
+    /// Shows all of the trace that messages are of.
+    pub(crate) fn new(index: Arc<MessageIndex>) -> Self {
+        let trace = Arc::clone(index.trace());
         let span = trace.time_span();
         let (from, to) = span.unwrap_or_default();
         Self {
-            index: MessageIndex::new(&trace),
+            index,
             names: LaneNames::new(&trace),
             view: TimeView::new(Window::around(from, to, 0.01)),
             origin: from,
@@ -249,16 +252,29 @@ impl LaneCanvas {
         tree: Option<ExecRef>,
         call: Option<ExecRef>,
     ) -> bool {
-        let tile = self.view.window().tile(width_px);
-        let stale: Vec<(LaneIdx, RowKind)> = self.rows[in_view.clone()]
+        let window = self.view.window();
+        let tile = window.wide_tile(width_px);
+        let is_laid_out = |lane: &LaneIdx, kind: &RowKind, is_enough: &dyn Fn(&Tile) -> bool| {
+            let known = self.bars.get(lane);
+            known.is_some_and(|(of_kind, of_tile, _)| of_kind == kind && is_enough(of_tile))
+        };
+        let (ahead, missing): (Vec<_>, Vec<_>) = self.rows[in_view.clone()]
             .iter()
             .map(|row| (row.lane.lane, row.kind))
-            .filter(|(lane, kind)| {
-                let known = self.bars.get(lane);
-                known.is_none_or(|(of_kind, of_tile, _)| (of_kind, of_tile) != (kind, &tile))
-            })
-            .collect();
-        for &(lane, kind) in stale.iter().take(ROWS_PER_FRAME) {
+            .filter(|(lane, kind)| !is_laid_out(lane, kind, &|known| *known == tile))
+            .partition(|(lane, kind)| {
+                is_laid_out(lane, kind, &|known| {
+                    known.min_bar_ns == tile.min_bar_ns
+                        && known.from <= window.from
+                        && known.to >= window.to
+                })
+            });
+        let now = if missing.is_empty() {
+            ahead.iter().take(ROWS_AHEAD)
+        } else {
+            missing.iter().take(ROWS_PER_FRAME)
+        };
+        for &(lane, kind) in now {
             let bars = layout_lane(&self.trace, lane, kind, tile);
             self.bars.insert(lane, (kind, tile, bars));
         }
@@ -269,10 +285,10 @@ impl LaneCanvas {
                 .collect();
             self.bars.retain(|lane, _| seen.contains(lane));
         }
-        if stale.len() > ROWS_PER_FRAME {
+        if missing.len() > ROWS_PER_FRAME {
             return true;
         }
-        self.find_messages(in_view, tile, tree, call);
+        self.find_messages(in_view, window.tile(width_px), tree, call);
         false
     }
 
@@ -304,8 +320,45 @@ impl LaneCanvas {
             *known == query && *seen == views
         };
         if !self.found.as_ref().is_some_and(is_known) {
-            let found = self.index.in_view(&self.trace, &query, &views);
+            let found = self.index.in_view(&query, &views);
             self.found = Some((query, views, found));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::snapshot;
+
+    #[test]
+    fn while_the_window_moves_on_every_row_shows_it_and_one_at_a_time_is_laid_out_ahead() {
+        let demo = snapshot(16, 40);
+        let mut canvas = LaneCanvas::new(demo.messages.expect("a trace has some"));
+        let (theme, query) = (Theme::new(true, None), RowQuery::default());
+        canvas.arrange(&theme, &query, None, &Arc::default());
+        let all = canvas.view.bounds();
+        canvas.view.jump(all.zoomed(16.0, 0.1, all));
+        while canvas.lay_out(0..16, 800.0, None, None) {}
+        let tiles = |canvas: &LaneCanvas| -> Vec<Tile> {
+            canvas.bars.values().map(|(_, tile, _)| *tile).collect()
+        };
+        let first = tiles(&canvas);
+        for _ in 0..400 {
+            let before = tiles(&canvas);
+            let window = canvas.view.window().panned(0.01, all);
+            canvas.view.glide(window, 0.0);
+            assert!(!canvas.lay_out(0..16, 800.0, None, None));
+            let after = tiles(&canvas);
+            assert!(
+                after
+                    .iter()
+                    .all(|tile| tile.from <= window.from && tile.to >= window.to)
+            );
+            let changed = before.iter().zip(&after).filter(|(old, new)| old != new);
+            assert!(changed.count() <= ROWS_AHEAD);
+        }
+        let is_new = |(old, new): (&Tile, &Tile)| old.to < new.from;
+        assert!(first.iter().zip(&tiles(&canvas)).all(is_new));
     }
 }

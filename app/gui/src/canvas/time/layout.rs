@@ -123,6 +123,13 @@ pub(crate) fn bar_at(bars: &[Bar], level: usize, time: TimeNs, slack_ns: i64) ->
         .or_else(|| before.filter(|bar| time.since(bar.to).0 <= slack_ns))
 }
 
+/// The bars of a level of which something is in a window.
+pub(crate) fn bars_between(bars: &[Bar], level: usize, window: Window) -> &[Bar] {
+    let start = bars.partition_point(|bar| (bar.level, bar.to) < (level, window.from));
+    let end = bars.partition_point(|bar| (bar.level, bar.from) <= (level, window.to));
+    &bars[start..end]
+}
+
 /// How all spans of a lane that touch the window are drawn, however narrow: at least
 /// [`MIN_MARK_WIDTH`] wide, those that would overlap as one.
 pub(crate) fn marks_of_row(
@@ -293,6 +300,15 @@ mod tests {
         assert_eq!(bar_at(&bars, 1, before, 0), None);
         assert_eq!(bar_at(&bars, 1, before, 10), Some(second));
         assert_eq!(bar_at(&bars, 7, before, 10), None);
+        for level in 0..8 {
+            let part = window(second.from.0 + 1, second.to.0 + 5);
+            let by_look_at_all: Vec<Bar> = bars
+                .iter()
+                .filter(|bar| bar.level == level && bar.to >= part.from && bar.from <= part.to)
+                .copied()
+                .collect();
+            assert_eq!(bars_between(&bars, level, part), by_look_at_all);
+        }
     }
 
     #[test]

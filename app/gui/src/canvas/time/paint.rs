@@ -6,7 +6,9 @@ use egui::{Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, St
 
 use super::axis::{Tick, relative_time, step_of_pixel, ticks, utc_clock};
 use super::lanes::LaneCanvas;
-use super::layout::{FlagMark, PlacedRow, arrow_ends, fitted_name, marks_of_row, span};
+use super::layout::{
+    FlagMark, PlacedRow, arrow_ends, bars_between, fitted_name, marks_of_row, span,
+};
 use super::scene::{Hovered, LaneScene, UnderlinedCalls};
 use crate::theme::Theme;
 
@@ -16,6 +18,8 @@ const TICK_SPACING: f32 = 110.0;
 const DIMMED: f32 = 0.38;
 /// Calls from this width on have a gap to the next one; merged ones run into each other.
 const GAP_FROM: f32 = 3.0;
+/// Bars less far apart than this have one line through them.
+const LINE_GAP: f32 = 0.5;
 /// Bars from this width on are named.
 const NAME_FROM: f32 = 26.0;
 const NAME_SIZE: f32 = 11.0;
@@ -89,42 +93,46 @@ impl LaneDrawing<'_> {
         self.painter.rect_filled(area, 0.0, ground);
         let clip = self.painter.clip_rect().y_range();
         let window = self.canvas.view.window();
-        let is_seen = |bar: &&Bar| {
-            let y = heights.min + row.level_height * bar.level as f32;
-            bar.to >= window.from
-                && bar.from <= window.to
-                && bar.level < row.num_levels
-                && y <= clip.max
-                && y + row.level_height >= clip.min
+        let is_seen = |level: &usize| {
+            let y = heights.min + row.level_height * *level as f32;
+            y <= clip.max && y + row.level_height >= clip.min
         };
-        let in_view: Vec<&Bar> = self
-            .canvas
-            .bars(row.lane.lane)
-            .iter()
-            .filter(is_seen)
+        let bars = self.canvas.bars(row.lane.lane);
+        let levels = (0..row.num_levels).filter(is_seen);
+        let in_view: Vec<&Bar> = levels
+            .flat_map(|level| bars_between(bars, level, window))
             .collect();
         let mut mesh = Mesh::default();
         mesh.reserve_vertices(4 * in_view.len());
         mesh.reserve_triangles(2 * in_view.len());
+        let mut many: Option<Rect> = None;
         for bar in &in_view {
-            self.add_bar(&mut mesh, row, bar);
+            let rect = self.bar_rect(row, bar);
+            mesh.add_colored_rect(rect, self.bar_color(row, bar));
+            if bar.num_calls > 1 && rect.width() > 1.5 {
+                let beside = many.filter(|many| {
+                    many.y_range() == rect.y_range() && rect.left() - many.right() < LINE_GAP
+                });
+                if beside.is_none() {
+                    self.add_lines(&mut mesh, many);
+                }
+                many = Some(beside.map_or(rect, |beside| beside.union(rect)));
+            }
         }
+        self.add_lines(&mut mesh, many);
         self.painter.add(Shape::mesh(mesh));
         for bar in in_view {
             self.paint_name(row, bar);
         }
     }
 
-    fn add_bar(&self, mesh: &mut Mesh, row: &PlacedRow, bar: &Bar) {
-        let rect = self.bar_rect(row, bar);
-        mesh.add_colored_rect(rect, self.bar_color(row, bar));
-        if bar.num_calls > 1 && rect.width() > 1.5 {
-            // Lines through a bar say that it is many; they run on through the bars beside it.
-            let light = self.theme().canvas().gamma_multiply(0.55);
-            for share in [0.3, 0.62] {
-                let y = (rect.top() + rect.height() * share).round();
-                mesh.add_colored_rect(Rect::from_x_y_ranges(rect.x_range(), y..=y + 1.5), light);
-            }
+    /// Lines through bars that lie side by side, which say that each is many.
+    fn add_lines(&self, mesh: &mut Mesh, bars: Option<Rect>) {
+        let Some(bars) = bars else { return };
+        let light = self.theme().canvas().gamma_multiply(0.55);
+        for share in [0.3, 0.62] {
+            let y = (bars.top() + bars.height() * share).round();
+            mesh.add_colored_rect(Rect::from_x_y_ranges(bars.x_range(), y..=y + 1.5), light);
         }
     }
 

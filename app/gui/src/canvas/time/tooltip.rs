@@ -2,23 +2,16 @@
 
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace};
 use callgrove_session::{Arrow, Bar, CallDetails, LaneNames, MessageDetails};
-use egui::{PopupAnchor, Response, Tooltip, Ui};
+use egui::{PopupAnchor, Response, Ui};
 
 use super::axis::relative_time;
 use super::lanes::LaneCanvas;
 use super::scene::Hovered;
-use crate::widgets::count_of;
+use crate::widgets::{count_of, pointer_card};
 
 /// Shows what is known about what the pointer is on.
 pub(super) fn tooltip_ui(canvas: &LaneCanvas, hovered: &Hovered, response: &Response, ui: &Ui) {
-    Tooltip::always_open(
-        ui.ctx().clone(),
-        ui.layer_id(),
-        response.id,
-        PopupAnchor::Pointer,
-    )
-    .gap(12.0)
-    .show(|ui| match hovered {
+    pointer_card(response, PopupAnchor::Pointer, ui, |ui| match hovered {
         Hovered::Bar { lane, bar } => bar_tooltip(canvas, *lane, bar, ui),
         Hovered::Arrow(arrow) => arrow_tooltip(canvas, arrow, ui),
         Hovered::Mark(mark) => {

@@ -95,7 +95,7 @@ impl Window {
     /// What to lay out for this window on `width_px` pixels. The tile stays the same while the
     /// window moves by less than half its length and the zoom changes by less than two.
     pub(crate) fn tile(self, width_px: f32) -> Tile {
-        let octave_ns = (self.length_ns() as u64).next_power_of_two().min(1 << 62) as i64;
+        let octave_ns = self.octave_ns();
         let step_ns = octave_ns / 2;
         let down = |time_ns: i64| time_ns.div_euclid(step_ns).saturating_mul(step_ns);
         Tile {
@@ -103,6 +103,24 @@ impl Window {
             to: TimeNs(down(self.to.0.saturating_sub(1)).saturating_add(step_ns)),
             min_bar_ns: ((octave_ns as f64 / f64::from(width_px.max(1.0))) as i64).max(1),
         }
+    }
+
+    /// The same with so much on both sides that the next one can be laid out row by row before the window
+    /// reaches it. It changes once while the window moves by half its length.
+    pub(crate) fn wide_tile(self, width_px: f32) -> Tile {
+        let octave_ns = self.octave_ns();
+        let step_ns = octave_ns / 2;
+        let start_ns = self.from.0.div_euclid(step_ns).saturating_mul(step_ns);
+        let from_ns = start_ns.saturating_sub(step_ns / 2);
+        Tile {
+            from: TimeNs(from_ns),
+            to: TimeNs(from_ns.saturating_add(octave_ns.saturating_mul(2))),
+            ..self.tile(width_px)
+        }
+    }
+
+    fn octave_ns(self) -> i64 {
+        (self.length_ns() as u64).next_power_of_two().min(1 << 62) as i64
     }
 
     fn centred(middle_ns: i64, length_ns: i64) -> Self {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use callgrove_session::watch::{HeatMap, Scope, WatchCommand};
 use egui::{
     Align2, EventFilter, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, ScrollArea,
-    Sense, Shape, Stroke, StrokeKind, Tooltip, Ui, Vec2, WidgetInfo,
+    Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
 use crate::context::ViewContext;
 use crate::text::{num_anomalies, number};
 use crate::widgets::table::empty_ui;
-use crate::widgets::{count_of, view_header};
+use crate::widgets::{count_of, pointer_card, view_header};
 
 /// Room for the names of ranks, in points.
 pub(crate) const GUTTER: f32 = 64.0;
@@ -289,9 +289,7 @@ fn interact(
     } else {
         PopupAnchor::Position(grid.cell(cell.0, cell.1).right_bottom())
     };
-    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), response.id, anchor)
-        .gap(12.0)
-        .show(|ui| tooltip_ui(ctx, grid, cell, ui));
+    pointer_card(response, anchor, ui, |ui| tooltip_ui(ctx, grid, cell, ui));
 }
 
 /// A drag along the steps chooses them.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_session::watch::{
     ExecutionDocument, ExecutionField, FieldUnit, Results, WatchCommand,
 };
-use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Tooltip, Ui, Vec2};
+use egui::{Align2, ComboBox, FontId, PopupAnchor, Rect, Response, Ui, Vec2};
 
 use crate::canvas::points::{
     Aspect, Axis, Joining, MarkShape, PointMark, PointScene, PointsState, Ruler, mark_shape,
@@ -14,7 +14,7 @@ use crate::canvas::points::{
 };
 use crate::context::{ViewContext, short_name};
 use crate::text;
-use crate::widgets::{count_of, view_header};
+use crate::widgets::{count_of, pointer_card, view_header};
 
 /// Room for the legend, in points, where the plot can spare it.
 const LEGEND: f32 = 190.0;
@@ -264,14 +264,7 @@ fn tooltip_ui(
     response: &Response,
     ui: &Ui,
 ) {
-    Tooltip::always_open(
-        ui.ctx().clone(),
-        ui.layer_id(),
-        response.id,
-        PopupAnchor::Pointer,
-    )
-    .gap(12.0)
-    .show(|ui| {
+    pointer_card(response, PopupAnchor::Pointer, ui, |ui| {
         ui.strong(short_name(&document.func));
         ui.monospace(&document.event_id);
         for field in [state.x, state.y] {

@@ -8,12 +8,12 @@ mod tests;
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Command, MapMethod, TreeMap};
-use egui::{Key, Modifiers, PopupAnchor, Tooltip, Ui};
+use egui::{Key, Modifiers, PopupAnchor, Ui};
 
 use crate::canvas::points::{self, Aspect, Joining, PointScene, PointsOutput, Taken, Tool};
 use crate::context::ViewContext;
 use crate::hover;
-use crate::widgets::{count_of, score_text, view_header};
+use crate::widgets::{count_of, pointer_card, score_text, view_header};
 use coloring::Coloring;
 pub use state::ScatterState;
 
@@ -284,9 +284,9 @@ fn hover_card(
         Some(at) if !output.response.hovered() => PopupAnchor::Position(at),
         _ => PopupAnchor::Pointer,
     };
-    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), output.response.id, anchor)
-        .gap(12.0)
-        .show(|ui| tooltip_ui(ctx, analysis, tree, ui));
+    pointer_card(&output.response, anchor, ui, |ui| {
+        tooltip_ui(ctx, analysis, tree, ui);
+    });
 }
 
 fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mut Ui) {

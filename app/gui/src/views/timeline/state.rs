@@ -67,14 +67,14 @@ impl TimelineState {
 
     /// Shows the run of a snapshot; a tree that was selected since fills the window.
     pub(super) fn show(&mut self, snapshot: &Snapshot) -> Option<&mut ShownRun> {
-        let Some(trace) = &snapshot.trace else {
+        let Some(messages) = &snapshot.messages else {
             self.shown = None;
             return None;
         };
         let known = self.shown.take();
-        let known = known.filter(|shown| Arc::ptr_eq(shown.canvas.trace(), trace));
+        let known = known.filter(|shown| Arc::ptr_eq(shown.canvas.trace(), messages.trace()));
         let shown = self.shown.insert(known.unwrap_or_else(|| ShownRun {
-            canvas: LaneCanvas::new(Arc::clone(trace)),
+            canvas: LaneCanvas::new(Arc::clone(messages)),
             ranks: RankChoice::default(),
             ranks_text: String::new(),
             ranks_error: None,

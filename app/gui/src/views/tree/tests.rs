@@ -6,7 +6,7 @@ use egui::{Key, Pos2, Rect, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
-use super::state::TreeState;
+use super::state::{Shown, TreeState};
 use super::tree_ui;
 use super::ui::highlight;
 use crate::context::ViewContext;
@@ -53,18 +53,18 @@ fn call(snapshot: &Snapshot, vertex: usize) -> ExecRef {
     }
 }
 
+fn shown<'a>(harness: &'a Harness<'_, Screen>) -> &'a Shown {
+    let shown = harness.state().state.shown.as_ref();
+    shown.expect("a tree is shown")
+}
+
 fn canvas(harness: &Harness<'_, Screen>) -> Rect {
     harness.get_by_label_contains("Call stack tree of").rect()
 }
 
 /// Where a vertex stands on the screen.
 fn place(harness: &Harness<'_, Screen>, vertex: usize) -> Pos2 {
-    let shown = harness
-        .state()
-        .state
-        .shown
-        .as_ref()
-        .expect("a tree is shown");
+    let shown = shown(harness);
     let area = canvas(harness);
     shown
         .camera(area)
@@ -102,12 +102,7 @@ fn of_merged_calls_the_longest_is_selected_first_and_then_the_next() {
     let mut harness = focused();
     harness.get_by_label("Merge repeated calls").click();
     harness.run();
-    let shown = harness
-        .state()
-        .state
-        .shown
-        .as_ref()
-        .expect("a tree is shown");
+    let shown = shown(&harness);
     let merged = shown
         .drawing
         .vertices
@@ -142,12 +137,7 @@ fn arrows_walk_the_tree_and_enter_selects_the_call() {
     ] {
         harness.key_press(key);
         harness.run();
-        let shown = harness
-            .state()
-            .state
-            .shown
-            .as_ref()
-            .expect("a tree is shown");
+        let shown = shown(&harness);
         assert_eq!(shown.cursor, Some(expected), "after {key:?}");
     }
     harness.key_press(Key::Enter);
@@ -171,12 +161,7 @@ fn the_keys_walk_on_from_the_selected_call() {
     harness.run();
     harness.key_press(Key::ArrowDown);
     harness.run();
-    let shown = harness
-        .state()
-        .state
-        .shown
-        .as_ref()
-        .expect("a tree is shown");
+    let shown = shown(&harness);
     assert_eq!(shown.cursor, Some(3));
 }
 
@@ -187,12 +172,7 @@ fn plus_and_minus_zoom_and_brackets_move_the_threshold() {
     harness.run();
     let area = canvas(&harness);
     let zoom = |harness: &Harness<'_, Screen>| {
-        let shown = harness
-            .state()
-            .state
-            .shown
-            .as_ref()
-            .expect("a tree is shown");
+        let shown = shown(harness);
         shown.camera(area).zoom
     };
     let before = zoom(&harness);
@@ -368,12 +348,7 @@ fn a_highlighted_subtree_has_its_roots_and_its_members() {
         actions: &mut Vec::new(),
         has_focus: false,
     };
-    let shown = harness
-        .state()
-        .state
-        .shown
-        .as_ref()
-        .expect("a tree is shown");
+    let shown = shown(&harness);
     // compute 0 { forward_comm 1 { MPI_Send 2, MPI_Wait 3 }, ev_tally 4, … }
     let highlight = highlight(&ctx, shown, 0.5, Some(1));
     assert_eq!(
@@ -386,12 +361,7 @@ fn a_highlighted_subtree_has_its_roots_and_its_members() {
 fn repeated_calls_are_merged_on_request() {
     let mut harness = focused();
     let num_vertices = |harness: &Harness<'_, Screen>| {
-        let shown = harness
-            .state()
-            .state
-            .shown
-            .as_ref()
-            .expect("a tree is shown");
+        let shown = shown(harness);
         shown.drawing.vertices.len()
     };
     let before = num_vertices(&harness);

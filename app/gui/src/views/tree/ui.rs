@@ -4,7 +4,7 @@ use callgrove_model::{CsTree, FunctionName};
 use callgrove_session::Command;
 use egui::{
     Checkbox, EventFilter, Frame, Key, Margin, Panel, PointerButton, PopupAnchor, Rect, Response,
-    Role, Sense, Tooltip, Ui, WidgetInfo,
+    Role, Sense, Ui, WidgetInfo,
 };
 
 use super::findings::{findings_ui, listed};
@@ -13,7 +13,7 @@ use super::paint::{Canvas, Highlight};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
 use crate::views::focus::Focus;
-use crate::widgets::{count_of, thousands, view_header};
+use crate::widgets::{count_of, pointer_card, thousands, view_header};
 
 /// Width of the list of subtrees, in points.
 const LIST_WIDTH: std::ops::RangeInclusive<f32> = 180.0..=280.0;
@@ -164,14 +164,9 @@ fn canvas_ui(
     canvas.paint(&highlight, hovered, &size_text(shown));
     if let Some(vertex) = hovered {
         let vertex = shown.drawing.vertices[vertex];
-        Tooltip::always_open(
-            ui.ctx().clone(),
-            ui.layer_id(),
-            response.id,
-            PopupAnchor::Pointer,
-        )
-        .gap(12.0)
-        .show(|ui| tooltip_ui(shown, &vertex, ui));
+        pointer_card(&response, PopupAnchor::Pointer, ui, |ui| {
+            tooltip_ui(shown, &vertex, ui);
+        });
     }
 }
 
