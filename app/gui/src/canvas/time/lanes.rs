@@ -177,6 +177,10 @@ impl LaneCanvas {
         let is_known = |(known, spans, _): &(RowQuery, Arc<SpanIndex>, Vec<LaneRow>)| {
             known == query && Arc::ptr_eq(spans, flagged)
         };
+        let known = self.ordered.as_ref();
+        if known.is_none_or(|(known, ..)| known.selection != query.selection) {
+            self.scroll_to = call.or(query.selection).map(|exec| exec.lane);
+        }
         if !self.ordered.as_ref().is_some_and(is_known) {
             let rows = order_rows(&self.trace, &self.names, query, flagged);
             self.ordered = Some((query.clone(), Arc::clone(flagged), rows));
@@ -328,8 +332,34 @@ impl LaneCanvas {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_model::ExecIdx;
+    use callgrove_session::RankSort;
+
     use super::*;
     use crate::test_support::snapshot;
+
+    #[test]
+    fn the_row_of_the_call_is_scrolled_to_again_when_a_tree_puts_the_rows_in_another_order() {
+        let demo = snapshot(16, 40);
+        let mut canvas = LaneCanvas::new(demo.messages.expect("a trace has some"));
+        let theme = Theme::new(true, None);
+        let call = ExecRef {
+            lane: LaneIdx(9),
+            exec: ExecIdx(3),
+        };
+        let mut query = RowQuery::default();
+        for tree in [None, Some(call)] {
+            query.selection = tree;
+            canvas.arrange(&theme, &query, Some(call), &Arc::default());
+            assert_eq!(canvas.scroll_to.take(), Some(call.lane), "{tree:?}");
+        }
+        query.sort = RankSort::Messages;
+        canvas.arrange(&theme, &query, Some(call), &Arc::default());
+        assert_eq!(
+            canvas.scroll_to, None,
+            "another order alone scrolls nothing"
+        );
+    }
 
     #[test]
     fn while_the_window_moves_on_every_row_shows_it_and_one_at_a_time_is_laid_out_ahead() {

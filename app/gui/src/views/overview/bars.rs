@@ -15,6 +15,9 @@ const ROW_HEIGHT: f32 = 22.0;
 /// Room for the value beside a bar, in points.
 const VALUE_WIDTH: f32 = 84.0;
 
+/// Width of what chooses the end of the order.
+const ROOM_OF_ENDS: f32 = 150.0;
+
 /// What is compared of ranks and of functions.
 #[derive(Default)]
 pub(crate) struct BarsState {
@@ -100,10 +103,11 @@ pub(crate) fn bars_ui(ctx: &mut ViewContext<'_>, state: &mut BarsState, ui: &mut
 
 /// Which statistic of what, and from which end.
 fn choices_ui(ranking: &mut Ranking, measures: &[Measure], of: &str, ui: &mut Ui) {
-    ui.horizontal_wrapped(|ui| {
+    let room = (ui.available_width() - ROOM_OF_ENDS).max(120.0);
+    ui.horizontal(|ui| {
         ComboBox::from_id_salt(("measure", of))
             .selected_text(ranking.measure.name())
-            .width(130.0)
+            .width((room * 0.6).min(130.0))
             .show_ui(ui, |ui| {
                 for measure in measures {
                     ui.selectable_value(&mut ranking.measure, *measure, measure.name());
@@ -113,7 +117,7 @@ fn choices_ui(ranking: &mut Ranking, measures: &[Measure], of: &str, ui: &mut Ui
             .accessible_name(format!("Measure of {of}"));
         ComboBox::from_id_salt(("statistic", of))
             .selected_text(ranking.statistic.name())
-            .width(80.0)
+            .width((room * 0.4).min(80.0))
             .show_ui(ui, |ui| {
                 for statistic in Statistic::ALL {
                     ui.selectable_value(&mut ranking.statistic, statistic, statistic.name());

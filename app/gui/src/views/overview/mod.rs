@@ -13,6 +13,9 @@ use heat::HeatState;
 use history::HistoryState;
 use recent::RecentState;
 
+/// In less than this the heat map stands without the course of the anomalies, which sums it up.
+const LEAST_HEIGHT_OF_COURSE: f32 = 340.0;
+
 /// States of the parts.
 #[derive(Default)]
 pub(crate) struct OverviewState {
@@ -43,6 +46,7 @@ pub(crate) fn overview_ui(ctx: &mut ViewContext<'_>, state: &mut OverviewState, 
         .size_range(280.0..=640.0)
         .frame(frame(8, 0))
         .show(ui, |ui| bars::bars_ui(ctx, &mut state.bars, ui));
+    let is_low = size.y < LEAST_HEIGHT_OF_COURSE;
     Panel::bottom("newest")
         .resizable(true)
         .default_size((size.y * 0.28).min(260.0))
@@ -51,7 +55,9 @@ pub(crate) fn overview_ui(ctx: &mut ViewContext<'_>, state: &mut OverviewState, 
         .show(ui, |ui| recent::recent_ui(ctx, &mut state.recent, ui));
     CentralPanel::no_frame().show(ui, |ui| {
         let heat = state.heat.map(ctx, ui.available_width());
-        history::history_ui(ctx, &mut state.history, &heat, ui);
+        if !is_low {
+            history::history_ui(ctx, &mut state.history, &heat, ui);
+        }
         heat::heat_ui(ctx, &mut state.heat, &heat, ui);
     });
 }

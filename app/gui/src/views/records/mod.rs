@@ -9,7 +9,7 @@ use callgrove_session::Snapshot;
 use callgrove_session::watch::{
     ExecutionDocument, ExecutionField, QueryState, Results, WatchCommand,
 };
-use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui};
+use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui, Vec2};
 
 use crate::context::{ViewContext, label_name, short_name};
 use crate::text::{dash, duration_or_dash, number_or_dash, utc};
@@ -25,12 +25,14 @@ pub(crate) struct ExecutionsState {
     sort: Sort,
     /// Whether the question covers the answer, where there is no room for both.
     is_asking: bool,
+    /// Whether the plot covers the table, likewise.
+    shows_plot: bool,
 }
 
 /// Less than this is no room for question and answer side by side.
 const LEAST_WIDTH_OF_BOTH: f32 = 680.0;
-/// In less than this stands the table alone.
-const LEAST_WIDTH_OF_PLOT: f32 = 360.0;
+/// In less than this plot and table take turns.
+const ROOM_FOR_PLOT_AND_TABLE: Vec2 = Vec2::new(360.0, 300.0);
 
 impl Default for ExecutionsState {
     fn default() -> Self {
@@ -42,6 +44,7 @@ impl Default for ExecutionsState {
                 is_descending: true,
             },
             is_asking: false,
+            shows_plot: false,
         }
     }
 }
@@ -128,7 +131,7 @@ pub(crate) fn executions_ui(ctx: &mut ViewContext<'_>, state: &mut ExecutionsSta
     }
     CentralPanel::no_frame().show(ui, |ui| {
         let Some(results) = ctx.snapshot.watch.visit().results.clone() else {
-            state_ui(ctx, None, ui);
+            state_ui(ctx, None, None, ui);
             return empty_ui(
                 "Ask on the left, or click a rank, a function or a cell of the heat map.",
                 ui,
@@ -147,7 +150,10 @@ fn results_ui(
     results: &Arc<Results>,
     ui: &mut Ui,
 ) {
-    state_ui(ctx, Some(results), ui);
+    let room = ui.available_size();
+    let has_room = room.x >= ROOM_FOR_PLOT_AND_TABLE.x && room.y >= ROOM_FOR_PLOT_AND_TABLE.y;
+    let turns = (!has_room).then_some(&mut state.shows_plot);
+    state_ui(ctx, Some(results), turns, ui);
     if results.documents.is_empty() {
         if results.is_complete {
             empty_ui(
@@ -157,7 +163,10 @@ fn results_ui(
         }
         return;
     }
-    if ui.available_width() < LEAST_WIDTH_OF_PLOT {
+    if !has_room && state.shows_plot {
+        return scatter::scatter_ui(ctx, &mut state.scatter, results, ui);
+    }
+    if !has_room {
         return table_ui(ctx, state, results, ui);
     }
     let half = ui.available_height() * 0.5;
@@ -176,9 +185,18 @@ fn results_ui(
     CentralPanel::no_frame().show(ui, |ui| table_ui(ctx, state, results, ui));
 }
 
-/// How many there are, what is going on, and more of them.
-fn state_ui(ctx: &mut ViewContext<'_>, results: Option<&Arc<Results>>, ui: &mut Ui) {
+/// How many there are, what is going on, more of them, and whether the plot has its turn.
+fn state_ui(
+    ctx: &mut ViewContext<'_>,
+    results: Option<&Arc<Results>>,
+    shows_plot: Option<&mut bool>,
+    ui: &mut Ui,
+) {
     view_header(ui, "Executions", |ui| {
+        if let Some(shows_plot) = shows_plot {
+            ui.toggle_value(shows_plot, "Plot")
+                .on_hover_text("Plot or table: there is no room for both");
+        }
         let is_asking = matches!(ctx.snapshot.watch.query(), QueryState::Asked(_));
         let can_more =
             results.is_some_and(|results| !results.is_complete && !results.documents.is_empty());
