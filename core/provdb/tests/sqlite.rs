@@ -7,6 +7,7 @@ mod support;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 use std::thread;
 
 use callgrove_provdb::{
@@ -182,6 +183,23 @@ fn threads_write_the_same_shard_at_once() {
         }
     });
     assert_eq!(count(folder.path(), Collection::Anomalies), 8 * 25);
+}
+
+#[test]
+fn many_open_a_folder_at_once_that_nobody_has_made_yet() {
+    for _ in 0..40 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let start = Barrier::new(8);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    let options = options(AccessMode::ReadWrite, None);
+                    SqliteStore::open(folder.path(), &options).expect("opened");
+                });
+            }
+        });
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! One file that is written.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
 use crate::columns::Columns;
 use crate::{Collection, Document, ProvDbError};
@@ -14,6 +15,8 @@ use super::schema::{self, FORMAT};
 
 /// How long a write waits for those of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
+/// Time between two attempts where SQLite does not wait itself.
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
 /// A shard, or the global file.
 pub(super) struct ShardFile {
@@ -158,13 +161,30 @@ fn connect(path: &Path) -> Result<Connection, ProvDbError> {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
+        use_log(&connection)?;
         connection.pragma_update(None, "synchronous", "full")?;
         // A long query keeps the log from being reset; afterwards it gives the space back.
         connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
         Ok(connection)
     };
     open().map_err(at(path))
+}
+
+/// Writes go to a log from now on. Of those that want this of a new file at once SQLite lets all but one fail
+/// without waiting, whatever the timeout.
+fn use_log(connection: &Connection) -> rusqlite::Result<()> {
+    let give_up = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < give_up =>
+            {
+                thread::sleep(BUSY_PAUSE);
+            }
+            done => return done,
+        }
+    }
 }
 
 /// The statement that stores a document of a collection under its key: new with the shard's next `__id`, or in
