@@ -24,6 +24,7 @@
 
 pub mod active;
 pub mod baselines;
+pub mod calibration;
 mod cholesky;
 pub mod dataset;
 pub mod detector;

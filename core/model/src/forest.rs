@@ -1,5 +1,6 @@
 //! The forest: every execution of a function as a call stack tree.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{
@@ -98,6 +99,21 @@ impl Forest {
             functions,
             trees,
             num_unclosed,
+        }
+    }
+
+    /// The trees that are entered within `times`, with the codes that they have here.
+    #[must_use]
+    pub fn between(&self, times: Range<TimeNs>) -> Self {
+        let is_within = |tree: &&TreeRef| {
+            let executions = &self.trace.lane(tree.root.lane).executions;
+            times.contains(&executions.entry[tree.root.exec.index()])
+        };
+        Self {
+            trace: Arc::clone(&self.trace),
+            functions: self.functions.clone(),
+            trees: self.trees.iter().filter(is_within).copied().collect(),
+            num_unclosed: self.num_unclosed,
         }
     }
 

@@ -2,13 +2,17 @@
 
 use callgrove_model::{Label, TreeIdx};
 
-use crate::detector::Embedding;
+use crate::detector::{Detector, Embedding};
 use crate::ocsvm::exp_of_negative;
 
 /// Labels that are compared with all others at most; of more, evenly spaced ones stand for all.
 const MAX_WITNESSES: usize = 1_000;
 /// Weight of having no neighbours at all, in kernels: one close neighbour alone is half a proof.
 const PRIOR: f64 = 0.5;
+/// Unlabelled trees that are looked at at most; of more, evenly spaced ones stand for all.
+const MAX_SAMPLED: usize = 4_000;
+/// Weight of an unlabelled tree in labels: what it is called is only a guess.
+const GUESS: f64 = 0.02;
 /// How far the neighbourhood must lean to the other side, 0..=1.
 const DOUBTFUL: f64 = 0.3;
 
@@ -19,54 +23,69 @@ pub struct Doubt {
     pub tree: TreeIdx,
     /// Its label.
     pub label: Label,
-    /// How strongly the other labels lean to the other side, 0.3..=1.
+    /// How strongly the neighbourhood leans to the other side, 0.3..=1.
     pub strength: f64,
-    /// The nearest tree with the other label.
+    /// The nearest tree that has the other label or is called that.
     pub witness: TreeIdx,
 }
 
 /// Labels that their neighbourhood contradicts, the most doubtful first; equal ones by tree.
 ///
-/// For the label y_i = ±1 of a tree the other labels vote with their kernels (leave-one-out kernel
-/// smoothing, Nadaraya 1964): v_i = Σ k_ij y_j / (Σ k_ij + 1/2). It is doubtful if −y_i v_i > 0.3.
-/// `labels` has shape `[n_trees]`; L labels cost L min(L, 1000) distances.
-pub fn doubtful_labels(embedding: &Embedding, labels: &[Option<Label>]) -> Vec<Doubt> {
-    let labelled: Vec<(usize, Label)> = labels
-        .iter()
-        .enumerate()
-        .filter_map(|(tree, label)| Some((tree, (*label)?)))
-        .collect();
-    let step = labelled.len().div_ceil(MAX_WITNESSES).max(1);
-    let witnesses: Vec<(usize, Label)> = labelled.iter().copied().step_by(step).collect();
+/// Other labels vote for the label y_i = ±1 of a tree with their kernels (leave-one-out kernel smoothing,
+/// Nadaraya 1964), and so do unlabelled trees with what the detector calls them, with 1/50 of the
+/// weight: v_i = Σ w_j k_ij y_j / (Σ w_j k_ij + 1/2). A label is doubtful if −y_i v_i > 0.3. So one
+/// that contradicts a crowd is doubted at once. L labels of n trees cost L min(n, 5000) distances.
+pub fn doubtful_labels(embedding: &Embedding, detector: &Detector) -> Vec<Doubt> {
+    let (labels, scores) = (detector.labels(), detector.scores());
+    let called = |tree: usize| {
+        if Detector::is_abnormal(scores[tree]) {
+            Label::Abnormal
+        } else {
+            Label::Normal
+        }
+    };
+    let with_label = |wanted: bool| {
+        let trees = 0..labels.len();
+        trees.filter(move |&tree| labels[tree].is_some() == wanted).collect::<Vec<_>>()
+    };
+    let labelled = with_label(true);
+    let mut witnesses = Vec::new();
+    let mut add = |trees: &[usize], most: usize, weight: f64| {
+        let step = trees.len().div_ceil(most).max(1);
+        let taken = trees.iter().step_by(step);
+        witnesses.extend(taken.map(|&tree| (tree, labels[tree].unwrap_or(called(tree)), weight * step as f64)));
+    };
+    add(&labelled, MAX_WITNESSES, 1.0);
+    add(&with_label(false), MAX_SAMPLED, GUESS);
     let places: Vec<usize> = witnesses.iter().map(|witness| witness.0).collect();
     let rows = embedding.rows().select(&places);
     let gamma = embedding.reach_of_labels();
-    let mut doubts: Vec<Doubt> = labelled
-        .iter()
-        .filter_map(|&(tree, label)| {
-            let distances = rows.squared_distances(embedding.rows().row(tree));
-            let others = || {
-                let all = witnesses.iter().zip(&distances);
-                all.filter(|((other, _), _)| *other != tree)
-            };
-            let (mut votes, mut weight) = (0.0, PRIOR);
-            for ((_, other), distance) in others() {
-                let kernel = exp_of_negative(-gamma * distance);
-                votes += kernel * if *other == label { 1.0 } else { -1.0 };
-                weight += kernel;
+    let doubt_of = |tree: usize| {
+        let label = labels[tree]?;
+        let distances = rows.squared_distances(embedding.rows().row(tree));
+        let (mut votes, mut weight) = (0.0, PRIOR);
+        let mut nearest: Option<(f64, usize)> = None;
+        for (&(other, called, share), &distance) in witnesses.iter().zip(&distances) {
+            if other == tree {
+                continue;
             }
-            let strength = -votes / weight;
-            let (nearest, _) = others()
-                .filter(|((_, other), _)| *other != label)
-                .min_by(|a, b| a.1.total_cmp(b.1))?;
-            (strength > DOUBTFUL).then_some(Doubt {
-                tree: TreeIdx::from_index(tree),
-                label,
-                strength,
-                witness: TreeIdx::from_index(nearest.0),
-            })
+            let kernel = share * exp_of_negative(-gamma * distance);
+            votes += kernel * if called == label { 1.0 } else { -1.0 };
+            weight += kernel;
+            if called != label && nearest.is_none_or(|nearest| distance < nearest.0) {
+                nearest = Some((distance, other));
+            }
+        }
+        let strength = -votes / weight;
+        let (_, witness) = nearest.filter(|_| strength > DOUBTFUL)?;
+        Some(Doubt {
+            tree: TreeIdx::from_index(tree),
+            label,
+            strength,
+            witness: TreeIdx::from_index(witness),
         })
-        .collect();
+    };
+    let mut doubts: Vec<Doubt> = labelled.iter().filter_map(|&tree| doubt_of(tree)).collect();
     doubts.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.tree.cmp(&b.tree)));
     doubts
 }

@@ -1,6 +1,6 @@
 //! Query strategies: which tree a person should judge next.
 
-use callgrove_model::TreeIdx;
+use callgrove_model::{Label, TreeIdx};
 use serde::{Deserialize, Serialize};
 
 use crate::detector::{Detector, Embedding, order_by_score};
@@ -10,9 +10,13 @@ use crate::ocsvm::exp_of_negative;
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryStrategy {
+    /// What the run needs: the most anomalous until a label says that what stands out is abnormal indeed,
+    /// then the most uncertain. On a run without anomalies the first ones are false alarms, and labels
+    /// for them clear all like them; on a run with many the first ones teach nothing.
+    #[default]
+    Automatic,
     /// The lowest score. It finds anomalies soonest; on a good ranking it teaches least, since the
     /// first ones are all abnormal (section 5.1 of the paper).
-    #[default]
     MostAnomalous,
     /// The score nearest to 0: where the border between normal and abnormal is drawn (uncertainty
     /// sampling, Lewis and Gale 1994).
@@ -26,11 +30,17 @@ const BORDER: f64 = 0.4;
 
 impl QueryStrategy {
     /// All strategies.
-    pub const ALL: [Self; 3] = [Self::MostAnomalous, Self::MostUncertain, Self::Diverse];
+    pub const ALL: [Self; 4] = [
+        Self::Automatic,
+        Self::MostAnomalous,
+        Self::MostUncertain,
+        Self::Diverse,
+    ];
 
     /// Its name in commands and files.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Automatic => "automatic",
             Self::MostAnomalous => "most-anomalous",
             Self::MostUncertain => "most-uncertain",
             Self::Diverse => "diverse",
@@ -53,6 +63,14 @@ pub fn next_queries(
     let labels = detector.labels();
     let is_open = |tree: &TreeIdx| labels[tree.index()].is_none();
     match query {
+        QueryStrategy::Automatic => {
+            let query = if labels.contains(&Some(Label::Abnormal)) {
+                QueryStrategy::MostUncertain
+            } else {
+                QueryStrategy::MostAnomalous
+            };
+            next_queries(query, embedding, detector, count)
+        }
         QueryStrategy::MostAnomalous => order_by_score(detector.scores())
             .into_iter()
             .filter(is_open)

@@ -8,6 +8,7 @@ use super::mean_distances;
 use super::{
     ValidBaselineParams, kth_distances, local_outlier_factors, pyod_copod, pyod_ecod, pyod_hbos,
 };
+use crate::calibration::NullModel;
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::ocsvm::{self, OcsvmParams};
@@ -132,7 +133,8 @@ fn one_class(
 ) -> Result<Vec<f64>> {
     let settings = params.get();
     let c = settings.nu * rows.len() as f64;
-    let ocsvm = OcsvmParams::new(settings.ocsvm_gamma.gamma(rows), c).check()?;
+    let null = NullModel::of_rows(rows, 0.0);
+    let ocsvm = OcsvmParams::new(settings.ocsvm_gamma.gamma(rows, &null), c).check()?;
     let trained = ocsvm::train(rows, &vec![1.0; rows.len()], &ocsvm, None, progress)?;
     Ok(trained.scores().to_vec())
 }

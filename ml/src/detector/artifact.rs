@@ -1,6 +1,6 @@
 //! A trained model as a file: what is needed to score trees of another run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use callgrove_model::{Forest, Label, Progress};
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,14 @@ use super::params::DetectorParams;
 use super::trained::Detector;
 use crate::dataset::{DenseRows, Rows};
 use crate::error::{MlError, Result};
-use crate::features::{ExcessModel, Reference, Representation, Translation};
+use crate::calibration::{Calibration, NullModel};
+use crate::features::{ContextModel, ExcessModel, Reference, Representation, Translation};
 use crate::ocsvm::{KernelSum, Ocsvm, SupportVector};
 use crate::stack2vec::{self, Corpus, OutputLayer};
 use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel};
 
 /// Version of the files that this program writes.
-pub const MODEL_VERSION: u32 = 2;
+pub const MODEL_VERSION: u32 = 3;
 
 /// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -44,8 +45,34 @@ pub struct ModelArtifact {
     pub features: FeatureArtifact,
     /// The one-class SVM.
     pub svm: Ocsvm,
+    /// What its sums mean.
+    pub calibration: Calibration,
+    /// The sum below which trees are called abnormal.
+    pub border: f64,
     /// What labels add to its scores.
     pub correction: KernelSum,
+}
+
+/// Where the border lies when a model judges a forest.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum ModelBorder {
+    /// Where it lay in the training.
+    OfTraining,
+    /// Where about this share of what is called abnormal is so by chance, by the distances of the training.
+    FalseDiscovery(f64),
+    /// The same by the distances of the forest itself: only what is usual comes from the model.
+    Refitted(f64),
+}
+
+/// What a model says of a forest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Judgement {
+    /// Shape `[n_trees]`; negative = abnormal.
+    pub scores: Vec<f64>,
+    /// Share of normal trees that stand out as much or more, shape `[n_trees]`.
+    pub p_values: Vec<f64>,
+    /// Share of the forest's structures that the training saw, 0..=1.
+    pub known_share: f64,
 }
 
 /// The learned part of a representation.
@@ -54,6 +81,8 @@ pub struct ModelArtifact {
 pub enum FeatureArtifact {
     /// Excess time and rarity.
     Excess(ExcessModel),
+    /// Surprise of parts in context.
+    Context(ContextModel),
     /// The output layer of stack2vec.
     Stack2vec(OutputLayer),
 }
@@ -83,33 +112,81 @@ impl ModelArtifact {
             reference: embedding.reference().clone(),
             features: match embedding.features() {
                 Features::Excess(model) => FeatureArtifact::Excess(model.clone()),
+                Features::Context(model) => FeatureArtifact::Context(model.clone()),
                 Features::Stack2vec(network) => FeatureArtifact::Stack2vec(network.output.clone()),
             },
             svm: detector.trained().model(embedding.rows()),
+            calibration: embedding.calibration().clone(),
+            border: detector.border(),
             correction: detector.correction().model(embedding.rows()),
         }
     }
 
-    /// Scores the trees of a forest, of this or another run; negative = abnormal.
+    /// Judges the trees of a forest, of this or another run.
     ///
     /// Subtrees and structures that the training never saw count as excess from zero and as rarer
-    /// than everything seen.
+    /// than everything seen. Of the trees that it was trained on, scores are bit by bit those of the
+    /// training.
     ///
     /// # Errors
     /// [`MlError::ModelVersion`] and [`MlError::DamagedModel`] for a model that this program cannot
     /// use, [`MlError::EmptyForest`], [`MlError::Cancelled`].
-    pub fn score(&self, forest: &Forest, progress: Progress<'_>) -> Result<Vec<f64>> {
+    pub fn judge(
+        &self,
+        forest: &Forest,
+        border: ModelBorder,
+        progress: Progress<'_>,
+    ) -> Result<Judgement> {
         self.check()?;
         let params = self.params.check()?;
         let subtrees = relabel(forest, params.get().wl.check()?, progress.part(0.0, 0.5))?;
-        let rows = self.rows(&subtrees, progress.part(0.5, 0.8))?;
-        let mut scores = self.svm.scores(&rows, progress.part(0.8, 0.9))?;
+        let rows = self.rows(forest, &subtrees, progress.part(0.5, 0.8))?;
+        let sums = self.svm.sums(&rows, progress.part(0.8, 0.9))?;
+        let (border, calibration) = match border {
+            ModelBorder::OfTraining => (self.border, None),
+            ModelBorder::FalseDiscovery(rate) => (self.calibration.border(&sums, rate), None),
+            ModelBorder::Refitted(rate) => {
+                let null = NullModel::of_rows(&rows, self.calibration.null().least_median());
+                let fitted = Calibration::new(null, &rows, &sums);
+                (fitted.border(&sums, rate), Some(fitted))
+            }
+        };
+        let mut scores: Vec<f64> = sums.iter().map(|sum| sum - border).collect();
         self.correction
             .add_to(&mut scores, &rows, progress.part(0.9, 1.0))?;
-        Ok(scores)
+        let calibration = calibration.as_ref().unwrap_or(&self.calibration);
+        Ok(Judgement {
+            p_values: calibration.p_values(&scores, border),
+            known_share: self.known_share(&subtrees),
+            scores,
+        })
     }
 
-    fn rows(&self, subtrees: &Subtrees, progress: Progress<'_>) -> Result<Rows> {
+    /// Share of the trees whose whole structure the training saw; where nearly every tree has its own,
+    /// of the functions of the trees.
+    fn known_share(&self, subtrees: &Subtrees) -> f64 {
+        let known: HashSet<SubtreeHash> = self.vocabulary.iter().copied().collect();
+        let is_known = |subtree: SubtreeIdx| known.contains(&subtrees.vocabulary.get(subtree).hash);
+        let share = |found: &mut dyn Iterator<Item = SubtreeIdx>| {
+            let (mut num_known, mut num_all) = (0_usize, 0_usize);
+            for subtree in found {
+                num_all += 1;
+                num_known += usize::from(is_known(subtree));
+            }
+            num_known as f64 / num_all.max(1) as f64
+        };
+        match self.features {
+            FeatureArtifact::Context(_) => {
+                let all = subtrees.vocabulary.iter();
+                share(&mut all.filter(|(_, subtree)| subtree.degree == 0).map(|(idx, _)| idx))
+            }
+            FeatureArtifact::Excess(_) | FeatureArtifact::Stack2vec(_) => {
+                share(&mut subtrees.bags.roots().iter().copied())
+            }
+        }
+    }
+
+    fn rows(&self, forest: &Forest, subtrees: &Subtrees, progress: Progress<'_>) -> Result<Rows> {
         let place_of: HashMap<SubtreeHash, SubtreeIdx> = self
             .vocabulary
             .iter()
@@ -123,6 +200,9 @@ impl ModelArtifact {
             (FeatureArtifact::Excess(model), Representation::ExcessRarity(_)) => {
                 let rows = model.rows(&subtrees.bags, &self.reference, &translation)?;
                 Ok(Rows::Sparse(rows))
+            }
+            (FeatureArtifact::Context(model), Representation::ExcessRarity(_)) => {
+                Ok(Rows::Sparse(model.rows(forest)?))
             }
             (FeatureArtifact::Stack2vec(output), Representation::PaperStack2vec(params)) => {
                 let column_of = |subtree| translation.get(subtree).0;
@@ -146,8 +226,17 @@ impl ModelArtifact {
             });
         }
         let damaged = |reason| Err(MlError::DamagedModel { reason });
+        if !self.calibration.is_whole() || !self.border.is_finite() {
+            return damaged("its border or its distances are not finite numbers in order");
+        }
         let (num_words, num_columns) = match &self.features {
             FeatureArtifact::Excess(model) => (model.vocabulary_len(), model.num_columns()),
+            FeatureArtifact::Context(model) => {
+                if !model.is_whole() {
+                    return damaged("its contexts do not fit together");
+                }
+                (self.vocabulary.len(), model.num_columns())
+            }
             FeatureArtifact::Stack2vec(output) => {
                 output.check()?;
                 (output.num_words(), output.dims)

@@ -1,5 +1,6 @@
 //! What labels say where they contradict the score.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::Label;
@@ -32,16 +33,25 @@ const EXPLAINED: f64 = 1e-2;
 /// it over to all rows. Labels that agree hold the correction at 0 around them, those that contradict
 /// each other in one place share it.
 ///
+/// Trees without a label that are called normal have a say, too: each is an observation of r = 0 with
+/// weight λ. So one "abnormal" among thousands of trees alike moves none of them but itself, one
+/// among a few moves those, and the more such labels, the more. A tree that is called abnormal has none:
+/// to say of one of them that it is normal is what labels are for.
+///
 /// # Method
 ///
 /// With many labels the regression runs on pivots (subset of regressors, same book section 8.3.1) that
 /// a pivoted Cholesky decomposition picks; with few, all distinct labelled rows are pivots and it is
-/// exact. L labels, m pivots, n trees: m n kernels, kept between trainings, L m² + n m additions.
+/// exact. L labels, m pivots, n trees: m n kernels and m² n products, kept between trainings, and
+/// L m² + n m additions.
 /// No labels, or none that contradicts: zero.
 #[derive(Clone, Debug, Default)]
 pub struct Correction {
     gamma: f64,
     terms: Vec<Term>,
+    /// Products of two pivots' columns over the unlabelled trees that are called normal; the smaller tree
+    /// first.
+    products: Arc<BTreeMap<(usize, usize), f64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +59,7 @@ struct Term {
     tree: usize,
     coefficient: f64,
     /// Kernels of this tree and all others, shape `[n_trees]`.
-    column: Arc<[f32]>,
+    column: Arc<[f64]>,
 }
 
 /// The labelled rows: places in the forest and residuals, in order of tree.
@@ -64,23 +74,26 @@ impl Correction {
         Self::default()
     }
 
-    /// The correction that `labels` ask for, of `scores` of the one-class SVM; both `[n_trees]`.
+    /// The correction that `labels` ask for, of `scores` of the one-class SVM; `evidence` says which trees
+    /// are called normal before any label. All have shape `[n_trees]`.
     pub(super) fn fit(
         rows: &Rows,
         gamma: f64,
         params: &CorrectionParams,
         scores: &[f64],
+        evidence: &[bool],
         labels: &[Option<Label>],
         warm: Option<&Self>,
     ) -> Self {
         let residuals = Residuals::new(params.margin, scores, labels);
+        let kept = warm.filter(|warm| warm.gamma.to_bits() == gamma.to_bits());
         if residuals.values.iter().all(|&value| value == 0.0) {
             return Self {
                 gamma,
+                products: kept.map(|warm| Arc::clone(&warm.products)).unwrap_or_default(),
                 ..Self::none()
             };
         }
-        let kept = warm.filter(|warm| warm.gamma.to_bits() == gamma.to_bits());
         let column_of = |tree: usize| {
             let known = kept.and_then(|warm| warm.terms.iter().find(|term| term.tree == tree));
             known.map_or_else(
@@ -89,7 +102,9 @@ impl Correction {
             )
         };
         let factor = Factor::new(&residuals.trees, column_of);
-        let coefficients = factor.regress(&residuals.values, params.noise);
+        let mut products = kept.map(|warm| Arc::clone(&warm.products)).unwrap_or_default();
+        let weighed = factor.weigh(&residuals.trees, evidence, Arc::make_mut(&mut products));
+        let coefficients = factor.regress(&residuals.values, params.noise, params.evidence, &weighed);
         let terms = factor
             .pivots
             .iter()
@@ -101,14 +116,18 @@ impl Correction {
                 column,
             })
             .collect();
-        Self { gamma, terms }
+        Self {
+            gamma,
+            terms,
+            products,
+        }
     }
 
-    /// Adds the correction to `scores`, shape `[n_trees]`.
+    /// Adds the correction to `scores`, shape `[n_trees]`, term by term as [`KernelSum::add_to`] does.
     pub(super) fn add_to(&self, scores: &mut [f64]) {
         for term in &self.terms {
             for (score, &kernel) in scores.iter_mut().zip(term.column.iter()) {
-                *score += term.coefficient * f64::from(kernel);
+                *score += term.coefficient * kernel;
             }
         }
     }
@@ -147,15 +166,15 @@ struct Factor {
     /// Places among the labelled rows, in the order they were picked.
     pivots: Vec<usize>,
     /// Their kernels with all trees.
-    columns: Vec<Arc<[f32]>>,
+    columns: Vec<Arc<[f64]>>,
     /// Columns of G, shape `[num_pivots][num_labelled]`.
     g: Vec<Vec<f64>>,
 }
 
 impl Factor {
-    fn new(trees: &[usize], column_of: impl Fn(usize) -> Arc<[f32]>) -> Self {
+    fn new(trees: &[usize], column_of: impl Fn(usize) -> Arc<[f64]>) -> Self {
         let mut unexplained = vec![1.0; trees.len()];
-        let (mut pivots, mut columns): (Vec<usize>, Vec<Arc<[f32]>>) = (Vec::new(), Vec::new());
+        let (mut pivots, mut columns): (Vec<usize>, Vec<Arc<[f64]>>) = (Vec::new(), Vec::new());
         let mut g: Vec<Vec<f64>> = Vec::new();
         while pivots.len() < MAX_PIVOTS {
             let worst = (0..trees.len())
@@ -172,7 +191,7 @@ impl Factor {
             let next: Vec<f64> = (0..trees.len())
                 .map(|place| {
                     let known: f64 = g.iter().map(|g| g[place] * g[pivot]).sum();
-                    (f64::from(column[trees[place]]) - known) / scale
+                    (column[trees[place]] - known) / scale
                 })
                 .collect();
             for (rest, value) in unexplained.iter_mut().zip(&next) {
@@ -185,15 +204,41 @@ impl Factor {
         Self { pivots, columns, g }
     }
 
-    /// Coefficients of the pivots' kernels: a = L⁻ᵀ (GᵀG + σ²I)⁻¹ Gᵀ r, with L the rows of G at the
-    /// pivots, which is lower triangular.
-    fn regress(&self, residuals: &[f64], noise: f64) -> Vec<f64> {
+    /// Products of all pairs of pivots' columns over the trees of `evidence`, shape [num_pivots,
+    /// num_pivots]; `known` are those of former trainings and takes the new ones.
+    fn weigh(
+        &self,
+        trees: &[usize],
+        evidence: &[bool],
+        known: &mut BTreeMap<(usize, usize), f64>,
+    ) -> Vec<f64> {
         let m = self.pivots.len();
+        let mut products = vec![0.0; m * m];
+        for row in 0..m {
+            for column in 0..=row {
+                let (a, b) = (trees[self.pivots[row]], trees[self.pivots[column]]);
+                let product = *known.entry((a.min(b), a.max(b))).or_insert_with(|| {
+                    let pairs = self.columns[row].iter().zip(self.columns[column].iter());
+                    let counted = pairs.zip(evidence).filter(|&(_, &is_evidence)| is_evidence);
+                    counted.map(|((a, b), _)| a * b).sum()
+                });
+                products[row * m + column] = product;
+                products[column * m + row] = product;
+            }
+        }
+        products
+    }
+
+    /// Coefficients of the pivots' kernels: a = L⁻ᵀ (GᵀG + λ L⁻¹ P L⁻ᵀ + σ²I)⁻¹ Gᵀ r, with L the rows of G
+    /// at the pivots, which is lower triangular, and P the products of [`Factor::weigh`].
+    fn regress(&self, residuals: &[f64], noise: f64, evidence: f64, products: &[f64]) -> Vec<f64> {
+        let m = self.pivots.len();
+        let unlabelled = self.solve_both_sides(products);
         let normal: Vec<f64> = (0..m * m)
             .map(|place| {
                 let (row, column) = (place / m, place % m);
                 let ridge = if row == column { noise } else { 0.0 };
-                dot(&self.g[row], &self.g[column]) + ridge
+                dot(&self.g[row], &self.g[column]) + evidence * unlabelled[place] + ridge
             })
             .collect();
         let rhs: Vec<f64> = self.g.iter().map(|g| dot(g, residuals)).collect();
@@ -206,6 +251,26 @@ impl Factor {
         }
         a
     }
+
+    /// L⁻¹ P L⁻ᵀ of a symmetric P, shape [num_pivots, num_pivots].
+    fn solve_both_sides(&self, products: &[f64]) -> Vec<f64> {
+        let m = self.pivots.len();
+        let mut solved = products.to_vec();
+        // Twice from the left; P is symmetric, so the transpose in between stands for the right side.
+        for _ in 0..2 {
+            for column in 0..m {
+                for row in 0..m {
+                    let earlier: f64 = (0..row)
+                        .map(|other| self.g[other][self.pivots[row]] * solved[other * m + column])
+                        .sum();
+                    let place = row * m + column;
+                    solved[place] = (solved[place] - earlier) / self.g[row][self.pivots[row]];
+                }
+            }
+            solved = (0..m * m).map(|place| solved[place % m * m + place / m]).collect();
+        }
+        solved
+    }
 }
 
 #[cfg(test)]
@@ -213,8 +278,8 @@ mod tests {
     use super::*;
 
     /// Rows on a line, one after the other at distance 1.
-    fn column(from: usize) -> Arc<[f32]> {
-        let kernel = |to: usize| (-0.3 * from.abs_diff(to).pow(2) as f64).exp() as f32;
+    fn column(from: usize) -> Arc<[f64]> {
+        let kernel = |to: usize| (-0.3 * from.abs_diff(to).pow(2) as f64).exp();
         (0..40).map(kernel).collect()
     }
 
@@ -225,10 +290,10 @@ mod tests {
         let noise = 0.05;
         let factor = Factor::new(&trees, column);
         assert_eq!(factor.pivots.len(), trees.len());
-        let a = factor.regress(&residuals, noise);
+        let a = factor.regress(&residuals, noise, 0.0, &[0.0; 25]);
         let kernels: Vec<f64> = trees
             .iter()
-            .flat_map(|&from| trees.map(|to| f64::from(column(from)[to])))
+            .flat_map(|&from| trees.map(|to| column(from)[to]))
             .enumerate()
             .map(|(place, kernel)| kernel + if place % 6 == 0 { noise } else { 0.0 })
             .collect();
@@ -243,7 +308,37 @@ mod tests {
         let trees = [7, 7, 20];
         let factor = Factor::new(&trees, column);
         assert_eq!(factor.pivots, [0, 2]);
-        let a = factor.regress(&[1.0, -1.0, 0.5], 0.05);
+        let a = factor.regress(&[1.0, -1.0, 0.5], 0.05, 0.0, &[0.0; 4]);
         assert!(a[0].abs() < 1e-6 && a[1] > 0.4, "{a:?}");
+    }
+
+    #[test]
+    fn unlabelled_trees_alike_hold_against_a_label() {
+        let trees = [10, 30];
+        let residuals = [-1.0, -1.0];
+        let factor = Factor::new(&trees, column);
+        // Trees around 10 are called normal, those around 30 are not.
+        let evidence: Vec<bool> = (0..40).map(|tree| tree < 20).collect();
+        let products = factor.weigh(&trees, &evidence, &mut BTreeMap::new());
+        // What the regression should minimise, set up with an observation per unlabelled tree.
+        let weight: f64 = 0.5;
+        let rows: Vec<[f64; 2]> = (0..20)
+            .map(|tree| trees.map(|pivot| weight.sqrt() * column(pivot)[tree]))
+            .chain(trees.map(|tree| trees.map(|pivot| column(pivot)[tree])))
+            .collect();
+        let kernels = trees.map(|a| trees.map(|b| column(a)[b]));
+        let normal: Vec<f64> = (0..4)
+            .map(|place| {
+                let (a, b) = (place / 2, place % 2);
+                rows.iter().map(|row| row[a] * row[b]).sum::<f64>() + 0.05 * kernels[a][b]
+            })
+            .collect();
+        let rhs = [0, 1].map(|a| -(rows[20][a] + rows[21][a]));
+        let exact = Cholesky::new(&normal, 2).solve(&rhs);
+        let found = factor.regress(&residuals, 0.05, weight, &products);
+        for (place, &pivot) in factor.pivots.iter().enumerate() {
+            assert!((found[place] - exact[pivot]).abs() < 1e-9, "{found:?} {exact:?}");
+        }
+        assert!(exact[0].abs() < 0.5 && exact[1] < -0.9, "{exact:?}");
     }
 }

@@ -2,14 +2,15 @@
 
 use callgrove_model::{Forest, Progress, TreeIdx};
 
-use super::params::{DetectorParams, LabelRule, MapOf, ValidDetectorParams};
+use super::params::{BorderRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
+use crate::calibration::{Calibration, NullModel, is_abnormal};
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::features::{
-    ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation, Windows,
+    ContextModel, ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation, Windows,
     prior_weights,
 };
-use crate::ocsvm::{OcsvmParams, ValidOcsvmParams};
+use crate::ocsvm::{OcsvmParams, Trained, ValidOcsvmParams, train};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
 use crate::stack2vec::{self, Corpus, Stack2vec, Stack2vecParams};
 use crate::wl::{Subtrees, relabel};
@@ -17,6 +18,14 @@ use crate::wl::{Subtrees, relabel};
 /// Neighbours and rows for the quality number of the map.
 const TRUST_NEIGHBOURS: usize = 12;
 const TRUST_ROWS: usize = 1_000;
+/// Share of the trees in structure classes too small for medians, above which a forest is varied: its
+/// trees are compared part by part.
+const VARIED_SHARE: f64 = 1.0 / 3.0;
+/// A share of the usual duration that means something at least: more alike trees count as if they
+/// differed by it.
+const LEAST_EXCESS: f64 = 0.1;
+/// Norm of a row of surprises that means something at least, in nats.
+const LEAST_SURPRISE: f64 = 1.5;
 
 /// A forest as the detector sees it.
 #[derive(Clone, Debug)]
@@ -27,8 +36,12 @@ pub struct Embedding {
     reference: Reference,
     features: Features,
     rows: Rows,
+    null: NullModel,
     prior: Vec<f64>,
     ocsvm: ValidOcsvmParams,
+    unlabelled: Trained,
+    calibration: Calibration,
+    evidence: Vec<bool>,
     map: Map,
     trustworthiness: f64,
 }
@@ -38,6 +51,8 @@ pub struct Embedding {
 pub enum Features {
     /// Excess time and rarity.
     Excess(ExcessModel),
+    /// Surprise of parts in context, where nearly every tree has its own structure.
+    Context(ContextModel),
     /// The stack2vec network.
     Stack2vec(Box<Stack2vec>),
 }
@@ -61,21 +76,31 @@ impl Embedding {
         let usual = excess_params(settings);
         let windows = Windows::new(forest, usual.windows_per_lane);
         let reference = Reference::fit(&subtrees.bags, &windows, usual.min_class_size);
-        let (features, rows) = match settings.representation {
+        let (features, rows, least) = match settings.representation {
+            Representation::ExcessRarity(_) if reference.varied_share() > VARIED_SHARE => {
+                let model = ContextModel::fit(forest);
+                let rows = Rows::Sparse(model.rows(forest)?);
+                (Features::Context(model), rows, LEAST_SURPRISE)
+            }
             Representation::ExcessRarity(excess) => {
                 let len = subtrees.vocabulary.len();
                 let model = ExcessModel::new(excess.check()?, len);
                 let rows = model.rows(&subtrees.bags, &reference, &Translation::identity(len))?;
-                (Features::Excess(model), Rows::Sparse(rows))
+                let least = (LEAST_EXCESS * excess.gain).ln_1p();
+                (Features::Excess(model), Rows::Sparse(rows), least)
             }
             Representation::PaperStack2vec(stack2vec) => {
-                let network = embed(&subtrees, &stack2vec, seed, progress.part(0.2, 0.8))?;
+                let network = embed(&subtrees, &stack2vec, seed, progress.part(0.2, 0.7))?;
                 let rows = Rows::Dense(network.rows()?);
-                (Features::Stack2vec(Box::new(network)), rows)
+                (Features::Stack2vec(Box::new(network)), rows, 0.0)
             }
         };
-        let prior = prior_weights(&rows, settings.prior);
-        let ocsvm = ocsvm_params(settings, &rows, &prior)?;
+        let null = NullModel::of_rows(&rows, least);
+        let prior = prior_weights(&rows, settings.prior, &null);
+        let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
+        let (unlabelled, calibration) =
+            calibrate(&rows, &null, &prior, &ocsvm, progress.part(0.7, 0.8))?;
+        let evidence = called_normal(settings.border, &unlabelled, &calibration);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
@@ -85,25 +110,43 @@ impl Embedding {
             reference,
             features,
             rows,
+            null,
             prior,
             ocsvm,
+            unlabelled,
+            calibration,
+            evidence,
             map,
             trustworthiness,
         })
     }
 
-    /// The same embedding with another ν and kernel width; quick, since rows and map stay.
+    /// The same embedding with another ν, kernel width and border; rows and map stay.
     ///
     /// # Errors
-    /// [`crate::MlError::InvalidParam`]; nothing is changed then.
-    pub fn tune(&mut self, nu: f64, gamma: GammaRule) -> Result<()> {
+    /// [`crate::MlError::InvalidParam`], [`crate::MlError::Cancelled`]; nothing is changed then.
+    pub fn tune(
+        &mut self,
+        nu: f64,
+        gamma: GammaRule,
+        border: BorderRule,
+        progress: Progress<'_>,
+    ) -> Result<()> {
         let settings = DetectorParams {
             gamma,
             nu,
+            border,
             ..*self.params.get()
         };
-        self.params = settings.check()?;
-        self.ocsvm = ocsvm_params(&settings, &self.rows, &self.prior)?;
+        let params = settings.check()?;
+        let ocsvm = ocsvm_params(&settings, &self.rows, &self.null, &self.prior)?;
+        if ocsvm != self.ocsvm {
+            (self.unlabelled, self.calibration) =
+                calibrate(&self.rows, &self.null, &self.prior, &ocsvm, progress)?;
+            self.ocsvm = ocsvm;
+        }
+        self.evidence = called_normal(border, &self.unlabelled, &self.calibration);
+        self.params = params;
         Ok(())
     }
 
@@ -145,6 +188,26 @@ impl Embedding {
     /// Weights of unlabelled trees.
     pub fn prior(&self) -> &[f64] {
         &self.prior
+    }
+
+    /// The one-class SVM without labels.
+    pub(super) fn unlabelled(&self) -> &Trained {
+        &self.unlabelled
+    }
+
+    /// What its sums mean.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// The sum of a training below which trees are called abnormal.
+    pub(super) fn border(&self, trained: &Trained) -> f64 {
+        border_of(self.params.get().border, trained, &self.calibration)
+    }
+
+    /// Trees that are called normal before any label, shape `[n_trees]`.
+    pub(super) fn evidence(&self) -> &[bool] {
+        &self.evidence
     }
 
     /// Kernel width and C.
@@ -202,9 +265,40 @@ impl Embedding {
 }
 
 /// γ by its rule, and C = ν · sum of the prior weights.
-fn ocsvm_params(settings: &DetectorParams, rows: &Rows, prior: &[f64]) -> Result<ValidOcsvmParams> {
+fn ocsvm_params(
+    settings: &DetectorParams,
+    rows: &Rows,
+    null: &NullModel,
+    prior: &[f64],
+) -> Result<ValidOcsvmParams> {
     let c = settings.nu * prior.iter().sum::<f64>();
-    OcsvmParams::new(settings.gamma.gamma(rows), c).check()
+    OcsvmParams::new(settings.gamma.gamma(rows, null), c).check()
+}
+
+/// The one-class SVM before any label, and what its sums mean.
+fn calibrate(
+    rows: &Rows,
+    null: &NullModel,
+    prior: &[f64],
+    ocsvm: &ValidOcsvmParams,
+    progress: Progress<'_>,
+) -> Result<(Trained, Calibration)> {
+    let trained = train(rows, prior, ocsvm, None, progress)?;
+    let calibration = Calibration::new(null.clone(), rows, trained.sums());
+    Ok((trained, calibration))
+}
+
+fn border_of(rule: BorderRule, trained: &Trained, calibration: &Calibration) -> f64 {
+    match rule {
+        BorderRule::Rho => trained.rho(),
+        BorderRule::FalseDiscovery(rate) => calibration.border(trained.sums(), rate),
+    }
+}
+
+fn called_normal(rule: BorderRule, trained: &Trained, calibration: &Calibration) -> Vec<bool> {
+    let border = border_of(rule, trained, calibration);
+    let sums = trained.sums().iter();
+    sums.map(|sum| !is_abnormal(sum - border)).collect()
 }
 
 /// How the usual times are found, also where only explanations use them.

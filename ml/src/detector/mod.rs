@@ -12,10 +12,10 @@ mod embedding;
 mod params;
 mod trained;
 
-pub use artifact::{MODEL_VERSION, ModelArtifact};
+pub use artifact::{FeatureArtifact, Judgement, MODEL_VERSION, ModelArtifact, ModelBorder};
 pub use callgrove_model::Label;
 pub use correction::Correction;
 pub use embedding::{Embedding, Features};
-pub use params::{CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
+pub use params::{BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 pub(crate) use trained::order_step;
 pub use trained::{Detector, order_by_score};

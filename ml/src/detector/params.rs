@@ -24,6 +24,8 @@ pub struct DetectorParams {
     pub nu: f64,
     /// Weights of unlabelled trees.
     pub prior: Prior,
+    /// Where the border between normal and abnormal lies.
+    pub border: BorderRule,
     /// What labels do.
     pub labels: LabelRule,
     /// What the map shows.
@@ -32,6 +34,17 @@ pub struct DetectorParams {
     pub map: MdsParams,
     /// How the important subtrees of a tree are found.
     pub explain: ExplainParams,
+}
+
+/// Where the border between normal and abnormal lies.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BorderRule {
+    /// At the offset ρ of the one-class SVM, as in the paper: a share ν of the weight lies beyond.
+    Rho,
+    /// Where about this share, above 0 and below 1, of what is called abnormal is normal: see
+    /// [`crate::calibration::Calibration::border`].
+    FalseDiscovery(f64),
 }
 
 /// What labels do to the scores. A tree labelled abnormal has weight 0 with either rule.
@@ -60,6 +73,9 @@ pub struct CorrectionParams {
     pub noise: f64,
     /// Score ≥ 0 that a label asks for, in units of the mean |score| before correction.
     pub margin: f64,
+    /// Weight ≥ 0 of an unlabelled tree that is called normal, in labels: 1 / this many trees alike hold
+    /// against one label that says they are not.
+    pub evidence: f64,
 }
 
 /// What the map shows.
@@ -86,9 +102,10 @@ impl Default for DetectorParams {
             gamma: GammaRule::Fence(0.3),
             nu: 0.01,
             prior: Prior::Fence {
-                factor: 2.5,
+                p_value: 0.01,
                 power: 32.0,
             },
+            border: BorderRule::FalseDiscovery(0.1),
             labels: LabelRule::Correction(CorrectionParams::default()),
             map_of: MapOf::Representation,
             map: MdsParams::default(),
@@ -103,6 +120,7 @@ impl Default for CorrectionParams {
             sharpness: 8.0,
             noise: 0.05,
             margin: 0.25,
+            evidence: 0.05,
         }
     }
 }
@@ -121,12 +139,15 @@ impl LabelRule {
                 sharpness,
                 noise,
                 margin,
+                evidence,
             }) => {
                 let wanted = "a finite number above 0";
                 check_param("sharpness", sharpness, is_above(sharpness, 0.0), wanted)?;
                 check_param("noise", noise, is_above(noise, 0.0), wanted)?;
                 let is_valid = margin.is_finite() && margin >= 0.0;
-                check_param("margin", margin, is_valid, "a finite number from 0 on")
+                check_param("margin", margin, is_valid, "a finite number from 0 on")?;
+                let is_valid = evidence.is_finite() && evidence >= 0.0;
+                check_param("evidence", evidence, is_valid, "a finite number from 0 on")
             }
         }
     }
@@ -141,6 +162,7 @@ impl DetectorParams {
             gamma: GammaRule::MedianDistance(1.0),
             nu: 0.02,
             prior: Prior::Uniform,
+            border: BorderRule::Rho,
             labels: LabelRule::Weights { normal: 1.5 },
             map_of: MapOf::Representation,
             map: MdsParams::default(),
@@ -169,6 +191,10 @@ impl DetectorParams {
         self.prior.check()?;
         self.map.check()?;
         self.explain.check()?;
+        if let BorderRule::FalseDiscovery(rate) = self.border {
+            let is_valid = rate > 0.0 && rate < 1.0;
+            check_param("false discovery rate", rate, is_valid, "above 0 and below 1")?;
+        }
         let is_valid = self.nu > 0.0 && self.nu <= 1.0;
         check_param("nu", self.nu, is_valid, "above 0 and at most 1")?;
         self.labels.check()?;

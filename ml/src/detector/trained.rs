@@ -5,14 +5,13 @@ use callgrove_model::{Label, Progress, TreeIdx};
 use super::correction::Correction;
 use super::embedding::Embedding;
 use super::params::LabelRule;
+use crate::calibration::is_abnormal;
 use crate::error::{MlError, Result};
 use crate::ocsvm::{self, Trained};
 
 /// Scores are ordered by multiples of this. Free support vectors all have score 0 up to rounding, so
 /// without it their order would flicker.
 const ORDER_STEP: f64 = 1e-9;
-/// Scores from here up to 0 are rounding of 0, so no anomaly.
-const ABNORMAL_BELOW: f64 = -1e-6;
 
 /// Trees from the most abnormal to the most normal by `scores`, shape `[n_trees]`; scores that are
 /// equal up to rounding are ordered by tree.
@@ -36,6 +35,7 @@ pub(crate) fn order_step(score: f64) -> f64 {
 pub struct Detector {
     trained: Trained,
     correction: Correction,
+    border: f64,
     scores: Vec<f64>,
     labels: Vec<Option<Label>>,
 }
@@ -82,10 +82,11 @@ impl Detector {
             rows,
             &weights,
             embedding.ocsvm(),
-            warm.map(|warm| &warm.trained),
+            Some(warm.map_or(embedding.unlabelled(), |warm| &warm.trained)),
             progress.part(0.0, 0.9),
         )?;
-        let mut scores = trained.scores().to_vec();
+        let border = embedding.border(&trained);
+        let mut scores: Vec<f64> = trained.sums().iter().map(|sum| sum - border).collect();
         let correction = match rule {
             LabelRule::Weights { .. } => Correction::none(),
             LabelRule::Correction(params) => Correction::fit(
@@ -93,6 +94,7 @@ impl Detector {
                 embedding.reach_of_labels(),
                 &params,
                 &scores,
+                embedding.evidence(),
                 labels,
                 warm.map(|warm| &warm.correction),
             ),
@@ -102,9 +104,21 @@ impl Detector {
         Ok(Self {
             trained,
             correction,
+            border,
             scores,
             labels: labels.to_vec(),
         })
+    }
+
+    /// How rare each tree is: the share of normal trees that stand out as much or more, in (0, 1]; shape
+    /// `[n_trees]`. `embedding` is the one it was trained on.
+    pub fn p_values(&self, embedding: &Embedding) -> Vec<f64> {
+        embedding.calibration().p_values(&self.scores, self.border)
+    }
+
+    /// What was taken off the sums of the one-class SVM to get scores.
+    pub fn border(&self) -> f64 {
+        self.border
     }
 
     /// Score of each tree: negative = abnormal.
@@ -114,7 +128,7 @@ impl Detector {
 
     /// Whether a score means an anomaly: below 0 by more than rounding.
     pub fn is_abnormal(score: f64) -> bool {
-        score < ABNORMAL_BELOW
+        is_abnormal(score)
     }
 
     /// The labels it was trained with.

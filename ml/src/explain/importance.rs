@@ -160,6 +160,17 @@ fn importance_of_subtrees(
                 }
             }
         }
+        Features::Context(model) => {
+            let vocabulary = &embedding.subtrees().vocabulary;
+            for neighbour in neighbours {
+                let other = rows.row(neighbour.index()).to_dense(num_columns);
+                let by_function = model.by_function(&own, &other);
+                for (subtree, found) in vocabulary.iter().filter(|(_, found)| found.degree == 0) {
+                    let function = by_function.iter().find(|entry| *entry.0 == *found.name);
+                    importance[subtree.index()] += function.map_or(0.0, |entry| entry.1);
+                }
+            }
+        }
         Features::Stack2vec(network) => {
             let own = network.output.predict(&own);
             for neighbour in neighbours {

@@ -17,7 +17,8 @@ use crate::wl::{Bag, Bags, SubtreeIdx, Vocabulary};
 /// x_s  = sign(e) ln(1 + a |e|)
 /// ```
 ///
-/// where usual is the median over trees of the same structure that have s, and a the gain; x_s = 0
+/// where usual is the median over trees of the same structure that have s, less what the clock's
+/// resolution explains ([`Reference::excess`]), and a the gain; x_s = 0
 /// for subtrees that the tree lacks. One of the columns V..2V, that of the tree's own structure,
 /// holds its rarity ([`Reference::rarity`]) times its weight. So two rare structures are apart
 /// from the rest and from each other, and to learn that one of them is normal says nothing about the
@@ -30,6 +31,14 @@ use crate::wl::{Bag, Bags, SubtreeIdx, Vocabulary};
 pub struct ExcessModel {
     params: ValidExcessParams,
     vocabulary_len: usize,
+}
+
+/// Steps of a component of a row.
+const STEPS: f64 = 1e4;
+
+/// To four digits behind the point: more say nothing, and a model file would be three times as long.
+pub(super) fn rounded(component: f64) -> f64 {
+    (component * STEPS).round() / STEPS
 }
 
 /// Subtrees of another forest in the order of a model's vocabulary. Subtrees that the model does not
@@ -85,17 +94,16 @@ impl ExcessModel {
         let mut entries: Vec<(u32, f64)> = bag
             .subtree
             .iter()
-            .zip(bag.inclusive_ns)
-            .map(|(&subtree, &total_ns)| {
+            .zip(bag.inclusive_ns.iter().zip(bag.count))
+            .map(|(&subtree, (&total_ns, &count))| {
                 let subtree = translation.get(subtree);
-                let usual = reference.usual(root, subtree);
-                let excess = (total_ns as f64 - usual.total_ns) / usual.tree_ns.max(1.0);
+                let excess = reference.excess(root, subtree, total_ns, count);
                 let value = (params.gain * excess.abs()).ln_1p().copysign(excess);
-                (self.column(subtree, false), value)
+                (self.column(subtree, false), rounded(value))
             })
             .collect();
         let rarity = params.rarity_weight * reference.rarity(root);
-        entries.push((self.column(root, true), rarity));
+        entries.push((self.column(root, true), rounded(rarity)));
         entries.sort_unstable_by_key(|entry| entry.0);
         let (columns, values) = entries.into_iter().unzip();
         SparseRow { columns, values }

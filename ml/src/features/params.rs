@@ -43,9 +43,8 @@ pub enum GammaRule {
     MeanDistance(f64),
     /// γ = factor / median squared distance (of at most 2,000 evenly spaced rows).
     MedianDistance(f64),
-    /// γ = factor / fence², with the fence Q3 + 2 (Q3 − Q1) of the norms of all rows: the scale of
-    /// what is normal, whatever share of the rows lies outside. Where the fence is 0, the mean
-    /// squared distance stands in for its square.
+    /// γ = factor / fence², with the norm that one in 100 normal rows reaches ([`crate::calibration::NullModel`]): the scale
+    /// of what is normal, whatever share of the rows lies outside.
     Fence(f64),
 }
 
@@ -58,11 +57,11 @@ pub enum GammaRule {
 pub enum Prior {
     /// u = 1, as in the paper.
     Uniform,
-    /// u = min(1, (fence / |x|)^power) with fence = Q3 + factor (Q3 − Q1) of the norms |x| of all
-    /// rows (Tukey's fences: factor 1.5 is the inner, 3 the outer one).
+    /// u = min(1, (fence / |x|)^power), with the norm that a share of the normal rows reaches
+    /// ([`crate::calibration::NullModel`]).
     Fence {
-        /// Factor ≥ 0 of the interquartile range.
-        factor: f64,
+        /// That share, above 0 and at most a half.
+        p_value: f64,
         /// Power > 0.
         power: f64,
     },
@@ -150,21 +149,16 @@ impl GammaRule {
 }
 
 impl Prior {
-    /// Checks factor and power.
+    /// Checks share and power.
     ///
     /// # Errors
     /// [`crate::MlError::InvalidParam`].
     pub(crate) fn check(self) -> Result<()> {
-        let Self::Fence { factor, power } = self else {
+        let Self::Fence { p_value, power } = self else {
             return Ok(());
         };
-        let is_valid = factor.is_finite() && factor >= 0.0;
-        check_param(
-            "fence factor",
-            factor,
-            is_valid,
-            "a finite number from 0 on",
-        )?;
+        let is_valid = p_value > 0.0 && p_value <= 0.5;
+        check_param("fence", p_value, is_valid, "above 0 and at most 0.5")?;
         let is_valid = power.is_finite() && power > 0.0;
         check_param("fence power", power, is_valid, "a finite number above 0")
     }

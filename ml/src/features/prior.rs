@@ -1,19 +1,23 @@
 //! Weights and kernel width from the rows alone.
 
 use super::params::{GammaRule, Prior};
+use crate::calibration::NullModel;
 use crate::dataset::Rows;
 
 /// Rows whose distances are looked at for a median.
 const MAX_SAMPLED_ROWS: usize = 2_000;
-/// Factor of the fence that [`GammaRule::Fence`] takes as the scale of normal rows.
-const SCALE_FENCE: f64 = 2.0;
+/// Share of the normal rows beyond the fence that [`GammaRule::Fence`] takes as the scale of normal rows.
+const BEYOND_SCALE: f64 = 0.01;
 
-/// Weights u of unlabelled rows. At least three quarters of them are 1.
-pub(crate) fn prior_weights(rows: &Rows, prior: Prior) -> Vec<f64> {
-    let Prior::Fence { factor, power } = prior else {
+/// A smaller weight carries nothing; the row would be a support vector for no effect.
+const LEAST_WEIGHT: f64 = 1e-3;
+
+/// Weights u of unlabelled rows; `null` was fitted to their norms.
+pub(crate) fn prior_weights(rows: &Rows, prior: Prior, null: &NullModel) -> Vec<f64> {
+    let Prior::Fence { p_value, power } = prior else {
         return vec![1.0; rows.len()];
     };
-    let fence = fence(rows, factor);
+    let fence = null.distance_of(p_value);
     rows.squared_norms()
         .iter()
         .map(|squared_norm| {
@@ -21,46 +25,20 @@ pub(crate) fn prior_weights(rows: &Rows, prior: Prior) -> Vec<f64> {
             if norm <= fence {
                 1.0
             } else {
-                (fence / norm).powf(power)
+                let weight = (fence / norm).powf(power);
+                if weight < LEAST_WEIGHT { 0.0 } else { weight }
             }
         })
         .collect()
 }
 
-/// Tukey's fence Q3 + factor (Q3 − Q1) of the norms of all rows; 0 of no rows.
-fn fence(rows: &Rows, factor: f64) -> f64 {
-    let mut norms: Vec<f64> = rows
-        .squared_norms()
-        .iter()
-        .map(|norm| norm.sqrt())
-        .collect();
-    if norms.is_empty() {
-        return 0.0;
-    }
-    norms.sort_unstable_by(f64::total_cmp);
-    let quartile = |share: f64| {
-        let place = share * (norms.len() - 1) as f64;
-        let (low, high) = (place.floor() as usize, place.ceil() as usize);
-        norms[low] + (place - place.floor()) * (norms[high] - norms[low])
-    };
-    let (q1, q3) = (quartile(0.25), quartile(0.75));
-    q3 + factor * (q3 - q1)
-}
-
 impl GammaRule {
     /// γ for these rows; 1 if all rows are equal, since then it does not matter.
-    pub(crate) fn gamma(self, rows: &Rows) -> f64 {
+    pub(crate) fn gamma(self, rows: &Rows, null: &NullModel) -> f64 {
         let (factor, typical) = match self {
             Self::MeanDistance(factor) => (factor, rows.mean_squared_distance()),
             Self::MedianDistance(factor) => (factor, median_squared_distance(rows)),
-            Self::Fence(factor) => {
-                let fence = fence(rows, SCALE_FENCE);
-                if fence > 0.0 {
-                    (factor, fence * fence)
-                } else {
-                    (factor, rows.mean_squared_distance())
-                }
-            }
+            Self::Fence(factor) => (factor, null.distance_of(BEYOND_SCALE).powi(2)),
         };
         let gamma = factor / typical;
         if gamma.is_finite() { gamma } else { 1.0 }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::windows::Windows;
 use crate::wl::{Bag, Bags, SubtreeIdx};
 
+/// Ticks of the clock that a duration counts as at least, when something is compared with it.
+const SHORTEST_TICKS: f64 = 20.0;
+
 /// What is usual in a forest: how long each subtree takes in a tree (medians over the trees of the
 /// same structure, that is, the same subtree of largest degree at the root), and how often in the
 /// run each structure comes back.
@@ -18,6 +21,8 @@ use crate::wl::{Bag, Bags, SubtreeIdx};
 pub struct Reference {
     /// Rarity of a structure never seen.
     unseen_rarity: f64,
+    /// The largest time that all times are multiples of: the tick of the clock.
+    tick_ns: f64,
     pooled: Medians,
     /// Ordered by root.
     classes: Vec<StructureClass>,
@@ -83,9 +88,31 @@ impl Reference {
             .collect();
         Self {
             unseen_rarity: (windows.largest_rarity() - median_rarity).max(0.0),
+            tick_ns: tick(bags),
             pooled: Medians::new(all.iter(), min_class_size.min(all.len().div_ceil(2))),
             classes,
         }
+    }
+
+    /// How much longer than usual the calls of `subtree` took in a tree with this structure, as a share of
+    /// the tree's usual duration; negative for shorter. What the clock's resolution explains counts for
+    /// nothing: a tick for one call, as random errors add up for several. A duration of a few ticks counts as 20.
+    pub fn excess(&self, root: SubtreeIdx, subtree: SubtreeIdx, total_ns: i64, count: u64) -> f64 {
+        let usual = self.usual(root, subtree);
+        let difference = total_ns as f64 - usual.total_ns;
+        let beyond = (difference.abs() - self.tick_ns * (count as f64).sqrt()).max(0.0);
+        let duration = usual.tree_ns.max(SHORTEST_TICKS * self.tick_ns).max(1.0);
+        beyond.copysign(difference) / duration
+    }
+
+    /// Share of the trees whose structure has too few trees for medians of its own, 0..=1.
+    pub fn varied_share(&self) -> f64 {
+        let num_of = |of_varied: bool| -> usize {
+            let classes = self.classes.iter();
+            let wanted = classes.filter(|class| !of_varied || class.medians.is_none());
+            wanted.map(|class| class.num_trees).sum()
+        };
+        num_of(true) as f64 / num_of(false).max(1) as f64
     }
 
     /// How much rarer than that of most trees a structure is, from 0 on: [`Windows::rarity`] less its
@@ -173,4 +200,25 @@ fn median(mut values: Vec<i64>) -> f64 {
         Some(&lower) if is_even => 0.5 * (lower as f64 + upper as f64),
         _ => upper as f64,
     }
+}
+
+/// The greatest common divisor of all times of trees; 0 of none.
+fn tick(bags: &Bags) -> f64 {
+    let gcd = |a: u64, b: u64| {
+        let (mut a, mut b) = (a, b);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let mut tick = 0;
+    for bag in bags.iter() {
+        for &total in bag.inclusive_ns {
+            tick = gcd(tick, total.unsigned_abs());
+            if tick == 1 {
+                return 1.0;
+            }
+        }
+    }
+    tick as f64
 }

@@ -35,21 +35,19 @@ impl KernelSum {
     /// # Errors
     /// [`crate::MlError::BadNumber`] if a term is not finite, [`crate::MlError::Cancelled`].
     pub fn add_to(&self, values: &mut [f64], rows: &Rows, progress: Progress<'_>) -> Result<()> {
-        if self.terms.is_empty() {
-            return Ok(());
-        }
-        let sums = kernel_sums(self.gamma, &self.terms, rows, progress)?;
-        for (value, sum) in values.iter_mut().zip(sums) {
-            *value += sum;
-        }
-        Ok(())
+        // One after the other, so that the sums are those of a training bit by bit.
+        for_each_row(&self.terms, rows, progress, |row, distances| {
+            for (term, distance) in self.terms.iter().zip(distances) {
+                values[row] += term.alpha * exp_of_negative(-self.gamma * distance);
+            }
+        })
     }
 }
 
 /// Kernels at the rows `from`, of all `rows`: for each of `from` exp(−γ d²), shape `[n_rows]`.
-pub(crate) fn kernel_columns(rows: &Rows, gamma: f64, from: &[usize]) -> Vec<Vec<f32>> {
+pub(crate) fn kernel_columns(rows: &Rows, gamma: f64, from: &[usize]) -> Vec<Vec<f64>> {
     let column = |distances: &Vec<f64>| {
-        let kernel = |&distance: &f64| exp_of_negative(-gamma * distance) as f32;
+        let kernel = |&distance: &f64| exp_of_negative(-gamma * distance);
         distances.iter().map(kernel).collect()
     };
     // One more label asks for one column.
@@ -74,21 +72,31 @@ pub(super) fn kernel_sums(
     rows: &Rows,
     progress: Progress<'_>,
 ) -> Result<Vec<f64>> {
+    let mut sums = Vec::with_capacity(rows.len());
+    for_each_row(terms, rows, progress, |_, distances| {
+        let scaled: i64 = terms
+            .iter()
+            .zip(distances)
+            .map(|(term, distance)| to_scaled(term.alpha * exp_of_negative(-gamma * distance)))
+            .sum();
+        sums.push(from_scaled(scaled));
+    })?;
+    Ok(sums)
+}
+
+/// Calls `take` for each row in order, with its squared distances from all `terms`.
+fn for_each_row(
+    terms: &[SupportVector],
+    rows: &Rows,
+    progress: Progress<'_>,
+    mut take: impl FnMut(usize, &[f64]),
+) -> Result<()> {
     let columns = |term: &SupportVector| term.row.columns.last().map_or(0, |&last| last + 1);
     let num_columns = terms.iter().map(columns).max().unwrap_or(0) as usize;
     let matrix = Rows::Sparse(SparseRows::new(
         num_columns,
         terms.iter().map(|term| term.row.clone()),
     )?);
-    let sum_at = |distances: &Vec<f64>| {
-        let scaled: i64 = terms
-            .iter()
-            .zip(distances)
-            .map(|(term, distance)| to_scaled(term.alpha * exp_of_negative(-gamma * distance)))
-            .sum();
-        from_scaled(scaled)
-    };
-    let mut sums = Vec::with_capacity(rows.len());
     for first in (0..rows.len()).step_by(LANES) {
         if first % (LANES * 64) == 0 {
             progress.at(first as f32 / rows.len() as f32)?;
@@ -97,7 +105,9 @@ pub(super) fn kernel_sums(
         let batch: [RowRef<'_>; LANES] =
             std::array::from_fn(|lane| rows.row((first + lane).min(last)));
         let distances = matrix.squared_distances_from(batch);
-        sums.extend(distances.iter().take(rows.len() - first).map(sum_at));
+        for (row, distances) in (first..rows.len()).zip(&distances) {
+            take(row, distances);
+        }
     }
-    Ok(sums)
+    Ok(())
 }

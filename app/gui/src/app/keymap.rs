@@ -61,8 +61,8 @@ impl KeyMap {
 
     /// The actions that were asked for since the last frame.
     ///
-    /// While a text is typed it has all keys but those with Ctrl that do not edit; keys without modifiers belong first to the view in
-    /// `focus`, and Space, Enter and arrows to a widget that was reached by Tab.
+    /// While a text is typed it has all keys but those with Ctrl that do not edit; keys without modifiers
+    /// belong first to the view in `focus`, and Space, Enter and arrows to a widget that was reached by Tab.
     pub(crate) fn pressed(
         &self,
         ctx: &Context,

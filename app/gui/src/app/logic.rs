@@ -251,9 +251,9 @@ impl CallgroveApp {
     /// away and stays.
     fn label(&mut self, label: Option<Label>) -> Vec<Command> {
         let snapshot = self.session.snapshot();
-        let record = snapshot.watch.visit().document.as_ref();
-        if let Some(record) = record.filter(|_| self.is_among_records(snapshot)) {
-            let labelled = Command::label_record(record, label);
+        if self.is_among_records(snapshot) {
+            let record = snapshot.watch.visit().document.as_ref();
+            let labelled = record.and_then(|record| Command::label_record(record, label));
             let next = label.and_then(|_| self.step_records(1));
             return labelled.into_iter().chain(next).collect();
         }
@@ -264,11 +264,14 @@ impl CallgroveApp {
         }
     }
 
-    /// Whether keys that step and label mean records: where these have the focus, or trees are not seen.
+    /// Whether keys that step and label mean records: where these have the focus, or where nothing has it
+    /// and no trees are listed. A tree that is looked at is never passed over for a record.
     fn is_among_records(&self, snapshot: &Snapshot) -> bool {
         snapshot.watch.visit().results.is_some()
-            && (self.focus.is_some_and(View::is_of_watch)
-                || !is_in_front(&self.layout, View::Candidates))
+            && self.focus.map_or_else(
+                || !is_in_front(&self.layout, View::Candidates),
+                View::is_of_watch,
+            )
     }
 
     /// Brings a view to the front and gives it the keys.

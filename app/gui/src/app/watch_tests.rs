@@ -504,6 +504,10 @@ fn keys_label_one_record_after_the_other() {
     window.click("Abnormal 2:5:102");
     let expected = [label(102, Some(Label::Abnormal))];
     assert_eq!(window.commands.try_iter().collect::<Vec<_>>(), expected);
+    // A person who looks at a tree means the tree.
+    window.press(Key::Num3);
+    window.press(Key::X);
+    assert_eq!(window.commands.try_iter().count(), 0);
 }
 
 #[test]

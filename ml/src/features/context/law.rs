@@ -1,0 +1,80 @@
+//! How long the calls of one kind take.
+
+use serde::{Deserialize, Serialize};
+
+/// Quantiles that are kept: those of the shares 0/16 to 15/16.
+const NUM_QUANTILES: usize = 16;
+/// Least scale of a tail, in units of ln time: a fiftieth more or less is no news.
+const LEAST_SCALE: f64 = 0.02;
+
+/// The distribution of ln of a time: quantiles, and beyond the last an exponential tail, that is, times
+/// that get rarer with a power of their length.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TimeLaw {
+    quantiles: Vec<f64>,
+    scale: f64,
+}
+
+impl TimeLaw {
+    /// Of at least one time; sorts them.
+    pub(super) fn fit(logs: &mut [f64]) -> Self {
+        logs.sort_unstable_by(f64::total_cmp);
+        let quantile = |part: usize| logs[part * (logs.len() - 1) / NUM_QUANTILES];
+        let quantiles: Vec<f64> = (0..NUM_QUANTILES).map(quantile).collect();
+        // From a quarter to a sixteenth is twice ln 2.
+        let scale = (quantiles[NUM_QUANTILES - 1] - quantiles[3 * NUM_QUANTILES / 4])
+            / (2.0 * std::f64::consts::LN_2);
+        Self {
+            quantiles,
+            scale: scale.max(LEAST_SCALE),
+        }
+    }
+
+    /// −ln of the share of times that are as long or longer, from 0 on. Its mean over usual times is 1.
+    pub(super) fn surprise(&self, log: f64) -> f64 {
+        let above = self.quantiles.partition_point(|&quantile| quantile < log);
+        let Some(below) = above.checked_sub(1) else {
+            return 0.0;
+        };
+        let low = self.quantiles[below];
+        let Some(&high) = self.quantiles.get(above) else {
+            return (NUM_QUANTILES as f64).ln() + (log - low) / self.scale;
+        };
+        let share = (below as f64 + (log - low) / (high - low)) / NUM_QUANTILES as f64;
+        -(-share).ln_1p()
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.quantiles.len() == NUM_QUANTILES
+            && self.quantiles.is_sorted()
+            && self.quantiles.iter().all(|quantile| quantile.is_finite())
+            && self.scale.is_finite()
+            && self.scale > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_surprise_of_usual_times_is_one_and_long_ones_surprise_more() {
+        // A power law: ln time is exponential with mean 1/2.
+        let mut logs: Vec<f64> = (0..4_000)
+            .map(|place| -0.5 * (1.0 - (f64::from(place) + 0.5) / 4_000.0).ln())
+            .collect();
+        let law = TimeLaw::fit(&mut logs);
+        let mean = logs.iter().map(|&log| law.surprise(log)).sum::<f64>() / 4_000.0;
+        assert!((mean - 1.0).abs() < 0.05, "{mean}");
+        assert!((law.surprise(4.0) - 8.0).abs() < 0.3, "{}", law.surprise(4.0));
+        assert!(law.surprise(-1.0) <= 0.0);
+    }
+
+    #[test]
+    fn equal_times_are_no_trouble() {
+        let law = TimeLaw::fit(&mut [3.0; 5]);
+        assert!(law.is_whole());
+        assert!(law.surprise(3.0) <= 0.0 && law.surprise(3.5) > 20.0);
+    }
+}
