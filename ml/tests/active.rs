@@ -168,9 +168,10 @@ fn a_label_that_its_neighbours_contradict_is_doubtful() {
         labels[tree] = Some(Label::Abnormal);
     }
     labels[10] = Some(Label::Normal);
-    assert_eq!(doubtful_labels(&embedding, &labels), []);
+    let scores = train(&embedding, &[], None).scores().to_vec();
+    assert_eq!(doubtful_labels(&embedding, &labels, &scores), []);
     labels[192] = Some(Label::Normal);
-    let doubts = doubtful_labels(&embedding, &labels);
+    let doubts = doubtful_labels(&embedding, &labels, &scores);
     assert_eq!(doubts.len(), 1, "{doubts:?}");
     assert_eq!(
         (doubts[0].tree, doubts[0].label),
@@ -187,11 +188,19 @@ fn a_structure_in_one_stretch_is_rarer_than_one_that_comes_back() {
         .collect();
     let windows = Windows::new(&grow(&trees), 16);
     let every_tenth: Vec<usize> = (0..320).step_by(10).collect();
-    let one_stretch: Vec<usize> = (0..10).chain(160..170).collect();
+    let one_stretch: Vec<usize> = (40..50).chain(200..210).collect();
+    let long_stretch: Vec<usize> = (40..80).chain(200..240).collect();
+    let beginning: Vec<usize> = (0..30).chain(160..190).collect();
     let own_of_a_rank: Vec<usize> = (160..320).collect();
     assert!(windows.rarity(&every_tenth).abs() < 1e-12);
     assert!(windows.rarity(&own_of_a_rank).abs() < 1e-12);
-    assert!((windows.rarity(&one_stretch) - 16.0_f64.ln()).abs() < 1e-12);
+    for stretch in [one_stretch, long_stretch] {
+        assert!((windows.rarity(&stretch) - 16.0_f64.ln()).abs() < 1e-12);
+    }
+    assert!(
+        windows.rarity(&beginning).abs() < 1e-12,
+        "most ranks begin so"
+    );
     assert!((windows.largest_rarity() - 16.0_f64.ln()).abs() < 1e-12);
     assert!(windows.rarity(&[]).abs() < 1e-12);
 }

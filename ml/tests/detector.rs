@@ -2,8 +2,10 @@
 
 mod support;
 
+use callgrove_ml::active::doubtful_labels;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, Label, MapOf, ModelArtifact, order_by_score,
+    Detector, DetectorParams, Embedding, Label, MapOf, Misfit, ModelArtifact, ModelBorder,
+    order_by_score,
 };
 use callgrove_ml::explain::explain;
 use callgrove_ml::metrics::{RankingQuality, ranking_quality};
@@ -239,9 +241,17 @@ fn a_model_scores_its_own_forest_as_the_training_did_also_after_json() {
         let json = serde_json::to_string(&model).unwrap();
         let read: ModelArtifact = serde_json::from_str(&json).unwrap();
         assert_eq!(read, model);
-        let scores = read.score(&forest, Progress::none()).unwrap();
-        let diff = support::max_abs_diff(&scores, detector.scores());
-        assert!(diff < 1e-9, "{params:?}: {diff:e}");
+        let scores = read
+            .judge(&forest, ModelBorder::Learned, Progress::none())
+            .unwrap()
+            .scores;
+        let bits = |scores: &[f64]| {
+            scores
+                .iter()
+                .map(|score| score.to_bits())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(bits(&scores), bits(detector.scores()), "{params:?}");
     }
 }
 
@@ -268,10 +278,116 @@ fn a_model_finds_anomalies_in_another_run_even_with_unknown_structure() {
             tree(vec![3, 2, 0], vec![1_035_000, 1_010_000, 25_000]),
         ],
     );
-    let scores = model.score(&run, Progress::none()).unwrap();
+    let scores = model
+        .judge(&run, ModelBorder::Learned, Progress::none())
+        .unwrap()
+        .scores;
     assert!(!Detector::is_abnormal(scores[0]), "{scores:?}");
     assert!(Detector::is_abnormal(scores[1]), "{scores:?}");
     assert!(Detector::is_abnormal(scores[2]), "{scores:?}");
+}
+
+#[test]
+fn a_model_says_when_it_is_not_made_for_a_forest() {
+    let training = forest_with_one_long_wait();
+    let embedding = embed(&training, DetectorParams::default());
+    let detector = detect(&embedding, &[None; 100], None);
+    let model = ModelArtifact::new(&training, &embedding, &detector);
+    let misfit = |forest: &Forest, border| {
+        let judged = model.judge(forest, border, Progress::none()).unwrap();
+        judged.misfit
+    };
+    assert_eq!(misfit(&training, ModelBorder::Learned), None);
+    let run = |scale: i64, names: [&str; 3]| {
+        let trees: Vec<PlainTree> = (0..60_i64)
+            .map(|at| PlainTree {
+                node: 0,
+                parent: vec![-1, 0, 0],
+                func: vec![0, 1, 2],
+                w: vec![
+                    scale * (1_035_000 + at),
+                    scale * (1_010_000 + at),
+                    scale * 25_000,
+                ],
+                kind: String::new(),
+            })
+            .collect();
+        forest(&names.map(str::to_owned), &trees)
+    };
+    let slow = run(9, ["step", "compute", "wait"]);
+    let error = misfit(&slow, ModelBorder::Learned).unwrap();
+    assert!(
+        matches!(error, Misfit::Abnormal { share, .. } if share > 0.9),
+        "{error}"
+    );
+    assert_eq!(
+        misfit(&slow, ModelBorder::Refitted),
+        None,
+        "only the border is fitted anew"
+    );
+    let other = run(1, ["solve", "compute", "wait"]);
+    let error = misfit(&other, ModelBorder::Learned).unwrap();
+    assert_eq!(
+        error.to_string(),
+        "it was trained for step, and these are executions of solve"
+    );
+    let error = misfit(&run(1, ["step", "io", "flush"]), ModelBorder::Learned).unwrap();
+    assert!(matches!(error, Misfit::Structure { .. }), "{error}");
+}
+
+#[test]
+fn a_wrong_label_moves_no_more_than_trees_alike_that_are_few() {
+    let (forest, _, _) = generated();
+    let embedding = embed(&forest, DetectorParams::default());
+    let plain = detect(&embedding, &vec![None; forest.len()], None);
+    let num_abnormal = |detector: &Detector| {
+        let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
+        detector.scores().iter().filter(is_abnormal).count()
+    };
+    let ordinary: Vec<TreeIdx> = order_by_score(plain.scores()).into_iter().rev().collect();
+    for num_wrong in [1, 3, 5] {
+        let mut labels = vec![None; forest.len()];
+        for tree in ordinary.iter().step_by(7).take(num_wrong) {
+            labels[tree.index()] = Some(Label::Abnormal);
+        }
+        let wrong = detect(&embedding, &labels, Some(&plain));
+        let most = num_abnormal(&plain) + (num_abnormal(&plain) / 4).max(10);
+        assert!(
+            num_abnormal(&wrong) <= most,
+            "{num_wrong}: {}",
+            num_abnormal(&wrong)
+        );
+        let doubts = doubtful_labels(&embedding, &labels, wrong.scores());
+        assert_eq!(doubts.len(), num_wrong, "each is doubted: {doubts:?}");
+    }
+}
+
+#[test]
+fn p_values_are_in_the_order_of_scores_and_the_border_is_one_p_value() {
+    let (forest, is_anomaly, _) = generated();
+    let embedding = embed(&forest, DetectorParams::default());
+    let detector = detect(&embedding, &vec![None; forest.len()], None);
+    let p_values = detector.p_values(&embedding);
+    let order = order_by_score(detector.scores());
+    assert!(order.is_sorted_by(|a, b| p_values[a.index()] <= p_values[b.index()] * (1.0 + 1e-6)));
+    assert!(
+        p_values
+            .iter()
+            .all(|p_value| *p_value > 0.0 && *p_value <= 1.0)
+    );
+    // Normal trees are as rare as they say, or less.
+    let normal: Vec<f64> = (0..forest.len())
+        .filter(|&tree| !is_anomaly[tree])
+        .map(|tree| p_values[tree])
+        .collect();
+    let share_below = |p_value: f64| {
+        let below = normal.iter().filter(|&&other| other <= p_value).count();
+        below as f64 / normal.len() as f64
+    };
+    for p_value in [0.5, 0.2, 0.1] {
+        let share = share_below(p_value);
+        assert!(share < 1.5 * p_value, "{p_value}: {share}");
+    }
 }
 
 #[test]
@@ -286,14 +402,16 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
     };
     assert_eq!(
         newer
-            .score(&forest, Progress::none())
+            .judge(&forest, ModelBorder::Learned, Progress::none())
             .unwrap_err()
             .to_string(),
-        "the model has version 99, but version 2 is understood"
+        "the model has version 99, but version 3 is understood"
     );
     let mut short = model;
     short.vocabulary.pop();
-    let error = short.score(&forest, Progress::none()).unwrap_err();
+    let error = short
+        .judge(&forest, ModelBorder::Learned, Progress::none())
+        .unwrap_err();
     assert!(matches!(error, MlError::DamagedModel { .. }));
 }
 

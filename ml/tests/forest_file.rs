@@ -3,7 +3,9 @@
 mod support;
 
 use callgrove_ml::Progress;
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact, order_by_score};
+use callgrove_ml::detector::{
+    Detector, DetectorParams, Embedding, ModelArtifact, ModelBorder, order_by_score,
+};
 use callgrove_ml::forest_file::{ForestFile, ForestFileError, ForestFileLimits, read_forest};
 use callgrove_ml::wl::{WlParams, relabel};
 use callgrove_model::{Label, TimeNs, TreeIdx};
@@ -272,8 +274,9 @@ fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
         Detector::train(&embedding, &unlabelled, None, Progress::none()).expect("there are trees");
     let model = ModelArtifact::new(&file.forest, &embedding, &detector);
     let scores = model
-        .score(&file.forest, Progress::none())
-        .expect("there are trees");
+        .judge(&file.forest, ModelBorder::Learned, Progress::none())
+        .expect("there are trees")
+        .scores;
     let order = order_by_score(&scores);
     let planted = (0..file.forest.len())
         .filter(|&tree| file.labels[tree] == Some(Label::Abnormal))

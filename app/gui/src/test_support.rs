@@ -245,6 +245,12 @@ fn detection(analysis: &Analysis, map: &TreeMap) -> Detection {
     }
     let num_abnormal = scores.iter().filter(|&&score| score < 0.0).count();
     Detection {
+        p_values: Some(
+            scores
+                .iter()
+                .map(|score| (score * 8.0).exp().min(1.0))
+                .collect(),
+        ),
         scores,
         order,
         place,

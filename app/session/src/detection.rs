@@ -3,7 +3,7 @@
 use callgrove_ml::detector::{Detector, order_by_score};
 use callgrove_model::TreeIdx;
 
-use crate::{Change, Detection, Move};
+use crate::{Change, Detection, Judged, Move};
 
 /// How far down the list moves are worth telling.
 const TOP: usize = 50;
@@ -11,8 +11,9 @@ const TOP: usize = 50;
 const NUM_MOVES: usize = 10;
 
 impl Detection {
-    /// Orders trees by `scores`, shape `[n_trees]`, ties by tree; compares with the list before.
-    pub fn new(scores: Vec<f64>, before: Option<&Self>) -> Self {
+    /// Orders trees by their scores, ties by tree; compares with the list before.
+    pub fn new(judged: Judged, before: Option<&Self>) -> Self {
+        let Judged { scores, p_values } = judged;
         let order = order_by_score(&scores);
         let mut place = vec![0; scores.len()];
         for (at, tree) in order.iter().enumerate() {
@@ -24,6 +25,7 @@ impl Detection {
             .count();
         let mut detection = Self {
             scores,
+            p_values,
             order,
             place,
             num_abnormal,
@@ -35,11 +37,39 @@ impl Detection {
         detection
     }
 
+    /// Share of normal trees that stand out as much as this one or more, in (0, 1]; `None` where there
+    /// were too few executions to judge any.
+    pub fn p_value(&self, tree: TreeIdx) -> Option<f64> {
+        self.p_values.as_ref()?.get(tree.index()).copied()
+    }
+
     /// Whether a tree is called abnormal.
     pub fn is_abnormal(&self, tree: TreeIdx) -> bool {
         self.scores
             .get(tree.index())
             .is_some_and(|&score| Detector::is_abnormal(score))
+    }
+}
+
+/// A p-value in words: one in how many normal trees stands out as much or more.
+pub fn rareness_text(p_value: f64) -> String {
+    let one_in = 1.0 / p_value.clamp(1e-9, 1.0);
+    match one_in {
+        0.0..2.0 => "usual".to_owned(),
+        2.0..9.5 => format!("1 in {one_in:.0}"),
+        _ => {
+            // Two digits are what it is known to.
+            let digits = 10_f64.powf(one_in.log10().floor() - 1.0);
+            let rounded = ((one_in / digits).round() * digits) as u64;
+            let text = rounded.to_string();
+            let groups: Vec<&str> = text
+                .as_bytes()
+                .rchunks(3)
+                .rev()
+                .filter_map(|group| std::str::from_utf8(group).ok())
+                .collect();
+            format!("1 in {}", groups.join(","))
+        }
     }
 }
 
@@ -89,9 +119,31 @@ mod tests {
         indices.iter().map(|&index| TreeIdx(index)).collect()
     }
 
+    fn judged(scores: &[f64]) -> Judged {
+        Judged {
+            scores: scores.to_vec(),
+            p_values: None,
+        }
+    }
+
+    #[test]
+    fn rareness_is_told_in_two_digits() {
+        let texts = [0.9, 0.3, 0.0213, 0.000_123, 0.0].map(rareness_text);
+        assert_eq!(
+            texts,
+            [
+                "usual",
+                "1 in 3",
+                "1 in 47",
+                "1 in 8,100",
+                "1 in 1,000,000,000"
+            ]
+        );
+    }
+
     #[test]
     fn ties_within_rounding_are_ordered_by_tree() {
-        let detection = Detection::new(vec![1e-12, -0.5, -1e-12, f64::NAN], None);
+        let detection = Detection::new(judged(&[1e-12, -0.5, -1e-12, f64::NAN]), None);
         assert_eq!(detection.order, trees(&[1, 0, 2, 3]));
         assert_eq!(detection.place, [1, 0, 2, 3]);
         assert_eq!(detection.num_abnormal, 1);
@@ -99,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_training_tells_who_crossed_and_who_moved() {
-        let before = Detection::new(vec![-1.0, -0.5, 0.5], None);
-        let now = Detection::new(vec![0.2, -0.5, -0.7], Some(&before));
+        let before = Detection::new(judged(&[-1.0, -0.5, 0.5]), None);
+        let now = Detection::new(judged(&[0.2, -0.5, -0.7]), Some(&before));
         let change = now.change.unwrap();
         assert_eq!(change.became_abnormal, trees(&[2]));
         assert_eq!(change.became_normal, trees(&[0]));

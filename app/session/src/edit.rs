@@ -108,10 +108,11 @@ impl fmt::Display for Edit {
             Self::Train => f.write_str("train"),
             Self::AutoTrain(true) => f.write_str("train after every label"),
             Self::AutoTrain(false) => f.write_str("train only when asked"),
-            Self::Tune(Some(ModelSettings { nu, gamma })) => {
-                write!(f, "set ν to {nu} and the kernel to {gamma}")
-            }
-            Self::Tune(None) => f.write_str("set ν and kernel to their defaults"),
+            Self::Tune(Some(ModelSettings { nu, gamma, rate })) => write!(
+                f,
+                "set ν to {nu}, the kernel to {gamma} and false alarms to {rate}"
+            ),
+            Self::Tune(None) => f.write_str("set ν, kernel and false alarms to their defaults"),
             Self::LoadModel(path) => write!(f, "load model {path}"),
             Self::Restore(_) => f.write_str("open a saved session"),
             Self::SetMark(mark) => write!(f, "mark “{}”", mark.text),

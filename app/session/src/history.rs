@@ -458,6 +458,7 @@ pub(crate) mod tests {
         let tune = Edit::Tune(Some(ModelSettings {
             nu: 0.1,
             gamma: 1.0,
+            rate: 0.2,
         }));
         prop_oneof![
             4 => (0..4_u32, value).prop_map(|(index, value)| label(index, value)),

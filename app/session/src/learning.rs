@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
+use callgrove_ml::detector::{
+    BorderRule, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
+};
 use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
 use callgrove_ml::wl::{Siblings, label_tree};
@@ -41,6 +43,9 @@ pub enum LearningError {
     /// A model file is no model.
     #[error("this is no model of Callgrove ({0})")]
     NoModel(#[source] serde_json::Error),
+    /// A model is not made for this forest.
+    #[error("the model does not fit: {0}")]
+    Misfit(Misfit),
     /// A model is asked for before the first training.
     #[error("there is no model yet: train first")]
     Untrained,
@@ -67,6 +72,10 @@ impl LearnSettings {
         ModelSettings {
             nu: self.params.nu,
             gamma: self.params.gamma.factor(),
+            rate: match self.params.border {
+                BorderRule::FalseDiscovery(rate) => rate,
+                BorderRule::Rho => ModelSettings::default().rate,
+            },
         }
     }
 
@@ -145,24 +154,71 @@ pub fn suggest_roots(trace: &Trace) -> Vec<Suggestion> {
         .collect()
 }
 
-/// Scores of a forest by a model file, shape `[n_trees]`; negative = abnormal.
-///
-/// # Errors
-/// The file is no model, or one that this program cannot use.
-pub fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Vec<f64>, LearningError> {
-    let model: ModelArtifact = serde_json::from_slice(model).map_err(LearningError::NoModel)?;
-    Ok(model.score(forest, Progress::none())?)
+/// What is known of each tree of a forest.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Judged {
+    /// Signed decision values, shape `[n_trees]`; negative = abnormal.
+    pub scores: Vec<f64>,
+    /// Share of normal trees that stand out as much or more, shape `[n_trees]`, in (0, 1]; `None` where
+    /// there were too few executions to judge any.
+    pub p_values: Option<Vec<f64>>,
+}
+
+/// A trained model that judges forests of this or other runs.
+pub struct Model(ModelArtifact);
+
+impl Model {
+    /// From the bytes of a model file.
+    ///
+    /// # Errors
+    /// They are no model.
+    pub fn read(bytes: &[u8]) -> Result<Self, LearningError> {
+        let model = serde_json::from_slice(bytes).map_err(LearningError::NoModel)?;
+        Ok(Self(model))
+    }
+
+    /// Judges a forest; with `is_refitted` the border is drawn by the forest's own distances. The second
+    /// answer says why the model should not be used for it, if so.
+    ///
+    /// # Errors
+    /// Cancelled, or the model cannot be used by this program.
+    pub fn judge(
+        &self,
+        forest: &Forest,
+        is_refitted: bool,
+        progress: Progress<'_>,
+    ) -> Result<(Judged, Option<Misfit>), LearningError> {
+        let border = if is_refitted {
+            ModelBorder::Refitted
+        } else {
+            ModelBorder::Learned
+        };
+        let found = self.0.judge(forest, border, progress)?;
+        let judged = Judged {
+            scores: found.scores,
+            p_values: Some(found.p_values),
+        };
+        Ok((judged, found.misfit))
+    }
 }
 
 impl Learned {
     /// Takes other settings for the next training.
     ///
     /// # Errors
-    /// A setting is out of its bounds; nothing is changed then.
-    pub fn tune(&mut self, settings: ModelSettings) -> Result<(), LearningError> {
-        let gamma = self.embedding.params().get().gamma;
-        self.embedding
-            .tune(settings.nu, gamma.with_factor(settings.gamma))?;
+    /// Cancelled, or a setting is out of its bounds; nothing is changed then.
+    pub fn tune(
+        &mut self,
+        settings: ModelSettings,
+        progress: Progress<'_>,
+    ) -> Result<(), LearningError> {
+        let params = self.embedding.params().get();
+        let gamma = params.gamma.with_factor(settings.gamma);
+        let border = match params.border {
+            BorderRule::Rho => BorderRule::Rho,
+            BorderRule::FalseDiscovery(_) => BorderRule::FalseDiscovery(settings.rate),
+        };
+        self.embedding.tune(settings.nu, gamma, border, progress)?;
         Ok(())
     }
 
@@ -173,13 +229,14 @@ impl Learned {
         })
     }
 
-    /// Labels, shape `[n_trees]`, that disagree with their neighbourhood.
+    /// Labels, shape `[n_trees]`, that disagree with their neighbourhood; none before the first training.
     pub fn doubts(&self, labels: &[Option<Label>]) -> Vec<Doubt> {
-        doubtful_labels(&self.embedding, labels)
+        self.detector.as_ref().map_or_else(Vec::new, |detector| {
+            doubtful_labels(&self.embedding, labels, detector.scores())
+        })
     }
 
-    /// Trains with labels, shape `[n_trees]`; the answer is the score of each tree. What was trained
-    /// before makes it faster and changes nothing.
+    /// Trains with labels, shape `[n_trees]`. What was trained before makes it faster and changes nothing.
     ///
     /// # Errors
     /// Cancelled, or too few trees are left that are not labelled abnormal.
@@ -187,11 +244,25 @@ impl Learned {
         &mut self,
         labels: &[Option<Label>],
         progress: Progress<'_>,
-    ) -> Result<Vec<f64>, LearningError> {
+    ) -> Result<Judged, LearningError> {
         let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
-        let scores = detector.scores().to_vec();
+        let is_too_small = self.embedding.calibration().null().is_too_small();
+        let judged = Judged {
+            scores: detector.scores().to_vec(),
+            p_values: (!is_too_small).then(|| detector.p_values(&self.embedding)),
+        };
         self.detector = Some(detector);
-        Ok(scores)
+        Ok(judged)
+    }
+
+    /// What was learned last, as a model for other runs.
+    ///
+    /// # Errors
+    /// Nothing was trained yet.
+    pub fn model(&self) -> Result<Model, LearningError> {
+        let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
+        let model = ModelArtifact::new(&self.forest, &self.embedding, detector);
+        Ok(Model(model))
     }
 
     /// The model as a file.
@@ -199,8 +270,7 @@ impl Learned {
     /// # Errors
     /// Nothing was trained yet.
     pub fn model_text(&self) -> Result<String, LearningError> {
-        let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
-        let model = ModelArtifact::new(&self.forest, &self.embedding, detector);
+        let Model(model) = self.model()?;
         Ok(serde_json::to_string(&model).expect("a model has string keys only"))
     }
 

@@ -42,17 +42,16 @@ pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
 pub use command::{Command, Selection, TimeRange};
+pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal};
 pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
-pub use learning::{
-    LearnSettings, Learned, LearningError, analyze, score_with_model, suggest_roots,
-};
+pub use learning::{Judged, LearnSettings, Learned, LearningError, Model, analyze, suggest_roots};
 pub use mark::Mark;
 pub use model_settings::ModelSettings;
-pub use root::{RootError, grow_forest, read_forest};
+pub use root::{RootError, grow_forest, median_duration, read_forest};
 pub use session::Session;
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Finding, Move, Notice, Severity, Snapshot,

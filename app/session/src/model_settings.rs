@@ -10,4 +10,12 @@ pub struct ModelSettings {
     pub nu: f64,
     /// Factor above 0 of the rule for the kernel width γ: the larger, the narrower the kernel.
     pub gamma: f64,
+    /// Share of what is called abnormal that may be so by chance: above 0, below 1.
+    #[serde(default = "usual_rate")]
+    pub rate: f64,
+}
+
+/// What sessions meant that were written before there was a choice.
+fn usual_rate() -> f64 {
+    0.1
 }

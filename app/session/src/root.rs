@@ -107,7 +107,7 @@ pub fn read_forest(
 }
 
 /// The median duration of the trees.
-pub(crate) fn median_duration(forest: &Forest) -> DurationNs {
+pub fn median_duration(forest: &Forest) -> DurationNs {
     let mut durations: Vec<_> = (0..forest.len())
         .map(|index| forest.tree(TreeIdx::from_index(index)).duration())
         .collect();

@@ -161,6 +161,9 @@ impl Analysis {
 pub struct Detection {
     /// Signed decision value of each tree, shape `[n_trees]`; negative = abnormal.
     pub scores: Vec<f64>,
+    /// Share of normal trees that stand out as much or more, shape `[n_trees]`; `None` where there were
+    /// too few executions to judge any.
+    pub p_values: Option<Vec<f64>>,
     /// Trees from the most abnormal on.
     pub order: Vec<TreeIdx>,
     /// Place of each tree in `order`, shape `[n_trees]`.

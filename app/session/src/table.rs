@@ -1,9 +1,9 @@
 //! The table that `callgrove analyze` prints: one row per tree, with fixed names.
 
-use callgrove_model::{Label, TreeIdx};
+use callgrove_model::{Forest, Label, TreeIdx};
 use serde::Serialize;
 
-use crate::{Analysis, Detection};
+use crate::Detection;
 
 /// One CSTree of the forest.
 ///
@@ -31,29 +31,28 @@ pub struct TreeRow {
     pub exit_us: i64,
     /// Signed decision value; negative = abnormal.
     pub score: f64,
+    /// Share of normal executions that stand out as much or more, in (0, 1]; none where there were too few
+    /// executions to judge any.
+    pub p_value: Option<f64>,
+    /// Whether it is called abnormal: about the chosen share of those is so by chance.
+    pub abnormal: bool,
     /// Label that was given, if any.
     pub label: Option<Label>,
 }
 
 /// All trees, the most abnormal first. `labels` has shape `[n_trees]`.
 pub fn tree_rows<'a>(
-    analysis: &'a Analysis,
+    forest: &'a Forest,
     detection: &'a Detection,
     labels: &'a [Option<Label>],
 ) -> impl Iterator<Item = TreeRow> + 'a {
     detection
         .order
         .iter()
-        .map(move |&tree| row(analysis, detection, labels, tree))
+        .map(move |&tree| row(forest, detection, labels, tree))
 }
 
-fn row(
-    analysis: &Analysis,
-    detection: &Detection,
-    labels: &[Option<Label>],
-    tree: TreeIdx,
-) -> TreeRow {
-    let forest = &analysis.forest;
+fn row(forest: &Forest, detection: &Detection, labels: &[Option<Label>], tree: TreeIdx) -> TreeRow {
     let (code, lane, cstree) = (forest.code(tree), forest.lane_of(tree), forest.tree(tree));
     TreeRow {
         tree: code.to_string(),
@@ -68,6 +67,8 @@ fn row(
         entry_us: cstree.entry()[0].as_us(),
         exit_us: cstree.exit().as_us(),
         score: detection.scores[tree.index()],
+        p_value: detection.p_value(tree),
+        abnormal: detection.is_abnormal(tree),
         label: labels.get(tree.index()).copied().flatten(),
     }
 }

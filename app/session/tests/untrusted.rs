@@ -11,7 +11,7 @@ use callgrove_model::{
     Forest, FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
     ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_session::{LabelSet, LearnSettings, analyze, score_with_model};
+use callgrove_session::{Judged, LabelSet, LearnSettings, LearningError, Model, analyze};
 use proptest::prelude::*;
 
 fn forest() -> Forest {
@@ -62,6 +62,11 @@ proptest! {
     }
 }
 
+fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Judged, LearningError> {
+    let (judged, _) = Model::read(model)?.judge(forest, false, Progress::none())?;
+    Ok(judged)
+}
+
 /// Cuts the model anywhere, or puts another number in place of one of its numbers.
 #[test]
 fn a_damaged_model_is_refused_or_gives_scores() {
@@ -84,8 +89,8 @@ fn a_damaged_model_is_refused_or_gives_scores() {
         for &at in digits.iter().step_by(digits.len() / 100 + 1) {
             for number in ["7", "99999", "-3", "1e308", "null"] {
                 let damaged = format!("{}{number}{}", &model[..at], &model[at + 1..]);
-                if let Ok(scores) = score_with_model(&forest, damaged.as_bytes()) {
-                    assert_eq!(scores.len(), forest.len(), "{number} at {at}");
+                if let Ok(judged) = score_with_model(&forest, damaged.as_bytes()) {
+                    assert_eq!(judged.scores.len(), forest.len(), "{number} at {at}");
                 }
             }
         }

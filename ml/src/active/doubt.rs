@@ -35,8 +35,13 @@ pub struct Doubt {
 /// Nadaraya 1964), and so do unlabelled trees with what the detector calls them, with 1/50 of the
 /// weight: v_i = Σ w_j k_ij y_j / (Σ w_j k_ij + 1/2). A label is doubtful if −y_i v_i > 0.3. So one
 /// that contradicts a crowd is doubted at once. L labels of n trees cost L min(n, 5000) distances.
-pub fn doubtful_labels(embedding: &Embedding, detector: &Detector) -> Vec<Doubt> {
-    let (labels, scores) = (detector.labels(), detector.scores());
+///
+/// `labels` and `scores`, those of the last training, have shape `[n_trees]`.
+pub fn doubtful_labels(
+    embedding: &Embedding,
+    labels: &[Option<Label>],
+    scores: &[f64],
+) -> Vec<Doubt> {
     let called = |tree: usize| {
         if Detector::is_abnormal(scores[tree]) {
             Label::Abnormal
@@ -46,14 +51,22 @@ pub fn doubtful_labels(embedding: &Embedding, detector: &Detector) -> Vec<Doubt>
     };
     let with_label = |wanted: bool| {
         let trees = 0..labels.len();
-        trees.filter(move |&tree| labels[tree].is_some() == wanted).collect::<Vec<_>>()
+        trees
+            .filter(move |&tree| labels[tree].is_some() == wanted)
+            .collect::<Vec<_>>()
     };
     let labelled = with_label(true);
     let mut witnesses = Vec::new();
     let mut add = |trees: &[usize], most: usize, weight: f64| {
         let step = trees.len().div_ceil(most).max(1);
         let taken = trees.iter().step_by(step);
-        witnesses.extend(taken.map(|&tree| (tree, labels[tree].unwrap_or(called(tree)), weight * step as f64)));
+        witnesses.extend(taken.map(|&tree| {
+            (
+                tree,
+                labels[tree].unwrap_or(called(tree)),
+                weight * step as f64,
+            )
+        }));
     };
     add(&labelled, MAX_WITNESSES, 1.0);
     add(&with_label(false), MAX_SAMPLED, GUESS);

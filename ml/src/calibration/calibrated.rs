@@ -35,7 +35,11 @@ impl Calibration {
     /// From the rows of a training and their sums, shape `[n_trees]`; `null` was fitted to the norms of
     /// the rows.
     pub(crate) fn new(null: NullModel, rows: &Rows, sums: &[f64]) -> Self {
-        let mut norms: Vec<f64> = rows.squared_norms().iter().map(|norm| norm.sqrt()).collect();
+        let mut norms: Vec<f64> = rows
+            .squared_norms()
+            .iter()
+            .map(|norm| norm.sqrt())
+            .collect();
         norms.sort_unstable_by(|a, b| b.total_cmp(a));
         let mut ascending = sums.to_vec();
         ascending.sort_unstable_by(f64::total_cmp);
@@ -74,7 +78,10 @@ impl Calibration {
 
     /// [`Calibration::p_value`] of scores, which are sums less a border.
     pub fn p_values(&self, scores: &[f64], border: f64) -> Vec<f64> {
-        scores.iter().map(|score| self.p_value(score + border)).collect()
+        scores
+            .iter()
+            .map(|score| self.p_value(score + border))
+            .collect()
     }
 
     /// The sum below which trees are called abnormal, such that about a share `rate` of those with such
@@ -96,7 +103,9 @@ impl Calibration {
             None => self.null.distance_of(rate / num_trees.max(1.0)),
         };
         let least = sums.iter().copied().fold(f64::INFINITY, f64::min);
-        if distance.is_finite() && self.null.p_value(distance) >= p_values.first().copied().unwrap_or(0.0) {
+        if distance.is_finite()
+            && self.null.p_value(distance) >= p_values.first().copied().unwrap_or(0.0)
+        {
             self.sum(distance)
         } else {
             // Out of reach of all trees, by more than rounding.
@@ -137,7 +146,9 @@ impl Calibration {
         self.null.is_whole()
             && self.knots.len() >= 2
             && numbers.into_iter().all(f64::is_finite)
-            && self.knots.is_sorted_by(|a, b| a.sum < b.sum && a.distance >= b.distance)
+            && self
+                .knots
+                .is_sorted_by(|a, b| a.sum < b.sum && a.distance >= b.distance)
     }
 }
 

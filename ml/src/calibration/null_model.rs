@@ -44,7 +44,11 @@ pub struct NullModel {
 impl NullModel {
     /// Fits the norms of rows.
     pub(crate) fn of_rows(rows: &Rows, least_median: f64) -> Self {
-        let norms: Vec<f64> = rows.squared_norms().iter().map(|norm| norm.sqrt()).collect();
+        let norms: Vec<f64> = rows
+            .squared_norms()
+            .iter()
+            .map(|norm| norm.sqrt())
+            .collect();
         Self::fit(&norms, least_median)
     }
 
@@ -83,7 +87,9 @@ impl NullModel {
         let quantile = |place: usize| {
             let below = &sorted[..half.min(sorted.len())];
             let at = place * below.len().saturating_sub(1) / NUM_LOWER;
-            below.get(at).map_or(0.0, |&distance| distance.min(fit.median))
+            below
+                .get(at)
+                .map_or(0.0, |&distance| distance.min(fit.median))
         };
         Self {
             lower: (0..NUM_LOWER).map(quantile).chain([fit.median]).collect(),
@@ -136,10 +142,17 @@ impl NullModel {
     /// Whether all numbers are finite and in order.
     pub(crate) fn is_whole(&self) -> bool {
         let is_ordered = self.lower.is_sorted() && self.lower.last() == Some(&self.median);
-        let numbers = [self.median, self.least_median, self.scale, self.normal_share];
+        let numbers = [
+            self.median,
+            self.least_median,
+            self.scale,
+            self.normal_share,
+        ];
         is_ordered
             && self.lower.len() == NUM_LOWER + 1
-            && numbers.iter().all(|number| number.is_finite() && *number >= 0.0)
+            && numbers
+                .iter()
+                .all(|number| number.is_finite() && *number >= 0.0)
             && self.scale > 0.0
     }
 }
@@ -264,7 +277,10 @@ mod tests {
         for distance in [0.5, 1.5, 3.0, 5.0] {
             let share = distances.iter().filter(|&&other| other >= distance).count() as f64;
             let p_value = null.p_value(distance);
-            assert!((p_value * 4_000.0 / share - 1.0).abs() < 0.1, "{distance}: {p_value}");
+            assert!(
+                (p_value * 4_000.0 / share - 1.0).abs() < 0.1,
+                "{distance}: {p_value}"
+            );
         }
         assert!((null.p_value(null.distance_of(0.01)) - 0.01).abs() < 1e-12);
     }

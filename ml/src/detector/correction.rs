@@ -90,7 +90,9 @@ impl Correction {
         if residuals.values.iter().all(|&value| value == 0.0) {
             return Self {
                 gamma,
-                products: kept.map(|warm| Arc::clone(&warm.products)).unwrap_or_default(),
+                products: kept
+                    .map(|warm| Arc::clone(&warm.products))
+                    .unwrap_or_default(),
                 ..Self::none()
             };
         }
@@ -102,9 +104,12 @@ impl Correction {
             )
         };
         let factor = Factor::new(&residuals.trees, column_of);
-        let mut products = kept.map(|warm| Arc::clone(&warm.products)).unwrap_or_default();
+        let mut products = kept
+            .map(|warm| Arc::clone(&warm.products))
+            .unwrap_or_default();
         let weighed = factor.weigh(&residuals.trees, evidence, Arc::make_mut(&mut products));
-        let coefficients = factor.regress(&residuals.values, params.noise, params.evidence, &weighed);
+        let coefficients =
+            factor.regress(&residuals.values, params.noise, params.evidence, &weighed);
         let terms = factor
             .pivots
             .iter()
@@ -267,7 +272,9 @@ impl Factor {
                     solved[place] = (solved[place] - earlier) / self.g[row][self.pivots[row]];
                 }
             }
-            solved = (0..m * m).map(|place| solved[place % m * m + place / m]).collect();
+            solved = (0..m * m)
+                .map(|place| solved[place % m * m + place / m])
+                .collect();
         }
         solved
     }
@@ -337,7 +344,10 @@ mod tests {
         let exact = Cholesky::new(&normal, 2).solve(&rhs);
         let found = factor.regress(&residuals, 0.05, weight, &products);
         for (place, &pivot) in factor.pivots.iter().enumerate() {
-            assert!((found[place] - exact[pivot]).abs() < 1e-9, "{found:?} {exact:?}");
+            assert!(
+                (found[place] - exact[pivot]).abs() < 1e-9,
+                "{found:?} {exact:?}"
+            );
         }
         assert!(exact[0].abs() < 0.5 && exact[1] < -0.9, "{exact:?}");
     }

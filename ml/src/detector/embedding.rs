@@ -7,8 +7,8 @@ use crate::calibration::{Calibration, NullModel, is_abnormal};
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::features::{
-    ContextModel, ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation, Windows,
-    prior_weights,
+    ContextModel, ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation,
+    Windows, prior_weights,
 };
 use crate::ocsvm::{OcsvmParams, Trained, ValidOcsvmParams, train};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};

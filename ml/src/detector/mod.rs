@@ -9,13 +9,18 @@
 mod artifact;
 mod correction;
 mod embedding;
+mod judgement;
+mod origin;
 mod params;
 mod trained;
 
-pub use artifact::{FeatureArtifact, Judgement, MODEL_VERSION, ModelArtifact, ModelBorder};
+pub use artifact::{FeatureArtifact, MODEL_VERSION, ModelArtifact};
 pub use callgrove_model::Label;
 pub use correction::Correction;
 pub use embedding::{Embedding, Features};
-pub use params::{BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
+pub use judgement::{Judgement, Misfit, ModelBorder};
+pub use params::{
+    BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams,
+};
 pub(crate) use trained::order_step;
 pub use trained::{Detector, order_by_score};

@@ -193,7 +193,12 @@ impl DetectorParams {
         self.explain.check()?;
         if let BorderRule::FalseDiscovery(rate) = self.border {
             let is_valid = rate > 0.0 && rate < 1.0;
-            check_param("false discovery rate", rate, is_valid, "above 0 and below 1")?;
+            check_param(
+                "false discovery rate",
+                rate,
+                is_valid,
+                "above 0 and below 1",
+            )?;
         }
         let is_valid = self.nu > 0.0 && self.nu <= 1.0;
         check_param("nu", self.nu, is_valid, "above 0 and at most 1")?;

@@ -109,7 +109,7 @@ pub fn learning_curve(
                 num_labels,
                 num_found,
                 alarms: Alarms::of(truth, scores),
-                num_doubtful: doubtful_labels(embedding, &detector).len(),
+                num_doubtful: doubtful_labels(embedding, &labels, scores).len(),
                 all: Quality::of_all(truth, scores),
                 unlabelled: Quality::of_unlabelled(truth, scores, &labels),
             });

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod common;
+mod part;
 mod pipeline;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use common::TRACE_HELP;
 pub(crate) use common::TableFormat;
+pub(crate) use part::Part;
 pub(crate) use pipeline::{
     AdArgs, CaArgs, ConnectArgs, DetectArgs, ProvDbServerArgs, PserverArgs, QueryArgs, ReplayArgs,
     ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
@@ -78,20 +80,38 @@ pub(crate) struct AnalyzeArgs {
     /// wildcards. Without it, the most promising function is taken
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     /// Labels to learn from: CSV with the columns rank,index,label (normal or abnormal)
-    #[arg(long, value_name = "FILE.csv", conflicts_with = "model")]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["model", "reference", "reference_between"])]
     pub(crate) labels: Option<PathBuf>,
-    /// Score with a model that was saved before instead of learning one
-    #[arg(long, value_name = "FILE")]
+    /// Judge by a model that was saved before; one that is not made for these executions is refused
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["mode", "ordered", "seed"])]
     pub(crate) model: Option<PathBuf>,
+    /// Judge by a model that does not fit all the same
+    #[arg(long, requires = "model")]
+    pub(crate) force: bool,
+    /// Take from the model what is usual, and from this run where the border lies
+    #[arg(long, requires = "model")]
+    pub(crate) recalibrate: bool,
+    /// Learn what is normal from another run, say one that is known to be clean
+    #[arg(long, value_name = "TRACE", conflicts_with = "model")]
+    pub(crate) reference: Option<String>,
+    /// Learn what is normal from a part of the run (of the reference, if there is one), such as 0%..20%
+    #[arg(long, value_name = "FROM..TO", conflicts_with = "model")]
+    pub(crate) reference_between: Option<Part>,
     /// Save the learned model
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub(crate) save_model: Option<PathBuf>,
     /// What the model learns from
     #[arg(long, value_enum, default_value_t = Mode::Excess)]
     pub(crate) mode: Mode,
-    /// Expected share of outliers among executions that look normal, above 0 up to 1: the larger, the
-    /// more have a negative score [default: 0.01, in paper mode 0.02]
+    /// Share of the executions called abnormal that may be so by chance, above 0 below 1: 0.1 means that
+    /// about 1 in 10 alarms may be false [default: 0.1; paper mode draws the border by NU alone]
+    #[arg(long, value_name = "SHARE", conflicts_with = "model")]
+    pub(crate) false_alarms: Option<f64>,
+    /// Expected share of outliers among executions that look normal, above 0 up to 1
+    /// [default: 0.01, in paper mode 0.02]
     #[arg(long, value_name = "NU", conflicts_with = "model")]
     pub(crate) nu: Option<f64>,
     /// Kernel width as a factor of its rule: the larger, the nearer two executions must be to count as
@@ -116,12 +136,22 @@ pub(crate) struct AnalyzeArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct PartArgs {
+    /// Only the executions entered in a part of the run, in percent of it or seconds from its beginning:
+    /// 30%..60%, 0..1.5, 50%.. ; they keep their numbers
+    #[arg(long, value_name = "FROM..TO")]
+    pub(crate) between: Option<Part>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct EvaluateArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
     /// Root function, as for analyze
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     /// What the executions are: CSV with the columns rank,index,label (`exec` will do for `index`);
     /// labels are numbers or words, an empty one says nothing
     #[arg(long, value_name = "FILE.csv")]
@@ -153,7 +183,7 @@ pub(crate) struct EvaluateArgs {
         value_name = "LIST",
         value_enum,
         value_delimiter = ',',
-        default_value = "most-anomalous"
+        default_value = "automatic"
     )]
     pub(crate) strategy: Vec<Strategy>,
     /// Most labels that the simulated person gives; 0 for none
@@ -213,6 +243,8 @@ pub(crate) enum EvaluateFormat {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Strategy {
+    /// The most abnormal until one of them is abnormal indeed, then the most uncertain
+    Automatic,
     /// The most abnormal tree without a label
     MostAnomalous,
     /// The tree whose score is nearest to 0
@@ -225,6 +257,7 @@ impl Strategy {
     /// The same for the learning code.
     pub(crate) fn query(self) -> QueryStrategy {
         match self {
+            Self::Automatic => QueryStrategy::Automatic,
             Self::MostAnomalous => QueryStrategy::MostAnomalous,
             Self::MostUncertain => QueryStrategy::MostUncertain,
             Self::Diverse => QueryStrategy::Diverse,

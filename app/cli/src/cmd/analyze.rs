@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use callgrove_model::DurationNs;
+use anyhow::{Context, Result, bail};
+use callgrove_model::{DurationNs, Forest};
 use callgrove_session::{
-    Analysis, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, TreeRow, analyze,
-    score_with_model, tree_rows,
+    Detection, Judged, Label, LabelSet, LearnSettings, Learned, Model, ModelSettings, TreeRow,
+    analyze, median_duration, rareness_text, tree_rows,
 };
 
 use super::forest::forest_of;
@@ -24,37 +24,89 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
         .map(read_labels)
         .transpose()?
         .unwrap_or_default();
-    let model = args.model.as_deref().map(read).transpose()?;
+    let model = args
+        .model
+        .as_deref()
+        .map(|path| Ok::<_, anyhow::Error>((path, read_model(path)?)))
+        .transpose()?;
     let mut clock = Clock::new(args.timings);
-    let (forest, root_name) = forest_of(&args.trace, args.function.as_deref(), &mut clock)?;
+    let between = args.part.between;
+    let (forest, root) = forest_of(&args.trace, args.function.as_deref(), between, &mut clock)?;
+    let labels = check_labels(&labels, &forest);
+    let judged = if let Some((path, model)) = &model {
+        judge(model, &forest, args)
+            .with_context(|| format!("cannot use the model {}", path.display()))?
+    } else if args.reference.is_some() || args.reference_between.is_some() {
+        let source = args.reference.as_deref().unwrap_or(&args.trace);
+        let part = args.reference_between;
+        let (reference, _) = forest_of(source, Some(&root), part, &mut clock)
+            .context("cannot learn from the reference")?;
+        let (learned, _) = learn(args, &reference, &root, &[])?;
+        judge(&learned.model()?, &forest, args).context("the reference is of no use here")?
+    } else {
+        let (_, judged) = learn(args, &forest, &root, &labels)?;
+        judged
+    };
+    clock.lap("learn");
+    if judged.p_values.is_none() {
+        complain(&format!(
+            "{} executions are too few to judge any; they are in order of how far they are from usual",
+            forest.len()
+        ));
+    }
+    let detection = Detection::new(judged, None);
+    print(args, &forest, &detection, &labels)?;
+    clock.lap("print");
+    Ok(())
+}
+
+/// Learns from a forest and its labels, and saves the model if that is asked for.
+fn learn(
+    args: &AnalyzeArgs,
+    forest: &Forest,
+    root: &str,
+    labels: &[Option<Label>],
+) -> Result<(Learned, Judged)> {
     let settings = settings(args);
-    let (analysis, mut learned) = with_progress("Learning the trees", |progress| {
-        analyze(forest, root_name, &settings, progress)
+    let (_, mut learned) = with_progress("Learning the trees", |progress| {
+        analyze(forest.clone(), root.to_owned(), &settings, progress)
     })?;
     let usual = settings.of_model();
-    learned.tune(ModelSettings {
+    let wanted = ModelSettings {
         nu: args.nu.unwrap_or(usual.nu),
         gamma: args.gamma.unwrap_or(usual.gamma),
-    })?;
-    clock.lap("learn");
-    let labels = check_labels(&labels, &analysis);
-    let scores = match &model {
-        Some(bytes) => score_with_model(&analysis.forest, bytes).with_context(|| {
-            format!(
-                "cannot use the model {}",
-                args.model.as_deref().unwrap_or(Path::new("")).display()
-            )
-        })?,
-        None => with_progress("Training", |progress| learned.train(&labels, progress))?,
+        rate: args.false_alarms.unwrap_or(usual.rate),
     };
-    clock.lap("train");
+    let no_labels = vec![None; forest.len()];
+    let labels = if labels.is_empty() {
+        &no_labels
+    } else {
+        labels
+    };
+    let judged = with_progress("Training", |progress| {
+        learned.tune(wanted, progress)?;
+        learned.train(labels, progress)
+    })?;
     if let Some(path) = &args.save_model {
         save_model(&learned, path)?;
     }
-    let detection = Detection::new(scores, None);
-    print(args, &analysis, &detection, &labels)?;
-    clock.lap("print");
-    Ok(())
+    Ok((learned, judged))
+}
+
+/// Judges by a model; one that does not fit is refused, or with `--force` told.
+fn judge(model: &Model, forest: &Forest, args: &AnalyzeArgs) -> Result<Judged> {
+    let (judged, misfit) = with_progress("Judging", |progress| {
+        model.judge(forest, args.recalibrate, progress)
+    })?;
+    match misfit {
+        Some(misfit) if args.force => complain(&format!("the model does not fit: {misfit}")),
+        Some(misfit) => bail!(
+            "it does not fit: {misfit}; take one of such a run, fit the border to this run with \
+             --recalibrate, or judge by it all the same with --force"
+        ),
+        None => {}
+    }
+    Ok(judged)
 }
 
 fn settings(args: &AnalyzeArgs) -> LearnSettings {
@@ -73,14 +125,18 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
+fn read_model(path: &Path) -> Result<Model> {
+    Model::read(&read(path)?).with_context(|| format!("cannot use the model {}", path.display()))
+}
+
 fn read_labels(path: &Path) -> Result<LabelSet> {
     LabelSet::from_csv(&read(path)?)
         .with_context(|| format!("cannot use the labels in {}", path.display()))
 }
 
 /// Labels by tree; says how many name trees that are not there.
-fn check_labels(labels: &LabelSet, analysis: &Analysis) -> Vec<Option<Label>> {
-    let by_tree = labels.by_tree(&analysis.forest);
+fn check_labels(labels: &LabelSet, forest: &Forest) -> Vec<Option<Label>> {
+    let by_tree = labels.by_tree(forest);
     let num_unknown = labels.len() - by_tree.iter().flatten().count();
     if num_unknown > 0 {
         complain(&format!(
@@ -98,14 +154,14 @@ fn save_model(learned: &Learned, path: &Path) -> Result<()> {
 
 fn print(
     args: &AnalyzeArgs,
-    analysis: &Analysis,
+    forest: &Forest,
     detection: &Detection,
     labels: &[Option<Label>],
 ) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let rows = tree_rows(analysis, detection, labels).take(args.limit.unwrap_or(usize::MAX));
+    let rows = tree_rows(forest, detection, labels).take(args.limit.unwrap_or(usize::MAX));
     match args.format {
-        TableFormat::Table => table(rows, analysis.median_duration).print(&mut out, 0)?,
+        TableFormat::Table => table(rows, median_duration(forest)).print(&mut out, 0)?,
         TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(&mut out);
             for row in rows {
@@ -127,7 +183,7 @@ fn print(
 /// For a person: how long each took, and how that compares, stand first.
 fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
     let mut table = TextTable::new(&[
-        "tree", "duration", "×median", "event_id", "program", "rank", "thread", "index",
+        "tree", "duration", "×median", "rare", "event_id", "program", "rank", "thread", "index",
         "entry_us", "exit_us", "score", "label",
     ]);
     for row in rows {
@@ -138,10 +194,12 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
             Some(Label::Normal) => "normal",
             Some(Label::Abnormal) => "abnormal",
         };
+        let rareness = rareness(&row);
         table.push(vec![
             row.tree,
             duration.to_string(),
             format!("{ratio:.1}"),
+            rareness,
             row.event_id,
             row.program.to_string(),
             row.rank.to_string(),
@@ -154,4 +212,12 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
         ]);
     }
     table
+}
+
+/// One in how many normal executions stands out as much, with a mark if it is called abnormal.
+fn rareness(row: &TreeRow) -> String {
+    let mark = if row.abnormal { "! " } else { "" };
+    row.p_value.map_or_else(String::new, |p_value| {
+        format!("{mark}{}", rareness_text(p_value))
+    })
 }

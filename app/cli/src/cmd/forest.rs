@@ -6,12 +6,33 @@ use anyhow::{Result, bail};
 use callgrove_model::{Forest, Trace};
 use callgrove_session::{RootError, grow_forest, suggest_roots};
 
+use crate::args::Part;
 use crate::host::{is_forest_file, read_forest_file, read_trace};
 use crate::output::{Clock, complain, with_progress};
 
 /// Reads `source` and grows the forest of `function`, or of the most promising one; the answer names
-/// the root function.
+/// the root function. Of these executions those in `part` of the run, if any is asked for.
 pub(super) fn forest_of(
+    source: &str,
+    function: Option<&str>,
+    part: Option<Part>,
+    clock: &mut Clock,
+) -> Result<(Forest, String)> {
+    let (forest, root) = whole_forest_of(source, function, clock)?;
+    let Some(part) = part else {
+        return Ok((forest, root));
+    };
+    let part = part.of(&forest);
+    if part.is_empty() {
+        bail!(
+            "none of the {} executions is entered in that part of the run",
+            forest.len()
+        );
+    }
+    Ok((part, root))
+}
+
+fn whole_forest_of(
     source: &str,
     function: Option<&str>,
     clock: &mut Clock,

@@ -651,6 +651,7 @@ fn settings_are_sent_when_they_change_and_go_back_to_the_defaults() {
     let settings = callgrove_session::ModelSettings {
         nu: 0.01,
         gamma: 0.3,
+        rate: 0.1,
     };
     let mut window = Window::new(Snapshot {
         settings,

@@ -1,11 +1,12 @@
-//! ν and the kernel's width, for those who want to see what they do.
+//! False alarms, ν and the kernel's width, for those who want to see what they do.
 
 use callgrove_session::{Command, ModelSettings};
 use egui::{Button, CollapsingHeader, Label, RichText, Slider, Ui};
 
 use crate::context::ViewContext;
 
-const NU_HELP: &str = "Share of the executions that the model may call abnormal by itself. Larger: more are abnormal.";
+const RATE_HELP: &str = "Share of the executions called abnormal that may be so by chance: 0.1 means about 1 in 10. Larger: more are called abnormal.";
+const NU_HELP: &str = "Share of the normal-looking executions that the model may leave outside. Larger: it follows the bulk more closely.";
 const GAMMA_HELP: &str = "How near two executions must be to count as alike. Larger: only very like ones do, and a label reaches less far.";
 
 /// Settings that the person is changing.
@@ -54,6 +55,12 @@ impl SettingsDraft {
         };
         let mut is_held = false;
         for (name, help, value, range) in [
+            (
+                "False alarms",
+                RATE_HELP,
+                &mut draft.wanted.rate,
+                0.001..=0.5,
+            ),
             ("Outliers ν", NU_HELP, &mut draft.wanted.nu, 0.001..=1.0),
             ("Kernel γ", GAMMA_HELP, &mut draft.wanted.gamma, 0.01..=10.0),
         ] {

@@ -161,6 +161,7 @@ fn query_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 fn query_name(query: QueryStrategy) -> &'static str {
     match query {
+        QueryStrategy::Automatic => "what the run needs",
         QueryStrategy::MostAnomalous => "the most anomalous",
         QueryStrategy::MostUncertain => "the most uncertain",
         QueryStrategy::Diverse => "one of each kind",
@@ -169,6 +170,9 @@ fn query_name(query: QueryStrategy) -> &'static str {
 
 fn query_help(query: QueryStrategy) -> &'static str {
     match query {
+        QueryStrategy::Automatic => {
+            "The most anomalous until one is labelled abnormal, then the most uncertain"
+        }
         QueryStrategy::MostAnomalous => "Finds anomalies soonest: the lowest score comes first",
         QueryStrategy::MostUncertain => "Teaches most: the score nearest to 0 comes first",
         QueryStrategy::Diverse => "Near the border and unlike all that has a label already",

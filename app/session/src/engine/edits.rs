@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, TreeIdx};
+use callgrove_model::{ExecLabel, Forest, FunctionName, Label, ProgramId, Progress, TreeIdx};
 
 use super::Engine;
 use super::grown::Grown;
@@ -139,7 +139,7 @@ impl Engine {
     pub(super) fn tune(&mut self, settings: Option<ModelSettings>) -> Result<(), Stop> {
         let defaults = self.executor.settings.of_model();
         let (_, grown) = self.state.forest_mut()?;
-        grown.tune(settings.unwrap_or(defaults))?;
+        grown.tune(settings.unwrap_or(defaults), Progress::none())?;
         self.edit(Edit::Tune(settings))
     }
 

@@ -62,8 +62,11 @@ impl Executor {
             let scores = grown.score_with(path, &self.host.read_file(path)?)?;
             grown.show_scores(inputs, scores);
         } else {
-            grown.tune(self.model_settings(state))?;
-            let train = |progress: Progress<'_>| grown.train(inputs, progress);
+            let settings = self.model_settings(state);
+            let train = |progress: Progress<'_>| {
+                grown.tune(settings, progress.part(0.0, 0.5))?;
+                grown.train(inputs, progress.part(0.5, 1.0))
+            };
             self.publisher.stage("Training", train)?;
         }
         Ok(true)

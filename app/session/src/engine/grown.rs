@@ -7,7 +7,7 @@ use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 use super::stop::Stop;
 use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
-use crate::learning::{self, LearnSettings, Learned, LearningError};
+use crate::learning::{self, Judged, LearnSettings, Learned, LearningError, Model};
 use crate::root::grow_forest;
 use crate::{
     Analysis, Detection, Doubt, Explanation, Label, ModelSettings, QueryStrategy, Selection,
@@ -92,8 +92,12 @@ impl Grown {
     }
 
     /// Takes other settings for the next training.
-    pub(super) fn tune(&mut self, settings: ModelSettings) -> Result<(), Stop> {
-        Ok(self.learned.tune(settings)?)
+    pub(super) fn tune(
+        &mut self,
+        settings: ModelSettings,
+        progress: Progress<'_>,
+    ) -> Result<(), Stop> {
+        Ok(self.learned.tune(settings, progress)?)
     }
 
     /// Trains with the labels of `inputs`.
@@ -102,23 +106,28 @@ impl Grown {
         inputs: ModelInputs,
         progress: Progress<'_>,
     ) -> Result<(), Stop> {
-        let scores = self.learned.train(&inputs.labels, progress)?;
-        self.show_scores(inputs, scores);
+        let judged = self.learned.train(&inputs.labels, progress)?;
+        self.show_scores(inputs, judged);
         Ok(())
     }
 
     /// Takes over the scores of the model file that `inputs` name.
-    pub(super) fn show_scores(&mut self, inputs: ModelInputs, scores: Vec<f64>) {
+    pub(super) fn show_scores(&mut self, inputs: ModelInputs, judged: Judged) {
         let detection = Arc::new(Detection::new(
-            scores,
+            judged,
             self.detection().map(|before| &**before),
         ));
         self.scored = Some(Scored { inputs, detection });
     }
 
-    /// Scores by a model file, shape `[n_trees]`.
-    pub(super) fn score_with(&self, path: &str, bytes: &[u8]) -> Result<Vec<f64>, Stop> {
-        learning::score_with_model(self.forest(), bytes).map_err(|cause| Stop::File {
+    /// Judges by a model file, which must be made for such trees.
+    pub(super) fn score_with(&self, path: &str, bytes: &[u8]) -> Result<Judged, Stop> {
+        let judge = || {
+            let (judged, misfit) =
+                Model::read(bytes)?.judge(self.forest(), false, Progress::none())?;
+            misfit.map_or(Ok(judged), |misfit| Err(LearningError::Misfit(misfit)))
+        };
+        judge().map_err(|cause| Stop::File {
             cause: cause.to_string(),
             path: path.to_owned(),
         })

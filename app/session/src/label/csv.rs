@@ -30,6 +30,18 @@ pub enum LabelCsvError {
         /// The column.
         column: &'static str,
     },
+    /// Two lines contradict each other.
+    #[error(
+        "line {line} calls {key} {label}, but an earlier line says otherwise; keep one of them"
+    )]
+    Contradiction {
+        /// The later line, counted from 1.
+        line: u64,
+        /// What both are about.
+        key: String,
+        /// What the later line says.
+        label: &'static str,
+    },
     /// A field does not have the form it must have.
     #[error("line {line}: {column} is `{value}`, expected {expected}")]
     BadField {

@@ -108,6 +108,13 @@ impl LabelSet {
                     });
                 }
             };
+            if labels.get(row.key).is_some_and(|before| before != label) {
+                return Err(LabelCsvError::Contradiction {
+                    line: row.line,
+                    key: row.key.to_string(),
+                    label: label_name(label),
+                });
+            }
             labels.set(row.key, Some(label));
         }
         Ok(labels)

@@ -133,7 +133,7 @@ fn settings_train_anew_and_come_back_after_undo_and_after_a_crash() {
     let before = session.seen();
     assert_eq!(before.settings, before.default_settings);
     let wide = ModelSettings {
-        nu: 0.3,
+        rate: 0.45,
         ..before.settings
     };
     let tuned = session.run(Command::Tune(Some(wide)));

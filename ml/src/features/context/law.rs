@@ -67,7 +67,11 @@ mod tests {
         let law = TimeLaw::fit(&mut logs);
         let mean = logs.iter().map(|&log| law.surprise(log)).sum::<f64>() / 4_000.0;
         assert!((mean - 1.0).abs() < 0.05, "{mean}");
-        assert!((law.surprise(4.0) - 8.0).abs() < 0.3, "{}", law.surprise(4.0));
+        assert!(
+            (law.surprise(4.0) - 8.0).abs() < 0.3,
+            "{}",
+            law.surprise(4.0)
+        );
         assert!(law.surprise(-1.0) <= 0.0);
     }
 

@@ -15,6 +15,7 @@
 //! holds −ln of that probability, one number of each kind, in the column of the function it is about.
 
 mod law;
+mod learn;
 mod model;
 mod surprise;
 

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use callgrove_model::CsTree;
 
-use super::model::{ContextModel, FunctionNo, Numbers, log_time};
+use super::model::{CalleeSet, ContextModel, FunctionNo, NUM_KINDS, Numbers, log_time};
 
 /// A surprise in nats, and the function that it is about.
 pub(super) type Surprise = (f64, FunctionNo);
-
-/// Kinds of surprise: one call's time, that of several together, a caller, a set of callees.
-pub(super) const NUM_KINDS: usize = 4;
 
 /// The most surprising parts of a tree, one of each kind: ln(1 + e^x) for x nats less ln of the number of
 /// parts.
@@ -107,20 +104,6 @@ impl Parts<'_> {
             (-self.model.callee_share(func, &set).ln(), func)
         });
         largest(surprises, self.tree.len())
-    }
-}
-
-/// The different functions that a call calls, ascending.
-#[derive(Default)]
-pub(super) struct CalleeSet(pub(super) Vec<FunctionNo>);
-
-impl CalleeSet {
-    pub(super) fn collect(&mut self, tree: CsTree<'_>, vertex: usize, numbers: &Numbers) {
-        self.0.clear();
-        let callees = tree.children(vertex).map(|callee| numbers.of(tree.funcs()[callee]));
-        self.0.extend(callees);
-        self.0.sort_unstable();
-        self.0.dedup();
     }
 }
 

@@ -28,7 +28,12 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let curve_params = curve_params(args)?;
     let table = TruthTable::read(&args.truth)?;
     let mut clock = Clock::new(args.timings);
-    let (forest, function) = forest_of(&args.trace, args.function.as_deref(), &mut clock)?;
+    let (forest, function) = forest_of(
+        &args.trace,
+        args.function.as_deref(),
+        args.part.between,
+        &mut clock,
+    )?;
     let truth = table
         .truth(&forest, args.positive.as_deref(), &args.negative)
         .with_context(|| format!("cannot use the truth in {}", args.truth.display()))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Selection};
+use callgrove_session::{Analysis, Detection, Selection, rareness_text};
 use egui::{
     Align2, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2,
 };
@@ -183,10 +183,7 @@ fn paint_words(
         FontId::proportional(13.0),
         theme.text(),
     );
-    let (text, color) = (
-        format!("score {}", score_text(detection.scores[tree.index()])),
-        theme.weak_text(),
-    );
+    let (text, color) = (rareness(detection, tree), theme.weak_text());
     painter.text(
         left + vec2(0.0, 46.0),
         Align2::LEFT_TOP,
@@ -194,6 +191,15 @@ fn paint_words(
         FontId::proportional(12.0),
         color,
     );
+}
+
+/// One in how many normal executions stands out as much, and the score.
+fn rareness(detection: &Detection, tree: TreeIdx) -> String {
+    let score = score_text(detection.scores[tree.index()]);
+    match detection.p_value(tree) {
+        Some(p_value) => format!("{} · score {score}", rareness_text(p_value)),
+        None => format!("score {score}"),
+    }
 }
 
 /// Against the median of all executions.

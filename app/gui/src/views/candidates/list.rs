@@ -13,7 +13,7 @@ pub enum CandidateFilter {
     All,
     /// Trees without a label.
     Unlabelled,
-    /// Trees with a negative score.
+    /// Trees that are called abnormal.
     Abnormal,
     /// Trees with a label.
     Labelled,
@@ -38,7 +38,9 @@ impl CandidateFilter {
         match self {
             Self::All => "All executions",
             Self::Unlabelled => "Executions that nobody has judged",
-            Self::Abnormal => "Executions with a negative score",
+            Self::Abnormal => {
+                "Executions so rare that only about the chosen share of them is so by chance"
+            }
             Self::Labelled => "Executions with a label",
         }
     }
