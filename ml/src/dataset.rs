@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use callgrove_model::fnv1a;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +161,22 @@ impl Rows {
                 RowRef::Sparse(columns, values)
             }
         }
+    }
+
+    /// A number that tells this matrix from others, of all its bits.
+    pub fn fingerprint(&self) -> u64 {
+        let mut bytes = Vec::new();
+        let mut hash = 0;
+        for row in 0..self.len() {
+            bytes.clear();
+            bytes.extend_from_slice(&u64::to_le_bytes(hash));
+            for (column, value) in self.row(row).entries() {
+                bytes.extend_from_slice(&u64::to_le_bytes(column as u64));
+                bytes.extend_from_slice(&value.to_bits().to_le_bytes());
+            }
+            hash = fnv1a(&bytes);
+        }
+        hash
     }
 
     /// Squared Euclidean distances from `from` to every row. Columns that only `from` has count.

@@ -4,7 +4,7 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::active::{QueryStrategy, doubtful_labels, next_queries};
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding, Label, LabelRule};
+use callgrove_ml::detector::{BorderRule, Detector, DetectorParams, Embedding, Label, LabelRule};
 use callgrove_ml::features::Windows;
 use callgrove_model::{Forest, TreeIdx};
 use support::{PlainTree, forest};
@@ -83,13 +83,22 @@ fn labels_that_agree_leave_the_scores_of_the_svm() {
     let embedding = two_kinds();
     let labels = [(3, Label::Normal), (193, Label::Abnormal)];
     let detector = train(&embedding, &labels, None);
-    assert_eq!(detector.scores(), detector.trained().scores());
+    assert_eq!(detector.scores(), uncorrected(&detector));
+}
+
+/// The scores of the one-class SVM, with the border of the detector.
+fn uncorrected(detector: &Detector) -> Vec<f64> {
+    let scores = detector.trained().scores().iter();
+    scores
+        .map(|score| detector.scale() * score - detector.border())
+        .collect()
 }
 
 #[test]
 fn with_the_paper_s_rule_labels_are_weights_only() {
     let params = DetectorParams {
         labels: LabelRule::Weights { normal: 1.5 },
+        border: BorderRule::Rho,
         ..DetectorParams::default()
     };
     let trees: Vec<PlainTree> = (0..60)
@@ -100,7 +109,7 @@ fn with_the_paper_s_rule_labels_are_weights_only() {
         train(&embedding, &[], None).scores()[30]
     ));
     let detector = train(&embedding, &[(30, Label::Normal)], None);
-    assert_eq!(detector.scores(), detector.trained().scores());
+    assert_eq!(detector.scores(), uncorrected(&detector));
     assert!(!Detector::is_abnormal(detector.scores()[30]));
 }
 

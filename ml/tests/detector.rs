@@ -337,7 +337,10 @@ fn a_model_says_when_it_is_not_made_for_a_forest() {
 
 #[test]
 fn a_wrong_label_moves_no_more_than_trees_alike_that_are_few() {
-    let (forest, _, _) = generated();
+    let times: Vec<(i64, i64)> = (0..400)
+        .map(|at| (100_000 + 311 * (at % 17), 20_000 + 173 * (at % 13)))
+        .collect();
+    let forest = plain_forest(&times);
     let embedding = embed(&forest, DetectorParams::default());
     let plain = detect(&embedding, &vec![None; forest.len()], None);
     let num_abnormal = |detector: &Detector| {
@@ -369,7 +372,11 @@ fn p_values_are_in_the_order_of_scores_and_the_border_is_one_p_value() {
     let detector = detect(&embedding, &vec![None; forest.len()], None);
     let p_values = detector.p_values(&embedding);
     let order = order_by_score(detector.scores());
-    assert!(order.is_sorted_by(|a, b| p_values[a.index()] <= p_values[b.index()] * (1.0 + 1e-6)));
+    let outer: Vec<TreeIdx> = order
+        .into_iter()
+        .filter(|tree| p_values[tree.index()] < 0.5)
+        .collect();
+    assert!(outer.is_sorted_by(|a, b| p_values[a.index()] <= p_values[b.index()] * (1.0 + 1e-6)));
     assert!(
         p_values
             .iter()

@@ -1,4 +1,4 @@
-//! What the sums of the one-class SVM mean: distances, p-values and a border.
+//! What the scores of the one-class SVM mean: distances, p-values and a border.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,41 +7,41 @@ use crate::dataset::Rows;
 
 /// Scores from here up to 0 are rounding of 0, so no anomaly.
 const ABNORMAL_BELOW: f64 = -1e-6;
-/// Knots of the map from sums to distances.
+/// Knots of the map from scores to distances.
 const NUM_KNOTS: usize = 256;
 
-/// What the sums f(x) = Σ α K of the one-class SVM mean: the distance from the usual that each stands
-/// for, and how rare that is.
+/// What the scores of a one-class SVM mean: the distance from the usual that each stands for, and how
+/// rare that is.
 ///
 /// The SVM orders the trees. How far out each place in that order is, the norms of the rows say: the
-/// k-th smallest sum stands for the k-th largest norm. So p-values are those of a distance whose
+/// k-th smallest score stands for the k-th largest norm. So p-values are those of a distance whose
 /// distribution is known, in the order of the SVM.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// Which distances occur when nothing is wrong.
     null: NullModel,
-    /// Sums, ascending, with their distances, which descend; two or more.
+    /// Scores, ascending, with their distances, which descend; two or more.
     knots: Vec<Knot>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Knot {
-    sum: f64,
+    score: f64,
     distance: f64,
 }
 
 impl Calibration {
-    /// From the rows of a training and their sums, shape `[n_trees]`; `null` was fitted to the norms of
+    /// From the rows of a training and their scores, shape `[n_trees]`; `null` was fitted to the norms of
     /// the rows.
-    pub(crate) fn new(null: NullModel, rows: &Rows, sums: &[f64]) -> Self {
+    pub(crate) fn new(null: NullModel, rows: &Rows, scores: &[f64]) -> Self {
         let mut norms: Vec<f64> = rows
             .squared_norms()
             .iter()
             .map(|norm| norm.sqrt())
             .collect();
         norms.sort_unstable_by(|a, b| b.total_cmp(a));
-        let mut ascending = sums.to_vec();
+        let mut ascending = scores.to_vec();
         ascending.sort_unstable_by(f64::total_cmp);
         let last = norms.len().saturating_sub(1);
         let num_knots = NUM_KNOTS.min(norms.len());
@@ -52,16 +52,16 @@ impl Calibration {
         };
         let mut knots: Vec<Knot> = (0..num_knots)
             .map(|knot| Knot {
-                sum: ascending[place(knot)],
+                score: ascending[place(knot)],
                 distance: norms[place(knot)],
             })
             .collect();
-        knots.dedup_by(|later, earlier| later.sum <= earlier.sum);
+        knots.dedup_by(|later, earlier| later.score <= earlier.score);
         if let [only] = knots[..] {
             // All trees are alike: whatever is further from them is further out.
             let distance = only.distance + null.distance_of(0.1);
-            let sum = 0.5 * only.sum;
-            knots.insert(0, Knot { sum, distance });
+            let score = only.score - only.score.abs().max(1e-3);
+            knots.insert(0, Knot { score, distance });
         }
         Self { null, knots }
     }
@@ -71,12 +71,12 @@ impl Calibration {
         &self.null
     }
 
-    /// The share of normal trees that stand out as far or further than one with this sum, in (0, 1].
-    pub fn p_value(&self, sum: f64) -> f64 {
-        self.null.p_value(self.distance(sum))
+    /// The share of normal trees that stand out as far or further than one with this score, in (0, 1].
+    pub fn p_value(&self, score: f64) -> f64 {
+        self.null.p_value(self.distance(score))
     }
 
-    /// [`Calibration::p_value`] of scores, which are sums less a border.
+    /// [`Calibration::p_value`] of scores less a border.
     pub fn p_values(&self, scores: &[f64], border: f64) -> Vec<f64> {
         scores
             .iter()
@@ -84,11 +84,11 @@ impl Calibration {
             .collect()
     }
 
-    /// The sum below which trees are called abnormal, such that about a share `rate` of those with such
-    /// `sums` is so by chance (Benjamini and Hochberg 1995). Where nothing can be called abnormal at
+    /// The score below which trees are called abnormal, such that about a share `rate` of those with such
+    /// `scores` is so by chance (Benjamini and Hochberg 1995). Where nothing can be called abnormal at
     /// that rate it lies below all of them.
-    pub fn border(&self, sums: &[f64], rate: f64) -> f64 {
-        let mut p_values: Vec<f64> = sums.iter().map(|&sum| self.p_value(sum)).collect();
+    pub fn border(&self, scores: &[f64], rate: f64) -> f64 {
+        let mut p_values: Vec<f64> = scores.iter().map(|&score| self.p_value(score)).collect();
         p_values.sort_unstable_by(f64::total_cmp);
         let num_trees = p_values.len() as f64;
         let is_discovery =
@@ -97,40 +97,40 @@ impl Calibration {
             _ if self.null.is_too_small() => f64::INFINITY,
             // Halfway to the next one, so that rounding does not decide.
             Some((at, &p_value)) => {
-                let next = p_values.get(at + 1).copied().unwrap_or(p_value);
+                let next = p_values.get(at + 1).copied().unwrap_or(rate);
                 self.null.distance_of((p_value * next).sqrt())
             }
             None => self.null.distance_of(rate / num_trees.max(1.0)),
         };
-        let least = sums.iter().copied().fold(f64::INFINITY, f64::min);
+        let least = scores.iter().copied().fold(f64::INFINITY, f64::min);
         if distance.is_finite()
             && self.null.p_value(distance) >= p_values.first().copied().unwrap_or(0.0)
         {
-            self.sum(distance)
+            self.score(distance)
         } else {
             // Out of reach of all trees, by more than rounding.
-            self.sum(distance.min(self.distance(least) + self.null.distance_of(0.1)))
+            self.score(distance.min(self.distance(least) + self.null.distance_of(0.1)))
                 .min(least - least.abs() * 1e-3)
         }
     }
 
-    /// The distance that a sum stands for; beyond the knots along the last two.
-    fn distance(&self, sum: f64) -> f64 {
-        let above = self.knots.partition_point(|knot| knot.sum <= sum);
+    /// The distance that a score stands for; beyond the knots along the last two.
+    fn distance(&self, score: f64) -> f64 {
+        let above = self.knots.partition_point(|knot| knot.score <= score);
         let (a, b) = self.around(above);
-        let share = (sum - a.sum) / (b.sum - a.sum);
+        let share = (score - a.score) / (b.score - a.score);
         (a.distance + share * (b.distance - a.distance)).max(0.0)
     }
 
-    /// The sum that stands for a distance.
-    fn sum(&self, distance: f64) -> f64 {
+    /// The score that stands for a distance.
+    fn score(&self, distance: f64) -> f64 {
         let above = self.knots.partition_point(|knot| knot.distance >= distance);
         let (a, b) = self.around(above);
         if a.distance > b.distance {
             let share = (a.distance - distance) / (a.distance - b.distance);
-            a.sum + share * (b.sum - a.sum)
+            a.score + share * (b.score - a.score)
         } else {
-            a.sum
+            a.score
         }
     }
 
@@ -142,17 +142,20 @@ impl Calibration {
 
     /// Whether all numbers are finite and in order.
     pub(crate) fn is_whole(&self) -> bool {
-        let numbers = self.knots.iter().flat_map(|knot| [knot.sum, knot.distance]);
+        let numbers = self
+            .knots
+            .iter()
+            .flat_map(|knot| [knot.score, knot.distance]);
         self.null.is_whole()
             && self.knots.len() >= 2
             && numbers.into_iter().all(f64::is_finite)
             && self
                 .knots
-                .is_sorted_by(|a, b| a.sum < b.sum && a.distance >= b.distance)
+                .is_sorted_by(|a, b| a.score < b.score && a.distance >= b.distance)
     }
 }
 
-/// Whether a score, a sum less its border, means an anomaly: below 0 by more than rounding.
+/// Whether a score, less its border, means an anomaly: below 0 by more than rounding.
 pub(crate) fn is_abnormal(score: f64) -> bool {
     score < ABNORMAL_BELOW
 }

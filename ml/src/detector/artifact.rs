@@ -8,6 +8,8 @@ use super::origin::Origin;
 use super::params::DetectorParams;
 use super::trained::Detector;
 use crate::calibration::Calibration;
+#[cfg(doc)]
+use crate::dataset::Rows;
 use crate::error::{MlError, Result};
 use crate::features::{ContextModel, ExcessModel, Reference};
 use crate::ocsvm::{KernelSum, Ocsvm, SupportVector};
@@ -51,8 +53,14 @@ pub struct ModelArtifact {
     pub features: FeatureArtifact,
     /// The one-class SVM.
     pub svm: Ocsvm,
-    /// What its sums mean.
+    /// What its scores mean.
     pub calibration: Calibration,
+    /// What its scores are multiplied by, above 0.
+    pub scale: f64,
+    /// The score, so multiplied, below which trees of the training are called abnormal.
+    pub border: f64,
+    /// [`Rows::fingerprint`] of the rows of the training.
+    pub trained_on: u64,
     /// What labels add to its scores.
     pub correction: KernelSum,
 }
@@ -105,6 +113,9 @@ impl ModelArtifact {
             },
             svm: detector.trained().model(embedding.rows()),
             calibration: embedding.calibration().clone(),
+            scale: detector.scale(),
+            border: detector.border(),
+            trained_on: embedding.rows().fingerprint(),
             correction: detector.correction().model(embedding.rows()),
         }
     }
@@ -118,8 +129,9 @@ impl ModelArtifact {
             });
         }
         let damaged = |reason| Err(MlError::DamagedModel { reason });
-        if !self.calibration.is_whole() {
-            return damaged("its distances are not finite numbers in order");
+        let is_positive = self.scale.is_finite() && self.scale > 0.0;
+        if !self.calibration.is_whole() || !self.border.is_finite() || !is_positive {
+            return damaged("its border and distances are not finite numbers in order");
         }
         let (num_words, num_columns) = match &self.features {
             FeatureArtifact::Excess(model) => (model.vocabulary_len(), model.num_columns()),

@@ -41,6 +41,7 @@ pub struct Embedding {
     ocsvm: ValidOcsvmParams,
     unlabelled: Trained,
     calibration: Calibration,
+    border: f64,
     evidence: Vec<bool>,
     map: Map,
     trustworthiness: f64,
@@ -100,7 +101,8 @@ impl Embedding {
         let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
         let (unlabelled, calibration) =
             calibrate(&rows, &null, &prior, &ocsvm, progress.part(0.7, 0.8))?;
-        let evidence = called_normal(settings.border, &unlabelled, &calibration);
+        let border = border_of(settings.border, &unlabelled, &calibration);
+        let evidence = called_normal(border, &unlabelled);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
@@ -115,6 +117,7 @@ impl Embedding {
             ocsvm,
             unlabelled,
             calibration,
+            border,
             evidence,
             map,
             trustworthiness,
@@ -145,7 +148,8 @@ impl Embedding {
                 calibrate(&self.rows, &self.null, &self.prior, &ocsvm, progress)?;
             self.ocsvm = ocsvm;
         }
-        self.evidence = called_normal(border, &self.unlabelled, &self.calibration);
+        self.border = border_of(border, &self.unlabelled, &self.calibration);
+        self.evidence = called_normal(self.border, &self.unlabelled);
         self.params = params;
         Ok(())
     }
@@ -195,14 +199,23 @@ impl Embedding {
         &self.unlabelled
     }
 
-    /// What its sums mean.
+    /// What its scores mean.
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
     }
 
-    /// The sum of a training below which trees are called abnormal.
-    pub(super) fn border(&self, trained: &Trained) -> f64 {
-        border_of(self.params.get().border, trained, &self.calibration)
+    /// The score of the one-class SVM below which trees are called abnormal. Labels do not move it.
+    pub(super) fn border(&self) -> f64 {
+        self.border
+    }
+
+    /// Brings the scores of a training to the scale of the one without labels. A label for a tree far out
+    /// takes a part of the whole mass of a small forest, so that f and ρ shrink together.
+    pub(super) fn scale(&self, trained: &Trained) -> f64 {
+        match self.params.get().border {
+            BorderRule::Rho => 1.0,
+            BorderRule::FalseDiscovery(_) => self.unlabelled.rho() / trained.rho(),
+        }
     }
 
     /// Trees that are called normal before any label, shape `[n_trees]`.
@@ -275,7 +288,7 @@ fn ocsvm_params(
     OcsvmParams::new(settings.gamma.gamma(rows, null), c).check()
 }
 
-/// The one-class SVM before any label, and what its sums mean.
+/// The one-class SVM before any label, and what its scores mean.
 fn calibrate(
     rows: &Rows,
     null: &NullModel,
@@ -284,21 +297,20 @@ fn calibrate(
     progress: Progress<'_>,
 ) -> Result<(Trained, Calibration)> {
     let trained = train(rows, prior, ocsvm, None, progress)?;
-    let calibration = Calibration::new(null.clone(), rows, trained.sums());
+    let calibration = Calibration::new(null.clone(), rows, trained.scores());
     Ok((trained, calibration))
 }
 
 fn border_of(rule: BorderRule, trained: &Trained, calibration: &Calibration) -> f64 {
     match rule {
-        BorderRule::Rho => trained.rho(),
-        BorderRule::FalseDiscovery(rate) => calibration.border(trained.sums(), rate),
+        BorderRule::Rho => 0.0,
+        BorderRule::FalseDiscovery(rate) => calibration.border(trained.scores(), rate),
     }
 }
 
-fn called_normal(rule: BorderRule, trained: &Trained, calibration: &Calibration) -> Vec<bool> {
-    let border = border_of(rule, trained, calibration);
-    let sums = trained.sums().iter();
-    sums.map(|sum| !is_abnormal(sum - border)).collect()
+fn called_normal(border: f64, trained: &Trained) -> Vec<bool> {
+    let scores = trained.scores().iter();
+    scores.map(|score| !is_abnormal(score - border)).collect()
 }
 
 /// How the usual times are found, also where only explanations use them.

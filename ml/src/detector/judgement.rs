@@ -86,8 +86,8 @@ impl ModelArtifact {
     /// Judges the trees of a forest, of this or another run.
     ///
     /// Subtrees and structures that the training never saw count as excess from zero and as rarer
-    /// than everything seen. Of the trees that it was trained on, scores are bit by bit those of the
-    /// training.
+    /// than everything seen. The border is drawn for this forest's false discovery rate; of the trees
+    /// that it was trained on, scores are bit by bit those of the training.
     ///
     /// # Errors
     /// [`MlError::ModelVersion`] and [`MlError::DamagedModel`] for a model that this program cannot
@@ -102,20 +102,26 @@ impl ModelArtifact {
         let params = self.params.check()?;
         let subtrees = relabel(forest, params.get().wl.check()?, progress.part(0.0, 0.5))?;
         let rows = self.rows(forest, &subtrees, progress.part(0.5, 0.8))?;
-        let sums = self.svm.sums(&rows, progress.part(0.8, 0.9))?;
+        let mut scores = self.svm.scores(&rows, progress.part(0.8, 0.9))?;
+        for score in &mut scores {
+            *score *= self.scale;
+        }
         let fitted = match border {
             ModelBorder::Learned => None,
             ModelBorder::Refitted => {
                 let null = NullModel::of_rows(&rows, self.calibration.null().least_median());
-                Some(Calibration::new(null, &rows, &sums))
+                Some(Calibration::new(null, &rows, &scores))
             }
         };
         let calibration = fitted.as_ref().unwrap_or(&self.calibration);
         let border = match self.params.border {
-            BorderRule::Rho => self.svm.rho,
-            BorderRule::FalseDiscovery(rate) => calibration.border(&sums, rate),
+            _ if rows.fingerprint() == self.trained_on => self.border,
+            BorderRule::Rho => 0.0,
+            BorderRule::FalseDiscovery(rate) => calibration.border(&scores, rate),
         };
-        let mut scores: Vec<f64> = sums.iter().map(|sum| sum - border).collect();
+        for score in &mut scores {
+            *score -= border;
+        }
         self.correction
             .add_to(&mut scores, &rows, progress.part(0.9, 1.0))?;
         Ok(Judgement {

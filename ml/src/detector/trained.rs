@@ -35,6 +35,7 @@ pub(crate) fn order_step(score: f64) -> f64 {
 pub struct Detector {
     trained: Trained,
     correction: Correction,
+    scale: f64,
     border: f64,
     scores: Vec<f64>,
     labels: Vec<Option<Label>>,
@@ -85,8 +86,13 @@ impl Detector {
             Some(warm.map_or(embedding.unlabelled(), |warm| &warm.trained)),
             progress.part(0.0, 0.9),
         )?;
-        let border = embedding.border(&trained);
-        let mut scores: Vec<f64> = trained.sums().iter().map(|sum| sum - border).collect();
+        let border = embedding.border();
+        let scale = embedding.scale(&trained);
+        let mut scores: Vec<f64> = trained
+            .scores()
+            .iter()
+            .map(|score| scale * score - border)
+            .collect();
         let correction = match rule {
             LabelRule::Weights { .. } => Correction::none(),
             LabelRule::Correction(params) => Correction::fit(
@@ -104,6 +110,7 @@ impl Detector {
         Ok(Self {
             trained,
             correction,
+            scale,
             border,
             scores,
             labels: labels.to_vec(),
@@ -116,7 +123,12 @@ impl Detector {
         embedding.calibration().p_values(&self.scores, self.border)
     }
 
-    /// What was taken off the sums of the one-class SVM to get scores.
+    /// What the scores of the one-class SVM were multiplied by, before the border was taken off.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// What was taken off the scores of the one-class SVM.
     pub fn border(&self) -> f64 {
         self.border
     }

@@ -33,8 +33,6 @@ pub struct Trained {
     cache: RowCache,
     alpha: Vec<f64>,
     rho: f64,
-    /// f of the training rows.
-    sums: Vec<f64>,
     scores: Vec<f64>,
 }
 
@@ -94,10 +92,9 @@ pub fn train(
         weights,
         params.c(),
     );
-    let sums: Vec<f64> = (0..rows.len())
-        .map(|row| f[problem.distinct_of(row)])
+    let scores = (0..rows.len())
+        .map(|row| f[problem.distinct_of(row)] - rho)
         .collect();
-    let scores = sums.iter().map(|sum| sum - rho).collect();
     progress.at(1.0)?;
     Ok(Trained {
         params: *params,
@@ -106,17 +103,11 @@ pub fn train(
         cache,
         alpha,
         rho,
-        sums,
         scores,
     })
 }
 
 impl Trained {
-    /// f(x) = Σ α K of the training rows: the scores before the offset ρ is taken off.
-    pub fn sums(&self) -> &[f64] {
-        &self.sums
-    }
-
     /// Scores of the training rows: negative = abnormal. Free support vectors have 0 up to rounding,
     /// so signs mean nothing below 10⁻⁶.
     pub fn scores(&self) -> &[f64] {
@@ -155,20 +146,12 @@ impl Trained {
 }
 
 impl Ocsvm {
-    /// f(x) = Σ α K of rows. A row of the training gets what it had there.
-    ///
-    /// # Errors
-    /// [`crate::MlError::BadNumber`] if a support vector is not finite, [`crate::MlError::Cancelled`].
-    pub fn sums(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
-        kernel_sums(self.gamma, &self.support, rows, progress)
-    }
-
     /// Scores of rows: negative = abnormal. A row of the training gets its training score.
     ///
     /// # Errors
-    /// Those of [`Ocsvm::sums`].
+    /// [`crate::MlError::BadNumber`] if a support vector is not finite, [`crate::MlError::Cancelled`].
     pub fn scores(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
-        let mut scores = self.sums(rows, progress)?;
+        let mut scores = kernel_sums(self.gamma, &self.support, rows, progress)?;
         for score in &mut scores {
             *score -= self.rho;
         }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Quantiles that are kept: those of the shares 0/16 to 15/16.
 const NUM_QUANTILES: usize = 16;
-/// Least scale of a tail, in units of ln time: a fiftieth more or less is no news.
-const LEAST_SCALE: f64 = 0.02;
+/// Least scale of a tail, in units of ln time: a twentieth more or less is no news.
+const LEAST_SCALE: f64 = 0.05;
 
 /// The distribution of ln of a time: quantiles, and beyond the last an exponential tail, that is, times
 /// that get rarer with a power of their length.
@@ -45,6 +45,11 @@ impl TimeLaw {
         -(-share).ln_1p()
     }
 
+    /// The median time, not its ln.
+    pub(super) fn median(&self) -> f64 {
+        self.quantiles[NUM_QUANTILES / 2].exp_m1()
+    }
+
     pub(super) fn is_whole(&self) -> bool {
         self.quantiles.len() == NUM_QUANTILES
             && self.quantiles.is_sorted()
@@ -79,6 +84,6 @@ mod tests {
     fn equal_times_are_no_trouble() {
         let law = TimeLaw::fit(&mut [3.0; 5]);
         assert!(law.is_whole());
-        assert!(law.surprise(3.0) <= 0.0 && law.surprise(3.5) > 20.0);
+        assert!(law.surprise(3.0) <= 0.0 && law.surprise(3.5) > 10.0);
     }
 }

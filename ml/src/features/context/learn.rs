@@ -6,7 +6,8 @@ use callgrove_model::{CsTree, Forest, TreeIdx};
 
 use super::law::TimeLaw;
 use super::model::{
-    CalleeSet, Callees, Caller, Context, ContextModel, FunctionNo, NUM_KINDS, Numbers, log_time,
+    CalleeSet, Callees, Caller, Context, ContextModel, FunctionNo, NUM_EXTENTS, NUM_KINDS, Numbers,
+    extents, log_time,
 };
 use super::surprise::surprises;
 use crate::calibration::NullModel;
@@ -47,6 +48,7 @@ impl ContextModel {
             callers: vec![Caller::default(); functions.len() + 2],
             contexts: Vec::new(),
             callees: Vec::new(),
+            extents: Vec::new(),
             nulls: Vec::new(),
             laws: Vec::new(),
             law: TimeLaw::fit(&mut [0.0]),
@@ -55,6 +57,14 @@ impl ContextModel {
         let numbers = model.numbers(forest);
         model.count(forest, &numbers);
         model.count_callees(forest, &numbers);
+        let of_trees: Vec<[f64; NUM_EXTENTS]> = trees(forest).map(extents).collect();
+        model.extents = (0..NUM_EXTENTS)
+            .map(|extent| {
+                let mut of_extent: Vec<f64> =
+                    of_trees.iter().map(|of_tree| of_tree[extent]).collect();
+                TimeLaw::fit(&mut of_extent)
+            })
+            .collect();
         let found: Vec<_> = trees(forest)
             .map(|tree| surprises(tree, &numbers, &model))
             .collect();

@@ -5,7 +5,8 @@
 //! compared with the same part elsewhere, and a tree is as surprising as its most surprising part:
 //!
 //! * **time**: a call took long for what it is; or a subtree, or all calls of a function in the tree, for
-//!   what they consist of;
+//!   what they consist of; or the calls of a function took much of the tree's time;
+//! * **extent**: the tree as a whole is long, high or wide;
 //! * **context**: a function stands under a caller where it hardly ever stands;
 //! * **callees**: a call lacks what such calls nearly always call, or has what they do not.
 //!

@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::law::TimeLaw;
 use crate::calibration::NullModel;
 
-/// Kinds of surprise: one call's time, that of several together, a caller, a set of callees.
-pub(super) const NUM_KINDS: usize = 4;
+/// Kinds of surprise: one call's time, that of several together, their share of the tree's time, a
+/// caller, a set of callees, the extent of the tree.
+pub(super) const NUM_KINDS: usize = 6;
+/// Extents of a tree: see [`extents`].
+pub(super) const NUM_EXTENTS: usize = 3;
 
 /// A function in a model: a place among its names, one past the last for all that it does not know, two
 /// past it for the caller of roots.
@@ -30,6 +33,8 @@ pub struct ContextModel {
     pub(super) laws: Vec<Option<TimeLaw>>,
     /// Of all calls.
     pub(super) law: TimeLaw,
+    /// Of the extents of trees.
+    pub(super) extents: Vec<TimeLaw>,
     /// How large the largest surprise of a tree is when nothing is wrong, for each kind.
     pub(super) nulls: Vec<NullModel>,
 }
@@ -171,7 +176,12 @@ impl ContextModel {
             })
             && self.nulls.len() == NUM_KINDS
             && self.nulls.iter().all(NullModel::is_whole)
-            && laws.flatten().chain([&self.law]).all(TimeLaw::is_whole)
+            && self.extents.len() == NUM_EXTENTS
+            && laws
+                .flatten()
+                .chain([&self.law])
+                .chain(&self.extents)
+                .all(TimeLaw::is_whole)
     }
 }
 
@@ -194,4 +204,16 @@ impl CalleeSet {
 /// ln of the exclusive time of a vertex in nanoseconds, or units of a weight.
 pub(super) fn log_time(tree: CsTree<'_>, vertex: usize) -> f64 {
     (tree.exclusive()[vertex].0.max(0) as f64).ln_1p()
+}
+
+/// How long, how high and how wide a tree is: ln(1 + x) of its duration, its height in edges, and the most
+/// calls that one of its calls makes.
+pub(super) fn extents(tree: CsTree<'_>) -> [f64; NUM_EXTENTS] {
+    let (mut height, mut width) = (0, 0);
+    for vertex in 0..tree.len() {
+        height = height.max(tree.depth(vertex));
+        width = width.max(tree.children(vertex).count());
+    }
+    let duration = tree.duration().0.max(0) as f64;
+    [duration, height as f64, width as f64].map(f64::ln_1p)
 }

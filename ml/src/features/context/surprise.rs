@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use callgrove_model::CsTree;
 
-use super::model::{CalleeSet, ContextModel, FunctionNo, NUM_KINDS, Numbers, log_time};
+use super::model::{CalleeSet, ContextModel, FunctionNo, NUM_KINDS, Numbers, extents, log_time};
 
 /// A surprise in nats, and the function that it is about.
 pub(super) type Surprise = (f64, FunctionNo);
 
 /// The most surprising parts of a tree, one of each kind: ln(1 + e^x) for x nats less ln of the number of
-/// parts.
+/// parts, and the share of time as [`Parts::share`] has it.
 pub(super) fn surprises(
     tree: CsTree<'_>,
     numbers: &Numbers,
@@ -23,12 +23,16 @@ pub(super) fn surprises(
     };
     let none = (0.0, numbers.of(tree.funcs()[0]));
     let (of_one, of_several) = parts.times();
-    let found = [of_one, of_several, parts.contexts(), parts.callees()];
-    found.map(|surprise| {
-        let (nats, func) = surprise.unwrap_or(none);
-        (softplus(nats), func)
-    })
+    let [one, several, caller, callees] = [of_one, of_several, parts.contexts(), parts.callees()]
+        .map(|surprise| {
+            let (nats, func) = surprise.unwrap_or(none);
+            (softplus(nats), func)
+        });
+    [one, several, parts.share(), caller, callees, parts.extent()]
 }
+
+/// How much small shares of a tree's time count.
+const GAIN: f64 = 20.0;
 
 struct Parts<'a> {
     tree: CsTree<'a>,
@@ -75,6 +79,35 @@ impl Parts<'_> {
             largest(single, self.tree.len()),
             largest(subtrees.chain(functions), self.tree.len()),
         )
+    }
+
+    /// Of all functions the one whose calls together took most of the tree's usual time more than usual:
+    /// ln(1 + 20 e) with e that share, as in the rows of excess times. What is usual is the sum of the
+    /// medians of the contexts.
+    fn share(&self) -> Surprise {
+        let mut excess: BTreeMap<FunctionNo, f64> = BTreeMap::new();
+        let mut usual_of_tree = 0.0;
+        for vertex in 0..self.tree.len() {
+            let func = self.func(vertex);
+            let usual = self.model.law(self.caller(vertex), func).median();
+            usual_of_tree += usual;
+            *excess.entry(func).or_default() += self.tree.exclusive()[vertex].0 as f64 - usual;
+        }
+        let most = excess
+            .into_iter()
+            .reduce(|best, next| if next.1 > best.1 { next } else { best });
+        let (func, excess) = most.unwrap_or((self.func(0), 0.0));
+        let share = (excess / usual_of_tree.max(1.0)).max(0.0);
+        ((GAIN * share).ln_1p(), func)
+    }
+
+    /// The most surprising extent of the tree.
+    fn extent(&self) -> Surprise {
+        let laws = self.model.extents.iter();
+        let surprises = laws
+            .zip(extents(self.tree))
+            .map(|(law, extent)| law.surprise(extent));
+        (softplus(surprises.fold(0.0, f64::max)), self.func(0))
     }
 
     /// Of all contexts: in how few of the trees that have the caller the function stands under it.
