@@ -38,6 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for table in forests::tables(&files)? {
         table.print(&mut out)?;
     }
+    if !cases.is_empty() {
+        methods::margins(&cases)?.print(&mut out)?;
+    }
     out.flush()?;
     Ok(())
 }
@@ -63,6 +66,5 @@ fn on_traces(cases: &[Case], out: &mut impl Write) -> Result<(), Box<dyn Error>>
     }
     labels::correction(cases)?.print(out)?;
     methods::methods(cases)?.print(out)?;
-    methods::margins(cases)?.print(out)?;
     Ok(())
 }
