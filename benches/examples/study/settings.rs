@@ -97,8 +97,8 @@ pub(crate) fn neighbourhood(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Err
             ..default
         }
     });
-    add("fence", &[1.5, 2.0, 3.0], &|value| {
-        with_fence(|factor, _| *factor = value)
+    add("p-value of the fence", &[0.003, 0.03, 0.1], &|value| {
+        with_fence(|p_value, _| *p_value = value)
     });
     add("power", &[8.0, 16.0, 400.0], &|value| {
         with_fence(|_, power| *power = value)
@@ -129,11 +129,11 @@ fn with_excess(change: impl FnOnce(&mut ExcessParams)) -> DetectorParams {
     params
 }
 
-/// The default with another factor or power of the weights before labels.
+/// The default with another p-value or power of the weights before labels.
 fn with_fence(change: impl FnOnce(&mut f64, &mut f64)) -> DetectorParams {
     let mut params = DetectorParams::default();
-    if let Prior::Fence { factor, power } = &mut params.prior {
-        change(factor, power);
+    if let Prior::Fence { p_value, power } = &mut params.prior {
+        change(p_value, power);
     }
     params
 }

@@ -1,18 +1,17 @@
 //! One-line rules: what anybody would try first, on the trees themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use callgrove_model::{Forest, Progress, TreeIdx};
+use callgrove_model::{DurationNs, Forest, LaneIdx, Progress, TreeIdx};
 
 use crate::error::Result;
-use crate::features::Windows;
 use crate::wl::{WlParams, relabel};
 
 /// Trees that a structure needs for a median of its own; smaller ones share that of all trees.
 const MIN_CLASS_SIZE: usize = 8;
-/// Windows of a lane in which the rarity of a structure is counted.
-const WINDOWS_PER_LANE: u32 = 16;
+/// Windows of a lane, of equally many trees, in which the rarity of a structure is counted.
+const WINDOWS_PER_LANE: usize = 16;
 /// Weight of the rarity beside the logarithm of the ratio.
 const RARITY_WEIGHT: f64 = 2.0;
 
@@ -24,7 +23,8 @@ pub enum Rule {
     /// ln(duration / median duration of the trees of the same structure), repeats counted in powers of two;
     /// structures of fewer than 8 trees share the median of all trees.
     ClassRatio,
-    /// That + 2 · rarity of the structure in windows of the run ([`Windows::rarity`]).
+    /// That + 2 ln(windows of the lanes that have the structure / windows that have it), where a lane has
+    /// 16 windows of equally many trees.
     RatioRarity,
     /// Largest exclusive time of a vertex.
     Largest,
@@ -70,11 +70,11 @@ pub fn rule_scores(rule: Rule, forest: &Forest, progress: Progress<'_>) -> Resul
     if forest.is_empty() {
         return Err(crate::MlError::EmptyForest);
     }
-    let durations: Vec<i64> = trees(forest)
-        .map(|tree| forest.tree(tree).duration().0)
+    let durations: Vec<f64> = trees(forest)
+        .map(|tree| in_ns(forest.tree(tree).duration()))
         .collect();
     let anomaly = match rule {
-        Rule::Duration => durations.iter().map(|&ns| ns as f64).collect(),
+        Rule::Duration => durations,
         Rule::Largest => trees(forest).map(|tree| largest(forest, tree)).collect(),
         Rule::ClassRatio | Rule::RatioRarity => {
             let classes = classes(forest, progress)?;
@@ -96,7 +96,7 @@ fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> {
 fn largest(forest: &Forest, tree: TreeIdx) -> f64 {
     let lane = forest.trace().lane(forest.trees()[tree.index()].root.lane);
     let exclusive = &lane.executions.exclusive[forest.tree(tree).rows()];
-    exclusive.iter().max().map_or(0.0, |ns| ns.0 as f64)
+    exclusive.iter().copied().max().map_or(0.0, in_ns)
 }
 
 /// Trees of each structure.
@@ -112,11 +112,11 @@ fn classes(forest: &Forest, progress: Progress<'_>) -> Result<Vec<Vec<usize>>> {
 /// ln(duration / median of the class) + weight · rarity of the class.
 fn log_ratios(
     forest: &Forest,
-    durations: &[i64],
+    durations: &[f64],
     classes: &[Vec<usize>],
     rarity_weight: f64,
 ) -> Vec<f64> {
-    let windows = Windows::new(forest, WINDOWS_PER_LANE);
+    let windows = Windows::new(forest);
     let of_all = median(durations.to_vec());
     let mut anomaly = vec![0.0; durations.len()];
     for trees in classes {
@@ -127,15 +127,59 @@ fn log_ratios(
         };
         let rarity = rarity_weight * windows.rarity(trees);
         for &tree in trees {
-            let ratio = (durations[tree] as f64).max(1.0) / usual.max(1.0);
+            let ratio = durations[tree].max(1.0) / usual.max(1.0);
             anomaly[tree] = ratio.ln() + rarity;
         }
     }
     anomaly
 }
 
+/// Which window of which lane each tree stands in.
+struct Windows {
+    places: Vec<(LaneIdx, usize)>,
+    of_lane: BTreeMap<LaneIdx, usize>,
+}
+
+impl Windows {
+    fn new(forest: &Forest) -> Self {
+        let lane_of = |tree: TreeIdx| forest.trees()[tree.index()].root.lane;
+        let mut trees_of_lane: BTreeMap<LaneIdx, usize> = BTreeMap::new();
+        for tree in trees(forest) {
+            *trees_of_lane.entry(lane_of(tree)).or_default() += 1;
+        }
+        let mut seen: BTreeMap<LaneIdx, usize> = BTreeMap::new();
+        let place = |tree| {
+            let lane = lane_of(tree);
+            let before = seen.entry(lane).or_default();
+            let num_trees = trees_of_lane[&lane];
+            let window = *before * num_trees.min(WINDOWS_PER_LANE) / num_trees;
+            *before += 1;
+            (lane, window)
+        };
+        Self {
+            places: trees(forest).map(place).collect(),
+            of_lane: trees_of_lane
+                .iter()
+                .map(|(&lane, &num_trees)| (lane, num_trees.min(WINDOWS_PER_LANE)))
+                .collect(),
+        }
+    }
+
+    fn rarity(&self, trees: &[usize]) -> f64 {
+        let found: BTreeSet<_> = trees.iter().map(|&tree| self.places[tree]).collect();
+        let lanes: BTreeSet<_> = found.iter().map(|place| place.0).collect();
+        let all: usize = lanes.iter().map(|lane| self.of_lane[lane]).sum();
+        let [all, found] = [all, found.len()].map(|count| count as f64);
+        (all / found).ln()
+    }
+}
+
 /// The upper median of one number and more.
-fn median(mut values: Vec<i64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     let middle = values.len() / 2;
-    *values.select_nth_unstable(middle).1 as f64
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+fn in_ns(duration: DurationNs) -> f64 {
+    duration.0 as f64
 }

@@ -11,7 +11,7 @@ const INTERRUPTION_CHANCE: f64 = 3e-4;
 
 /// A function, or what else a vertex is.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Function {
+pub(super) struct WeightedName {
     pub(super) name: &'static str,
     /// Median of its own weight.
     pub(super) median: f64,
@@ -19,7 +19,7 @@ pub(super) struct Function {
     pub(super) deviation: f64,
 }
 
-impl Function {
+impl WeightedName {
     pub(super) const fn new(name: &'static str, median: f64, deviation: f64) -> Self {
         Self {
             name,
@@ -31,11 +31,11 @@ impl Function {
 
 /// Names in the order in which they first occurred, each with its median weight.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Vocabulary {
+pub(super) struct NameMedians {
     words: Vec<(String, f64)>,
 }
 
-impl Vocabulary {
+impl NameMedians {
     pub(super) fn intern(&mut self, name: &str, median: f64) -> FuncId {
         let found = self.words.iter().position(|(other, _)| other == name);
         FuncId(found.unwrap_or_else(|| {
@@ -153,14 +153,14 @@ impl Draft {
 /// Grows a [`Draft`].
 pub(super) struct Grower<'a> {
     pub(super) rng: &'a mut ChaCha8Rng,
-    words: &'a mut Vocabulary,
+    words: &'a mut NameMedians,
     load: f64,
     draft: Draft,
 }
 
 impl<'a> Grower<'a> {
     /// An empty tree whose weights are `load` times the usual.
-    pub(super) fn new(rng: &'a mut ChaCha8Rng, words: &'a mut Vocabulary, load: f64) -> Self {
+    pub(super) fn new(rng: &'a mut ChaCha8Rng, words: &'a mut NameMedians, load: f64) -> Self {
         Self {
             rng,
             words,
@@ -179,28 +179,33 @@ impl<'a> Grower<'a> {
     }
 
     /// The first vertex.
-    pub(super) fn root(&mut self, function: Function) -> usize {
+    pub(super) fn root(&mut self, function: WeightedName) -> usize {
         self.push(None, function, 1.0)
     }
 
-    pub(super) fn call(&mut self, caller: usize, function: Function) -> usize {
+    pub(super) fn call(&mut self, caller: usize, function: WeightedName) -> usize {
         self.push(Some(caller), function, 1.0)
     }
 
     /// A call with `factor` times the usual work.
-    pub(super) fn call_with(&mut self, caller: usize, function: Function, factor: f64) -> usize {
+    pub(super) fn call_with(
+        &mut self,
+        caller: usize,
+        function: WeightedName,
+        factor: f64,
+    ) -> usize {
         self.push(Some(caller), function, factor)
     }
 
     /// A call that its caller makes always.
-    pub(super) fn part(&mut self, caller: usize, function: Function) -> usize {
+    pub(super) fn part(&mut self, caller: usize, function: WeightedName) -> usize {
         let part = self.call(caller, function);
         self.draft.is_part[part] = true;
         part
     }
 
     /// With this chance a call anywhere in the tree so far.
-    pub(super) fn stray(&mut self, function: Function, chance: f64) {
+    pub(super) fn stray(&mut self, function: WeightedName, chance: f64) {
         if self.chance(chance) {
             let caller = self.rng.random_range(0..self.len());
             self.call(caller, function);
@@ -221,7 +226,7 @@ impl<'a> Grower<'a> {
         log_normal(self.rng, deviation)
     }
 
-    fn push(&mut self, caller: Option<usize>, function: Function, factor: f64) -> usize {
+    fn push(&mut self, caller: Option<usize>, function: WeightedName, factor: f64) -> usize {
         let interruption = if self.chance(INTERRUPTION_CHANCE) {
             self.rng.random_range(3.0..6.0)
         } else {

@@ -18,7 +18,7 @@ pub enum Family {
 
 /// What weights are measured in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct WeightScale {
     pub(super) unit: &'static str,
     /// Units in one of the medians of functions.
     pub(super) per_median: f64,
@@ -27,7 +27,7 @@ pub(super) struct Scale {
 }
 
 /// Grows a tree; the number counts the trees of its rank.
-pub(super) type Program = Box<dyn Fn(&mut Grower<'_>, usize)>;
+pub(super) type GrowTree = Box<dyn Fn(&mut Grower<'_>, usize)>;
 
 impl Family {
     /// All of them.
@@ -42,15 +42,15 @@ impl Family {
         }
     }
 
-    pub(super) fn scale(self) -> Scale {
+    pub(super) fn scale(self) -> WeightScale {
         match self {
-            Self::Reply => Scale {
+            Self::Reply => WeightScale {
                 unit: "reads",
                 per_median: 1.0,
                 // As a forest file has it for what is no time.
                 ns_per_unit: 1_000,
             },
-            Self::Recursive | Self::Workflow => Scale {
+            Self::Recursive | Self::Workflow => WeightScale {
                 unit: "ns",
                 per_median: 1_000.0,
                 ns_per_unit: 1,
@@ -58,7 +58,7 @@ impl Family {
         }
     }
 
-    pub(super) fn program(self, rng: &mut impl Rng) -> Program {
+    pub(super) fn program(self, rng: &mut impl Rng) -> GrowTree {
         match self {
             Self::Reply => {
                 let forum = reply::Forum::draw(rng);

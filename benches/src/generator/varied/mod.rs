@@ -11,6 +11,7 @@ mod recursive;
 mod reply;
 mod workflow;
 
+use std::error::Error;
 use std::io::{self, Write};
 
 use callgrove_ml::evaluate::{Class, Truth};
@@ -23,7 +24,7 @@ use serde_json::json;
 pub use family::Family;
 pub use planting::Planted;
 
-use draft::{Draft, Grower, Vocabulary, log_normal};
+use draft::{Draft, Grower, NameMedians, log_normal};
 
 const NUM_RANKS: usize = 4;
 /// Spread of the loads of ranks and of trees, which stretch all weights of a tree.
@@ -50,7 +51,7 @@ impl VariedForest {
     /// Makes a forest.
     pub fn make(family: Family, num_trees: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut words = Vocabulary::default();
+        let mut words = NameMedians::default();
         let grow = family.program(&mut rng);
         let rank_load = [0; NUM_RANKS].map(|_| log_normal(&mut rng, LOAD_DEVIATION));
         let mut drafts: Vec<Draft> = (0..num_trees)
@@ -89,8 +90,8 @@ impl VariedForest {
     /// The forest, and what its trees are: a kind for each of [`Planted::ALL`].
     ///
     /// # Errors
-    /// Those of [`Truth::new`], if there is no tree.
-    pub fn to_forest(&self) -> callgrove_ml::Result<(ForestFile, Truth)> {
+    /// Those of [`Truth::new`], if there is no tree; those of [`ForestBuilder::push`] do not occur.
+    pub fn to_forest(&self) -> Result<(ForestFile, Truth), Box<dyn Error>> {
         let mut builder = ForestBuilder::new(Weights::Own);
         for name in &self.names {
             builder.intern(name);
@@ -99,7 +100,7 @@ impl VariedForest {
         let to_ns = self.family.scale().ns_per_unit;
         for (id, tree) in trees {
             let own_ns: Vec<i64> = tree.own.iter().map(|own| own * to_ns).collect();
-            let made = builder.push(&PlainTree {
+            builder.push(&PlainTree {
                 id: id as u32,
                 rank: RankId((id % NUM_RANKS) as u32),
                 entry: Some(TimeNs(tree.entry * to_ns)),
@@ -107,8 +108,7 @@ impl VariedForest {
                 parent: &tree.parent,
                 func: &tree.func,
                 weight: &own_ns,
-            });
-            made.expect("parents stand before children, times go forward, ids are counted");
+            })?;
         }
         // A forest is ordered by rank.
         let of_rank = |rank| self.trees.iter().skip(rank).step_by(NUM_RANKS);

@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::draft::{Draft, Vocabulary, log_normal};
+use super::draft::{Draft, NameMedians, log_normal};
 
 /// One in so many trees gets an anomaly of each kind.
 const TREES_PER_ANOMALY: usize = 100;
@@ -47,7 +47,7 @@ impl Planted {
 /// Plants as many anomalies of each kind as there are trees for; no tree gets two. Returns what each got.
 pub(super) fn plant(
     rng: &mut ChaCha8Rng,
-    words: &mut Vocabulary,
+    words: &mut NameMedians,
     drafts: &mut [Draft],
 ) -> Vec<Option<Planted>> {
     let customs = Customs::of(drafts, words.len());
@@ -112,7 +112,7 @@ fn slow_down(rng: &mut ChaCha8Rng, draft: &mut Draft) -> Option<()> {
 fn add_path(
     rng: &mut ChaCha8Rng,
     draft: &mut Draft,
-    words: &mut Vocabulary,
+    words: &mut NameMedians,
     customs: &Customs,
 ) -> Option<()> {
     let depths = draft.depths();

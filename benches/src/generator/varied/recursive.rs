@@ -2,27 +2,27 @@
 
 use rand::Rng;
 
-use super::draft::{Function, Grower};
+use super::draft::{Grower, WeightedName};
 
-const ADVANCE: Function = Function::new("advance", 5.0, 0.25);
-const ESTIMATE: Function = Function::new("estimate_error", 8.0, 0.25);
-const REFINE: Function = Function::new("refine", 4.0, 0.25);
-const GHOSTS: Function = Function::new("fill_ghosts", 6.0, 0.3);
-const WAIT: Function = Function::new("MPI_Waitall", 12.0, 0.6);
-const FLUX: Function = Function::new("flux", 40.0, 0.3);
-const LIMITER: Function = Function::new("limiter", 7.0, 0.3);
-const ENTROPY_FIX: Function = Function::new("entropy_fix", 9.0, 0.3);
-const UPDATE: Function = Function::new("update", 22.0, 0.2);
-const RESTRICT: Function = Function::new("restrict", 10.0, 0.25);
-const REDUCE: Function = Function::new("reduce_dt", 6.0, 0.3);
-const ALLREDUCE: Function = Function::new("MPI_Allreduce", 15.0, 0.5);
-const HALVE: Function = Function::new("halve_dt", 5.0, 0.3);
-const REGRID: Function = Function::new("regrid", 30.0, 0.3);
-const TAG: Function = Function::new("tag_cells", 18.0, 0.3);
-const BALANCE: Function = Function::new("balance_load", 45.0, 0.4);
-const CHECKPOINT: Function = Function::new("checkpoint", 60.0, 0.3);
-const WRITE: Function = Function::new("write_block", 35.0, 0.5);
-const LOG: Function = Function::new("log_message", 8.0, 0.4);
+const ADVANCE: WeightedName = WeightedName::new("advance", 5.0, 0.25);
+const ESTIMATE: WeightedName = WeightedName::new("estimate_error", 8.0, 0.25);
+const REFINE: WeightedName = WeightedName::new("refine", 4.0, 0.25);
+const GHOSTS: WeightedName = WeightedName::new("fill_ghosts", 6.0, 0.3);
+const WAIT: WeightedName = WeightedName::new("MPI_Waitall", 12.0, 0.6);
+const FLUX: WeightedName = WeightedName::new("flux", 40.0, 0.3);
+const LIMITER: WeightedName = WeightedName::new("limiter", 7.0, 0.3);
+const ENTROPY_FIX: WeightedName = WeightedName::new("entropy_fix", 9.0, 0.3);
+const UPDATE: WeightedName = WeightedName::new("update", 22.0, 0.2);
+const RESTRICT: WeightedName = WeightedName::new("restrict", 10.0, 0.25);
+const REDUCE: WeightedName = WeightedName::new("reduce_dt", 6.0, 0.3);
+const ALLREDUCE: WeightedName = WeightedName::new("MPI_Allreduce", 15.0, 0.5);
+const HALVE: WeightedName = WeightedName::new("halve_dt", 5.0, 0.3);
+const REGRID: WeightedName = WeightedName::new("regrid", 30.0, 0.3);
+const TAG: WeightedName = WeightedName::new("tag_cells", 18.0, 0.3);
+const BALANCE: WeightedName = WeightedName::new("balance_load", 45.0, 0.4);
+const CHECKPOINT: WeightedName = WeightedName::new("checkpoint", 60.0, 0.3);
+const WRITE: WeightedName = WeightedName::new("write_block", 35.0, 0.5);
+const LOG: WeightedName = WeightedName::new("log_message", 8.0, 0.4);
 
 const MOST_LEVELS: usize = 6;
 /// No patches are added beyond this.

@@ -3,48 +3,48 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::draft::{Function, Grower};
+use super::draft::{Grower, WeightedName};
 use super::planting::pick;
 
 /// Kinds of posts; the first are frequent.
-const POSTS: [Function; 26] = [
-    Function::new("comment", 60.0, 0.35),
-    Function::new("question", 110.0, 0.35),
-    Function::new("answer", 90.0, 0.35),
-    Function::new("opinion", 70.0, 0.4),
-    Function::new("link", 80.0, 0.4),
-    Function::new("photo", 130.0, 0.45),
-    Function::new("joke", 100.0, 0.45),
-    Function::new("thanks", 30.0, 0.3),
-    Function::new("quote", 50.0, 0.35),
-    Function::new("poll", 120.0, 0.35),
-    Function::new("objection", 75.0, 0.4),
-    Function::new("correction", 55.0, 0.35),
-    Function::new("newcomer", 45.0, 0.35),
-    Function::new("offer", 85.0, 0.4),
-    Function::new("report", 65.0, 0.35),
-    Function::new("meeting", 95.0, 0.35),
-    Function::new("howto", 150.0, 0.4),
-    Function::new("moderator", 140.0, 0.3),
-    Function::new("code", 90.0, 0.4),
-    Function::new("summary", 105.0, 0.35),
-    Function::new("translation", 40.0, 0.35),
-    Function::new("video", 160.0, 0.45),
-    Function::new("review", 115.0, 0.35),
-    Function::new("music", 70.0, 0.45),
-    Function::new("recipe", 80.0, 0.4),
-    Function::new("obituary", 125.0, 0.4),
+const POSTS: [WeightedName; 26] = [
+    WeightedName::new("comment", 60.0, 0.35),
+    WeightedName::new("question", 110.0, 0.35),
+    WeightedName::new("answer", 90.0, 0.35),
+    WeightedName::new("opinion", 70.0, 0.4),
+    WeightedName::new("link", 80.0, 0.4),
+    WeightedName::new("photo", 130.0, 0.45),
+    WeightedName::new("joke", 100.0, 0.45),
+    WeightedName::new("thanks", 30.0, 0.3),
+    WeightedName::new("quote", 50.0, 0.35),
+    WeightedName::new("poll", 120.0, 0.35),
+    WeightedName::new("objection", 75.0, 0.4),
+    WeightedName::new("correction", 55.0, 0.35),
+    WeightedName::new("newcomer", 45.0, 0.35),
+    WeightedName::new("offer", 85.0, 0.4),
+    WeightedName::new("report", 65.0, 0.35),
+    WeightedName::new("meeting", 95.0, 0.35),
+    WeightedName::new("howto", 150.0, 0.4),
+    WeightedName::new("moderator", 140.0, 0.3),
+    WeightedName::new("code", 90.0, 0.4),
+    WeightedName::new("summary", 105.0, 0.35),
+    WeightedName::new("translation", 40.0, 0.35),
+    WeightedName::new("video", 160.0, 0.45),
+    WeightedName::new("review", 115.0, 0.35),
+    WeightedName::new("music", 70.0, 0.45),
+    WeightedName::new("recipe", 80.0, 0.4),
+    WeightedName::new("obituary", 125.0, 0.4),
 ];
 const QUESTION: usize = 1;
 const POLL: usize = 9;
 /// What the forum itself adds: to each question a hint with a source, to each poll a count.
-const HINT: Function = Function::new("forum_hint", 40.0, 0.3);
-const SOURCE: Function = Function::new("forum_source", 20.0, 0.3);
-const COUNT: Function = Function::new("forum_count", 35.0, 0.3);
+const HINT: WeightedName = WeightedName::new("forum_hint", 40.0, 0.3);
+const SOURCE: WeightedName = WeightedName::new("forum_source", 20.0, 0.3);
+const COUNT: WeightedName = WeightedName::new("forum_count", 35.0, 0.3);
 /// Rare by design: a post that its author deleted, threads that were joined, and news that all answer.
-const DELETED: Function = Function::new("deleted", 15.0, 0.4);
-const JOINED: Function = Function::new("joined_threads", 50.0, 0.3);
-const NEWS: Function = Function::new("news", 300.0, 0.4);
+const DELETED: WeightedName = WeightedName::new("deleted", 15.0, 0.4);
+const JOINED: WeightedName = WeightedName::new("joined_threads", 50.0, 0.3);
+const NEWS: WeightedName = WeightedName::new("news", 300.0, 0.4);
 const THANKS: usize = 7;
 
 /// Exponents of the frequencies of kinds of posts, and of the sizes of threads.
