@@ -89,7 +89,7 @@ impl Forum {
         if grower.chance(0.006) {
             let joined = grower.root(JOINED);
             for _ in 0..2 {
-                let first = self.post(grower, Some(joined), &self.first);
+                let first = write_post(grower, Some(joined), &self.first);
                 self.thread(grower, first);
             }
         } else if grower.chance(0.004) {
@@ -98,7 +98,7 @@ impl Forum {
                 grower.call(news, POSTS[THANKS]);
             }
         } else {
-            let first = self.post(grower, None, &self.first);
+            let first = write_post(grower, None, &self.first);
             self.thread(grower, first);
         }
     }
@@ -115,35 +115,30 @@ impl Forum {
             if grower.chance(0.004) {
                 grower.call(post, DELETED);
             } else {
-                posts.push(self.post(grower, Some(post), &self.replies[kind]));
+                posts.push(write_post(grower, Some(post), &self.replies[kind]));
             }
         }
     }
+}
 
-    /// A post, and its kind.
-    fn post(
-        &self,
-        grower: &mut Grower<'_>,
-        above: Option<usize>,
-        chances: &[f64],
-    ) -> (usize, usize) {
-        let kind = draw_kind(grower.rng, chances);
-        let post = match above {
-            Some(above) => grower.call(above, POSTS[kind]),
-            None => grower.root(POSTS[kind]),
-        };
-        match kind {
-            QUESTION => {
-                let hint = grower.part(post, HINT);
-                grower.part(hint, SOURCE);
-            }
-            POLL => {
-                grower.part(post, COUNT);
-            }
-            _ => {}
+/// A post, and its kind.
+fn write_post(grower: &mut Grower<'_>, above: Option<usize>, chances: &[f64]) -> (usize, usize) {
+    let kind = draw_kind(grower.rng, chances);
+    let post = match above {
+        Some(above) => grower.call(above, POSTS[kind]),
+        None => grower.root(POSTS[kind]),
+    };
+    match kind {
+        QUESTION => {
+            let hint = grower.part(post, HINT);
+            grower.part(hint, SOURCE);
         }
-        (post, kind)
+        POLL => {
+            grower.part(post, COUNT);
+        }
+        _ => {}
     }
+    (post, kind)
 }
 
 fn draw_kind(rng: &mut ChaCha8Rng, chances: &[f64]) -> usize {
