@@ -3,8 +3,8 @@
 mod support;
 
 use callgrove_ml::baselines::{
-    Baseline, BaselineParams, kth_distances, local_outlier_factors, mean_distances, pyod_copod,
-    pyod_ecod, pyod_hbos, score, time_rows,
+    Baseline, BaselineParams, Rule, kth_distances, local_outlier_factors, mean_distances,
+    pyod_copod, pyod_ecod, pyod_hbos, rule_scores, score, time_rows,
 };
 use callgrove_ml::dataset::{DenseRows, Rows};
 use callgrove_ml::{MlError, Progress};
@@ -198,6 +198,14 @@ fn settings_out_of_bounds_are_refused() {
             ..default()
         },
         BaselineParams {
+            num_isolation_trees: 0,
+            ..default()
+        },
+        BaselineParams {
+            isolation_sample: 1,
+            ..default()
+        },
+        BaselineParams {
             num_folds: 1,
             ..default()
         },
@@ -213,9 +221,67 @@ fn settings_out_of_bounds_are_refused() {
     }
 }
 
+/// A tree of a root and leaves, one after the other on one rank.
+fn bush(root_ns: i64, leaves_ns: &[i64]) -> PlainTree {
+    let num_leaves = leaves_ns.len();
+    PlainTree {
+        node: 0,
+        parent: [-1].into_iter().chain(vec![0; num_leaves]).collect(),
+        func: [0].into_iter().chain(vec![1; num_leaves]).collect(),
+        w: [root_ns]
+            .into_iter()
+            .chain(leaves_ns.iter().copied())
+            .collect(),
+        kind: String::new(),
+    }
+}
+
+#[test]
+fn rules_say_what_their_lines_say() {
+    // Nine trees of one leaf, one of them four times as long; ten of two leaves; one of three, as long as
+    // the median of all.
+    let mut trees = vec![bush(100, &[60]); 8];
+    trees.push(bush(400, &[30]));
+    trees.extend(vec![bush(1_000, &[500, 450]); 10]);
+    trees.push(bush(1_000, &[200, 700, 90]));
+    let names = ["step".to_owned(), "solve".to_owned()];
+    let forest = forest(&names, &trees);
+    let scores = |rule| rule_scores(rule, &forest, Progress::none()).unwrap();
+    let expect = |rule: Rule, tree: usize, expected: f64| {
+        let found = scores(rule)[tree];
+        assert!(
+            (found + expected).abs() < 1e-12,
+            "{rule} of {tree}: {found}"
+        );
+    };
+    expect(Rule::Duration, 8, 400.0);
+    expect(Rule::Largest, 8, 370.0);
+    expect(Rule::Largest, 19, 700.0);
+    expect(Rule::ClassRatio, 0, 0.0);
+    expect(Rule::ClassRatio, 8, 4_f64.ln());
+    expect(Rule::ClassRatio, 12, 0.0);
+    expect(Rule::ClassRatio, 19, 0.0);
+    // Of 16 windows the last tree is in one.
+    expect(Rule::RatioRarity, 19, 2.0 * 16_f64.ln());
+    let first = |rule| {
+        let scores = scores(rule);
+        (0..scores.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b]))
+    };
+    assert_eq!(first(Rule::ClassRatio), Some(8));
+    assert_eq!(first(Rule::RatioRarity), Some(19));
+    let empty = support::forest(&names, &[]);
+    for &rule in Rule::ALL {
+        assert_eq!(Rule::from_name(rule.name()), Some(rule));
+        let found = rule_scores(rule, &empty, Progress::none());
+        assert_eq!(found, Err(MlError::EmptyForest));
+    }
+}
+
 #[cfg(feature = "peers")]
 mod peers {
-    use callgrove_ml::baselines::{clusters, supervised_svm};
+    use callgrove_ml::baselines::{clusters, isolation_forest, supervised_svm};
+
+    use callgrove_ml::dataset::{SparseRow, SparseRows};
 
     use super::*;
 
@@ -259,6 +325,48 @@ mod peers {
             .filter(|&row| (found[row] > 0.0) == (row % 2 == 1))
             .count();
         assert_eq!(right, 60);
+    }
+
+    fn isolated(rows: &Rows, seed: u64) -> Vec<f64> {
+        let params = BaselineParams::default().check().expect("valid");
+        isolation_forest(rows, &params, seed, Progress::none()).expect("it runs")
+    }
+
+    /// The score is 2^(−h/c) with the mean path h and c(n) = 2 H(n − 1) − 2 (n − 1)/n, so c(3) = 5/3. The
+    /// first split all but surely cuts the far row off (h = 1), the second one the other two (h = 2).
+    #[test]
+    fn scores_of_three_rows_are_those_of_the_definition() {
+        let rows = Rows::Dense(DenseRows::new(1, vec![0.0, 1.0, 1e12]).unwrap());
+        let expected = [-1.2, -1.2, -0.6].map(f64::exp2);
+        let diff = max_abs_diff(&isolated(&rows, 7), &expected);
+        assert!(diff < 1e-12, "{diff:e}");
+        let equal = Rows::Dense(DenseRows::new(2, vec![3.0; 40]).unwrap());
+        assert!(max_abs_diff(&isolated(&equal, 7), &[0.5; 20]) < 1e-12);
+    }
+
+    #[test]
+    fn isolation_does_not_depend_on_units_and_is_seeded() {
+        let rows = two_clouds();
+        let values = (0..rows.len()).flat_map(|row| {
+            let row = rows.row(row).to_dense(2);
+            [1_024.0 * row[0], row[1] / 8.0]
+        });
+        let scaled = Rows::Dense(DenseRows::new(2, values.collect()).unwrap());
+        assert!(max_abs_diff(&isolated(&rows, 7), &isolated(&scaled, 7)) < 1e-12);
+        assert_ne!(isolated(&rows, 7), isolated(&rows, 8));
+    }
+
+    #[test]
+    fn a_far_row_is_isolated_among_columns_that_are_mostly_zero() {
+        let num_columns = 1_000;
+        let row = |row: usize| SparseRow {
+            columns: vec![row as u32 * 10, row as u32 * 10 + 1],
+            values: vec![1.0, if row == 33 { 40.0 } else { -1.0 }],
+        };
+        let rows = SparseRows::new(num_columns, (0..90).map(row)).unwrap();
+        let found = isolated(&Rows::Sparse(rows), 7);
+        let first = (0..90).max_by(|&a, &b| found[a].total_cmp(&found[b]));
+        assert_eq!(first, Some(33));
     }
 
     #[test]

@@ -48,10 +48,28 @@ fn every_method_ranks_a_forest_and_none_is_upside_down() {
     let (forest, truth) = generated();
     let mut workbench = workbench(&forest, &truth);
     let mut names = vec![
-        "ours", "lof", "knn", "mean-knn", "hbos", "copod", "ecod", "ocsvm", "time+lof",
+        "ours",
+        "duration",
+        "class-ratio",
+        "ratio+rarity",
+        "largest",
+        "lof",
+        "knn",
+        "mean-knn",
+        "hbos",
+        "copod",
+        "ecod",
+        "ocsvm",
+        "time+lof",
     ];
     if cfg!(feature = "peers") {
-        names.extend(["svm", "clusters", "time+svm"]);
+        names.extend([
+            "svm",
+            "clusters",
+            "iforest",
+            "stack2vec+iforest",
+            "time+svm",
+        ]);
     }
     for name in names {
         let method: Method = name.parse().unwrap();

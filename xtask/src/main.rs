@@ -25,11 +25,13 @@ cargo xtask <task>
   demo [ARGS]  set up what the window needs, build the program and open its demo trace
   test         set up what the tests need, then run every check: format, lints, wasm, tests, docs
   setup        only the set-up of `test`; prints what to export to run single tests by hand
-  study DATA   runs the study behind the detector's defaults (ml/STUDY.md) on the traces in the folders of
-               DATA and prints where its tables are. A folder needs a packed BP trace, NAME.tar.zst, and
-               its truth, NAME.ground_truth.csv or ground_truth.csv; others are left out. The root
-               function stands in its root_function.txt; without one, folders whose names begin with
-               lammps have PairEAM::compute, those with lulesh LagrangeLeapFrog
+  study DATA.. runs the study behind the detector's defaults (ml/STUDY.md) on generated forests and on what
+               is in the folders DATA, and prints where its tables are. A trace is a folder in DATA with a
+               packed BP trace, NAME.tar.zst, and its truth, NAME.ground_truth.csv or ground_truth.csv;
+               other folders are left out. The root function stands in its root_function.txt; without one,
+               folders whose names begin with lammps have PairEAM::compute, those with lulesh
+               LagrangeLeapFrog. A forest is a file in DATA, NAME.jsonl or NAME.jsonl.gz, whose trees have
+               a label and a word for their kind
   help         this list
 ";
 
@@ -39,7 +41,7 @@ enum Task {
     Demo { args: Vec<String> },
     Test,
     Setup,
-    Study { data: PathBuf },
+    Study { data: Vec<PathBuf> },
     Help,
 }
 
@@ -63,7 +65,9 @@ fn parse(args: &[String]) -> Result<Task> {
         },
         ["test"] => Task::Test,
         ["setup"] => Task::Setup,
-        ["study", data] => Task::Study { data: data.into() },
+        ["study", data @ ..] if !data.is_empty() => Task::Study {
+            data: data.iter().map(PathBuf::from).collect(),
+        },
         _ => bail!(
             "no such task: {}; `cargo xtask help` lists them",
             words.join(" ")
@@ -129,7 +133,7 @@ mod tests {
             &["demo"][..],
             &["test"],
             &["setup"],
-            &["study", "data"],
+            &["study", "data", "forests"],
             &["help"],
         ] {
             let is_it = |line: &str| line.trim_start().starts_with(words[0]);

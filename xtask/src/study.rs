@@ -1,7 +1,7 @@
-//! The study behind the detector's defaults, on packed traces with a known truth.
+//! The study behind the detector's defaults, on packed traces and forest files with a known truth.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,6 +12,8 @@ use crate::{adios2, packages, shell};
 
 /// How packed traces end.
 const PACKED: &str = ".tar.zst";
+/// How forest files end, plain and packed.
+const FORESTS: [&str; 2] = [".jsonl", ".jsonl.gz"];
 /// A file in a trace's folder that names the root function.
 const ROOT_FILE: &str = "root_function.txt";
 /// Beginnings of folders' names and the root functions of their programs.
@@ -28,30 +30,44 @@ struct Packed {
     root: String,
 }
 
-/// Unpacks the traces in the folders of `data` into the target folder and runs the study on them.
+/// Unpacks the traces and forests in the folders `data` into the target folder and runs the study on them.
 /// Returns the file with its tables.
 ///
 /// # Errors
-/// There is no trace, or the set-up, the build or the study failed.
-pub(crate) fn run(workspace: &Workspace, data: &Path) -> Result<PathBuf> {
-    let mut folders: Vec<PathBuf> = fs::read_dir(data)
-        .and_then(Iterator::collect)
-        .map(|entries: Vec<fs::DirEntry>| entries.iter().map(fs::DirEntry::path).collect())
-        .with_context(|| format!("cannot read {}", data.display()))?;
-    folders.retain(|folder| folder.is_dir());
-    folders.sort();
+/// There is nothing to study, or the set-up, the build or the study failed.
+pub(crate) fn run(workspace: &Workspace, data: &[PathBuf]) -> Result<PathBuf> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for folder in data {
+        let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+            .and_then(Iterator::collect)
+            .map(|entries: Vec<fs::DirEntry>| entries.iter().map(fs::DirEntry::path).collect())
+            .with_context(|| format!("cannot read {}", folder.display()))?;
+        entries.sort();
+        paths.extend(entries);
+    }
     packages::ensure("the study", &[packages::UNPACKER])?;
     let adios2 = adios2::ensure(workspace)?;
     let target = workspace.target_dir().join("study");
     let mut cases: Vec<OsString> = Vec::new();
-    for folder in &folders {
-        match packed(folder)? {
-            Ok(packed) => cases.push(unpack(&packed, folder, &target)?),
-            Err(reason) => eprintln!("left out: {}: {reason}", folder.display()),
+    for path in &paths {
+        if is_forest(path) {
+            cases.push(unpack_forest(path, &target)?);
+        } else if path.is_dir() {
+            match packed(path)? {
+                Ok(packed) => cases.push(unpack(&packed, path, &target)?),
+                Err(reason) => eprintln!("left out: {}: {reason}", path.display()),
+            }
         }
     }
     if cases.is_empty() {
-        bail!("no trace with a truth in {}", data.display());
+        let folders: Vec<_> = data
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect();
+        bail!(
+            "no trace with a truth and no forest in {}",
+            folders.join(", ")
+        );
     }
     shell::heading("the study (some minutes)");
     let mut study = workspace.cargo(["run", "--release", "--package", "callgrove-benches"]);
@@ -61,6 +77,25 @@ pub(crate) fn run(workspace: &Workspace, data: &Path) -> Result<PathBuf> {
     let path = target.join("study.md");
     fs::write(&path, tables).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
+}
+
+fn is_forest(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.is_file() && FORESTS.iter().any(|end| name.ends_with(end))
+}
+
+/// Unpacks a forest into `target` if it is packed; returns what the study calls it.
+fn unpack_forest(path: &Path, target: &Path) -> Result<OsString> {
+    let path = fs::canonicalize(path)?;
+    if path.extension() != Some("gz".as_ref()) {
+        return Ok(path.into_os_string());
+    }
+    fs::create_dir_all(target).with_context(|| format!("cannot make {}", target.display()))?;
+    let unpacked = target.join(path.file_stem().unwrap_or_default());
+    let file = File::create(&unpacked);
+    let file = file.with_context(|| format!("cannot write {}", unpacked.display()))?;
+    shell::run(Command::new("gzip").arg("-dc").arg(&path).stdout(file))?;
+    Ok(unpacked.into_os_string())
 }
 
 /// The trace of a folder, the last by name if several have a truth; or why there is none.
@@ -165,6 +200,23 @@ mod tests {
             found("lammps-b", &shared),
             Ok(parts("bp5.tar.zst", "ground_truth.csv", "Solver::step"))
         );
+    }
+
+    #[test]
+    fn forests_are_unpacked_where_they_are_packed() {
+        let data = tempfile::tempdir().unwrap();
+        let (plain, other) = (data.path().join("a.jsonl"), data.path().join("a.json"));
+        fs::write(&plain, "{}\n").unwrap();
+        fs::write(&other, "{}\n").unwrap();
+        assert!(is_forest(&plain) && !is_forest(&other) && !is_forest(data.path()));
+        let target = data.path().join("target");
+        let expected = fs::canonicalize(&plain).unwrap().into_os_string();
+        assert_eq!(unpack_forest(&plain, &target).unwrap(), expected);
+        let packed = data.path().join("a.jsonl.gz");
+        shell::run(Command::new("gzip").arg(&plain)).unwrap();
+        assert!(is_forest(&packed));
+        let unpacked = unpack_forest(&packed, &target).unwrap();
+        assert_eq!(fs::read_to_string(unpacked).unwrap(), "{}\n");
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! The study behind the detector's defaults, as Markdown: on traces with a known truth, what each
 //! choice is worth, how flat the settings are around the defaults, what labels add, and what other
-//! methods find.
+//! methods find; and on forests with planted anomalies.
 //!
-//! `cargo xtask study FOLDER` runs it on a folder of packed traces. By hand:
-//! `cargo run --release -p callgrove-benches --example study -- TRACE:FUNCTION:TRUTH.csv …`; the truth
+//! `cargo xtask study FOLDER …` runs it on folders of packed traces and forest files. By hand:
+//! `cargo run --release -p callgrove-benches --example study -- TRACE:FUNCTION:TRUTH.csv FOREST.jsonl …`,
+//! or without any for the generated forests only. The trees of a forest file have a `label` and a word for
+//! their `kind`. The truth of a trace
 //! has the columns rank, exec, label and, if known, ratio (duration / median of its class). Labels:
 //! 1 stopped rank, 2 its victim, 3 slow by a hogged core or disk, 4 unexpected structure, which are the
 //! anomalies; 5 rare by design and 0 all others, which are not.
 
 mod case;
+mod forests;
 mod kinds;
 mod labels;
 mod methods;
+mod rivals;
 mod settings;
 mod table;
 
@@ -19,25 +23,48 @@ use std::error::Error;
 use std::io::{BufWriter, Write};
 
 use self::case::Case;
+use self::forests::KnownForest;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let cases: Vec<Case> = std::env::args()
+    let (files, traces): (Vec<String>, Vec<String>) = std::env::args()
         .skip(1)
-        .map(|arg| Case::load(&arg).map_err(|error| format!("{arg}: {error}").into()))
-        .collect::<Result<_, Box<dyn Error>>>()?;
-    if cases.is_empty() {
-        return Err("name at least one TRACE:FUNCTION:TRUTH.csv".into());
-    }
+        .partition(|arg| KnownForest::is_file(arg));
+    let cases: Vec<Case> = load(&traces, Case::load)?;
+    let files: Vec<KnownForest> = load(&files, KnownForest::load)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    case::traces(&cases).print(&mut out)?;
-    settings::choices(&cases)?.print(&mut out)?;
-    settings::neighbourhood(&cases)?.print(&mut out)?;
-    kinds::kinds(&cases)?.print(&mut out)?;
-    for case in &cases {
-        labels::curves(case)?.print(&mut out)?;
+    if !cases.is_empty() {
+        on_traces(&cases, &mut out)?;
     }
-    labels::correction(&cases)?.print(&mut out)?;
-    methods::methods(&cases)?.print(&mut out)?;
+    for table in forests::tables(&files)? {
+        table.print(&mut out)?;
+    }
+    if !cases.is_empty() {
+        methods::margins(&cases)?.print(&mut out)?;
+    }
     out.flush()?;
+    Ok(())
+}
+
+fn load<T>(
+    args: &[String],
+    load: fn(&str) -> Result<T, Box<dyn Error>>,
+) -> Result<Vec<T>, Box<dyn Error>> {
+    let loaded = args.iter().map(|arg| {
+        let named = |error| format!("{arg}: {error}").into();
+        load(arg).map_err(named)
+    });
+    loaded.collect()
+}
+
+fn on_traces(cases: &[Case], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    case::traces(cases).print(out)?;
+    settings::choices(cases)?.print(out)?;
+    settings::neighbourhood(cases)?.print(out)?;
+    kinds::kinds(cases)?.print(out)?;
+    for case in cases {
+        labels::curves(case)?.print(out)?;
+    }
+    labels::correction(cases)?.print(out)?;
+    methods::methods(cases)?.print(out)?;
     Ok(())
 }

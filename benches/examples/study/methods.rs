@@ -2,11 +2,12 @@
 
 use std::error::Error;
 
-use callgrove_ml::baselines::{Baseline, BaselineParams};
+use callgrove_ml::baselines::{Baseline, BaselineParams, Rule};
 use callgrove_ml::evaluate::{Method, RowsOf};
 use callgrove_ml::{MlError, Progress};
 
 use crate::case::{Case, ranking};
+use crate::rivals::{Subject, rivals};
 use crate::table::MarkdownTable;
 
 /// Table F: the methods of `callgrove evaluate`, each with its own settings. Clean traces are left
@@ -18,7 +19,7 @@ pub(crate) fn methods(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     let mut table = MarkdownTable::new(
         "F. Other methods",
         "Area under the ROC curve / average precision. After a plus sign the method, before it the rows; \
-         without one, our rows. `svm` learns from four fifths of the truth at a time. A dash: too few \
+         without one, our rows. Rules have no rows. `svm` learns from four fifths of the truth at a time. A dash: too few \
          anomalies to learn from.",
         header,
     );
@@ -30,6 +31,7 @@ pub(crate) fn methods(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     ];
     let methods: Vec<Method> = [Method::Ours, Method::Paper]
         .into_iter()
+        .chain(Rule::ALL.iter().map(|&rule| Method::Rule(rule)))
         .chain(others)
         .chain(Baseline::ALL.iter().map(baseline(RowsOf::Excess)))
         .collect();
@@ -50,4 +52,16 @@ pub(crate) fn methods(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         table.push(row);
     }
     Ok(table)
+}
+
+/// Table H: the margin over the best one-line rule on each trace with anomalies.
+pub(crate) fn margins(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
+    let cases = cases.iter().filter(|case| !case.is_clean());
+    let subjects: Vec<Subject<'_>> = cases
+        .map(|case| Subject {
+            name: case.name.clone(),
+            forests: vec![(case.forest(), &case.truth)],
+        })
+        .collect();
+    rivals("H. Margin over one-line rules", "Traces.", &subjects)
 }

@@ -97,7 +97,7 @@ pub(crate) fn neighbourhood(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Err
             ..default
         }
     });
-    add("fence", &[0.002, 0.05], &|value| {
+    add("p-value of the fence", &[0.003, 0.03, 0.1], &|value| {
         with_fence(|p_value, _| *p_value = value)
     });
     add("power", &[8.0, 16.0, 400.0], &|value| {
@@ -129,7 +129,7 @@ fn with_excess(change: impl FnOnce(&mut ExcessParams)) -> DetectorParams {
     params
 }
 
-/// The default with another share or power of the weights before labels.
+/// The default with another p-value or power of the weights before labels.
 fn with_fence(change: impl FnOnce(&mut f64, &mut f64)) -> DetectorParams {
     let mut params = DetectorParams::default();
     if let Prior::Fence { p_value, power } = &mut params.prior {

@@ -9,6 +9,7 @@
 
 mod plan;
 mod tree;
+pub mod varied;
 
 use std::io::{self, Write};
 

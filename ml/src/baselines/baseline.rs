@@ -30,6 +30,9 @@ pub enum Baseline {
     PyodCopod,
     /// PyOD's ECOD: tail probabilities, largest tail.
     PyodEcod,
+    /// Isolation forest.
+    #[cfg(feature = "peers")]
+    Iforest,
     /// Size of the tree's cluster.
     #[cfg(feature = "peers")]
     Clusters,
@@ -49,6 +52,8 @@ impl Baseline {
         Self::PyodCopod,
         Self::PyodEcod,
         #[cfg(feature = "peers")]
+        Self::Iforest,
+        #[cfg(feature = "peers")]
         Self::Clusters,
         #[cfg(feature = "peers")]
         Self::Svm,
@@ -64,6 +69,8 @@ impl Baseline {
             Self::PyodHbos => "hbos",
             Self::PyodCopod => "copod",
             Self::PyodEcod => "ecod",
+            #[cfg(feature = "peers")]
+            Self::Iforest => "iforest",
             #[cfg(feature = "peers")]
             Self::Clusters => "clusters",
             #[cfg(feature = "peers")]
@@ -89,7 +96,7 @@ impl fmt::Display for Baseline {
 /// Scores rows by a baseline, shape `[num_rows]`; the smallest score is the most abnormal.
 ///
 /// `is_anomaly`, shape `[num_rows]`, is the truth as far as it is known; only the supervised SVM looks
-/// at it, so the others take an empty one too. `seed` is for its folds. The one-class SVM's scores are
+/// at it, so the others take an empty one too. `seed` is for its folds and the isolation forest. The one-class SVM's scores are
 /// signed as the detector's are, those of the supervised SVM are its decision values (negative =
 /// anomaly); the scores of all others are the negative of what their functions return.
 ///
@@ -98,7 +105,7 @@ impl fmt::Display for Baseline {
 /// [`crate::MlError::LengthMismatch`] of the supervised SVM.
 #[cfg_attr(
     not(feature = "peers"),
-    expect(unused_variables, reason = "only the supervised SVM takes them")
+    expect(unused_variables, reason = "only methods of other crates take them")
 )]
 pub fn score(
     baseline: Baseline,
@@ -118,6 +125,8 @@ pub fn score(
         Baseline::PyodHbos => pyod_hbos(rows, settings.num_bins, progress)?,
         Baseline::PyodCopod => pyod_copod(rows, progress)?,
         Baseline::PyodEcod => pyod_ecod(rows, progress)?,
+        #[cfg(feature = "peers")]
+        Baseline::Iforest => super::isolation_forest(rows, params, seed, progress)?,
         #[cfg(feature = "peers")]
         Baseline::Clusters => super::clusters(rows, params, progress)?.anomaly,
         #[cfg(feature = "peers")]

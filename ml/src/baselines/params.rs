@@ -19,6 +19,10 @@ pub struct BaselineParams {
     /// Trees that make a cluster of `clusters`, from 2 on; also the neighbours that say how dense the
     /// surroundings of a tree are.
     pub min_cluster_size: usize,
+    /// Trees of `iforest`, from 1 on,
+    pub num_isolation_trees: usize,
+    /// and rows that each learns from, from 2 on.
+    pub isolation_sample: usize,
     /// C of `svm` > 0, before it is shared out to the classes so that both weigh the same.
     pub svm_c: f64,
     /// Width of the kernel of `svm`.
@@ -42,6 +46,8 @@ impl Default for BaselineParams {
             nu: 0.02,
             ocsvm_gamma: GammaRule::MedianDistance(1.0),
             min_cluster_size: 20,
+            num_isolation_trees: 100,
+            isolation_sample: 256,
             svm_c: 1.0,
             // 2 / mean d² is 1 / (columns · variance): scikit-learn's "scale".
             svm_gamma: GammaRule::MeanDistance(2.0),
@@ -63,6 +69,13 @@ impl BaselineParams {
         at_least("num_neighbours", self.num_neighbours, 1, "1 or more")?;
         at_least("num_bins", self.num_bins, 1, "1 or more")?;
         at_least("min_cluster_size", self.min_cluster_size, 2, "2 or more")?;
+        at_least(
+            "num_isolation_trees",
+            self.num_isolation_trees,
+            1,
+            "1 or more",
+        )?;
+        at_least("isolation_sample", self.isolation_sample, 2, "2 or more")?;
         at_least("num_folds", self.num_folds, 2, "2 or more")?;
         at_least("max_training", self.max_training, 2, "2 or more")?;
         let is_valid = self.nu > 0.0 && self.nu <= 1.0;

@@ -66,9 +66,8 @@ pub fn supervised_svm(
     }
     let num_folds = settings.num_folds.min(num_normal).min(num_anomalies);
     let matrix = dense(rows);
-    let gamma = settings
-        .svm_gamma
-        .gamma(rows, &NullModel::of_rows(rows, 0.0));
+    let null = NullModel::of_rows(rows, 0.0);
+    let gamma = settings.svm_gamma.gamma(rows, &null);
     let mut scores = vec![0.0; rows.len()];
     for fold in 0..num_folds {
         progress.at(fold as f32 / num_folds as f32)?;

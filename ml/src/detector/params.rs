@@ -154,12 +154,13 @@ impl LabelRule {
 }
 
 impl DetectorParams {
-    /// The paper's settings: exact signatures, stack2vec, C = 0.02 n, u = 1.
+    /// The paper's settings: exact signatures, stack2vec, C = 0.02 n, u = 1. It leaves the width of its
+    /// Gaussian kernel open; γ = 1 / columns, which the libraries of its time took, ranks best.
     pub fn paper() -> Self {
         Self {
             wl: WlParams::paper(),
             representation: Representation::PaperStack2vec(Stack2vecParams::default()),
-            gamma: GammaRule::MedianDistance(1.0),
+            gamma: GammaRule::NumColumns(1.0),
             nu: 0.02,
             prior: Prior::Uniform,
             border: BorderRule::Rho,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::baselines::Baseline;
+use crate::baselines::{Baseline, Rule};
 
 /// The rows that a baseline works on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -16,14 +16,16 @@ pub enum RowsOf {
     Time,
 }
 
-/// A way to score trees. Its name is `ours`, `paper`, or that of a baseline after that of its rows: `lof`,
-/// `stack2vec+lof`, `time+lof`.
+/// A way to score trees. Its name is `ours`, `paper`, that of a rule (`duration`), or that of a baseline after
+/// that of its rows: `lof`, `stack2vec+lof`, `time+lof`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Method {
     /// Our detector, which learns from labels.
     Ours,
     /// The detector with the settings of the paper, which learns from labels.
     Paper,
+    /// A rule, which does not.
+    Rule(Rule),
     /// A baseline, which does not (or from all at once).
     Baseline(RowsOf, Baseline),
 }
@@ -31,12 +33,18 @@ pub enum Method {
 /// A name that no method has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "no method is called `{name}`; there are ours, paper and, alone or after stack2vec+ or time+, {}",
+    "no method is called `{name}`; there are ours, paper, {} and, alone or after stack2vec+ or time+, {}",
+    rule_names(),
     baseline_names()
 )]
 pub struct UnknownMethod {
     /// The name.
     pub name: String,
+}
+
+fn rule_names() -> String {
+    let names: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+    names.join(", ")
 }
 
 fn baseline_names() -> String {
@@ -59,6 +67,7 @@ impl fmt::Display for Method {
         match self {
             Self::Ours => f.write_str("ours"),
             Self::Paper => f.write_str("paper"),
+            Self::Rule(rule) => write!(f, "{rule}"),
             Self::Baseline(RowsOf::Excess, baseline) => write!(f, "{baseline}"),
             Self::Baseline(RowsOf::Stack2vec, baseline) => write!(f, "stack2vec+{baseline}"),
             Self::Baseline(RowsOf::Time, baseline) => write!(f, "time+{baseline}"),
@@ -70,6 +79,9 @@ impl FromStr for Method {
     type Err = UnknownMethod;
 
     fn from_str(name: &str) -> Result<Self, UnknownMethod> {
+        if let Some(rule) = Rule::from_name(name) {
+            return Ok(Self::Rule(rule));
+        }
         let (rows, baseline) = match name.split_once('+') {
             None if name == "ours" => return Ok(Self::Ours),
             None if name == "paper" => return Ok(Self::Paper),
@@ -97,10 +109,20 @@ mod tests {
             let of_rows = move |&baseline: &Baseline| Method::Baseline(rows, baseline);
             Baseline::ALL.iter().map(of_rows)
         });
-        for method in [Method::Ours, Method::Paper].into_iter().chain(baselines) {
+        let rules = Rule::ALL.iter().map(|&rule| Method::Rule(rule));
+        let known = [Method::Ours, Method::Paper].into_iter().chain(rules);
+        for method in known.chain(baselines) {
             assert_eq!(method.to_string().parse(), Ok(method));
         }
-        for name in ["", "Ours", "time+", "time+ours", "x+lof", "lof+time"] {
+        for name in [
+            "",
+            "Ours",
+            "time+",
+            "time+ours",
+            "time+duration",
+            "x+lof",
+            "lof+time",
+        ] {
             assert!(name.parse::<Method>().is_err(), "{name}");
         }
     }

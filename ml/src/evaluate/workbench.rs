@@ -69,6 +69,7 @@ impl<'a> Workbench<'a> {
                 let detector = Detector::train(embedding, &labels, None, then)?;
                 Ok(detector.scores().to_vec())
             }
+            Method::Rule(rule) => baselines::rule_scores(rule, self.forest, progress),
             Method::Baseline(rows, baseline) => {
                 let (params, seed, is_anomaly) = (self.params, self.seed, self.truth.is_anomaly());
                 let rows = self.rows(rows, first)?;

@@ -43,6 +43,8 @@ pub enum GammaRule {
     MeanDistance(f64),
     /// γ = factor / median squared distance (of at most 2,000 evenly spaced rows).
     MedianDistance(f64),
+    /// γ = factor / number of columns: what libsvm takes where nothing is said.
+    NumColumns(f64),
     /// γ = factor / fence², with the norm that one in 100 normal rows reaches ([`crate::calibration::NullModel`]): the scale
     /// of what is normal, whatever share of the rows lies outside.
     Fence(f64),
@@ -132,8 +134,10 @@ impl GammaRule {
 impl GammaRule {
     /// The factor of the rule.
     pub fn factor(self) -> f64 {
-        let (Self::MeanDistance(factor) | Self::MedianDistance(factor) | Self::Fence(factor)) =
-            self;
+        let (Self::MeanDistance(factor)
+        | Self::MedianDistance(factor)
+        | Self::NumColumns(factor)
+        | Self::Fence(factor)) = self;
         factor
     }
 
@@ -143,6 +147,7 @@ impl GammaRule {
         match self {
             Self::MeanDistance(_) => Self::MeanDistance(factor),
             Self::MedianDistance(_) => Self::MedianDistance(factor),
+            Self::NumColumns(_) => Self::NumColumns(factor),
             Self::Fence(_) => Self::Fence(factor),
         }
     }

@@ -38,6 +38,7 @@ impl GammaRule {
         let (factor, typical) = match self {
             Self::MeanDistance(factor) => (factor, rows.mean_squared_distance()),
             Self::MedianDistance(factor) => (factor, median_squared_distance(rows)),
+            Self::NumColumns(factor) => (factor, rows.num_columns() as f64),
             Self::Fence(factor) => (factor, null.distance_of(BEYOND_SCALE).powi(2)),
         };
         let gamma = factor / typical;

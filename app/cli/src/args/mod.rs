@@ -167,13 +167,13 @@ pub(crate) struct EvaluateArgs {
         default_value = "0,5,normal"
     )]
     pub(crate) negative: Vec<String>,
-    /// Methods to compare: ours, paper, or a baseline (lof, knn, mean-knn, hbos, copod, ecod, ocsvm,
-    /// clusters, svm), alone or after `stack2vec+` or `time+`
+    /// Methods to compare: ours, paper, a rule (duration, class-ratio, ratio+rarity, largest), or a
+    /// baseline (lof, knn, mean-knn, hbos, copod, ecod, ocsvm, iforest, clusters, svm), alone or after `stack2vec+` or `time+`
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "ours,paper,stack2vec+lof,knn,lof,hbos,copod,ecod,time+lof,svm"
+        default_value = "ours,paper,duration,class-ratio,ratio+rarity,largest,stack2vec+lof,knn,lof,iforest,hbos,copod,ecod,time+lof,svm"
     )]
     pub(crate) methods: Vec<Method>,
     /// How the simulated person chooses the next tree to label; several, separated by commas, give

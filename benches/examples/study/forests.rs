@@ -1,0 +1,131 @@
+//! Forests that are no traces: generated ones with planted anomalies, and forest files that say of each
+//! tree what it is.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use callgrove_benches::generator::varied::{Family, VariedForest};
+use callgrove_ml::Progress;
+use callgrove_ml::evaluate::{Class, Truth};
+use callgrove_ml::forest_file::{ForestFile, ForestFileLimits, read_forest};
+use callgrove_model::Label;
+use serde::Deserialize;
+
+use crate::rivals::{Subject, rivals};
+use crate::table::MarkdownTable;
+
+const NUM_TREES: usize = 3_000;
+/// Settings may be chosen by what these seeds give,
+const SEEDS_TO_CHOOSE: [u64; 3] = [1, 2, 3];
+/// and are reported by what these give, which nobody may choose by.
+const SEEDS_TO_REPORT: [u64; 3] = [11, 12, 13];
+
+/// How the name of a forest file ends.
+const FOREST_FILE: &str = ".jsonl";
+
+/// A forest, and what is known of its trees.
+pub(crate) struct KnownForest {
+    name: String,
+    file: ForestFile,
+    truth: Truth,
+}
+
+/// What a line tells beside the tree.
+#[derive(Deserialize)]
+struct KindLine {
+    #[serde(default, alias = "node")]
+    rank: u32,
+    #[serde(default)]
+    kind: String,
+}
+
+impl KnownForest {
+    /// Whether an argument names a forest file.
+    pub(crate) fn is_file(arg: &str) -> bool {
+        arg.ends_with(FOREST_FILE)
+    }
+
+    /// Reads a forest file whose trees have a `label` and a word for their `kind`.
+    pub(crate) fn load(arg: &str) -> Result<Self, Box<dyn Error>> {
+        let text = fs::read(arg)?;
+        let limits = ForestFileLimits::default();
+        let file = read_forest(&text[..], 0, limits, Progress::none())?;
+        let text = std::str::from_utf8(&text)?;
+        let trees = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
+        let mut lines: Vec<KindLine> = trees.map(serde_json::from_str).collect::<Result<_, _>>()?;
+        // As the forest has its trees; those of a rank keep their order.
+        lines.sort_by_key(|line| line.rank);
+        let mut kinds: Vec<String> = Vec::new();
+        let classes = file
+            .labels
+            .iter()
+            .zip(lines)
+            .map(|(label, line)| match label {
+                Some(Label::Abnormal) => {
+                    let known = kinds.iter().position(|kind| *kind == line.kind);
+                    Class::Positive(known.unwrap_or_else(|| {
+                        kinds.push(line.kind);
+                        kinds.len() - 1
+                    }))
+                }
+                Some(Label::Normal) => Class::Negative,
+                None => Class::Unknown,
+            });
+        let classes = classes.collect();
+        let name = Path::new(arg).file_stem().unwrap_or_default();
+        Ok(Self {
+            name: name.to_string_lossy().into_owned(),
+            truth: Truth::new(classes, kinds)?,
+            file,
+        })
+    }
+
+    fn generated(family: Family, seed: u64) -> Result<Self, Box<dyn Error>> {
+        let (file, truth) = VariedForest::make(family, NUM_TREES, seed).to_forest()?;
+        Ok(Self {
+            name: family.name().to_owned(),
+            file,
+            truth,
+        })
+    }
+}
+
+/// Tables G: the varied families, once for the seeds to choose by and once for those to report, and the
+/// forests of files.
+pub(crate) fn tables(files: &[KnownForest]) -> Result<Vec<MarkdownTable>, Box<dyn Error>> {
+    let mut tables = vec![
+        varied("G. Varied forests, to choose by", SEEDS_TO_CHOOSE)?,
+        varied("G. Varied forests, to report", SEEDS_TO_REPORT)?,
+    ];
+    if !files.is_empty() {
+        let subjects: Vec<Subject<'_>> = files.iter().map(|file| subject(&[file])).collect();
+        tables.push(rivals("G. Forest files", "One forest each.", &subjects)?);
+    }
+    Ok(tables)
+}
+
+fn varied(title: &str, seeds: [u64; 3]) -> Result<MarkdownTable, Box<dyn Error>> {
+    let mut forests = Vec::new();
+    for family in Family::ALL {
+        let made = seeds.map(|seed| KnownForest::generated(family, seed));
+        forests.push(made.into_iter().collect::<Result<Vec<_>, _>>()?);
+    }
+    let subjects: Vec<Subject<'_>> = forests
+        .iter()
+        .map(|forests| subject(&forests.iter().collect::<Vec<_>>()))
+        .collect();
+    let about = format!("{NUM_TREES} trees each, means over the seeds {seeds:?}.");
+    rivals(title, &about, &subjects)
+}
+
+fn subject<'a>(forests: &[&'a KnownForest]) -> Subject<'a> {
+    let first = forests.first().map(|known| known.name.clone());
+    let forests = forests
+        .iter()
+        .map(|known| (&known.file.forest, &known.truth));
+    Subject {
+        name: first.unwrap_or_default(),
+        forests: forests.collect(),
+    }
+}
