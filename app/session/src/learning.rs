@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding, ModelArtifact};
+use callgrove_ml::detector::{Cause, Detector, DetectorParams, Embedding, ModelArtifact, causes};
 use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
 use callgrove_ml::wl::{Siblings, label_tree};
@@ -103,6 +103,7 @@ pub fn analyze(
         num_subtrees: embedding.subtrees().vocabulary.len(),
         median_duration: median_duration(&forest),
         structures: by_size(embedding.subtrees().bags.roots()),
+        write_shares: embedding.write_shares().to_vec(),
         forest: forest.clone(),
     };
     Ok((
@@ -192,6 +193,11 @@ impl Learned {
         let scores = detector.scores().to_vec();
         self.detector = Some(detector);
         Ok(scores)
+    }
+
+    /// What explains each abnormal tree, where that is known; all have shape `[n_trees]`.
+    pub fn causes(&self, scores: &[f64], labels: &[Option<Label>]) -> Vec<Option<Cause>> {
+        causes(scores, labels, self.embedding.write_shares())
     }
 
     /// The model as a file.

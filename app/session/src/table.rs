@@ -1,5 +1,6 @@
 //! The table that `callgrove analyze` prints: one row per tree, with fixed names.
 
+use callgrove_ml::detector::Cause;
 use callgrove_model::{Label, TreeIdx};
 use serde::Serialize;
 
@@ -33,9 +34,11 @@ pub struct TreeRow {
     pub score: f64,
     /// Label that was given, if any.
     pub label: Option<Label>,
+    /// What explains a negative score that is not the program's doing, if anything.
+    pub cause: Option<Cause>,
 }
 
-/// All trees, the most abnormal first. `labels` has shape `[n_trees]`.
+/// All trees, the most abnormal first, explained ones behind the other abnormal ones. `labels` has shape `[n_trees]`.
 pub fn tree_rows<'a>(
     analysis: &'a Analysis,
     detection: &'a Detection,
@@ -69,5 +72,6 @@ fn row(
         exit_us: cstree.exit().as_us(),
         score: detection.scores[tree.index()],
         label: labels.get(tree.index()).copied().flatten(),
+        cause: detection.cause(tree),
     }
 }

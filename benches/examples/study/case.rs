@@ -88,6 +88,11 @@ impl Case {
         })
     }
 
+    /// Its trees.
+    pub(crate) fn forest(&self) -> &Forest {
+        &self.forest
+    }
+
     /// Whether nothing was injected: what is called abnormal here is a false alarm.
     pub(crate) fn is_clean(&self) -> bool {
         self.truth.num_positive() == 0

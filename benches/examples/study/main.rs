@@ -14,6 +14,7 @@ mod labels;
 mod methods;
 mod settings;
 mod table;
+mod tracer;
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
@@ -38,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     labels::correction(&cases)?.print(&mut out)?;
     methods::methods(&cases)?.print(&mut out)?;
+    tracer::tracer(&cases)?.print(&mut out)?;
     out.flush()?;
     Ok(())
 }

@@ -9,6 +9,7 @@
 mod artifact;
 mod correction;
 mod embedding;
+mod listing;
 mod params;
 mod trained;
 
@@ -16,6 +17,7 @@ pub use artifact::{FeatureArtifact, Judgement, MODEL_VERSION, ModelArtifact, Mod
 pub use callgrove_model::Label;
 pub use correction::Correction;
 pub use embedding::{Embedding, Features};
+pub use listing::{Cause, causes, listed_scores};
 pub use params::{BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 pub(crate) use trained::order_step;
 pub use trained::{Detector, order_by_score};

@@ -7,14 +7,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use callgrove_model::DurationNs;
 use callgrove_session::{
-    Analysis, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, TreeRow, analyze,
-    score_with_model, tree_rows,
+    Analysis, Cause, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, TreeRow,
+    analyze, score_with_model, tree_rows,
 };
 
 use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::host::replace_file;
-use crate::output::{Clock, TextTable, complain, with_progress};
+use crate::output::{Clock, TextTable, complain, thousands, with_progress};
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     // Small files are read first: a mistake in them shows before the long work.
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     if let Some(path) = &args.save_model {
         save_model(&learned, path)?;
     }
-    let detection = Detection::new(scores, None);
+    let causes = learned.causes(&scores, &labels);
+    let detection = Detection::new(scores, causes, None);
     print(args, &analysis, &detection, &labels)?;
     clock.lap("print");
     Ok(())
@@ -105,7 +106,10 @@ fn print(
     let mut out = BufWriter::new(std::io::stdout().lock());
     let rows = tree_rows(analysis, detection, labels).take(args.limit.unwrap_or(usize::MAX));
     match args.format {
-        TableFormat::Table => table(rows, analysis.median_duration).print(&mut out, 0)?,
+        TableFormat::Table => {
+            table(rows, analysis.median_duration).print(&mut out, 0)?;
+            print_explained(&mut out, detection)?;
+        }
         TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(&mut out);
             for row in rows {
@@ -124,11 +128,29 @@ fn print(
     Ok(())
 }
 
+/// Says how many executions are no alarms although their scores are negative.
+fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Result<()> {
+    if detection.num_explained == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{} slow while the tracer wrote its own data (cause \"{}\"), which explains most of it: listed \
+         behind the {} that nothing explains",
+        match detection.num_explained {
+            1 => "1 execution was".to_owned(),
+            num => format!("{} executions were", thousands(num)),
+        },
+        Cause::TraceWrite.name(),
+        thousands(detection.num_abnormal),
+    )
+}
+
 /// For a person: how long each took, and how that compares, stand first.
 fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
     let mut table = TextTable::new(&[
         "tree", "duration", "×median", "event_id", "program", "rank", "thread", "index",
-        "entry_us", "exit_us", "score", "label",
+        "entry_us", "exit_us", "score", "label", "cause",
     ]);
     for row in rows {
         let duration = DurationNs::from_us(row.exit_us - row.entry_us);
@@ -151,6 +173,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
             row.exit_us.to_string(),
             format!("{:.6e}", row.score),
             label.to_owned(),
+            row.cause.map_or("", Cause::name).to_owned(),
         ]);
     }
     table
