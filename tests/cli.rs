@@ -51,9 +51,20 @@ fn complaint(args: &[&str]) -> Result<String> {
 }
 
 fn analyze(trace: &Path, more: &[&str]) -> Result<Vec<Value>> {
+    analyze_function(trace, COMPUTE, more)
+}
+
+fn analyze_function(trace: &Path, function: &str, more: &[&str]) -> Result<Vec<Value>> {
     let trace = trace.to_string_lossy();
     let args = [
-        &["analyze", &trace, "--function", COMPUTE, "--format", "json"],
+        &[
+            "analyze",
+            &trace,
+            "--function",
+            function,
+            "--format",
+            "json",
+        ],
         more,
     ]
     .concat();
@@ -73,6 +84,7 @@ fn info_tells_the_figures_of_the_example_trace() -> Result<()> {
         "up to 10 deep",
         "3,296 SEND, 3,296 RECV, 3,296 matched",
         "7,216 counter samples",
+        "The tracer wrote its own data 8 times, 4.496 ms in all",
         "No warnings: the trace is whole",
         "Note: 120 received messages state the size of the posted buffer",
     ] {
@@ -112,7 +124,7 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
     let mut lines = text.lines();
     assert_eq!(
         lines.next(),
-        Some("tree,event_id,program,rank,thread,index,entry_us,exit_us,score,label")
+        Some("tree,event_id,program,rank,thread,index,entry_us,exit_us,score,label,cause")
     );
     assert_eq!(lines.count(), 196);
     let rows = analyze(&example, &[])?;
@@ -131,6 +143,35 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
         !scores.windows(2).any(falls),
         "the most abnormal tree comes first"
     );
+    Ok(())
+}
+
+#[test]
+fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnormal_trees()
+-> Result<()> {
+    let example = example();
+    let function = "CommBrick::forward_comm_pair";
+    let rows = analyze_function(&example, function, &[])?;
+    assert_eq!(rows.len(), 196);
+    let place = |row: &Value| match (&row["cause"], row["score"].as_f64()) {
+        (Value::Null, Some(score)) if score < -1e-6 => 0,
+        (Value::Null, Some(_)) => 2,
+        (Value::String(cause), Some(score)) if cause == "trace write" && score < 0.0 => 1,
+        _ => panic!("no such row: {row}"),
+    };
+    let places: Vec<u8> = rows.iter().map(place).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    let count = |wanted| places.iter().filter(|&&place| place == wanted).count();
+    assert_eq!((count(0), count(1)), (13, 4));
+    let table = stdout(&[
+        "analyze",
+        &example.to_string_lossy(),
+        "--function",
+        function,
+    ])?;
+    let line = "4 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
+                explains most of it: listed behind the 13 that nothing explains";
+    assert!(table.contains(line), "{table}");
     Ok(())
 }
 

@@ -15,7 +15,8 @@
 //! [`detector`] ties it together: [`detector::Embedding::fit`] once per forest,
 //! [`detector::Detector::train`] after each label, [`detector::ModelArtifact`] for other runs. All
 //! defaults stand in [`detector::DetectorParams`], which also has the paper's settings. [`active`] says
-//! which tree to ask about next and which labels to look at again. [`evaluate`] measures all of it on a
+//! which tree to ask about next and which labels to look at again; [`cause`] which anomalies are the tracer's own
+//! doing. [`evaluate`] measures all of it on a
 //! known truth, beside the [`baselines`].
 //!
 //! "The paper" is Xie, Xu, Mueller: A Visual Analytics Framework for the Detection of Anomalous Call
@@ -25,6 +26,7 @@
 pub mod active;
 pub mod baselines;
 pub mod calibration;
+pub mod cause;
 mod cholesky;
 pub mod dataset;
 pub mod detector;

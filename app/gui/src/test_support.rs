@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use callgrove_model::{
     CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, RankBuilder,
-    RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
+    RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TracerWrite, TreeIdx,
+    WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Command, Detection, Explanation, Finding, LabelSet, MapMethod, MessageIndex,
-    Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    Analysis, Cause, Command, Detection, Explanation, Finding, LabelSet, MapMethod, MessageIndex,
+    Selection, Snapshot, Suggestion, TreeKey, TreeMap, WriteShare,
 };
 
 use egui_kittest::Harness;
@@ -56,7 +57,7 @@ pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
     let forest = Forest::grow(Arc::clone(&trace), &[root]);
     let num_trees = forest.len();
     let (analysis, map) = analysis(forest);
-    let detection = detection(&analysis, &map);
+    let detection = detection(&map);
     let suggestion = |name: &str, func: FuncId, num_calls| Suggestion {
         func,
         name: name.to_owned(),
@@ -222,41 +223,70 @@ fn analysis(forest: Forest) -> (Analysis, TreeMap) {
         num_subtrees: 14,
         median_duration,
         structures: (0..forest.len() as u32).map(|tree| tree % 20 % 3).collect(),
+        write_shares: vec![None; forest.len()],
         forest,
     };
     (analysis, map)
 }
 
-fn detection(analysis: &Analysis, map: &TreeMap) -> Detection {
+fn detection(map: &TreeMap) -> Detection {
     let scores: Vec<f64> = map
         .points
         .iter()
         .map(|point| 0.3 - f64::from(point[0].hypot(point[1])))
         .collect();
-    let mut order: Vec<TreeIdx> = trees(&analysis.forest).collect();
-    order.sort_by(|a, b| {
-        scores[a.index()]
-            .total_cmp(&scores[b.index()])
-            .then(a.cmp(b))
-    });
-    let mut place = vec![0; order.len()];
-    for (at, tree) in order.iter().enumerate() {
-        place[tree.index()] = at as u32;
-    }
-    let num_abnormal = scores.iter().filter(|&&score| score < 0.0).count();
-    Detection {
-        p_values: Some(
-            scores
-                .iter()
-                .map(|score| (score * 8.0).exp().min(1.0))
-                .collect(),
-        ),
+    let p_values = scores.iter().map(|score| (score * 8.0).exp().min(1.0));
+    let judged = Judged {
+        p_values: Some(p_values.collect()),
+        causes: vec![None; scores.len()],
         scores,
-        order,
-        place,
-        num_abnormal,
-        change: None,
-    }
+    };
+    Detection::new(judged, None)
+}
+
+/// The same session after the most abnormal tree turned out to be slow while the tracer wrote: 31 ms in the
+/// middle of it, on its rank.
+pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
+    let analysis = snapshot.analysis.as_ref().expect("it is analysed");
+    let detection = snapshot.detection.as_ref().expect("it is scored");
+    let tree = detection.order[0];
+    let (root, cstree) = (
+        analysis.forest.trees()[tree.index()].root,
+        analysis.forest.tree(tree),
+    );
+    let start = cstree.entry()[1];
+    let write = TracerWrite {
+        lane: root.lane,
+        start,
+        end: start + DurationNs(31_000_000),
+    };
+    let mut trace = Trace::clone(analysis.forest.trace());
+    trace.writes.push(write);
+    let trace = Arc::new(trace);
+    let mut causes = detection.causes.clone();
+    causes[tree.index()] = Some(Cause::TraceWrite);
+    let mut analysis = Analysis::clone(analysis);
+    analysis.forest = Forest::grow(Arc::clone(&trace), analysis.forest.functions());
+    analysis.write_shares[tree.index()] = Some(WriteShare {
+        excess: DurationNs(40_000_000),
+        covered: write.duration(),
+    });
+    let shown = Snapshot {
+        revision: snapshot.revision + 1,
+        messages: Some(Arc::new(MessageIndex::new(&trace))),
+        trace: Some(trace),
+        analysis: Some(Arc::new(analysis)),
+        detection: Some(Arc::new(Detection::new(
+            Judged {
+                scores: detection.scores.clone(),
+                p_values: detection.p_values.clone(),
+                causes,
+            },
+            None,
+        ))),
+        ..snapshot.clone()
+    };
+    (shown, tree)
 }
 
 fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {

@@ -1,6 +1,7 @@
 //! How values are written: with their unit, as short as they can be told apart.
 
-use callgrove_model::DurationNs;
+use callgrove_model::{DurationNs, TreeIdx};
+use callgrove_session::Snapshot;
 use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
 
 use crate::widgets::thousands;
@@ -15,6 +16,19 @@ pub(crate) fn duration(duration_us: f64) -> String {
 /// The same, or a dash.
 pub(crate) fn duration_or_dash(duration_us: Option<f64>) -> String {
     duration_us.map_or_else(dash, duration)
+}
+
+/// What explains the negative score of a tree, and how much of it.
+pub(crate) fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
+    let cause = snapshot.cause(tree)?.name();
+    let analysis = snapshot.analysis.as_ref()?;
+    let share = analysis.write_shares.get(tree.index()).copied().flatten()?;
+    Some(format!(
+        "{}, {cause}: of the {} beyond the usual, {} passed while the tracer wrote its own data",
+        analysis.forest.code(tree),
+        share.excess,
+        share.covered.min(share.excess),
+    ))
 }
 
 /// A number with at most four significant digits, thousands set apart.

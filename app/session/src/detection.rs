@@ -1,6 +1,6 @@
 //! Scores become a list, and two lists become what a training changed.
 
-use callgrove_ml::detector::{Detector, order_by_score};
+use callgrove_ml::detector::{Cause, Detector, listed_scores, order_by_score};
 use callgrove_model::TreeIdx;
 
 use crate::{Change, Detection, Judged, Move};
@@ -11,24 +11,29 @@ const TOP: usize = 50;
 const NUM_MOVES: usize = 10;
 
 impl Detection {
-    /// Orders trees by their scores, ties by tree; compares with the list before.
+    /// Orders trees by their scores, ties by tree, but those whose abnormal score has a known cause behind
+    /// the other abnormal ones; compares with the list before.
     pub fn new(judged: Judged, before: Option<&Self>) -> Self {
-        let Judged { scores, p_values } = judged;
-        let order = order_by_score(&scores);
+        let Judged {
+            scores,
+            p_values,
+            causes,
+        } = judged;
+        let listed = listed_scores(&scores, &causes);
+        let order = order_by_score(&listed);
         let mut place = vec![0; scores.len()];
         for (at, tree) in order.iter().enumerate() {
             place[tree.index()] = at as u32;
         }
-        let num_abnormal = scores
-            .iter()
-            .filter(|&&score| Detector::is_abnormal(score))
-            .count();
+        let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
         let mut detection = Self {
+            num_abnormal: listed.iter().filter(is_abnormal).count(),
+            num_explained: causes.iter().flatten().count(),
             scores,
             p_values,
+            causes,
             order,
             place,
-            num_abnormal,
             change: None,
         };
         detection.change = before
@@ -43,11 +48,18 @@ impl Detection {
         self.p_values.as_ref()?.get(tree.index()).copied()
     }
 
-    /// Whether a tree is called abnormal.
+    /// Whether a tree is called abnormal: it has a negative score, and no cause that explains it.
     pub fn is_abnormal(&self, tree: TreeIdx) -> bool {
-        self.scores
-            .get(tree.index())
-            .is_some_and(|&score| Detector::is_abnormal(score))
+        self.cause(tree).is_none()
+            && self
+                .scores
+                .get(tree.index())
+                .is_some_and(|&score| Detector::is_abnormal(score))
+    }
+
+    /// What explains the negative score of a tree.
+    pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
+        self.causes.get(tree.index()).copied().flatten()
     }
 }
 
@@ -123,6 +135,7 @@ mod tests {
         Judged {
             scores: scores.to_vec(),
             p_values: None,
+            causes: vec![None; scores.len()],
         }
     }
 
@@ -147,6 +160,19 @@ mod tests {
         assert_eq!(detection.order, trees(&[1, 0, 2, 3]));
         assert_eq!(detection.place, [1, 0, 2, 3]);
         assert_eq!(detection.num_abnormal, 1);
+    }
+
+    #[test]
+    fn what_is_explained_stands_behind_the_abnormal_and_is_none_of_them() {
+        let written = Judged {
+            causes: vec![Some(Cause::TraceWrite), None, None, None],
+            ..judged(&[-9.0, -0.5, 0.1, -2.0])
+        };
+        let detection = Detection::new(written, None);
+        assert_eq!(detection.order, trees(&[3, 1, 0, 2]));
+        assert_eq!((detection.num_abnormal, detection.num_explained), (2, 1));
+        assert!(!detection.is_abnormal(TreeIdx(0)));
+        assert_eq!(detection.cause(TreeIdx(0)), Some(Cause::TraceWrite));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{
-    BorderRule, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
+    BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
+    causes,
 };
 use callgrove_ml::explain::{SubtreeImportance, explain};
 use callgrove_ml::suggest;
@@ -112,6 +113,7 @@ pub fn analyze(
         num_subtrees: embedding.subtrees().vocabulary.len(),
         median_duration: median_duration(&forest),
         structures: by_size(embedding.subtrees().bags.roots()),
+        write_shares: embedding.write_shares().to_vec(),
         forest: forest.clone(),
     };
     Ok((
@@ -162,6 +164,8 @@ pub struct Judged {
     /// Share of normal trees that stand out as much or more, shape `[n_trees]`, in (0, 1]; `None` where
     /// there were too few executions to judge any.
     pub p_values: Option<Vec<f64>>,
+    /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
+    pub causes: Vec<Option<Cause>>,
 }
 
 /// A trained model that judges forests of this or other runs.
@@ -197,6 +201,7 @@ impl Model {
         let judged = Judged {
             scores: found.scores,
             p_values: Some(found.p_values),
+            causes: found.causes,
         };
         Ok((judged, found.misfit))
     }
@@ -247,9 +252,11 @@ impl Learned {
     ) -> Result<Judged, LearningError> {
         let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
         let is_too_small = self.embedding.calibration().null().is_too_small();
+        let scores = detector.scores().to_vec();
         let judged = Judged {
-            scores: detector.scores().to_vec(),
             p_values: (!is_too_small).then(|| detector.p_values(&self.embedding)),
+            causes: causes(&scores, labels, self.embedding.write_shares()),
+            scores,
         };
         self.detector = Some(detector);
         Ok(judged)

@@ -39,6 +39,8 @@ mod tree_map;
 pub mod watch;
 
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
+pub use callgrove_ml::cause::WriteShare;
+pub use callgrove_ml::detector::Cause;
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
 pub use command::{Command, Selection, TimeRange};

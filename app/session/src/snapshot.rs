@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use callgrove_ml::active::{Doubt, QueryStrategy};
+use callgrove_ml::cause::WriteShare;
+use callgrove_ml::detector::Cause;
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
 use crate::watch::{ExecutionDocument, Watch};
@@ -87,6 +89,11 @@ impl Snapshot {
         }
     }
 
+    /// What explains the negative score of a tree, if that is known.
+    pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
+        self.detection.as_ref()?.cause(tree)
+    }
+
     /// The label of an execution, in whatever source it was labelled.
     pub fn record_label(&self, record: &ExecutionDocument) -> Option<Label> {
         self.record_labels.get(record.key()?)
@@ -140,6 +147,8 @@ pub struct Analysis {
     /// The class of each tree, shape `[n_trees]`: trees of one class have equal structure. Numbered
     /// from the largest class on.
     pub structures: Vec<u32>,
+    /// What the tracer's writes explain of each tree, shape `[n_trees]`.
+    pub write_shares: Vec<Option<WriteShare>>,
 }
 
 impl Analysis {
@@ -164,12 +173,16 @@ pub struct Detection {
     /// Share of normal trees that stand out as much or more, shape `[n_trees]`; `None` where there were
     /// too few executions to judge any.
     pub p_values: Option<Vec<f64>>,
-    /// Trees from the most abnormal on.
+    /// What explains the score of each abnormal tree, where that is known; shape `[n_trees]`.
+    pub causes: Vec<Option<Cause>>,
+    /// Trees from the most abnormal on; those that are explained come behind the other abnormal ones.
     pub order: Vec<TreeIdx>,
     /// Place of each tree in `order`, shape `[n_trees]`.
     pub place: Vec<u32>,
-    /// Number of trees with a negative score.
+    /// Number of trees with a negative score that nothing explains.
     pub num_abnormal: usize,
+    /// Number of trees with a negative score that a cause explains.
+    pub num_explained: usize,
     /// What the last training changed; `None` after the first.
     pub change: Option<Change>,
 }

@@ -1,5 +1,6 @@
 //! The table that `callgrove analyze` prints: one row per tree, with fixed names.
 
+use callgrove_ml::detector::Cause;
 use callgrove_model::{Forest, Label, TreeIdx};
 use serde::Serialize;
 
@@ -38,9 +39,11 @@ pub struct TreeRow {
     pub abnormal: bool,
     /// Label that was given, if any.
     pub label: Option<Label>,
+    /// What explains a negative score that is not the program's doing, if anything.
+    pub cause: Option<Cause>,
 }
 
-/// All trees, the most abnormal first. `labels` has shape `[n_trees]`.
+/// All trees, the most abnormal first, explained ones behind the other abnormal ones. `labels` has shape `[n_trees]`.
 pub fn tree_rows<'a>(
     forest: &'a Forest,
     detection: &'a Detection,
@@ -70,5 +73,6 @@ fn row(forest: &Forest, detection: &Detection, labels: &[Option<Label>], tree: T
         p_value: detection.p_value(tree),
         abnormal: detection.is_abnormal(tree),
         label: labels.get(tree.index()).copied().flatten(),
+        cause: detection.cause(tree),
     }
 }

@@ -88,6 +88,7 @@ impl Case {
         })
     }
 
+    /// Its trees.
     pub(crate) fn forest(&self) -> &Forest {
         &self.forest
     }

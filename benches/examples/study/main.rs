@@ -18,6 +18,7 @@ mod methods;
 mod rivals;
 mod settings;
 mod table;
+mod tracer;
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
@@ -40,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if !cases.is_empty() {
         methods::margins(&cases)?.print(&mut out)?;
+        tracer::tracer(&cases)?.print(&mut out)?;
     }
     out.flush()?;
     Ok(())

@@ -1,8 +1,9 @@
 //! The call stack of one lane: entries and exits become executions.
 
+use crate::tracer_write::LaneEvent;
 use crate::{
-    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FirstSeen, FuncId,
-    NonMaxIdx, RankId, StepId, TimeNs, WarningKind, Warnings,
+    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FirstSeen,
+    FuncEventKind, FuncId, NonMaxIdx, RankId, StepId, TimeNs, WarningKind, Warnings,
 };
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
@@ -16,6 +17,8 @@ pub struct CallStackBuilder {
     counters: Counters,
     stack: Vec<ExecIdx>,
     now: TimeNs,
+    /// The newest event; `None` before the first, and after rows were forgotten.
+    last: Option<LaneEvent>,
 }
 
 /// A message event as [`CallStackBuilder::comm`] takes it.
@@ -38,6 +41,7 @@ impl CallStackBuilder {
             counters: Counters::default(),
             stack: Vec::new(),
             now: TimeNs(i64::MIN),
+            last: None,
         }
     }
 
@@ -68,6 +72,7 @@ impl CallStackBuilder {
         columns.row.push(row);
         columns.closed.push(false);
         self.stack.push(exec);
+        self.last = Some(LaneEvent::new(FuncEventKind::Entry, exec));
     }
 
     /// The function is left.
@@ -124,6 +129,11 @@ impl CallStackBuilder {
         self.stack.len()
     }
 
+    /// The newest event.
+    pub(crate) fn last_event(&self) -> Option<LaneEvent> {
+        self.last
+    }
+
     /// The executions so far, open ones included: see [`Executions::is_open`].
     pub fn executions(&self) -> &Executions {
         &self.executions
@@ -163,6 +173,7 @@ impl CallStackBuilder {
         }
         self.comms.keep(place, max_events);
         self.counters.keep(place, max_events);
+        self.last = None;
         kept
     }
 
@@ -203,6 +214,7 @@ impl CallStackBuilder {
 
     fn close_top(&mut self, time: TimeNs, seen: bool) {
         let Some(exec) = self.stack.pop() else { return };
+        self.last = Some(LaneEvent::new(FuncEventKind::Exit, exec));
         let row = exec.index();
         let columns = &mut self.executions;
         let inclusive = time.since(columns.entry[row]);

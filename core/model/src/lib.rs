@@ -13,7 +13,8 @@
 //! A reader fills one [`StepBatch`] per I/O step and rank; a [`RankBuilder`] turns steps into
 //! executions; [`Trace::assemble`] joins the ranks by name and matches their messages; a [`Forest`]
 //! holds every execution of one function as a [`CsTree`], a view of the trace's own columns. A
-//! [`RunIdentity`] says which run all that is of.
+//! [`RunIdentity`] says which run all that is of, and a [`TracerWrite`] when a lane stood still since the
+//! tracer wrote its own data.
 
 mod call_stack;
 mod event;
@@ -32,6 +33,7 @@ mod rank_builder;
 mod run;
 mod time;
 mod trace;
+mod tracer_write;
 mod warning;
 
 pub use call_stack::CallStackBuilder;
@@ -55,4 +57,5 @@ pub use rank_builder::{RankBuilder, RankTrace};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{DurationNs, TimeNs};
 pub use trace::Trace;
+pub use tracer_write::{TracerWrite, UsualDuration};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};

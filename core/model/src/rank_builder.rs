@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
 use crate::call_stack::CommEvent;
+use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, ExecIdx, Executions,
     FirstSeen, FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId, RankId,
@@ -35,6 +36,8 @@ pub struct RankTrace {
     pub counter_names: NameTable<CounterId>,
     /// Threads in ascending order.
     pub threads: Vec<(ThreadId, Executions, Comms, Counters)>,
+    /// Start and end of each time in which the tracer wrote, by thread, in order of time.
+    pub writes: Vec<(ThreadId, TimeNs, TimeNs)>,
     /// Metadata in order of arrival.
     pub metadata: Vec<Metadata>,
     /// What was found wrong.
@@ -48,6 +51,9 @@ struct LaneBuilder {
     stack: CallStackBuilder,
     comms: VecDeque<CommEvent>,
     counters: VecDeque<(TimeNs, CounterId, u64)>,
+    /// The newest step with events, and where steps that follow each other meet.
+    step: Option<StepId>,
+    ends: Vec<StepEnd>,
 }
 
 impl RankBuilder {
@@ -93,6 +99,7 @@ impl RankBuilder {
     ) {
         self.metadata.clear();
         for (&thread, lane) in &mut self.lanes {
+            lane.ends.clear();
             kept(thread, &lane.stack.retire(num_last, max_events));
         }
     }
@@ -110,9 +117,12 @@ impl RankBuilder {
     ) -> RankTrace {
         let mut warnings = self.warnings;
         let mut threads = Vec::with_capacity(self.lanes.len());
+        let mut writes = Vec::new();
         while let Some((thread, mut lane)) = self.lanes.pop_first() {
             lane.attach_before(None);
             let (executions, comms, counters) = lane.stack.finish(&mut warnings);
+            let of_lane = find_writes(&executions, &lane.ends).into_iter();
+            writes.extend(of_lane.map(|(start, end)| (thread, start, end)));
             threads.push((thread, executions, comms, counters));
         }
         RankTrace {
@@ -121,6 +131,7 @@ impl RankBuilder {
             names,
             counter_names,
             threads,
+            writes,
             metadata: self.metadata,
             warnings,
             num_steps: self.num_steps,
@@ -189,6 +200,7 @@ impl RankBuilder {
             let columns = columns
                 .zip(&funcs.time[start..end])
                 .zip(&funcs.row[start..end]);
+            let (before, mut is_first) = (lane.stack.last_event(), true);
             for (((&kind, &func), &time), &row) in columns {
                 lane.attach_before(Some((kind, time)));
                 match kind {
@@ -196,6 +208,10 @@ impl RankBuilder {
                         lane.stack.enter(func, time, step, row, &mut self.warnings);
                     }
                     FuncEventKind::Exit => lane.stack.exit(func, time, &mut self.warnings),
+                }
+                if is_first {
+                    lane.begin_step(step, before);
+                    is_first = false;
                 }
             }
             start = end;
@@ -209,6 +225,20 @@ impl LaneBuilder {
             stack: CallStackBuilder::new(rank),
             comms: VecDeque::new(),
             counters: VecDeque::new(),
+            step: None,
+            ends: Vec::new(),
+        }
+    }
+
+    /// Notes where the step before, whose last event was `before`, met this one, of which the first event has
+    /// just been taken in. Between them the lane must not have slept through a step.
+    fn begin_step(&mut self, step: StepId, before: Option<LaneEvent>) {
+        let step_before = self.step.replace(step);
+        let follows = step_before.is_some_and(|before| before.0.checked_add(1) == Some(step.0));
+        if let (true, Some(last), Some(next)) = (follows, before, self.stack.last_event())
+            && last != next
+        {
+            self.ends.push(StepEnd { last, next });
         }
     }
 

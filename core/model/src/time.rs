@@ -73,6 +73,11 @@ impl DurationNs {
         Self(duration_us.saturating_mul(NANOS_PER_MICRO))
     }
 
+    /// The nearest to a length in nanoseconds, saturating; of NaN, zero.
+    pub fn nearest(duration_ns: f64) -> Self {
+        Self(duration_ns.round() as i64)
+    }
+
     /// Whole microseconds.
     #[inline]
     pub const fn as_us(self) -> i64 {

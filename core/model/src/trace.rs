@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::message_matching::match_messages;
 use crate::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx, Message, Metadata, NameTable,
-    ProgramId, RankId, RankTrace, RunIdentity, TimeNs, Warnings,
+    ProgramId, RankId, RankTrace, RunIdentity, TimeNs, TracerWrite, Warnings,
 };
 
 /// A trace in memory.
@@ -19,6 +19,9 @@ pub struct Trace {
     pub lanes: Vec<Lane>,
     /// Messages in order of sending time.
     pub messages: Vec<Message>,
+    /// When the tracer wrote its own data, as far as that is known; ordered by lane, then start. Those of one
+    /// lane do not overlap.
+    pub writes: Vec<TracerWrite>,
     /// Metadata, ordered by rank, thread, key.
     pub metadata: Vec<Metadata>,
     /// What was found wrong.
@@ -42,7 +45,12 @@ impl Trace {
             trace.num_steps += u64::from(rank.num_steps);
             trace.metadata.extend(rank.metadata);
             warnings.join(rank.warnings);
+            let mut writes = rank.writes.into_iter().peekable();
             for (thread, mut executions, comms, mut samples) in rank.threads {
+                let lane = LaneIdx::from_index(trace.lanes.len());
+                while let Some((_, start, end)) = writes.next_if(|write| write.0 == thread) {
+                    trace.writes.push(TracerWrite { lane, start, end });
+                }
                 for func in &mut executions.func {
                     *func = funcs[func.index()];
                 }
@@ -84,6 +92,13 @@ impl Trace {
             .iter()
             .map(|lane| (lane.program, lane.rank))
             .collect()
+    }
+
+    /// When the tracer wrote on a lane, in order of time.
+    pub fn writes_on(&self, lane: LaneIdx) -> &[TracerWrite] {
+        let from = self.writes.partition_point(|write| write.lane < lane);
+        let to = self.writes.partition_point(|write| write.lane <= lane);
+        &self.writes[from..to]
     }
 
     /// Number of executions of all lanes.

@@ -129,6 +129,17 @@ fn describe(trace: &Trace) -> String {
     for lane in &trace.lanes {
         describe_lane(trace, lane, &mut text).unwrap();
     }
+    for write in &trace.writes {
+        let lane = trace.lane(write.lane);
+        let after = write.start.since(lane.executions.entry[0]).as_us();
+        let length = write.duration().as_us();
+        writeln!(
+            text,
+            "rank {} wrote its trace at +{after} us for {length} us",
+            lane.rank
+        )
+        .unwrap();
+    }
     for warning in trace.warnings.iter() {
         let rank = warning
             .rank

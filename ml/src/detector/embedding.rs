@@ -4,6 +4,7 @@ use callgrove_model::{Forest, Progress, TreeIdx};
 
 use super::params::{BorderRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 use crate::calibration::{Calibration, NullModel, is_abnormal};
+use crate::cause::{WriteShare, write_shares};
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::features::{
@@ -34,6 +35,7 @@ pub struct Embedding {
     seed: u64,
     subtrees: Subtrees,
     reference: Reference,
+    write_shares: Vec<Option<WriteShare>>,
     features: Features,
     rows: Rows,
     null: NullModel,
@@ -108,6 +110,7 @@ impl Embedding {
         Ok(Self {
             params: *params,
             seed,
+            write_shares: write_shares(forest, &subtrees.bags, &reference),
             subtrees,
             reference,
             features,
@@ -177,6 +180,11 @@ impl Embedding {
     /// What is usual: times and structures.
     pub fn reference(&self) -> &Reference {
         &self.reference
+    }
+
+    /// What the tracer's writes explain of each tree, shape `[n_trees]`.
+    pub fn write_shares(&self) -> &[Option<WriteShare>] {
+        &self.write_shares
     }
 
     /// The learned part of the representation.

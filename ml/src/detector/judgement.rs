@@ -5,13 +5,15 @@ use std::collections::{HashMap, HashSet};
 use callgrove_model::{Forest, Progress};
 
 use super::artifact::{FeatureArtifact, ModelArtifact};
+use super::listing::{Cause, causes};
 use super::origin::Origin;
 use super::params::BorderRule;
 use super::trained::Detector;
 use crate::calibration::{Calibration, NullModel};
+use crate::cause::write_shares;
 use crate::dataset::{DenseRows, Rows};
 use crate::error::{MlError, Result};
-use crate::features::{Representation, Translation};
+use crate::features::{ExcessParams, Reference, Representation, Translation, Windows};
 use crate::stack2vec::{self, Corpus};
 use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel};
 
@@ -36,6 +38,8 @@ pub struct Judgement {
     pub scores: Vec<f64>,
     /// Share of normal trees that stand out as much or more, shape `[n_trees]`.
     pub p_values: Vec<f64>,
+    /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
+    pub causes: Vec<Option<Cause>>,
     /// Why the model should not be used for it, if so.
     pub misfit: Option<Misfit>,
 }
@@ -125,6 +129,7 @@ impl ModelArtifact {
         self.correction
             .add_to(&mut scores, &rows, progress.part(0.9, 1.0))?;
         Ok(Judgement {
+            causes: causes_of(forest, &subtrees, &scores),
             p_values: calibration.p_values(&scores, border),
             misfit: self.misfit(forest, &subtrees, &scores),
             scores,
@@ -225,4 +230,16 @@ impl ModelArtifact {
             }),
         }
     }
+}
+
+/// The causes of abnormal trees; how long they usually take, their own run says.
+fn causes_of(forest: &Forest, subtrees: &Subtrees, scores: &[f64]) -> Vec<Option<Cause>> {
+    if forest.trace().writes.is_empty() {
+        return vec![None; scores.len()];
+    }
+    let params = ExcessParams::default();
+    let windows = Windows::new(forest, params.windows_per_lane);
+    let usual = Reference::fit(&subtrees.bags, &windows, params.min_class_size);
+    let shares = write_shares(forest, &subtrees.bags, &usual);
+    causes(scores, &vec![None; scores.len()], &shares)
 }

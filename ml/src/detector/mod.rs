@@ -10,6 +10,7 @@ mod artifact;
 mod correction;
 mod embedding;
 mod judgement;
+mod listing;
 mod origin;
 mod params;
 mod trained;
@@ -19,6 +20,7 @@ pub use callgrove_model::Label;
 pub use correction::Correction;
 pub use embedding::{Embedding, Features};
 pub use judgement::{Judgement, Misfit, ModelBorder};
+pub use listing::{Cause, causes, listed_scores};
 pub use params::{
     BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams,
 };

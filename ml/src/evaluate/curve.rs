@@ -4,7 +4,7 @@ use callgrove_model::{Label, Progress};
 
 use super::{Alarms, Quality, Truth};
 use crate::active::{QueryStrategy, doubtful_labels, next_queries};
-use crate::detector::{Detector, Embedding};
+use crate::detector::{Detector, Embedding, causes, listed_scores};
 use crate::error::{MlError, Result, check_param};
 
 /// Settings of a learning curve.
@@ -104,7 +104,8 @@ pub fn learning_curve(
             .flatten()
             .find(|tree| truth.label(tree.index()).is_some());
         if next.is_none() || checkpoints.contains(&num_labels) {
-            let scores = detector.scores();
+            let causes = causes(detector.scores(), &labels, embedding.write_shares());
+            let scores = &listed_scores(detector.scores(), &causes);
             points.push(CurvePoint {
                 num_labels,
                 num_found,

@@ -6,7 +6,9 @@ use super::{CurvePoint, Method, RowsOf, Truth, ValidCurveParams, learning_curve}
 use crate::active::QueryStrategy;
 use crate::baselines::{self, ValidBaselineParams};
 use crate::dataset::Rows;
-use crate::detector::{Detector, DetectorParams, Embedding, ValidDetectorParams};
+use crate::detector::{
+    Detector, DetectorParams, Embedding, ValidDetectorParams, causes, listed_scores,
+};
 use crate::error::{MlError, Result};
 
 /// A forest and the truth about it.
@@ -56,7 +58,8 @@ impl<'a> Workbench<'a> {
         })
     }
 
-    /// Scores of all trees without labels, shape `[n_trees]`; the smallest is the most abnormal.
+    /// Scores of all trees without labels, shape `[n_trees]`; the smallest is the most abnormal. Those of a
+    /// detector are as the list has them: what the tracer's writes explain is no alarm ([`listed_scores`]).
     ///
     /// # Errors
     /// Those of the method.
@@ -67,7 +70,8 @@ impl<'a> Workbench<'a> {
                 let embedding = self.embedding(method == Method::Paper, first)?;
                 let labels = vec![None; embedding.num_trees()];
                 let detector = Detector::train(embedding, &labels, None, then)?;
-                Ok(detector.scores().to_vec())
+                let causes = causes(detector.scores(), &labels, embedding.write_shares());
+                Ok(listed_scores(detector.scores(), &causes))
             }
             Method::Rule(rule) => baselines::rule_scores(rule, self.forest, progress),
             Method::Baseline(rows, baseline) => {

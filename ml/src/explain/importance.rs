@@ -90,8 +90,8 @@ pub fn explain(
                 importance: importance[subtree.index()],
                 count: bag.count[place],
                 total: DurationNs(total),
-                usual: DurationNs(usual.round() as i64),
-                difference: DurationNs(total - usual.round() as i64),
+                usual: DurationNs::nearest(usual),
+                difference: DurationNs(total) - DurationNs::nearest(usual),
                 ratio: (usual > 0.0).then(|| total as f64 / usual),
                 vertex: vertices[place],
             }

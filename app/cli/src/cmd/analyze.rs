@@ -7,14 +7,14 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use callgrove_model::{DurationNs, Forest};
 use callgrove_session::{
-    Detection, Judged, Label, LabelSet, LearnSettings, Learned, Model, ModelSettings, TreeRow,
+    Cause, Detection, Judged, Label, LabelSet, LearnSettings, Learned, Model, ModelSettings, TreeRow,
     analyze, median_duration, rareness_text, tree_rows,
 };
 
 use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::host::replace_file;
-use crate::output::{Clock, TextTable, complain, with_progress};
+use crate::output::{Clock, TextTable, complain, thousands, with_progress};
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     // Small files are read first: a mistake in them shows before the long work.
@@ -161,7 +161,10 @@ fn print(
     let mut out = BufWriter::new(std::io::stdout().lock());
     let rows = tree_rows(forest, detection, labels).take(args.limit.unwrap_or(usize::MAX));
     match args.format {
-        TableFormat::Table => table(rows, median_duration(forest)).print(&mut out, 0)?,
+        TableFormat::Table => {
+            table(rows, median_duration(forest)).print(&mut out, 0)?;
+            print_explained(&mut out, detection)?;
+        }
         TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(&mut out);
             for row in rows {
@@ -180,11 +183,29 @@ fn print(
     Ok(())
 }
 
+/// Says how many executions are no alarms although their scores are negative.
+fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Result<()> {
+    if detection.num_explained == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{} slow while the tracer wrote its own data (cause \"{}\"), which explains most of it: listed \
+         behind the {} that nothing explains",
+        match detection.num_explained {
+            1 => "1 execution was".to_owned(),
+            num => format!("{} executions were", thousands(num)),
+        },
+        Cause::TraceWrite.name(),
+        thousands(detection.num_abnormal),
+    )
+}
+
 /// For a person: how long each took, and how that compares, stand first.
 fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
     let mut table = TextTable::new(&[
         "tree", "duration", "×median", "rare", "event_id", "program", "rank", "thread", "index",
-        "entry_us", "exit_us", "score", "label",
+        "entry_us", "exit_us", "score", "label", "cause",
     ]);
     for row in rows {
         let duration = DurationNs::from_us(row.exit_us - row.entry_us);
@@ -209,6 +230,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
             row.exit_us.to_string(),
             format!("{:.6e}", row.score),
             label.to_owned(),
+            row.cause.map_or("", Cause::name).to_owned(),
         ]);
     }
     table

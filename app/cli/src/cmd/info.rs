@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
 use anyhow::Result;
-use callgrove_model::{DurationNs, FunctionName, RankId, RunIdentity, Trace};
+use callgrove_model::{DurationNs, FunctionName, RankId, RunIdentity, Trace, TracerWrite};
 use callgrove_session::{Suggestion, suggest_roots};
 use serde_json::{Value, json};
 
@@ -46,6 +46,8 @@ struct Totals {
     num_sends: usize,
     num_recvs: usize,
     num_counters: usize,
+    /// Time in which the tracer wrote its own data.
+    written: DurationNs,
     deepest: usize,
 }
 
@@ -73,6 +75,7 @@ fn totals(trace: &Trace) -> Totals {
         num_sends: comms(callgrove_model::CommKind::Send),
         num_recvs: comms(callgrove_model::CommKind::Recv),
         num_counters: trace.lanes.iter().map(|lane| lane.counters.len()).sum(),
+        written: trace.writes.iter().map(TracerWrite::duration).sum(),
         deepest: depths.max().map_or(0, |&depth| usize::from(depth) + 1),
     }
 }
@@ -149,6 +152,14 @@ fn print(
         num(trace.messages.len()),
         num(totals.num_counters)
     )?;
+    if !trace.writes.is_empty() {
+        writeln!(
+            out,
+            "  The tracer wrote its own data {} times, {} in all",
+            num(trace.writes.len()),
+            totals.written
+        )?;
+    }
     print_metadata(out, trace)?;
     print_suggestions(out, suggestions)?;
     print_functions(out, trace)?;
@@ -293,6 +304,8 @@ fn to_json(source: &str, trace: &Trace, suggestions: &[Suggestion]) -> Value {
         "recvs": totals.num_recvs,
         "matched": trace.messages.len(),
         "counter_samples": totals.num_counters,
+        "tracer_writes": trace.writes.len(),
+        "tracer_writes_us": totals.written.as_us(),
         "metadata": metadata(trace),
         "roots": suggestions,
         "functions": functions,

@@ -135,12 +135,17 @@ impl Grown {
 
     /// The next trees to judge; none while the scores are not those of the own model.
     pub(super) fn queue(&self, query: QueryStrategy) -> Arc<[TreeIdx]> {
-        let scored = self.scored.as_ref();
-        if scored.is_some_and(|scored| scored.inputs.file.is_none()) {
-            self.learned.queue(query, QUEUE_LEN).into()
-        } else {
-            Arc::new([])
-        }
+        let own = self.scored.as_ref();
+        let Some(scored) = own.filter(|scored| scored.inputs.file.is_none()) else {
+            return Arc::new([]);
+        };
+        // What is explained needs no judgement.
+        let detection = &scored.detection;
+        let asked = self
+            .learned
+            .queue(query, QUEUE_LEN + detection.num_explained);
+        let is_open = |tree: &TreeIdx| detection.cause(*tree).is_none();
+        asked.into_iter().filter(is_open).take(QUEUE_LEN).collect()
     }
 
     pub(super) fn doubts(&self, labels: &[Option<Label>]) -> Arc<[Doubt]> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use callgrove_model::{
     CommKind, CommRef, CounterId, DurationNs, ExecIdx, ExecRef, Executions, FuncId, FunctionName,
-    LaneIdx, Message, RankId, TimeNs, Trace,
+    LaneIdx, Message, RankId, TimeNs, Trace, TracerWrite,
 };
 
 /// Messages told of one call; of more, those longest under way.
@@ -26,6 +26,8 @@ pub struct CallDetails {
     pub inclusive: DurationNs,
     /// Time without.
     pub exclusive: DurationNs,
+    /// Time in it in which the tracer wrote its own data and the lane stood still.
+    pub written: DurationNs,
     /// Whether its exit was seen.
     pub is_closed: bool,
     /// Its caller.
@@ -118,6 +120,7 @@ impl CallDetails {
             exit,
             inclusive: executions.inclusive[row],
             exclusive: executions.exclusive[row],
+            written: written_between(trace, call.lane, entry, exit),
             is_closed: executions.closed[row],
             caller: executions
                 .parent(call.exec)
@@ -247,6 +250,13 @@ fn place_of(trace: &Trace, send: CommRef) -> Option<usize> {
 fn between(times: &[TimeNs], from: TimeNs, to: TimeNs) -> Range<usize> {
     let start = times.partition_point(|&time| time < from);
     start..start + times[start..].partition_point(|&time| time <= to)
+}
+
+/// Time between two others in which the tracer wrote on a lane.
+fn written_between(trace: &Trace, lane: LaneIdx, from: TimeNs, to: TimeNs) -> DurationNs {
+    let inside = |write: &TracerWrite| write.end.min(to).since(write.start.max(from));
+    let times = trace.writes_on(lane).iter().map(inside);
+    times.filter(|time| *time > DurationNs::ZERO).sum()
 }
 
 fn is_in(exec: Option<callgrove_model::NonMaxIdx>, rows: &Range<usize>) -> bool {

@@ -16,6 +16,7 @@ mod tooltip;
 mod ui;
 mod view;
 mod window;
+mod writes;
 
 pub(crate) use axis::{relative_time, utc_clock};
 pub(crate) use lanes::LaneCanvas;
@@ -24,3 +25,4 @@ pub(crate) use names::GUTTER;
 pub(crate) use scene::{Hovered, LaneScene, RangeChoice, RankChoice, RowWish, UnderlinedCalls};
 pub(crate) use tooltip::wait_text;
 pub(crate) use window::Window;
+pub(crate) use writes::write_legend_ui;

@@ -45,7 +45,7 @@ impl LaneDrawing<'_> {
         self.shown.theme
     }
 
-    fn rows(&self) -> impl Iterator<Item = (usize, &PlacedRow)> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, &PlacedRow)> {
         self.in_view
             .clone()
             .zip(&self.canvas.rows()[self.in_view.clone()])
@@ -61,6 +61,7 @@ impl LaneDrawing<'_> {
         for (_, row) in self.rows() {
             self.paint_row(row);
         }
+        self.paint_writes();
         self.paint_highlights();
         self.paint_arrows(hovered);
         for mark in self.marks() {

@@ -7,11 +7,28 @@ use egui::{PopupAnchor, Response, Ui};
 use super::axis::relative_time;
 use super::lanes::LaneCanvas;
 use super::scene::Hovered;
+use super::writes::WriteMark;
 use crate::widgets::{count_of, pointer_card};
 
-/// Shows what is known about what the pointer is on.
-pub(super) fn tooltip_ui(canvas: &LaneCanvas, hovered: &Hovered, response: &Response, ui: &Ui) {
-    pointer_card(response, PopupAnchor::Pointer, ui, |ui| match hovered {
+/// Shows what is known about what the pointer is on, and whether the tracer wrote there.
+pub(super) fn tooltip_ui(
+    canvas: &LaneCanvas,
+    (hovered, write): (Option<&Hovered>, Option<&WriteMark>),
+    response: &Response,
+    ui: &Ui,
+) {
+    pointer_card(response, PopupAnchor::Pointer, ui, |ui| {
+        if let Some(hovered) = hovered {
+            hovered_tooltip(canvas, hovered, ui);
+        }
+        if let Some(write) = write {
+            ui.label(write.text());
+        }
+    });
+}
+
+fn hovered_tooltip(canvas: &LaneCanvas, hovered: &Hovered, ui: &mut Ui) {
+    match hovered {
         Hovered::Bar { lane, bar } => bar_tooltip(canvas, *lane, bar, ui),
         Hovered::Arrow(arrow) => arrow_tooltip(canvas, arrow, ui),
         Hovered::Mark(mark) => {
@@ -25,7 +42,7 @@ pub(super) fn tooltip_ui(canvas: &LaneCanvas, hovered: &Hovered, response: &Resp
                 ui.weak("Click to select it");
             }
         }
-    });
+    }
 }
 
 fn bar_tooltip(canvas: &LaneCanvas, lane: LaneIdx, bar: &Bar, ui: &mut Ui) {

@@ -231,8 +231,10 @@ fn draw(
     let time = pointer.map(|pointer| snapped(drawing.canvas, drawing.plot, pointer, ui));
     drawing.paint_axis(&clipped(axis), axis, time);
     drawing.paint_density(&clipped(band), band);
-    if let Some(hovered) = &hovered {
-        tooltip_ui(drawing.canvas, hovered, response, ui);
+    let write = pointer.and_then(|pointer| drawing.write_at(pointer));
+    if hovered.is_some() || write.is_some() {
+        let there = (hovered.as_ref(), write.as_ref());
+        tooltip_ui(drawing.canvas, there, response, ui);
     }
     hovered
 }

@@ -12,6 +12,7 @@ use super::mini_tree;
 use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::hover;
+use crate::text::cause_text;
 use crate::theme::RADIUS;
 use crate::widgets::{label_buttons, score_text, thousands};
 
@@ -38,16 +39,23 @@ pub(super) fn card_ui(
     );
     let code = analysis.forest.code(tree).to_string();
     let is_focused = ctx.snapshot.focus() == Some(tree);
+    let cause = ctx.snapshot.cause(tree);
     response.widget_info(|| {
         WidgetInfo::selected(
             Role::ListItem,
             true,
             is_focused,
-            format!("Candidate {code}"),
+            match cause {
+                Some(cause) => format!("Candidate {code}, {}", cause.name()),
+                None => format!("Candidate {code}"),
+            },
         )
     });
     if response.clicked() {
         ctx.select(tree);
+    }
+    if let Some(text) = cause_text(ctx.snapshot, tree) {
+        response.clone().on_hover_text(text);
     }
     if response.contains_pointer() {
         hover::set(ui.ctx(), tree);
@@ -183,14 +191,22 @@ fn paint_words(
         FontId::proportional(13.0),
         theme.text(),
     );
-    let (text, color) = (rareness(detection, tree), theme.weak_text());
-    painter.text(
+    let score = painter.text(
         left + vec2(0.0, 46.0),
         Align2::LEFT_TOP,
-        text,
+        rareness(detection, tree),
         FontId::proportional(12.0),
-        color,
+        theme.weak_text(),
     );
+    if let Some(cause) = detection.cause(tree) {
+        painter.text(
+            score.right_top() + vec2(6.0, 0.0),
+            Align2::LEFT_TOP,
+            format!("· {}", cause.name()),
+            FontId::proportional(12.0),
+            theme.text(),
+        );
+    }
 }
 
 /// One in how many normal executions stands out as much, and the score.

@@ -39,7 +39,7 @@ impl CandidateFilter {
             Self::All => "All executions",
             Self::Unlabelled => "Executions that nobody has judged",
             Self::Abnormal => {
-                "Executions so rare that only about the chosen share of them is so by chance"
+                "Executions so rare that only about the chosen share of them is so by chance; those that a trace write explains come last"
             }
             Self::Labelled => "Executions with a label",
         }
@@ -62,7 +62,7 @@ impl CandidateFilter {
             Self::Abnormal => snapshot
                 .detection
                 .as_ref()
-                .is_some_and(|detection| detection.is_abnormal(tree)),
+                .is_some_and(|known| known.is_abnormal(tree) || known.cause(tree).is_some()),
             Self::Labelled => snapshot.label(tree).is_some(),
         }
     }

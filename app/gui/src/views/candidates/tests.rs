@@ -12,7 +12,9 @@ use super::list::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 use crate::context::ViewContext;
 use crate::hover;
-use crate::test_support::{Written, demo_snapshot, with_focus, with_label, written};
+use crate::test_support::{
+    Written, demo_snapshot, with_focus, with_label, with_trace_write, written,
+};
 use crate::theme::{SMALLEST_TEXT, Theme};
 
 fn state(snapshot: &Snapshot) -> CandidatesState {
@@ -363,4 +365,28 @@ fn a_small_pane_has_its_controls_folded_and_a_card_in_view() {
     harness.run();
     let order = harness.get_by_label("Order of the list").rect();
     assert!(pane.contains_rect(order), "{order}");
+}
+
+#[test]
+fn what_a_trace_write_explains_is_tagged_and_stands_behind_the_other_abnormal_ones() {
+    let (snapshot, tree) = with_trace_write(&demo_snapshot());
+    let detection = snapshot.detection.clone().unwrap();
+    let place = detection.place[tree.index()] as usize;
+    assert_eq!(
+        place, detection.num_abnormal,
+        "behind all that nothing explains"
+    );
+    let mut listed = state(&snapshot);
+    listed.choice.filter = CandidateFilter::Abnormal;
+    listed.refresh(&snapshot);
+    assert_eq!(listed.shown().last(), Some(&tree));
+    assert_eq!(listed.shown().len(), detection.num_abnormal + 1);
+    let name = code(&snapshot, tree);
+    let mut harness = screen(focused(&snapshot, tree), [400.0, 600.0]);
+    harness
+        .get_by_label(&format!("Candidate {name}, trace write"))
+        .hover();
+    harness.run();
+    let why = "of the 40 ms beyond the usual, 31 ms passed while the tracer wrote its own data";
+    harness.get_by_label(&format!("{name}, trace write: {why}"));
 }

@@ -115,6 +115,10 @@ fn call_facts(trace: &Trace, names: &LaneNames, details: &CallDetails) -> Vec<Fa
     });
     facts.push(Fact::new("Inclusive", details.inclusive.to_string()));
     facts.push(Fact::new("Exclusive", details.exclusive.to_string()));
+    if details.written > DurationNs::ZERO {
+        let text = format!("the tracer wrote its own data in it: {}", details.written);
+        facts.push(Fact::new("Trace write", text));
+    }
     facts.push(Fact::new("Calls inside", thousands(details.num_calls)));
     facts.push(match details.caller {
         Some(caller) => call_fact(trace, "Caller", caller),

@@ -9,6 +9,7 @@ use callgrove_session::{CallDetails, Command, LaneNames};
 use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
 use crate::context::ViewContext;
+use crate::text::cause_text;
 use crate::widgets::{count_of, view_header};
 use facts::{Fact, FactGroup, as_text, fact_groups};
 
@@ -41,6 +42,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     });
     let Some(shown) = &state.shown else {
         view_header(ui, "Details", |_| {});
+        cause_ui(ctx, ui);
         ui.centered_and_justified(|ui| ui.weak("Click a call on the timeline or in the tree"));
         return;
     };
@@ -53,6 +55,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
             ui.ctx().copy_text(as_text(&shown.groups));
         }
     });
+    cause_ui(ctx, ui);
     let mut wish = None;
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         for group in &shown.groups {
@@ -61,6 +64,14 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     });
     if let Some(call) = wish {
         ctx.send(Command::SelectCall(Some(call)));
+    }
+}
+
+/// Says what explains the score of the selected tree.
+fn cause_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
+    let tree = ctx.snapshot.focus();
+    if let Some(text) = tree.and_then(|tree| cause_text(ctx.snapshot, tree)) {
+        ui.label(RichText::new(text).strong());
     }
 }
 

@@ -9,7 +9,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::*;
-use crate::test_support::{demo_snapshot, harness_of};
+use crate::test_support::{demo_snapshot, harness_of, with_focus, with_trace_write};
 
 /// The view of a call of rank 0, with the commands that it sent.
 fn details_of(exec: u32) -> (Harness<'static, DetailsState>, Rc<RefCell<Vec<Command>>>) {
@@ -74,4 +74,27 @@ fn without_a_call_it_says_what_to_do() {
     let (mut harness, _) = harness_of(demo_snapshot(), [420.0, 300.0], details_ui);
     harness.run();
     harness.get_by_label("Click a call on the timeline or in the tree");
+}
+
+#[test]
+fn a_call_in_which_the_tracer_wrote_says_so_and_a_tree_that_this_explains_too() {
+    let (snapshot, tree) = with_trace_write(&demo_snapshot());
+    let snapshot = with_focus(&snapshot, tree);
+    let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
+    let (code, call) = (forest.code(tree), forest.trees()[tree.index()].root);
+    let cause = format!("{code}, trace write: of the 40 ms beyond the usual, 31 ms passed");
+    for call in [None, Some(call)] {
+        let snapshot = Snapshot {
+            call,
+            ..snapshot.clone()
+        };
+        let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
+        harness.run();
+        harness.get_by_label_contains(&cause);
+        let text = "the tracer wrote its own data in it: ";
+        assert_eq!(
+            harness.query_by_label_contains(text).is_some(),
+            call.is_some()
+        );
+    }
 }

@@ -298,10 +298,10 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
         analysis.median_duration
     ));
     if let Some(detection) = &ctx.snapshot.detection {
-        let verdict = if detection.is_abnormal(tree) {
-            "abnormal"
-        } else {
-            "normal"
+        let verdict = match detection.cause(tree) {
+            Some(cause) => cause.name(),
+            None if detection.is_abnormal(tree) => "abnormal",
+            None => "normal",
         };
         ui.label(format!(
             "Score {}, {verdict}",

@@ -7,6 +7,7 @@ use egui::{ComboBox, TextEdit, Ui};
 use super::marks::marks_ui;
 use super::search::search_ui;
 use super::state::ShownRun;
+use crate::canvas::time::write_legend_ui;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, view_header};
 
@@ -39,6 +40,7 @@ pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
                     );
             }
         }
+        write_legend_ui(shown.canvas.trace(), ctx.theme, ui);
     });
 }
 

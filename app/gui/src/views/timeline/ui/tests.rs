@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use callgrove_model::{LaneIdx, TreeIdx};
+use callgrove_model::{LaneIdx, TimeNs, TreeIdx};
 use callgrove_session::{Command, RowKind, Selection, Snapshot};
 use egui::{Key, Pos2};
 use egui_kittest::Harness;
@@ -12,7 +12,7 @@ use egui_kittest::kittest::Queryable as _;
 use super::super::state::ShownRun;
 use super::*;
 use crate::canvas::time::Window;
-use crate::test_support::{demo_snapshot, harness_of, snapshot, with_focus};
+use crate::test_support::{demo_snapshot, harness_of, snapshot, with_focus, with_trace_write};
 
 type View = Harness<'static, TimelineState>;
 
@@ -351,4 +351,36 @@ fn a_mark_is_made_by_key_with_a_text_and_deleted_in_the_menu() {
     let sent = sent.borrow();
     assert!(matches!(&sent[0], Command::SetMark { id: None, text, .. } if text == "slow here"));
     assert_eq!(sent[1], Command::DeleteMark { id: 7 });
+}
+
+#[test]
+fn where_the_tracer_wrote_the_rows_are_hatched_and_say_so() {
+    let (snapshot, tree) = with_trace_write(&demo_snapshot());
+    let (mut harness, _) = harness(with_focus(&snapshot, tree));
+    harness.run();
+    harness.get_by_label("trace write");
+    let write = snapshot.trace.as_ref().expect("it is open").writes[0];
+    let view = shown(&mut harness).canvas.view.clone();
+    let middle = TimeNs((write.start.0 + write.end.0) / 2);
+    assert!(view.window().share_of(middle) < 1.0, "it is in view");
+    let rows = harness.get_by_label_contains("Timeline of #").rect();
+    let share = view.window().share_of(middle) as f32;
+    let row = shown(&mut harness).canvas.rows()[0];
+    let over = |y: f32| Pos2::new(rows.left() + share * rows.width(), rows.top() + y);
+    harness.hover_at(over(row.bars_top + 1.0));
+    harness.run();
+    harness.get_by_label("The tracer wrote its own data here: 31 ms");
+    harness.get_by_label("compute");
+    // Below the bars of the row nothing is told.
+    harness.hover_at(over(row.bottom - 1.0));
+    harness.run();
+    let told = harness.query_by_label("The tracer wrote its own data here: 31 ms");
+    assert!(told.is_none());
+}
+
+#[test]
+fn a_trace_without_writes_has_no_legend_of_them() {
+    let (mut harness, _) = harness(demo_snapshot());
+    harness.run();
+    assert!(harness.query_by_label("trace write").is_none());
 }
