@@ -28,6 +28,7 @@ pub mod calibration;
 mod cholesky;
 pub mod dataset;
 pub mod detector;
+mod distances;
 mod error;
 pub mod evaluate;
 pub mod explain;

@@ -10,7 +10,9 @@ use crate::features::{
     ContextModel, ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation,
     Windows, prior_weights,
 };
-use crate::ocsvm::{OcsvmParams, Trained, ValidOcsvmParams, train};
+use crate::ocsvm::{
+    Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train_on_anchors,
+};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
 use crate::stack2vec::{self, Corpus, Stack2vec, Stack2vecParams};
 use crate::wl::{Subtrees, relabel};
@@ -42,6 +44,7 @@ pub struct Embedding {
     unlabelled: Trained,
     calibration: Calibration,
     evidence: Vec<bool>,
+    anchors: Option<Anchors>,
     map: Map,
     trustworthiness: f64,
 }
@@ -71,8 +74,11 @@ impl Embedding {
         seed: u64,
         progress: Progress<'_>,
     ) -> Result<Self> {
-        let settings = params.get();
+        let mut settings = *params.get();
         let subtrees = relabel(forest, settings.wl.check()?, progress.part(0.0, 0.2))?;
+        settings.wl.max_degree = subtrees.max_degree;
+        let params = settings.check()?;
+        let settings = &settings;
         let usual = excess_params(settings);
         let windows = Windows::new(forest, usual.windows_per_lane);
         let reference = Reference::fit(&subtrees.bags, &windows, usual.min_class_size);
@@ -98,13 +104,14 @@ impl Embedding {
         let null = NullModel::of_rows(&rows, least);
         let prior = prior_weights(&rows, settings.prior, &null);
         let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
+        let anchors = Anchors::needed(&rows, &prior, settings.nu);
         let (unlabelled, calibration) =
-            calibrate(&rows, &null, &prior, &ocsvm, progress.part(0.7, 0.8))?;
+            calibrate(&rows, &null, &prior, &ocsvm, anchors.as_ref(), progress.part(0.7, 0.8))?;
         let evidence = called_normal(settings.border, &unlabelled, &calibration);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
-            params: *params,
+            params,
             seed,
             subtrees,
             reference,
@@ -116,6 +123,7 @@ impl Embedding {
             unlabelled,
             calibration,
             evidence,
+            anchors,
             map,
             trustworthiness,
         })
@@ -141,9 +149,17 @@ impl Embedding {
         let params = settings.check()?;
         let ocsvm = ocsvm_params(&settings, &self.rows, &self.null, &self.prior)?;
         if ocsvm != self.ocsvm {
-            (self.unlabelled, self.calibration) =
-                calibrate(&self.rows, &self.null, &self.prior, &ocsvm, progress)?;
+            let anchors = Anchors::needed(&self.rows, &self.prior, nu);
+            (self.unlabelled, self.calibration) = calibrate(
+                &self.rows,
+                &self.null,
+                &self.prior,
+                &ocsvm,
+                anchors.as_ref(),
+                progress,
+            )?;
             self.ocsvm = ocsvm;
+            self.anchors = anchors;
         }
         self.evidence = called_normal(border, &self.unlabelled, &self.calibration);
         self.params = params;
@@ -155,7 +171,7 @@ impl Embedding {
         self.rows.len()
     }
 
-    /// The settings it was made with.
+    /// The settings it was made with; the largest degree of subtrees is the one that they have.
     pub fn params(&self) -> &ValidDetectorParams {
         &self.params
     }
@@ -213,6 +229,11 @@ impl Embedding {
     /// Kernel width and C.
     pub fn ocsvm(&self) -> &ValidOcsvmParams {
         &self.ocsvm
+    }
+
+    /// The trees that the one-class SVM looks at; `None` if it looks at all.
+    pub fn anchors(&self) -> Option<&Anchors> {
+        self.anchors.as_ref()
     }
 
     /// γ of the kernel in which labels have neighbours: that of the correction, or that of the
@@ -281,9 +302,13 @@ fn calibrate(
     null: &NullModel,
     prior: &[f64],
     ocsvm: &ValidOcsvmParams,
+    anchors: Option<&Anchors>,
     progress: Progress<'_>,
 ) -> Result<(Trained, Calibration)> {
-    let trained = train(rows, prior, ocsvm, None, progress)?;
+    let trained = match anchors {
+        Some(anchors) => train_on_anchors(rows, prior, anchors, &[], ocsvm, None, progress),
+        None => train(rows, prior, ocsvm, None, progress),
+    }?;
     let calibration = Calibration::new(null.clone(), rows, trained.sums());
     Ok((trained, calibration))
 }

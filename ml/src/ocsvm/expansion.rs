@@ -88,11 +88,11 @@ impl Expansion {
 }
 
 /// The change of f by one α, for pulp to compile per vector width.
-struct Move<'a> {
-    f: &'a mut [i64],
-    old: f64,
-    new: f64,
-    kernel_row: &'a [f64],
+pub(super) struct Move<'a> {
+    pub(super) f: &'a mut [i64],
+    pub(super) old: f64,
+    pub(super) new: f64,
+    pub(super) kernel_row: &'a [f64],
 }
 
 impl WithSimd for Move<'_> {
