@@ -4,7 +4,7 @@
 //!
 //! `small` and `full` are trees of a molecular dynamics program of 25 and 155 calls, `random` and `same`
 //! trees of 10,000 calls, each of a random shape of its own or all of one. "whole" is the way from the
-//! forest to scores and border. Memory is what the process holds with the forest alone, and the most that it
+//! forest to scores and border, "svm" what it takes beside the stages that are measured by themselves. Memory is what the process holds with the forest alone, and the most that it
 //! held on the whole way.
 
 use std::error::Error;
@@ -15,11 +15,16 @@ use std::path::Path;
 use callgrove_benches::RandomTrees;
 use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
 use callgrove_benches::meter::{cpu_seconds, memory_bytes, peak_memory_bytes, reset_peak_memory};
-use callgrove_ml::Progress;
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding, Label, order_by_score};
-use callgrove_ml::features::{ExcessModel, ExcessParams, Reference, Translation, Windows};
+use callgrove_ml::detector::{
+    Detector, DetectorParams, Embedding, Features, Label, order_by_score,
+};
+use callgrove_ml::features::{
+    ContextModel, ExcessModel, ExcessParams, Reference, Translation, Windows,
+};
 use callgrove_ml::forest_file::{ForestFile, ForestFileLimits, read_forest};
+use callgrove_ml::projection::landmark_mds;
 use callgrove_ml::wl::relabel;
+use callgrove_ml::{MlError, Progress};
 
 const FORESTS: [&str; 7] = [
     "small:10000",
@@ -37,7 +42,7 @@ const LABELLED_TREES: usize = 200_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!(
-        "    trees    vertices  subtrees   entries    make      wl    rows     map  training   whole   label  \
+        "    trees    vertices  subtrees   entries    make      wl    rows     map     svm   whole   label  \
          held MiB  peak MiB"
     );
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -94,31 +99,35 @@ fn measure(file: &ForestFile, make_seconds: f64) -> Result<(), Box<dyn Error>> {
     reset_peak_memory();
     let held = memory_bytes();
     let mut labels = vec![None; forest.len()];
-    let (embedding, embedding_seconds) =
-        cpu_seconds(|| Embedding::fit(forest, &valid, 1, Progress::none()));
-    let embedding = embedding?;
-    let train = |labels: &[Option<Label>], warm: Option<&Detector>| {
-        Detector::train(&embedding, labels, warm, Progress::none())
-    };
-    let (cold, training_seconds) = cpu_seconds(|| train(&labels, None));
-    let cold = cold?;
+    let (learned, whole_seconds) = cpu_seconds(|| {
+        let embedding = Embedding::fit(forest, &valid, 1, Progress::none())?;
+        let cold = Detector::train(&embedding, &labels, None, Progress::none())?;
+        Ok::<_, MlError>((embedding, cold))
+    });
     let peak = peak_memory_bytes();
+    let (embedding, cold) = learned?;
     labels[order_by_score(cold.scores())[0].index()] = Some(Label::Abnormal);
     let repeats = (LABELLED_TREES / forest.len()).clamp(1, 20);
-    let (warm, label_seconds) =
-        cpu_seconds(|| (0..repeats).try_for_each(|_repeat| train(&labels, Some(&cold)).map(drop)));
+    let (warm, label_seconds) = cpu_seconds(|| {
+        let train = |_| Detector::train(&embedding, &labels, Some(&cold), Progress::none());
+        (0..repeats).try_for_each(|repeat| train(repeat).map(drop))
+    });
     warm?;
     drop(cold);
-    let bags = &embedding.subtrees().bags;
-    let (num_subtrees, num_entries) = (embedding.subtrees().vocabulary.len(), bags.num_entries());
-    drop(embedding);
+    let (map, map_seconds) =
+        cpu_seconds(|| landmark_mds(embedding.rows(), params.map.check()?, 1, Progress::none()));
+    map?;
     let (subtrees, wl_seconds) =
         cpu_seconds(|| relabel(forest, params.wl.check()?, Progress::none()));
     let subtrees = subtrees?;
+    let (num_subtrees, num_entries) = (subtrees.vocabulary.len(), subtrees.bags.num_entries());
     let (rows, rows_seconds) = cpu_seconds(|| {
         let excess = ExcessParams::default();
         let windows = Windows::new(forest, excess.windows_per_lane);
         let reference = Reference::fit(&subtrees.bags, &windows, excess.min_class_size);
+        if let Features::Context(_) = embedding.features() {
+            return ContextModel::fit(forest).rows(forest);
+        }
         let model = ExcessModel::new(excess.check()?, num_subtrees);
         let same = Translation::identity(num_subtrees);
         model.rows(&subtrees.bags, &reference, &same)
@@ -126,11 +135,10 @@ fn measure(file: &ForestFile, make_seconds: f64) -> Result<(), Box<dyn Error>> {
     rows?;
     println!(
         "{:>9} {:>11} {num_subtrees:>9} {num_entries:>9} {make_seconds:>7.2} {wl_seconds:>7.3} \
-         {rows_seconds:>7.3} {:>7.3} {training_seconds:>9.3} {:>7.2} {:>7.4} {:>9} {:>9}",
+         {rows_seconds:>7.3} {map_seconds:>7.3} {:>7.3} {whole_seconds:>7.2} {:>7.4} {:>9} {:>9}",
         forest.len(),
         forest.num_vertices(),
-        embedding_seconds - wl_seconds - rows_seconds,
-        embedding_seconds + training_seconds,
+        whole_seconds - wl_seconds - rows_seconds - map_seconds,
         label_seconds / repeats as f64,
         held >> 20,
         peak >> 20,

@@ -125,10 +125,11 @@ impl ClassLabels {
 }
 
 /// The largest degree up to which all classes together have at most `max_labels` different labels, but
-/// at least 1; `None` if they have no more of all degrees. Cost: a pass over the classes for each degree
-/// up to the answer, and one more.
+/// at least 1; `None` if they have no more of all degrees, or no more of the first `max_work` labels that are
+/// looked at. Cost: a pass over the classes for each degree up to the answer, and one more.
 pub(super) fn largest_degree_within(
     max_labels: u64,
+    max_work: u64,
     table: &ClassTable,
     params: ValidWlParams,
 ) -> Option<u16> {
@@ -141,6 +142,7 @@ pub(super) fn largest_degree_within(
     let mut next = labels.iter().max().map_or(0, |&most| most + 1);
     let mut num_labels = labels.iter().collect::<BTreeSet<_>>().len() as u64;
     let mut items: Vec<Item<LabelId>> = Vec::new();
+    let mut work = 0;
     for degree in 1..=top {
         let mut refined = labels.clone();
         by_content.clear();
@@ -152,11 +154,15 @@ pub(super) fn largest_degree_within(
             let label = *by_content.entry(key).or_insert(next);
             next += LabelId::from(label == next);
             refined[class as usize] = label;
+            work += 1;
         }
         labels = refined;
         num_labels += by_content.len() as u64;
         if num_labels > max_labels && top > 1 {
             return Some(degree.max(2) - 1);
+        }
+        if work > max_work {
+            return None;
         }
     }
     None

@@ -15,7 +15,7 @@ use super::vocabulary::{Subtree, SubtreeIdx};
 use crate::error::{MlError, Result};
 
 /// Labels that all classes together may have, one for each degree of each different whole subtree.
-/// Only forests of deep trees come near. As many different labels would take some gigabytes.
+/// Only forests of very deep trees come near: their labels may be few, but it takes too long to find them.
 pub const MAX_LABELS: u64 = 1 << 25;
 
 /// Different subtrees of a forest; where there would be more, the largest degree is lowered.
@@ -165,11 +165,11 @@ impl Relabeler {
 
     /// The degree that it takes to keep within the limit, if it is a lower one.
     fn lower_degree(&self) -> Option<u16> {
-        // More than a limit of labels for all classes are rarely as many different ones.
+        // More labels of all classes than the limit are rarely as many different ones.
         let num_labels = self.labels.num_after(&self.table);
-        (num_labels > self.max_subtrees)
-            .then(|| largest_degree_within(self.max_subtrees, &self.table, self.params))
-            .flatten()
+        let largest =
+            || largest_degree_within(self.max_subtrees, MAX_LABELS, &self.table, self.params);
+        (num_labels > self.max_subtrees).then(largest).flatten()
     }
 
     /// Forgets subtrees of larger degree.
