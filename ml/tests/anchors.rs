@@ -31,7 +31,7 @@ fn cloud(num_rows: usize) -> (Rows, Vec<f64>) {
             SparseRow { columns, values }
         })
         .collect();
-    let rows = Rows::Sparse(SparseRows::new(COLUMNS as usize, rows).unwrap());
+    let rows = Rows::Sparse(SparseRows::new(COLUMNS as usize, rows).expect("they are finite"));
     let weight = |&norm: &f64| (16.0 / norm).powi(8).min(1.0);
     let weights = rows.squared_norms().iter().map(weight).collect();
     (rows, weights)
@@ -39,7 +39,9 @@ fn cloud(num_rows: usize) -> (Rows, Vec<f64>) {
 
 fn params(weights: &[f64]) -> ValidOcsvmParams {
     let c = NU * weights.iter().sum::<f64>();
-    OcsvmParams::new(0.3 / 16.0, c).check().unwrap()
+    OcsvmParams::new(0.3 / 16.0, c)
+        .check()
+        .expect("they are valid")
 }
 
 fn on_anchors(
@@ -50,7 +52,7 @@ fn on_anchors(
     warm: Option<&Trained>,
 ) -> Trained {
     let none = Progress::none();
-    train_on_anchors(rows, weights, anchors, apart, params, warm, none).unwrap()
+    train_on_anchors(rows, weights, anchors, apart, params, warm, none).expect("it is feasible")
 }
 
 #[test]

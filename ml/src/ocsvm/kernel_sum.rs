@@ -43,7 +43,9 @@ impl KernelSum {
     /// # Errors
     /// [`crate::MlError::BadNumber`] if a term is not finite, [`crate::MlError::Cancelled`].
     pub fn add_to(&self, values: &mut [f64], rows: &Rows, progress: Progress<'_>) -> Result<()> {
-        check_norms(&squared_norms(self.terms.iter().map(|term| term.row.as_ref())))?;
+        check_norms(&squared_norms(
+            self.terms.iter().map(|term| term.row.as_ref()),
+        ))?;
         for (group, terms) in self.terms.chunks(LANES).enumerate() {
             progress.at((group * LANES) as f32 / self.terms.len() as f32)?;
             let from = |lane: usize| terms[lane.min(terms.len() - 1)].row.as_ref();
