@@ -71,6 +71,7 @@ mod on_anchors;
 mod params;
 mod polish;
 mod problem;
+mod row_sums;
 mod smo;
 mod solver;
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::expansion::Expansion;
 use super::kernel::{Kernel, RowCache};
 use super::kernel_sum::{SupportVector, kernel_sums};
-use super::on_anchors::KernelSums;
 use super::params::ValidOcsvmParams;
 use super::problem::Problem;
+use super::row_sums::RowSums;
 use super::solver::solve;
 use crate::dataset::Rows;
 use crate::error::Result;
@@ -46,7 +46,7 @@ pub(super) enum Way {
         expansion: Expansion,
         cache: RowCache,
     },
-    OnAnchors(KernelSums),
+    OnAnchors(RowSums),
 }
 
 /// Solves Eq. 1 for `rows` with `weights` u.

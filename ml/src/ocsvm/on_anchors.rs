@@ -5,22 +5,12 @@ use std::collections::BTreeMap;
 use callgrove_model::Progress;
 
 use super::anchors::Anchors;
-use super::expansion::from_scaled;
-use super::kernel_sum::{Change, change_sums};
 use super::model::{Trained, Way, train};
 use super::params::ValidOcsvmParams;
 use super::problem::check_weights;
+use super::row_sums::RowSums;
 use crate::dataset::Rows;
 use crate::error::Result;
-
-/// f(x) = Σ α_i exp(−γ |x − x_i|²) of all rows x, as multiples of 2⁻⁵⁰.
-#[derive(Clone, Debug, Default)]
-pub(super) struct KernelSums {
-    /// α by row.
-    alpha: BTreeMap<usize, f64>,
-    /// Shape `[n_rows]`.
-    scaled_f: Vec<i64>,
-}
 
 /// [`train`] where only `anchors` of `rows` are looked at, each with the weights of the rows that it
 /// stands for. Those `apart` (ascending, each once) stand for themselves: rows whose weight is another
@@ -66,12 +56,9 @@ pub fn train_on_anchors(
             Way::OnAnchors(sums) => Some(sums.clone()),
             Way::Exact { .. } => None,
         })
-        .unwrap_or_else(|| KernelSums {
-            alpha: BTreeMap::new(),
-            scaled_f: vec![0; rows.len()],
-        });
+        .unwrap_or_else(|| RowSums::zero(rows.len()));
     sums.change_to(alpha, rows, params.gamma(), progress.part(0.4, 1.0))?;
-    let f: Vec<f64> = sums.scaled_f.iter().map(|&f| from_scaled(f)).collect();
+    let f: Vec<f64> = sums.all_f();
     let share = |(&place, &weight): (&u32, &f64)| {
         let place = place as usize;
         if weight > 0.0 {
@@ -88,34 +75,4 @@ pub fn train_on_anchors(
         alpha: places.iter().zip(weights).map(share).collect(),
         way: Way::OnAnchors(sums),
     })
-}
-
-impl KernelSums {
-    /// Rows and their α in ascending order.
-    pub(super) fn factors(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.alpha.iter().map(|(&row, &alpha)| (row, alpha))
-    }
-
-    fn change_to(
-        &mut self,
-        alpha: BTreeMap<usize, f64>,
-        rows: &Rows,
-        gamma: f64,
-        progress: Progress<'_>,
-    ) -> Result<()> {
-        let gone = self.alpha.keys().filter(|row| !alpha.contains_key(row));
-        let changes: Vec<Change<'_>> = gone
-            .map(|&row| (row, 0.0))
-            .chain(alpha.iter().map(|(&row, &alpha)| (row, alpha)))
-            .map(|(row, new)| Change {
-                row: rows.row(row),
-                old: self.alpha.get(&row).copied().unwrap_or(0.0),
-                new,
-            })
-            .filter(|change| change.old.to_bits() != change.new.to_bits())
-            .collect();
-        change_sums(&mut self.scaled_f, rows, gamma, &changes, progress)?;
-        self.alpha = alpha;
-        Ok(())
-    }
 }
