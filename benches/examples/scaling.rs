@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn make(shape: &str, num_trees: usize) -> Result<ForestFile, String> {
+fn make(shape: &str, num_trees: usize) -> Result<ForestFile, Box<dyn Error>> {
     let seed = 1;
     let spec = |shape| ForestSpec {
         num_trees,
@@ -84,11 +84,11 @@ fn make(shape: &str, num_trees: usize) -> Result<ForestFile, String> {
     match shape {
         "small" => Ok(make_forest(spec(Shape::Small))),
         "full" => Ok(make_forest(spec(Shape::Full))),
-        "random" => Ok(random(false).make()),
-        "same" => Ok(random(true).make()),
-        _ => Err(format!(
-            "there is no forest of kind {shape}: take small, full, random or same"
-        )),
+        "random" => Ok(random(false).make()?),
+        "same" => Ok(random(true).make()?),
+        _ => Err(
+            format!("there is no forest of kind {shape}: take small, full, random or same").into(),
+        ),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Large trees of random shape: nearly every one has a structure of its own.
 
-use callgrove_ml::forest_file::{ForestBuilder, ForestFile, PlainTree, Weights};
+use callgrove_ml::forest_file::{ForestBuilder, ForestFile, PlainTree, TreeFault, Weights};
 use callgrove_model::{FuncId, RankId};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -24,10 +24,13 @@ pub struct RandomTrees {
 }
 
 impl RandomTrees {
-    /// The forest in memory. The next call is made by the last one, or with a chance of one half by the caller
-    /// of that, and so on: of 10,000 vertices some 200 levels. Each has one of 20 functions and a time of its own of some
-    /// microseconds.
-    pub fn make(self) -> ForestFile {
+    /// The forest in memory. The next call is made by the last one, or with a chance of one half by the
+    /// caller of that, and so on: of 10,000 vertices some 200 levels. Each has one of 20 functions and a
+    /// time of its own of some microseconds.
+    ///
+    /// # Errors
+    /// [`TreeFault`] for trees without a vertex, or more than a lane holds.
+    pub fn make(self) -> Result<ForestFile, TreeFault> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let mut builder = ForestBuilder::new(Weights::Own);
         for name in FUNCTIONS {
@@ -50,7 +53,7 @@ impl RandomTrees {
             let weight: Vec<i64> = (0..self.num_vertices)
                 .map(|_| rng.random_range(1_000..20_000))
                 .collect();
-            let pushed = builder.push(&PlainTree {
+            builder.push(&PlainTree {
                 id: tree as u32,
                 rank: RankId((tree / TREES_PER_RANK) as u32),
                 entry: None,
@@ -58,9 +61,8 @@ impl RandomTrees {
                 parent: &parent,
                 func: &func,
                 weight: &weight,
-            });
-            pushed.expect("parents stand before children, and ids are counted");
+            })?;
         }
-        builder.finish()
+        Ok(builder.finish())
     }
 }

@@ -107,7 +107,7 @@ impl Kernel<'_> {
         len: usize,
         target: impl Fn(usize) -> usize + Sync,
     ) -> Vec<Vec<f64>> {
-        let from = Sources::new(
+        let from = KernelSources::new(
             self.rows.num_columns(),
             indices.iter().map(|&index| {
                 let row = self.problem.row_of(index);
@@ -144,12 +144,12 @@ impl Kernel<'_> {
 
 /// The rows that distances are measured from, at most [`LANES`]: column by column their values side by
 /// side.
-pub(super) struct Sources {
+pub(super) struct KernelSources {
     by_column: Vec<f64>,
     norms: [f64; LANES],
 }
 
-impl Sources {
+impl KernelSources {
     /// Of rows and their squared norms. Columns beyond `num_columns` count in the norms only.
     pub(super) fn new<'a>(
         num_columns: usize,
@@ -176,7 +176,7 @@ impl Sources {
 pub(super) struct Fill<'a, 'b, F> {
     pub(super) rows: &'a Rows,
     pub(super) gamma: f64,
-    pub(super) from: &'a Sources,
+    pub(super) from: &'a KernelSources,
     /// The row of `rows` that each place of the chunks is about.
     pub(super) row_of: F,
     /// One for each source.

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::exp::exp_of_negative;
-use super::expansion::{Move, from_scaled};
-use super::kernel::{Fill, LANES, Sources};
+use super::expansion::{AlphaMove, from_scaled};
+use super::kernel::{Fill, KernelSources, LANES};
 use crate::dataset::{RowRef, Rows, SparseRow, check_norms};
 use crate::error::Result;
 
@@ -89,9 +89,9 @@ pub(super) fn kernel_sums(
     rows: &Rows,
     progress: Progress<'_>,
 ) -> Result<Vec<f64>> {
-    let changes: Vec<Change<'_>> = terms
+    let changes: Vec<FactorChange<'_>> = terms
         .iter()
-        .map(|term| Change {
+        .map(|term| FactorChange {
             row: term.row.as_ref(),
             old: 0.0,
             new: term.alpha,
@@ -103,7 +103,7 @@ pub(super) fn kernel_sums(
 }
 
 /// A factor that changes.
-pub(super) struct Change<'a> {
+pub(super) struct FactorChange<'a> {
     pub(super) row: RowRef<'a>,
     pub(super) old: f64,
     pub(super) new: f64,
@@ -116,7 +116,7 @@ pub(super) fn change_sums(
     sums: &mut [i64],
     rows: &Rows,
     gamma: f64,
-    changes: &[Change<'_>],
+    changes: &[FactorChange<'_>],
     progress: Progress<'_>,
 ) -> Result<()> {
     let source_bytes = LANES * size_of::<f64>() * rows.num_columns().max(1);
@@ -134,17 +134,17 @@ fn change_sums_by_batch(
     sums: &mut [i64],
     rows: &Rows,
     gamma: f64,
-    changes: &[Change<'_>],
+    changes: &[FactorChange<'_>],
     progress: Progress<'_>,
 ) -> Result<()> {
     let norms = squared_norms(changes.iter().map(|change| change.row));
     check_norms(&norms)?;
-    let groups: Vec<(Sources, &[Change<'_>])> = changes
+    let groups: Vec<(KernelSources, &[FactorChange<'_>])> = changes
         .chunks(LANES)
         .zip(norms.chunks(LANES))
         .map(|(changes, norms)| {
             let sources = changes.iter().map(|it| it.row).zip(norms.iter().copied());
-            (Sources::new(rows.num_columns(), sources), changes)
+            (KernelSources::new(rows.num_columns(), sources), changes)
         })
         .collect();
     let vectors = pulp::Arch::new();
@@ -164,7 +164,7 @@ fn change_sums_by_batch(
                 chunks: &mut chunks,
             });
             for (change, chunk) in changes.iter().zip(&chunks) {
-                vectors.dispatch(Move {
+                vectors.dispatch(AlphaMove {
                     f: &mut *sums,
                     old: change.old,
                     new: change.new,

@@ -29,7 +29,7 @@ pub struct Ocsvm {
 #[derive(Clone, Debug)]
 pub struct Trained {
     pub(super) params: ValidOcsvmParams,
-    pub(super) way: Way,
+    pub(super) way: TrainingState,
     /// Of the training rows.
     pub(super) alpha: Vec<f64>,
     pub(super) rho: f64,
@@ -40,7 +40,7 @@ pub struct Trained {
 
 /// How it was trained, and what the next training takes on from there.
 #[derive(Clone, Debug)]
-pub(super) enum Way {
+pub(super) enum TrainingState {
     Exact {
         problem: Problem,
         expansion: Expansion,
@@ -68,12 +68,12 @@ pub fn train(
     let known = warm
         .filter(|warm| warm.is_of(rows, params))
         .and_then(|warm| match &warm.way {
-            Way::Exact {
+            TrainingState::Exact {
                 problem,
                 expansion,
                 cache,
             } => Some((problem.clone(), expansion.clone(), cache.clone())),
-            Way::OnAnchors(_) => None,
+            TrainingState::OnAnchors(_) => None,
         });
     let (problem, mut expansion, mut cache) = known.unwrap_or_else(|| {
         let problem = Problem::new(rows, params.gamma());
@@ -110,7 +110,7 @@ pub fn train(
     progress.at(1.0)?;
     Ok(Trained {
         params: *params,
-        way: Way::Exact {
+        way: TrainingState::Exact {
             problem,
             expansion,
             cache,
@@ -152,7 +152,7 @@ impl Trained {
     /// The support vectors: rows, of equal ones the first, with α.
     pub(super) fn support(&self) -> Vec<(usize, f64)> {
         match &self.way {
-            Way::Exact {
+            TrainingState::Exact {
                 problem, expansion, ..
             } => {
                 let alpha = expansion.alpha().iter().enumerate();
@@ -160,7 +160,7 @@ impl Trained {
                 let row_of = |(distinct, &alpha)| (problem.row_of(distinct), alpha);
                 support.map(row_of).collect()
             }
-            Way::OnAnchors(sums) => sums.factors().collect(),
+            TrainingState::OnAnchors(sums) => sums.factors().collect(),
         }
     }
 

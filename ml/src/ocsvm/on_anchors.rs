@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_model::Progress;
 
 use super::anchors::Anchors;
-use super::model::{Trained, Way, train};
+use super::model::{Trained, TrainingState, train};
 use super::params::ValidOcsvmParams;
 use super::problem::check_weights;
 use super::row_sums::RowSums;
@@ -53,8 +53,8 @@ pub fn train_on_anchors(
     let mut sums = warm
         .filter(|warm| warm.is_of(rows, params))
         .and_then(|warm| match &warm.way {
-            Way::OnAnchors(sums) => Some(sums.clone()),
-            Way::Exact { .. } => None,
+            TrainingState::OnAnchors(sums) => Some(sums.clone()),
+            TrainingState::Exact { .. } => None,
         })
         .unwrap_or_else(|| RowSums::zero(rows.len()));
     sums.change_to(alpha, rows, params.gamma(), progress.part(0.4, 1.0))?;
@@ -73,6 +73,6 @@ pub fn train_on_anchors(
         scores: f.iter().map(|f| f - found.rho).collect(),
         sums: f,
         alpha: places.iter().zip(weights).map(share).collect(),
-        way: Way::OnAnchors(sums),
+        way: TrainingState::OnAnchors(sums),
     })
 }

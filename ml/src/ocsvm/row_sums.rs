@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_model::Progress;
 
 use super::expansion::from_scaled;
-use super::kernel_sum::{Change, change_sums};
+use super::kernel_sum::{FactorChange, change_sums};
 use crate::dataset::Rows;
 use crate::error::Result;
 
@@ -46,10 +46,10 @@ impl RowSums {
         progress: Progress<'_>,
     ) -> Result<()> {
         let gone = self.alpha.keys().filter(|row| !alpha.contains_key(row));
-        let changes: Vec<Change<'_>> = gone
+        let changes: Vec<FactorChange<'_>> = gone
             .map(|&row| (row, 0.0))
             .chain(alpha.iter().map(|(&row, &alpha)| (row, alpha)))
-            .map(|(row, new)| Change {
+            .map(|(row, new)| FactorChange {
                 row: rows.row(row),
                 old: self.alpha.get(&row).copied().unwrap_or(0.0),
                 new,
