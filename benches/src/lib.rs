@@ -3,8 +3,10 @@
 mod forest;
 pub mod generator;
 pub mod meter;
+mod random_trees;
 mod rows;
 pub mod tau_trace;
 
 pub use forest::molecular_dynamics_forest;
+pub use random_trees::RandomTrees;
 pub use rows::clustered_rows;

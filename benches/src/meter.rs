@@ -29,8 +29,17 @@ pub fn reset_peak_memory() {
 
 /// The most memory that this process has held so far.
 pub fn peak_memory_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+/// The memory that this process holds.
+pub fn memory_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+fn status_bytes(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib: Option<u64> = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok());
+    let held = status.lines().find_map(|line| line.strip_prefix(field));
+    let kib: Option<u64> = held.and_then(|held| held.trim().trim_end_matches(" kB").parse().ok());
     kib.unwrap_or(0) * 1_024
 }

@@ -1,17 +1,12 @@
 //! Feature matrices: one row per tree, dense or sparse, with squared distances between rows.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use callgrove_model::fnv1a;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{MlError, Result};
-
-/// Rows that one task takes when distances are computed; the result does not depend on it.
-const ROWS_PER_TASK: usize = 1024;
-/// Rows that go through the columns together.
-const ROWS_PER_STEP: usize = 8;
 
 /// A matrix of shape [num_rows, num_columns], row by row.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,11 +25,14 @@ pub struct DenseRows {
     squared_norms: Vec<f64>,
 }
 
-/// Compressed rows: columns of a row ascend, no stored value is zero.
-#[derive(Clone, PartialEq, Debug)]
+/// Compressed rows: columns of a row ascend, no stored value is zero. Many rows have their values in the
+/// same columns: such a list of columns is kept once.
+#[derive(Clone, Debug)]
 pub struct SparseRows {
     num_columns: usize,
     row_start: Vec<usize>,
+    /// Where the columns of each row start.
+    column_start: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
     squared_norms: Vec<f64>,
@@ -96,32 +94,76 @@ impl SparseRows {
     /// # Errors
     /// [`MlError::BadNumber`] if a value is NaN or infinite.
     pub fn new(num_columns: usize, rows: impl IntoIterator<Item = SparseRow>) -> Result<Self> {
-        let mut built = Self {
-            num_columns,
-            row_start: vec![0],
-            columns: Vec::new(),
-            values: Vec::new(),
-            squared_norms: Vec::new(),
-        };
+        let mut built = Self::empty(num_columns);
+        let mut lists = ColumnLists::default();
         for row in rows {
-            for (&column, &value) in row.columns.iter().zip(&row.values) {
-                if value != 0.0 {
-                    built.columns.push(column);
-                    built.values.push(value);
-                }
+            let SparseRow {
+                mut columns,
+                mut values,
+            } = row;
+            if values.contains(&0.0) {
+                let is_kept: Vec<bool> = values.iter().map(|&value| value != 0.0).collect();
+                let mut kept = is_kept.iter();
+                columns.retain(|_| kept.next() == Some(&true));
+                values.retain(|&value| value != 0.0);
             }
-            let start = built.row_start[built.row_start.len() - 1];
-            built.row_start.push(built.columns.len());
-            let squared_norm = sum_of_squares(&built.values[start..]);
-            built.squared_norms.push(squared_norm);
+            let squared_norm = sum_of_squares(&values);
+            let start = lists.start_of(&columns, &mut built.columns);
+            built.push(start, &values, squared_norm);
         }
         check_norms(&built.squared_norms)?;
         Ok(built)
     }
 
+    fn empty(num_columns: usize) -> Self {
+        Self {
+            num_columns,
+            row_start: vec![0],
+            column_start: Vec::new(),
+            columns: Vec::new(),
+            values: Vec::new(),
+            squared_norms: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, column_start: usize, values: &[f64], squared_norm: f64) {
+        self.column_start.push(column_start);
+        self.values.extend_from_slice(values);
+        self.row_start.push(self.values.len());
+        self.squared_norms.push(squared_norm);
+    }
+
     fn row(&self, row: usize) -> (&[u32], &[f64]) {
-        let range = self.row_start[row]..self.row_start[row + 1];
-        (&self.columns[range.clone()], &self.values[range])
+        let values = &self.values[self.row_start[row]..self.row_start[row + 1]];
+        let start = self.column_start[row];
+        (&self.columns[start..start + values.len()], values)
+    }
+}
+
+impl PartialEq for SparseRows {
+    fn eq(&self, other: &Self) -> bool {
+        let rows = || (0..self.squared_norms.len()).map(|row| self.row(row));
+        let others = (0..other.squared_norms.len()).map(|row| other.row(row));
+        self.num_columns == other.num_columns && rows().eq(others)
+    }
+}
+
+/// Finds lists of columns that were there before.
+#[derive(Default)]
+struct ColumnLists {
+    start_of_list: HashMap<Box<[u32]>, usize>,
+}
+
+impl ColumnLists {
+    /// Where `list` starts in `columns`, behind which it is put if it is new.
+    fn start_of(&mut self, list: &[u32], columns: &mut Vec<u32>) -> usize {
+        if let Some(&start) = self.start_of_list.get(list) {
+            return start;
+        }
+        let start = columns.len();
+        columns.extend_from_slice(list);
+        self.start_of_list.insert(list.into(), start);
+        start
     }
 }
 
@@ -179,57 +221,6 @@ impl Rows {
         hash
     }
 
-    /// Squared Euclidean distances from `from` to every row. Columns that only `from` has count.
-    pub fn squared_distances(&self, from: RowRef<'_>) -> Vec<f64> {
-        let [distances] = self.squared_distances_from([from]);
-        distances
-    }
-
-    /// [`Rows::squared_distances`] from several rows at once, which reads the matrix only once. The
-    /// numbers are the same, bit by bit.
-    pub fn squared_distances_from<const N: usize>(&self, from: [RowRef<'_>; N]) -> [Vec<f64>; N] {
-        // Column by column, the N values side by side.
-        let mut by_column = vec![[0.0; N]; self.num_columns()];
-        for (lane, row) in from.iter().enumerate() {
-            for (column, value) in row.entries() {
-                if let Some(values) = by_column.get_mut(column) {
-                    values[lane] = value;
-                }
-            }
-        }
-        let norms = from.map(RowRef::squared_norm);
-        let mut distances = vec![[0.0; N]; self.len()];
-        distances
-            .par_chunks_mut(ROWS_PER_TASK)
-            .enumerate()
-            .for_each(|(task, distances)| {
-                let first = task * ROWS_PER_TASK;
-                for (step, distances) in distances.chunks_mut(ROWS_PER_STEP).enumerate() {
-                    let first = first + step * ROWS_PER_STEP;
-                    let last = first + distances.len() - 1;
-                    let row = |place: usize| (first + place).min(last);
-                    let products = match self {
-                        Self::Dense(rows) => products(
-                            std::array::from_fn(|place| rows.row(row(place))),
-                            &by_column,
-                        ),
-                        Self::Sparse(rows) => std::array::from_fn(|place| {
-                            sparse_products(rows.row(row(place)), &by_column)
-                        }),
-                    };
-                    let norms_of_rows = &self.squared_norms()[first..];
-                    for ((distances, products), norm) in
-                        distances.iter_mut().zip(products).zip(norms_of_rows)
-                    {
-                        for lane in 0..N {
-                            distances[lane] = (norm + norms[lane] - 2.0 * products[lane]).max(0.0);
-                        }
-                    }
-                }
-            });
-        std::array::from_fn(|lane| distances.iter().map(|row| row[lane]).collect())
-    }
-
     /// Some of the rows, in the order of `wanted`.
     #[must_use]
     pub fn select(&self, wanted: &[usize]) -> Self {
@@ -243,18 +234,12 @@ impl Rows {
                 })
             }
             Self::Sparse(rows) => {
-                let mut selected = SparseRows {
-                    num_columns: rows.num_columns,
-                    row_start: vec![0],
-                    columns: Vec::new(),
-                    values: Vec::new(),
-                    squared_norms: wanted.iter().map(|&row| rows.squared_norms[row]).collect(),
-                };
+                let mut selected = SparseRows::empty(rows.num_columns);
+                let mut lists = ColumnLists::default();
                 for &row in wanted {
                     let (columns, values) = rows.row(row);
-                    selected.columns.extend_from_slice(columns);
-                    selected.values.extend_from_slice(values);
-                    selected.row_start.push(selected.columns.len());
+                    let start = lists.start_of(columns, &mut selected.columns);
+                    selected.push(start, values, rows.squared_norms[row]);
                 }
                 Self::Sparse(selected)
             }
@@ -383,54 +368,12 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + tail
 }
 
-/// Added up column by column, exactly as [`products`], so that a row is at distance 0 from itself.
+/// Added up column by column, exactly as the products of distances, so that a row is at distance 0 from itself.
 fn sum_of_squares(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum()
 }
 
-/// N scalar products of each of some rows. Each adds up column by column, so the others change
-/// nothing; the rows go through the columns together, so that sums need not wait for each other.
-fn products<const N: usize>(
-    rows: [&[f64]; ROWS_PER_STEP],
-    by_column: &[[f64; N]],
-) -> [[f64; N]; ROWS_PER_STEP] {
-    let mut sums = [[0.0; N]; ROWS_PER_STEP];
-    if N > 1 {
-        for (sums, row) in sums.iter_mut().zip(rows) {
-            for (&value, others) in row.iter().zip(by_column) {
-                for lane in 0..N {
-                    sums[lane] += value * others[lane];
-                }
-            }
-        }
-        return sums;
-    }
-    let rows = rows.map(|row| &row[..by_column.len()]);
-    for (column, others) in by_column.iter().enumerate() {
-        for (sums, row) in sums.iter_mut().zip(rows) {
-            for lane in 0..N {
-                sums[lane] += row[column] * others[lane];
-            }
-        }
-    }
-    sums
-}
-
-fn sparse_products<const N: usize>(
-    (columns, values): (&[u32], &[f64]),
-    by_column: &[[f64; N]],
-) -> [f64; N] {
-    let mut sums = [0.0; N];
-    for (&column, &value) in columns.iter().zip(values) {
-        let others = &by_column[column as usize];
-        for lane in 0..N {
-            sums[lane] += value * others[lane];
-        }
-    }
-    sums
-}
-
-fn check_norms(squared_norms: &[f64]) -> Result<()> {
+pub(crate) fn check_norms(squared_norms: &[f64]) -> Result<()> {
     match squared_norms.iter().position(|norm| !norm.is_finite()) {
         Some(row) => Err(MlError::BadNumber {
             what: "a feature",

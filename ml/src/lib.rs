@@ -30,6 +30,7 @@ pub mod cause;
 mod cholesky;
 pub mod dataset;
 pub mod detector;
+mod distances;
 mod error;
 pub mod evaluate;
 pub mod explain;

@@ -11,7 +11,9 @@ use crate::features::{
     ContextModel, ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation,
     Windows, prior_weights,
 };
-use crate::ocsvm::{OcsvmParams, Trained, ValidOcsvmParams, train};
+use crate::ocsvm::{
+    Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train_on_anchors,
+};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
 use crate::stack2vec::{self, Corpus, Stack2vec, Stack2vecParams};
 use crate::wl::{Subtrees, relabel};
@@ -45,6 +47,7 @@ pub struct Embedding {
     calibration: Calibration,
     border: f64,
     evidence: Vec<bool>,
+    anchors: Option<Anchors>,
     map: Map,
     trustworthiness: f64,
 }
@@ -74,8 +77,11 @@ impl Embedding {
         seed: u64,
         progress: Progress<'_>,
     ) -> Result<Self> {
-        let settings = params.get();
+        let mut settings = *params.get();
         let subtrees = relabel(forest, settings.wl.check()?, progress.part(0.0, 0.2))?;
+        settings.wl.max_degree = subtrees.max_degree;
+        let params = settings.check()?;
+        let settings = &settings;
         let usual = excess_params(settings);
         let windows = Windows::new(forest, usual.windows_per_lane);
         let reference = Reference::fit(&subtrees.bags, &windows, usual.min_class_size);
@@ -101,14 +107,15 @@ impl Embedding {
         let null = NullModel::of_rows(&rows, least);
         let prior = prior_weights(&rows, settings.prior, &null);
         let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
+        let anchors = Anchors::needed(&rows, &prior, settings.nu);
         let (unlabelled, calibration) =
-            calibrate(&rows, &null, &prior, &ocsvm, progress.part(0.7, 0.8))?;
+            calibrate(&rows, &null, &prior, &ocsvm, anchors.as_ref(), progress.part(0.7, 0.8))?;
         let border = border_of(settings.border, &unlabelled, &calibration);
         let evidence = called_normal(border, &unlabelled);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
-            params: *params,
+            params,
             seed,
             write_shares: write_shares(forest, &subtrees.bags, &reference),
             subtrees,
@@ -122,6 +129,7 @@ impl Embedding {
             calibration,
             border,
             evidence,
+            anchors,
             map,
             trustworthiness,
         })
@@ -147,9 +155,17 @@ impl Embedding {
         let params = settings.check()?;
         let ocsvm = ocsvm_params(&settings, &self.rows, &self.null, &self.prior)?;
         if ocsvm != self.ocsvm {
-            (self.unlabelled, self.calibration) =
-                calibrate(&self.rows, &self.null, &self.prior, &ocsvm, progress)?;
+            let anchors = Anchors::needed(&self.rows, &self.prior, nu);
+            (self.unlabelled, self.calibration) = calibrate(
+                &self.rows,
+                &self.null,
+                &self.prior,
+                &ocsvm,
+                anchors.as_ref(),
+                progress,
+            )?;
             self.ocsvm = ocsvm;
+            self.anchors = anchors;
         }
         self.border = border_of(border, &self.unlabelled, &self.calibration);
         self.evidence = called_normal(self.border, &self.unlabelled);
@@ -162,7 +178,7 @@ impl Embedding {
         self.rows.len()
     }
 
-    /// The settings it was made with.
+    /// The settings it was made with; the largest degree of subtrees is the one that they have.
     pub fn params(&self) -> &ValidDetectorParams {
         &self.params
     }
@@ -236,6 +252,11 @@ impl Embedding {
         &self.ocsvm
     }
 
+    /// The trees that the one-class SVM looks at; `None` if it looks at all.
+    pub fn anchors(&self) -> Option<&Anchors> {
+        self.anchors.as_ref()
+    }
+
     /// γ of the kernel in which labels have neighbours: that of the correction, or that of the
     /// one-class SVM where labels are weights only.
     pub fn reach_of_labels(&self) -> f64 {
@@ -302,9 +323,13 @@ fn calibrate(
     null: &NullModel,
     prior: &[f64],
     ocsvm: &ValidOcsvmParams,
+    anchors: Option<&Anchors>,
     progress: Progress<'_>,
 ) -> Result<(Trained, Calibration)> {
-    let trained = train(rows, prior, ocsvm, None, progress)?;
+    let trained = match anchors {
+        Some(anchors) => train_on_anchors(rows, prior, anchors, &[], ocsvm, None, progress),
+        None => train(rows, prior, ocsvm, None, progress),
+    }?;
     let calibration = Calibration::new(null.clone(), rows, trained.scores());
     Ok((trained, calibration))
 }

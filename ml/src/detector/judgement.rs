@@ -15,7 +15,7 @@ use crate::dataset::{DenseRows, Rows};
 use crate::error::{MlError, Result};
 use crate::features::{ExcessParams, Reference, Representation, Translation, Windows};
 use crate::stack2vec::{self, Corpus};
-use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel};
+use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel_all};
 
 /// Share of the trees whose structure a model must know.
 const LEAST_KNOWN: f64 = 0.5;
@@ -104,7 +104,7 @@ impl ModelArtifact {
     ) -> Result<Judgement> {
         self.check()?;
         let params = self.params.check()?;
-        let subtrees = relabel(forest, params.get().wl.check()?, progress.part(0.0, 0.5))?;
+        let subtrees = relabel_all(forest, params.get().wl.check()?, progress.part(0.0, 0.5))?;
         let rows = self.rows(forest, &subtrees, progress.part(0.5, 0.8))?;
         let mut scores = self.svm.scores(&rows, progress.part(0.8, 0.9))?;
         for score in &mut scores {

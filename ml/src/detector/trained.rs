@@ -7,7 +7,7 @@ use super::embedding::Embedding;
 use super::params::LabelRule;
 use crate::calibration::is_abnormal;
 use crate::error::{MlError, Result};
-use crate::ocsvm::{self, Trained};
+use crate::ocsvm::{self, Trained, train_on_anchors};
 
 /// Scores are ordered by multiples of this. Free support vectors all have score 0 up to rounding, so
 /// without it their order would flicker.
@@ -79,13 +79,24 @@ impl Detector {
             })
             .collect();
         let rows = embedding.rows();
-        let trained = ocsvm::train(
-            rows,
-            &weights,
-            embedding.ocsvm(),
-            Some(warm.map_or(embedding.unlabelled(), |warm| &warm.trained)),
-            progress.part(0.0, 0.9),
-        )?;
+        let (ocsvm, progress_of_svm) = (embedding.ocsvm(), progress.part(0.0, 0.9));
+        let known = Some(warm.map_or(embedding.unlabelled(), |warm| &warm.trained));
+        let trained = match embedding.anchors() {
+            None => ocsvm::train(rows, &weights, ocsvm, known, progress_of_svm),
+            Some(anchors) => {
+                let labelled = |tree: &usize| labels[*tree].is_some();
+                let apart: Vec<usize> = (0..labels.len()).filter(labelled).collect();
+                train_on_anchors(
+                    rows,
+                    &weights,
+                    anchors,
+                    &apart,
+                    ocsvm,
+                    known,
+                    progress_of_svm,
+                )
+            }
+        }?;
         let border = embedding.border();
         let scale = embedding.scale(&trained);
         let mut scores: Vec<f64> = trained

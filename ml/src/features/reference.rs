@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_model::TreeIdx;
 use serde::{Deserialize, Serialize};
 
 use super::windows::Windows;
@@ -74,7 +75,7 @@ impl Reference {
             .collect();
         of_trees.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let median_rarity = weighted_middle(&of_trees);
-        let all: Vec<Bag<'_>> = bags.iter().collect();
+        let bag_of = |&tree: &usize| bags.bag(TreeIdx::from_index(tree));
         let classes = trees_of_root
             .into_iter()
             .zip(rarities)
@@ -83,13 +84,13 @@ impl Reference {
                 num_trees: trees.len(),
                 rarity: (rarity - median_rarity).max(0.0),
                 medians: (trees.len() >= min_class_size)
-                    .then(|| Medians::new(trees.iter().map(|&tree| &all[tree]), 1)),
+                    .then(|| Medians::new(trees.iter().map(bag_of), 1)),
             })
             .collect();
         Self {
             unseen_rarity: (windows.largest_rarity() - median_rarity).max(0.0),
             tick_ns: tick(bags),
-            pooled: Medians::new(all.iter(), min_class_size.min(all.len().div_ceil(2))),
+            pooled: Medians::new(bags.iter(), min_class_size.min(bags.len().div_ceil(2))),
             classes,
         }
     }
@@ -148,7 +149,7 @@ impl Reference {
 
 impl Medians {
     /// Of subtrees that fewer than `least` trees have the usual time is 0: they are not usual at all.
-    fn new<'a>(trees: impl Iterator<Item = &'a Bag<'a>>, least: usize) -> Self {
+    fn new<'a>(trees: impl Iterator<Item = Bag<'a>>, least: usize) -> Self {
         let mut totals: BTreeMap<SubtreeIdx, Vec<i64>> = BTreeMap::new();
         let mut durations = Vec::new();
         for bag in trees {

@@ -59,7 +59,7 @@ impl Expansion {
             let first = task * PLACES_PER_TASK;
             for &(_, old, new, row) in &changes {
                 let kernel_row = &row[first..first + f.len()];
-                vectors.dispatch(Move {
+                vectors.dispatch(AlphaMove {
                     f: &mut *f,
                     old,
                     new,
@@ -88,14 +88,14 @@ impl Expansion {
 }
 
 /// The change of f by one α, for pulp to compile per vector width.
-struct Move<'a> {
-    f: &'a mut [i64],
-    old: f64,
-    new: f64,
-    kernel_row: &'a [f64],
+pub(super) struct AlphaMove<'a> {
+    pub(super) f: &'a mut [i64],
+    pub(super) old: f64,
+    pub(super) new: f64,
+    pub(super) kernel_row: &'a [f64],
 }
 
-impl WithSimd for Move<'_> {
+impl WithSimd for AlphaMove<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -107,7 +107,13 @@ impl Kernel<'_> {
         len: usize,
         target: impl Fn(usize) -> usize + Sync,
     ) -> Vec<Vec<f64>> {
-        let from = Sources::new(self, indices);
+        let from = KernelSources::new(
+            self.rows.num_columns(),
+            indices.iter().map(|&index| {
+                let row = self.problem.row_of(index);
+                (self.rows.row(row), self.rows.squared_norms()[row])
+            }),
+        );
         let mut kernel = vec![vec![0.0; len]; indices.len()];
         let mut tasks: Vec<Vec<&mut [f64]>> = Vec::new();
         tasks.resize_with(len.div_ceil(TARGETS_PER_TASK), || Vec::with_capacity(LANES));
@@ -120,7 +126,8 @@ impl Kernel<'_> {
         let run = |(task, mut chunks): (usize, Vec<&mut [f64]>)| {
             let first = task * TARGETS_PER_TASK;
             vectors.dispatch(Fill {
-                kernel: self,
+                rows: self.rows,
+                gamma: self.gamma,
                 from: &from,
                 row_of: |place: usize| self.problem.row_of(target(first + place)),
                 chunks: &mut chunks,
@@ -135,21 +142,27 @@ impl Kernel<'_> {
     }
 }
 
-/// The rows that distances are measured from: column by column their values side by side.
-struct Sources {
+/// The rows that distances are measured from, at most [`LANES`]: column by column their values side by
+/// side.
+pub(super) struct KernelSources {
     by_column: Vec<f64>,
     norms: [f64; LANES],
 }
 
-impl Sources {
-    fn new(kernel: &Kernel<'_>, indices: &[usize]) -> Self {
-        let mut by_column = vec![0.0; LANES * kernel.rows.num_columns()];
+impl KernelSources {
+    /// Of rows and their squared norms. Columns beyond `num_columns` count in the norms only.
+    pub(super) fn new<'a>(
+        num_columns: usize,
+        rows: impl Iterator<Item = (RowRef<'a>, f64)>,
+    ) -> Self {
+        let mut by_column = vec![0.0; LANES * num_columns];
         let mut norms = [0.0; LANES];
-        for (lane, &index) in indices.iter().enumerate() {
-            let row = kernel.problem.row_of(index);
-            norms[lane] = kernel.rows.squared_norms()[row];
-            for (column, value) in kernel.rows.row(row).entries() {
-                by_column[LANES * column + lane] = value;
+        for (lane, (row, norm)) in rows.enumerate() {
+            norms[lane] = norm;
+            for (column, value) in row.entries() {
+                if let Some(place) = by_column.get_mut(LANES * column + lane) {
+                    *place = value;
+                }
             }
         }
         Self { by_column, norms }
@@ -160,11 +173,14 @@ impl Sources {
 ///
 /// A number does not depend on the width or the lane: products are summed up in order of columns,
 /// each rounded by itself (no fused multiply-add).
-struct Fill<'a, 'b, F> {
-    kernel: &'a Kernel<'a>,
-    from: &'a Sources,
-    row_of: F,
-    chunks: &'a mut [&'b mut [f64]],
+pub(super) struct Fill<'a, 'b, F> {
+    pub(super) rows: &'a Rows,
+    pub(super) gamma: f64,
+    pub(super) from: &'a KernelSources,
+    /// The row of `rows` that each place of the chunks is about.
+    pub(super) row_of: F,
+    /// One for each source.
+    pub(super) chunks: &'a mut [&'b mut [f64]],
 }
 
 impl<F: Fn(usize) -> usize> WithSimd for Fill<'_, '_, F> {
@@ -172,8 +188,7 @@ impl<F: Fn(usize) -> usize> WithSimd for Fill<'_, '_, F> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let rows = self.kernel.rows;
-        let gamma = self.kernel.gamma;
+        let (rows, gamma) = (self.rows, self.gamma);
         let len = self.chunks.first().map_or(0, |chunk| chunk.len());
         for first in (0..len).step_by(TARGETS_PER_TILE) {
             let end = len.min(first + TARGETS_PER_TILE);
@@ -257,6 +272,7 @@ fn sparse_products<S: Simd>(
     targets: [usize; ROWS_PER_STEP],
     by_column: &[f64],
 ) -> Products {
+    let num_columns = by_column.len() / LANES;
     let (by_column, _) = S::as_simd_f64s(by_column);
     let num_vectors = LANES / S::F64_LANES;
     let mut products = [[0.0; LANES]; ROWS_PER_STEP];
@@ -264,6 +280,14 @@ fn sparse_products<S: Simd>(
         let RowRef::Sparse(columns, values) = rows.row(target) else {
             continue;
         };
+        // Rows of other runs may have columns that no source has, behind those of the matrix.
+        let known = match columns.last() {
+            Some(&last) if last as usize >= num_columns => {
+                columns.partition_point(|&column| (column as usize) < num_columns)
+            }
+            _ => columns.len(),
+        };
+        let (columns, values) = (&columns[..known], &values[..known]);
         for vector in 0..num_vectors {
             let mut sum = simd.splat_f64s(0.0);
             for (&column, &value) in columns.iter().zip(values) {

@@ -1,13 +1,21 @@
 //! Sums of kernels at support vectors, at rows of any run.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use callgrove_model::Progress;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::exp::exp_of_negative;
-use super::expansion::{from_scaled, to_scaled};
-use super::kernel::LANES;
-use crate::dataset::{RowRef, Rows, SparseRow, SparseRows};
+use super::expansion::{AlphaMove, from_scaled};
+use super::kernel::{Fill, KernelSources, LANES};
+use crate::dataset::{RowRef, Rows, SparseRow, check_norms};
 use crate::error::Result;
+
+/// Memory for the factors' rows, column by column, that are held at a time.
+const MAX_SOURCE_BYTES: usize = 32 << 20;
+/// Rows that one task sums up for; the result does not depend on it.
+const ROWS_PER_TASK: usize = 1_024;
 
 /// A row with its factor. Of a one-class SVM that is α > 0; equal training rows are one support vector.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -35,12 +43,21 @@ impl KernelSum {
     /// # Errors
     /// [`crate::MlError::BadNumber`] if a term is not finite, [`crate::MlError::Cancelled`].
     pub fn add_to(&self, values: &mut [f64], rows: &Rows, progress: Progress<'_>) -> Result<()> {
-        // One after the other, so that the sums are those of a training bit by bit.
-        for_each_row(&self.terms, rows, progress, |row, distances| {
-            for (term, distance) in self.terms.iter().zip(distances) {
-                values[row] += term.alpha * exp_of_negative(-self.gamma * distance);
-            }
-        })
+        check_norms(&squared_norms(
+            self.terms.iter().map(|term| term.row.as_ref()),
+        ))?;
+        for (group, terms) in self.terms.chunks(LANES).enumerate() {
+            progress.at((group * LANES) as f32 / self.terms.len() as f32)?;
+            let from = |lane: usize| terms[lane.min(terms.len() - 1)].row.as_ref();
+            // One after the other, so that the sums are those of a training bit by bit.
+            let add = |value: &mut f64, distances: &[f64; LANES]| {
+                for (term, distance) in terms.iter().zip(distances) {
+                    *value += term.alpha * exp_of_negative(-self.gamma * distance);
+                }
+            };
+            rows.fold_squared_distances(std::array::from_fn(from), values, add);
+        }
+        Ok(())
     }
 }
 
@@ -72,42 +89,96 @@ pub(super) fn kernel_sums(
     rows: &Rows,
     progress: Progress<'_>,
 ) -> Result<Vec<f64>> {
-    let mut sums = Vec::with_capacity(rows.len());
-    for_each_row(terms, rows, progress, |_, distances| {
-        let scaled: i64 = terms
-            .iter()
-            .zip(distances)
-            .map(|(term, distance)| to_scaled(term.alpha * exp_of_negative(-gamma * distance)))
-            .sum();
-        sums.push(from_scaled(scaled));
-    })?;
-    Ok(sums)
+    let changes: Vec<FactorChange<'_>> = terms
+        .iter()
+        .map(|term| FactorChange {
+            row: term.row.as_ref(),
+            old: 0.0,
+            new: term.alpha,
+        })
+        .collect();
+    let mut sums = vec![0; rows.len()];
+    change_sums(&mut sums, rows, gamma, &changes, progress)?;
+    Ok(sums.into_iter().map(from_scaled).collect())
 }
 
-/// Calls `take` for each row in order, with its squared distances from all `terms`.
-fn for_each_row(
-    terms: &[SupportVector],
+/// A factor that changes.
+pub(super) struct FactorChange<'a> {
+    pub(super) row: RowRef<'a>,
+    pub(super) old: f64,
+    pub(super) new: f64,
+}
+
+/// What `changes` of factors do to the sums of kernels at all rows, which are multiples of 2⁻⁵⁰ as in
+/// [`super::expansion::Expansion`]: they depend on the factors alone, not on the way there. Shape
+/// `[n_rows]`.
+pub(super) fn change_sums(
+    sums: &mut [i64],
     rows: &Rows,
+    gamma: f64,
+    changes: &[FactorChange<'_>],
     progress: Progress<'_>,
-    mut take: impl FnMut(usize, &[f64]),
 ) -> Result<()> {
-    let columns = |term: &SupportVector| term.row.columns.last().map_or(0, |&last| last + 1);
-    let num_columns = terms.iter().map(columns).max().unwrap_or(0) as usize;
-    let matrix = Rows::Sparse(SparseRows::new(
-        num_columns,
-        terms.iter().map(|term| term.row.clone()),
-    )?);
-    for first in (0..rows.len()).step_by(LANES) {
-        if first % (LANES * 64) == 0 {
-            progress.at(first as f32 / rows.len() as f32)?;
-        }
-        let last = rows.len() - 1;
-        let batch: [RowRef<'_>; LANES] =
-            std::array::from_fn(|lane| rows.row((first + lane).min(last)));
-        let distances = matrix.squared_distances_from(batch);
-        for (row, distances) in (first..rows.len()).zip(&distances) {
-            take(row, distances);
-        }
+    let source_bytes = LANES * size_of::<f64>() * rows.num_columns().max(1);
+    let batch_len = LANES * (MAX_SOURCE_BYTES / source_bytes).max(1);
+    let share = batch_len as f32 / changes.len().max(1) as f32;
+    for (batch, changes) in changes.chunks(batch_len).enumerate() {
+        let from = batch as f32 * share;
+        let progress = progress.part(from, (from + share).min(1.0));
+        change_sums_by_batch(sums, rows, gamma, changes, progress)?;
     }
     Ok(())
+}
+
+fn change_sums_by_batch(
+    sums: &mut [i64],
+    rows: &Rows,
+    gamma: f64,
+    changes: &[FactorChange<'_>],
+    progress: Progress<'_>,
+) -> Result<()> {
+    let norms = squared_norms(changes.iter().map(|change| change.row));
+    check_norms(&norms)?;
+    let groups: Vec<(KernelSources, &[FactorChange<'_>])> = changes
+        .chunks(LANES)
+        .zip(norms.chunks(LANES))
+        .map(|(changes, norms)| {
+            let sources = changes.iter().map(|it| it.row).zip(norms.iter().copied());
+            (KernelSources::new(rows.num_columns(), sources), changes)
+        })
+        .collect();
+    let vectors = pulp::Arch::new();
+    let num_done = AtomicUsize::new(0);
+    let num_rows = rows.len();
+    let run = |(task, sums): (usize, &mut [i64])| {
+        let first = task * ROWS_PER_TASK;
+        let mut kernel = vec![0.0; LANES * sums.len()];
+        for (sources, changes) in &groups {
+            let mut chunks: Vec<&mut [f64]> =
+                kernel.chunks_mut(sums.len()).take(changes.len()).collect();
+            vectors.dispatch(Fill {
+                rows,
+                gamma,
+                from: sources,
+                row_of: |place: usize| first + place,
+                chunks: &mut chunks,
+            });
+            for (change, chunk) in changes.iter().zip(&chunks) {
+                vectors.dispatch(AlphaMove {
+                    f: &mut *sums,
+                    old: change.old,
+                    new: change.new,
+                    kernel_row: chunk,
+                });
+            }
+        }
+        let num_done = num_done.fetch_add(sums.len(), Ordering::Relaxed) + sums.len();
+        progress.at(num_done as f32 / num_rows as f32)
+    };
+    let tasks = sums.par_chunks_mut(ROWS_PER_TASK).enumerate();
+    Ok(tasks.try_for_each(run)?)
+}
+
+fn squared_norms<'a>(rows: impl Iterator<Item = RowRef<'a>>) -> Vec<f64> {
+    rows.map(RowRef::squared_norm).collect()
 }

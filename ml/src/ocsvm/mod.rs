@@ -44,6 +44,9 @@
 //! row used longest ago goes first. The polish holds the parts of the free rows beyond that. No n × n
 //! matrix exists.
 //!
+//! The cost of a cold start grows with the square of the rows. Beyond 20,000 different ones
+//! [`train_on_anchors`] looks at some 4,000 that stand for all.
+//!
 //! # Why not a library
 //!
 //! linfa-svm 0.8 has no weights and no warm start, wants the whole dense kernel, and its shrinking
@@ -58,19 +61,24 @@
 )]
 
 mod active;
+mod anchors;
 mod exp;
 mod expansion;
 mod kernel;
 mod kernel_sum;
 mod model;
+mod on_anchors;
 mod params;
 mod polish;
 mod problem;
+mod row_sums;
 mod smo;
 mod solver;
 
+pub use anchors::Anchors;
 pub(crate) use exp::exp_of_negative;
 pub(crate) use kernel_sum::kernel_columns;
 pub use kernel_sum::{KernelSum, SupportVector};
 pub use model::{Ocsvm, Trained, train};
+pub use on_anchors::train_on_anchors;
 pub use params::{OcsvmParams, ValidOcsvmParams};

@@ -8,6 +8,7 @@ use super::kernel::{Kernel, RowCache};
 use super::kernel_sum::{SupportVector, kernel_sums};
 use super::params::ValidOcsvmParams;
 use super::problem::Problem;
+use super::row_sums::RowSums;
 use super::solver::solve;
 use crate::dataset::Rows;
 use crate::error::Result;
@@ -27,13 +28,23 @@ pub struct Ocsvm {
 /// The result of a training: scores of the training rows, and all that a warm start needs.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    params: ValidOcsvmParams,
-    problem: Problem,
-    expansion: Expansion,
-    cache: RowCache,
-    alpha: Vec<f64>,
-    rho: f64,
-    scores: Vec<f64>,
+    pub(super) params: ValidOcsvmParams,
+    pub(super) way: TrainingState,
+    /// Of the training rows.
+    pub(super) alpha: Vec<f64>,
+    pub(super) rho: f64,
+    pub(super) scores: Vec<f64>,
+}
+
+/// How it was trained, and what the next training takes on from there.
+#[derive(Clone, Debug)]
+pub(super) enum TrainingState {
+    Exact {
+        problem: Problem,
+        expansion: Expansion,
+        cache: RowCache,
+    },
+    OnAnchors(RowSums),
 }
 
 /// Solves Eq. 1 for `rows` with `weights` u.
@@ -52,24 +63,22 @@ pub fn train(
     warm: Option<&Trained>,
     progress: Progress<'_>,
 ) -> Result<Trained> {
-    let is_same_kernel = |warm: &&Trained| {
-        warm.alpha.len() == rows.len() && warm.params.gamma().to_bits() == params.gamma().to_bits()
-    };
-    let (problem, mut expansion, mut cache) = if let Some(warm) = warm.filter(is_same_kernel) {
-        (
-            warm.problem.clone(),
-            warm.expansion.clone(),
-            warm.cache.clone(),
-        )
-    } else {
+    let known = warm
+        .filter(|warm| warm.is_of(rows, params))
+        .and_then(|warm| match &warm.way {
+            TrainingState::Exact {
+                problem,
+                expansion,
+                cache,
+            } => Some((problem.clone(), expansion.clone(), cache.clone())),
+            TrainingState::OnAnchors(_) => None,
+        });
+    let (problem, mut expansion, mut cache) = known.unwrap_or_else(|| {
         let problem = Problem::new(rows, params.gamma());
         let num_distinct = problem.num_distinct();
-        (
-            problem,
-            Expansion::zero(num_distinct),
-            RowCache::new(num_distinct, params.cache_bytes()),
-        )
-    };
+        let cache = RowCache::new(num_distinct, params.cache_bytes());
+        (problem, Expansion::zero(num_distinct), cache)
+    });
     let bounds = problem.bounds(weights, params)?;
     let kernel = Kernel {
         rows,
@@ -98,9 +107,11 @@ pub fn train(
     progress.at(1.0)?;
     Ok(Trained {
         params: *params,
-        problem,
-        expansion,
-        cache,
+        way: TrainingState::Exact {
+            problem,
+            expansion,
+            cache,
+        },
         alpha,
         rho,
         scores,
@@ -124,23 +135,36 @@ impl Trained {
         self.rho
     }
 
+    /// Whether it is a training on as many rows with the same kernel.
+    pub(super) fn is_of(&self, rows: &Rows, params: &ValidOcsvmParams) -> bool {
+        self.alpha.len() == rows.len() && self.params.gamma().to_bits() == params.gamma().to_bits()
+    }
+
+    /// The support vectors: rows, of equal ones the first, with α.
+    pub(super) fn support(&self) -> Vec<(usize, f64)> {
+        match &self.way {
+            TrainingState::Exact {
+                problem, expansion, ..
+            } => {
+                let alpha = expansion.alpha().iter().enumerate();
+                let support = alpha.filter(|&(_, &alpha)| alpha > 0.0);
+                let row_of = |(distinct, &alpha)| (problem.row_of(distinct), alpha);
+                support.map(row_of).collect()
+            }
+            TrainingState::OnAnchors(sums) => sums.factors().collect(),
+        }
+    }
+
     /// The model without what only a warm start needs; `rows` are those it was trained on.
     pub fn model(&self, rows: &Rows) -> Ocsvm {
-        let support = self
-            .expansion
-            .alpha()
-            .iter()
-            .enumerate()
-            .filter(|&(_, &alpha)| alpha > 0.0)
-            .map(|(distinct, &alpha)| SupportVector {
-                alpha,
-                row: rows.row(self.problem.row_of(distinct)).to_sparse(),
-            })
-            .collect();
+        let vector = |(row, alpha)| SupportVector {
+            alpha,
+            row: rows.row(row).to_sparse(),
+        };
         Ocsvm {
             gamma: self.params.gamma(),
             rho: self.rho,
-            support,
+            support: self.support().into_iter().map(vector).collect(),
         }
     }
 }

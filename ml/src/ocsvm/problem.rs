@@ -64,20 +64,7 @@ impl Problem {
 
     /// Checks the weights and sums their bounds up.
     pub(super) fn bounds(&self, weights: &[f64], params: &ValidOcsvmParams) -> Result<UpperBounds> {
-        if weights.len() != self.distinct_of.len() {
-            return Err(MlError::LengthMismatch {
-                what: "weights",
-                expected: self.distinct_of.len(),
-                found: weights.len(),
-            });
-        }
-        let is_bad = |weight: &f64| !weight.is_finite() || *weight < 0.0;
-        if let Some(row) = weights.iter().position(is_bad) {
-            return Err(MlError::BadNumber {
-                what: "the weight",
-                row,
-            });
-        }
+        check_weights(weights, self.distinct_of.len())?;
         let weight_sum: f64 = weights.iter().sum();
         if weight_sum <= 0.0 {
             return Err(MlError::NoPositiveWeight);
@@ -95,5 +82,24 @@ impl Problem {
             unit: 1.0 / c,
             is_tight: weight_sum <= c * (1.0 + EQUALITY_TOLERANCE),
         })
+    }
+}
+
+/// One finite weight from 0 on for each row.
+pub(super) fn check_weights(weights: &[f64], num_rows: usize) -> Result<()> {
+    if weights.len() != num_rows {
+        return Err(MlError::LengthMismatch {
+            what: "weights",
+            expected: num_rows,
+            found: weights.len(),
+        });
+    }
+    let is_bad = |weight: &f64| !weight.is_finite() || *weight < 0.0;
+    match weights.iter().position(is_bad) {
+        Some(row) => Err(MlError::BadNumber {
+            what: "the weight",
+            row,
+        }),
+        None => Ok(()),
     }
 }

@@ -9,6 +9,9 @@ use super::params::ValidMdsParams;
 use crate::dataset::Rows;
 use crate::error::Result;
 
+/// Landmarks whose distances are computed together.
+const GROUP: usize = 8;
+
 /// A map: one point per row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Map {
@@ -44,35 +47,53 @@ pub fn landmark_mds(
 /// [`crate::MlError::Cancelled`].
 pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'_>) -> Result<Map> {
     let size = landmarks.len();
-    let mut distances = Vec::with_capacity(size);
-    for (place, &landmark) in landmarks.iter().enumerate() {
-        progress.at(0.7 * place as f32 / size as f32)?;
-        distances.push(rows.squared_distances(rows.row(landmark)));
-    }
-    let means: Vec<f64> = distances
-        .iter()
-        .map(|row| landmarks.iter().map(|&other| row[other]).sum::<f64>() / size as f64)
+    let selected = rows.select(landmarks);
+    let between: Vec<Vec<f64>> = (0..size)
+        .map(|landmark| selected.squared_distances(selected.row(landmark)))
         .collect();
+    let mean = |distances: &Vec<f64>| distances.iter().sum::<f64>() / size as f64;
+    let means: Vec<f64> = between.iter().map(mean).collect();
     let grand_mean = means.iter().sum::<f64>() / size.max(1) as f64;
     let mut centred = Vec::with_capacity(size * size);
-    for (a, row) in distances.iter().enumerate() {
-        for (b, &other) in landmarks.iter().enumerate() {
-            centred.push(-0.5 * (row[other] - means[a] - means[b] + grand_mean));
+    for (a, distances) in between.iter().enumerate() {
+        for (b, distance) in distances.iter().enumerate() {
+            centred.push(-0.5 * (distance - means[a] - means[b] + grand_mean));
         }
     }
     let pairs = two_largest(&centred, size);
-    progress.at(0.95)?;
+    progress.at(0.1)?;
+    // Group by group, so that the distances of all rows are never held together.
     let mut points = vec![[0.0; 2]; rows.len()];
-    for (axis, (value, vector)) in pairs.iter().enumerate() {
-        if *value <= f64::EPSILON * grand_mean {
-            continue;
-        }
+    for first in (0..size).step_by(GROUP) {
+        progress.at(0.1 + 0.85 * first as f32 / size as f32)?;
+        let num_places = GROUP.min(size - first);
+        let from = |lane: usize| selected.row(first + lane.min(num_places - 1));
+        let shares: [[f64; 2]; GROUP] = std::array::from_fn(|lane| {
+            let place = first + lane;
+            let is_one = place < size;
+            pairs
+                .each_ref()
+                .map(|pair| if is_one { pair.1[place] } else { 0.0 })
+        });
+        let means: [f64; GROUP] =
+            std::array::from_fn(|lane| means[first + lane.min(num_places - 1)]);
+        rows.fold_squared_distances(
+            std::array::from_fn(from),
+            &mut points,
+            |point, distances: &[f64; GROUP]| {
+                for lane in 0..GROUP {
+                    let difference = distances[lane] - means[lane];
+                    point[0] += shares[lane][0] * difference;
+                    point[1] += shares[lane][1] * difference;
+                }
+            },
+        );
+    }
+    for (axis, (value, _)) in pairs.iter().enumerate() {
+        let is_flat = *value <= f64::EPSILON * grand_mean;
         let scale = -0.5 / value.sqrt();
-        for (row, point) in points.iter_mut().enumerate() {
-            let sum: f64 = (0..size)
-                .map(|place| vector[place] * (distances[place][row] - means[place]))
-                .sum();
-            point[axis] = scale * sum;
+        for point in &mut points {
+            point[axis] = if is_flat { 0.0 } else { scale * point[axis] };
         }
         fix_sign(&mut points, axis);
     }

@@ -3,23 +3,32 @@
 use callgrove_model::TreeIdx;
 
 use super::classes::ClassUse;
+use super::mixing::{MixedMap, chain, number_of};
 use super::vocabulary::SubtreeIdx;
 
-/// The bags of all trees as a sparse matrix (compressed rows), shape [num_trees, num_subtrees].
+/// The bags of all trees as a sparse matrix, shape [num_trees, num_subtrees].
 ///
 /// Columns of a row are in ascending order. Times are sums over the vertices where the subtree is
-/// rooted, in nanoseconds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// rooted, in nanoseconds. Most trees have the subtrees of another, as often: such lists are kept once,
+/// so an entry costs the 8 bytes of its time.
+#[derive(Clone, Debug)]
 pub struct Bags {
+    lists: Lists,
+    /// The list of each tree.
+    list_of: Vec<u32>,
     row_start: Vec<usize>,
-    subtree: Vec<SubtreeIdx>,
-    count: Vec<u64>,
     inclusive_ns: Vec<i64>,
-    exclusive_ns: Vec<i64>,
-    max_inclusive_ns: Vec<i64>,
-    max_exclusive_ns: Vec<i64>,
     root: Vec<SubtreeIdx>,
     duration_ns: Vec<i64>,
+}
+
+/// Different lists of subtrees and how often they occur, in the order in which they came.
+#[derive(Clone, Debug)]
+struct Lists {
+    start: Vec<usize>,
+    subtree: Vec<SubtreeIdx>,
+    count: Vec<u64>,
+    by_content: MixedMap<u128, u32>,
 }
 
 /// The bag of one tree: columns of one length.
@@ -31,12 +40,6 @@ pub struct Bag<'a> {
     pub count: &'a [u64],
     /// Total inclusive time: the paper's aggregated weight.
     pub inclusive_ns: &'a [i64],
-    /// Total exclusive time of the subtree's root function.
-    pub exclusive_ns: &'a [i64],
-    /// Inclusive time of the longest occurrence.
-    pub max_inclusive_ns: &'a [i64],
-    /// Exclusive time of the occurrence that has most of it.
-    pub max_exclusive_ns: &'a [i64],
     /// The subtree of largest degree at the tree's root: its structure as a whole.
     pub root: SubtreeIdx,
     /// Duration of the tree's root.
@@ -51,9 +54,6 @@ pub(super) struct BagEntry {
     pub(super) vertex: u32,
     count: u64,
     inclusive_ns: i64,
-    exclusive_ns: i64,
-    max_inclusive_ns: i64,
-    max_exclusive_ns: i64,
 }
 
 impl BagEntry {
@@ -63,9 +63,6 @@ impl BagEntry {
             vertex: found.vertex,
             count: found.count,
             inclusive_ns: found.inclusive_ns,
-            exclusive_ns: found.exclusive_ns,
-            max_inclusive_ns: found.max_inclusive_ns,
-            max_exclusive_ns: found.max_exclusive_ns,
         }
     }
 
@@ -73,9 +70,6 @@ impl BagEntry {
         self.vertex = self.vertex.min(found.vertex);
         self.count += found.count;
         self.inclusive_ns = self.inclusive_ns.saturating_add(found.inclusive_ns);
-        self.exclusive_ns = self.exclusive_ns.saturating_add(found.exclusive_ns);
-        self.max_inclusive_ns = self.max_inclusive_ns.max(found.max_inclusive_ns);
-        self.max_exclusive_ns = self.max_exclusive_ns.max(found.max_exclusive_ns);
     }
 }
 
@@ -83,38 +77,59 @@ impl Default for Bags {
     /// No trees.
     fn default() -> Self {
         Self {
+            lists: Lists::default(),
+            list_of: Vec::new(),
             row_start: vec![0],
-            subtree: Vec::new(),
-            count: Vec::new(),
             inclusive_ns: Vec::new(),
-            exclusive_ns: Vec::new(),
-            max_inclusive_ns: Vec::new(),
-            max_exclusive_ns: Vec::new(),
             root: Vec::new(),
             duration_ns: Vec::new(),
         }
     }
 }
 
+impl PartialEq for Bags {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
 impl Bags {
     /// Gives subtrees other numbers in the same order.
     pub(super) fn renumber(&mut self, number_of: &[SubtreeIdx]) {
-        for subtree in self.subtree.iter_mut().chain(&mut self.root) {
+        for subtree in self.lists.subtree.iter_mut().chain(&mut self.root) {
             *subtree = number_of[subtree.index()];
         }
+        self.lists.find_again();
+    }
+
+    /// Leaves out all subtrees but the first `num_subtrees`; trees get other `roots`.
+    pub(super) fn truncate(&mut self, num_subtrees: usize, roots: Vec<SubtreeIdx>) {
+        let mut cut = Self {
+            root: roots,
+            duration_ns: std::mem::take(&mut self.duration_ns),
+            ..Self::default()
+        };
+        for tree in 0..self.list_of.len() {
+            let (subtree, count) = self.lists.get(self.list_of[tree]);
+            let len = subtree.partition_point(|subtree| subtree.index() < num_subtrees);
+            cut.list_of
+                .push(cut.lists.add(&subtree[..len], &count[..len]));
+            let start = self.row_start[tree];
+            cut.inclusive_ns
+                .extend(&self.inclusive_ns[start..start + len]);
+            cut.row_start.push(cut.inclusive_ns.len());
+        }
+        *self = cut;
     }
 
     /// Adds the next tree; `entries` ascend.
     pub(super) fn push(&mut self, entries: &[BagEntry], root: SubtreeIdx, duration_ns: i64) {
-        for entry in entries {
-            self.subtree.push(entry.subtree);
-            self.count.push(entry.count);
-            self.inclusive_ns.push(entry.inclusive_ns);
-            self.exclusive_ns.push(entry.exclusive_ns);
-            self.max_inclusive_ns.push(entry.max_inclusive_ns);
-            self.max_exclusive_ns.push(entry.max_exclusive_ns);
-        }
-        self.row_start.push(self.subtree.len());
+        let subtrees = entries.iter().map(|entry| entry.subtree);
+        let counts = entries.iter().map(|entry| entry.count);
+        self.list_of.push(self.lists.add_from(subtrees, counts));
+        self.inclusive_ns
+            .extend(entries.iter().map(|entry| entry.inclusive_ns));
+        self.row_start.push(self.inclusive_ns.len());
         self.root.push(root);
         self.duration_ns.push(duration_ns);
     }
@@ -131,7 +146,7 @@ impl Bags {
 
     /// Number of entries of all rows together.
     pub fn num_entries(&self) -> usize {
-        self.subtree.len()
+        self.inclusive_ns.len()
     }
 
     /// The structure of each tree as a whole.
@@ -141,16 +156,14 @@ impl Bags {
 
     /// The bag of a tree.
     pub fn bag(&self, tree: TreeIdx) -> Bag<'_> {
-        let rows = self.row_start[tree.index()]..self.row_start[tree.index() + 1];
+        let tree = tree.index();
+        let (subtree, count) = self.lists.get(self.list_of[tree]);
         Bag {
-            subtree: &self.subtree[rows.clone()],
-            count: &self.count[rows.clone()],
-            inclusive_ns: &self.inclusive_ns[rows.clone()],
-            exclusive_ns: &self.exclusive_ns[rows.clone()],
-            max_inclusive_ns: &self.max_inclusive_ns[rows.clone()],
-            max_exclusive_ns: &self.max_exclusive_ns[rows],
-            root: self.root[tree.index()],
-            duration_ns: self.duration_ns[tree.index()],
+            subtree,
+            count,
+            inclusive_ns: &self.inclusive_ns[self.row_start[tree]..self.row_start[tree + 1]],
+            root: self.root[tree],
+            duration_ns: self.duration_ns[tree],
         }
     }
 
@@ -165,4 +178,62 @@ impl Bag<'_> {
     pub fn place_of(&self, subtree: SubtreeIdx) -> Option<usize> {
         self.subtree.binary_search(&subtree).ok()
     }
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self {
+            start: vec![0],
+            subtree: Vec::new(),
+            count: Vec::new(),
+            by_content: MixedMap::default(),
+        }
+    }
+}
+
+impl Lists {
+    fn get(&self, list: u32) -> (&[SubtreeIdx], &[u64]) {
+        let range = self.start[list as usize]..self.start[list as usize + 1];
+        (&self.subtree[range.clone()], &self.count[range])
+    }
+
+    fn add(&mut self, subtrees: &[SubtreeIdx], counts: &[u64]) -> u32 {
+        self.add_from(subtrees.iter().copied(), counts.iter().copied())
+    }
+
+    /// The number of a list, which is added if it is new.
+    fn add_from(
+        &mut self,
+        subtrees: impl Iterator<Item = SubtreeIdx> + Clone,
+        counts: impl Iterator<Item = u64> + Clone,
+    ) -> u32 {
+        let next = self.start.len() as u32 - 1;
+        let content = content(subtrees.clone().zip(counts.clone()));
+        let list = *self.by_content.entry(content).or_insert(next);
+        if list == next {
+            self.subtree.extend(subtrees);
+            self.count.extend(counts);
+            self.start.push(self.subtree.len());
+        }
+        list
+    }
+
+    /// Lists are found by content, which changed.
+    fn find_again(&mut self) {
+        self.by_content.clear();
+        for list in 0..self.start.len() as u32 - 1 {
+            let (subtrees, counts) = self.get(list);
+            let entries = subtrees.iter().copied().zip(counts.iter().copied());
+            let content = content(entries);
+            self.by_content.insert(content, list);
+        }
+    }
+}
+
+/// A number for a list; different lists get different ones but for a chance of some 2^-128.
+fn content(entries: impl Iterator<Item = (SubtreeIdx, u64)>) -> u128 {
+    entries.fold(0, |state, (subtree, count)| {
+        let number = number_of(subtree.0).wrapping_mul((u128::from(count) << 1) | 1);
+        chain(state, number)
+    })
 }

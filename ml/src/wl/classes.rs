@@ -33,9 +33,6 @@ pub(super) struct ClassUse {
     pub(super) vertex: u32,
     pub(super) count: u64,
     pub(super) inclusive_ns: i64,
-    pub(super) exclusive_ns: i64,
-    pub(super) max_inclusive_ns: i64,
-    pub(super) max_exclusive_ns: i64,
 }
 
 /// The classes of some trees, one tree after the other.
@@ -177,20 +174,14 @@ impl ClassUse {
             vertex: NONE,
             count: 0,
             inclusive_ns: 0,
-            exclusive_ns: 0,
-            max_inclusive_ns: i64::MIN,
-            max_exclusive_ns: i64::MIN,
         }
     }
 
     /// Adds a vertex that stands before those that were added.
-    fn add(&mut self, vertex: u32, inclusive_ns: i64, exclusive_ns: i64) {
+    fn add(&mut self, vertex: u32, inclusive_ns: i64) {
         self.vertex = vertex;
         self.count += 1;
         self.inclusive_ns = self.inclusive_ns.saturating_add(inclusive_ns);
-        self.exclusive_ns = self.exclusive_ns.saturating_add(exclusive_ns);
-        self.max_inclusive_ns = self.max_inclusive_ns.max(inclusive_ns);
-        self.max_exclusive_ns = self.max_exclusive_ns.max(exclusive_ns);
     }
 }
 
@@ -229,8 +220,7 @@ impl Classifier {
         self.class_of.clear();
         self.class_of.resize(len, 0);
         let start = trees.uses.len();
-        let (inclusive, exclusive) = (tree.inclusive(), tree.exclusive());
-        let funcs = tree.funcs();
+        let (inclusive, funcs) = (tree.inclusive(), tree.funcs());
         // In pre-order every child stands after its parent, so going back meets children first.
         for vertex in (0..len).rev() {
             let func = ids[funcs[vertex].index()];
@@ -248,9 +238,8 @@ impl Classifier {
             if let Some(parent) = tree.parent(vertex) {
                 self.children[parent] = table.with_child(self.children[parent], class);
             }
-            let (inclusive_ns, exclusive_ns) = (inclusive[vertex].0, exclusive[vertex].0);
             self.note_use(class, table.len(), &mut trees.uses, start)
-                .add(vertex as u32, inclusive_ns, exclusive_ns);
+                .add(vertex as u32, inclusive[vertex].0);
         }
         for found in &trees.uses[start..] {
             self.use_of_class[found.class as usize] = NONE;

@@ -1,5 +1,7 @@
 //! Labels of all degrees for each class of whole subtrees.
 
+use std::collections::BTreeSet;
+
 use callgrove_model::{FuncId, NameTable};
 use sha2::{Digest, Sha256};
 
@@ -55,11 +57,15 @@ impl ClassLabels {
         for class in (self.class_start.len() - 1) as ClassId..table.len() as ClassId {
             let func = table.func(class);
             for degree in 0..=self.params.top_degree(table.height(class)) {
-                self.list_children(table, class, degree, &mut items);
-                let content = items.iter().fold(0, |state, item| {
-                    let number = number_of(item.what).wrapping_mul(u128::from(item.count) << 1 | 1);
-                    chain(state, number.rotate_left(u32::from(item.is_block)))
-                });
+                items.clear();
+                if let Some(below) = degree.checked_sub(1) {
+                    let label_of = |child| {
+                        let labels = self.of_class(child);
+                        labels[usize::from(below).min(labels.len() - 1)]
+                    };
+                    list_children(self.params, table.children(class), label_of, &mut items);
+                }
+                let content = content(&items);
                 let next = self.labels.len() as LabelId;
                 let label = *self.by_content.entry((func.0, content)).or_insert(next);
                 if label == next {
@@ -76,43 +82,6 @@ impl ClassLabels {
     pub(super) fn of_class(&self, class: ClassId) -> &[LabelId] {
         let class = class as usize;
         &self.label_of_degree[self.class_start[class]..self.class_start[class + 1]]
-    }
-
-    /// The children's labels of one degree less, as the settings tell them apart.
-    fn list_children(
-        &self,
-        table: &ClassTable,
-        class: ClassId,
-        degree: u16,
-        items: &mut Vec<Item<LabelId>>,
-    ) {
-        items.clear();
-        let Some(below) = degree.checked_sub(1) else {
-            return;
-        };
-        let (signature, siblings) = (self.params.signature(), self.params.siblings());
-        for &(child, count) in table.children(class) {
-            let labels = self.of_class(child);
-            let what = labels[usize::from(below).min(labels.len() - 1)];
-            items.push(Item::run(what, count));
-        }
-        if siblings == Siblings::Unordered {
-            items.sort_unstable_by_key(|item| item.what);
-        }
-        // Different whole subtrees may look the same down to this degree.
-        items.dedup_by(|item, before| {
-            let is_same = item.what == before.what;
-            if is_same {
-                before.count += item.count;
-            }
-            is_same
-        });
-        for item in items.iter_mut() {
-            item.count = signature.bucket(item.count);
-        }
-        if siblings == Siblings::Ordered && signature == Signature::BucketedCounts {
-            *items = blocks(items, signature);
-        }
     }
 
     /// SHA-256 of name and children, cut to 128 bits. Every field has a fixed size or its length
@@ -153,4 +122,85 @@ impl ClassLabels {
         half.copy_from_slice(&digest[..16]);
         SubtreeHash(u128::from_le_bytes(half))
     }
+}
+
+/// The largest degree up to which all classes together have at most `max_labels` different labels, but
+/// at least 1; `None` if they have no more of all degrees, or no more of the first `max_work` labels that are
+/// looked at. Cost: a pass over the classes for each degree up to the answer, and one more.
+pub(super) fn largest_degree_within(
+    max_labels: u64,
+    max_work: u64,
+    table: &ClassTable,
+    params: ValidWlParams,
+) -> Option<u16> {
+    let classes = || 0..table.len() as ClassId;
+    let top_of = |class| params.top_degree(table.height(class));
+    let top = classes().map(top_of).max().unwrap_or(0);
+    let mut by_content: MixedMap<(u32, u128), LabelId> = MixedMap::default();
+    // Labels of one degree, or of the height of a lower class.
+    let mut labels: Vec<LabelId> = classes().map(|class| table.func(class).0).collect();
+    let mut next = labels.iter().max().map_or(0, |&most| most + 1);
+    let mut num_labels = labels.iter().collect::<BTreeSet<_>>().len() as u64;
+    let mut items: Vec<Item<LabelId>> = Vec::new();
+    let mut work = 0;
+    for degree in 1..=top {
+        let mut refined = labels.clone();
+        by_content.clear();
+        for class in classes().filter(|&class| top_of(class) >= degree) {
+            items.clear();
+            let label_of = |child: ClassId| labels[child as usize];
+            list_children(params, table.children(class), label_of, &mut items);
+            let key = (table.func(class).0, content(&items));
+            let label = *by_content.entry(key).or_insert(next);
+            next += LabelId::from(label == next);
+            refined[class as usize] = label;
+            work += 1;
+        }
+        labels = refined;
+        num_labels += by_content.len() as u64;
+        if num_labels > max_labels && top > 1 {
+            return Some(degree.max(2) - 1);
+        }
+        if work > max_work {
+            return None;
+        }
+    }
+    None
+}
+
+/// The children's labels, as the settings tell them apart.
+fn list_children(
+    params: ValidWlParams,
+    children: &[(ClassId, u64)],
+    label_of: impl Fn(ClassId) -> LabelId,
+    items: &mut Vec<Item<LabelId>>,
+) {
+    let (signature, siblings) = (params.signature(), params.siblings());
+    let runs = children.iter();
+    items.extend(runs.map(|&(child, count)| Item::run(label_of(child), count)));
+    if siblings == Siblings::Unordered {
+        items.sort_unstable_by_key(|item| item.what);
+    }
+    // Different whole subtrees may look the same down to this degree.
+    items.dedup_by(|item, before| {
+        let is_same = item.what == before.what;
+        if is_same {
+            before.count += item.count;
+        }
+        is_same
+    });
+    for item in items.iter_mut() {
+        item.count = signature.bucket(item.count);
+    }
+    if siblings == Siblings::Ordered && signature == Signature::BucketedCounts {
+        *items = blocks(items, signature);
+    }
+}
+
+/// A number for the children of a label.
+fn content(items: &[Item<LabelId>]) -> u128 {
+    items.iter().fold(0, |state, item| {
+        let number = number_of(item.what).wrapping_mul(u128::from(item.count) << 1 | 1);
+        chain(state, number.rotate_left(u32::from(item.is_block)))
+    })
 }

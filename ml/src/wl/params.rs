@@ -101,6 +101,19 @@ impl ValidWlParams {
         self.0.siblings
     }
 
+    /// The largest degree of any subtree, if there is a cap.
+    pub fn max_degree(self) -> Option<u16> {
+        self.0.max_degree
+    }
+
+    /// The same settings with a cap, which is lower than the one before.
+    pub(super) fn capped(self, max_degree: u16) -> Self {
+        Self(WlParams {
+            max_degree: Some(max_degree),
+            ..self.0
+        })
+    }
+
     /// The largest degree that a vertex of this height is relabelled to.
     pub(crate) fn top_degree(self, height: u16) -> u16 {
         self.0.max_degree.map_or(height, |cap| cap.min(height))

@@ -5,7 +5,7 @@ use callgrove_model::{Forest, FuncId, Progress, TreeIdx};
 use super::classes::{ClassId, ClassTable, Classifier, UsesOfTrees};
 use super::labels::ClassLabels;
 use super::params::ValidWlParams;
-use super::relabeler::Relabeler;
+use super::relabeler::{MAX_LABELS, MAX_SUBTREES, Relabeler};
 use super::subtrees::Subtrees;
 use super::vocabulary::SubtreeHash;
 use crate::error::{MlError, Result};
@@ -19,19 +19,45 @@ pub struct TreeLabels {
 
 /// Finds all subtrees of all degrees (section 4.1) and aggregates them to bags (section 4.2).
 ///
+/// Of a forest with more than [`super::MAX_SUBTREES`] different subtrees only those of small degree are
+/// found: [`Subtrees::max_degree`] says up to which.
+///
 /// # Errors
 /// [`MlError::EmptyForest`], [`MlError::TooManySubtrees`], [`MlError::Cancelled`].
 pub fn relabel(forest: &Forest, params: ValidWlParams, progress: Progress<'_>) -> Result<Subtrees> {
+    relabel_within(MAX_SUBTREES, forest, params, progress)
+}
+
+/// [`relabel`] with all subtrees of the degrees that the settings ask for, however many there are: for
+/// a forest that is compared with the subtrees of another.
+///
+/// # Errors
+/// As [`relabel`].
+pub fn relabel_all(
+    forest: &Forest,
+    params: ValidWlParams,
+    progress: Progress<'_>,
+) -> Result<Subtrees> {
+    relabel_within(MAX_LABELS, forest, params, progress)
+}
+
+fn relabel_within(
+    max_subtrees: u64,
+    forest: &Forest,
+    params: ValidWlParams,
+    progress: Progress<'_>,
+) -> Result<Subtrees> {
     if forest.is_empty() {
         return Err(MlError::EmptyForest);
     }
     let trees: Vec<TreeIdx> = (0..forest.len()).map(TreeIdx::from_index).collect();
-    let mut relabeler = Relabeler::new(params);
+    let mut relabeler = Relabeler::with_at_most(max_subtrees, params);
     relabeler.join(forest, &trees, progress)?;
     Ok(relabeler.into_subtrees())
 }
 
-/// The labels of one tree, the same as [`relabel`] gives it.
+/// The labels of one tree, the same as [`relabel`] gives it with these settings (and
+/// [`Subtrees::max_degree`]).
 pub fn label_tree(forest: &Forest, tree: TreeIdx, params: ValidWlParams) -> TreeLabels {
     let names = &forest.trace().names;
     let ids: Vec<FuncId> = (0..names.len()).map(FuncId::from_index).collect();

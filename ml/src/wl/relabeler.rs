@@ -7,21 +7,24 @@ use callgrove_model::{Cancelled, Forest, FuncId, NameTable, Progress, TreeIdx};
 use rayon::prelude::*;
 
 use super::bags::BagEntry;
-use super::classes::{ClassTable, Classifier, UsesOfTrees};
-use super::labels::{ClassLabels, LabelId};
+use super::classes::{ClassId, ClassTable, Classifier, UsesOfTrees};
+use super::labels::{ClassLabels, LabelId, SubtreeLabel, largest_degree_within};
 use super::params::ValidWlParams;
 use super::subtrees::Subtrees;
 use super::vocabulary::{Subtree, SubtreeIdx};
 use crate::error::{MlError, Result};
 
 /// Labels that all classes together may have, one for each degree of each different whole subtree.
-/// Only forests of deep trees come near. As many different labels would take some gigabytes.
+/// Only forests of very deep trees come near: their labels may be few, but it takes too long to find them.
 pub const MAX_LABELS: u64 = 1 << 25;
+
+/// Different subtrees of a forest; where there would be more, the largest degree is lowered.
+pub const MAX_SUBTREES: u64 = 1 << 20;
 
 /// Trees that one task takes; the result does not depend on it.
 const TREES_PER_TASK: usize = 256;
 /// Trees that are held between the steps of the work; the result does not depend on it.
-const TREES_PER_ROUND: usize = 256 * TREES_PER_TASK;
+const TREES_PER_ROUND: usize = 64 * TREES_PER_TASK;
 
 const NO_PLACE: SubtreeIdx = SubtreeIdx(u32::MAX);
 
@@ -31,29 +34,42 @@ const NO_PLACE: SubtreeIdx = SubtreeIdx(u32::MAX);
 /// of all trees at once, in the order in which they joined. The number of threads changes nothing.
 #[derive(Clone, Debug)]
 pub struct Relabeler {
+    max_subtrees: u64,
     params: ValidWlParams,
     names: NameTable,
     table: ClassTable,
     labels: ClassLabels,
     /// The subtree of each label.
     place: Vec<SubtreeIdx>,
+    /// Of each tree the class of its root.
+    roots: Vec<ClassId>,
     subtrees: Subtrees,
 }
 
 impl Relabeler {
     /// No trees yet.
     pub fn new(params: ValidWlParams) -> Self {
+        Self::with_at_most(MAX_SUBTREES, params)
+    }
+
+    /// No trees yet, and another limit than [`MAX_SUBTREES`].
+    pub fn with_at_most(max_subtrees: u64, params: ValidWlParams) -> Self {
         Self {
+            max_subtrees,
             params,
             names: NameTable::default(),
             table: ClassTable::new(params.siblings()),
             labels: ClassLabels::new(params),
             place: Vec::new(),
-            subtrees: Subtrees::default(),
+            roots: Vec::new(),
+            subtrees: Subtrees {
+                max_degree: params.max_degree(),
+                ..Subtrees::default()
+            },
         }
     }
 
-    /// The settings.
+    /// The settings; the largest degree is that of [`Subtrees::max_degree`].
     pub fn params(&self) -> ValidWlParams {
         self.params
     }
@@ -80,7 +96,7 @@ impl Relabeler {
     /// content; bags follow.
     ///
     /// # Errors
-    /// [`MlError::TooManySubtrees`], [`MlError::Cancelled`]; trees of full rounds (of 65,536) before it
+    /// [`MlError::TooManySubtrees`], [`MlError::Cancelled`]; trees of full rounds (of 16,384) before it
     /// have joined then.
     pub fn join(
         &mut self,
@@ -110,7 +126,13 @@ impl Relabeler {
         progress: Progress<'_>,
     ) -> Result<()> {
         let classes = self.classify(forest, trees, ids, progress.part(0.0, 0.8))?;
-        let num_labels = self.labels.num_after(&self.table);
+        progress.at(0.8)?;
+        let lower = self.lower_degree();
+        let params = lower.map_or(self.params, |degree| self.params.capped(degree));
+        let num_labels = match lower {
+            Some(_) => ClassLabels::new(params).num_after(&self.table),
+            None => self.labels.num_after(&self.table),
+        };
         if num_labels > MAX_LABELS {
             return Err(MlError::TooManySubtrees {
                 found: num_labels,
@@ -118,6 +140,9 @@ impl Relabeler {
             });
         }
         progress.at(0.85)?;
+        if let Some(degree) = lower {
+            self.lower_to(degree);
+        }
         self.labels.extend(&self.table, &self.names);
         let labels = &self.labels;
         let mut rows: Vec<Rows> = classes
@@ -130,12 +155,47 @@ impl Relabeler {
         let roots = classes.iter().flat_map(|trees| &trees.roots);
         let rows = rows.iter().flat_map(Rows::iter);
         for ((row, &root), &tree) in rows.zip(roots).zip(trees) {
-            let of_root = self.labels.of_class(root);
-            let root = self.place[of_root[of_root.len() - 1] as usize];
             let duration = forest.tree(tree).duration();
-            self.subtrees.bags.push(row, root, duration.0);
+            let structure = self.structure(root);
+            self.subtrees.bags.push(row, structure, duration.0);
+            self.roots.push(root);
         }
         Ok(progress.at(1.0)?)
+    }
+
+    /// The degree that it takes to keep within the limit, if it is a lower one.
+    fn lower_degree(&self) -> Option<u16> {
+        // More labels of all classes than the limit are rarely as many different ones.
+        let num_labels = self.labels.num_after(&self.table);
+        let largest =
+            || largest_degree_within(self.max_subtrees, MAX_LABELS, &self.table, self.params);
+        (num_labels > self.max_subtrees).then(largest).flatten()
+    }
+
+    /// Forgets subtrees of larger degree.
+    fn lower_to(&mut self, max_degree: u16) {
+        self.params = self.params.capped(max_degree);
+        self.labels = ClassLabels::new(self.params);
+        self.labels.extend(&self.table, &self.names);
+        let Subtrees {
+            vocabulary,
+            max_degree: known,
+            ..
+        } = &mut self.subtrees;
+        *known = Some(max_degree);
+        vocabulary.truncate(max_degree);
+        let find = |label: &SubtreeLabel| vocabulary.find(label.hash).unwrap_or(NO_PLACE);
+        self.place = self.labels.labels.iter().map(find).collect();
+        let num_subtrees = vocabulary.len();
+        let structures = self.roots.iter().map(|&root| self.structure(root));
+        let structures = structures.collect();
+        self.subtrees.bags.truncate(num_subtrees, structures);
+    }
+
+    /// The subtree of largest degree of a class.
+    fn structure(&self, class: ClassId) -> SubtreeIdx {
+        let labels = self.labels.of_class(class);
+        self.place[labels[labels.len() - 1] as usize]
     }
 
     /// Classes of whole subtrees in the numbers of the table, task by task.

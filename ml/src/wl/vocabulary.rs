@@ -77,6 +77,16 @@ impl Vocabulary {
         place
     }
 
+    /// Leaves out subtrees of larger degree, which are the last ones.
+    pub(super) fn truncate(&mut self, max_degree: u16) {
+        let is_kept = |subtree: &Subtree| subtree.degree <= max_degree;
+        let len = self.subtrees.partition_point(is_kept);
+        for subtree in self.subtrees.drain(len..) {
+            self.by_hash.remove(&subtree.hash);
+        }
+        self.subtrees.shrink_to_fit();
+    }
+
     /// One more tree has a subtree.
     pub(super) fn count_tree(&mut self, subtree: SubtreeIdx) {
         self.subtrees[subtree.index()].num_trees += 1;

@@ -1,0 +1,102 @@
+//! What training on anchors changes: the one-class SVM on all trees of a forest and on anchors, side by
+//! side. `cargo run --release -p callgrove-benches --example anchors`, or with forests such as
+//! `small:50000 full:30000`. CPU seconds, support vectors, Spearman's rank correlation of the two scores,
+//! trees called abnormal by the exact one (score below 0, and at a false discovery share of 0.1) and how many
+//! are called otherwise by the other.
+
+use std::error::Error;
+
+use callgrove_benches::generator::{ForestSpec, Shape, make_forest};
+use callgrove_benches::meter::cpu_seconds;
+use callgrove_ml::Progress;
+use callgrove_ml::detector::{DetectorParams, Embedding};
+use callgrove_ml::ocsvm::{Anchors, Trained, train, train_on_anchors};
+
+const FORESTS: [&str; 4] = ["small:10000", "full:30000", "small:100000", "full:100000"];
+const FALSE_DISCOVERIES: f64 = 0.1;
+const NUM_ANCHORS: usize = 4_096;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!(
+        "      forest  anchors  exact s  anchors s  vectors  of anchors  correlation  abnormal  differ  \
+         at .1  differ"
+    );
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let forests: Vec<&str> = args.iter().map(String::as_str).collect();
+    for forest in if forests.is_empty() {
+        &FORESTS[..]
+    } else {
+        &forests
+    } {
+        let (shape, num_trees) = forest.split_once(':').unwrap_or(("full", forest));
+        let small = shape == "small";
+        compare(
+            forest,
+            ForestSpec {
+                num_trees: num_trees.parse()?,
+                shape: if small { Shape::Small } else { Shape::Full },
+                seed: 1,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
+    let params = DetectorParams::default();
+    let forest = make_forest(spec).forest;
+    let embedding = Embedding::fit(&forest, &params.check()?, 1, Progress::none())?;
+    let (rows, prior, ocsvm) = (embedding.rows(), embedding.prior(), embedding.ocsvm());
+    let (exact, exact_seconds) = cpu_seconds(|| train(rows, prior, ocsvm, None, Progress::none()));
+    let exact = exact?;
+    let anchors = Anchors::choose(rows, prior, params.nu, NUM_ANCHORS);
+    let (near, near_seconds) =
+        cpu_seconds(|| train_on_anchors(rows, prior, &anchors, &[], ocsvm, None, Progress::none()));
+    let near = near?;
+    let is_below = |trained: &Trained| trained.scores().iter().map(|&it| it < -1e-6).collect();
+    let is_found = |trained: &Trained| {
+        let border = embedding
+            .calibration()
+            .border(trained.sums(), FALSE_DISCOVERIES);
+        trained
+            .sums()
+            .iter()
+            .map(|&sum| sum < border - 1e-6)
+            .collect()
+    };
+    let (below, differ_below) = count(&is_below(&exact), &is_below(&near));
+    let (found, differ_found) = count(&is_found(&exact), &is_found(&near));
+    println!(
+        "{name:>12} {:>8} {exact_seconds:>8.2} {near_seconds:>10.2} {:>8} {:>11} {:>12.6} {below:>9} \
+         {differ_below:>7} {found:>6} {differ_found:>7}",
+        anchors.len(),
+        exact.model(rows).support.len(),
+        near.model(rows).support.len(),
+        correlation(&ranks(exact.scores()), &ranks(near.scores())),
+    );
+    Ok(())
+}
+
+/// How many the first says yes to, and how many the second says something else of.
+fn count(first: &Vec<bool>, second: &Vec<bool>) -> (usize, usize) {
+    let differ = first.iter().zip(second).filter(|(a, b)| a != b);
+    (first.iter().filter(|&&it| it).count(), differ.count())
+}
+
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    for (rank, place) in order.into_iter().enumerate() {
+        ranks[place] = rank as f64;
+    }
+    ranks
+}
+
+/// Pearson's correlation; both lists are permutations of each other.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let mean = a.iter().sum::<f64>() / a.len() as f64;
+    let products = a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean));
+    let squares = a.iter().map(|a| (a - mean) * (a - mean));
+    products.sum::<f64>() / squares.sum::<f64>()
+}

@@ -1,0 +1,68 @@
+//! Large trees of random shape: nearly every one has a structure of its own.
+
+use callgrove_ml::forest_file::{ForestBuilder, ForestFile, PlainTree, TreeFault, Weights};
+use callgrove_model::{FuncId, RankId};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::generator::FUNCTIONS;
+
+/// Trees of one rank.
+const TREES_PER_RANK: usize = 50;
+
+/// What random trees to make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RandomTrees {
+    /// Number of trees.
+    pub num_trees: usize,
+    /// Vertices of each, from 1 on.
+    pub num_vertices: usize,
+    /// Whether all trees have the shape of the first.
+    pub one_shape: bool,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+impl RandomTrees {
+    /// The forest in memory. The next call is made by the last one, or with a chance of one half by the
+    /// caller of that, and so on: of 10,000 vertices some 200 levels. Each has one of 20 functions and a
+    /// time of its own of some microseconds.
+    ///
+    /// # Errors
+    /// [`TreeFault`] for trees without a vertex, or more than a lane holds.
+    pub fn make(self) -> Result<ForestFile, TreeFault> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut builder = ForestBuilder::new(Weights::Own);
+        for name in FUNCTIONS {
+            builder.intern(name);
+        }
+        let (mut parent, mut func): (Vec<i64>, Vec<FuncId>) = (Vec::new(), Vec::new());
+        for tree in 0..self.num_trees {
+            if tree == 0 || !self.one_shape {
+                parent = vec![-1];
+                func = vec![FuncId(0)];
+                for vertex in 1..self.num_vertices {
+                    let mut caller = vertex - 1;
+                    while caller > 0 && rng.random_bool(0.5) {
+                        caller = parent[caller] as usize;
+                    }
+                    parent.push(caller as i64);
+                    func.push(FuncId(rng.random_range(1..FUNCTIONS.len() as u32)));
+                }
+            }
+            let weight: Vec<i64> = (0..self.num_vertices)
+                .map(|_| rng.random_range(1_000..20_000))
+                .collect();
+            builder.push(&PlainTree {
+                id: tree as u32,
+                rank: RankId((tree / TREES_PER_RANK) as u32),
+                entry: None,
+                label: None,
+                parent: &parent,
+                func: &func,
+                weight: &weight,
+            })?;
+        }
+        Ok(builder.finish())
+    }
+}
