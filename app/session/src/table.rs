@@ -3,7 +3,7 @@
 use callgrove_model::{Label, TreeIdx};
 use serde::Serialize;
 
-use crate::{Analysis, Detection};
+use crate::{Analysis, Detection, Reason};
 
 /// One CSTree of the forest.
 ///
@@ -33,18 +33,43 @@ pub struct TreeRow {
     pub score: f64,
     /// Label that was given, if any.
     pub label: Option<Label>,
+    /// Why it stands out; empty where nobody asked.
+    pub reasons: Reasons,
 }
 
-/// All trees, the most abnormal first. `labels` has shape `[n_trees]`.
+/// Why a tree stands out: a list, or where a cell must do, words.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Reasons {
+    /// The most important first.
+    List(Vec<Reason>),
+    /// The first in words.
+    Words(String),
+}
+
+/// All trees, the most abnormal first. `labels` has shape `[n_trees]`; `reasons_of` tells why a tree
+/// stands out, as far as it shall be told.
 pub fn tree_rows<'a>(
     analysis: &'a Analysis,
     detection: &'a Detection,
     labels: &'a [Option<Label>],
+    reasons_of: impl Fn(TreeIdx) -> Vec<Reason> + 'a,
 ) -> impl Iterator<Item = TreeRow> + 'a {
-    detection
-        .order
-        .iter()
-        .map(move |&tree| row(analysis, detection, labels, tree))
+    let trees = detection.order.iter();
+    trees.map(move |&tree| row(analysis, detection, labels, tree, &reasons_of))
+}
+
+impl Reasons {
+    /// The first few in words.
+    pub fn words(&self, most: usize) -> String {
+        match self {
+            Self::List(reasons) => {
+                let words: Vec<String> = reasons.iter().take(most).map(Reason::words).collect();
+                words.join("; ")
+            }
+            Self::Words(words) => words.clone(),
+        }
+    }
 }
 
 fn row(
@@ -52,6 +77,7 @@ fn row(
     detection: &Detection,
     labels: &[Option<Label>],
     tree: TreeIdx,
+    reasons_of: impl Fn(TreeIdx) -> Vec<Reason>,
 ) -> TreeRow {
     let forest = &analysis.forest;
     let (code, lane, cstree) = (forest.code(tree), forest.lane_of(tree), forest.tree(tree));
@@ -69,5 +95,6 @@ fn row(
         exit_us: cstree.exit().as_us(),
         score: detection.scores[tree.index()],
         label: labels.get(tree.index()).copied().flatten(),
+        reasons: Reasons::List(reasons_of(tree)),
     }
 }

@@ -12,6 +12,7 @@ mod case;
 mod kinds;
 mod labels;
 mod methods;
+mod reasons;
 mod settings;
 mod table;
 
@@ -38,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     labels::correction(&cases)?.print(&mut out)?;
     methods::methods(&cases)?.print(&mut out)?;
+    reasons::reasons(&cases)?.print(&mut out)?;
     out.flush()?;
     Ok(())
 }

@@ -5,16 +5,19 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use callgrove_model::DurationNs;
+use callgrove_model::{DurationNs, TreeIdx};
 use callgrove_session::{
-    Analysis, Detection, Label, LabelSet, LearnSettings, Learned, ModelSettings, TreeRow, analyze,
-    score_with_model, tree_rows,
+    Analysis, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelSettings, Reasons,
+    TreeRow, analyze, score_with_model, tree_rows,
 };
 
 use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::host::replace_file;
 use crate::output::{Clock, TextTable, complain, with_progress};
+
+/// Reasons of a tree that a table for people tells.
+const REASONS_IN_TABLE: usize = 3;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     // Small files are read first: a mistake in them shows before the long work.
@@ -52,7 +55,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
         save_model(&learned, path)?;
     }
     let detection = Detection::new(scores, None);
-    print(args, &analysis, &detection, &labels)?;
+    let explainer = with_explainer(args, &analysis, &detection, &labels)?;
+    clock.lap("explain");
+    print(args, &analysis, &detection, &labels, explainer.as_ref())?;
     clock.lap("print");
     Ok(())
 }
@@ -96,20 +101,45 @@ fn save_model(learned: &Learned, path: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Tables for people have reasons only where these are asked for.
+fn with_explainer(
+    args: &AnalyzeArgs,
+    analysis: &Analysis,
+    detection: &Detection,
+    labels: &[Option<Label>],
+) -> Result<Option<Explainer>> {
+    if args.format == TableFormat::Table && !args.explain {
+        return Ok(None);
+    }
+    let explainer = with_progress("Comparing the trees", |progress| {
+        Explainer::new(&analysis.forest, detection, labels, progress)
+    })?;
+    Ok(Some(explainer))
+}
+
 fn print(
     args: &AnalyzeArgs,
     analysis: &Analysis,
     detection: &Detection,
     labels: &[Option<Label>],
+    explainer: Option<&Explainer>,
 ) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let rows = tree_rows(analysis, detection, labels).take(args.limit.unwrap_or(usize::MAX));
+    let reasons_of = |tree: TreeIdx| match explainer {
+        Some(explainer) if args.explain || detection.is_abnormal(tree) => explainer.reasons(tree),
+        _ => Vec::new(),
+    };
+    let rows = tree_rows(analysis, detection, labels, reasons_of)
+        .take(args.limit.unwrap_or(usize::MAX));
     match args.format {
-        TableFormat::Table => table(rows, analysis.median_duration).print(&mut out, 0)?,
+        TableFormat::Table => {
+            table(rows, analysis.median_duration, args.explain).print(&mut out, 0)?;
+        }
         TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(&mut out);
             for row in rows {
-                writer.serialize(row)?;
+                let reasons = Reasons::Words(row.reasons.words(1));
+                writer.serialize(TreeRow { reasons, ..row })?;
             }
             writer.flush()?;
         }
@@ -125,11 +155,19 @@ fn print(
 }
 
 /// For a person: how long each took, and how that compares, stand first.
-fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
-    let mut table = TextTable::new(&[
+fn table(
+    rows: impl Iterator<Item = TreeRow>,
+    median: DurationNs,
+    tells_reasons: bool,
+) -> TextTable {
+    let mut header = vec![
         "tree", "duration", "×median", "event_id", "program", "rank", "thread", "index",
         "entry_us", "exit_us", "score", "label",
-    ]);
+    ];
+    if tells_reasons {
+        header.push("reasons");
+    }
+    let mut table = TextTable::new(&header);
     for row in rows {
         let duration = DurationNs::from_us(row.exit_us - row.entry_us);
         let ratio = duration.0 as f64 / (median.0 as f64).max(1.0);
@@ -138,7 +176,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
             Some(Label::Normal) => "normal",
             Some(Label::Abnormal) => "abnormal",
         };
-        table.push(vec![
+        let mut cells = vec![
             row.tree,
             duration.to_string(),
             format!("{ratio:.1}"),
@@ -151,7 +189,11 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
             row.exit_us.to_string(),
             format!("{:.6e}", row.score),
             label.to_owned(),
-        ]);
+        ];
+        if tells_reasons {
+            cells.push(row.reasons.words(REASONS_IN_TABLE));
+        }
+        table.push(cells);
     }
     table
 }
