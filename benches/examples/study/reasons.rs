@@ -58,7 +58,7 @@ pub(crate) fn reasons(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
             }
             if num_trees > 0 {
                 let [first, three] =
-                    num_found.map(|count| share(Some(f64::from(count) / num_trees as f64)));
+                    num_found.map(|count| share(Some(count as f64 / num_trees as f64)));
                 let found = format!("{first} / {three}");
                 table.push(texts(&[&case.name, name, &num_trees, &found, &num_less]));
             }
@@ -80,7 +80,7 @@ impl Culprits {
         let mut num_with: BTreeMap<FuncId, usize> = BTreeMap::new();
         let mut times: BTreeMap<String, BTreeMap<Vec<FuncId>, Vec<i64>>> = BTreeMap::new();
         let mut num_of_structure: BTreeMap<String, usize> = BTreeMap::new();
-        let mut num_trees = 0;
+        let mut num_trees = 0_usize;
         for (index, class) in case.truth.classes().iter().enumerate() {
             if *class != Class::Negative {
                 continue;
@@ -101,7 +101,7 @@ impl Culprits {
         let names = case.forest().trace().names.iter();
         let is_rare = |func: &FuncId| {
             let num_with = num_with.get(func).copied().unwrap_or(0);
-            (num_with as f64) < RARE_SHARE * f64::from(num_trees)
+            (num_with as f64) < RARE_SHARE * num_trees as f64
         };
         let median = |structure: &str, mut times: Vec<i64>| {
             times.resize(num_of_structure[structure], 0);

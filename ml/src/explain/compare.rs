@@ -1,5 +1,8 @@
 //! A tree and the usual tree of its kind, path by path.
 
+use std::collections::BTreeMap;
+
+use super::calls::OddCalls;
 use super::found::{DifferenceKind, Found};
 use super::merge::{Path, PathTotal};
 use super::paths::CallPaths;
@@ -11,8 +14,8 @@ const LEAST_SHARE: f64 = 0.01;
 const LEAST_TICKS: f64 = 2.0;
 /// More time than this many times what the additional calls usually take is not only from them.
 const BEYOND_CALLS: f64 = 2.0;
-/// Counts outside the quartiles by this many times their distance differ.
-const COUNT_FENCE: f64 = 1.5;
+/// Counts and times outside the quartiles by this many times their distance are unusual.
+const FENCE: f64 = 1.5;
 /// Within something new, a path that is that much rarer than what it is in is named too.
 const RARER: f64 = 0.25;
 
@@ -39,7 +42,7 @@ pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &Usual
                 path: total.path,
                 share: 0.0,
                 count: [0; 3],
-                exclusive_ns: 0,
+                exclusive_ns: [0; 3],
             }),
             caller: None,
         })
@@ -63,10 +66,6 @@ pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &Usual
 }
 
 impl Both {
-    fn is_new(&self) -> bool {
-        self.count > 0 && self.usual.count[1] == 0
-    }
-
     fn is_missing(&self) -> bool {
         self.count == 0 && self.usual.count[1] > 0
     }
@@ -78,9 +77,10 @@ impl Both {
             count: self.count,
             usual_count: self.usual.count[1],
             time_ns: self.exclusive_ns,
-            usual_ns: self.usual.exclusive_ns,
+            usual_ns: self.usual.exclusive_ns[1],
             share: self.usual.share,
             novelty: 0.0,
+            is_ordinary: false,
             importance: 0.0,
         }
     }
@@ -93,6 +93,8 @@ pub(super) struct Comparison<'a> {
     pub(super) kind: &'a UsualTree,
     /// Callers first.
     pub(super) both: &'a [Both],
+    /// What is odd in single calls, by path; for trees of a shape that is no kind.
+    pub(super) odd: &'a BTreeMap<Path, OddCalls>,
 }
 
 impl Comparison<'_> {
@@ -107,11 +109,20 @@ impl Comparison<'_> {
         let mut found = Vec::new();
         self.new_and_missing(&mut found);
         for row in self.both {
-            if row.count > 0 && row.usual.count[1] > 0 {
+            if row.count > 0 && !self.is_new(row) {
                 found.extend(self.change(row));
             }
         }
+        if !self.kind.is_kind {
+            self.lacking(&mut found);
+        }
         found
+    }
+
+    /// Where trees are not of one shape, what hardly any tree has is new though the nearest have it.
+    fn is_new(&self, row: &Both) -> bool {
+        let is_rare = || !self.kind.is_same_shape && self.usual.is_rare(self.paths, row.path);
+        row.count > 0 && (row.usual.count[1] == 0 || is_rare())
     }
 
     /// What is new or missing as a whole is one difference at its top.
@@ -121,7 +132,7 @@ impl Comparison<'_> {
         let mut top_of_row: Vec<Top> = vec![None; self.both.len()];
         for (place, row) in self.both.iter().enumerate() {
             let above = row.caller.and_then(|caller| top_of_row[caller]);
-            let (kind, rarity) = if row.is_new() {
+            let (kind, rarity) = if self.is_new(row) {
                 (DifferenceKind::New, self.usual.rarity(self.paths, row.path))
             } else if row.is_missing() {
                 let rarity = self.usual.rarity_of_absence(self.paths, row.path);
@@ -138,12 +149,13 @@ impl Comparison<'_> {
                     time_ns: 0,
                     usual_ns: 0,
                     novelty,
+                    is_ordinary: !self.kind.is_kind && !self.usual.is_rare(self.paths, row.path),
                     ..row.found(kind)
                 });
                 found.len() - 1
             });
             found[top].time_ns += row.exclusive_ns;
-            found[top].usual_ns += row.usual.exclusive_ns;
+            found[top].usual_ns += row.usual.exclusive_ns[1];
             top_of_row[place] = Some(top);
         }
         let mut longer = Vec::new();
@@ -156,33 +168,72 @@ impl Comparison<'_> {
         found.extend(longer);
     }
 
-    /// A path within something new that took most of its time, and far longer than such calls take
-    /// elsewhere: the time is told there, and no longer at the top.
+    /// A path within something new with calls that took far longer than such calls do elsewhere: the time
+    /// is told there, and no longer at the top.
     fn heavy_in_new(&self, row: &Both, top: &mut Found) -> Option<Found> {
-        let usual_ns = self.usual.call_ns(self.paths, row.path) * row.count as f64;
-        let excess_ns = row.exclusive_ns as f64 - usual_ns;
-        let is_heavy = top.kind == DifferenceKind::New
-            && top.path != row.path
-            && usual_ns > 0.0
-            && 2.0 * excess_ns >= top.time_ns as f64
-            && excess_ns > self.least_ns(row.count);
-        if !is_heavy {
+        let heavy = self.heavy(row)?;
+        if top.kind != DifferenceKind::New || top.path == row.path {
             return None;
         }
-        let usual_ns = usual_ns.round() as i64;
         top.time_ns -= row.exclusive_ns;
-        Some(Found {
-            usual_ns,
+        Some(heavy)
+    }
+
+    /// Calls along a path that took far longer than such calls do anywhere.
+    fn heavy(&self, row: &Both) -> Option<Found> {
+        let odd = self.odd.get(&row.path)?;
+        let is_heavy = odd.excess_ns as f64 > self.least_ns(row.count);
+        is_heavy.then(|| Found {
+            usual_ns: row.exclusive_ns - odd.excess_ns,
+            novelty: 1.0 - 0.5 / odd.ratio,
             ..row.found(DifferenceKind::Longer)
         })
     }
 
+    /// Calls that lack what nearly all calls of their function call.
+    fn lacking(&self, found: &mut Vec<Found>) {
+        for (&path, odd) in self.odd.iter().filter(|(_, odd)| odd.num_lacking > 0) {
+            let novelty = odd.rarity.sqrt();
+            if let Some(known) = found.iter_mut().find(|found| found.path == path) {
+                if known.kind.is_less() {
+                    known.novelty = known.novelty.max(novelty);
+                }
+                continue;
+            }
+            let row = self.both.binary_search_by_key(&path, |row| row.path);
+            let (count, time_ns) = row.map_or((0, 0), |at| {
+                (self.both[at].count, self.both[at].exclusive_ns)
+            });
+            let call_ns = self.usual.calls.median_ns(self.paths, path);
+            let lacking_ns = (call_ns * odd.num_lacking as f64).round() as i64;
+            found.push(Found {
+                kind: if count == 0 {
+                    DifferenceKind::Missing
+                } else {
+                    DifferenceKind::FewerCalls
+                },
+                path,
+                count,
+                usual_count: count + odd.num_lacking,
+                time_ns,
+                usual_ns: time_ns + lacking_ns,
+                share: self.kind.path(path).map_or(0.0, |usual| usual.share),
+                novelty,
+                is_ordinary: true,
+                importance: 0.0,
+            });
+        }
+    }
+
     /// What differs along a path that both have.
     fn change(&self, row: &Both) -> Option<Found> {
+        if let Some(heavy) = self.heavy(row).filter(|_| !self.kind.is_kind) {
+            return Some(heavy);
+        }
         let usual_count = row.usual.count[1];
         let extra = row.count as f64 - usual_count as f64;
-        let excess_ns = (row.exclusive_ns - row.usual.exclusive_ns) as f64;
-        let of_extra_ns = extra * row.usual.exclusive_ns as f64 / usual_count as f64;
+        let excess_ns = (row.exclusive_ns - row.usual.exclusive_ns[1]) as f64;
+        let of_extra_ns = extra * row.usual.exclusive_ns[1] as f64 / usual_count as f64;
         let is_from_calls = extra * excess_ns > 0.0
             && excess_ns.abs() <= BEYOND_CALLS * of_extra_ns.abs();
         if excess_ns.abs() > self.least_ns(row.count.max(usual_count)) {
@@ -192,7 +243,12 @@ impl Comparison<'_> {
                 (false, true) => DifferenceKind::FewerCalls,
                 (false, false) => DifferenceKind::Shorter,
             };
-            return Some(row.found(kind));
+            let time = row.exclusive_ns as f64;
+            return Some(Found {
+                is_ordinary: !self.kind.is_kind
+                    || !is_outside(time, row.usual.exclusive_ns.map(|time| time as f64)),
+                ..row.found(kind)
+            });
         }
         if !self.is_count_unusual(row) {
             return None;
@@ -212,9 +268,9 @@ impl Comparison<'_> {
 
     /// Whether the number of calls is outside what is usual, and not because the caller's is.
     fn is_count_unusual(&self, row: &Both) -> bool {
-        let [low, middle, high] = row.usual.count.map(|count| count as f64);
-        let (count, margin) = (row.count as f64, COUNT_FENCE * (high - low));
-        if count >= low - margin && count <= high + margin {
+        let quartiles = row.usual.count.map(|count| count as f64);
+        let (count, middle) = (row.count as f64, quartiles[1]);
+        if !is_outside(count, quartiles) {
             return false;
         }
         let follows = |caller: &Both| {
@@ -224,4 +280,10 @@ impl Comparison<'_> {
         };
         !row.caller.is_some_and(|caller| follows(&self.both[caller]))
     }
+}
+
+/// Whether a value is an outlier by Tukey's fences.
+fn is_outside(value: f64, [low, _, high]: [f64; 3]) -> bool {
+    let margin = FENCE * (high - low);
+    value < low - margin || value > high + margin
 }

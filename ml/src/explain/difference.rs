@@ -1,5 +1,7 @@
 //! What sets one tree apart from the usual tree of its kind.
 
+use std::collections::BTreeMap;
+
 use callgrove_model::{DurationNs, Forest, FuncId, TreeIdx};
 
 use super::compare::{Comparison, side_by_side};
@@ -63,13 +65,17 @@ pub fn explain(
     let mut merger = Merger::default();
     let kind = usual.of_kind(forest, paths, &mut merger, tree);
     let cs_tree = forest.tree(tree);
-    let totals = paths.merge(&mut merger, cs_tree);
-    let both = side_by_side(paths, totals, &kind);
+    let both = side_by_side(paths, paths.merge(&mut merger, cs_tree), &kind);
+    let odd = match kind.is_same_shape {
+        true => BTreeMap::new(),
+        false => usual.calls.odd(paths, &merger, cs_tree),
+    };
     let comparison = Comparison {
         paths,
         usual,
         kind: &kind,
         both: &both,
+        odd: &odd,
     };
     let slower_ns = cs_tree.duration().0 - kind.duration_ns;
     let is_slower = slower_ns as f64 > comparison.least_ns(1);

@@ -50,6 +50,8 @@ pub(super) struct Found {
     pub(super) share: f64,
     /// How remarkable it is as structure, 0..=1, however long it took.
     pub(super) novelty: f64,
+    /// Whether normal trees differ by as much now and then.
+    pub(super) is_ordinary: bool,
     pub(super) importance: f64,
 }
 

@@ -6,10 +6,14 @@
 //! the median count and time over normal trees ([`UsualTrees`]):
 //!
 //! * of the same shape, if most trees of it are normal and there are 8 or more;
-//! * else of the shape that tells the tree in the fewest words: ln(all / trees of that shape) to name it,
-//!   and ln(paths of the tree) for each path by which the two differ. So a rare structure is compared with
-//!   the plain one rather than with another rare one that is no nearer;
-//! * else, where nearly every tree has a shape of its own, of the dozen nearest normal trees.
+//! * else of the shape with the least sum of ln(all / trees of that shape) and of the number of paths by
+//!   which the two differ: a path more or less is worth that a shape is e times as common. So a structure
+//!   that is new is compared with the plain one, and not with another rare one (of output steps, say) that
+//!   happens to be a little nearer, but is no example of what is usual;
+//! * else, where nearly every tree has a shape of its own, of the dozen nearest normal trees. Sizes and
+//!   times of whole trees vary there by nature, so what counts is what is odd in single calls: one that
+//!   took far longer than calls of that function by that caller do, one that hardly any tree has, and
+//!   one that lacks what nearly all calls of that function call.
 //!
 //! What differs then is new, missing, called more or less often, longer or shorter ([`DifferenceKind`]).
 //!
@@ -19,6 +23,7 @@
 //! and what a tree has alone is in no neighbour. So there is one way, in paper mode too; it needs nothing
 //! from the representation.
 
+mod calls;
 mod compare;
 mod difference;
 mod found;

@@ -1,11 +1,15 @@
 //! The order of differences.
 
-use super::found::Found;
+use super::found::{DifferenceKind, Found};
 
 /// Differences that are told; the rest is noise to a person.
 const MAX_TOLD: usize = 40;
 /// What is less than usual stands behind what is more by at least this factor in a tree that is slow.
 const BEHIND: f64 = 0.99;
+/// Weight of the time of what differs by no more than it does in normal trees now and then.
+const ORDINARY: f64 = 0.4;
+/// Weight of what is missing beside what is new and as rare: it says less.
+const MISSING: f64 = 0.95;
 
 /// Sorts differences by importance, the most important first.
 ///
@@ -24,7 +28,9 @@ pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
     let all_ns = if is_slower { more_ns } else { more_ns + total(true) }.max(1.0);
     for found in &mut found {
         let share = found.excess_ns().abs() as f64 / all_ns;
-        found.importance = share.max(found.novelty);
+        let of_time = if found.is_ordinary { ORDINARY } else { 1.0 };
+        let of_kind = if found.kind == DifferenceKind::Missing { MISSING } else { 1.0 };
+        found.importance = (of_time * share).max(of_kind * found.novelty);
     }
     if is_slower {
         let more = found.iter().filter(|found| !found.kind.is_less());

@@ -83,6 +83,11 @@ impl CallPaths {
         Some(self.known.caller[path as usize]).filter(|&caller| caller != NONE)
     }
 
+    /// The path of what a path calls, if any tree has it.
+    pub(super) fn callee(&self, path: Path, func: FuncId) -> Option<Path> {
+        self.known.find(path, func)
+    }
+
     /// The number of the pair of caller's function and function.
     pub(super) fn edge(&self, path: Path) -> usize {
         self.known.edge[path as usize] as usize

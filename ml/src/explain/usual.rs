@@ -2,6 +2,7 @@
 
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 
+use super::calls::UsualCalls;
 use super::merge::{Merger, Path};
 use super::paths::CallPaths;
 
@@ -11,6 +12,8 @@ const LEAST_OF_KIND: usize = 8;
 const MAX_SAMPLED: usize = 128;
 /// Kinds, the most common first, and trees of rarer shapes that are compared with a tree.
 const MAX_CANDIDATES: usize = 1_024;
+/// What fewer normal trees have than this share is rare.
+const RARE_SHARE: f64 = 0.1;
 /// Nearest trees that stand for a kind where there is none.
 const NUM_NEAREST: usize = 12;
 
@@ -22,8 +25,8 @@ pub struct UsualTrees {
     num_with_path: Vec<u32>,
     /// Trees that have each pair of caller's function and function.
     num_with_edge: Vec<u32>,
-    /// Median exclusive time of a call, by such pair; of those never seen 0.
-    call_ns: Vec<f64>,
+    /// What is usual for single calls.
+    pub(super) calls: UsualCalls,
     /// The most common first.
     kinds: Vec<Kind>,
     /// Place in `kinds` of the shapes that are one.
@@ -51,6 +54,8 @@ pub(super) struct UsualTree {
     pub(super) num_trees: usize,
     /// Whether it is of the same shape as the tree that it is compared with.
     pub(super) is_same_shape: bool,
+    /// Whether the trees are of one shape.
+    pub(super) is_kind: bool,
 }
 
 /// What is usual along a path; trees without the path count with zeros.
@@ -61,8 +66,8 @@ pub(super) struct UsualPath {
     pub(super) share: f64,
     /// Quartiles of the number of calls.
     pub(super) count: [u64; 3],
-    /// Median of the exclusive time.
-    pub(super) exclusive_ns: i64,
+    /// Quartiles of the exclusive time.
+    pub(super) exclusive_ns: [i64; 3],
 }
 
 impl UsualTrees {
@@ -138,6 +143,7 @@ impl UsualTrees {
                 usual: UsualTree {
                     num_trees: trees.len(),
                     is_same_shape: true,
+                    is_kind: true,
                     ..UsualTree::of(forest, paths, &mut merger, &sampled)
                 },
             });
@@ -153,7 +159,7 @@ impl UsualTrees {
             num_trees: taken.len(),
             num_with_path,
             num_with_edge,
-            call_ns: call_times(forest, paths, &mut merger, &samples),
+            calls: UsualCalls::of(forest, paths, &mut merger, &samples),
             kinds,
             kind_of_shape,
             others,
@@ -173,9 +179,8 @@ impl UsualTrees {
         if let Some(kind) = self.kind_of_shape[shape as usize] {
             return self.kinds[kind as usize].usual.clone();
         }
-        let path_cost = (shapes.entries(shape).len().max(2) as f64).ln();
         let cost = |num_trees: usize, distance: f64| {
-            (self.num_trees as f64 / num_trees as f64).ln() + path_cost * distance
+            (self.num_trees as f64 / num_trees as f64).ln() + distance
         };
         let mut best: Option<(f64, &Kind)> = None;
         for kind in &self.kinds {
@@ -228,9 +233,10 @@ impl UsualTrees {
         0.75 * without(edge) + 0.25 * without(path)
     }
 
-    /// Usual exclusive time of a call of a function by its caller's function, wherever that happens.
-    pub(super) fn call_ns(&self, paths: &CallPaths, path: Path) -> f64 {
-        self.call_ns[paths.edge(path)]
+    /// Whether hardly any normal tree has the pair of caller's function and function.
+    pub(super) fn is_rare(&self, paths: &CallPaths, path: Path) -> bool {
+        let (edge, _) = self.num_with(paths, path);
+        (edge as f64) < RARE_SHARE * self.num_trees as f64
     }
 
     fn num_with(&self, paths: &CallPaths, path: Path) -> (usize, usize) {
@@ -267,7 +273,7 @@ impl UsualTree {
                 path: totals[0].0,
                 share: totals.len() as f64 / trees.len() as f64,
                 count: [1, 2, 3].map(|quarter| quartile(&counts, trees.len(), quarter)),
-                exclusive_ns: quartile(&times, trees.len(), 2),
+                exclusive_ns: [1, 2, 3].map(|quarter| quartile(&times, trees.len(), quarter)),
             }
         });
         Self {
@@ -276,9 +282,11 @@ impl UsualTree {
             duration_ns: duration.0,
             num_trees: trees.len(),
             is_same_shape: false,
+            is_kind: false,
         }
     }
 
+    /// The medians of a path, if it is one of these trees'.
     pub(super) fn path(&self, path: Path) -> Option<&UsualPath> {
         let place = self.paths.binary_search_by_key(&path, |usual| usual.path);
         place.ok().map(|place| &self.paths[place])
@@ -300,27 +308,4 @@ fn spread(trees: &[TreeIdx], most: usize) -> Vec<TreeIdx> {
     (0..num)
         .map(|place| trees[place * trees.len() / num])
         .collect()
-}
-
-/// Median exclusive time of a call, by pair of caller's function and function.
-fn call_times(
-    forest: &Forest,
-    paths: &CallPaths,
-    merger: &mut Merger,
-    trees: &[TreeIdx],
-) -> Vec<f64> {
-    let mut times: Vec<(usize, f64)> = Vec::new();
-    for &tree in trees {
-        let totals = paths.merge(merger, forest.tree(tree)).iter();
-        times.extend(totals.map(|total| {
-            let call_ns = total.exclusive_ns as f64 / total.count as f64;
-            (paths.edge(total.path), call_ns)
-        }));
-    }
-    times.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    let mut median = vec![0.0; paths.num_edges()];
-    for times in times.chunk_by(|a, b| a.0 == b.0) {
-        median[times[0].0] = times[(times.len() - 1) / 2].1;
-    }
-    median
 }
