@@ -202,7 +202,15 @@ fn analyze_says_why_a_tree_stands_out() -> Result<()> {
     let rows = analyze(&example(), &[])?;
     let first = &rows[0]["reasons"][0];
     let names = first.as_object().context("it is no object")?.keys();
-    let expected = ["count", "excess_us", "function", "kind", "path", "usual_count", "usual_us"];
+    let expected = [
+        "count",
+        "excess_us",
+        "function",
+        "kind",
+        "path",
+        "usual_count",
+        "usual_us",
+    ];
     let mut names: Vec<&str> = names.map(String::as_str).collect();
     names.sort_unstable();
     assert_eq!(names, expected);
@@ -211,13 +219,25 @@ fn analyze_says_why_a_tree_stands_out() -> Result<()> {
     assert_eq!(path.last(), Some(&first["function"]));
     assert_eq!(first["kind"], "longer");
     assert!(first["excess_us"].as_f64() > Some(1_000.0), "{first}");
-    let is_explained = |row: &&Value| row["reasons"].as_array().is_some_and(|list| !list.is_empty());
+    let is_explained = |row: &&Value| {
+        row["reasons"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
+    };
     let is_normal = |row: &&Value| row["score"].as_f64() > Some(0.0);
     assert_eq!(rows.iter().filter(is_normal).find(is_explained), None);
     let all = analyze(&example(), &["--explain"])?;
     assert!(all.iter().filter(is_normal).any(|row| is_explained(&row)));
     let example = example();
-    let args = ["analyze", &example.to_string_lossy(), "-f", COMPUTE, "-n", "1", "--explain"];
+    let args = [
+        "analyze",
+        &example.to_string_lossy(),
+        "-f",
+        COMPUTE,
+        "-n",
+        "1",
+        "--explain",
+    ];
     let text = stdout(&args)?;
     let (header, row) = text.trim_end().split_once('\n').context("no row")?;
     assert!(header.trim_end().ends_with("reasons"), "{header}");

@@ -9,8 +9,8 @@ use callgrove_model::{
     RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Command, Detection, Difference, DifferenceKind, Explanation, LabelSet, MapMethod, MessageIndex,
-    Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    Analysis, Command, Detection, Difference, DifferenceKind, Explanation, LabelSet, MapMethod,
+    MessageIndex, Selection, Snapshot, Suggestion, TreeKey, TreeMap,
 };
 
 use egui_kittest::Harness;
@@ -106,7 +106,6 @@ pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Sn
 
 /// The same session with a tree selected and explained.
 pub(crate) fn with_focus(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
-    let analysis = snapshot.analysis.as_ref().expect("it is analysed");
     let path = |funcs: &[u32]| funcs.iter().map(|&func| FuncId(func)).collect();
     let finding = |kind, funcs: &[u32], vertices: Vec<u32>, importance| Difference {
         kind,

@@ -213,7 +213,9 @@ impl Learned {
 
     /// The trees most like a tree in the space of the model, the nearest first.
     pub(crate) fn neighbours(&self, tree: TreeIdx) -> Vec<TreeIdx> {
-        let rows = nearest(self.embedding.rows(), tree.index(), NUM_NEIGHBOURS, |_| true);
+        let rows = nearest(self.embedding.rows(), tree.index(), NUM_NEIGHBOURS, |_| {
+            true
+        });
         let trees = rows.into_iter().map(|(row, _)| TreeIdx::from_index(row));
         trees.collect()
     }

@@ -57,8 +57,7 @@ pub use model_settings::ModelSettings;
 pub use root::{RootError, grow_forest, read_forest};
 pub use session::Session;
 pub use snapshot::{
-    Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot,
-    Suggestion, Work,
+    Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion, Work,
 };
 pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{

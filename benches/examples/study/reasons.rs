@@ -27,7 +27,13 @@ pub(crate) fn reasons(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
          call; of the others the call path whose exclusive time is the most above the median of the \
          normal trees with the same structure by the truth. Less than usual: trees slower than usual \
          whose first reason is something that took less.",
-        texts(&[&"trace", &"anomalies", &"trees", &"first / in the first three", &"less than usual"]),
+        texts(&[
+            &"trace",
+            &"anomalies",
+            &"trees",
+            &"first / in the first three",
+            &"less than usual",
+        ]),
     );
     for case in cases.iter().filter(|case| !case.is_clean()) {
         let scores = case.scores(DetectorParams::default())?;
@@ -49,9 +55,11 @@ pub(crate) fn reasons(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
                 let is_culprit = culprits.of_tree(case, tree, kind == STRUCTURE);
                 let found = explain(case.forest(), &paths, &usual, tree).differences;
                 num_trees += 1;
-                num_less += usize::from(found.first().is_some_and(|first| {
-                    kind != STRUCTURE && first.kind.is_less()
-                }));
+                num_less += usize::from(
+                    found
+                        .first()
+                        .is_some_and(|first| kind != STRUCTURE && first.kind.is_less()),
+                );
                 for (count, most) in num_found.iter_mut().zip([1, 3]) {
                     *count += usize::from(found.iter().take(most).any(&is_culprit));
                 }

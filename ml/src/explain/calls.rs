@@ -7,6 +7,7 @@ use callgrove_model::{CsTree, Forest, FuncId, TreeIdx};
 
 use super::merge::{Merger, Path};
 use super::paths::CallPaths;
+use super::real::{real_count, real_ns, rounded_ns};
 
 /// Share of the calls of a function from which on what they call is expected of each.
 const EXPECTED_SHARE: f64 = 0.9;
@@ -76,16 +77,19 @@ impl UsualCalls {
         times.sort_unstable();
         let mut times_of_edge = vec![CallTime::default(); paths.num_edges()];
         for times in times.chunk_by(|a, b| a.0 == b.0) {
-            times_of_edge[times[0].0] = CallTime::of(times, paths.tick_ns as f64);
+            times_of_edge[times[0].0] = CallTime::of(times, real_ns(paths.tick_ns));
         }
         let mut expected: BTreeMap<FuncId, Vec<Expected>> = BTreeMap::new();
         for ((caller, func), num_with) in num_with {
             let all = num_calls[&caller];
-            if all >= LEAST_CALLS && num_with as f64 >= EXPECTED_SHARE * all as f64 {
-                let without = (all - num_with + 1) as f64;
-                let most = (all + 1) as f64;
+            if all >= LEAST_CALLS && real_count(num_with) >= EXPECTED_SHARE * real_count(all) {
+                let without = real_count(all - num_with + 1);
+                let most = real_count(all + 1);
                 let rarity = (most / without).ln() / most.ln();
-                expected.entry(caller).or_default().push(Expected { func, rarity });
+                expected
+                    .entry(caller)
+                    .or_default()
+                    .push(Expected { func, rarity });
             }
         }
         Self {
@@ -105,16 +109,20 @@ impl UsualCalls {
         let mut odd: BTreeMap<Path, OddCalls> = BTreeMap::new();
         for (vertex, &path) in path_of_vertex.iter().enumerate() {
             let usual = self.times[paths.edge(path)];
-            let time_ns = tree.exclusive()[vertex].0 as f64;
+            let time_ns = real_ns(tree.exclusive()[vertex].0);
             if usual.fence_ns > 0.0 && time_ns > usual.fence_ns {
                 let odd = odd.entry(path).or_default();
-                odd.excess_ns += (time_ns - usual.median_ns).round() as i64;
+                odd.excess_ns += rounded_ns(time_ns - usual.median_ns);
                 odd.ratio = odd.ratio.max(time_ns / usual.fence_ns);
             }
         }
         let callees = callees(tree);
         for (vertex, &path) in path_of_vertex.iter().enumerate() {
-            let expected = self.expected.get(&tree.funcs()[vertex]).into_iter().flatten();
+            let expected = self
+                .expected
+                .get(&tree.funcs()[vertex])
+                .into_iter()
+                .flatten();
             for expected in expected {
                 if callees.binary_search(&(vertex, expected.func)).is_ok() {
                     continue;
@@ -139,7 +147,7 @@ impl CallTime {
     /// Of times in ascending order. Times spread by factors, so the fence is Tukey's for far outliers of
     /// the logarithms; a tick is added first, since many a time is 0.
     fn of(times: &[(usize, i64)], tick_ns: f64) -> Self {
-        let quartile = |quarter: usize| times[(times.len() - 1) * quarter / 4].1 as f64;
+        let quartile = |quarter: usize| real_ns(times[(times.len() - 1) * quarter / 4].1);
         let [low, high] = [1, 3].map(|quarter| quartile(quarter) + tick_ns);
         Self {
             median_ns: quartile(2),
@@ -150,7 +158,8 @@ impl CallTime {
 
 /// Which vertex calls which functions, each pair once, in ascending order.
 fn callees(tree: CsTree<'_>) -> Vec<(usize, FuncId)> {
-    let called = (1..tree.len()).filter_map(|vertex| Some((tree.parent(vertex)?, tree.funcs()[vertex])));
+    let called =
+        (1..tree.len()).filter_map(|vertex| Some((tree.parent(vertex)?, tree.funcs()[vertex])));
     let mut callees: Vec<(usize, FuncId)> = called.collect();
     callees.sort_unstable();
     callees.dedup();

@@ -6,6 +6,7 @@ use super::calls::OddCalls;
 use super::found::{DifferenceKind, Found};
 use super::merge::{Path, PathTotal};
 use super::paths::CallPaths;
+use super::real::{real_count, real_ns, rounded_ns};
 use super::usual::{UsualPath, UsualTree, UsualTrees};
 
 /// Times that differ by less than this share of the usual duration of the tree are no difference.
@@ -47,7 +48,11 @@ pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &Usual
             caller: None,
         })
         .collect();
-    let has = |path: Path| totals.binary_search_by_key(&path, |total| total.path).is_ok();
+    let has = |path: Path| {
+        totals
+            .binary_search_by_key(&path, |total| total.path)
+            .is_ok()
+    };
     let lacking = kind.paths.iter().filter(|usual| !has(usual.path));
     both.extend(lacking.map(|usual| Both {
         path: usual.path,
@@ -100,8 +105,8 @@ pub(super) struct Comparison<'a> {
 impl Comparison<'_> {
     /// The least difference in time that is one, for so many calls.
     pub(super) fn least_ns(&self, count: u64) -> f64 {
-        let by_clock = LEAST_TICKS * self.paths.tick_ns as f64 * (count.max(1) as f64).sqrt();
-        by_clock.max(LEAST_SHARE * self.kind.duration_ns as f64)
+        let by_clock = LEAST_TICKS * real_ns(self.paths.tick_ns) * real_count(count.max(1)).sqrt();
+        by_clock.max(LEAST_SHARE * real_ns(self.kind.duration_ns))
     }
 
     /// All differences, in no order that means anything.
@@ -182,7 +187,7 @@ impl Comparison<'_> {
     /// Calls along a path that took far longer than such calls do anywhere.
     fn heavy(&self, row: &Both) -> Option<Found> {
         let odd = self.odd.get(&row.path)?;
-        let is_heavy = odd.excess_ns as f64 > self.least_ns(row.count);
+        let is_heavy = real_ns(odd.excess_ns) > self.least_ns(row.count);
         is_heavy.then(|| Found {
             usual_ns: row.exclusive_ns - odd.excess_ns,
             novelty: 1.0 - 0.5 / odd.ratio,
@@ -205,7 +210,7 @@ impl Comparison<'_> {
                 (self.both[at].count, self.both[at].exclusive_ns)
             });
             let call_ns = self.usual.calls.median_ns(self.paths, path);
-            let lacking_ns = (call_ns * odd.num_lacking as f64).round() as i64;
+            let lacking_ns = rounded_ns(call_ns * real_count(odd.num_lacking));
             found.push(Found {
                 kind: if count == 0 {
                     DifferenceKind::Missing
@@ -231,11 +236,11 @@ impl Comparison<'_> {
             return Some(heavy);
         }
         let usual_count = row.usual.count[1];
-        let extra = row.count as f64 - usual_count as f64;
-        let excess_ns = (row.exclusive_ns - row.usual.exclusive_ns[1]) as f64;
-        let of_extra_ns = extra * row.usual.exclusive_ns[1] as f64 / usual_count as f64;
-        let is_from_calls = extra * excess_ns > 0.0
-            && excess_ns.abs() <= BEYOND_CALLS * of_extra_ns.abs();
+        let extra = real_count(row.count) - real_count(usual_count);
+        let excess_ns = real_ns(row.exclusive_ns - row.usual.exclusive_ns[1]);
+        let of_extra_ns = extra * real_ns(row.usual.exclusive_ns[1]) / real_count(usual_count);
+        let is_from_calls =
+            extra * excess_ns > 0.0 && excess_ns.abs() <= BEYOND_CALLS * of_extra_ns.abs();
         if excess_ns.abs() > self.least_ns(row.count.max(usual_count)) {
             let kind = match (excess_ns > 0.0, is_from_calls) {
                 (true, true) => DifferenceKind::MoreCalls,
@@ -243,10 +248,10 @@ impl Comparison<'_> {
                 (false, true) => DifferenceKind::FewerCalls,
                 (false, false) => DifferenceKind::Shorter,
             };
-            let time = row.exclusive_ns as f64;
+            let time_ns = real_ns(row.exclusive_ns);
             return Some(Found {
                 is_ordinary: !self.kind.is_kind
-                    || !is_outside(time, row.usual.exclusive_ns.map(|time| time as f64)),
+                    || !is_outside(time_ns, row.usual.exclusive_ns.map(real_ns)),
                 ..row.found(kind)
             });
         }
@@ -259,7 +264,9 @@ impl Comparison<'_> {
             DifferenceKind::FewerCalls
         };
         // Twice as often says something, eight times as often as much as calls can say.
-        let doublings = (row.count as f64 / usual_count as f64).log2().abs();
+        let doublings = (real_count(row.count) / real_count(usual_count))
+            .log2()
+            .abs();
         Some(Found {
             novelty: 0.5 * (doublings / 3.0).min(1.0),
             ..row.found(kind)
@@ -268,14 +275,14 @@ impl Comparison<'_> {
 
     /// Whether the number of calls is outside what is usual, and not because the caller's is.
     fn is_count_unusual(&self, row: &Both) -> bool {
-        let quartiles = row.usual.count.map(|count| count as f64);
-        let (count, middle) = (row.count as f64, quartiles[1]);
+        let quartiles = row.usual.count.map(real_count);
+        let (count, middle) = (real_count(row.count), quartiles[1]);
         if !is_outside(count, quartiles) {
             return false;
         }
         let follows = |caller: &Both| {
-            let usual = caller.usual.count[1] as f64;
-            let expected = middle * caller.count as f64 / usual.max(1.0);
+            let usual = real_count(caller.usual.count[1]);
+            let expected = middle * real_count(caller.count) / usual.max(1.0);
             usual > 0.0 && (count - expected).abs() <= 0.1 * expected
         };
         !row.caller.is_some_and(|caller| follows(&self.both[caller]))

@@ -1,5 +1,6 @@
 //! What sets one tree apart from the usual tree of its kind.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, Forest, FuncId, TreeIdx};
@@ -9,6 +10,7 @@ use super::found::DifferenceKind;
 use super::merge::{Merger, Path};
 use super::order::in_order;
 use super::paths::CallPaths;
+use super::real::real_ns;
 use super::usual::UsualTrees;
 
 /// Why a tree stands out.
@@ -78,23 +80,23 @@ pub fn explain(
         odd: &odd,
     };
     let slower_ns = cs_tree.duration().0 - kind.duration_ns;
-    let is_slower = slower_ns as f64 > comparison.least_ns(1);
+    let is_slower = real_ns(slower_ns) > comparison.least_ns(1);
     let found = in_order(comparison.differences(), is_slower);
     let times = cs_tree.inclusive();
-    let mut vertices: Vec<Vec<u32>> = vec![Vec::new(); found.len()];
+    let mut vertices: Vec<Vec<(Reverse<DurationNs>, u32)>> = vec![Vec::new(); found.len()];
     let mut place_of_path: Vec<(Path, usize)> = found
         .iter()
         .enumerate()
         .map(|(place, found)| (found.path, place))
         .collect();
     place_of_path.sort_unstable();
-    for (vertex, path) in merger.path_of_vertex().iter().enumerate() {
+    for ((vertex, path), &time) in (0..).zip(merger.path_of_vertex()).zip(times) {
         if let Ok(at) = place_of_path.binary_search_by_key(path, |entry| entry.0) {
-            vertices[place_of_path[at].1].push(vertex as u32);
+            vertices[place_of_path[at].1].push((Reverse(time), vertex));
         }
     }
     let differences = found.iter().zip(vertices).map(|(found, mut vertices)| {
-        vertices.sort_by_key(|&vertex| (std::cmp::Reverse(times[vertex as usize]), vertex));
+        vertices.sort_unstable();
         Difference {
             kind: found.kind,
             func: paths.func(found.path),
@@ -106,7 +108,7 @@ pub fn explain(
             excess: DurationNs(found.excess_ns()),
             share: found.share,
             importance: found.importance,
-            vertices,
+            vertices: vertices.into_iter().map(|vertex| vertex.1).collect(),
         }
     });
     TreeExplanation {

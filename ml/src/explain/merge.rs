@@ -3,10 +3,10 @@
 use callgrove_model::{CsTree, FuncId};
 
 /// A call path: the functions from a root to a vertex. Callers have smaller numbers.
-pub(super) type Path = u32;
+pub(super) type Path = usize;
 
 /// No path, as that of the caller of a root.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NONE: usize = usize::MAX;
 
 /// What a tree does along one path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct PathTotal {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Merger {
     /// Place of a path in `totals`, by path.
-    slot: Vec<u32>,
+    slot: Vec<usize>,
     /// The callee seen last and its path, by path of the caller: runs of one function need no look-up.
     recent: Vec<(FuncId, Path)>,
     path_of_vertex: Vec<Path>,
@@ -42,7 +42,7 @@ impl Merger {
         mut path_of: impl FnMut(Path, FuncId) -> Path,
     ) -> &[PathTotal] {
         for total in self.totals.drain(..) {
-            self.slot[total.path as usize] = NONE;
+            self.slot[total.path] = NONE;
         }
         self.path_of_vertex.clear();
         let exclusive = tree.exclusive();
@@ -50,25 +50,25 @@ impl Merger {
             let caller = tree
                 .parent(vertex)
                 .map_or(NONE, |caller| self.path_of_vertex[caller]);
-            let recent = self.recent.get(caller as usize);
+            let recent = self.recent.get(caller);
             let path = match recent.filter(|&&(known, path)| known == func && path != NONE) {
                 Some(&(_, path)) => path,
                 None => path_of(caller, func),
             };
             self.make_room(path);
             if caller != NONE {
-                self.recent[caller as usize] = (func, path);
+                self.recent[caller] = (func, path);
             }
-            let slot = &mut self.slot[path as usize];
+            let slot = &mut self.slot[path];
             if *slot == NONE {
-                *slot = self.totals.len() as u32;
+                *slot = self.totals.len();
                 self.totals.push(PathTotal {
                     path,
                     count: 0,
                     exclusive_ns: 0,
                 });
             }
-            let total = &mut self.totals[*slot as usize];
+            let total = &mut self.totals[*slot];
             total.count += 1;
             total.exclusive_ns += exclusive[vertex].0.max(0);
             self.path_of_vertex.push(path);
@@ -78,7 +78,7 @@ impl Merger {
     }
 
     fn make_room(&mut self, path: Path) {
-        let num_paths = path as usize + 1;
+        let num_paths = path + 1;
         if self.slot.len() < num_paths {
             self.slot.resize(num_paths, NONE);
             self.recent.resize(num_paths, (FuncId(0), NONE));

@@ -30,6 +30,7 @@ mod found;
 mod merge;
 mod order;
 mod paths;
+mod real;
 mod shape;
 mod usual;
 

@@ -1,6 +1,7 @@
 //! The order of differences.
 
 use super::found::{DifferenceKind, Found};
+use super::real::real_ns;
 
 /// Differences that are told; the rest is noise to a person.
 const MAX_TOLD: usize = 40;
@@ -21,15 +22,24 @@ const MISSING: f64 = 0.95;
 pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
     let total = |is_less: bool| -> f64 {
         let of_sign = found.iter().filter(|found| found.kind.is_less() == is_less);
-        of_sign.map(|found| found.excess_ns().abs() as f64).sum()
+        of_sign.map(|found| real_ns(found.excess_ns().abs())).sum()
     };
     let more_ns = total(false);
     // Where nothing took longer on the whole, more and less weigh the same.
-    let all_ns = if is_slower { more_ns } else { more_ns + total(true) }.max(1.0);
+    let all_ns = if is_slower {
+        more_ns
+    } else {
+        more_ns + total(true)
+    }
+    .max(1.0);
     for found in &mut found {
-        let share = found.excess_ns().abs() as f64 / all_ns;
+        let share = real_ns(found.excess_ns().abs()) / all_ns;
         let of_time = if found.is_ordinary { ORDINARY } else { 1.0 };
-        let of_kind = if found.kind == DifferenceKind::Missing { MISSING } else { 1.0 };
+        let of_kind = if found.kind == DifferenceKind::Missing {
+            MISSING
+        } else {
+            1.0
+        };
         found.importance = (of_time * share).max(of_kind * found.novelty);
     }
     if is_slower {
@@ -39,7 +49,10 @@ pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
             found.importance = found.importance.min(BEHIND * largest);
         }
     }
-    let largest = found.iter().map(|found| found.importance).fold(0.0, f64::max);
+    let largest = found
+        .iter()
+        .map(|found| found.importance)
+        .fold(0.0, f64::max);
     if largest > 0.0 {
         for found in &mut found {
             found.importance /= largest;

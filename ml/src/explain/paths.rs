@@ -3,6 +3,7 @@
 use callgrove_model::{CsTree, Forest, FuncId, Progress, TreeIdx};
 
 use super::merge::{Merger, NONE, Path, PathTotal};
+use super::real::real_len;
 use super::shape::Shapes;
 use crate::error::{MlError, Result};
 use crate::wl::mixing::MixedMap;
@@ -28,9 +29,9 @@ struct KnownPaths {
     /// Of a root: [`NONE`].
     caller: Vec<Path>,
     /// The pair of caller's function and function; that of a root is its own.
-    edge: Vec<u32>,
+    edge: Vec<usize>,
     paths: MixedMap<u64, Path>,
-    edges: MixedMap<u64, u32>,
+    edges: MixedMap<u64, usize>,
 }
 
 impl CallPaths {
@@ -45,8 +46,10 @@ impl CallPaths {
         let mut tick_ns = 0;
         for index in 0..forest.len() {
             if index.is_multiple_of(TREES_PER_REPORT) {
-                let fraction = index as f32 / forest.len() as f32;
-                progress.at(fraction).map_err(|_| MlError::Cancelled)?;
+                let fraction = real_len(index) / real_len(forest.len());
+                progress
+                    .at(fraction as f32)
+                    .map_err(|_| MlError::Cancelled)?;
             }
             let tree = forest.tree(TreeIdx::from_index(index));
             let totals = merger.merge(tree, |caller, func| known.intern(caller, func));
@@ -75,12 +78,12 @@ impl CallPaths {
     }
 
     pub(super) fn func(&self, path: Path) -> FuncId {
-        self.known.func[path as usize]
+        self.known.func[path]
     }
 
     /// The path of the caller; `None` for a root.
     pub(super) fn caller(&self, path: Path) -> Option<Path> {
-        Some(self.known.caller[path as usize]).filter(|&caller| caller != NONE)
+        Some(self.known.caller[path]).filter(|&caller| caller != NONE)
     }
 
     /// The path of what a path calls, if any tree has it.
@@ -90,15 +93,14 @@ impl CallPaths {
 
     /// The number of the pair of caller's function and function.
     pub(super) fn edge(&self, path: Path) -> usize {
-        self.known.edge[path as usize] as usize
+        self.known.edge[path]
     }
 
     /// The functions of a path, the root first.
     pub(super) fn funcs(&self, path: Path) -> Vec<FuncId> {
-        let mut funcs: Vec<FuncId> =
-            std::iter::successors(Some(path), |&path| self.caller(path))
-                .map(|path| self.func(path))
-                .collect();
+        let mut funcs: Vec<FuncId> = std::iter::successors(Some(path), |&path| self.caller(path))
+            .map(|path| self.func(path))
+            .collect();
         funcs.reverse();
         funcs
     }
@@ -115,30 +117,31 @@ impl CallPaths {
 
 impl KnownPaths {
     fn find(&self, caller: Path, func: FuncId) -> Option<Path> {
-        self.paths.get(&pair(caller, func.0)).copied()
+        self.paths.get(&pair(caller, func)).copied()
     }
 
     fn intern(&mut self, caller: Path, func: FuncId) -> Path {
         if let Some(path) = self.find(caller, func) {
             return path;
         }
-        let caller_func = self.func.get(caller as usize).map_or(NONE, |func| func.0);
-        let num_edges = self.edges.len() as u32;
+        let caller_func = self.func.get(caller).map_or(NONE, |func| func.index());
+        let num_edges = self.edges.len();
         let edge = *self
             .edges
-            .entry(pair(caller_func, func.0))
+            .entry(pair(caller_func, func))
             .or_insert(num_edges);
-        let path = self.func.len() as Path;
+        let path = self.func.len();
         self.func.push(func);
         self.caller.push(caller);
         self.edge.push(edge);
-        self.paths.insert(pair(caller, func.0), path);
+        self.paths.insert(pair(caller, func), path);
         path
     }
 }
 
-fn pair(high: u32, low: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
+/// A key for a table: paths and functions are fewer than 2^32, and no caller is the largest number.
+fn pair(caller: usize, func: FuncId) -> u64 {
+    u64::try_from(caller).unwrap_or(u64::MAX) << 32 | u64::from(func.0)
 }
 
 fn common_divisor(a: i64, b: i64) -> i64 {

@@ -1,6 +1,7 @@
 //! Shapes: which paths a tree has, and about how often each.
 
 use super::merge::{Path, PathTotal};
+use super::real::real_len;
 use crate::wl::mixing::{MixedMap, chain};
 
 /// What a difference in how often a path is called counts, a doubling of the number, beside a path that
@@ -10,11 +11,11 @@ const LEVEL_COST: f64 = 0.25;
 /// The shapes of a forest, numbered by first appearance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {
-    of_tree: Vec<u32>,
+    of_tree: Vec<usize>,
     /// Where each shape ends in `entries`.
     ends: Vec<usize>,
     entries: Vec<ShapeEntry>,
-    known: MixedMap<u128, u32>,
+    known: MixedMap<u128, usize>,
 }
 
 /// A path of a shape.
@@ -22,17 +23,17 @@ pub(super) struct Shapes {
 pub(super) struct ShapeEntry {
     pub(super) path: Path,
     /// How often it is called: counts from one power of two to the next are one level.
-    level: u8,
+    level: u32,
 }
 
 impl Shapes {
     /// Takes the next tree.
     pub(super) fn push(&mut self, totals: &[PathTotal]) {
         let key = totals.iter().fold(0, |state, total| {
-            let number = u128::from(total.path) << 8 | u128::from(level(total.count));
+            let number = (total.path as u128) << 8 | u128::from(level(total.count));
             chain(state, number + 1)
         });
-        let next = self.ends.len() as u32;
+        let next = self.ends.len();
         let shape = *self.known.entry(key).or_insert(next);
         if shape == next {
             self.entries.extend(totals.iter().map(|total| ShapeEntry {
@@ -50,20 +51,19 @@ impl Shapes {
     }
 
     /// The shape of each tree.
-    pub(super) fn of_trees(&self) -> &[u32] {
+    pub(super) fn of_trees(&self) -> &[usize] {
         &self.of_tree
     }
 
     /// The paths of a shape in ascending order.
-    pub(super) fn entries(&self, shape: u32) -> &[ShapeEntry] {
-        let shape = shape as usize;
+    pub(super) fn entries(&self, shape: usize) -> &[ShapeEntry] {
         let start = shape.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.entries[start..self.ends[shape]]
     }
 
     /// How far two shapes are apart: the paths that only one has, and a little for each doubling of how
     /// often the others are called.
-    pub(super) fn distance(&self, a: u32, b: u32) -> f64 {
+    pub(super) fn distance(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (self.entries(a), self.entries(b));
         let (mut at, mut other) = (0, 0);
         let (mut num_common, mut num_levels) = (0, 0_u32);
@@ -73,14 +73,14 @@ impl Shapes {
             other += usize::from(theirs.path <= mine.path);
             if mine.path == theirs.path {
                 num_common += 1;
-                num_levels += u32::from(mine.level.abs_diff(theirs.level));
+                num_levels += mine.level.abs_diff(theirs.level);
             }
         }
         let num_apart = a.len() + b.len() - 2 * num_common;
-        num_apart as f64 + LEVEL_COST * f64::from(num_levels)
+        real_len(num_apart) + LEVEL_COST * f64::from(num_levels)
     }
 }
 
-fn level(count: u64) -> u8 {
-    (u64::BITS - count.leading_zeros()) as u8
+fn level(count: u64) -> u32 {
+    u64::BITS - count.leading_zeros()
 }

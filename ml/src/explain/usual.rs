@@ -5,6 +5,7 @@ use callgrove_model::{DurationNs, Forest, TreeIdx};
 use super::calls::UsualCalls;
 use super::merge::{Merger, Path};
 use super::paths::CallPaths;
+use super::real::real_len;
 
 /// Normal trees from which on a shape is a kind of its own.
 const LEAST_OF_KIND: usize = 8;
@@ -22,22 +23,22 @@ const NUM_NEAREST: usize = 12;
 pub struct UsualTrees {
     num_trees: usize,
     /// Trees that have each path, of those taken for normal.
-    num_with_path: Vec<u32>,
+    num_with_path: Vec<usize>,
     /// Trees that have each pair of caller's function and function.
-    num_with_edge: Vec<u32>,
+    num_with_edge: Vec<usize>,
     /// What is usual for single calls.
     pub(super) calls: UsualCalls,
     /// The most common first.
     kinds: Vec<Kind>,
     /// Place in `kinds` of the shapes that are one.
-    kind_of_shape: Vec<Option<u32>>,
+    kind_of_shape: Vec<Option<usize>>,
     /// Trees of other shapes.
     others: Vec<TreeIdx>,
 }
 
 #[derive(Clone, Debug)]
 struct Kind {
-    shape: u32,
+    shape: usize,
     num_trees: usize,
     usual: UsualTree,
 }
@@ -80,12 +81,12 @@ impl UsualTrees {
         let normal = |tree: usize| is_normal.get(tree).copied().unwrap_or(true);
         let mut count_of_shape = vec![(0_usize, 0_usize); shapes.len()];
         for (tree, &shape) in shapes.of_trees().iter().enumerate() {
-            let count = &mut count_of_shape[shape as usize];
+            let count = &mut count_of_shape[shape];
             count.0 += usize::from(normal(tree));
             count.1 += 1;
         }
-        let is_usual = |shape: u32| {
-            let (num_normal, num_trees) = count_of_shape[shape as usize];
+        let is_usual = |shape: usize| {
+            let (num_normal, num_trees) = count_of_shape[shape];
             num_normal > 0 && 2 * num_normal >= num_trees
         };
         let of_trees = shapes.of_trees().iter().enumerate();
@@ -101,7 +102,7 @@ impl UsualTrees {
         let shapes = &paths.shapes;
         let mut trees_of_shape: Vec<Vec<TreeIdx>> = vec![Vec::new(); shapes.len()];
         for &tree in taken {
-            let shape = shapes.of_trees()[tree] as usize;
+            let shape = shapes.of_trees()[tree];
             trees_of_shape[shape].push(TreeIdx::from_index(tree));
         }
         let mut num_with_path = vec![0; paths.len()];
@@ -111,16 +112,16 @@ impl UsualTrees {
             if trees.is_empty() {
                 continue;
             }
-            let entries = shapes.entries(shape as u32);
+            let entries = shapes.entries(shape);
             edges.clear();
             edges.extend(entries.iter().map(|entry| paths.edge(entry.path)));
             edges.sort_unstable();
             edges.dedup();
             for entry in entries {
-                num_with_path[entry.path as usize] += trees.len() as u32;
+                num_with_path[entry.path] += trees.len();
             }
             for &edge in &edges {
-                num_with_edge[edge] += trees.len() as u32;
+                num_with_edge[edge] += trees.len();
             }
         }
         let mut common: Vec<usize> = (0..trees_of_shape.len())
@@ -133,12 +134,12 @@ impl UsualTrees {
         let mut samples = Vec::new();
         let mut kinds = Vec::with_capacity(common.len());
         for &shape in &common {
-            kind_of_shape[shape] = Some(kinds.len() as u32);
+            kind_of_shape[shape] = Some(kinds.len());
             let trees = &trees_of_shape[shape];
             let sampled = spread(trees, MAX_SAMPLED);
             samples.extend(spread(trees, LEAST_OF_KIND));
             kinds.push(Kind {
-                shape: shape as u32,
+                shape,
                 num_trees: trees.len(),
                 usual: UsualTree {
                     num_trees: trees.len(),
@@ -151,7 +152,7 @@ impl UsualTrees {
         let others: Vec<TreeIdx> = taken
             .iter()
             .map(|&tree| TreeIdx::from_index(tree))
-            .filter(|tree| kind_of_shape[shapes.of_trees()[tree.index()] as usize].is_none())
+            .filter(|tree| kind_of_shape[shapes.of_trees()[tree.index()]].is_none())
             .collect();
         let others = spread(&others, MAX_CANDIDATES);
         samples.extend_from_slice(&others);
@@ -176,11 +177,11 @@ impl UsualTrees {
     ) -> UsualTree {
         let shapes = &paths.shapes;
         let shape = shapes.of_trees()[tree.index()];
-        if let Some(kind) = self.kind_of_shape[shape as usize] {
-            return self.kinds[kind as usize].usual.clone();
+        if let Some(kind) = self.kind_of_shape[shape] {
+            return self.kinds[kind].usual.clone();
         }
         let cost = |num_trees: usize, distance: f64| {
-            (self.num_trees as f64 / num_trees as f64).ln() + distance
+            (real_len(self.num_trees) / real_len(num_trees)).ln() + distance
         };
         let mut best: Option<(f64, &Kind)> = None;
         for kind in &self.kinds {
@@ -201,7 +202,7 @@ impl UsualTrees {
         nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         nearest.truncate(NUM_NEAREST);
         let num_nearest = nearest.len();
-        let mean = nearest.iter().map(|near| near.0).sum::<f64>() / num_nearest.max(1) as f64;
+        let mean = nearest.iter().map(|near| near.0).sum::<f64>() / real_len(num_nearest.max(1));
         let is_enough = num_nearest >= LEAST_OF_KIND.min(self.num_trees);
         match best {
             Some((least, kind)) if !is_enough || least <= cost(num_nearest, mean) => UsualTree {
@@ -236,17 +237,17 @@ impl UsualTrees {
     /// Whether hardly any normal tree has the pair of caller's function and function.
     pub(super) fn is_rare(&self, paths: &CallPaths, path: Path) -> bool {
         let (edge, _) = self.num_with(paths, path);
-        (edge as f64) < RARE_SHARE * self.num_trees as f64
+        real_len(edge) < RARE_SHARE * real_len(self.num_trees)
     }
 
     fn num_with(&self, paths: &CallPaths, path: Path) -> (usize, usize) {
         let edge = self.num_with_edge[paths.edge(path)];
-        (edge as usize, self.num_with_path[path as usize] as usize)
+        (edge, self.num_with_path[path])
     }
 
     fn rareness(&self, num_trees: usize) -> f64 {
-        let all = (self.num_trees + 1) as f64;
-        (all / (num_trees + 1) as f64).ln() / all.ln()
+        let all = real_len(self.num_trees + 1);
+        (all / real_len(num_trees + 1)).ln() / all.ln()
     }
 }
 
@@ -271,7 +272,7 @@ impl UsualTree {
             times.sort_unstable();
             UsualPath {
                 path: totals[0].0,
-                share: totals.len() as f64 / trees.len() as f64,
+                share: real_len(totals.len()) / real_len(trees.len()),
                 count: [1, 2, 3].map(|quarter| quartile(&counts, trees.len(), quarter)),
                 exclusive_ns: [1, 2, 3].map(|quarter| quartile(&times, trees.len(), quarter)),
             }

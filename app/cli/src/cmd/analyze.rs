@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use callgrove_model::{DurationNs, TreeIdx};
 use callgrove_session::{
-    Analysis, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelSettings, Reasons,
-    TreeRow, analyze, score_with_model, tree_rows,
+    Analysis, Detection, Explainer, Label, LabelSet, LearnSettings, Learned, ModelSettings,
+    Reasons, TreeRow, analyze, score_with_model, tree_rows,
 };
 
 use super::forest::forest_of;
@@ -129,8 +129,8 @@ fn print(
         Some(explainer) if args.explain || detection.is_abnormal(tree) => explainer.reasons(tree),
         _ => Vec::new(),
     };
-    let rows = tree_rows(analysis, detection, labels, reasons_of)
-        .take(args.limit.unwrap_or(usize::MAX));
+    let rows =
+        tree_rows(analysis, detection, labels, reasons_of).take(args.limit.unwrap_or(usize::MAX));
     match args.format {
         TableFormat::Table => {
             table(rows, analysis.median_duration, args.explain).print(&mut out, 0)?;

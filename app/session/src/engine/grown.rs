@@ -12,7 +12,8 @@ use crate::history::ModelInputs;
 use crate::learning::{self, LearnSettings, Learned, LearningError};
 use crate::root::grow_forest;
 use crate::{
-    Analysis, Detection, Doubt, Explainer, Explanation, Label, ModelSettings, QueryStrategy, Selection,
+    Analysis, Detection, Doubt, Explainer, Explanation, Label, ModelSettings, QueryStrategy,
+    Selection,
 };
 use crate::{MapMethod, TreeMap};
 

@@ -14,7 +14,9 @@ mod tracing_records;
 use std::sync::Arc;
 
 use callgrove_model::{Label, TreeIdx};
-use callgrove_session::{Command, DifferenceKind, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot};
+use callgrove_session::{
+    Command, DifferenceKind, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot,
+};
 
 use support::*;
 

@@ -38,7 +38,7 @@ fn bars(tree: CsTree<'_>, points_per_ns: f32) -> Vec<CallBar> {
     for vertex in 0..tree.len() {
         let level = tree.depth(vertex);
         let took = tree.inclusive()[vertex];
-        let from = (tree.entry()[vertex] - origin).0 as f32 * points_per_ns;
+        let from = tree.entry()[vertex].since(origin).0 as f32 * points_per_ns;
         let to = (from + took.0 as f32 * points_per_ns).max(from + LEAST_WIDTH);
         let Some(end) = ends.get_mut(level).filter(|end| to > **end + LEAST_WIDTH) else {
             continue;
@@ -65,7 +65,10 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
     let longest = trees.map(|tree| forest.tree(tree).duration());
     let longest = longest[0].max(longest[1]);
     let codes = trees.map(|tree| forest.code(tree).to_string());
-    let label = format!("Calls of {} and {} from their entries on, {longest}", codes[0], codes[1]);
+    let label = format!(
+        "Calls of {} and {} from their entries on, {longest}",
+        codes[0], codes[1]
+    );
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, label.as_str()));
     let area = response.rect;
     let width = (area.width() - CODE_WIDTH - 2.0 * GAP).max(1.0);
@@ -90,8 +93,16 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
     }
     painter.add(Shape::mesh(mesh));
     for (align, x, text) in [
-        (Align2::LEFT_BOTTOM, area.left() + CODE_WIDTH, "0".to_owned()),
-        (Align2::RIGHT_BOTTOM, area.left() + CODE_WIDTH + width, longest.to_string()),
+        (
+            Align2::LEFT_BOTTOM,
+            area.left() + CODE_WIDTH,
+            "0".to_owned(),
+        ),
+        (
+            Align2::RIGHT_BOTTOM,
+            area.left() + CODE_WIDTH + width,
+            longest.to_string(),
+        ),
     ] {
         let at = Pos2::new(x, area.bottom());
         painter.text(at, align, text, font.clone(), theme.weak_text());
@@ -123,7 +134,11 @@ mod tests {
         let all = [(0, 0.0, 7.0), (1, 1.0, 4.0), (2, 2.0, 3.0), (1, 5.0, 6.0)];
         assert_eq!(drawn(1.0), all);
         let few = drawn(0.1);
-        assert_eq!(few.len(), 3, "the second `a` would lie on the first: {few:?}");
+        assert_eq!(
+            few.len(),
+            3,
+            "the second `a` would lie on the first: {few:?}"
+        );
         assert!(few.iter().all(|bar| bar.2 - bar.1 >= 0.7));
     }
 }

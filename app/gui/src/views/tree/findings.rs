@@ -180,7 +180,9 @@ fn card_ui(
         });
         ui.label(difference_text(finding));
         ui.weak(share_text(finding));
-        ui.add(egui::Label::new(RichText::new(path_text(forest.trace(), finding)).weak()).truncate());
+        ui.add(
+            egui::Label::new(RichText::new(path_text(forest.trace(), finding)).weak()).truncate(),
+        );
         // Of something new as a whole all that is below it is new too.
         let new = finding.vertices.first();
         if let Some(&root) = new.filter(|_| finding.kind == DifferenceKind::New) {
@@ -228,7 +230,10 @@ fn difference_text(finding: &Difference) -> String {
         }
         DifferenceKind::MoreCalls | DifferenceKind::FewerCalls => {
             let usual_count = thousands(usize::try_from(finding.usual_count).unwrap_or(usize::MAX));
-            format!("{} instead of {usual_count}, {excess}", calls(finding.count))
+            format!(
+                "{} instead of {usual_count}, {excess}",
+                calls(finding.count)
+            )
         }
         DifferenceKind::Longer => format!("{excess} longer, usually {}", finding.usual_time),
         DifferenceKind::Shorter => format!("{excess} shorter, usually {}", finding.usual_time),
@@ -249,7 +254,10 @@ fn share_text(finding: &Difference) -> String {
 
 /// The call path, the root first.
 fn path_text(trace: &Trace, finding: &Difference) -> String {
-    let names = finding.path.iter().map(|&func| FunctionName::parse(trace.names.name(func)).short);
+    let names = finding
+        .path
+        .iter()
+        .map(|&func| FunctionName::parse(trace.names.name(func)).short);
     names.collect::<Vec<_>>().join(" › ")
 }
 
@@ -340,12 +348,27 @@ mod tests {
         let text = |kind, counts, times_us| difference_text(&finding(kind, counts, times_us));
         use DifferenceKind::{FewerCalls, Longer, Missing, MoreCalls, New, Shorter};
         for (told, expected) in [
-            (text(Longer, [1, 1], [38_210, 210]), "+38 ms longer, usually 210 µs"),
-            (text(Shorter, [1, 1], [10, 210]), "-200 µs shorter, usually 210 µs"),
+            (
+                text(Longer, [1, 1], [38_210, 210]),
+                "+38 ms longer, usually 210 µs",
+            ),
+            (
+                text(Shorter, [1, 1], [10, 210]),
+                "-200 µs shorter, usually 210 µs",
+            ),
             (text(New, [3, 0], [1_500, 0]), "New: 3 calls, +1.5 ms"),
-            (text(Missing, [0, 1], [0, 40]), "Missing: usually 1 call, -40 µs"),
-            (text(MoreCalls, [6, 3], [14, 7]), "6 calls instead of 3, +7 µs"),
-            (text(FewerCalls, [1, 3], [2, 6]), "1 call instead of 3, -4 µs"),
+            (
+                text(Missing, [0, 1], [0, 40]),
+                "Missing: usually 1 call, -40 µs",
+            ),
+            (
+                text(MoreCalls, [6, 3], [14, 7]),
+                "6 calls instead of 3, +7 µs",
+            ),
+            (
+                text(FewerCalls, [1, 3], [2, 6]),
+                "1 call instead of 3, -4 µs",
+            ),
         ] {
             assert_eq!(told, expected);
         }

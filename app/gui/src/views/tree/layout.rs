@@ -296,8 +296,7 @@ impl Drawing {
             return;
         }
         let mut heaviest: Vec<usize> = (0..self.vertices.len()).collect();
-        heaviest
-            .sort_by_key(|&vertex| (std::cmp::Reverse(self.vertices[vertex].weight()), vertex));
+        heaviest.sort_by_key(|&vertex| (std::cmp::Reverse(self.vertices[vertex].weight()), vertex));
         heaviest.truncate(max_vertices);
         heaviest.sort_unstable();
         let mut kept_as: Vec<usize> = Vec::with_capacity(self.vertices.len());
@@ -404,11 +403,18 @@ mod tests {
 
     #[test]
     fn a_tree_beside_another_has_the_paths_of_both_and_what_changed() {
-        let forest = grow("+r +a -a +b +c -c -b -r +r +a -a +a -a +d +c -c -d -r +r +a -a +b -b -r");
+        let forest =
+            grow("+r +a -a +b +c -c -b -r +r +a -a +a -a +d +c -c -d -r +r +a -a +b -b -r");
         let beside = |tree, other| {
             let trees = [tree, other].map(|tree| forest.tree(TreeIdx(tree)));
             let drawing = Drawing::beside(trees[0], trees[1], SCALE);
-            let name = |at: usize| forest.trace().names.name(drawing.vertices[at].func).to_owned();
+            let name = |at: usize| {
+                forest
+                    .trace()
+                    .names
+                    .name(drawing.vertices[at].func)
+                    .to_owned()
+            };
             (0..drawing.vertices.len())
                 .map(|at| {
                     let change = drawing.change(at).map_or("same", DifferenceKind::as_str);
@@ -419,7 +425,14 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert!(beside(0, 0).iter().all(|line| line.ends_with("same")));
-        let expected = ["r longer", "a more calls", "d new", "c new", "b missing", "c missing"];
+        let expected = [
+            "r longer",
+            "a more calls",
+            "d new",
+            "c new",
+            "b missing",
+            "c missing",
+        ];
         assert_eq!(beside(1, 0), expected);
         assert_eq!(beside(2, 0)[2..], ["b shorter", "c missing"]);
     }

@@ -148,7 +148,8 @@ impl Canvas<'_> {
             let color = sign_color(self.theme, kind);
             if kind == DifferenceKind::Missing {
                 let inner = (radius - HOLLOW).max(0.0);
-                self.painter.circle_filled(place, inner, self.theme.canvas());
+                self.painter
+                    .circle_filled(place, inner, self.theme.canvas());
             }
             self.ring(vertex, 1.5, color);
             let at = place + Vec2::new(radius, -radius) * std::f32::consts::FRAC_1_SQRT_2;

@@ -115,29 +115,30 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     }
     let short = if is_narrow { "Compare" } else { text.as_str() };
     ui.toggle_value(&mut state.compares, short)
-        .on_hover_text("Draws both as one: what is new, missing, longer, shorter, more or less often")
+        .on_hover_text(
+            "Draws both as one: what is new, missing, longer, shorter, more or less often",
+        )
         .accessible_name(&text);
 }
 
 fn merge_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
-        let Some(shown) = &state.shown else { return };
-        let mut merges = state.merges_in(&shown.focus);
-        let hint =
-            "Calls of one function by one caller that call nothing themselves become one vertex";
-        let text = if is_narrow {
-            "Merge"
-        } else {
-            "Merge repeated calls"
-        };
-        if ui
-            .add(Checkbox::new(&mut merges, text))
-            .on_hover_text(hint)
-            .accessible_name("Merge repeated calls")
-            .changed()
-        {
-            state.merges = Some(merges);
-            ui.ctx().request_repaint();
-        }
+    let Some(shown) = &state.shown else { return };
+    let mut merges = state.merges_in(&shown.focus);
+    let hint = "Calls of one function by one caller that call nothing themselves become one vertex";
+    let text = if is_narrow {
+        "Merge"
+    } else {
+        "Merge repeated calls"
+    };
+    if ui
+        .add(Checkbox::new(&mut merges, text))
+        .on_hover_text(hint)
+        .accessible_name("Merge repeated calls")
+        .changed()
+    {
+        state.merges = Some(merges);
+        ui.ctx().request_repaint();
+    }
 }
 
 /// How many calls there are, and how many of them are drawn as one.
@@ -185,7 +186,9 @@ fn canvas_ui(
     let mut size = ui.available_size();
     let compared = state.shown.as_ref().filter(|shown| shown.other.is_some());
     if let Some(shown) = compared.filter(|_| size.y > ROOM_FOR_CALLS) {
-        let below = Panel::bottom("calls of both").frame(Frame::NONE).resizable(false);
+        let below = Panel::bottom("calls of both")
+            .frame(Frame::NONE)
+            .resizable(false);
         below.show(ui, |ui| aligned_ui(ctx.theme, shown, ui));
         size = ui.available_size();
     }
@@ -201,7 +204,11 @@ fn canvas_ui(
             shown.focus.analysis.forest.code(other),
             size_text(shown)
         ),
-        None => format!("Call stack tree of {}: {}", shown.focus.code(), size_text(shown)),
+        None => format!(
+            "Call stack tree of {}: {}",
+            shown.focus.code(),
+            size_text(shown)
+        ),
     };
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, label.as_str()));
     if shown.forces.step() {
