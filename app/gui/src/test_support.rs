@@ -129,7 +129,7 @@ pub(crate) fn with_focus(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
             finding(DifferenceKind::New, &[0, 1], vec![1], 0.6),
             finding(DifferenceKind::MoreCalls, &[0, 4], vec![4, 5], 0.2),
         ],
-        usual: TreeIdx(if tree.0 == 0 { 1 } else { 0 }),
+        usual: TreeIdx(u32::from(tree.0 == 0)),
         num_usual: 12,
         is_same_shape: true,
     };

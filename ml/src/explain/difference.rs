@@ -68,9 +68,10 @@ pub fn explain(
     let kind = usual.of_kind(forest, paths, &mut merger, tree);
     let cs_tree = forest.tree(tree);
     let both = side_by_side(paths, paths.merge(&mut merger, cs_tree), &kind);
-    let odd = match kind.is_same_shape {
-        true => BTreeMap::new(),
-        false => usual.calls.odd(paths, &merger, cs_tree),
+    let odd = if kind.is_same_shape {
+        BTreeMap::new()
+    } else {
+        usual.calls.odd(paths, &merger, cs_tree)
     };
     let comparison = Comparison {
         paths,

@@ -5,7 +5,7 @@ use callgrove_model::{CsTree, Forest, FuncId, Progress, TreeIdx};
 use super::merge::{Merger, NONE, Path, PathTotal};
 use super::real::real_len;
 use super::shape::Shapes;
-use crate::error::{MlError, Result};
+use crate::error::Result;
 use crate::wl::mixing::MixedMap;
 
 /// Trees between two reports of progress.
@@ -38,7 +38,7 @@ impl CallPaths {
     /// Reads all trees of `forest`.
     ///
     /// # Errors
-    /// [`MlError::Cancelled`].
+    /// [`crate::MlError::Cancelled`].
     pub fn of(forest: &Forest, progress: Progress<'_>) -> Result<Self> {
         let mut known = KnownPaths::default();
         let mut shapes = Shapes::default();
@@ -47,9 +47,7 @@ impl CallPaths {
         for index in 0..forest.len() {
             if index.is_multiple_of(TREES_PER_REPORT) {
                 let fraction = real_len(index) / real_len(forest.len());
-                progress
-                    .at(fraction as f32)
-                    .map_err(|_| MlError::Cancelled)?;
+                progress.at(fraction as f32)?;
             }
             let tree = forest.tree(TreeIdx::from_index(index));
             let totals = merger.merge(tree, |caller, func| known.intern(caller, func));

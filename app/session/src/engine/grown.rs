@@ -183,13 +183,12 @@ impl Grown {
         if let Some(known) = scored.explainer.get() {
             return Ok(known);
         }
-        let paths = match self.paths.get() {
-            Some(known) => known,
-            None => {
-                let paths = CallPaths::of(self.forest(), Progress::none());
-                let paths = Arc::new(paths.map_err(LearningError::from)?);
-                self.paths.get_or_init(|| paths)
-            }
+        let paths = if let Some(known) = self.paths.get() {
+            known
+        } else {
+            let paths = CallPaths::of(self.forest(), Progress::none());
+            let paths = Arc::new(paths.map_err(LearningError::from)?);
+            self.paths.get_or_init(|| paths)
         };
         let (paths, labels) = (Arc::clone(paths), &scored.inputs.labels);
         let explainer = Explainer::with_paths(self.forest(), paths, &scored.detection, labels);

@@ -345,8 +345,8 @@ mod tests {
 
     #[test]
     fn differences_are_told_with_their_sign_and_what_is_usual() {
-        let text = |kind, counts, times_us| difference_text(&finding(kind, counts, times_us));
         use DifferenceKind::{FewerCalls, Longer, Missing, MoreCalls, New, Shorter};
+        let text = |kind, counts, times_us| difference_text(&finding(kind, counts, times_us));
         for (told, expected) in [
             (
                 text(Longer, [1, 1], [38_210, 210]),

@@ -381,12 +381,14 @@ pub(super) fn highlight(
 
 /// A call, or it and all below it.
 fn subtree_calls(tree: CsTree<'_>, root: usize, is_whole: bool) -> std::ops::Range<usize> {
-    let end = match root < tree.len() {
-        true if is_whole => tree.subtree_end(root),
-        true => root + 1,
-        false => root,
-    };
-    root..end
+    if root >= tree.len() {
+        return root..root;
+    }
+    root..if is_whole {
+        tree.subtree_end(root)
+    } else {
+        root + 1
+    }
 }
 
 fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
