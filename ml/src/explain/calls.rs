@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{CsTree, Forest, FuncId, TreeIdx};
 
-use super::merge::{Merger, Path};
+use super::merge::{CallPath, Merger};
 use super::paths::CallPaths;
 use super::real::{real_count, real_ns, rounded_ns};
 
@@ -104,9 +104,9 @@ impl UsualCalls {
         paths: &CallPaths,
         merger: &Merger,
         tree: CsTree<'_>,
-    ) -> BTreeMap<Path, OddCalls> {
+    ) -> BTreeMap<CallPath, OddCalls> {
         let path_of_vertex = merger.path_of_vertex();
-        let mut odd: BTreeMap<Path, OddCalls> = BTreeMap::new();
+        let mut odd: BTreeMap<CallPath, OddCalls> = BTreeMap::new();
         for (vertex, &path) in path_of_vertex.iter().enumerate() {
             let usual = self.times[paths.edge(path)];
             let time_ns = real_ns(tree.exclusive()[vertex].0);
@@ -138,7 +138,7 @@ impl UsualCalls {
     }
 
     /// Median time of a call along a path.
-    pub(super) fn median_ns(&self, paths: &CallPaths, path: Path) -> f64 {
+    pub(super) fn median_ns(&self, paths: &CallPaths, path: CallPath) -> f64 {
         self.times[paths.edge(path)].median_ns
     }
 }

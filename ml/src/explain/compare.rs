@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::calls::OddCalls;
 use super::found::{DifferenceKind, Found};
-use super::merge::{Path, PathTotal};
+use super::merge::{CallPath, PathTotal};
 use super::paths::CallPaths;
 use super::real::{real_count, real_ns, rounded_ns};
 use super::usual::{UsualPath, UsualTree, UsualTrees};
@@ -23,7 +23,7 @@ const RARER: f64 = 0.25;
 /// A path of the tree, of the usual tree, or of both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Both {
-    path: Path,
+    path: CallPath,
     count: u64,
     exclusive_ns: i64,
     usual: UsualPath,
@@ -48,7 +48,7 @@ pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &Usual
             caller: None,
         })
         .collect();
-    let has = |path: Path| {
+    let has = |path: CallPath| {
         totals
             .binary_search_by_key(&path, |total| total.path)
             .is_ok()
@@ -99,7 +99,7 @@ pub(super) struct Comparison<'a> {
     /// Callers first.
     pub(super) both: &'a [Both],
     /// What is odd in single calls, by path; for trees of a shape that is no kind.
-    pub(super) odd: &'a BTreeMap<Path, OddCalls>,
+    pub(super) odd: &'a BTreeMap<CallPath, OddCalls>,
 }
 
 impl Comparison<'_> {

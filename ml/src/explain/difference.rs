@@ -7,7 +7,7 @@ use callgrove_model::{DurationNs, Forest, FuncId, TreeIdx};
 
 use super::compare::{Comparison, side_by_side};
 use super::found::DifferenceKind;
-use super::merge::{Merger, Path};
+use super::merge::{CallPath, Merger};
 use super::order::in_order;
 use super::paths::CallPaths;
 use super::real::real_ns;
@@ -85,7 +85,7 @@ pub fn explain(
     let found = in_order(comparison.differences(), is_slower);
     let times = cs_tree.inclusive();
     let mut vertices: Vec<Vec<(Reverse<DurationNs>, u32)>> = vec![Vec::new(); found.len()];
-    let mut place_of_path: Vec<(Path, usize)> = found
+    let mut place_of_path: Vec<(CallPath, usize)> = found
         .iter()
         .enumerate()
         .map(|(place, found)| (found.path, place))

@@ -1,6 +1,6 @@
 //! A difference before it is told.
 
-use super::merge::Path;
+use super::merge::CallPath;
 
 /// Kinds of differences.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -42,7 +42,7 @@ impl DifferenceKind {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Found {
     pub(super) kind: DifferenceKind,
-    pub(super) path: Path,
+    pub(super) path: CallPath,
     pub(super) count: u64,
     pub(super) usual_count: u64,
     pub(super) time_ns: i64,

@@ -3,7 +3,7 @@
 use callgrove_model::{CsTree, FuncId};
 
 /// A call path: the functions from a root to a vertex. Callers have smaller numbers.
-pub(super) type Path = usize;
+pub(super) type CallPath = usize;
 
 /// No path, as that of the caller of a root.
 pub(super) const NONE: usize = usize::MAX;
@@ -11,7 +11,7 @@ pub(super) const NONE: usize = usize::MAX;
 /// What a tree does along one path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PathTotal {
-    pub(super) path: Path,
+    pub(super) path: CallPath,
     /// Calls.
     pub(super) count: u64,
     /// Exclusive time of all of them, not below 0.
@@ -24,14 +24,14 @@ pub(super) struct Merger {
     /// Place of a path in `totals`, by path.
     slot: Vec<usize>,
     /// The callee seen last and its path, by path of the caller: runs of one function need no look-up.
-    recent: Vec<(FuncId, Path)>,
-    path_of_vertex: Vec<Path>,
+    recent: Vec<(FuncId, CallPath)>,
+    path_of_vertex: Vec<CallPath>,
     totals: Vec<PathTotal>,
 }
 
 impl Merger {
     /// The path of each vertex of the tree that was merged last.
-    pub(super) fn path_of_vertex(&self) -> &[Path] {
+    pub(super) fn path_of_vertex(&self) -> &[CallPath] {
         &self.path_of_vertex
     }
 
@@ -39,7 +39,7 @@ impl Merger {
     pub(super) fn merge(
         &mut self,
         tree: CsTree<'_>,
-        mut path_of: impl FnMut(Path, FuncId) -> Path,
+        mut path_of: impl FnMut(CallPath, FuncId) -> CallPath,
     ) -> &[PathTotal] {
         for total in self.totals.drain(..) {
             self.slot[total.path] = NONE;
@@ -77,7 +77,7 @@ impl Merger {
         &self.totals
     }
 
-    fn make_room(&mut self, path: Path) {
+    fn make_room(&mut self, path: CallPath) {
         let num_paths = path + 1;
         if self.slot.len() < num_paths {
             self.slot.resize(num_paths, NONE);

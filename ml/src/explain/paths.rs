@@ -2,7 +2,7 @@
 
 use callgrove_model::{CsTree, Forest, FuncId, Progress, TreeIdx};
 
-use super::merge::{Merger, NONE, Path, PathTotal};
+use super::merge::{CallPath, Merger, NONE, PathTotal};
 use super::real::real_len;
 use super::shape::Shapes;
 use crate::error::Result;
@@ -27,10 +27,10 @@ pub struct CallPaths {
 struct KnownPaths {
     func: Vec<FuncId>,
     /// Of a root: [`NONE`].
-    caller: Vec<Path>,
+    caller: Vec<CallPath>,
     /// The pair of caller's function and function; that of a root is its own.
     edge: Vec<usize>,
-    paths: MixedMap<u64, Path>,
+    paths: MixedMap<u64, CallPath>,
     edges: MixedMap<u64, usize>,
 }
 
@@ -75,27 +75,27 @@ impl CallPaths {
         self.known.edges.len()
     }
 
-    pub(super) fn func(&self, path: Path) -> FuncId {
+    pub(super) fn func(&self, path: CallPath) -> FuncId {
         self.known.func[path]
     }
 
     /// The path of the caller; `None` for a root.
-    pub(super) fn caller(&self, path: Path) -> Option<Path> {
+    pub(super) fn caller(&self, path: CallPath) -> Option<CallPath> {
         Some(self.known.caller[path]).filter(|&caller| caller != NONE)
     }
 
     /// The path of what a path calls, if any tree has it.
-    pub(super) fn callee(&self, path: Path, func: FuncId) -> Option<Path> {
+    pub(super) fn callee(&self, path: CallPath, func: FuncId) -> Option<CallPath> {
         self.known.find(path, func)
     }
 
     /// The number of the pair of caller's function and function.
-    pub(super) fn edge(&self, path: Path) -> usize {
+    pub(super) fn edge(&self, path: CallPath) -> usize {
         self.known.edge[path]
     }
 
     /// The functions of a path, the root first.
-    pub(super) fn funcs(&self, path: Path) -> Vec<FuncId> {
+    pub(super) fn funcs(&self, path: CallPath) -> Vec<FuncId> {
         let mut funcs: Vec<FuncId> = std::iter::successors(Some(path), |&path| self.caller(path))
             .map(|path| self.func(path))
             .collect();
@@ -114,11 +114,11 @@ impl CallPaths {
 }
 
 impl KnownPaths {
-    fn find(&self, caller: Path, func: FuncId) -> Option<Path> {
+    fn find(&self, caller: CallPath, func: FuncId) -> Option<CallPath> {
         self.paths.get(&pair(caller, func)).copied()
     }
 
-    fn intern(&mut self, caller: Path, func: FuncId) -> Path {
+    fn intern(&mut self, caller: CallPath, func: FuncId) -> CallPath {
         if let Some(path) = self.find(caller, func) {
             return path;
         }

@@ -1,6 +1,6 @@
 //! Shapes: which paths a tree has, and about how often each.
 
-use super::merge::{Path, PathTotal};
+use super::merge::{CallPath, PathTotal};
 use super::real::real_len;
 use crate::wl::mixing::{MixedMap, chain};
 
@@ -21,7 +21,7 @@ pub(super) struct Shapes {
 /// A path of a shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ShapeEntry {
-    pub(super) path: Path,
+    pub(super) path: CallPath,
     /// How often it is called: counts from one power of two to the next are one level.
     level: u32,
 }
@@ -30,7 +30,8 @@ impl Shapes {
     /// Takes the next tree.
     pub(super) fn push(&mut self, totals: &[PathTotal]) {
         let key = totals.iter().fold(0, |state, total| {
-            let number = (total.path as u128) << 8 | u128::from(level(total.count));
+            let path = u64::try_from(total.path).unwrap_or(u64::MAX);
+            let number = u128::from(path) << 8 | u128::from(level(total.count));
             chain(state, number + 1)
         });
         let next = self.ends.len();

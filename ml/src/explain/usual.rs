@@ -3,7 +3,7 @@
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 
 use super::calls::UsualCalls;
-use super::merge::{Merger, Path};
+use super::merge::{CallPath, Merger};
 use super::paths::CallPaths;
 use super::real::real_len;
 
@@ -62,7 +62,7 @@ pub(super) struct UsualTree {
 /// What is usual along a path; trees without the path count with zeros.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct UsualPath {
-    pub(super) path: Path,
+    pub(super) path: CallPath,
     /// Share of the trees that have it.
     pub(super) share: f64,
     /// Quartiles of the number of calls.
@@ -222,25 +222,25 @@ impl UsualTrees {
     /// How rare it is for a normal tree to have a path, 0 (all have it) to 1 (none has): logarithms of
     /// shares. Mostly that of the pair of caller and function: where recursion goes deeper than ever
     /// before, only the path is new.
-    pub(super) fn rarity(&self, paths: &CallPaths, path: Path) -> f64 {
+    pub(super) fn rarity(&self, paths: &CallPaths, path: CallPath) -> f64 {
         let (edge, path) = self.num_with(paths, path);
         0.75 * self.rareness(edge) + 0.25 * self.rareness(path)
     }
 
     /// How rare it is for a normal tree to lack a path, as [`Self::rarity`].
-    pub(super) fn rarity_of_absence(&self, paths: &CallPaths, path: Path) -> f64 {
+    pub(super) fn rarity_of_absence(&self, paths: &CallPaths, path: CallPath) -> f64 {
         let (edge, path) = self.num_with(paths, path);
         let without = |with: usize| self.rareness(self.num_trees - with);
         0.75 * without(edge) + 0.25 * without(path)
     }
 
     /// Whether hardly any normal tree has the pair of caller's function and function.
-    pub(super) fn is_rare(&self, paths: &CallPaths, path: Path) -> bool {
+    pub(super) fn is_rare(&self, paths: &CallPaths, path: CallPath) -> bool {
         let (edge, _) = self.num_with(paths, path);
         real_len(edge) < RARE_SHARE * real_len(self.num_trees)
     }
 
-    fn num_with(&self, paths: &CallPaths, path: Path) -> (usize, usize) {
+    fn num_with(&self, paths: &CallPaths, path: CallPath) -> (usize, usize) {
         let edge = self.num_with_edge[paths.edge(path)];
         (edge, self.num_with_path[path])
     }
@@ -254,7 +254,7 @@ impl UsualTrees {
 impl UsualTree {
     /// The medians of `trees`, of which there is one at least.
     fn of(forest: &Forest, paths: &CallPaths, merger: &mut Merger, trees: &[TreeIdx]) -> Self {
-        let mut totals: Vec<(Path, u64, i64)> = Vec::new();
+        let mut totals: Vec<(CallPath, u64, i64)> = Vec::new();
         let mut durations: Vec<(DurationNs, TreeIdx)> = Vec::with_capacity(trees.len());
         for &tree in trees {
             let cs_tree = forest.tree(tree);
@@ -288,7 +288,7 @@ impl UsualTree {
     }
 
     /// The medians of a path, if it is one of these trees'.
-    pub(super) fn path(&self, path: Path) -> Option<&UsualPath> {
+    pub(super) fn path(&self, path: CallPath) -> Option<&UsualPath> {
         let place = self.paths.binary_search_by_key(&path, |usual| usual.path);
         place.ok().map(|place| &self.paths[place])
     }
