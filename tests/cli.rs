@@ -124,7 +124,9 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
     let mut lines = text.lines();
     assert_eq!(
         lines.next(),
-        Some("tree,event_id,program,rank,thread,index,entry_us,exit_us,score,label,cause")
+        Some(
+            "tree,event_id,program,rank,thread,index,entry_us,exit_us,score,p_value,abnormal,label,cause,reasons"
+        )
     );
     assert_eq!(lines.count(), 196);
     let rows = analyze(&example, &[])?;
@@ -235,6 +237,54 @@ fn stopped_ranks_and_their_victims_are_at_the_top() -> Result<()> {
         found * 3 >= num_anomalies * 2,
         "only {found} of {num_anomalies} are at the top"
     );
+    Ok(())
+}
+
+#[test]
+fn analyze_says_why_a_tree_stands_out() -> Result<()> {
+    let rows = analyze(&example(), &[])?;
+    let first = &rows[0]["reasons"][0];
+    let names = first.as_object().context("it is no object")?.keys();
+    let expected = [
+        "count",
+        "excess_us",
+        "function",
+        "kind",
+        "path",
+        "usual_count",
+        "usual_us",
+    ];
+    let mut names: Vec<&str> = names.map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, expected);
+    let path = first["path"].as_array().context("the path is no list")?;
+    assert_eq!(path[0], "LAMMPS_NS::PairEAM::compute");
+    assert_eq!(path.last(), Some(&first["function"]));
+    assert_eq!(first["kind"], "longer");
+    assert!(first["excess_us"].as_f64() > Some(1_000.0), "{first}");
+    let is_explained = |row: &&Value| {
+        row["reasons"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
+    };
+    let is_normal = |row: &&Value| row["score"].as_f64() > Some(0.0);
+    assert_eq!(rows.iter().filter(is_normal).find(is_explained), None);
+    let all = analyze(&example(), &["--explain"])?;
+    assert!(all.iter().filter(is_normal).any(|row| is_explained(&row)));
+    let example = example();
+    let args = [
+        "analyze",
+        &example.to_string_lossy(),
+        "-f",
+        COMPUTE,
+        "-n",
+        "1",
+        "--explain",
+    ];
+    let text = stdout(&args)?;
+    let (header, row) = text.trim_end().split_once('\n').context("no row")?;
+    assert!(header.trim_end().ends_with("reasons"), "{header}");
+    assert!(row.contains("longer: "), "{row}");
     Ok(())
 }
 

@@ -57,11 +57,11 @@ fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
     let is_found = |trained: &Trained| {
         let border = embedding
             .calibration()
-            .border(trained.sums(), FALSE_DISCOVERIES);
+            .border(trained.scores(), FALSE_DISCOVERIES);
         trained
-            .sums()
+            .scores()
             .iter()
-            .map(|&sum| sum < border - 1e-6)
+            .map(|&score| score < border - 1e-6)
             .collect()
     };
     let (below, differ_below) = count(&is_below(&exact), &is_below(&near));

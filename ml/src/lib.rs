@@ -8,8 +8,8 @@
 //! forest_file (any trees as JSON lines) ─ Forest
 //! Forest ─ wl (subtrees, bags) ─┬─ features (excess time, rarity) ─┬─ ocsvm ─ scores ─ metrics
 //!                               └─ stack2vec (the paper's vectors) ─┤
-//!                                                                   ├─ projection (map)
-//!                                                                   └─ explain (important subtrees)
+//!                                                                   └─ projection (map)
+//! Forest ─ explain (what differs from the usual trees)
 //! ```
 //!
 //! [`detector`] ties it together: [`detector::Embedding::fit`] once per forest,

@@ -10,8 +10,8 @@ use callgrove_model::{
     WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Cause, Command, Detection, Explanation, Finding, LabelSet, MapMethod, MessageIndex,
-    Selection, Snapshot, Suggestion, TreeKey, TreeMap, WriteShare,
+    Analysis, Cause, Command, Detection, Difference, DifferenceKind, Explanation, Judged, LabelSet,
+    MapMethod, MessageIndex, Selection, Snapshot, Suggestion, TreeKey, TreeMap, WriteShare,
 };
 
 use egui_kittest::Harness;
@@ -107,24 +107,32 @@ pub(crate) fn with_label(snapshot: &Snapshot, tree: TreeIdx, label: Label) -> Sn
 
 /// The same session with a tree selected and explained.
 pub(crate) fn with_focus(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
-    let analysis = snapshot.analysis.as_ref().expect("it is analysed");
-    let finding = |func: u32, vertices: Vec<u32>, importance| Finding {
+    let path = |funcs: &[u32]| funcs.iter().map(|&func| FuncId(func)).collect();
+    let finding = |kind, funcs: &[u32], vertices: Vec<u32>, importance| Difference {
+        kind,
+        func: FuncId(funcs[funcs.len() - 1]),
+        path: path(funcs),
+        count: vertices.len() as u64,
+        usual_count: 1,
         vertices,
-        degree: 1,
-        func: FuncId(func),
         importance,
         time: DurationNs(9_000_000),
         usual_time: DurationNs(800_000),
-        num_trees: analysis.forest.len() / 2,
+        excess: DurationNs(8_200_000),
+        share: 0.5,
     };
+    // compute 0 { forward_comm 1 { MPI_Send 2, MPI_Wait 3 }, ev_tally 4, … }
     let explanation = Explanation {
         tree,
         neighbours: (0..5).map(TreeIdx).filter(|&other| other != tree).collect(),
         findings: vec![
-            finding(3, vec![3], 1.0),
-            finding(1, vec![1], 0.6),
-            finding(4, vec![4, 5], 0.2),
+            finding(DifferenceKind::Longer, &[0, 1, 3], vec![3], 1.0),
+            finding(DifferenceKind::New, &[0, 1], vec![1], 0.6),
+            finding(DifferenceKind::MoreCalls, &[0, 4], vec![4, 5], 0.2),
         ],
+        usual: TreeIdx(u32::from(tree.0 == 0)),
+        num_usual: 12,
+        is_same_shape: true,
     };
     let explanation = Some(Arc::new(explanation));
     Snapshot {

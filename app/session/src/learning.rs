@@ -8,18 +8,16 @@ use callgrove_ml::detector::{
     BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
     causes,
 };
-use callgrove_ml::explain::{SubtreeImportance, explain};
+use callgrove_ml::knn::nearest;
 use callgrove_ml::suggest;
-use callgrove_ml::wl::{Siblings, label_tree};
+use callgrove_ml::wl::Siblings;
 use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
 
 use crate::root::median_duration;
-use crate::{Analysis, Explanation, Finding, ModelSettings, Suggestion};
+use crate::{Analysis, ModelSettings, Suggestion};
 
-/// Subtrees that an explanation tells; the rest is noise to a person.
-const MAX_FINDINGS: usize = 40;
-/// Occurrences of one structure that are pointed at in a tree.
-const MAX_VERTICES: usize = 4096;
+/// Neighbours of a tree that are told.
+const NUM_NEIGHBOURS: usize = 20;
 
 /// How forests are learned. Equal settings and seeds give equal results.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -169,9 +167,9 @@ pub struct Judged {
 }
 
 /// A trained model that judges forests of this or other runs.
-pub struct Model(ModelArtifact);
+pub struct SavedModel(ModelArtifact);
 
-impl Model {
+impl SavedModel {
     /// From the bytes of a model file.
     ///
     /// # Errors
@@ -266,10 +264,10 @@ impl Learned {
     ///
     /// # Errors
     /// Nothing was trained yet.
-    pub fn model(&self) -> Result<Model, LearningError> {
+    pub fn model(&self) -> Result<SavedModel, LearningError> {
         let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
         let model = ModelArtifact::new(&self.forest, &self.embedding, detector);
-        Ok(Model(model))
+        Ok(SavedModel(model))
     }
 
     /// The model as a file.
@@ -277,7 +275,7 @@ impl Learned {
     /// # Errors
     /// Nothing was trained yet.
     pub fn model_text(&self) -> Result<String, LearningError> {
-        let Model(model) = self.model()?;
+        let SavedModel(model) = self.model()?;
         Ok(serde_json::to_string(&model).expect("a model has string keys only"))
     }
 
@@ -290,47 +288,13 @@ impl Learned {
         self.embedding.centre_of(group)
     }
 
-    /// Why a tree stands out, section 5.3.1 of the paper; `None` before the first training.
-    pub(crate) fn explain(&self, tree: TreeIdx) -> Result<Option<Explanation>, LearningError> {
-        let Some(detector) = &self.detector else {
-            return Ok(None);
-        };
-        let why = explain(&self.forest, &self.embedding, detector, tree)?;
-        let params = self.embedding.params().get().wl.check()?;
-        let labels = label_tree(&self.forest, tree, params);
-        let vocabulary = &self.embedding.subtrees().vocabulary;
-        let finding = |why: &SubtreeImportance| {
-            let subtree = vocabulary.get(why.subtree);
-            // The longest occurrence comes first: it is the one that is drawn.
-            let others = labels
-                .occurrences(subtree.hash)
-                .map(|vertex| vertex as u32)
-                .filter(|&vertex| vertex != why.vertex);
-            Finding {
-                vertices: std::iter::once(why.vertex)
-                    .chain(others)
-                    .take(MAX_VERTICES)
-                    .collect(),
-                degree: subtree.degree.into(),
-                func: subtree.func,
-                importance: why.importance,
-                time: why.total,
-                usual_time: why.usual,
-                num_trees: subtree.num_trees as usize,
-            }
-        };
-        let findings = why
-            .subtrees
-            .iter()
-            .filter(|why| why.importance > 0.0)
-            .take(MAX_FINDINGS)
-            .map(finding)
-            .collect();
-        Ok(Some(Explanation {
-            tree,
-            neighbours: why.neighbours,
-            findings,
-        }))
+    /// The trees most like a tree in the space of the model, the nearest first.
+    pub(crate) fn neighbours(&self, tree: TreeIdx) -> Vec<TreeIdx> {
+        let rows = nearest(self.embedding.rows(), tree.index(), NUM_NEIGHBOURS, |_| {
+            true
+        });
+        let trees = rows.into_iter().map(|(row, _)| TreeIdx::from_index(row));
+        trees.collect()
     }
 }
 

@@ -19,6 +19,7 @@ mod command;
 mod detection;
 mod edit;
 mod engine;
+mod explain;
 mod forming_map;
 mod handle;
 mod history;
@@ -32,7 +33,6 @@ mod root;
 mod session;
 mod session_file;
 mod snapshot;
-mod summary;
 mod table;
 mod timeline;
 mod tree_map;
@@ -41,26 +41,28 @@ pub mod watch;
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::cause::WriteShare;
 pub use callgrove_ml::detector::Cause;
+pub use callgrove_ml::explain::{Difference, DifferenceKind};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
+pub use explain::{Explainer, Reason, SummaryNode, summarize};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal};
 pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
-pub use learning::{Judged, LearnSettings, Learned, LearningError, Model, analyze, suggest_roots};
+pub use learning::{
+    Judged, LearnSettings, Learned, LearningError, SavedModel, analyze, suggest_roots,
+};
 pub use mark::Mark;
 pub use model_settings::ModelSettings;
 pub use root::{RootError, grow_forest, median_duration, read_forest};
 pub use session::Session;
 pub use snapshot::{
-    Analysis, Change, Detection, Explanation, Finding, Move, Notice, Severity, Snapshot,
-    Suggestion, Work,
+    Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion, Work,
 };
-pub use summary::{SummaryNode, summarize};
-pub use table::{TreeRow, tree_rows};
+pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{
     Arrow, ArrowOf, Bar, CallDetails, CallSearch, CounterDetails, DurationHistogram,
     FunctionTotals, LaneNames, LaneRow, LaneView, MergedSpan, MessageDetails, MessageIndex,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_ml::cause::WriteShare;
 use callgrove_ml::detector::Cause;
+use callgrove_ml::explain::Difference;
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
 use crate::watch::{ExecutionDocument, Watch};
@@ -218,27 +219,14 @@ pub struct Explanation {
     pub tree: TreeIdx,
     /// Its nearest neighbours in the space of the model, nearest first.
     pub neighbours: Vec<TreeIdx>,
-    /// The subtrees of the tree, most important first.
-    pub findings: Vec<Finding>,
-}
-
-/// A subtree structure of the explained tree.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Finding {
-    /// Vertices of the tree where the structure is rooted, the one that took longest first.
-    pub vertices: Vec<u32>,
-    /// Depth of the structure in edges (its degree in the relabelling).
-    pub degree: u32,
-    /// Function at its root.
-    pub func: FuncId,
-    /// Share in what makes the tree unlike its neighbours; the largest is 1.
-    pub importance: f64,
-    /// Time in this tree, all occurrences together.
-    pub time: DurationNs,
-    /// Time that is usual for trees of the same structure.
-    pub usual_time: DurationNs,
-    /// In how many trees of the forest the structure occurs.
-    pub num_trees: usize,
+    /// What sets it apart from the usual tree of its kind, the most important first.
+    pub findings: Vec<Difference>,
+    /// The tree in the middle of those it was compared with.
+    pub usual: TreeIdx,
+    /// Number of these.
+    pub num_usual: usize,
+    /// Whether they call the same functions along the same paths as the tree.
+    pub is_same_shape: bool,
 }
 
 /// A message to the person.

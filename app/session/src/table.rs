@@ -4,7 +4,7 @@ use callgrove_ml::detector::Cause;
 use callgrove_model::{Forest, Label, TreeIdx};
 use serde::Serialize;
 
-use crate::Detection;
+use crate::{Detection, Reason};
 
 /// One CSTree of the forest.
 ///
@@ -41,21 +41,52 @@ pub struct TreeRow {
     pub label: Option<Label>,
     /// What explains a negative score that is not the program's doing, if anything.
     pub cause: Option<Cause>,
+    /// Why it stands out; empty where nobody asked.
+    pub reasons: Reasons,
 }
 
-/// All trees, the most abnormal first, explained ones behind the other abnormal ones. `labels` has shape `[n_trees]`.
+/// Why a tree stands out: a list, or where a cell must do, words.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Reasons {
+    /// The most important first.
+    List(Vec<Reason>),
+    /// The first in words.
+    Words(String),
+}
+
+/// All trees, the most abnormal first, explained ones behind the other abnormal ones. `labels` has shape
+/// `[n_trees]`; `reasons_of` tells why a tree stands out, as far as it shall be told.
 pub fn tree_rows<'a>(
     forest: &'a Forest,
     detection: &'a Detection,
     labels: &'a [Option<Label>],
+    reasons_of: impl Fn(TreeIdx) -> Vec<Reason> + 'a,
 ) -> impl Iterator<Item = TreeRow> + 'a {
-    detection
-        .order
-        .iter()
-        .map(move |&tree| row(forest, detection, labels, tree))
+    let trees = detection.order.iter();
+    trees.map(move |&tree| row(forest, detection, labels, tree, &reasons_of))
 }
 
-fn row(forest: &Forest, detection: &Detection, labels: &[Option<Label>], tree: TreeIdx) -> TreeRow {
+impl Reasons {
+    /// The first few in words.
+    pub fn words(&self, most: usize) -> String {
+        match self {
+            Self::List(reasons) => {
+                let words: Vec<String> = reasons.iter().take(most).map(Reason::words).collect();
+                words.join("; ")
+            }
+            Self::Words(words) => words.clone(),
+        }
+    }
+}
+
+fn row(
+    forest: &Forest,
+    detection: &Detection,
+    labels: &[Option<Label>],
+    tree: TreeIdx,
+    reasons_of: impl Fn(TreeIdx) -> Vec<Reason>,
+) -> TreeRow {
     let (code, lane, cstree) = (forest.code(tree), forest.lane_of(tree), forest.tree(tree));
     TreeRow {
         tree: code.to_string(),
@@ -74,5 +105,6 @@ fn row(forest: &Forest, detection: &Detection, labels: &[Option<Label>], tree: T
         abnormal: detection.is_abnormal(tree),
         label: labels.get(tree.index()).copied().flatten(),
         cause: detection.cause(tree),
+        reasons: Reasons::List(reasons_of(tree)),
     }
 }

@@ -11,7 +11,7 @@ use callgrove_model::{
     Forest, FuncEventKind, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch, StepId,
     ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_session::{Judged, LabelSet, LearnSettings, LearningError, Model, analyze};
+use callgrove_session::{Judged, LabelSet, LearnSettings, LearningError, SavedModel, analyze};
 use proptest::prelude::*;
 
 fn forest() -> Forest {
@@ -63,7 +63,7 @@ proptest! {
 }
 
 fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Judged, LearningError> {
-    let (judged, _) = Model::read(model)?.judge(forest, false, Progress::none())?;
+    let (judged, _) = SavedModel::read(model)?.judge(forest, false, Progress::none())?;
     Ok(judged)
 }
 

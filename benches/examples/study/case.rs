@@ -21,6 +21,8 @@ const SEED: u64 = 1;
 const KINDS: [&str; 4] = ["stopped", "victim", "hog or fsync", "structure"];
 /// The label of trees that are rare by design.
 const RARE: usize = 5;
+/// The place of unexpected structure among them.
+pub(crate) const STRUCTURE: usize = 3;
 /// Times the median of its class from which a tree is slow, as the labels 2 and 3 have it.
 const SLOW: f64 = 3.0;
 
@@ -31,6 +33,8 @@ struct TruthRow {
     exec: u32,
     label: usize,
     ratio: Option<f64>,
+    #[serde(default, rename = "struct")]
+    structure: String,
 }
 
 /// A trace, and what is known of its trees.
@@ -45,6 +49,8 @@ pub(crate) struct Case {
     is_rare: Vec<bool>,
     /// Duration / median of its class, NaN if not known; shape `[n_trees]`.
     ratio: Vec<f64>,
+    /// The name of its structure in the truth, empty if not known; shape `[n_trees]`.
+    structure: Vec<String>,
 }
 
 impl Case {
@@ -84,6 +90,10 @@ impl Case {
                 .iter()
                 .map(|row| row.and_then(|row| row.ratio).unwrap_or(f64::NAN))
                 .collect(),
+            structure: rows
+                .iter()
+                .map(|row| row.map_or_else(String::new, |row| row.structure.clone()))
+                .collect(),
             forest,
         })
     }
@@ -91,6 +101,11 @@ impl Case {
     /// Its trees.
     pub(crate) fn forest(&self) -> &Forest {
         &self.forest
+    }
+
+    /// The name of a tree's structure in the truth, empty if not known.
+    pub(crate) fn structure(&self, tree: usize) -> &str {
+        &self.structure[tree]
     }
 
     /// Whether nothing was injected: what is called abnormal here is a false alarm.

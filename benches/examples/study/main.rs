@@ -15,6 +15,7 @@ mod forests;
 mod kinds;
 mod labels;
 mod methods;
+mod reasons;
 mod rivals;
 mod settings;
 mod table;
@@ -43,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         methods::margins(&cases)?.print(&mut out)?;
         tracer::tracer(&cases)?.print(&mut out)?;
     }
+    reasons::reasons(&cases)?.print(&mut out)?;
     out.flush()?;
     Ok(())
 }

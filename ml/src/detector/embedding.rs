@@ -11,9 +11,7 @@ use crate::features::{
     ContextModel, ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation,
     Windows, prior_weights,
 };
-use crate::ocsvm::{
-    Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train_on_anchors,
-};
+use crate::ocsvm::{Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train_on_anchors};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
 use crate::stack2vec::{self, Corpus, Stack2vec, Stack2vecParams};
 use crate::wl::{Subtrees, relabel};
@@ -108,8 +106,14 @@ impl Embedding {
         let prior = prior_weights(&rows, settings.prior, &null);
         let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
         let anchors = Anchors::needed(&rows, &prior, settings.nu);
-        let (unlabelled, calibration) =
-            calibrate(&rows, &null, &prior, &ocsvm, anchors.as_ref(), progress.part(0.7, 0.8))?;
+        let (unlabelled, calibration) = calibrate(
+            &rows,
+            &null,
+            &prior,
+            &ocsvm,
+            anchors.as_ref(),
+            progress.part(0.7, 0.8),
+        )?;
         let border = border_of(settings.border, &unlabelled, &calibration);
         let evidence = called_normal(border, &unlabelled);
         let progress = progress.part(0.8, 1.0);

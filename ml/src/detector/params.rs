@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check_param};
-use crate::explain::ExplainParams;
 use crate::features::{ExcessParams, GammaRule, Prior, Representation};
 use crate::projection::MdsParams;
 use crate::stack2vec::Stack2vecParams;
@@ -32,8 +31,6 @@ pub struct DetectorParams {
     pub map_of: MapOf,
     /// How it is made.
     pub map: MdsParams,
-    /// How the important subtrees of a tree are found.
-    pub explain: ExplainParams,
 }
 
 /// Where the border between normal and abnormal lies.
@@ -109,7 +106,6 @@ impl Default for DetectorParams {
             labels: LabelRule::Correction(CorrectionParams::default()),
             map_of: MapOf::Representation,
             map: MdsParams::default(),
-            explain: ExplainParams::default(),
         }
     }
 }
@@ -167,7 +163,6 @@ impl DetectorParams {
             labels: LabelRule::Weights { normal: 1.5 },
             map_of: MapOf::Representation,
             map: MdsParams::default(),
-            explain: ExplainParams::paper(),
         }
     }
 
@@ -191,7 +186,6 @@ impl DetectorParams {
         self.gamma.check()?;
         self.prior.check()?;
         self.map.check()?;
-        self.explain.check()?;
         if let BorderRule::FalseDiscovery(rate) = self.border {
             let is_valid = rate > 0.0 && rate < 1.0;
             check_param(

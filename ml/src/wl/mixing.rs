@@ -3,7 +3,7 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map whose keys are mixed already.
-pub(super) type MixedMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<MixedHasher>>;
+pub(crate) type MixedMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<MixedHasher>>;
 
 /// A fixed pseudo-random 128-bit number for a small one (SplitMix64 twice, Steele et al. 2014).
 pub(super) fn number_of(index: u32) -> u128 {
@@ -19,7 +19,7 @@ pub(super) fn number_of(index: u32) -> u128 {
 
 /// Appends a number to a list that `state` stands for. Different lists get different states but for a
 /// chance of some 2^-128.
-pub(super) fn chain(state: u128, number: u128) -> u128 {
+pub(crate) fn chain(state: u128, number: u128) -> u128 {
     // An odd number with mixed bits: twice the fraction of the golden ratio.
     const ODD: u128 = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
     let mixed = (state.rotate_left(53) ^ number).wrapping_mul(ODD);
@@ -28,7 +28,7 @@ pub(super) fn chain(state: u128, number: u128) -> u128 {
 
 /// Hashes keys whose bits are mixed already: one multiplication a word.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct MixedHasher(u64);
+pub(crate) struct MixedHasher(u64);
 
 impl Hasher for MixedHasher {
     fn finish(&self) -> u64 {

@@ -37,7 +37,7 @@ mod bags;
 mod blocks;
 mod classes;
 mod labels;
-mod mixing;
+pub(crate) mod mixing;
 mod params;
 mod relabel;
 mod relabeler;

@@ -127,6 +127,9 @@ pub(crate) struct AnalyzeArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
+    /// Say why each stands out. Without it, CSV and JSON do so for those with a negative score
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Print only the N most abnormal
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,

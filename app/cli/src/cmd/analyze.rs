@@ -5,16 +5,19 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_model::{DurationNs, Forest};
+use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_session::{
-    Cause, Detection, Judged, Label, LabelSet, LearnSettings, Learned, Model, ModelSettings, TreeRow,
-    analyze, median_duration, rareness_text, tree_rows,
+    Cause, Detection, Explainer, Judged, Label, LabelSet, LearnSettings, Learned, ModelSettings,
+    Reasons, SavedModel, TreeRow, analyze, median_duration, rareness_text, tree_rows,
 };
 
 use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::host::replace_file;
 use crate::output::{Clock, TextTable, complain, thousands, with_progress};
+
+/// Reasons of a tree that a table for people tells.
+const REASONS_IN_TABLE: usize = 3;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     // Small files are read first: a mistake in them shows before the long work.
@@ -55,7 +58,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
         ));
     }
     let detection = Detection::new(judged, None);
-    print(args, &forest, &detection, &labels)?;
+    let explainer = with_explainer(args, &forest, &detection, &labels)?;
+    clock.lap("explain");
+    print(args, &forest, &detection, &labels, explainer.as_ref())?;
     clock.lap("print");
     Ok(())
 }
@@ -94,7 +99,7 @@ fn learn(
 }
 
 /// Judges by a model; one that does not fit is refused, or with `--force` told.
-fn judge(model: &Model, forest: &Forest, args: &AnalyzeArgs) -> Result<Judged> {
+fn judge(model: &SavedModel, forest: &Forest, args: &AnalyzeArgs) -> Result<Judged> {
     let (judged, misfit) = with_progress("Judging", |progress| {
         model.judge(forest, args.recalibrate, progress)
     })?;
@@ -125,8 +130,9 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn read_model(path: &Path) -> Result<Model> {
-    Model::read(&read(path)?).with_context(|| format!("cannot use the model {}", path.display()))
+fn read_model(path: &Path) -> Result<SavedModel> {
+    SavedModel::read(&read(path)?)
+        .with_context(|| format!("cannot use the model {}", path.display()))
 }
 
 fn read_labels(path: &Path) -> Result<LabelSet> {
@@ -152,23 +158,46 @@ fn save_model(learned: &Learned, path: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Tables for people have reasons only where these are asked for.
+fn with_explainer(
+    args: &AnalyzeArgs,
+    forest: &Forest,
+    detection: &Detection,
+    labels: &[Option<Label>],
+) -> Result<Option<Explainer>> {
+    if args.format == TableFormat::Table && !args.explain {
+        return Ok(None);
+    }
+    let explainer = with_progress("Comparing the trees", |progress| {
+        Explainer::new(forest, detection, labels, progress)
+    })?;
+    Ok(Some(explainer))
+}
+
 fn print(
     args: &AnalyzeArgs,
     forest: &Forest,
     detection: &Detection,
     labels: &[Option<Label>],
+    explainer: Option<&Explainer>,
 ) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let rows = tree_rows(forest, detection, labels).take(args.limit.unwrap_or(usize::MAX));
+    let reasons_of = |tree: TreeIdx| match explainer {
+        Some(explainer) if args.explain || detection.is_abnormal(tree) => explainer.reasons(tree),
+        _ => Vec::new(),
+    };
+    let rows =
+        tree_rows(forest, detection, labels, reasons_of).take(args.limit.unwrap_or(usize::MAX));
     match args.format {
         TableFormat::Table => {
-            table(rows, median_duration(forest)).print(&mut out, 0)?;
+            table(rows, median_duration(forest), args.explain).print(&mut out, 0)?;
             print_explained(&mut out, detection)?;
         }
         TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(&mut out);
             for row in rows {
-                writer.serialize(row)?;
+                let reasons = Reasons::Words(row.reasons.words(1));
+                writer.serialize(TreeRow { reasons, ..row })?;
             }
             writer.flush()?;
         }
@@ -202,11 +231,19 @@ fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Resul
 }
 
 /// For a person: how long each took, and how that compares, stand first.
-fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
-    let mut table = TextTable::new(&[
+fn table(
+    rows: impl Iterator<Item = TreeRow>,
+    median: DurationNs,
+    tells_reasons: bool,
+) -> TextTable {
+    let mut header = vec![
         "tree", "duration", "×median", "rare", "event_id", "program", "rank", "thread", "index",
         "entry_us", "exit_us", "score", "label", "cause",
-    ]);
+    ];
+    if tells_reasons {
+        header.push("reasons");
+    }
+    let mut table = TextTable::new(&header);
     for row in rows {
         let duration = DurationNs::from_us(row.exit_us - row.entry_us);
         let ratio = duration.0 as f64 / (median.0 as f64).max(1.0);
@@ -216,7 +253,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
             Some(Label::Abnormal) => "abnormal",
         };
         let rareness = rareness(&row);
-        table.push(vec![
+        let mut cells = vec![
             row.tree,
             duration.to_string(),
             format!("{ratio:.1}"),
@@ -231,7 +268,11 @@ fn table(rows: impl Iterator<Item = TreeRow>, median: DurationNs) -> TextTable {
             format!("{:.6e}", row.score),
             label.to_owned(),
             row.cause.map_or("", Cause::name).to_owned(),
-        ]);
+        ];
+        if tells_reasons {
+            cells.push(row.reasons.words(REASONS_IN_TABLE));
+        }
+        table.push(cells);
     }
     table
 }

@@ -12,7 +12,7 @@ pub(crate) enum View {
     Candidates,
     /// All trees in the plane.
     Map,
-    /// The focused tree with its unusual subtrees.
+    /// The focused tree and what differs from the usual ones.
     Tree,
     /// All ranks over time.
     Timeline,
@@ -120,7 +120,7 @@ impl View {
             Self::Tree => &[
                 ("Arrows, Enter", "To caller, callee, sibling; show the call"),
                 ("+ −", "Zoom"),
-                ("[ ]", "List more or fewer unusual subtrees"),
+                ("[ ]", "List more or fewer differences"),
             ],
             Self::Timeline => &[
                 ("W S", "Zoom"),

@@ -1,16 +1,19 @@
 //! The forest of the root function and what was learned about it.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
+use callgrove_ml::explain::CallPaths;
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 
 use super::stop::Stop;
 use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
-use crate::learning::{self, Judged, LearnSettings, Learned, LearningError, Model};
+use crate::learning::{self, Judged, LearnSettings, Learned, LearningError, SavedModel};
 use crate::root::grow_forest;
 use crate::{
-    Analysis, Detection, Doubt, Explanation, Label, ModelSettings, QueryStrategy, Selection,
+    Analysis, Detection, Doubt, Explainer, Explanation, Label, ModelSettings, QueryStrategy,
+    Selection,
 };
 use crate::{MapMethod, TreeMap};
 
@@ -22,6 +25,8 @@ pub(super) struct Grown {
     analysis: Arc<Analysis>,
     learned: Learned,
     scored: Option<Scored>,
+    /// Made when the first tree is explained.
+    paths: OnceCell<Arc<CallPaths>>,
     forming: Option<PausableMap>,
 }
 
@@ -29,6 +34,8 @@ pub(super) struct Grown {
 struct Scored {
     inputs: ModelInputs,
     detection: Arc<Detection>,
+    /// Made when the first tree is explained by these scores.
+    explainer: OnceCell<Explainer>,
 }
 
 /// A map that is not done yet.
@@ -51,6 +58,7 @@ impl Grown {
             analysis: Arc::new(analysis),
             learned,
             scored: None,
+            paths: OnceCell::new(),
             forming: None,
         })
     }
@@ -117,14 +125,18 @@ impl Grown {
             judged,
             self.detection().map(|before| &**before),
         ));
-        self.scored = Some(Scored { inputs, detection });
+        self.scored = Some(Scored {
+            inputs,
+            detection,
+            explainer: OnceCell::new(),
+        });
     }
 
     /// Judges by a model file, which must be made for such trees.
     pub(super) fn score_with(&self, path: &str, bytes: &[u8]) -> Result<Judged, Stop> {
         let judge = || {
             let (judged, misfit) =
-                Model::read(bytes)?.judge(self.forest(), false, Progress::none())?;
+                SavedModel::read(bytes)?.judge(self.forest(), false, Progress::none())?;
             misfit.map_or(Ok(judged), |misfit| Err(LearningError::Misfit(misfit)))
         };
         judge().map_err(|cause| Stop::File {
@@ -167,7 +179,34 @@ impl Grown {
                 None => return Ok(None),
             },
         };
-        Ok(self.learned.explain(focus)?)
+        let Some(scored) = &self.scored else {
+            return Ok(None);
+        };
+        let why = self.explainer(scored)?.explain(focus);
+        Ok(Some(Explanation {
+            tree: focus,
+            neighbours: self.learned.neighbours(focus),
+            findings: why.differences,
+            usual: why.usual,
+            num_usual: why.num_usual,
+            is_same_shape: why.is_same_shape,
+        }))
+    }
+
+    fn explainer<'a>(&self, scored: &'a Scored) -> Result<&'a Explainer, Stop> {
+        if let Some(known) = scored.explainer.get() {
+            return Ok(known);
+        }
+        let paths = if let Some(known) = self.paths.get() {
+            known
+        } else {
+            let paths = CallPaths::of(self.forest(), Progress::none());
+            let paths = Arc::new(paths.map_err(LearningError::from)?);
+            self.paths.get_or_init(|| paths)
+        };
+        let (paths, labels) = (Arc::clone(paths), &scored.inputs.labels);
+        let explainer = Explainer::with_paths(self.forest(), paths, &scored.detection, labels);
+        Ok(scored.explainer.get_or_init(|| explainer))
     }
 
     /// The map that is ready at once.

@@ -14,7 +14,9 @@ mod tracing_records;
 use std::sync::Arc;
 
 use callgrove_model::{Label, TreeIdx};
-use callgrove_session::{Command, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot};
+use callgrove_session::{
+    Command, DifferenceKind, MapMethod, ModelSettings, QueryStrategy, Selection, Snapshot,
+};
 
 use support::*;
 
@@ -32,11 +34,9 @@ fn opening_a_trace_puts_the_slow_execution_on_top_and_explains_it() {
     assert_eq!(seen.focus(), Some(SLOW_TREE));
     let explanation = seen.explanation.as_ref().unwrap();
     let wait = analysis.forest.trace().names.get("MPI_Wait()").unwrap();
-    let finding = explanation
-        .findings
-        .iter()
-        .find(|finding| finding.func == wait)
-        .unwrap();
+    let finding = &explanation.findings[0];
+    assert_eq!((finding.func, finding.kind), (wait, DifferenceKind::Longer));
+    assert_ne!(explanation.usual, SLOW_TREE);
     assert!(finding.time.0 > 50 * finding.usual_time.0, "{finding:?}");
 }
 

@@ -103,21 +103,6 @@ impl ContextModel {
         &self.functions
     }
 
-    /// How much two rows, as dense numbers, differ about each function.
-    pub(crate) fn by_function(&self, own: &[f64], other: &[f64]) -> Vec<(&str, f64)> {
-        let num_functions = self.functions.len() + 1;
-        let difference = |func: usize| {
-            let columns = (0..NUM_KINDS).map(|kind| kind * num_functions + func);
-            columns
-                .map(|column| (own[column] - other[column]).abs())
-                .sum()
-        };
-        let functions = self.functions.iter().enumerate();
-        functions
-            .map(|(func, name)| (name.as_str(), difference(func)))
-            .collect()
-    }
-
     /// The functions of a forest as numbers.
     pub(super) fn numbers(&self, forest: &Forest) -> Numbers {
         let number = |name: &str| {

@@ -1,7 +1,7 @@
-//! The subtrees that make the tree unlike its neighbours, most important first.
+//! What sets the tree apart from the usual one of its kind, most important first.
 
-use callgrove_model::{DurationNs, FunctionName, Trace};
-use callgrove_session::{Command, Explanation, Finding};
+use callgrove_model::{FunctionName, Trace};
+use callgrove_session::{Command, Difference, DifferenceKind, Explanation};
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
     Align, CursorIcon, Frame, Layout, Pos2, RichText, Role, ScrollArea, Sense, Slider, Stroke, Ui,
@@ -9,6 +9,7 @@ use egui::{
 };
 
 use super::outline::{Outline, outline};
+use super::sign::{paint_sign, sign_color};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
 use crate::theme::{RADIUS, Theme};
@@ -18,7 +19,8 @@ use crate::widgets::{count_of, thousands};
 const ROOM_FOR_TITLE: f32 = 240.0;
 /// Cards from this width on show the importance as a bar too.
 const BAR_FROM: f32 = 140.0;
-const IMPORTANCE_HELP: &str = "Share in what makes this tree unlike its neighbours";
+const IMPORTANCE_HELP: &str =
+    "The larger of the share in the time beyond what is usual, and of how rare the structure is";
 /// Lines of a structure drawn on a card at first.
 const MAX_LINES: usize = 8;
 /// Lines drawn when the person wants all: as many as anybody reads.
@@ -27,8 +29,10 @@ const LINE_HEIGHT: f32 = 16.0;
 const INDENT: f32 = 14.0;
 /// The discs of structures have one size: their times differ from place to place.
 const DISC: f32 = 4.5;
+/// Size of the sign of a difference.
+const SIGN: f32 = 5.0;
 
-/// Draws the threshold and the cards of the subtrees above it. The answer is the finding that the
+/// Draws the threshold and the cards of the differences above it. The answer is the finding that the
 /// pointer is on, by its place among the findings.
 pub(super) fn findings_ui(
     ctx: &mut ViewContext<'_>,
@@ -38,21 +42,22 @@ pub(super) fn findings_ui(
     let snapshot = ctx.snapshot;
     let shown = state.shown.as_ref()?;
     if ui.available_height() > ROOM_FOR_TITLE {
-        ui.label(RichText::new("Unusual subtrees").strong());
+        ui.label(RichText::new("Why it stands out").strong());
     }
     let is_of_tree = |known: &&Explanation| known.tree == shown.focus.tree;
     let Some(explanation) = snapshot.explanation.as_deref().filter(is_of_tree) else {
-        ui.weak("Comparing with neighbours…");
+        ui.weak("Comparing with the usual ones…");
         return None;
     };
     if explanation.findings.is_empty() {
-        ui.weak("No subtree stands out");
+        ui.weak("Nothing differs from the usual");
         return None;
     }
+    ui.weak(compared_text(explanation));
     threshold_ui(&mut state.threshold, explanation, ui);
     let listed = listed(explanation, state.threshold);
     if listed.is_empty() {
-        ui.weak("No subtree is that important. Lower the threshold to see more.");
+        ui.weak("No difference is that important. Lower the threshold to see more.");
         return None;
     }
     let cards = ScrollArea::vertical()
@@ -76,7 +81,7 @@ fn finding_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut TreeState,
     at: usize,
-    finding: &Finding,
+    finding: &Difference,
     ui: &mut Ui,
 ) -> bool {
     let Some(shown) = &state.shown else {
@@ -90,7 +95,8 @@ fn finding_ui(
         card_ui(ctx.theme, shown, finding, is_pinned, &mut is_unfolded, ui);
     });
     let name = short_name(shown, finding);
-    let label = format!("Subtree {name}, importance {:.2}", finding.importance);
+    let kind = finding.kind.as_str();
+    let label = format!("{kind}: {name}, importance {:.2}", finding.importance);
     let response = card.response.on_hover_cursor(CursorIcon::PointingHand);
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, label.as_str()));
     let longest = finding.vertices.first().filter(|_| !is_pinned);
@@ -119,7 +125,7 @@ pub(super) fn listed(explanation: &Explanation, threshold: f64) -> Vec<usize> {
 }
 
 fn threshold_ui(threshold: &mut f64, explanation: &Explanation, ui: &mut Ui) {
-    let label = ui.label("Show subtrees with importance ≥");
+    let label = ui.label("Show what has importance ≥");
     ui.horizontal(|ui| {
         ui.spacing_mut().slider_width = (ui.available_width() - 130.0).max(60.0);
         ui.add(Slider::new(threshold, 0.0..=1.0).fixed_decimals(2))
@@ -129,7 +135,7 @@ fn threshold_ui(threshold: &mut f64, explanation: &Explanation, ui: &mut Ui) {
     });
 }
 
-fn short_name<'a>(shown: &'a Shown, finding: &Finding) -> &'a str {
+fn short_name<'a>(shown: &'a Shown, finding: &Difference) -> &'a str {
     let trace = shown.focus.analysis.forest.trace();
     FunctionName::parse(trace.names.name(finding.func)).short
 }
@@ -137,7 +143,7 @@ fn short_name<'a>(shown: &'a Shown, finding: &Finding) -> &'a str {
 fn card_ui(
     theme: &Theme,
     shown: &Shown,
-    finding: &Finding,
+    finding: &Difference,
     is_pinned: bool,
     is_unfolded: &mut bool,
     ui: &mut Ui,
@@ -159,6 +165,9 @@ fn card_ui(
         ui.spacing_mut().item_spacing.y = 3.0;
         ui.set_min_width(ui.available_width());
         ui.horizontal(|ui| {
+            let (sign, _) = ui.allocate_exact_size(Vec2::splat(2.0 * SIGN), Sense::hover());
+            let color = sign_color(theme, finding.kind);
+            paint_sign(ui.painter(), finding.kind, sign.center(), SIGN, color);
             let (dot, _) = ui.allocate_exact_size(Vec2::splat(2.0 * DISC), Sense::hover());
             ui.painter()
                 .circle_filled(dot.center(), DISC, theme.function(finding.func));
@@ -169,10 +178,15 @@ fn card_ui(
                 });
             });
         });
-        ui.label(times_text(finding.time, finding.usual_time));
-        ui.weak(places_text(finding, forest.len()));
-        if let Some(&root) = finding.vertices.first() {
-            let (tree, degree) = (shown.focus.cs_tree(), finding.degree as usize);
+        ui.label(difference_text(finding));
+        ui.weak(share_text(finding));
+        ui.add(
+            egui::Label::new(RichText::new(path_text(forest.trace(), finding)).weak()).truncate(),
+        );
+        // Of something new as a whole all that is below it is new too.
+        let new = finding.vertices.first();
+        if let Some(&root) = new.filter(|_| finding.kind == DifferenceKind::New) {
+            let (tree, degree) = (shown.focus.cs_tree(), usize::MAX);
             let max_lines = if *is_unfolded {
                 MAX_UNFOLDED
             } else {
@@ -194,35 +208,57 @@ fn card_ui(
     });
 }
 
-/// The time, what is usual, and how they compare.
-fn times_text(time: DurationNs, usual: DurationNs) -> String {
-    if usual.0 <= 0 {
-        return format!("{time}, usually none");
+/// With what the tree was compared.
+fn compared_text(explanation: &Explanation) -> String {
+    let trees = count_of(explanation.num_usual, "normal execution");
+    if explanation.is_same_shape {
+        format!("Beside {trees} of the same structure")
+    } else {
+        format!("Beside {trees} with the nearest structure")
     }
-    let factor = time.0 as f64 / usual.0 as f64;
-    let decimals = usize::from((0.095..9.95).contains(&factor));
-    if factor < 0.095 {
-        return format!("{time}, usually {usual}");
-    }
-    format!("{time}, usually {usual} (×{factor:.decimals$})")
 }
 
-/// How often the structure occurs, here and elsewhere.
-fn places_text(finding: &Finding, num_trees: usize) -> String {
-    let places = count_of(finding.vertices.len(), "time");
-    let places = if finding.vertices.len() == 1 {
-        "Once".to_owned()
-    } else {
-        places
-    };
-    match finding.num_trees {
-        1 => format!("{places} here, in no other tree"),
-        others => format!(
-            "{places} here, in {} of {} trees",
-            thousands(others),
-            thousands(num_trees)
-        ),
+/// What differs, with its sign.
+fn difference_text(finding: &Difference) -> String {
+    let sign = if finding.excess.0 < 0 { "" } else { "+" };
+    let excess = format!("{sign}{}", finding.excess);
+    let calls = |count: u64| count_of(usize::try_from(count).unwrap_or(usize::MAX), "call");
+    match finding.kind {
+        DifferenceKind::New => format!("New: {}, {excess}", calls(finding.count)),
+        DifferenceKind::Missing => {
+            format!("Missing: usually {}, {excess}", calls(finding.usual_count))
+        }
+        DifferenceKind::MoreCalls | DifferenceKind::FewerCalls => {
+            let usual_count = thousands(usize::try_from(finding.usual_count).unwrap_or(usize::MAX));
+            format!(
+                "{} instead of {usual_count}, {excess}",
+                calls(finding.count)
+            )
+        }
+        DifferenceKind::Longer => format!("{excess} longer, usually {}", finding.usual_time),
+        DifferenceKind::Shorter => format!("{excess} shorter, usually {}", finding.usual_time),
     }
+}
+
+/// How usual it is to call the function there.
+fn share_text(finding: &Difference) -> String {
+    if finding.share <= 0.0 {
+        return "None of the usual ones calls it there".to_owned();
+    }
+    if finding.share >= 1.0 {
+        return "All of the usual ones call it there".to_owned();
+    }
+    let percent = 100.0 * finding.share;
+    format!("{percent:.0} % of the usual ones call it there")
+}
+
+/// The call path, the root first.
+fn path_text(trace: &Trace, finding: &Difference) -> String {
+    let names = finding
+        .path
+        .iter()
+        .map(|&func| FunctionName::parse(trace.names.name(func)).short);
+    names.collect::<Vec<_>>().join(" › ")
 }
 
 fn importance_bar(theme: &Theme, importance: f64, ui: &mut Ui) {
@@ -286,35 +322,67 @@ fn outline_ui(theme: &Theme, trace: &Trace, outline: &Outline, ui: &mut Ui) {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_model::{DurationNs, FuncId};
+
     use super::*;
 
-    #[test]
-    fn times_are_compared_with_what_is_usual() {
-        let text = |time, usual| times_text(DurationNs(time), DurationNs(usual));
-        assert_eq!(text(38_200_000, 210_000), "38.2 ms, usually 210 µs (×182)");
-        assert_eq!(text(3_000, 2_000), "3 µs, usually 2 µs (×1.5)");
-        assert_eq!(text(1_000, 2_000_000), "1 µs, usually 2 ms");
-        assert_eq!(text(1_000, 0), "1 µs, usually none");
+    fn finding(kind: DifferenceKind, counts: [u64; 2], times_us: [i64; 2]) -> Difference {
+        let [time, usual_time] = times_us.map(DurationNs::from_us);
+        Difference {
+            kind,
+            func: FuncId(0),
+            path: vec![FuncId(0)],
+            count: counts[0],
+            usual_count: counts[1],
+            time,
+            usual_time,
+            excess: time - usual_time,
+            share: 0.25,
+            importance: 1.0,
+            vertices: Vec::new(),
+        }
     }
 
     #[test]
-    fn occurrences_are_told_here_and_elsewhere() {
-        let finding = |vertices: &[u32], num_trees| Finding {
-            vertices: vertices.to_vec(),
-            degree: 1,
-            func: callgrove_model::FuncId(0),
-            importance: 1.0,
-            time: DurationNs(1),
-            usual_time: DurationNs(1),
-            num_trees,
+    fn differences_are_told_with_their_sign_and_what_is_usual() {
+        use DifferenceKind::{FewerCalls, Longer, Missing, MoreCalls, New, Shorter};
+        let text = |kind, counts, times_us| difference_text(&finding(kind, counts, times_us));
+        for (told, expected) in [
+            (
+                text(Longer, [1, 1], [38_210, 210]),
+                "+38 ms longer, usually 210 µs",
+            ),
+            (
+                text(Shorter, [1, 1], [10, 210]),
+                "-200 µs shorter, usually 210 µs",
+            ),
+            (text(New, [3, 0], [1_500, 0]), "New: 3 calls, +1.5 ms"),
+            (
+                text(Missing, [0, 1], [0, 40]),
+                "Missing: usually 1 call, -40 µs",
+            ),
+            (
+                text(MoreCalls, [6, 3], [14, 7]),
+                "6 calls instead of 3, +7 µs",
+            ),
+            (
+                text(FewerCalls, [1, 3], [2, 6]),
+                "1 call instead of 3, -4 µs",
+            ),
+        ] {
+            assert_eq!(told, expected);
+        }
+    }
+
+    #[test]
+    fn how_usual_a_path_is_is_told_in_words() {
+        let with = |share| Difference {
+            share,
+            ..finding(DifferenceKind::New, [1, 0], [1, 0])
         };
-        assert_eq!(
-            places_text(&finding(&[1], 1), 5_792),
-            "Once here, in no other tree"
-        );
-        assert_eq!(
-            places_text(&finding(&[1, 2], 1_034), 5_792),
-            "2 times here, in 1,034 of 5,792 trees"
-        );
+        let text = |share| share_text(&with(share));
+        assert_eq!(text(0.0), "None of the usual ones calls it there");
+        assert_eq!(text(0.25), "25 % of the usual ones call it there");
+        assert_eq!(text(1.0), "All of the usual ones call it there");
     }
 }

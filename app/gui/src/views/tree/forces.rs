@@ -232,6 +232,7 @@ mod tests {
             exclusive: DurationNs(1),
             parent,
             radius: if parent.is_none() { 20.0 } else { 3.0 },
+            other: None,
         };
         parents.iter().enumerate().map(vertex).collect()
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{CsTree, DurationNs, FuncId};
+use callgrove_session::DifferenceKind;
 
 /// From this many calls on, repeated calls are merged unless the person wants them apart.
 pub(super) const MERGE_FROM: usize = 1_500;
@@ -11,6 +12,8 @@ pub(super) const MAX_VERTICES: usize = 8_000;
 /// Radius of a tree of median duration at its root, in points at zoom 1.
 const MEDIAN_RADIUS: f32 = 20.0;
 const RADIUS_RANGE: (f32, f32) = (2.5, 220.0);
+/// Times that differ by less than this share of the other tree's duration are the same.
+const SAME_SHARE: f64 = 0.01;
 /// The smallest disc has at least this share of the root's radius, to be seen beside it.
 const LEAST_SHARE: f32 = 0.03;
 
@@ -33,6 +36,18 @@ pub(super) struct Vertex {
     pub(super) parent: Option<usize>,
     /// Radius at zoom 1, in points.
     pub(super) radius: f32,
+    /// What another tree does along the same path, if the tree is compared with one.
+    pub(super) other: Option<OtherSide>,
+}
+
+/// The calls of another tree along a path; all 0 if it has none.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct OtherSide {
+    /// The first of them, a vertex of that tree.
+    pub(super) first: usize,
+    pub(super) num_calls: usize,
+    pub(super) inclusive: DurationNs,
+    pub(super) exclusive: DurationNs,
 }
 
 /// The vertices of a tree, callers before what they call.
@@ -98,7 +113,72 @@ impl Scale {
     }
 }
 
+impl Vertex {
+    /// The longer of its times in the trees that are compared.
+    fn weight(&self) -> DurationNs {
+        let other = self.other.unwrap_or_default();
+        self.inclusive.max(other.inclusive)
+    }
+}
+
 impl Drawing {
+    /// `tree` and `other` as one: calls with the same path from the root are one vertex.
+    pub(super) fn beside(tree: CsTree<'_>, other: CsTree<'_>, scale: Scale) -> Self {
+        let mut drawing = Self::merged(tree, Merging::SamePaths);
+        let mut known = BTreeMap::new();
+        for (at, vertex) in drawing.vertices.iter_mut().enumerate() {
+            vertex.other = Some(OtherSide::default());
+            known.insert((vertex.parent, vertex.func), at);
+        }
+        let mut vertex_of_other: Vec<usize> = Vec::with_capacity(other.len());
+        for call in 0..other.len() {
+            let parent = other.parent(call).map(|parent| vertex_of_other[parent]);
+            let func = other.funcs()[call];
+            let vertex = *known.entry((parent, func)).or_insert_with(|| {
+                drawing.vertices.push(Vertex {
+                    func,
+                    first: 0,
+                    num_calls: 0,
+                    inclusive: DurationNs::ZERO,
+                    exclusive: DurationNs::ZERO,
+                    parent,
+                    radius: 0.0,
+                    other: Some(OtherSide::default()),
+                });
+                drawing.vertices.len() - 1
+            });
+            vertex_of_other.push(vertex);
+            if let Some(side) = &mut drawing.vertices[vertex].other {
+                if side.num_calls == 0 {
+                    side.first = call;
+                }
+                side.num_calls += 1;
+                side.inclusive += other.inclusive()[call];
+                side.exclusive += other.exclusive()[call];
+            }
+        }
+        drawing.keep_heaviest(MAX_VERTICES);
+        drawing.set_radii(scale);
+        drawing
+    }
+
+    /// How a vertex differs from the same path of the other tree, if the tree is compared with one.
+    pub(super) fn change(&self, vertex: usize) -> Option<DifferenceKind> {
+        let (here, root) = (self.vertices.get(vertex)?, self.vertices.first()?);
+        let (other, whole) = (here.other?, root.other?);
+        let longer_ns = (here.exclusive - other.exclusive).0 as f64;
+        let is_same = longer_ns.abs() <= SAME_SHARE * whole.inclusive.0 as f64;
+        match (here.num_calls, other.num_calls) {
+            (_, 0) => Some(DifferenceKind::New),
+            (0, _) => Some(DifferenceKind::Missing),
+            (mine, theirs) if mine > theirs => Some(DifferenceKind::MoreCalls),
+            (mine, theirs) if mine < theirs => Some(DifferenceKind::FewerCalls),
+            _ if is_same => None,
+            _ if longer_ns > 0.0 => Some(DifferenceKind::Longer),
+            _ => Some(DifferenceKind::Shorter),
+        }
+    }
+
     /// The vertices of `tree`; repeated calls are merged if the person wants it, and where there are
     /// too many vertices to draw.
     pub(super) fn new(tree: CsTree<'_>, merges_repeated: bool, scale: Scale) -> Self {
@@ -115,14 +195,16 @@ impl Drawing {
             }
         }
         drawing.keep_heaviest(MAX_VERTICES);
-        let least = drawing
-            .vertices
-            .first()
-            .map_or(0.0, |root| LEAST_SHARE * scale.radius(root.inclusive));
-        for vertex in &mut drawing.vertices {
-            vertex.radius = scale.radius(vertex.inclusive).max(least);
-        }
+        drawing.set_radii(scale);
         drawing
+    }
+
+    fn set_radii(&mut self, scale: Scale) {
+        let root = self.vertices.first();
+        let least = root.map_or(0.0, |root| LEAST_SHARE * scale.radius(root.weight()));
+        for vertex in &mut self.vertices {
+            vertex.radius = scale.radius(vertex.weight()).max(least);
+        }
     }
 
     /// Calls that are merged, and the vertices that stand for them.
@@ -156,7 +238,7 @@ impl Drawing {
         let found = match way {
             Way::Caller => here.parent,
             Way::Callee => called_by(Some(vertex))
-                .max_by_key(|(at, other)| (other.inclusive, std::cmp::Reverse(*at)))
+                .max_by_key(|(at, other)| (other.weight(), std::cmp::Reverse(*at)))
                 .map(|(at, _)| at),
             Way::Before => called_by(here.parent)
                 .map(|(at, _)| at)
@@ -192,6 +274,7 @@ impl Drawing {
                     exclusive: DurationNs::ZERO,
                     parent,
                     radius: 0.0,
+                    other: None,
                 });
                 drawing.vertices.len() - 1
             });
@@ -213,8 +296,7 @@ impl Drawing {
             return;
         }
         let mut heaviest: Vec<usize> = (0..self.vertices.len()).collect();
-        heaviest
-            .sort_by_key(|&vertex| (std::cmp::Reverse(self.vertices[vertex].inclusive), vertex));
+        heaviest.sort_by_key(|&vertex| (std::cmp::Reverse(self.vertices[vertex].weight()), vertex));
         heaviest.truncate(max_vertices);
         heaviest.sort_unstable();
         let mut kept_as: Vec<usize> = Vec::with_capacity(self.vertices.len());
@@ -317,6 +399,42 @@ mod tests {
             [None, Some(0)]
         );
         assert_eq!(drawing.vertex_of_call, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_tree_beside_another_has_the_paths_of_both_and_what_changed() {
+        let forest =
+            grow("+r +a -a +b +c -c -b -r +r +a -a +a -a +d +c -c -d -r +r +a -a +b -b -r");
+        let beside = |tree, other| {
+            let trees = [tree, other].map(|tree| forest.tree(TreeIdx(tree)));
+            let drawing = Drawing::beside(trees[0], trees[1], SCALE);
+            let name = |at: usize| {
+                forest
+                    .trace()
+                    .names
+                    .name(drawing.vertices[at].func)
+                    .to_owned()
+            };
+            (0..drawing.vertices.len())
+                .map(|at| {
+                    let change = drawing.change(at).map_or("same", DifferenceKind::as_str);
+                    let vertex = &drawing.vertices[at];
+                    assert!(vertex.parent.is_none_or(|parent| parent < at));
+                    format!("{} {change}", name(at))
+                })
+                .collect::<Vec<_>>()
+        };
+        assert!(beside(0, 0).iter().all(|line| line.ends_with("same")));
+        let expected = [
+            "r longer",
+            "a more calls",
+            "d new",
+            "c new",
+            "b missing",
+            "c missing",
+        ];
+        assert_eq!(beside(1, 0), expected);
+        assert_eq!(beside(2, 0)[2..], ["b shorter", "c missing"]);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Draws the tree: edges in one mesh, discs in another, names and outlines above them.
 
 use callgrove_model::FunctionName;
+use callgrove_session::DifferenceKind;
 use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
+use super::sign::{paint_sign, sign_color};
 use super::state::{Camera, Shown};
 use crate::theme::{RADIUS, SMALLEST_TEXT, Theme};
 use crate::views::labels::{Wish, is_inside, place_labels};
@@ -25,6 +27,10 @@ const LEAST_RADIUS: f32 = 1.2;
 const NOTE_HEIGHT: f32 = 26.0;
 /// Room for the scale at the bottom, in points.
 const SCALE_HEIGHT: f32 = 30.0;
+/// Size of the sign of a difference.
+const SIGN_RADIUS: f32 = 4.0;
+/// Width of the rim of a disc that is hollow.
+const HOLLOW: f32 = 2.0;
 /// Width of the soft edge of discs and lines, in points.
 const SOFT: f32 = 0.9;
 
@@ -73,6 +79,7 @@ impl Canvas<'_> {
         );
         self.paint_edges(highlight);
         self.paint_discs(highlight);
+        self.paint_signs();
         for &vertex in &highlight.listed {
             self.ring(vertex, 1.5, self.theme.abnormal());
         }
@@ -120,8 +127,36 @@ impl Canvas<'_> {
         (self.shown.drawing.vertices[vertex].radius * self.camera.zoom).max(LEAST_RADIUS)
     }
 
-    fn is_faded(highlight: &Highlight, vertex: usize) -> bool {
-        !highlight.members.is_empty() && highlight.members.binary_search(&vertex).is_err()
+    /// Whether something else is what the eye shall find: a chosen subtree, or else the differences from
+    /// the other tree.
+    fn is_faded(&self, highlight: &Highlight, vertex: usize) -> bool {
+        if highlight.members.is_empty() {
+            self.shown.other.is_some() && self.shown.drawing.change(vertex).is_none()
+        } else {
+            highlight.members.binary_search(&vertex).is_err()
+        }
+    }
+
+    /// What differs from the other tree: a ring and a sign, and what is missing is hollow.
+    fn paint_signs(&self) {
+        let drawing = &self.shown.drawing;
+        for vertex in 0..drawing.vertices.len() {
+            let Some(kind) = drawing.change(vertex) else {
+                continue;
+            };
+            let (place, radius) = (self.place(vertex), self.radius(vertex));
+            let color = sign_color(self.theme, kind);
+            if kind == DifferenceKind::Missing {
+                let inner = (radius - HOLLOW).max(0.0);
+                self.painter
+                    .circle_filled(place, inner, self.theme.canvas());
+            }
+            self.ring(vertex, 1.5, color);
+            let at = place + Vec2::new(radius, -radius) * std::f32::consts::FRAC_1_SQRT_2;
+            let back = self.theme.canvas();
+            self.painter.circle_filled(at, SIGN_RADIUS + 2.0, back);
+            paint_sign(self.painter, kind, at, SIGN_RADIUS, color);
+        }
     }
 
     fn paint_edges(&self, highlight: &Highlight) {
@@ -138,7 +173,7 @@ impl Canvas<'_> {
             };
             // Where edges crowd they are fainter, so that the discs are seen.
             let strength = (0.6 * (CROWD / num_children[parent]).sqrt()).clamp(0.07, 0.6);
-            let fading = if Self::is_faded(highlight, child) {
+            let fading = if self.is_faded(highlight, child) {
                 0.35
             } else {
                 1.0
@@ -163,7 +198,7 @@ impl Canvas<'_> {
                 continue;
             }
             let color = self.theme.function(drawn.func);
-            let color = if Self::is_faded(highlight, vertex) {
+            let color = if self.is_faded(highlight, vertex) {
                 color.gamma_multiply(FADED)
             } else {
                 color
@@ -202,7 +237,7 @@ impl Canvas<'_> {
         for (at, place) in place_labels(&wishes, &discs, room).into_iter().enumerate() {
             let Some(rect) = place else { continue };
             let vertex = vertices[at];
-            let is_faded = Self::is_faded(highlight, vertex);
+            let is_faded = self.is_faded(highlight, vertex);
             let disc = self
                 .theme
                 .function(self.shown.drawing.vertices[vertex].func);
@@ -229,14 +264,15 @@ impl Canvas<'_> {
         highlight: &Highlight,
     ) -> (Vec<usize>, Vec<Wish>, Vec<std::sync::Arc<egui::Galley>>) {
         let drawn = &self.shown.drawing.vertices;
+        let differs = |vertex: usize| self.shown.drawing.change(vertex).is_some();
+        let is_named = |vertex: usize| highlight.names(vertex) || differs(vertex);
         let mut largest: Vec<usize> = (0..drawn.len())
-            .filter(|&vertex| self.radius(vertex) >= NAME_FROM || highlight.names(vertex))
+            .filter(|&vertex| self.radius(vertex) >= NAME_FROM || is_named(vertex))
             .filter(|&vertex| self.area.contains(self.place(vertex)))
             .collect();
         largest.sort_by(|&a, &b| {
-            let is_wanted = |vertex: usize| highlight.names(vertex);
-            is_wanted(b)
-                .cmp(&is_wanted(a))
+            is_named(b)
+                .cmp(&is_named(a))
                 .then(drawn[b].inclusive.cmp(&drawn[a].inclusive))
                 .then(a.cmp(&b))
         });
@@ -279,7 +315,8 @@ impl Canvas<'_> {
                 .name(drawn.func),
         )
         .short;
-        match drawn.num_calls {
+        let others = drawn.other.map_or(0, |other| other.num_calls);
+        match drawn.num_calls.max(others) {
             1 => name.to_owned(),
             num_calls => format!("{name} ×{}", crate::widgets::thousands(num_calls)),
         }

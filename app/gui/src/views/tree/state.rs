@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgrove_model::ExecRef;
+use callgrove_model::{ExecRef, TreeIdx};
 use callgrove_session::Explanation;
 use egui::{Pos2, Rect, Vec2};
 
@@ -12,8 +12,8 @@ use super::forces::Forces;
 use super::layout::{Drawing, MERGE_FROM, Scale, Way};
 use crate::views::focus::Focus;
 
-/// Importance from which subtrees are listed at first.
-const FIRST_THRESHOLD: f64 = 0.25;
+/// Importance from which differences are listed at first.
+const FIRST_THRESHOLD: f64 = 0.05;
 const ZOOM_RANGE: (f32, f32) = (0.02, 40.0);
 /// Room around a tree that is shown whole, in points.
 const FIT_MARGIN: Vec2 = Vec2::new(40.0, 32.0);
@@ -22,16 +22,20 @@ const FIT_ZOOM_MAX: f32 = 2.5;
 
 /// Drawing, view and choices.
 pub struct TreeState {
-    /// Least importance of the subtrees that are listed.
+    /// Least importance of the differences that are listed.
     pub(super) threshold: f64,
     /// What the person said about merging; `None` lets the size of the tree decide.
     pub(super) merges: Option<bool>,
-    /// The subtree that was clicked, which stays highlighted: its place among the findings.
+    /// The difference that was clicked, which stays highlighted: its place among the findings.
     pub(super) pinned: Option<usize>,
     /// Findings whose structure is shown in full, by their place among the findings.
     pub(super) unfolded: BTreeSet<usize>,
     /// Whether a pane too narrow for both shows the findings in place of the drawing.
     pub(super) shows_findings: bool,
+    /// Whether the tree is drawn beside another.
+    pub(super) compares: bool,
+    /// The tree that the person wants to compare with; `None` is the usual one.
+    pub(super) kept: Option<Focus>,
     pub(super) shown: Option<Shown>,
     pub(super) has_pointer: bool,
     explained: Option<Arc<Explanation>>,
@@ -46,6 +50,8 @@ pub(super) struct Shown {
     pub(super) camera: Option<Camera>,
     /// The vertex that the arrow keys have come to.
     pub(super) cursor: Option<usize>,
+    /// The tree that it is drawn beside.
+    pub(super) other: Option<TreeIdx>,
     merges: bool,
 }
 
@@ -66,6 +72,8 @@ impl Default for TreeState {
             pinned: None,
             unfolded: BTreeSet::new(),
             shows_findings: false,
+            compares: false,
+            kept: None,
             shown: None,
             has_pointer: false,
             explained: None,
@@ -93,14 +101,29 @@ impl TreeState {
             self.explained = None;
             return;
         };
-        let merges = self.merges_in(&focus);
-        let is_drawn = self
-            .shown
-            .as_ref()
-            .is_some_and(|shown| shown.focus.is_same_tree(&focus) && shown.merges == merges);
+        self.kept = self.kept.take().filter(|kept| kept.is_same_forest(&focus));
+        let (merges, other) = (self.merges_in(&focus), self.other_tree(&focus));
+        let is_drawn = self.shown.as_ref().is_some_and(|shown| {
+            let is_same = shown.merges == merges && shown.other == other;
+            is_same && shown.focus.is_same_tree(&focus)
+        });
         if !is_drawn {
-            self.shown = Some(Shown::new(focus, merges));
+            self.shown = Some(Shown::new(focus, merges, other));
         }
+    }
+
+    /// The tree that `focus` is drawn beside: the one that was kept, or the usual one of its kind.
+    fn other_tree(&self, focus: &Focus) -> Option<TreeIdx> {
+        let kept = self.kept.as_ref().map(|kept| kept.tree);
+        let other = kept.or_else(|| self.usual_of(focus))?;
+        (self.compares && other.index() < focus.analysis.forest.len()).then_some(other)
+    }
+
+    /// The usual tree of the kind of `focus`, once it is known.
+    pub(super) fn usual_of(&self, focus: &Focus) -> Option<TreeIdx> {
+        let explained = self.explained.as_ref();
+        let explained = explained.filter(|explained| explained.tree == focus.tree);
+        explained.map(|explained| explained.usual)
     }
 
     /// Whether repeated calls are merged in the tree that is shown.
@@ -124,9 +147,15 @@ impl TreeState {
 }
 
 impl Shown {
-    fn new(focus: Focus, merges: bool) -> Self {
+    fn new(focus: Focus, merges: bool, other: Option<TreeIdx>) -> Self {
         let scale = Scale::new(focus.analysis.median_duration);
-        let drawing = Drawing::new(focus.cs_tree(), merges, scale);
+        let drawing = match other {
+            Some(other) => {
+                let other = focus.analysis.forest.tree(other);
+                Drawing::beside(focus.cs_tree(), other, scale)
+            }
+            None => Drawing::new(focus.cs_tree(), merges, scale),
+        };
         let forces = Forces::new(&drawing.vertices);
         Self {
             focus,
@@ -135,6 +164,7 @@ impl Shown {
             scale,
             camera: None,
             cursor: None,
+            other,
             merges,
         }
     }
@@ -152,16 +182,25 @@ impl Shown {
 
     /// A call of the tree in the trace.
     pub(super) fn exec_of(&self, call: usize) -> ExecRef {
-        let root = self.focus.analysis.forest.trees()[self.focus.tree.index()].root;
+        self.exec_in(self.focus.tree, call)
+    }
+
+    fn exec_in(&self, tree: TreeIdx, call: usize) -> ExecRef {
+        let forest = &self.focus.analysis.forest;
         ExecRef {
-            lane: root.lane,
-            exec: self.focus.cs_tree().exec(call),
+            lane: forest.trees()[tree.index()].root.lane,
+            exec: forest.tree(tree).exec(call),
         }
     }
 
     /// The call that a click on a vertex leads to: of those it stands for the longest, and from one of
     /// them the next.
+    /// What only the other tree has leads to its first call there.
     pub(super) fn call_at(&self, vertex: usize, selected: Option<ExecRef>) -> ExecRef {
+        let drawn = &self.drawing.vertices[vertex];
+        if let (0, Some(tree), Some(other)) = (drawn.num_calls, self.other, drawn.other) {
+            return self.exec_in(tree, other.first);
+        }
         let times = self.focus.cs_tree().inclusive();
         let vertices = self.drawing.vertex_of_call.iter().enumerate();
         let mut calls: Vec<usize> = vertices

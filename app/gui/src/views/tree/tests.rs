@@ -1,7 +1,7 @@
 //! The tree on the screen, by label, pointer and keys.
 
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx};
-use callgrove_session::{Command, Finding, Snapshot};
+use callgrove_session::{Command, Difference, DifferenceKind, Snapshot};
 use egui::{Key, Pos2, Rect, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -188,39 +188,41 @@ fn plus_and_minus_zoom_and_brackets_move_the_threshold() {
         harness.key_press(Key::CloseBracket);
     }
     harness.run();
-    harness.get_by_label("Subtree MPI_Wait, importance 1.00");
+    harness.get_by_label("longer: MPI_Wait, importance 1.00");
     assert!(
         harness
-            .query_by_label_contains("Subtree forward_comm")
+            .query_by_label_contains("new: forward_comm")
             .is_none()
     );
     for _ in 0..20 {
         harness.key_press(Key::OpenBracket);
     }
     harness.run();
-    harness.get_by_label("Subtree ev_tally, importance 0.20");
+    harness.get_by_label("more calls: ev_tally, importance 0.20");
 }
 
 #[test]
-fn the_threshold_filters_the_subtrees() {
+fn the_threshold_filters_the_differences() {
     let mut harness = focused();
-    harness.get_by_label("Subtree MPI_Wait, importance 1.00");
-    harness.get_by_label("Subtree forward_comm, importance 0.60");
+    harness.state_mut().state.threshold = 0.25;
+    harness.run();
+    harness.get_by_label("longer: MPI_Wait, importance 1.00");
+    harness.get_by_label("new: forward_comm, importance 0.60");
     assert!(
         harness
-            .query_by_label_contains("Subtree ev_tally")
+            .query_by_label_contains("more calls: ev_tally")
             .is_none()
     );
     harness.state_mut().state.threshold = 0.7;
     harness.run();
     assert!(
         harness
-            .query_by_label_contains("Subtree forward_comm")
+            .query_by_label_contains("new: forward_comm")
             .is_none()
     );
     harness.state_mut().state.threshold = 0.0;
     harness.run();
-    harness.get_by_label("Subtree ev_tally, importance 0.20");
+    harness.get_by_label("more calls: ev_tally, importance 0.20");
 }
 
 #[test]
@@ -228,7 +230,7 @@ fn clicking_a_subtree_pins_it_and_selects_its_call_and_clicking_again_lets_it_go
     let mut harness = focused();
     for expected in [Some(1), None] {
         harness
-            .get_by_label("Subtree forward_comm, importance 0.60")
+            .get_by_label("new: forward_comm, importance 0.60")
             .click();
         harness.run();
         assert_eq!(harness.state().state.pinned, expected);
@@ -254,10 +256,11 @@ fn with_large_structure(num_functions: usize) -> Snapshot {
         ..callgrove_session::Analysis::clone(snapshot.analysis.as_ref().expect("it is analysed"))
     };
     let explanation = snapshot.explanation.as_deref().expect("it is explained");
-    let finding = Finding {
+    let finding = Difference {
+        kind: DifferenceKind::New,
         vertices: vec![0],
-        degree: 3,
         func: forest.tree(TreeIdx(0)).funcs()[0],
+        path: vec![forest.tree(TreeIdx(0)).funcs()[0]],
         ..explanation.findings[0].clone()
     };
     let explanation = callgrove_session::Explanation {
@@ -316,11 +319,11 @@ fn a_small_pane_shows_the_drawing_or_the_list() {
     let mut harness = harness(with_focus(&demo_snapshot(), TreeIdx(3)), size);
     let pane = Rect::from_min_size(Pos2::ZERO, Vec2::from(size));
     assert!(canvas(&harness).height() > 80.0);
-    for label in ["Subtrees", "Merge repeated calls", "Fit"] {
+    for label in ["Why", "Merge repeated calls", "Fit"] {
         let rect = harness.get_by_label(label).rect();
         assert!(pane.contains_rect(rect), "{label}: {rect}");
     }
-    harness.get_by_label("Subtrees").click();
+    harness.get_by_label("Why").click();
     harness.run();
     assert!(
         harness
@@ -328,7 +331,7 @@ fn a_small_pane_shows_the_drawing_or_the_list() {
             .is_none()
     );
     let card = harness
-        .get_by_label("Subtree MPI_Wait, importance 1.00")
+        .get_by_label("longer: MPI_Wait, importance 1.00")
         .rect();
     assert!(
         pane.contains(card.center_top() + Vec2::new(0.0, 12.0)),
@@ -378,5 +381,46 @@ fn while_there_is_no_explanation_of_this_tree_it_says_so() {
         ..with_focus(&demo_snapshot(), TreeIdx(3))
     };
     let harness = harness(snapshot, [900.0, 500.0]);
-    harness.get_by_label("Comparing with neighbours…");
+    harness.get_by_label("Comparing with the usual ones…");
+}
+
+#[test]
+fn a_tree_is_compared_with_the_usual_one_and_with_one_that_was_kept() {
+    let mut harness = focused();
+    harness.get_by_label("Compare with the usual one").click();
+    harness.run();
+    // The usual one is #0-0: the wait was short, and ev_tally is called as often less one.
+    harness.get_by_label("Call stack tree of #0-3 beside #0-0: 1 longer");
+    harness.get_by_label_contains("Calls of #0-3 and #0-0 from their entries on");
+    harness.get_by_label("Keep #0-3 for comparing").click();
+    harness.run();
+    harness.get_by_label("Compare with #0-3");
+    harness.get_by_label("Call stack tree of #0-3 beside #0-3: nothing differs");
+    harness.get_by_label("Forget #0-3 for comparing").click();
+    harness.run();
+    harness.get_by_label("Compare with the usual one").click();
+    harness.run();
+    harness.get_by_label_contains("Call stack tree of #0-3: ");
+}
+
+#[test]
+fn what_only_the_other_tree_has_leads_to_its_call_there() {
+    let forest = crate::test_support::grow("+r +a -a -r +r +a -a +b -b -r");
+    let snapshot = with_focus(&demo_snapshot(), TreeIdx(0));
+    let analysis = callgrove_session::Analysis {
+        forest: forest.clone(),
+        ..callgrove_session::Analysis::clone(snapshot.analysis.as_ref().expect("it is analysed"))
+    };
+    let snapshot = Snapshot {
+        trace: Some(std::sync::Arc::clone(forest.trace())),
+        analysis: Some(std::sync::Arc::new(analysis)),
+        ..snapshot
+    };
+    let mut harness = harness(snapshot, [900.0, 500.0]);
+    harness.get_by_label("Compare with the usual one").click();
+    harness.run();
+    harness.get_by_label_contains("beside #0-1: 1 missing");
+    let shown = shown(&harness);
+    let missing = shown.drawing.vertices.len() - 1;
+    assert_eq!(shown.call_at(missing, None).exec, ExecIdx(4));
 }

@@ -1,12 +1,15 @@
 //! The tree on the screen: takes zoom, pan, clicks and keys.
 
+use std::collections::BTreeMap;
+
 use callgrove_model::{CsTree, FunctionName};
-use callgrove_session::Command;
+use callgrove_session::{Command, DifferenceKind};
 use egui::{
     Checkbox, EventFilter, Frame, Key, Margin, Panel, PointerButton, PopupAnchor, Rect, Response,
     Role, Sense, Ui, WidgetInfo,
 };
 
+use super::aligned::{self, aligned_ui};
 use super::findings::{findings_ui, listed};
 use super::layout::{Vertex, Way};
 use super::paint::{Canvas, Highlight};
@@ -15,21 +18,23 @@ use crate::context::ViewContext;
 use crate::views::focus::Focus;
 use crate::widgets::{count_of, pointer_card, thousands, view_header};
 
-/// Width of the list of subtrees, in points.
+/// Width of the list of differences, in points.
 const LIST_WIDTH: std::ops::RangeInclusive<f32> = 180.0..=280.0;
 /// Its share of the view.
 const LIST_SHARE: f32 = 0.42;
 /// A narrower pane, in points, shows either the drawing or the list.
 const ROOM_FOR_BOTH: f32 = 420.0;
+/// A higher drawing, in points, has the calls of both trees below it where two are compared.
+const ROOM_FOR_CALLS: f32 = 3.0 * aligned::HEIGHT;
 /// How much one key press zooms.
 const ZOOM_STEP: f32 = 1.25;
 /// How much one key press moves the threshold.
 const THRESHOLD_STEP: f64 = 0.05;
 
-/// Draws the focused tree and the subtrees that make it unlike its neighbours.
+/// Draws the focused tree and what sets it apart from the usual ones.
 pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
-    state.show(Focus::of(ctx.snapshot));
     state.explain(ctx.snapshot.explanation.as_ref());
+    state.show(Focus::of(ctx.snapshot));
     let is_narrow = ui.available_width() < ROOM_FOR_BOTH;
     header_ui(state, is_narrow, ui);
     if state.shown.is_none() {
@@ -46,7 +51,7 @@ pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
     }
     let list_width =
         (ui.available_width() * LIST_SHARE).clamp(*LIST_WIDTH.start(), *LIST_WIDTH.end());
-    let list = Panel::right("unusual subtrees")
+    let list = Panel::right("differences")
         .default_size(list_width)
         .size_range(*LIST_WIDTH.start()..=ui.available_width() * 0.7)
         .show_separator_line(false)
@@ -70,33 +75,77 @@ fn header_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
         {
             state.fit();
         }
-        let Some(shown) = &state.shown else { return };
-        let mut merges = state.merges_in(&shown.focus);
-        let hint =
-            "Calls of one function by one caller that call nothing themselves become one vertex";
-        let text = if is_narrow {
-            "Merge"
-        } else {
-            "Merge repeated calls"
-        };
-        if ui
-            .add(Checkbox::new(&mut merges, text))
-            .on_hover_text(hint)
-            .accessible_name("Merge repeated calls")
-            .changed()
-        {
-            state.merges = Some(merges);
-            ui.ctx().request_repaint();
+        if state.shown.is_none() {
+            return;
+        }
+        compare_ui(state, is_narrow, ui);
+        if !state.compares {
+            merge_ui(state, is_narrow, ui);
         }
         if is_narrow {
-            ui.toggle_value(&mut state.shows_findings, "Subtrees")
-                .on_hover_text("Unusual subtrees in place of the drawing");
+            ui.toggle_value(&mut state.shows_findings, "Why")
+                .on_hover_text("What differs from the usual, in place of the drawing");
         }
     });
 }
 
+/// Draws the tree as one with another: the usual one, or one that is kept.
+fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
+    let Some(focus) = state.shown.as_ref().map(|shown| shown.focus.clone()) else {
+        return;
+    };
+    let kept = state.kept.as_ref();
+    let text = match kept {
+        Some(kept) => format!("Compare with {}", kept.code()),
+        None => "Compare with the usual one".to_owned(),
+    };
+    let is_kept = kept.is_some_and(|kept| kept.is_same_tree(&focus));
+    let keep = if is_kept { "Forget" } else { "Keep" };
+    let hint = if is_kept {
+        "Compare with the usual execution again"
+    } else {
+        "Compare the executions that are selected next with this one"
+    };
+    if state.compares || kept.is_some() {
+        let name = format!("{keep} {} for comparing", focus.code());
+        let button = ui.button(keep).on_hover_text(hint).accessible_name(name);
+        if button.clicked() {
+            state.kept = (!is_kept).then_some(focus);
+        }
+    }
+    let short = if is_narrow { "Compare" } else { text.as_str() };
+    ui.toggle_value(&mut state.compares, short)
+        .on_hover_text(
+            "Draws both as one: what is new, missing, longer, shorter, more or less often",
+        )
+        .accessible_name(&text);
+}
+
+fn merge_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
+    let Some(shown) = &state.shown else { return };
+    let mut merges = state.merges_in(&shown.focus);
+    let hint = "Calls of one function by one caller that call nothing themselves become one vertex";
+    let text = if is_narrow {
+        "Merge"
+    } else {
+        "Merge repeated calls"
+    };
+    if ui
+        .add(Checkbox::new(&mut merges, text))
+        .on_hover_text(hint)
+        .accessible_name("Merge repeated calls")
+        .changed()
+    {
+        state.merges = Some(merges);
+        ui.ctx().request_repaint();
+    }
+}
+
 /// How many calls there are, and how many of them are drawn as one.
 fn size_text(shown: &Shown) -> String {
+    if shown.other.is_some() {
+        return changes_text(shown);
+    }
     let num_calls = shown.drawing.vertex_of_call.len();
     match shown.drawing.num_merged() {
         (0, _) => count_of(num_calls, "call"),
@@ -112,6 +161,21 @@ fn size_text(shown: &Shown) -> String {
     }
 }
 
+/// How many paths differ from the other tree, by kind.
+fn changes_text(shown: &Shown) -> String {
+    let vertices = 0..shown.drawing.vertices.len();
+    let mut counts: BTreeMap<DifferenceKind, usize> = BTreeMap::new();
+    for kind in vertices.filter_map(|vertex| shown.drawing.change(vertex)) {
+        *counts.entry(kind).or_default() += 1;
+    }
+    if counts.is_empty() {
+        return "nothing differs".to_owned();
+    }
+    let counts = counts.iter();
+    let texts = counts.map(|(kind, &count)| format!("{} {}", thousands(count), kind.as_str()));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
 fn canvas_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut TreeState,
@@ -119,16 +183,33 @@ fn canvas_ui(
     ui: &mut Ui,
 ) {
     let chosen = pointed.or(state.pinned);
-    let (response, painter) = ui.allocate_painter(ui.available_size(), Sense::click_and_drag());
+    let mut size = ui.available_size();
+    let compared = state.shown.as_ref().filter(|shown| shown.other.is_some());
+    if let Some(shown) = compared.filter(|_| size.y > ROOM_FOR_CALLS) {
+        let below = Panel::bottom("calls of both")
+            .frame(Frame::NONE)
+            .resizable(false);
+        below.show(ui, |ui| aligned_ui(ctx.theme, shown, ui));
+        size = ui.available_size();
+    }
+    let (response, painter) = ui.allocate_painter(size, Sense::click_and_drag());
     state.has_pointer = response.contains_pointer();
     let Some(shown) = &mut state.shown else {
         return;
     };
-    let label = format!(
-        "Call stack tree of {}: {}",
-        shown.focus.code(),
-        size_text(shown)
-    );
+    let label = match shown.other {
+        Some(other) => format!(
+            "Call stack tree of {} beside {}: {}",
+            shown.focus.code(),
+            shown.focus.analysis.forest.code(other),
+            size_text(shown)
+        ),
+        None => format!(
+            "Call stack tree of {}: {}",
+            shown.focus.code(),
+            size_text(shown)
+        ),
+    };
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, label.as_str()));
     if shown.forces.step() {
         ui.ctx().request_repaint();
@@ -223,7 +304,7 @@ fn walk(ctx: &mut ViewContext<'_>, shown: &mut Shown, call: Option<usize>, area:
     }
 }
 
-/// The brackets list fewer or more subtrees.
+/// The brackets list fewer or more differences.
 fn threshold_keys(threshold: &mut f64, ui: &Ui) {
     for (key, change) in [
         (Key::OpenBracket, -THRESHOLD_STEP),
@@ -256,7 +337,7 @@ fn navigate(ui: &Ui, response: &Response, shown: &mut Shown) {
     }
 }
 
-/// What stands out: the roots of the listed subtrees, and one subtree that is pointed at or pinned.
+/// What stands out: the calls of the listed differences, and those of one that is pointed at or pinned.
 pub(super) fn highlight(
     ctx: &ViewContext<'_>,
     shown: &Shown,
@@ -274,7 +355,7 @@ pub(super) fn highlight(
     let findings = &explanation.findings;
     let drawing = &shown.drawing;
     let Some(finding) = chosen.and_then(|at| findings.get(at)) else {
-        // Of each listed structure the first occurrence only: it is the longest.
+        // Of each only the first call: it is the longest.
         let listed = listed(explanation, threshold).into_iter();
         let roots = listed
             .filter_map(|at| findings[at].vertices.first())
@@ -285,10 +366,11 @@ pub(super) fn highlight(
         };
     };
     let tree = shown.focus.cs_tree();
+    let is_whole = finding.kind == DifferenceKind::New;
     let calls = finding
         .vertices
         .iter()
-        .flat_map(|&root| subtree_calls(tree, root as usize, finding.degree as usize));
+        .flat_map(|&root| subtree_calls(tree, root as usize, is_whole));
     Highlight {
         listed: Vec::new(),
         roots: drawing.vertices_of(finding.vertices.iter().map(|&call| call as usize)),
@@ -297,18 +379,16 @@ pub(super) fn highlight(
     }
 }
 
-/// The calls of a subtree down to `degree` levels below its root.
-fn subtree_calls(
-    tree: CsTree<'_>,
-    root: usize,
-    degree: usize,
-) -> impl Iterator<Item = usize> + use<'_> {
-    let end = if root < tree.len() {
+/// A call, or it and all below it.
+fn subtree_calls(tree: CsTree<'_>, root: usize, is_whole: bool) -> std::ops::Range<usize> {
+    if root >= tree.len() {
+        return root..root;
+    }
+    root..if is_whole {
         tree.subtree_end(root)
     } else {
-        root
-    };
-    (root..end).filter(move |&call| tree.depth(call) - tree.depth(root) <= degree)
+        root + 1
+    }
 }
 
 fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
@@ -329,6 +409,15 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
         "Took {}, exclusive {}",
         vertex.inclusive, vertex.exclusive
     ));
+    if let (Some(other), Some(tree)) = (vertex.other, shown.other) {
+        ui.label(format!(
+            "In {}: {}, {}, exclusive {}",
+            shown.focus.analysis.forest.code(tree),
+            count_of(other.num_calls, "call"),
+            other.inclusive,
+            other.exclusive
+        ));
+    }
     let share = vertex.inclusive.0 as f64 / tree.duration().0.max(1) as f64;
     ui.label(format!("{:.1} % of the execution", 100.0 * share));
 }

@@ -1,0 +1,80 @@
+//! What sets trees apart from the usual ones, for the window and for tables.
+
+use std::sync::Arc;
+
+use callgrove_ml::explain::{CallPaths, Difference, TreeExplanation, UsualTrees, explain};
+use callgrove_model::{Forest, FunctionName, Progress, TreeIdx};
+
+use super::reason::Reason;
+use crate::learning::LearningError;
+use crate::{Detection, Label};
+
+/// Explains the trees of one forest by one detection.
+pub struct Explainer {
+    forest: Forest,
+    paths: Arc<CallPaths>,
+    usual: UsualTrees,
+}
+
+impl Explainer {
+    /// Prepares a forest whose paths are known. Trees that are called abnormal, or labelled so, are no
+    /// example of what is usual; those labelled normal are. `labels` has shape `[n_trees]`.
+    pub(crate) fn with_paths(
+        forest: &Forest,
+        paths: Arc<CallPaths>,
+        detection: &Detection,
+        labels: &[Option<Label>],
+    ) -> Self {
+        let is_normal = |tree: TreeIdx| match labels.get(tree.index()).copied().flatten() {
+            Some(label) => label == Label::Normal,
+            None => !detection.is_abnormal(tree),
+        };
+        let trees = (0..forest.len()).map(TreeIdx::from_index);
+        let is_normal: Vec<bool> = trees.map(is_normal).collect();
+        Self {
+            usual: UsualTrees::of(forest, &paths, &is_normal),
+            forest: forest.clone(),
+            paths,
+        }
+    }
+
+    /// Prepares a forest.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub fn new(
+        forest: &Forest,
+        detection: &Detection,
+        labels: &[Option<Label>],
+        progress: Progress<'_>,
+    ) -> Result<Self, LearningError> {
+        let paths = Arc::new(CallPaths::of(forest, progress)?);
+        Ok(Self::with_paths(forest, paths, detection, labels))
+    }
+
+    pub(crate) fn explain(&self, tree: TreeIdx) -> TreeExplanation {
+        explain(&self.forest, &self.paths, &self.usual, tree)
+    }
+
+    /// Why a tree stands out, the most important reason first.
+    pub fn reasons(&self, tree: TreeIdx) -> Vec<Reason> {
+        let differences = self.explain(tree).differences;
+        let reasons = differences.iter().map(|found| self.reason(found));
+        reasons.collect()
+    }
+
+    fn reason(&self, difference: &Difference) -> Reason {
+        let names = &self.forest.trace().names;
+        let name = |func| FunctionName::parse(names.name(func)).qualified.to_owned();
+        Reason {
+            kind: difference.kind.as_str(),
+            function: name(difference.func),
+            path: difference.path.iter().map(|&func| name(func)).collect(),
+            excess_us: difference.excess.0 as f64 / 1e3,
+            count: difference.count,
+            usual_count: difference.usual_count,
+            usual_us: difference.usual_time.0 as f64 / 1e3,
+            share: difference.share,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What is usual for single calls, wherever they are in a tree: for forests where no two trees are alike,
+//! so that trees as wholes say little.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{CsTree, Forest, FuncId, TreeIdx};
+
+use super::merge::{CallPath, Merger};
+use super::paths::CallPaths;
+use super::real::{real_count, real_ns, rounded_ns};
+
+/// Share of the calls of a function from which on what they call is expected of each.
+const EXPECTED_SHARE: f64 = 0.9;
+/// Calls of a function from which on anything is expected of it.
+const LEAST_CALLS: u64 = 20;
+
+/// Medians and fences over single calls.
+#[derive(Clone, Debug)]
+pub(super) struct UsualCalls {
+    /// By pair of caller's function and function.
+    times: Vec<CallTime>,
+    /// What calls of a function are expected to call.
+    expected: BTreeMap<FuncId, Vec<Expected>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct CallTime {
+    median_ns: f64,
+    /// Longer calls are outliers.
+    fence_ns: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Expected {
+    func: FuncId,
+    /// How rare it is to go without, 0 to 1.
+    rarity: f64,
+}
+
+/// What is odd along one path.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct OddCalls {
+    /// Time above the median of those calls that are outliers.
+    pub(super) excess_ns: i64,
+    /// Longest of them, in units of the fence; 0 if there is none.
+    pub(super) ratio: f64,
+    /// Calls of the caller that are expected to call this, and do not.
+    pub(super) num_lacking: u64,
+    /// How rare that is, 0 to 1.
+    pub(super) rarity: f64,
+}
+
+impl UsualCalls {
+    /// What is usual in some trees.
+    pub(super) fn of(
+        forest: &Forest,
+        paths: &CallPaths,
+        merger: &mut Merger,
+        trees: &[TreeIdx],
+    ) -> Self {
+        let mut times: Vec<(usize, i64)> = Vec::new();
+        let mut num_calls: BTreeMap<FuncId, u64> = BTreeMap::new();
+        let mut num_with: BTreeMap<(FuncId, FuncId), u64> = BTreeMap::new();
+        for &tree in trees {
+            let tree = forest.tree(tree);
+            paths.merge(merger, tree);
+            let exclusive = tree.exclusive().iter().map(|time| time.0.max(0));
+            let edges = merger.path_of_vertex().iter().map(|&path| paths.edge(path));
+            times.extend(edges.zip(exclusive));
+            for &func in tree.funcs() {
+                *num_calls.entry(func).or_default() += 1;
+            }
+            for (caller, func) in callees(tree) {
+                *num_with.entry((tree.funcs()[caller], func)).or_default() += 1;
+            }
+        }
+        times.sort_unstable();
+        let mut times_of_edge = vec![CallTime::default(); paths.num_edges()];
+        for times in times.chunk_by(|a, b| a.0 == b.0) {
+            times_of_edge[times[0].0] = CallTime::of(times, real_ns(paths.tick_ns));
+        }
+        let mut expected: BTreeMap<FuncId, Vec<Expected>> = BTreeMap::new();
+        for ((caller, func), num_with) in num_with {
+            let all = num_calls[&caller];
+            if all >= LEAST_CALLS && real_count(num_with) >= EXPECTED_SHARE * real_count(all) {
+                let without = real_count(all - num_with + 1);
+                let most = real_count(all + 1);
+                let rarity = (most / without).ln() / most.ln();
+                expected
+                    .entry(caller)
+                    .or_default()
+                    .push(Expected { func, rarity });
+            }
+        }
+        Self {
+            times: times_of_edge,
+            expected,
+        }
+    }
+
+    /// What is odd in a tree that `merger` has just merged, by path.
+    pub(super) fn odd(
+        &self,
+        paths: &CallPaths,
+        merger: &Merger,
+        tree: CsTree<'_>,
+    ) -> BTreeMap<CallPath, OddCalls> {
+        let path_of_vertex = merger.path_of_vertex();
+        let mut odd: BTreeMap<CallPath, OddCalls> = BTreeMap::new();
+        for (vertex, &path) in path_of_vertex.iter().enumerate() {
+            let usual = self.times[paths.edge(path)];
+            let time_ns = real_ns(tree.exclusive()[vertex].0);
+            if usual.fence_ns > 0.0 && time_ns > usual.fence_ns {
+                let odd = odd.entry(path).or_default();
+                odd.excess_ns += rounded_ns(time_ns - usual.median_ns);
+                odd.ratio = odd.ratio.max(time_ns / usual.fence_ns);
+            }
+        }
+        let callees = callees(tree);
+        for (vertex, &path) in path_of_vertex.iter().enumerate() {
+            let expected = self
+                .expected
+                .get(&tree.funcs()[vertex])
+                .into_iter()
+                .flatten();
+            for expected in expected {
+                if callees.binary_search(&(vertex, expected.func)).is_ok() {
+                    continue;
+                }
+                if let Some(path) = paths.callee(path, expected.func) {
+                    let odd = odd.entry(path).or_default();
+                    odd.num_lacking += 1;
+                    odd.rarity = expected.rarity;
+                }
+            }
+        }
+        odd
+    }
+
+    /// Median time of a call along a path.
+    pub(super) fn median_ns(&self, paths: &CallPaths, path: CallPath) -> f64 {
+        self.times[paths.edge(path)].median_ns
+    }
+}
+
+impl CallTime {
+    /// Of times in ascending order. Times spread by factors, so the fence is Tukey's for far outliers of
+    /// the logarithms; a tick is added first, since many a time is 0.
+    fn of(times: &[(usize, i64)], tick_ns: f64) -> Self {
+        let quartile = |quarter: usize| real_ns(times[(times.len() - 1) * quarter / 4].1);
+        let [low, high] = [1, 3].map(|quarter| quartile(quarter) + tick_ns);
+        Self {
+            median_ns: quartile(2),
+            fence_ns: high * (high / low).powi(3) + tick_ns,
+        }
+    }
+}
+
+/// Which vertex calls which functions, each pair once, in ascending order.
+fn callees(tree: CsTree<'_>) -> Vec<(usize, FuncId)> {
+    let called =
+        (1..tree.len()).filter_map(|vertex| Some((tree.parent(vertex)?, tree.funcs()[vertex])));
+    let mut callees: Vec<(usize, FuncId)> = called.collect();
+    callees.sort_unstable();
+    callees.dedup();
+    callees
+}

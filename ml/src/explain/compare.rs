@@ -1,0 +1,296 @@
+//! A tree and the usual tree of its kind, path by path.
+
+use std::collections::BTreeMap;
+
+use super::calls::OddCalls;
+use super::found::{DifferenceKind, Found};
+use super::merge::{CallPath, PathTotal};
+use super::paths::CallPaths;
+use super::real::{real_count, real_ns, rounded_ns};
+use super::usual::{UsualPath, UsualTree, UsualTrees};
+
+/// Times that differ by less than this share of the usual duration of the tree are no difference.
+const LEAST_SHARE: f64 = 0.01;
+/// Nor are those that differ by this many ticks of the clock, times the root of the calls, or less.
+const LEAST_TICKS: f64 = 2.0;
+/// More time than this many times what the additional calls usually take is not only from them.
+const BEYOND_CALLS: f64 = 2.0;
+/// Counts and times outside the quartiles by this many times their distance are unusual.
+const FENCE: f64 = 1.5;
+/// Within something new, a path that is that much rarer than what it is in is named too.
+const RARER: f64 = 0.25;
+
+/// A path of the tree, of the usual tree, or of both.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Both {
+    path: CallPath,
+    count: u64,
+    exclusive_ns: i64,
+    usual: UsualPath,
+    /// Place of the caller.
+    caller: Option<usize>,
+}
+
+/// The paths of the tree and those that are usual, callers first.
+pub(super) fn side_by_side(paths: &CallPaths, totals: &[PathTotal], kind: &UsualTree) -> Vec<Both> {
+    let mut both: Vec<Both> = totals
+        .iter()
+        .map(|total| Both {
+            path: total.path,
+            count: total.count,
+            exclusive_ns: total.exclusive_ns,
+            usual: kind.path(total.path).copied().unwrap_or(UsualPath {
+                path: total.path,
+                share: 0.0,
+                count: [0; 3],
+                exclusive_ns: [0; 3],
+            }),
+            caller: None,
+        })
+        .collect();
+    let has = |path: CallPath| {
+        totals
+            .binary_search_by_key(&path, |total| total.path)
+            .is_ok()
+    };
+    let lacking = kind.paths.iter().filter(|usual| !has(usual.path));
+    both.extend(lacking.map(|usual| Both {
+        path: usual.path,
+        count: 0,
+        exclusive_ns: 0,
+        usual: *usual,
+        caller: None,
+    }));
+    both.sort_unstable_by_key(|row| row.path);
+    for place in 0..both.len() {
+        let caller = paths.caller(both[place].path);
+        both[place].caller =
+            caller.and_then(|caller| both.binary_search_by_key(&caller, |row| row.path).ok());
+    }
+    both
+}
+
+impl Both {
+    fn is_missing(&self) -> bool {
+        self.count == 0 && self.usual.count[1] > 0
+    }
+
+    fn found(&self, kind: DifferenceKind) -> Found {
+        Found {
+            kind,
+            path: self.path,
+            count: self.count,
+            usual_count: self.usual.count[1],
+            time_ns: self.exclusive_ns,
+            usual_ns: self.usual.exclusive_ns[1],
+            share: self.usual.share,
+            novelty: 0.0,
+            is_ordinary: false,
+            importance: 0.0,
+        }
+    }
+}
+
+/// A tree beside the usual tree of its kind.
+pub(super) struct Comparison<'a> {
+    pub(super) paths: &'a CallPaths,
+    pub(super) usual: &'a UsualTrees,
+    pub(super) kind: &'a UsualTree,
+    /// Callers first.
+    pub(super) both: &'a [Both],
+    /// What is odd in single calls, by path; for trees of a shape that is no kind.
+    pub(super) odd: &'a BTreeMap<CallPath, OddCalls>,
+}
+
+impl Comparison<'_> {
+    /// The least difference in time that is one, for so many calls.
+    pub(super) fn least_ns(&self, count: u64) -> f64 {
+        let by_clock = LEAST_TICKS * real_ns(self.paths.tick_ns) * real_count(count.max(1)).sqrt();
+        by_clock.max(LEAST_SHARE * real_ns(self.kind.duration_ns))
+    }
+
+    /// All differences, in no order that means anything.
+    pub(super) fn differences(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        self.new_and_missing(&mut found);
+        for row in self.both {
+            if row.count > 0 && !self.is_new(row) {
+                found.extend(self.change(row));
+            }
+        }
+        if !self.kind.is_kind {
+            self.lacking(&mut found);
+        }
+        found
+    }
+
+    /// Where trees are not of one shape, what hardly any tree has is new though the nearest have it.
+    fn is_new(&self, row: &Both) -> bool {
+        let is_rare = || !self.kind.is_same_shape && self.usual.is_rare(self.paths, row.path);
+        row.count > 0 && (row.usual.count[1] == 0 || is_rare())
+    }
+
+    /// What is new or missing as a whole is one difference at its top.
+    fn new_and_missing(&self, found: &mut Vec<Found>) {
+        /// Place in `found` of what a row is part of.
+        type Top = Option<usize>;
+        let mut top_of_row: Vec<Top> = vec![None; self.both.len()];
+        for (place, row) in self.both.iter().enumerate() {
+            let above = row.caller.and_then(|caller| top_of_row[caller]);
+            let (kind, rarity) = if self.is_new(row) {
+                (DifferenceKind::New, self.usual.rarity(self.paths, row.path))
+            } else if row.is_missing() {
+                let rarity = self.usual.rarity_of_absence(self.paths, row.path);
+                (DifferenceKind::Missing, rarity)
+            } else {
+                continue;
+            };
+            let novelty = rarity.sqrt();
+            let is_part = |above: &usize| {
+                kind == DifferenceKind::Missing || novelty <= found[*above].novelty + RARER
+            };
+            let top = above.filter(is_part).unwrap_or_else(|| {
+                found.push(Found {
+                    time_ns: 0,
+                    usual_ns: 0,
+                    novelty,
+                    is_ordinary: !self.kind.is_kind && !self.usual.is_rare(self.paths, row.path),
+                    ..row.found(kind)
+                });
+                found.len() - 1
+            });
+            found[top].time_ns += row.exclusive_ns;
+            found[top].usual_ns += row.usual.exclusive_ns[1];
+            top_of_row[place] = Some(top);
+        }
+        let mut longer = Vec::new();
+        for (row, top) in self.both.iter().zip(&top_of_row) {
+            let Some(top) = top.map(|top| &mut found[top]) else {
+                continue;
+            };
+            longer.extend(self.heavy_in_new(row, top));
+        }
+        found.extend(longer);
+    }
+
+    /// A path within something new with calls that took far longer than such calls do elsewhere: the time
+    /// is told there, and no longer at the top.
+    fn heavy_in_new(&self, row: &Both, top: &mut Found) -> Option<Found> {
+        let heavy = self.heavy(row)?;
+        if top.kind != DifferenceKind::New || top.path == row.path {
+            return None;
+        }
+        top.time_ns -= row.exclusive_ns;
+        Some(heavy)
+    }
+
+    /// Calls along a path that took far longer than such calls do anywhere.
+    fn heavy(&self, row: &Both) -> Option<Found> {
+        let odd = self.odd.get(&row.path)?;
+        let is_heavy = real_ns(odd.excess_ns) > self.least_ns(row.count);
+        is_heavy.then(|| Found {
+            usual_ns: row.exclusive_ns - odd.excess_ns,
+            novelty: 1.0 - 0.5 / odd.ratio,
+            ..row.found(DifferenceKind::Longer)
+        })
+    }
+
+    /// Calls that lack what nearly all calls of their function call.
+    fn lacking(&self, found: &mut Vec<Found>) {
+        for (&path, odd) in self.odd.iter().filter(|(_, odd)| odd.num_lacking > 0) {
+            let novelty = odd.rarity.sqrt();
+            if let Some(known) = found.iter_mut().find(|found| found.path == path) {
+                if known.kind.is_less() {
+                    known.novelty = known.novelty.max(novelty);
+                }
+                continue;
+            }
+            let row = self.both.binary_search_by_key(&path, |row| row.path);
+            let (count, time_ns) = row.map_or((0, 0), |at| {
+                (self.both[at].count, self.both[at].exclusive_ns)
+            });
+            let call_ns = self.usual.calls.median_ns(self.paths, path);
+            let lacking_ns = rounded_ns(call_ns * real_count(odd.num_lacking));
+            found.push(Found {
+                kind: if count == 0 {
+                    DifferenceKind::Missing
+                } else {
+                    DifferenceKind::FewerCalls
+                },
+                path,
+                count,
+                usual_count: count + odd.num_lacking,
+                time_ns,
+                usual_ns: time_ns + lacking_ns,
+                share: self.kind.path(path).map_or(0.0, |usual| usual.share),
+                novelty,
+                is_ordinary: true,
+                importance: 0.0,
+            });
+        }
+    }
+
+    /// What differs along a path that both have.
+    fn change(&self, row: &Both) -> Option<Found> {
+        if let Some(heavy) = self.heavy(row).filter(|_| !self.kind.is_kind) {
+            return Some(heavy);
+        }
+        let usual_count = row.usual.count[1];
+        let extra = real_count(row.count) - real_count(usual_count);
+        let excess_ns = real_ns(row.exclusive_ns - row.usual.exclusive_ns[1]);
+        let of_extra_ns = extra * real_ns(row.usual.exclusive_ns[1]) / real_count(usual_count);
+        let is_from_calls =
+            extra * excess_ns > 0.0 && excess_ns.abs() <= BEYOND_CALLS * of_extra_ns.abs();
+        if excess_ns.abs() > self.least_ns(row.count.max(usual_count)) {
+            let kind = match (excess_ns > 0.0, is_from_calls) {
+                (true, true) => DifferenceKind::MoreCalls,
+                (true, false) => DifferenceKind::Longer,
+                (false, true) => DifferenceKind::FewerCalls,
+                (false, false) => DifferenceKind::Shorter,
+            };
+            let time_ns = real_ns(row.exclusive_ns);
+            return Some(Found {
+                is_ordinary: !self.kind.is_kind
+                    || !is_outside(time_ns, row.usual.exclusive_ns.map(real_ns)),
+                ..row.found(kind)
+            });
+        }
+        if !self.is_count_unusual(row) {
+            return None;
+        }
+        let kind = if extra > 0.0 {
+            DifferenceKind::MoreCalls
+        } else {
+            DifferenceKind::FewerCalls
+        };
+        // Twice as often says something, eight times as often as much as calls can say.
+        let doublings = (real_count(row.count) / real_count(usual_count))
+            .log2()
+            .abs();
+        Some(Found {
+            novelty: 0.5 * (doublings / 3.0).min(1.0),
+            ..row.found(kind)
+        })
+    }
+
+    /// Whether the number of calls is outside what is usual, and not because the caller's is.
+    fn is_count_unusual(&self, row: &Both) -> bool {
+        let quartiles = row.usual.count.map(real_count);
+        let (count, middle) = (real_count(row.count), quartiles[1]);
+        if !is_outside(count, quartiles) {
+            return false;
+        }
+        let follows = |caller: &Both| {
+            let usual = real_count(caller.usual.count[1]);
+            let expected = middle * real_count(caller.count) / usual.max(1.0);
+            usual > 0.0 && (count - expected).abs() <= 0.1 * expected
+        };
+        !row.caller.is_some_and(|caller| follows(&self.both[caller]))
+    }
+}
+
+/// Whether a value is an outlier by Tukey's fences.
+fn is_outside(value: f64, [low, _, high]: [f64; 3]) -> bool {
+    let margin = FENCE * (high - low);
+    value < low - margin || value > high + margin
+}

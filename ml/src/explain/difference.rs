@@ -1,0 +1,121 @@
+//! What sets one tree apart from the usual tree of its kind.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use callgrove_model::{DurationNs, Forest, FuncId, TreeIdx};
+
+use super::compare::{Comparison, side_by_side};
+use super::found::DifferenceKind;
+use super::merge::{CallPath, Merger};
+use super::order::in_order;
+use super::paths::CallPaths;
+use super::real::real_ns;
+use super::usual::UsualTrees;
+
+/// Why a tree stands out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TreeExplanation {
+    /// What differs, the most important first.
+    pub differences: Vec<Difference>,
+    /// The tree in the middle of those it was compared with.
+    pub usual: TreeIdx,
+    /// Number of trees that it was compared with.
+    pub num_usual: usize,
+    /// Whether these have the same paths as the tree, about as often each.
+    pub is_same_shape: bool,
+}
+
+/// One difference between a tree and the usual tree of its kind.
+///
+/// Times are exclusive, but of something new or missing as a whole: that stands for everything below it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Difference {
+    /// What kind of difference.
+    pub kind: DifferenceKind,
+    /// The function: the last of the path.
+    pub func: FuncId,
+    /// The functions from the root of the tree.
+    pub path: Vec<FuncId>,
+    /// Calls in the tree.
+    pub count: u64,
+    /// Calls that are usual (a median).
+    pub usual_count: u64,
+    /// Time in the tree, all calls together.
+    pub time: DurationNs,
+    /// Time that is usual (a median).
+    pub usual_time: DurationNs,
+    /// time − usual time.
+    pub excess: DurationNs,
+    /// Share of the trees compared with that have the path.
+    pub share: f64,
+    /// 0..=1; the first has 1. The larger of the share in all excess time and of how rare the structure is.
+    pub importance: f64,
+    /// The vertices of the tree on this path, the longest first; none if it is missing.
+    pub vertices: Vec<u32>,
+}
+
+/// What sets `tree` apart. `paths` and `usual` are of `forest`. The cost is linear in the vertices of the
+/// tree and the paths of its kind, but where its shape is rare: then as many shapes are looked at as there
+/// are candidates, some thousand at most.
+pub fn explain(
+    forest: &Forest,
+    paths: &CallPaths,
+    usual: &UsualTrees,
+    tree: TreeIdx,
+) -> TreeExplanation {
+    let mut merger = Merger::default();
+    let kind = usual.of_kind(forest, paths, &mut merger, tree);
+    let cs_tree = forest.tree(tree);
+    let both = side_by_side(paths, paths.merge(&mut merger, cs_tree), &kind);
+    let odd = if kind.is_same_shape {
+        BTreeMap::new()
+    } else {
+        usual.calls.odd(paths, &merger, cs_tree)
+    };
+    let comparison = Comparison {
+        paths,
+        usual,
+        kind: &kind,
+        both: &both,
+        odd: &odd,
+    };
+    let slower_ns = cs_tree.duration().0 - kind.duration_ns;
+    let is_slower = real_ns(slower_ns) > comparison.least_ns(1);
+    let found = in_order(comparison.differences(), is_slower);
+    let times = cs_tree.inclusive();
+    let mut vertices: Vec<Vec<(Reverse<DurationNs>, u32)>> = vec![Vec::new(); found.len()];
+    let mut place_of_path: Vec<(CallPath, usize)> = found
+        .iter()
+        .enumerate()
+        .map(|(place, found)| (found.path, place))
+        .collect();
+    place_of_path.sort_unstable();
+    for ((vertex, path), &time) in (0..).zip(merger.path_of_vertex()).zip(times) {
+        if let Ok(at) = place_of_path.binary_search_by_key(path, |entry| entry.0) {
+            vertices[place_of_path[at].1].push((Reverse(time), vertex));
+        }
+    }
+    let differences = found.iter().zip(vertices).map(|(found, mut vertices)| {
+        vertices.sort_unstable();
+        Difference {
+            kind: found.kind,
+            func: paths.func(found.path),
+            path: paths.funcs(found.path),
+            count: found.count,
+            usual_count: found.usual_count,
+            time: DurationNs(found.time_ns),
+            usual_time: DurationNs(found.usual_ns),
+            excess: DurationNs(found.excess_ns()),
+            share: found.share,
+            importance: found.importance,
+            vertices: vertices.into_iter().map(|vertex| vertex.1).collect(),
+        }
+    });
+    TreeExplanation {
+        differences: differences.collect(),
+        usual: kind.middle,
+        num_usual: kind.num_trees,
+        is_same_shape: kind.is_same_shape,
+    }
+}

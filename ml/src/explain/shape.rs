@@ -1,0 +1,87 @@
+//! Shapes: which paths a tree has, and about how often each.
+
+use super::merge::{CallPath, PathTotal};
+use super::real::real_len;
+use crate::wl::mixing::{MixedMap, chain};
+
+/// What a difference in how often a path is called counts, a doubling of the number, beside a path that
+/// only one of two shapes has.
+const LEVEL_COST: f64 = 0.25;
+
+/// The shapes of a forest, numbered by first appearance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shapes {
+    of_tree: Vec<usize>,
+    /// Where each shape ends in `entries`.
+    ends: Vec<usize>,
+    entries: Vec<ShapeEntry>,
+    known: MixedMap<u128, usize>,
+}
+
+/// A path of a shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ShapeEntry {
+    pub(super) path: CallPath,
+    /// How often it is called: counts from one power of two to the next are one level.
+    level: u32,
+}
+
+impl Shapes {
+    /// Takes the next tree.
+    pub(super) fn push(&mut self, totals: &[PathTotal]) {
+        let key = totals.iter().fold(0, |state, total| {
+            let path = u64::try_from(total.path).unwrap_or(u64::MAX);
+            let number = u128::from(path) << 8 | u128::from(level(total.count));
+            chain(state, number + 1)
+        });
+        let next = self.ends.len();
+        let shape = *self.known.entry(key).or_insert(next);
+        if shape == next {
+            self.entries.extend(totals.iter().map(|total| ShapeEntry {
+                path: total.path,
+                level: level(total.count),
+            }));
+            self.ends.push(self.entries.len());
+        }
+        self.of_tree.push(shape);
+    }
+
+    /// Number of shapes.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The shape of each tree.
+    pub(super) fn of_trees(&self) -> &[usize] {
+        &self.of_tree
+    }
+
+    /// The paths of a shape in ascending order.
+    pub(super) fn entries(&self, shape: usize) -> &[ShapeEntry] {
+        let start = shape.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.entries[start..self.ends[shape]]
+    }
+
+    /// How far two shapes are apart: the paths that only one has, and a little for each doubling of how
+    /// often the others are called.
+    pub(super) fn distance(&self, a: usize, b: usize) -> f64 {
+        let (a, b) = (self.entries(a), self.entries(b));
+        let (mut at, mut other) = (0, 0);
+        let (mut num_common, mut num_levels) = (0, 0_u32);
+        while at < a.len() && other < b.len() {
+            let (mine, theirs) = (a[at], b[other]);
+            at += usize::from(mine.path <= theirs.path);
+            other += usize::from(theirs.path <= mine.path);
+            if mine.path == theirs.path {
+                num_common += 1;
+                num_levels += mine.level.abs_diff(theirs.level);
+            }
+        }
+        let num_apart = a.len() + b.len() - 2 * num_common;
+        real_len(num_apart) + LEVEL_COST * f64::from(num_levels)
+    }
+}
+
+fn level(count: u64) -> u32 {
+    u64::BITS - count.leading_zeros()
+}
