@@ -161,7 +161,7 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
         (Value::String(cause), Some(score)) if cause == "trace write" && score < 0.0 => 1,
         _ => panic!("no such row: {row}"),
     };
-    let places: Vec<u8> = rows.iter().map(place).collect();
+    let places: Vec<u16> = rows.iter().map(place).collect();
     assert!(places.is_sorted(), "{places:?}");
     let count = |wanted| places.iter().filter(|&&place| place == wanted).count();
     assert_eq!((count(0), count(1)), (13, 4));

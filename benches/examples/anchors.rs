@@ -53,8 +53,10 @@ fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
     let (near, near_seconds) =
         cpu_seconds(|| train_on_anchors(rows, prior, &anchors, &[], ocsvm, None, Progress::none()));
     let near = near?;
-    let is_below = |trained: &Trained| trained.scores().iter().map(|&it| it < -1e-6).collect();
-    let is_found = |trained: &Trained| {
+    let is_below = |trained: &Trained| -> Vec<bool> {
+        trained.scores().iter().map(|&it| it < -1e-6).collect()
+    };
+    let is_found = |trained: &Trained| -> Vec<bool> {
         let border = embedding
             .calibration()
             .border(trained.scores(), FALSE_DISCOVERIES);
@@ -78,7 +80,7 @@ fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
 }
 
 /// How many the first says yes to, and how many the second says something else of.
-fn count(first: &Vec<bool>, second: &Vec<bool>) -> (usize, usize) {
+fn count(first: &[bool], second: &[bool]) -> (usize, usize) {
     let differ = first.iter().zip(second).filter(|(a, b)| a != b);
     (first.iter().filter(|&&it| it).count(), differ.count())
 }

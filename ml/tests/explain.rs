@@ -48,8 +48,8 @@ fn grow(trees: &[String]) -> Forest {
             for vertex in text.split(';') {
                 let name = vertex.trim_start_matches('>');
                 let depth = vertex.len() - name.len();
-                let (name, time) = name.split_once(' ').unwrap();
-                vertices.push((depth, name.to_owned(), time.parse().unwrap()));
+                let (name, time) = name.split_once(' ').expect("name and time");
+                vertices.push((depth, name.to_owned(), time.parse().expect("a number")));
             }
             tree(&mut names, &vertices)
         })
@@ -59,7 +59,7 @@ fn grow(trees: &[String]) -> Forest {
 
 /// Explains `odd`; only the trees that `is_odd` names are no example of what is usual.
 fn why(forest: &Forest, odd: u32, is_odd: impl Fn(usize) -> bool) -> TreeExplanation {
-    let paths = CallPaths::of(forest, Progress::none()).unwrap();
+    let paths = CallPaths::of(forest, Progress::none()).expect("nobody cancels");
     let is_normal: Vec<bool> = (0..forest.len()).map(|tree| !is_odd(tree)).collect();
     let usual = UsualTrees::of(forest, &paths, &is_normal);
     explain(forest, &paths, &usual, TreeIdx(odd))

@@ -12,7 +12,7 @@ const PRIOR: f64 = 0.5;
 /// Unlabelled trees that are looked at at most; of more, evenly spaced ones stand for all.
 const MAX_SAMPLED: usize = 4_000;
 /// Weight of an unlabelled tree in labels: what it is called is only a guess.
-const GUESS: f64 = 0.02;
+const GUESS: f64 = 0.05;
 /// How far the neighbourhood must lean to the other side, 0..=1.
 const DOUBTFUL: f64 = 0.3;
 
@@ -32,7 +32,7 @@ pub struct Doubt {
 /// Labels that their neighbourhood contradicts, the most doubtful first; equal ones by tree.
 ///
 /// Other labels vote for the label y_i = ±1 of a tree with their kernels (leave-one-out kernel smoothing,
-/// Nadaraya 1964), and so do unlabelled trees with what the detector calls them, with 1/50 of the
+/// Nadaraya 1964), and so do unlabelled trees with what the detector calls them, with 1/20 of the
 /// weight: v_i = Σ w_j k_ij y_j / (Σ w_j k_ij + 1/2). A label is doubtful if −y_i v_i > 0.3. So one
 /// that contradicts a crowd is doubted at once. L labels of n trees cost L min(n, 5000) distances.
 ///

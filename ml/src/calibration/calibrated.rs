@@ -50,13 +50,23 @@ impl Calibration {
             let share = knot as f64 / num_knots.saturating_sub(1).max(1) as f64;
             (share * share * last as f64).round() as usize
         };
-        let mut knots: Vec<Knot> = (0..num_knots)
+        let all: Vec<Knot> = (0..num_knots)
             .map(|knot| Knot {
-                score: ascending[place(knot)],
+                score: rounded(ascending[place(knot)]),
                 distance: norms[place(knot)],
             })
             .collect();
-        knots.dedup_by(|later, earlier| later.score <= earlier.score);
+        // Free support vectors all have one score up to rounding: they stand for one distance.
+        let mut knots: Vec<Knot> = all
+            .chunk_by(|a, b| a.score >= b.score)
+            .map(|tied| {
+                let sum: f64 = tied.iter().map(|knot| knot.distance).sum();
+                Knot {
+                    score: tied[0].score,
+                    distance: sum / tied.len() as f64,
+                }
+            })
+            .collect();
         if let [only] = knots[..] {
             // All trees are alike: whatever is further from them is further out.
             let distance = only.distance + null.distance_of(0.1);
@@ -116,6 +126,7 @@ impl Calibration {
 
     /// The distance that a score stands for; beyond the knots along the last two.
     fn distance(&self, score: f64) -> f64 {
+        let score = rounded(score);
         let above = self.knots.partition_point(|knot| knot.score <= score);
         let (a, b) = self.around(above);
         let share = (score - a.score) / (b.score - a.score);
@@ -153,6 +164,11 @@ impl Calibration {
                 .knots
                 .is_sorted_by(|a, b| a.score < b.score && a.distance >= b.distance)
     }
+}
+
+/// Scores that differ by less are equal up to rounding.
+fn rounded(score: f64) -> f64 {
+    (score * 1e9).round() * 1e-9
 }
 
 /// Whether a score, less its border, means an anomaly: below 0 by more than rounding.

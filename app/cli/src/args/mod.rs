@@ -85,15 +85,8 @@ pub(crate) struct AnalyzeArgs {
     /// Labels to learn from: CSV with the columns rank,index,label (normal or abnormal)
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["model", "reference", "reference_between"])]
     pub(crate) labels: Option<PathBuf>,
-    /// Judge by a model that was saved before; one that is not made for these executions is refused
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["mode", "ordered", "seed"])]
-    pub(crate) model: Option<PathBuf>,
-    /// Judge by a model that does not fit all the same
-    #[arg(long, requires = "model")]
-    pub(crate) force: bool,
-    /// Take from the model what is usual, and from this run where the border lies
-    #[arg(long, requires = "model")]
-    pub(crate) recalibrate: bool,
+    #[command(flatten)]
+    pub(crate) saved: SavedModelArgs,
     /// Learn what is normal from another run, say one that is known to be clean
     #[arg(long, value_name = "TRACE", conflicts_with = "model")]
     pub(crate) reference: Option<String>,
@@ -136,6 +129,19 @@ pub(crate) struct AnalyzeArgs {
     /// Say on standard error how long each stage took
     #[arg(long)]
     pub(crate) timings: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SavedModelArgs {
+    /// Judge by a model that was saved before; one that is not made for these executions is refused
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["mode", "ordered", "seed"])]
+    pub(crate) model: Option<PathBuf>,
+    /// Judge by a model that does not fit all the same
+    #[arg(long, requires = "model")]
+    pub(crate) force: bool,
+    /// Take from the model what is usual, and from this run where the border lies
+    #[arg(long, requires = "model")]
+    pub(crate) recalibrate: bool,
 }
 
 #[derive(Args, Debug)]

@@ -28,6 +28,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
         .transpose()?
         .unwrap_or_default();
     let model = args
+        .saved
         .model
         .as_deref()
         .map(|path| Ok::<_, anyhow::Error>((path, read_model(path)?)))
@@ -101,10 +102,10 @@ fn learn(
 /// Judges by a model; one that does not fit is refused, or with `--force` told.
 fn judge(model: &SavedModel, forest: &Forest, args: &AnalyzeArgs) -> Result<Judged> {
     let (judged, misfit) = with_progress("Judging", |progress| {
-        model.judge(forest, args.recalibrate, progress)
+        model.judge(forest, args.saved.recalibrate, progress)
     })?;
     match misfit {
-        Some(misfit) if args.force => complain(&format!("the model does not fit: {misfit}")),
+        Some(misfit) if args.saved.force => complain(&format!("the model does not fit: {misfit}")),
         Some(misfit) => bail!(
             "it does not fit: {misfit}; take one of such a run, fit the border to this run with \
              --recalibrate, or judge by it all the same with --force"

@@ -361,7 +361,7 @@ fn where_the_tracer_wrote_the_rows_are_hatched_and_say_so() {
     harness.get_by_label("trace write");
     let write = snapshot.trace.as_ref().expect("it is open").writes[0];
     let view = shown(&mut harness).canvas.view.clone();
-    let middle = TimeNs((write.start.0 + write.end.0) / 2);
+    let middle = TimeNs(write.start.0.midpoint(write.end.0));
     assert!(view.window().share_of(middle) < 1.0, "it is in view");
     let rows = harness.get_by_label_contains("Timeline of #").rect();
     let share = view.window().share_of(middle) as f32;
