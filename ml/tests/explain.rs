@@ -48,8 +48,8 @@ fn grow(trees: &[String]) -> Forest {
             for vertex in text.split(';') {
                 let name = vertex.trim_start_matches('>');
                 let depth = vertex.len() - name.len();
-                let (name, time) = name.split_once(' ').expect("name and time");
-                vertices.push((depth, name.to_owned(), time.parse().expect("a number")));
+                let (name, time) = name.split_once(' ').expect("a name and a time");
+                vertices.push((depth, name.to_owned(), time.parse().expect("a time")));
             }
             tree(&mut names, &vertices)
         })

@@ -184,7 +184,7 @@ fn plus_and_minus_zoom_and_brackets_move_the_threshold() {
         harness.run();
     }
     assert!(zoom(&harness) < before);
-    for _ in 0..10 {
+    for _ in 0..12 {
         harness.key_press(Key::CloseBracket);
     }
     harness.run();
