@@ -40,6 +40,7 @@ pub mod knn;
 pub mod metrics;
 pub mod ocsvm;
 pub mod projection;
+mod real;
 pub mod stack2vec;
 pub mod suggest;
 pub mod wl;

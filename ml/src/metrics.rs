@@ -1,5 +1,6 @@
 //! How well a ranking finds anomalies: areas under curves, ties handled as one threshold.
 
+use crate::real::Real;
 /// Areas under the curves of a ranking.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RankingQuality {
@@ -33,17 +34,17 @@ pub fn ranking_quality(is_anomaly: &[bool], anomaly: &[f64]) -> Option<RankingQu
     for tied in order.chunk_by(|&a, &b| anomaly[a].total_cmp(&anomaly[b]).is_eq()) {
         let found = tied.iter().filter(|&&place| is_anomaly[place]).count();
         let wrong = tied.len() - found;
-        roc_auc += wrong as f64 * (num_found as f64 + 0.5 * found as f64);
+        roc_auc += wrong.real() * (num_found.real() + 0.5 * found.real());
         num_found += found;
         num_false += wrong;
-        let recall = num_found as f64 / num_anomalies as f64;
-        let precision = num_found as f64 / (num_found + num_false) as f64;
+        let recall = num_found.real() / num_anomalies.real();
+        let precision = num_found.real() / (num_found + num_false).real();
         average_precision += (recall - last_recall) * precision;
         pr_auc_trapezoid += (recall - last_recall) * 0.5 * (precision + last_precision);
         (last_recall, last_precision) = (recall, precision);
     }
     Some(RankingQuality {
-        roc_auc: roc_auc / (num_anomalies as f64 * num_normal as f64),
+        roc_auc: roc_auc / (num_anomalies.real() * num_normal.real()),
         average_precision,
         pr_auc_trapezoid,
     })
@@ -59,9 +60,15 @@ pub fn precision_at(is_anomaly: &[bool], anomaly: &[f64], n: usize) -> Option<f6
     let mut order: Vec<usize> = (0..anomaly.len()).collect();
     order.sort_by(|&a, &b| anomaly[b].total_cmp(&anomaly[a]));
     let border = anomaly[*order.get(n.checked_sub(1)?)?];
-    let count = |places: &[usize]| places.iter().filter(|&&place| is_anomaly[place]).count() as f64;
+    let count = |places: &[usize]| {
+        places
+            .iter()
+            .filter(|&&place| is_anomaly[place])
+            .count()
+            .real()
+    };
     let above = order.partition_point(|&place| anomaly[place] > border);
     let up_to = order.partition_point(|&place| anomaly[place] >= border);
-    let share = (n - above) as f64 / (up_to - above) as f64;
-    Some((count(&order[..above]) + share * count(&order[above..up_to])) / n as f64)
+    let share = (n - above).real() / (up_to - above).real();
+    Some((count(&order[..above]) + share * count(&order[above..up_to])) / n.real())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::real::Real;
 use callgrove_model::{DurationNs, FuncId, FunctionName, Lane, ProgramId, RankId, Trace};
 
 /// Functions executed less often have nothing to be compared with.
@@ -107,7 +108,7 @@ fn rate(func: FuncId, tally: &mut Tally, total_ns: i64) -> Option<RootSuggestion
     if num_executions < MIN_EXECUTIONS {
         return None;
     }
-    let count = num_executions as f64;
+    let count = num_executions.real();
     let median_ns = quantile(&mut tally.durations_ns, 0.5);
     let slow_ns = quantile(&mut tally.durations_ns, 0.95);
     let longest_ns = quantile(&mut tally.durations_ns, 1.0);
@@ -118,10 +119,10 @@ fn rate(func: FuncId, tally: &mut Tally, total_ns: i64) -> Option<RootSuggestion
         num_ranks: tally.ranks.len(),
         median: DurationNs(median_ns),
         longest: DurationNs(longest_ns),
-        spread: (slow_ns - median_ns) as f64 / (median_ns as f64).max(1_000.0),
-        mean_tree_len: tally.num_calls as f64 / count,
-        mean_messages: tally.num_messages as f64 / count,
-        time_share: tally.outermost_ns as f64 / (total_ns as f64).max(1.0),
+        spread: (slow_ns - median_ns).real() / (median_ns.real()).max(1_000.0),
+        mean_tree_len: tally.num_calls.real() / count,
+        mean_messages: tally.num_messages.real() / count,
+        time_share: tally.outermost_ns.real() / (total_ns.real()).max(1.0),
     };
     let score = suggestion.rated();
     (score > 0.0).then_some(RootSuggestion {
@@ -133,8 +134,8 @@ fn rate(func: FuncId, tally: &mut Tally, total_ns: i64) -> Option<RootSuggestion
 impl RootSuggestion {
     fn rated(&self) -> f64 {
         let saturating = |x: f64, half: f64| x / (x + half);
-        let per_rank = self.num_executions as f64 / self.num_ranks.max(1) as f64;
-        saturating(self.num_executions as f64, 100.0)
+        let per_rank = self.num_executions.real() / self.num_ranks.max(1).real();
+        saturating(self.num_executions.real(), 100.0)
             * saturating(per_rank, 20.0)
             * saturating(self.time_share, 0.1)
             * saturating(self.mean_tree_len - 1.0, 20.0)
@@ -155,7 +156,7 @@ impl fmt::Display for RootSuggestion {
             self.num_executions,
             self.num_ranks,
             100.0 * self.time_share,
-            self.median.0 as f64 / 1e6,
+            self.median.0.real() / 1e6,
             1.0 + self.spread,
             self.mean_tree_len,
             self.mean_messages,
@@ -165,6 +166,6 @@ impl fmt::Display for RootSuggestion {
 
 /// The value that a share of `values` is not above, one of them.
 fn quantile(values: &mut [i64], share: f64) -> i64 {
-    let place = (share * (values.len() - 1) as f64).round() as usize;
+    let place = (share * (values.len() - 1).real()).round() as usize;
     *values.select_nth_unstable(place).1
 }

@@ -1,9 +1,11 @@
 //! What Callgrove's end-to-end tests share.
 //!
 //! * [`program`]: the program `callgrove` that the tests run
+//! * [`shell`]: its subcommands with real traces in, text and exit codes out
 //! * [`xvfb`]: a display of their own to run it in, with a hand for keys and mouse, and eyes
 //! * [`tidy`]: the house rules that `tests/tidy.rs` checks
 
 pub mod program;
+pub mod shell;
 pub mod tidy;
 pub mod xvfb;

@@ -9,14 +9,14 @@ use callgrove_ml::Progress;
 use callgrove_ml::baselines::ValidBaselineParams;
 use callgrove_ml::detector::{Detector, DetectorParams, Embedding};
 use callgrove_ml::evaluate::{Class, Quality, Truth, Workbench};
-use callgrove_model::{Forest, FunctionPattern, TreeIdx};
+use callgrove_model::{Forest, FunctionPattern, TimeNs, TreeIdx};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde::Deserialize;
 
 use crate::table::{MarkdownTable, share, texts};
 
 /// The seed of every embedding of the study.
-const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 /// Names of the labels 1 to 4.
 const KINDS: [&str; 4] = ["stopped", "victim", "hog or fsync", "structure"];
 /// The label of trees that are rare by design.
@@ -146,6 +146,19 @@ impl Case {
         )?)
     }
 
+    /// The trees that are entered in a part of the run, as shares of it, and what is known of them.
+    pub(crate) fn part(&self, from: f64, to: f64) -> Result<(Forest, Truth), Box<dyn Error>> {
+        let part = part_of(&self.forest, from, to);
+        let classes: BTreeMap<_, Class> = (0..self.forest.len())
+            .map(|tree| (self.forest.trees()[tree].root, self.truth.classes()[tree]))
+            .map(|(root, class)| ((root.lane, root.exec), class))
+            .collect();
+        let known = part.trees().iter();
+        let known = known.map(|tree| classes[&(tree.root.lane, tree.root.exec)]);
+        let truth = Truth::new(known.collect(), self.truth.kinds().to_vec())?;
+        Ok((part, truth))
+    }
+
     /// What is known, with the class `Unknown` for the trees that `is_left_out` picks.
     pub(crate) fn truth_without(
         &self,
@@ -247,4 +260,15 @@ pub(crate) fn traces(cases: &[Case]) -> MarkdownTable {
         table.push(row);
     }
     table
+}
+
+/// The trees of a forest that are entered in a part of its run, as shares of it.
+fn part_of(forest: &Forest, from: f64, to: f64) -> Forest {
+    let trees = (0..forest.len()).map(TreeIdx::from_index);
+    let entries = trees.map(|tree| forest.tree(tree).entry()[0].0);
+    let (first, last) = entries.fold((i64::MAX, i64::MIN), |(first, last), entry| {
+        (first.min(entry), last.max(entry.saturating_add(1)))
+    });
+    let at = |share: f64| TimeNs(first + (share * (last - first) as f64) as i64);
+    forest.between(at(from)..at(to))
 }

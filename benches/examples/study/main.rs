@@ -20,6 +20,7 @@ mod rivals;
 mod settings;
 mod table;
 mod tracer;
+mod trust;
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
@@ -43,8 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !cases.is_empty() {
         methods::margins(&cases)?.print(&mut out)?;
         tracer::tracer(&cases)?.print(&mut out)?;
+        reasons::reasons(&cases)?.print(&mut out)?;
+        trust::parts(&cases)?.print(&mut out)?;
+        trust::labels(&cases)?.print(&mut out)?;
     }
-    reasons::reasons(&cases)?.print(&mut out)?;
     out.flush()?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use callgrove_model::{Label, TreeIdx};
 
 use crate::detector::{Detector, Embedding};
 use crate::ocsvm::exp_of_negative;
+use crate::real::Real;
 
 /// Labels that are compared with all others at most; of more, evenly spaced ones stand for all.
 const MAX_WITNESSES: usize = 1_000;
@@ -64,7 +65,7 @@ pub fn doubtful_labels(
             (
                 tree,
                 labels[tree].unwrap_or(called(tree)),
-                weight * step as f64,
+                weight * step.real(),
             )
         }));
     };

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::detector::{Detector, Embedding, order_by_score};
 use crate::ocsvm::exp_of_negative;
+use crate::real::Real;
 
 /// Which unlabelled tree comes next. Equal trees come in order of tree.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -104,7 +105,7 @@ fn by_uncertainty(detector: &Detector) -> Vec<TreeIdx> {
 fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
     let (scores, labels) = (detector.scores(), detector.labels());
     let border =
-        BORDER * scores.iter().map(|score| score.abs()).sum::<f64>() / scores.len().max(1) as f64;
+        BORDER * scores.iter().map(|score| score.abs()).sum::<f64>() / scores.len().max(1).real();
     let candidates: Vec<usize> = (0..scores.len())
         .filter(|&tree| labels[tree].is_none() && Detector::is_abnormal(scores[tree]))
         .collect();

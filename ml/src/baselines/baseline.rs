@@ -12,6 +12,7 @@ use crate::calibration::NullModel;
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::ocsvm::{self, OcsvmParams};
+use crate::real::Real;
 
 /// A method to compare with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -141,7 +142,7 @@ fn one_class(
     progress: Progress<'_>,
 ) -> Result<Vec<f64>> {
     let settings = params.get();
-    let c = settings.nu * rows.len() as f64;
+    let c = settings.nu * rows.len().real();
     let null = NullModel::of_rows(rows, 0.0);
     let ocsvm = OcsvmParams::new(settings.ocsvm_gamma.gamma(rows, &null), c).check()?;
     let trained = ocsvm::train(rows, &vec![1.0; rows.len()], &ocsvm, None, progress)?;

@@ -8,6 +8,7 @@ use petal_neighbors::distance::Euclidean;
 use super::ValidBaselineParams;
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::real::Real;
 
 /// Which rows belong together.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,7 +48,7 @@ pub fn clusters(
         return Ok(Clusters {
             cluster: vec![None; count],
             sizes: Vec::new(),
-            anomaly: vec![(count as f64).ln(); count],
+            anomaly: vec![(count.real()).ln(); count],
         });
     }
     let mut matrix = Array2::zeros((count, rows.num_columns()));
@@ -76,7 +77,7 @@ pub fn clusters(
     let anomaly = cluster.iter().zip(&outlier_scores).map(|(cluster, score)| {
         let size = cluster.map_or(1, |number: u32| sizes[number as usize]);
         let glosh = if cluster.is_none() { *score } else { 0.0 };
-        (count as f64 / size as f64).ln() + glosh
+        (count.real() / size.real()).ln() + glosh
     });
     Ok(Clusters {
         anomaly: anomaly.collect(),

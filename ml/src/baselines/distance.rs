@@ -5,6 +5,7 @@ use callgrove_model::Progress;
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::knn::all_nearest;
+use crate::real::Real;
 
 /// Euclidean distance of each row to its k-th nearest other row (to the farthest if there are fewer),
 /// shape `[num_rows]`; a lonely row has 0. O(n²) distances.
@@ -30,6 +31,6 @@ pub fn kth_distances(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Ve
 /// [`crate::MlError::Cancelled`].
 pub fn mean_distances(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Vec<f64>> {
     let neighbours = all_nearest(rows, k, progress)?;
-    let mean = |row| neighbours.of(row).1.iter().sum::<f64>() / neighbours.k.max(1) as f64;
+    let mean = |row| neighbours.of(row).1.iter().sum::<f64>() / neighbours.k.max(1).real();
     Ok((0..rows.len()).map(mean).collect())
 }

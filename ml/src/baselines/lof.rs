@@ -5,6 +5,7 @@ use callgrove_model::Progress;
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::knn::all_nearest;
+use crate::real::Real;
 
 /// Keeps the density of rows that equal all their neighbours finite, as scikit-learn does.
 const SMALLEST_REACH: f64 = 1e-10;
@@ -36,7 +37,7 @@ pub fn local_outlier_factors(rows: &Rows, k: usize, progress: Progress<'_>) -> R
     let kth: Vec<f64> = (0..rows.len())
         .map(|row| neighbours.of(row).1[neighbours.k - 1])
         .collect();
-    let mean = |sum: f64| sum / neighbours.k as f64;
+    let mean = |sum: f64| sum / neighbours.k.real();
     let density: Vec<f64> = (0..rows.len())
         .map(|row| {
             let (others, distances) = neighbours.of(row);

@@ -2,6 +2,7 @@
 
 use crate::error::{Result, check_param};
 use crate::features::GammaRule;
+use crate::real::Real;
 
 /// Settings of the baselines. The defaults are those of the libraries that users know them from, but for
 /// `min_cluster_size`: with the 5 of HDBSCAN's authors, two of the three traces of the study fell into
@@ -64,7 +65,7 @@ impl BaselineParams {
     /// [`crate::MlError::InvalidParam`].
     pub fn check(self) -> Result<ValidBaselineParams> {
         let at_least = |name, value: usize, least: usize, wanted| {
-            check_param(name, value as f64, value >= least, wanted)
+            check_param(name, value.real(), value >= least, wanted)
         };
         at_least("num_neighbours", self.num_neighbours, 1, "1 or more")?;
         at_least("num_bins", self.num_bins, 1, "1 or more")?;

@@ -5,6 +5,7 @@ use callgrove_model::Progress;
 use super::columns::sum_over_columns;
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::real::Real;
 
 /// Added to a density, so that its logarithm is finite; PyOD's default.
 const ALPHA: f64 = 0.1;
@@ -37,7 +38,7 @@ fn score_column(column: &[f64], num_bins: usize) -> Vec<f64> {
         .iter()
         .zip(edges.windows(2))
         .map(|(&count, edge)| {
-            let density = count as f64 / (edge[1] - edge[0]) / column.len() as f64;
+            let density = count.real() / (edge[1] - edge[0]) / column.len().real();
             -(density + ALPHA).log2()
         })
         .collect();
@@ -58,7 +59,7 @@ fn edges(column: &[f64], num_bins: usize) -> Vec<f64> {
     } else {
         (smallest - 0.5, largest + 0.5)
     };
-    let step = (last - first) / num_bins as f64;
-    let inner = (0..num_bins).map(|edge| edge as f64 * step + first);
+    let step = (last - first) / num_bins.real();
+    let inner = (0..num_bins).map(|edge| edge.real() * step + first);
     inner.chain([last]).collect()
 }

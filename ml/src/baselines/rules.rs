@@ -6,6 +6,7 @@ use std::fmt;
 use callgrove_model::{DurationNs, Forest, LaneIdx, Progress, TreeIdx};
 
 use crate::error::Result;
+use crate::real::Real;
 use crate::wl::{WlParams, relabel};
 
 /// Trees that a structure needs for a median of its own; smaller ones share that of all trees.
@@ -169,7 +170,7 @@ impl Windows {
         let found: BTreeSet<_> = trees.iter().map(|&tree| self.places[tree]).collect();
         let lanes: BTreeSet<_> = found.iter().map(|place| place.0).collect();
         let all: usize = lanes.iter().map(|lane| self.of_lane[lane]).sum();
-        let [all, found] = [all, found.len()].map(|count| count as f64);
+        let [all, found] = [all, found.len()].map(Real::real);
         (all / found).ln()
     }
 }
@@ -181,5 +182,5 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn in_ns(duration: DurationNs) -> f64 {
-    duration.0 as f64
+    duration.0.real()
 }

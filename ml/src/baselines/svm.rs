@@ -13,6 +13,7 @@ use super::ValidBaselineParams;
 use crate::calibration::NullModel;
 use crate::dataset::Rows;
 use crate::error::{MlError, Result};
+use crate::real::Real;
 
 /// Where the solver stops, in units of the decision value.
 const TOLERANCE: f64 = 1e-3;
@@ -108,8 +109,8 @@ fn limited(classes: [Vec<usize>; 2], most: usize) -> [Vec<usize>; 2] {
         return classes;
     }
     classes.map(|mut class| {
-        let share = class.len() as f64 / total as f64;
-        let wanted = (share * most as f64).round() as usize;
+        let share = class.len().real() / total.real();
+        let wanted = (share * most.real()).round() as usize;
         class.truncate(wanted.max(1));
         class
     })
@@ -127,7 +128,7 @@ fn train(
     let records = ndarray::stack(ndarray::Axis(0), &records)
         .map_err(|error| MlError::PeerFailed(error.to_string()))?;
     let targets = (0..chosen.len()).map(|place| place >= classes[0].len());
-    let c_of = |class: usize| c * chosen.len() as f64 / (2.0 * classes[class].len() as f64);
+    let c_of = |class: usize| c * chosen.len().real() / (2.0 * classes[class].len().real());
     Svm::<f64, bool>::params()
         .shrinking(false)
         .eps(TOLERANCE)

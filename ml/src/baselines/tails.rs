@@ -1,5 +1,6 @@
 //! How far out in the tails of a column its numbers lie: what COPOD and ECOD share.
 
+use crate::real::Real;
 use std::cmp::Ordering;
 
 /// A variance of at most this times the mean, squared, is rounding: the column is constant (the bound
@@ -23,14 +24,14 @@ impl Tails {
         order.sort_unstable_by(|&a, &b| column[a].total_cmp(&column[b]));
         let mut left = vec![0.0; column.len()];
         let mut right = left.clone();
-        let count = column.len() as f64;
+        let count = column.len().real();
         let mut num_before = 0;
         // Not total_cmp: 0 and −0 are one value.
         for tied in order.chunk_by(|&a, &b| column[a] >= column[b]) {
             let num_up_to = num_before + tied.len();
             for &row in tied {
-                left[row] = -(num_up_to as f64 / count).ln();
-                right[row] = -((column.len() - num_before) as f64 / count).ln();
+                left[row] = -(num_up_to.real() / count).ln();
+                right[row] = -((column.len() - num_before).real() / count).ln();
             }
             num_before = num_up_to;
         }
@@ -52,7 +53,7 @@ impl Tails {
 }
 
 fn skew_sign(column: &[f64]) -> Ordering {
-    let count = column.len() as f64;
+    let count = column.len().real();
     let mean = column.iter().sum::<f64>() / count;
     let moment = |power| column.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / count;
     let is_constant = moment(2) <= (RESOLUTION * mean).powi(2);

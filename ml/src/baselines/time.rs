@@ -4,6 +4,7 @@ use callgrove_model::{ExecIdx, Forest, TreeIdx};
 
 use crate::dataset::{DenseRows, Rows};
 use crate::error::Result;
+use crate::real::Real;
 
 /// Number of columns.
 const NUM_COLUMNS: usize = 4;
@@ -28,9 +29,9 @@ pub fn time_rows(forest: &Forest) -> Result<Rows> {
         let shape = forest.tree(tree);
         let exit = first_exit.map_or(0, |first| shape.exit().since(first).0);
         values.extend([
-            shape.duration().0 as f64,
-            exit as f64,
-            messages[tree.index()] as f64,
+            shape.duration().0.real(),
+            exit.real(),
+            messages[tree.index()].real(),
             f64::from(forest.code(tree).rank.0),
         ]);
     }
@@ -63,7 +64,7 @@ fn message_counts(forest: &Forest) -> Vec<u64> {
 }
 
 fn standardise(values: &mut [f64], num_columns: usize) {
-    let count = (values.len() / num_columns) as f64;
+    let count = (values.len() / num_columns).real();
     for column in 0..num_columns {
         let each = || values.iter().skip(column).step_by(num_columns);
         let mean = each().sum::<f64>() / count;

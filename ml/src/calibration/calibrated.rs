@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NullModel;
 use crate::dataset::Rows;
+use crate::real::Real;
 
 /// Scores from here up to 0 are rounding of 0, so no anomaly.
 const ABNORMAL_BELOW: f64 = -1e-6;
@@ -47,8 +48,8 @@ impl Calibration {
         let num_knots = NUM_KNOTS.min(norms.len());
         // The more, the further out: that is what p-values are about.
         let place = |knot: usize| {
-            let share = knot as f64 / num_knots.saturating_sub(1).max(1) as f64;
-            (share * share * last as f64).round() as usize
+            let share = knot.real() / num_knots.saturating_sub(1).max(1).real();
+            (share * share * last.real()).round() as usize
         };
         let all: Vec<Knot> = (0..num_knots)
             .map(|knot| Knot {
@@ -63,7 +64,7 @@ impl Calibration {
                 let sum: f64 = tied.iter().map(|knot| knot.distance).sum();
                 Knot {
                     score: tied[0].score,
-                    distance: sum / tied.len() as f64,
+                    distance: sum / tied.len().real(),
                 }
             })
             .collect();
@@ -100,9 +101,9 @@ impl Calibration {
     pub fn border(&self, scores: &[f64], rate: f64) -> f64 {
         let mut p_values: Vec<f64> = scores.iter().map(|&score| self.p_value(score)).collect();
         p_values.sort_unstable_by(f64::total_cmp);
-        let num_trees = p_values.len() as f64;
+        let num_trees = p_values.len().real();
         let is_discovery =
-            |&(at, &p_value): &(usize, &f64)| p_value * num_trees <= rate * (at + 1) as f64;
+            |&(at, &p_value): &(usize, &f64)| p_value * num_trees <= rate * (at + 1).real();
         let distance = match p_values.iter().enumerate().rfind(is_discovery) {
             _ if self.null.is_too_small() => f64::INFINITY,
             // Halfway to the next one, so that rounding does not decide.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Rows;
+use crate::real::Real;
 
 /// Share of the trees, from the least distance on, that the fit begins with: contamination of up to a
 /// third does not reach it.
@@ -75,9 +76,9 @@ impl NullModel {
         let beyond: f64 = tail.iter().map(|distance| distance - median).sum();
         let fit = Fit {
             median,
-            scale: (beyond / tail.len().max(1) as f64).max(LEAST_SCALE * median),
+            scale: (beyond / tail.len().max(1).real()).max(LEAST_SCALE * median),
             limit: f64::INFINITY,
-            num_normal: sorted.len() as f64,
+            num_normal: sorted.len().real(),
         };
         Self::new(&sorted, fit, least_median)
     }
@@ -96,7 +97,7 @@ impl NullModel {
             median: fit.median,
             least_median,
             scale: fit.scale,
-            normal_share: fit.num_normal / sorted.len().max(1) as f64,
+            normal_share: fit.num_normal / sorted.len().max(1).real(),
             num_trees: sorted.len(),
         }
     }
@@ -116,7 +117,7 @@ impl NullModel {
         } else {
             0.0
         };
-        1.0 - 0.5 * (above as f64 - 1.0 + step) / NUM_LOWER as f64
+        1.0 - 0.5 * (above.real() - 1.0 + step) / NUM_LOWER.real()
     }
 
     /// The distance that a share of the normal trees, at most a half, reaches or exceeds.
@@ -169,7 +170,7 @@ struct Fit {
 
 impl Fit {
     fn start(sorted: &[f64], least_median: f64) -> Self {
-        let num_trusted = TRUSTED_SHARE * sorted.len() as f64;
+        let num_trusted = TRUSTED_SHARE * sorted.len().real();
         let median = at_share(sorted, 0.5 * TRUSTED_SHARE).max(least_median);
         Self {
             median,
@@ -188,15 +189,15 @@ impl Fit {
         // What the tail's share between median and limit says of the whole of it.
         let share = -(-width.max(0.0) / scale).exp_m1();
         let num_in_tail = if tail.is_empty() {
-            first as f64
+            first.real()
         } else {
-            tail.len() as f64 / share
+            tail.len().real() / share
         };
-        let num_normal = (first as f64 + num_in_tail).min(sorted.len() as f64);
+        let num_normal = (first.real() + num_in_tail).min(sorted.len().real());
         let expected_beyond =
             |distance: f64| num_in_tail * (-(distance - self.median) / scale).exp();
         let is_wrong = |place: &usize| {
-            let num_beyond = (sorted.len() - place) as f64;
+            let num_beyond = (sorted.len() - place).real();
             expected_beyond(sorted[*place]) <= TRUSTED_DISCOVERY * num_beyond
         };
         let wrong = (first..sorted.len()).find(is_wrong).unwrap_or(sorted.len());
@@ -222,7 +223,7 @@ fn ascending(distances: &[f64]) -> Vec<f64> {
 }
 
 fn at_share(sorted: &[f64], share: f64) -> f64 {
-    let place = (share * sorted.len().saturating_sub(1) as f64) as usize;
+    let place = (share * sorted.len().saturating_sub(1).real()) as usize;
     sorted.get(place).copied().unwrap_or(0.0)
 }
 
@@ -233,7 +234,7 @@ fn truncated_mean(tail: &[f64], origin: f64, width: f64) -> f64 {
     if tail.is_empty() || width <= 0.0 {
         return 0.0;
     }
-    let mean = tail.iter().map(|distance| distance - origin).sum::<f64>() / tail.len() as f64;
+    let mean = tail.iter().map(|distance| distance - origin).sum::<f64>() / tail.len().real();
     let (mut low, mut high) = (0.0, 10.0 * width);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
@@ -257,7 +258,7 @@ mod tests {
     fn body(num_trees: usize) -> Vec<f64> {
         (0..num_trees)
             .map(|place| {
-                let share = (place as f64 + 0.5) / num_trees as f64;
+                let share = (place.real() + 0.5) / num_trees.real();
                 if share < 0.5 {
                     4.0 * share
                 } else {
@@ -275,7 +276,11 @@ mod tests {
         assert!((null.scale - 1.0).abs() < 0.05, "{null:?}");
         assert!(null.normal_share() > 0.99, "{null:?}");
         for distance in [0.5, 1.5, 3.0, 5.0] {
-            let share = distances.iter().filter(|&&other| other >= distance).count() as f64;
+            let share = distances
+                .iter()
+                .filter(|&&other| other >= distance)
+                .count()
+                .real();
             let p_value = null.p_value(distance);
             assert!(
                 (p_value * 4_000.0 / share - 1.0).abs() < 0.1,

@@ -9,6 +9,7 @@ use super::params::CorrectionParams;
 use crate::cholesky::Cholesky;
 use crate::dataset::{Rows, dot};
 use crate::ocsvm::{KernelSum, SupportVector, kernel_columns};
+use crate::real::Real;
 
 /// Labelled trees that carry the correction, at most; further ones still count through those.
 const MAX_PIVOTS: usize = 256;
@@ -153,7 +154,7 @@ impl Correction {
 impl Residuals {
     fn new(margin: f64, scores: &[f64], labels: &[Option<Label>]) -> Self {
         let size: f64 = scores.iter().map(|score| score.abs()).sum();
-        let margin = margin * size / scores.len().max(1) as f64;
+        let margin = margin * size / scores.len().max(1).real();
         let (trees, values) = labels
             .iter()
             .enumerate()
@@ -286,7 +287,7 @@ mod tests {
 
     /// Rows on a line, one after the other at distance 1.
     fn column(from: usize) -> Arc<[f64]> {
-        let kernel = |to: usize| (-0.3 * from.abs_diff(to).pow(2) as f64).exp();
+        let kernel = |to: usize| (-0.3 * from.abs_diff(to).pow(2).real()).exp();
         (0..40).map(kernel).collect()
     }
 

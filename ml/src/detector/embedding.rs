@@ -13,6 +13,7 @@ use crate::features::{
 };
 use crate::ocsvm::{Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train_on_anchors};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
+use crate::real::Real;
 use crate::stack2vec::{self, Corpus, Stack2vec, Stack2vecParams};
 use crate::wl::{Subtrees, relabel};
 
@@ -287,7 +288,7 @@ impl Embedding {
         let mut mean = vec![0.0; self.rows.num_columns()];
         for tree in group {
             for (column, value) in self.rows.row(tree.index()).entries() {
-                mean[column] += value / group.len() as f64;
+                mean[column] += value / group.len().real();
             }
         }
         // The sum of squared distances to the others is smallest next to their mean.

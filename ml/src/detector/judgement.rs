@@ -14,6 +14,7 @@ use crate::cause::write_shares;
 use crate::dataset::{DenseRows, Rows};
 use crate::error::{MlError, Result};
 use crate::features::{ExcessParams, Reference, Representation, Translation, Windows};
+use crate::real::Real;
 use crate::stack2vec::{self, Corpus};
 use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel_all};
 
@@ -162,12 +163,12 @@ impl ModelArtifact {
             .iter()
             .filter(|&&score| Detector::is_abnormal(score))
             .count();
-        let share = num_abnormal as f64 / scores.len().max(1) as f64;
+        let share = num_abnormal.real() / scores.len().max(1).real();
         (share > MOST_ABNORMAL).then_some(Misfit::Abnormal {
             share,
-            share_in_training: self.num_abnormal as f64 / self.num_trees.max(1) as f64,
-            duration_ratio: run.median_duration_ns as f64
-                / (self.median_duration_ns as f64).max(1.0),
+            share_in_training: self.num_abnormal.real() / self.num_trees.max(1).real(),
+            duration_ratio: run.median_duration_ns.real()
+                / (self.median_duration_ns.real()).max(1.0),
         })
     }
 
@@ -182,7 +183,7 @@ impl ModelArtifact {
                 num_all += 1;
                 num_known += usize::from(is_known(subtree));
             }
-            num_known as f64 / num_all.max(1) as f64
+            num_known.real() / num_all.max(1).real()
         };
         match self.features {
             FeatureArtifact::Context(_) => {

@@ -6,6 +6,7 @@ use super::{Alarms, Quality, Truth};
 use crate::active::{QueryStrategy, doubtful_labels, next_queries};
 use crate::detector::{Detector, Embedding, causes, listed_scores};
 use crate::error::{MlError, Result, check_param};
+use crate::real::Real;
 
 /// Settings of a learning curve.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,13 +36,13 @@ impl CurveParams {
         let count = self.checkpoints.len();
         check_param(
             "number of checkpoints",
-            count as f64,
+            count.real(),
             count > 0,
             "1 or more",
         )?;
         for pair in self.checkpoints.windows(2) {
             let wanted = "more than the checkpoint before";
-            check_param("checkpoint", pair[1] as f64, pair[0] < pair[1], wanted)?;
+            check_param("checkpoint", pair[1].real(), pair[0] < pair[1], wanted)?;
         }
         Ok(ValidCurveParams(self))
     }

@@ -3,6 +3,7 @@
 use super::params::{GammaRule, Prior};
 use crate::calibration::NullModel;
 use crate::dataset::Rows;
+use crate::real::Real;
 
 /// Rows whose distances are looked at for a median.
 const MAX_SAMPLED_ROWS: usize = 2_000;
@@ -38,7 +39,7 @@ impl GammaRule {
         let (factor, typical) = match self {
             Self::MeanDistance(factor) => (factor, rows.mean_squared_distance()),
             Self::MedianDistance(factor) => (factor, median_squared_distance(rows)),
-            Self::NumColumns(factor) => (factor, rows.num_columns() as f64),
+            Self::NumColumns(factor) => (factor, rows.num_columns().real()),
             Self::Fence(factor) => (factor, null.distance_of(BEYOND_SCALE).powi(2)),
         };
         let gamma = factor / typical;

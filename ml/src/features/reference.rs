@@ -6,6 +6,7 @@ use callgrove_model::TreeIdx;
 use serde::{Deserialize, Serialize};
 
 use super::windows::Windows;
+use crate::real::Real;
 use crate::wl::{Bag, Bags, SubtreeIdx};
 
 /// Ticks of the clock that a duration counts as at least, when something is compared with it.
@@ -100,8 +101,8 @@ impl Reference {
     /// nothing: a tick for one call, as random errors add up for several. A duration of a few ticks counts as 20.
     pub fn excess(&self, root: SubtreeIdx, subtree: SubtreeIdx, total_ns: i64, count: u64) -> f64 {
         let usual = self.usual(root, subtree);
-        let difference = total_ns as f64 - usual.total_ns;
-        let beyond = (difference.abs() - self.tick_ns * (count as f64).sqrt()).max(0.0);
+        let difference = total_ns.real() - usual.total_ns;
+        let beyond = (difference.abs() - self.tick_ns * (count.real()).sqrt()).max(0.0);
         let duration = usual.tree_ns.max(SHORTEST_TICKS * self.tick_ns).max(1.0);
         beyond.copysign(difference) / duration
     }
@@ -113,7 +114,7 @@ impl Reference {
             let wanted = classes.filter(|class| !of_varied || class.medians.is_none());
             wanted.map(|class| class.num_trees).sum()
         };
-        num_of(true) as f64 / num_of(false).max(1) as f64
+        num_of(true).real() / num_of(false).max(1).real()
     }
 
     /// How much rarer than that of most trees a structure is, from 0 on: [`Windows::rarity`] less its
@@ -198,8 +199,8 @@ fn median(mut values: Vec<i64>) -> f64 {
     let middle = values.len() / 2;
     let (below, &mut upper, _) = values.select_nth_unstable(middle);
     match below.iter().max() {
-        Some(&lower) if is_even => 0.5 * (lower as f64 + upper as f64),
-        _ => upper as f64,
+        Some(&lower) if is_even => 0.5 * (lower.real() + upper.real()),
+        _ => upper.real(),
     }
 }
 
@@ -221,5 +222,5 @@ fn tick(bags: &Bags) -> f64 {
             }
         }
     }
-    tick as f64
+    tick.real()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::real::Real;
 use callgrove_model::{Forest, LaneIdx};
 
 /// Where each tree stands in the run: every lane (program, rank, thread) cut into windows that hold
@@ -74,8 +75,8 @@ impl Windows {
         let (mut all, mut found) = (0.0, 0.0);
         for lane in places.chunk_by(|a, b| a.0 == b.0) {
             let num_windows = f64::from(self.of_lane[lane[0].0 as usize]);
-            let num_stretches = lane.chunk_by(|a, b| a.1 + 1 == b.1).count() as f64;
-            let num_found = lane.len() as f64;
+            let num_stretches = lane.chunk_by(|a, b| a.1 + 1 == b.1).count().real();
+            let num_found = lane.len().real();
             let share = num_found / num_windows;
             let in_full = ((share - LONGEST_STRETCH) / LONGEST_STRETCH).clamp(0.0, 1.0);
             all += num_windows;
@@ -91,7 +92,7 @@ impl Windows {
             .filter(|&&tree| self.is_first[tree])
             .map(|&tree| self.lane[tree])
             .collect();
-        begun.len() as f64 > MOST_LANES * self.of_lane.len() as f64
+        begun.len().real() > MOST_LANES * self.of_lane.len().real()
     }
 
     /// The rarity of what happened once, in the lane with most windows.

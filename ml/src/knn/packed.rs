@@ -3,6 +3,7 @@
 use ndarray::Array2;
 
 use crate::dataset::{RowRef, Rows};
+use crate::real::Real;
 
 /// A column is rare if fewer than one row in this many has a number other than zero there.
 const RARE: usize = 16;
@@ -51,7 +52,7 @@ impl PackedLayout {
         for row in 0..rows.len() {
             for (column, value) in rows.row(row).entries() {
                 counts[column] += usize::from(value != 0.0);
-                sums[column] += value / rows.len() as f64;
+                sums[column] += value / rows.len().real();
             }
         }
         let is_sparse = matches!(rows, Rows::Sparse(_)) && matches!(queries, Rows::Sparse(_));

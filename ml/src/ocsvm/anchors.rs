@@ -1,6 +1,7 @@
 //! Rows that stand for others, where there are too many to train on all.
 
 use crate::dataset::Rows;
+use crate::real::Real;
 
 /// Different rows that a training takes as they are; beyond, anchors stand for them.
 const MAX_ROWS: usize = 20_000;
@@ -49,7 +50,7 @@ impl Anchors {
     pub fn choose(rows: &Rows, weights: &[f64], nu: f64, num_wanted: usize) -> Self {
         let total: f64 = weights.iter().sum();
         let order = outermost_first(rows, weights, total);
-        let spacing = num_wanted as f64 / (1.0 / nu).ln_1p();
+        let spacing = num_wanted.real() / (1.0 / nu).ln_1p();
         let mut anchors = Self {
             anchor_of: vec![0; rows.len()],
             row_of: Vec::with_capacity(num_wanted),

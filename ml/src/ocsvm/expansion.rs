@@ -1,5 +1,6 @@
 //! f = Kα as an exact sum.
 
+use crate::real::Real;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -117,7 +118,7 @@ pub(super) fn to_scaled(term: f64) -> i64 {
 }
 
 pub(super) fn from_scaled(scaled: i64) -> f64 {
-    scaled as f64 / SCALE
+    scaled.real() / SCALE
 }
 
 #[cfg(test)]

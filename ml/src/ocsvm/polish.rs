@@ -4,6 +4,7 @@ use super::active::Active;
 use super::expansion::{Expansion, from_scaled, to_scaled};
 use super::kernel::KernelRow;
 use crate::cholesky::Cholesky;
+use crate::real::Real;
 
 /// Violations of the optimality conditions up to this size are rounding.
 pub(super) const TOLERANCE: f64 = 1e-12;
@@ -175,7 +176,7 @@ fn worst_violators(expansion: &Expansion, state: &[BoundState], upper: &[f64]) -
             _ => Vec::new(),
         };
     }
-    let rho = free_sum / num_free as f64;
+    let rho = free_sum / num_free.real();
     let below = low.map_or(0.0, |(least, _)| rho - least);
     let above = high.map_or(0.0, |(most, _)| most - rho);
     let worst = if below >= above { low } else { high };
@@ -203,7 +204,7 @@ pub(super) fn rho(expansion: &Expansion, state: &[BoundState], upper: &[f64]) ->
         }
     }
     if num_free > 0 {
-        free_sum / num_free as f64
+        free_sum / num_free.real()
     } else if least_at_zero.is_infinite() {
         most_at_upper
     } else if most_at_upper.is_infinite() {

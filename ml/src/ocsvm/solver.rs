@@ -9,6 +9,7 @@ use super::polish::{BoundState, TOLERANCE, polish, rho};
 use super::problem::UpperBounds;
 use super::smo::descend;
 use crate::error::Result;
+use crate::real::Real;
 
 /// Active rows beyond those with α > 0, at first; twice as many in every further round.
 const MIN_MORE_ROWS: usize = 192;
@@ -89,7 +90,7 @@ fn threshold(expansion: &Expansion, place: &[BoundState]) -> f64 {
     };
     let num_free = f_of(BoundState::Free).count();
     if num_free > 0 {
-        f_of(BoundState::Free).sum::<f64>() / num_free as f64 - TOLERANCE
+        f_of(BoundState::Free).sum::<f64>() / num_free.real() - TOLERANCE
     } else {
         f_of(BoundState::Upper).fold(f64::NEG_INFINITY, f64::max) - TOLERANCE
     }

@@ -1,6 +1,7 @@
 //! The two largest eigenvalues of a symmetric matrix, by subspace iteration.
 
 use crate::dataset::dot;
+use crate::real::Real;
 
 /// Vectors that are iterated: more than the two wanted, which makes the gap to the rest wider.
 const BLOCK: usize = 6;
@@ -16,7 +17,7 @@ pub(super) fn two_largest(matrix: &[f64], num_rows: usize) -> [EigenPair; 2] {
     // Cosines of different frequencies: never orthogonal to everything, and no random numbers.
     let mut basis: Vec<Vec<f64>> = (0..block)
         .map(|vector| {
-            let angle = |row: usize| ((row + 1) * (2 * vector + 1)) as f64;
+            let angle = |row: usize| ((row + 1) * (2 * vector + 1)).real();
             (0..num_rows)
                 .map(|row| (angle(row) * 0.734).cos())
                 .collect()

@@ -8,6 +8,7 @@ use super::eigen::two_largest;
 use super::params::ValidMdsParams;
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::real::Real;
 
 /// Landmarks whose distances are computed together.
 const GROUP: usize = 8;
@@ -51,9 +52,9 @@ pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'
     let between: Vec<Vec<f64>> = (0..size)
         .map(|landmark| selected.squared_distances(selected.row(landmark)))
         .collect();
-    let mean = |distances: &Vec<f64>| distances.iter().sum::<f64>() / size as f64;
+    let mean = |distances: &Vec<f64>| distances.iter().sum::<f64>() / size.real();
     let means: Vec<f64> = between.iter().map(mean).collect();
-    let grand_mean = means.iter().sum::<f64>() / size.max(1) as f64;
+    let grand_mean = means.iter().sum::<f64>() / size.max(1).real();
     let mut centred = Vec::with_capacity(size * size);
     for (a, distances) in between.iter().enumerate() {
         for (b, distance) in distances.iter().enumerate() {

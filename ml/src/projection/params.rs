@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check_param};
+use crate::real::Real;
 
 /// Settings of the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ impl MdsParams {
     pub fn check(self) -> Result<ValidMdsParams> {
         check_param(
             "num_landmarks",
-            self.num_landmarks as f64,
+            self.num_landmarks.real(),
             self.num_landmarks >= 3,
             "3 or more",
         )?;

@@ -8,6 +8,7 @@ use super::mds::{Map, draw, fix_sign};
 use super::params::ValidMdsParams;
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::real::Real;
 
 /// Pivots whose distances are computed together.
 const GROUP: usize = 8;
@@ -59,14 +60,14 @@ pub fn mds_with_pivots(rows: &Rows, pivots: &[usize], progress: Progress<'_>) ->
         let distances = rows.squared_distances_from::<GROUP>(std::array::from_fn(from));
         for (place, distances) in distances.iter().take(pivots_of_group.len()).enumerate() {
             // Less its mean: what is left to take are the means over pivots, whose mean is then zero.
-            let mean = distances.iter().sum::<f64>() / distances.len() as f64;
+            let mean = distances.iter().sum::<f64>() / distances.len().real();
             let mut targets = centred.row_mut(group * GROUP + place);
             for (target, distance) in targets.iter_mut().zip(distances) {
                 *target = -0.5 * (distance - mean);
             }
         }
     }
-    let means = centred.sum_axis(ndarray::Axis(0)) / pivots.len() as f64;
+    let means = centred.sum_axis(ndarray::Axis(0)) / pivots.len().real();
     centred -= &means;
     let products = centred.dot(&centred.t());
     progress.at(0.9)?;
@@ -77,7 +78,7 @@ pub fn mds_with_pivots(rows: &Rows, pivots: &[usize], progress: Progress<'_>) ->
         if *value <= f64::EPSILON * pairs[0].0 || sigma <= 0.0 {
             continue;
         }
-        eigenvalues[axis] = sigma * (rows.len() as f64 / pivots.len() as f64).sqrt();
+        eigenvalues[axis] = sigma * (rows.len().real() / pivots.len().real()).sqrt();
         let scale = eigenvalues[axis].sqrt() / sigma;
         for (column, point) in centred.columns().into_iter().zip(&mut points) {
             let sum: f64 = column

@@ -7,6 +7,7 @@ use super::points::check_points;
 use crate::dataset::{DenseRows, Rows};
 use crate::error::Result;
 use crate::knn::{Neighbours, all_nearest, nearest_among, squared_distance};
+use crate::real::Real;
 
 /// Rows whose distances are computed together.
 const GROUP: usize = 8;
@@ -47,8 +48,8 @@ pub fn trustworthiness(rows: &Rows, points: &[[f64; 2]], k: usize) -> Result<f64
     };
     let groups: Vec<usize> = (0..n).step_by(GROUP).collect();
     let penalty: u64 = groups.into_par_iter().map(penalty_of_group).sum();
-    let (n, k) = (n as f64, k as f64);
-    Ok(1.0 - 2.0 * penalty as f64 / (n * k * (2.0 * n - 3.0 * k - 1.0)))
+    let (n, k) = (n.real(), k.real());
+    Ok(1.0 - 2.0 * penalty.real() / (n * k * (2.0 * n - 3.0 * k - 1.0)))
 }
 
 /// [`trustworthiness`] of every step-th row, so that at most `max_rows` count.
@@ -111,7 +112,7 @@ pub fn neighbours_preserved(
             .filter(|other| in_truth.contains(other))
             .count();
     }
-    Ok(num_kept as f64 / (k * sampled.len()) as f64)
+    Ok(num_kept.real() / (k * sampled.len()).real())
 }
 
 /// Kruskal's stress 1 of a map at its best scale, 0..=1: 0 if the distances on the map are those of the

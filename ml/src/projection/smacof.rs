@@ -10,6 +10,7 @@ use super::points::check_points;
 use crate::dataset::Rows;
 use crate::error::{MlError, Result};
 use crate::knn::squared_distance;
+use crate::real::Real;
 
 /// Rows whose distances are kept in double precision, and rows that are taken at all: 16 and 134 MB.
 const MAX_DOUBLE_ROWS: usize = 2_048;
@@ -170,8 +171,8 @@ fn transform<T: Copy + Into<f64> + Sync>(
     for part in &parts {
         stress += part.stress;
         for ((next, x), y) in next.iter_mut().zip(&part.xs).zip(&part.ys) {
-            next[0] += x / num_rows as f64;
-            next[1] += y / num_rows as f64;
+            next[0] += x / num_rows.real();
+            next[1] += y / num_rows.real();
         }
     }
     (next, stress)

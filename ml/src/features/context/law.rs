@@ -1,5 +1,6 @@
 //! How long the calls of one kind take.
 
+use crate::real::Real;
 use serde::{Deserialize, Serialize};
 
 /// Quantiles that are kept: those of the shares 0/16 to 15/16.
@@ -39,9 +40,9 @@ impl TimeLaw {
         };
         let low = self.quantiles[below];
         let Some(&high) = self.quantiles.get(above) else {
-            return (NUM_QUANTILES as f64).ln() + (log - low) / self.scale;
+            return (NUM_QUANTILES.real()).ln() + (log - low) / self.scale;
         };
-        let share = (below as f64 + (log - low) / (high - low)) / NUM_QUANTILES as f64;
+        let share = (below.real() + (log - low) / (high - low)) / NUM_QUANTILES.real();
         -(-share).ln_1p()
     }
 

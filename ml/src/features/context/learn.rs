@@ -14,6 +14,7 @@ use crate::calibration::NullModel;
 use crate::dataset::{SparseRow, SparseRows};
 use crate::error::Result;
 use crate::features::excess::rounded;
+use crate::real::Real;
 
 /// Calls that a distribution of its own needs; with fewer that of the function, or of all calls, counts.
 const MIN_CALLS: usize = 30;
@@ -139,10 +140,10 @@ impl ContextModel {
         }
         let all: Vec<_> = counts.into_iter().collect();
         for of_caller in all.chunk_by(|a, b| a.0.0 == b.0.0) {
-            let num_calls = of_caller.iter().map(|entry| entry.1).sum::<u64>() as f64;
+            let num_calls = of_caller.iter().map(|entry| entry.1).sum::<u64>().real();
             let rarer = |count: u64| {
                 let rarer = of_caller.iter().filter(|entry| entry.1 <= count);
-                rarer.map(|entry| entry.1).sum::<u64>() as f64 / num_calls
+                rarer.map(|entry| entry.1).sum::<u64>().real() / num_calls
             };
             let kept = of_caller.iter().filter(|entry| entry.1 > 1);
             self.callees

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::law::TimeLaw;
 use crate::calibration::NullModel;
+use crate::real::Real;
 
 /// Kinds of surprise: one call's time, that of several together, their share of the tree's time, a
 /// caller, a set of callees, the extent of the tree.
@@ -188,7 +189,7 @@ impl CalleeSet {
 
 /// ln of the exclusive time of a vertex in nanoseconds, or units of a weight.
 pub(super) fn log_time(tree: CsTree<'_>, vertex: usize) -> f64 {
-    (tree.exclusive()[vertex].0.max(0) as f64).ln_1p()
+    (tree.exclusive()[vertex].0.max(0).real()).ln_1p()
 }
 
 /// How long, how high and how wide a tree is: ln(1 + x) of its duration, its height in edges, and the most
@@ -199,6 +200,6 @@ pub(super) fn extents(tree: CsTree<'_>) -> [f64; NUM_EXTENTS] {
         height = height.max(tree.depth(vertex));
         width = width.max(tree.children(vertex).count());
     }
-    let duration = tree.duration().0.max(0) as f64;
-    [duration, height as f64, width as f64].map(f64::ln_1p)
+    let duration = tree.duration().0.max(0).real();
+    [duration, height.real(), width.real()].map(f64::ln_1p)
 }

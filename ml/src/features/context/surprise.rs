@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_model::CsTree;
 
 use super::model::{CalleeSet, ContextModel, FunctionNo, NUM_KINDS, Numbers, extents, log_time};
+use crate::real::Real;
 
 /// A surprise in nats, and the function that it is about.
 pub(super) type Surprise = (f64, FunctionNo);
@@ -68,7 +69,7 @@ impl Parts<'_> {
         let subtrees = (0..self.tree.len()).map(|vertex| {
             let end = self.tree.subtree_end(vertex);
             let surprise = before[end] - before[vertex];
-            (together(surprise, (end - vertex) as f64), self.func(vertex))
+            (together(surprise, (end - vertex).real()), self.func(vertex))
         });
         let functions = of_function
             .iter()
@@ -91,7 +92,7 @@ impl Parts<'_> {
             let func = self.func(vertex);
             let usual = self.model.law(self.caller(vertex), func).median();
             usual_of_tree += usual;
-            *excess.entry(func).or_default() += self.tree.exclusive()[vertex].0 as f64 - usual;
+            *excess.entry(func).or_default() += self.tree.exclusive()[vertex].0.real() - usual;
         }
         let most = excess
             .into_iter()
@@ -120,9 +121,9 @@ impl Parts<'_> {
         let num_contexts = contexts.len();
         let surprises = contexts.into_iter().map(|(caller, func)| {
             let known = self.model.context(caller, func);
-            let num_with = known.map_or(0.5, |context| context.num_trees as f64);
+            let num_with = known.map_or(0.5, |context| context.num_trees.real());
             let num_trees = self.model.caller(caller).num_trees;
-            ((num_trees.max(1) as f64 / num_with).ln(), func)
+            ((num_trees.max(1).real() / num_with).ln(), func)
         });
         largest(surprises, num_contexts)
     }
@@ -143,7 +144,7 @@ impl Parts<'_> {
 /// The largest of several surprises, less ln of the number that were looked at; the first of equals.
 fn largest(found: impl Iterator<Item = Surprise>, num_looked_at: usize) -> Option<Surprise> {
     let largest = found.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
-    Some((largest.0 - (num_looked_at.max(1) as f64).ln(), largest.1))
+    Some((largest.0 - (num_looked_at.max(1).real()).ln(), largest.1))
 }
 
 /// The surprise of several surprises together: −ln of Chernoff's bound on the probability that `count`

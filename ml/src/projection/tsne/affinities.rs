@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::knn::Neighbours;
+use crate::real::Real;
 
 /// Newton steps at most; ten are usual.
 const MAX_STEPS: usize = 200;
@@ -37,7 +38,7 @@ impl Affinities {
     pub fn new(neighbours: &Neighbours, perplexity: f64) -> Self {
         let num_rows = neighbours.len();
         let perplexity = perplexity
-            .min(num_rows.saturating_sub(1) as f64 / 3.0)
+            .min(num_rows.saturating_sub(1).real() / 3.0)
             .max(1.0);
         let k = neighbours.k;
         let mut conditional = vec![0.0; num_rows * k];
@@ -92,7 +93,7 @@ pub(super) fn fit_shares(distances: &[f64], perplexity: f64, shares: &mut [f64])
         .iter()
         .map(|distance| (distance - nearest) * (distance + nearest))
         .collect();
-    let mean_square = squares.iter().sum::<f64>() / squares.len() as f64;
+    let mean_square = squares.iter().sum::<f64>() / squares.len().real();
     let wanted = perplexity.ln();
     let (mut low, mut high) = (-MAX_LOG, MAX_LOG);
     let mut log_beta = if mean_square > 0.0 {
@@ -139,7 +140,7 @@ pub(super) fn fit_shares(distances: &[f64], perplexity: f64, shares: &mut [f64])
 /// (P + Pᵀ) / 2n of the conditional shares of neighbours.
 fn symmetric(neighbours: &Neighbours, conditional: &[f64]) -> Affinities {
     let (num_rows, k) = (neighbours.len(), neighbours.k);
-    let scale = 0.5 / num_rows.max(1) as f64;
+    let scale = 0.5 / num_rows.max(1).real();
     // Both directions, the incoming ones in ascending order of their rows.
     let mut start = vec![0; num_rows + 1];
     for &column in &neighbours.indices {

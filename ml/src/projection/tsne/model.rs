@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::knn::all_nearest;
 use crate::projection::points::check_points;
 use crate::projection::{MdsParams, pivot_mds};
+use crate::real::Real;
 
 /// Standard deviation of a start along x, and how far its points are shaken.
 const START_DEVIATION: f64 = 1e-4;
@@ -121,7 +122,7 @@ impl Tsne {
         } else {
             (1.0, settings.final_momentum)
         };
-        let usual_rate = (num_rows as f64 / (4.0 * exaggeration)).max(50.0);
+        let usual_rate = (num_rows.real() / (4.0 * exaggeration)).max(50.0);
         let rate = settings.learning_rate.unwrap_or(usual_rate);
         let gradient = self.exaggerated_gradient(exaggeration);
         let states = self
@@ -144,7 +145,7 @@ impl Tsne {
         }
         for point in &mut self.points {
             for axis in 0..2 {
-                point[axis] -= middle[axis] / num_rows as f64;
+                point[axis] -= middle[axis] / num_rows.real();
             }
         }
         self.iteration += 1;
@@ -250,7 +251,7 @@ impl Tsne {
 /// A start for t-SNE from another map of the same rows: so small that all points feel each other, and
 /// shaken a little, so that equal points part.
 pub fn tsne_start(map: &[[f64; 2]], seed: u64) -> Vec<[f64; 2]> {
-    let num_rows = map.len().max(1) as f64;
+    let num_rows = map.len().max(1).real();
     let mean = [0, 1].map(|axis| map.iter().map(|point| point[axis]).sum::<f64>() / num_rows);
     let variance = map
         .iter()

@@ -11,6 +11,7 @@ use crate::dataset::Rows;
 use crate::error::{MlError, Result};
 use crate::knn::nearest_among;
 use crate::projection::points::check_points;
+use crate::real::Real;
 
 const MAX_ITERATIONS: usize = 100;
 /// Longest move of one iteration, and the move that ends them.
@@ -47,7 +48,7 @@ pub fn place_new(
     }
     let k = params.num_neighbours(rows.len());
     let neighbours = nearest_among(rows, new_rows, k, progress.part(0.0, 0.3))?;
-    let perplexity = params.get().perplexity.min(k as f64 / 3.0).max(1.0);
+    let perplexity = params.get().perplexity.min(k.real() / 3.0).max(1.0);
     let single: Vec<[f32; 2]> = points.iter().map(|point| point.map(|x| x as f32)).collect();
     let mut tree = Quadtree::default();
     tree.build(&single);

@@ -1,0 +1,154 @@
+//! Tables of what an expert needs to trust the border: parts of runs, wrong labels, models of other runs.
+
+use std::error::Error;
+
+use callgrove_ml::Progress;
+use callgrove_ml::active::QueryStrategy;
+use callgrove_ml::detector::{
+    Detector, DetectorParams, Embedding, Judgement, Label, ModelArtifact, ModelBorder,
+    listed_scores,
+};
+use callgrove_ml::evaluate::{Alarms, CurveParams, Truth, learning_curve};
+use callgrove_model::Forest;
+
+use crate::case::{Case, average_precision};
+use crate::table::{MarkdownTable, share};
+
+/// Parts of a run, as shares of it.
+const PARTS: [(f64, f64); 3] = [(0.0, 1.0), (0.0, 0.1), (0.3, 0.6)];
+/// Draws of wrong labels; the worst is told.
+const NUM_DRAWS: usize = 20;
+
+/// Table K: parts of runs, each learned from itself, and judged by a model of the first clean trace.
+pub(crate) fn parts(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
+    let mut table = MarkdownTable::new(
+        "K. Parts of runs",
+        "Average precision, anomalies called normal + normal trees called abnormal, after what a trace write \
+         explains is set apart; learned from the part itself, and judged by a model of the first clean run of \
+         the same function, or why it is refused.",
+        [
+            "trace",
+            "part",
+            "trees",
+            "anomalies",
+            "by itself",
+            "by a clean run",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    );
+    let clean = cases.iter().find(|case| case.is_clean());
+    let model = clean.map(|case| model_of(case.forest())).transpose()?;
+    for case in cases {
+        for (from, to) in PARTS {
+            let (part, truth) = case.part(from, to)?;
+            let own = model_of(&part)?.judge(&part, ModelBorder::Learned, Progress::none())?;
+            let by_clean = match &model {
+                Some(model) if !case.is_clean() => {
+                    let judged = model.judge(&part, ModelBorder::Learned, Progress::none())?;
+                    match &judged.misfit {
+                        Some(misfit) => format!("refused: {misfit}"),
+                        None => cell(&truth, &judged),
+                    }
+                }
+                _ => "-".to_owned(),
+            };
+            table.push(vec![
+                case.name.clone(),
+                format!("{:.0} to {:.0} %", 100.0 * from, 100.0 * to),
+                part.len().to_string(),
+                truth.num_positive().to_string(),
+                cell(&truth, &own),
+                by_clean,
+            ]);
+        }
+    }
+    Ok(table)
+}
+
+/// Table L: trees called abnormal before and after wrong labels on ordinary trees, and labels until less
+/// than 1 % of the normal trees are called abnormal.
+pub(crate) fn labels(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
+    let mut table = MarkdownTable::new(
+        "L. Wrong labels, and few labels",
+        &format!(
+            "Trees called abnormal without labels, and after so many wrong \"abnormal\" on ordinary trees (the \
+             worst of {NUM_DRAWS} draws); right labels, asked for automatically, until less than 1 % of the \
+             normal trees are called abnormal and not explained by a trace write, and anomalies missed then."
+        ),
+        [
+            "trace",
+            "none",
+            "1 wrong",
+            "3 wrong",
+            "5 wrong",
+            "labels to 1 %",
+            "missed",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    );
+    for case in cases {
+        let embedding = case.embed(DetectorParams::default())?;
+        let none = vec![None; embedding.num_trees()];
+        let plain = Detector::train(&embedding, &none, None, Progress::none())?;
+        let ordinary: Vec<usize> = (0..none.len())
+            .filter(|&tree| !Detector::is_abnormal(plain.scores()[tree]))
+            .collect();
+        let mut row = vec![case.name.clone(), num_abnormal(&plain).to_string()];
+        for num_wrong in [1, 3, 5] {
+            let mut worst = 0;
+            for draw in 0..NUM_DRAWS {
+                let mut labels = none.clone();
+                for label in 0..num_wrong {
+                    // Spread over the run by steps that share no factor with most lengths.
+                    let place = (7_919 * draw + 104_729 * label + 17) % ordinary.len();
+                    labels[ordinary[place]] = Some(Label::Abnormal);
+                }
+                let wrong = Detector::train(&embedding, &labels, Some(&plain), Progress::none())?;
+                worst = worst.max(num_abnormal(&wrong));
+            }
+            row.push(worst.to_string());
+        }
+        let checkpoints = (0..=20).collect();
+        let params = CurveParams { checkpoints }.check()?;
+        let query = QueryStrategy::Automatic;
+        let points = learning_curve(&embedding, &case.truth, &params, query, Progress::none())?;
+        let few = case.truth.num_negative() / 100;
+        let calm = points.iter().find(|point| point.alarms.num_false <= few);
+        row.push(calm.map_or_else(
+            || "more than 20".to_owned(),
+            |point| point.num_labels.to_string(),
+        ));
+        row.push(calm.map_or_else(
+            || "-".to_owned(),
+            |point| point.alarms.num_missed.to_string(),
+        ));
+        table.push(row);
+    }
+    Ok(table)
+}
+
+fn model_of(forest: &Forest) -> Result<ModelArtifact, Box<dyn Error>> {
+    let params = DetectorParams::default().check()?;
+    let embedding = Embedding::fit(forest, &params, crate::case::SEED, Progress::none())?;
+    let none = vec![None; forest.len()];
+    let detector = Detector::train(&embedding, &none, None, Progress::none())?;
+    Ok(ModelArtifact::new(forest, &embedding, &detector))
+}
+
+fn cell(truth: &Truth, judged: &Judgement) -> String {
+    let listed = listed_scores(&judged.scores, &judged.causes);
+    let alarms = Alarms::of(truth, &listed);
+    format!(
+        "{}, {} + {}",
+        share(average_precision(truth, &listed)),
+        alarms.num_missed,
+        alarms.num_false
+    )
+}
+
+fn num_abnormal(detector: &Detector) -> usize {
+    let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
+    detector.scores().iter().filter(is_abnormal).count()
+}

@@ -1,0 +1,120 @@
+//! The program as a person at a shell uses it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::program;
+
+/// The usual root function of the LAMMPS traces.
+pub const COMPUTE: &str = "PairEAM::compute";
+
+/// A file or folder of the repository.
+pub fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+/// The example trace: 4 ranks, two engines.
+pub fn example() -> PathBuf {
+    data("assets/lammps-4r-small")
+}
+
+/// A run of the program.
+///
+/// # Errors
+/// It does not start.
+pub fn callgrove(args: &[&str]) -> Result<Output> {
+    let program = program::path()?;
+    Command::new(program)
+        .args(args)
+        .output()
+        .context("callgrove does not start")
+}
+
+/// Standard output of a run that must succeed.
+///
+/// # Errors
+/// It does not start.
+///
+/// # Panics
+/// It failed.
+pub fn stdout(args: &[&str]) -> Result<String> {
+    let output = callgrove(args)?;
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Standard error of a run that must fail with exit code 1 and print nothing else.
+///
+/// # Errors
+/// It does not start.
+///
+/// # Panics
+/// It did not fail so.
+pub fn complaint(args: &[&str]) -> Result<String> {
+    let output = callgrove(args)?;
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    assert!(
+        output.stdout.is_empty(),
+        "{args:?} printed a result and failed"
+    );
+    Ok(String::from_utf8(output.stderr)?)
+}
+
+/// Rows of `analyze --format json` for the usual root function.
+///
+/// # Errors
+/// It does not start, or prints no JSON.
+pub fn analyze(trace: &Path, more: &[&str]) -> Result<Vec<Value>> {
+    analyze_function(trace, COMPUTE, more)
+}
+
+/// The same for any root function.
+///
+/// # Errors
+/// It does not start, or prints no JSON.
+pub fn analyze_function(trace: &Path, function: &str, more: &[&str]) -> Result<Vec<Value>> {
+    let trace = trace.to_string_lossy();
+    let args = [
+        &[
+            "analyze",
+            &trace,
+            "--function",
+            function,
+            "--format",
+            "json",
+        ],
+        more,
+    ]
+    .concat();
+    stdout(&args)?
+        .lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
+}
+
+/// Rank, index and label (0 to 5, see the README of the example) of every execution.
+///
+/// # Errors
+/// It cannot be read.
+pub fn ground_truth(trace: &Path) -> Result<Vec<(u64, u64, u8)>> {
+    let text = fs::read_to_string(trace.join("ground_truth.csv"))?;
+    let rows = text.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        Ok((
+            fields[0].parse()?,
+            fields[1].parse()?,
+            fields[fields.len() - 1].parse()?,
+        ))
+    });
+    rows.collect()
+}
