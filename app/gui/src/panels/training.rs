@@ -16,6 +16,8 @@ use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
 const MAX_CODES: usize = 12;
 /// Moves listed.
 const MAX_MOVES: usize = 6;
+/// One in so many executions that change sides is many.
+const MANY_IN: usize = 50;
 /// Doubtful labels listed.
 const MAX_DOUBTS: usize = 6;
 
@@ -221,6 +223,7 @@ fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     {
         ui.weak("Nothing: all executions kept side and place.");
     }
+    many_ui(ctx, change, detection.scores.len(), ui);
     crossings_ui(ctx, change, ui);
     if !change.moves.is_empty() {
         ui.label("Largest moves in the list");
@@ -245,6 +248,27 @@ fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
                 }
             });
     }
+}
+
+/// A training that moved many to the other side is told loudly, with the way back.
+fn many_ui(ctx: &mut ViewContext<'_>, change: &Change, num_trees: usize, ui: &mut Ui) {
+    let num_crossed = change.became_abnormal.len() + change.became_normal.len();
+    if num_crossed * MANY_IN <= num_trees {
+        return;
+    }
+    let percent = 100 * num_crossed / num_trees.max(1);
+    ui.horizontal_wrapped(|ui| {
+        let text = format!(
+            "{} changed sides, {percent} % of all.",
+            count_of(num_crossed, "execution")
+        );
+        ui.label(RichText::new(text).strong().color(ctx.theme.warning()));
+        let is_undoable = ctx.snapshot.undo.is_some();
+        let button = ui.add_enabled(is_undoable, egui::Button::new("Take it back"));
+        if button.on_hover_text("Undo what was done last").clicked() {
+            ctx.send(Command::Undo);
+        }
+    });
 }
 
 fn crossings_ui(ctx: &mut ViewContext<'_>, change: &Change, ui: &mut Ui) {
