@@ -647,32 +647,6 @@ fn nothing_in_the_training_panel_moves_when_a_label_was_learned() {
 }
 
 #[test]
-fn a_training_that_moves_many_is_told_with_the_way_back() {
-    let snapshot = demo_snapshot();
-    let order = order(&snapshot);
-    let mut window = Window::new(snapshot.clone());
-    let with_crossed = |count: usize| Snapshot {
-        detection: Some(Arc::new(callgrove_session::Detection {
-            change: Some(callgrove_session::Change {
-                became_normal: order[..count].to_vec(),
-                ..callgrove_session::Change::default()
-            }),
-            ..callgrove_session::Detection::clone(snapshot.detection.as_ref().unwrap())
-        })),
-        undo: Some("label a tree".to_owned()),
-        ..snapshot.clone()
-    };
-    window.publish(with_crossed(order.len() / 50));
-    assert!(window.harness.query_by_label("Take it back").is_none());
-    window.publish(with_crossed(order.len() / 10));
-    window.harness.get_by_label_contains("changed sides, ");
-    window.harness.get_by_label("Take it back").scroll_to_me();
-    window.harness.run();
-    window.click("Take it back");
-    assert!(window.sent().contains(&Command::Undo));
-}
-
-#[test]
 fn settings_are_sent_when_they_change_and_go_back_to_the_defaults() {
     let settings = callgrove_session::ModelSettings {
         nu: 0.01,

@@ -340,3 +340,47 @@ fn files_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             }
         });
 }
+
+#[cfg(test)]
+mod tests {
+    use callgrove_session::{Detection, Snapshot};
+    use egui_kittest::kittest::Queryable as _;
+
+    use super::*;
+    use crate::test_support::{demo_snapshot, harness_of};
+
+    /// The demo after a training that made so many trees normal.
+    fn crossed(count: usize) -> Snapshot {
+        let snapshot = demo_snapshot();
+        let detection = snapshot.detection.as_ref().unwrap();
+        let change = Change {
+            became_normal: detection.order[..count].to_vec(),
+            ..Change::default()
+        };
+        Snapshot {
+            detection: Some(Arc::new(Detection {
+                change: Some(change),
+                ..Detection::clone(detection)
+            })),
+            undo: Some("label a tree".to_owned()),
+            ..snapshot
+        }
+    }
+
+    #[test]
+    fn a_training_that_moves_many_is_told_with_the_way_back() {
+        let num_trees = demo_snapshot().detection.unwrap().order.len();
+        let harness = |count| {
+            harness_of::<()>(crossed(count), [600.0, 400.0], |ctx, (), ui| {
+                change_ui(ctx, ui);
+            })
+        };
+        let (few, _) = harness(num_trees / 50);
+        assert!(few.query_by_label("Take it back").is_none());
+        let (mut many, sent) = harness(num_trees / 10);
+        many.get_by_label_contains("changed sides, ");
+        many.get_by_label("Take it back").click();
+        many.run();
+        assert_eq!(*sent.borrow(), [Command::Undo]);
+    }
+}
