@@ -108,7 +108,7 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
         function,
     ])?;
     let line = "4 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
-                explains most of it: listed behind the 13 that nothing explains";
+                explains most of it: listed behind the 15 that nothing explains";
     assert!(table.contains(line), "{table}");
     Ok(())
 }
