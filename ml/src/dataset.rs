@@ -194,6 +194,12 @@ impl Rows {
         }
     }
 
+    /// Euclidean norm of each row.
+    pub fn norms(&self) -> Vec<f64> {
+        let squared = self.squared_norms().iter();
+        squared.map(|norm| norm.sqrt()).collect()
+    }
+
     /// A row.
     pub fn row(&self, row: usize) -> RowRef<'_> {
         match self {

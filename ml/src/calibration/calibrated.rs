@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::NullModel;
-use crate::dataset::Rows;
 use crate::real::Real;
 
 /// Scores from here up to 0 are rounding of 0, so no anomaly.
@@ -33,16 +32,9 @@ struct Knot {
 }
 
 impl Calibration {
-    /// From the rows of a training and their scores, shape `[n_trees]`; `null` was fitted to the norms of
-    /// the rows.
-    pub(crate) fn new(null: NullModel, rows: &Rows, scores: &[f64]) -> Self {
-        let mut norms: Vec<f64> = rows
-            .squared_norms()
-            .iter()
-            .map(|norm| norm.sqrt())
-            .collect();
+    /// From the norms of the rows that `null` was fitted to and their scores, in the same order; one or more.
+    pub(crate) fn new(null: NullModel, mut norms: Vec<f64>, mut ascending: Vec<f64>) -> Self {
         norms.sort_unstable_by(|a, b| b.total_cmp(a));
-        let mut ascending = scores.to_vec();
         ascending.sort_unstable_by(f64::total_cmp);
         let last = norms.len().saturating_sub(1);
         let num_knots = NUM_KNOTS.min(norms.len());

@@ -4,7 +4,7 @@ use callgrove_model::{Forest, Progress, TreeIdx};
 
 use super::params::{BorderRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 use crate::calibration::{Calibration, NullModel, is_abnormal};
-use crate::cause::{WriteShare, write_shares};
+use crate::cause::{WriteShare, unexplained, write_shares};
 use crate::dataset::Rows;
 use crate::error::Result;
 use crate::features::{
@@ -103,28 +103,30 @@ impl Embedding {
                 (Features::Stack2vec(Box::new(network)), rows, 0.0)
             }
         };
-        let null = NullModel::of_rows(&rows, least);
+        let write_shares = write_shares(forest, &subtrees.bags, &reference);
+        let null = NullModel::fit(&unexplained(&rows.norms(), &write_shares), least);
         let prior = prior_weights(&rows, settings.prior, &null);
         let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
         let anchors = Anchors::needed(&rows, &prior, settings.nu);
         let (unlabelled, calibration) = calibrate(
             &rows,
             &null,
+            &write_shares,
             &prior,
             &ocsvm,
             anchors.as_ref(),
             progress.part(0.7, 0.8),
         )?;
-        let border = border_of(settings.border, &unlabelled, &calibration);
+        let border = border_of(settings.border, &unlabelled, &write_shares, &calibration);
         let evidence = called_normal(border, &unlabelled);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
             params,
             seed,
-            write_shares: write_shares(forest, &subtrees.bags, &reference),
             subtrees,
             reference,
+            write_shares,
             features,
             rows,
             null,
@@ -164,6 +166,7 @@ impl Embedding {
             (self.unlabelled, self.calibration) = calibrate(
                 &self.rows,
                 &self.null,
+                &self.write_shares,
                 &self.prior,
                 &ocsvm,
                 anchors.as_ref(),
@@ -172,7 +175,12 @@ impl Embedding {
             self.ocsvm = ocsvm;
             self.anchors = anchors;
         }
-        self.border = border_of(border, &self.unlabelled, &self.calibration);
+        self.border = border_of(
+            border,
+            &self.unlabelled,
+            &self.write_shares,
+            &self.calibration,
+        );
         self.evidence = called_normal(self.border, &self.unlabelled);
         self.params = params;
         Ok(())
@@ -326,6 +334,7 @@ fn ocsvm_params(
 fn calibrate(
     rows: &Rows,
     null: &NullModel,
+    write_shares: &[Option<WriteShare>],
     prior: &[f64],
     ocsvm: &ValidOcsvmParams,
     anchors: Option<&Anchors>,
@@ -335,14 +344,23 @@ fn calibrate(
         Some(anchors) => train_on_anchors(rows, prior, anchors, &[], ocsvm, None, progress),
         None => train(rows, prior, ocsvm, None, progress),
     }?;
-    let calibration = Calibration::new(null.clone(), rows, trained.scores());
+    let norms = unexplained(&rows.norms(), write_shares);
+    let scores = unexplained(trained.scores(), write_shares);
+    let calibration = Calibration::new(null.clone(), norms, scores);
     Ok((trained, calibration))
 }
 
-fn border_of(rule: BorderRule, trained: &Trained, calibration: &Calibration) -> f64 {
+fn border_of(
+    rule: BorderRule,
+    trained: &Trained,
+    write_shares: &[Option<WriteShare>],
+    calibration: &Calibration,
+) -> f64 {
     match rule {
         BorderRule::Rho => 0.0,
-        BorderRule::FalseDiscovery(rate) => calibration.border(trained.scores(), rate),
+        BorderRule::FalseDiscovery(rate) => {
+            calibration.border(&unexplained(trained.scores(), write_shares), rate)
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::origin::Origin;
 use super::params::BorderRule;
 use super::trained::Detector;
 use crate::calibration::{Calibration, NullModel};
-use crate::cause::write_shares;
+use crate::cause::{WriteShare, unexplained, write_shares};
 use crate::dataset::{DenseRows, Rows};
 use crate::error::{MlError, Result};
 use crate::features::{ExcessParams, Reference, Representation, Translation, Windows};
@@ -111,18 +111,21 @@ impl ModelArtifact {
         for score in &mut scores {
             *score *= self.scale;
         }
+        let write_shares = shares_of(forest, &subtrees);
+        let open_scores = unexplained(&scores, &write_shares);
         let fitted = match border {
             ModelBorder::Learned => None,
             ModelBorder::Refitted => {
-                let null = NullModel::of_rows(&rows, self.calibration.null().least_median());
-                Some(Calibration::new(null, &rows, &scores))
+                let norms = unexplained(&rows.norms(), &write_shares);
+                let null = NullModel::fit(&norms, self.calibration.null().least_median());
+                Some(Calibration::new(null, norms, open_scores.clone()))
             }
         };
         let calibration = fitted.as_ref().unwrap_or(&self.calibration);
         let border = match self.params.border {
             _ if rows.fingerprint() == self.trained_on => self.border,
             BorderRule::Rho => 0.0,
-            BorderRule::FalseDiscovery(rate) => calibration.border(&scores, rate),
+            BorderRule::FalseDiscovery(rate) => calibration.border(&open_scores, rate),
         };
         for score in &mut scores {
             *score -= border;
@@ -130,7 +133,7 @@ impl ModelArtifact {
         self.correction
             .add_to(&mut scores, &rows, progress.part(0.9, 1.0))?;
         Ok(Judgement {
-            causes: causes_of(forest, &subtrees, &scores),
+            causes: causes(&scores, &vec![None; scores.len()], &write_shares),
             p_values: calibration.p_values(&scores, border),
             misfit: self.misfit(forest, &subtrees, &scores),
             scores,
@@ -233,14 +236,13 @@ impl ModelArtifact {
     }
 }
 
-/// The causes of abnormal trees; how long they usually take, their own run says.
-fn causes_of(forest: &Forest, subtrees: &Subtrees, scores: &[f64]) -> Vec<Option<Cause>> {
+/// What writes explain of each tree; how long trees usually take, their own run says.
+fn shares_of(forest: &Forest, subtrees: &Subtrees) -> Vec<Option<WriteShare>> {
     if forest.trace().writes.is_empty() {
-        return vec![None; scores.len()];
+        return vec![None; forest.len()];
     }
     let params = ExcessParams::default();
     let windows = Windows::new(forest, params.windows_per_lane);
     let usual = Reference::fit(&subtrees.bags, &windows, params.min_class_size);
-    let shares = write_shares(forest, &subtrees.bags, &usual);
-    causes(scores, &vec![None; scores.len()], &shares)
+    write_shares(forest, &subtrees.bags, &usual)
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CsTree, Forest, FuncId, TreeIdx};
+use callgrove_model::{CsTree, DurationNs, Forest, FuncId, TreeIdx};
 
 use super::merge::{CallPath, Merger};
 use super::paths::CallPaths;
-use super::real::{real_count, real_ns, rounded_ns};
+use crate::real::Real;
 
 /// Share of the calls of a function from which on what they call is expected of each.
 const EXPECTED_SHARE: f64 = 0.9;
@@ -77,14 +77,14 @@ impl UsualCalls {
         times.sort_unstable();
         let mut times_of_edge = vec![CallTime::default(); paths.num_edges()];
         for times in times.chunk_by(|a, b| a.0 == b.0) {
-            times_of_edge[times[0].0] = CallTime::of(times, real_ns(paths.tick_ns));
+            times_of_edge[times[0].0] = CallTime::of(times, paths.tick_ns.real());
         }
         let mut expected: BTreeMap<FuncId, Vec<Expected>> = BTreeMap::new();
         for ((caller, func), num_with) in num_with {
             let all = num_calls[&caller];
-            if all >= LEAST_CALLS && real_count(num_with) >= EXPECTED_SHARE * real_count(all) {
-                let without = real_count(all - num_with + 1);
-                let most = real_count(all + 1);
+            if all >= LEAST_CALLS && num_with.real() >= EXPECTED_SHARE * all.real() {
+                let without = (all - num_with + 1).real();
+                let most = (all + 1).real();
                 let rarity = (most / without).ln() / most.ln();
                 expected
                     .entry(caller)
@@ -109,10 +109,10 @@ impl UsualCalls {
         let mut odd: BTreeMap<CallPath, OddCalls> = BTreeMap::new();
         for (vertex, &path) in path_of_vertex.iter().enumerate() {
             let usual = self.times[paths.edge(path)];
-            let time_ns = real_ns(tree.exclusive()[vertex].0);
+            let time_ns = tree.exclusive()[vertex].0.real();
             if usual.fence_ns > 0.0 && time_ns > usual.fence_ns {
                 let odd = odd.entry(path).or_default();
-                odd.excess_ns += rounded_ns(time_ns - usual.median_ns);
+                odd.excess_ns += DurationNs::nearest(time_ns - usual.median_ns).0;
                 odd.ratio = odd.ratio.max(time_ns / usual.fence_ns);
             }
         }
@@ -147,7 +147,7 @@ impl CallTime {
     /// Of times in ascending order. Times spread by factors, so the fence is Tukey's for far outliers of
     /// the logarithms; a tick is added first, since many a time is 0.
     fn of(times: &[(usize, i64)], tick_ns: f64) -> Self {
-        let quartile = |quarter: usize| real_ns(times[(times.len() - 1) * quarter / 4].1);
+        let quartile = |quarter: usize| (times[(times.len() - 1) * quarter / 4].1).real();
         let [low, high] = [1, 3].map(|quarter| quartile(quarter) + tick_ns);
         Self {
             median_ns: quartile(2),

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_model::DurationNs;
+
 use super::calls::OddCalls;
 use super::found::{DifferenceKind, Found};
 use super::merge::{CallPath, PathTotal};
 use super::paths::CallPaths;
-use super::real::{real_count, real_ns, rounded_ns};
 use super::usual::{UsualPath, UsualTree, UsualTrees};
+use crate::real::Real;
 
 /// Times that differ by less than this share of the usual duration of the tree are no difference.
 const LEAST_SHARE: f64 = 0.01;
@@ -105,8 +107,8 @@ pub(super) struct Comparison<'a> {
 impl Comparison<'_> {
     /// The least difference in time that is one, for so many calls.
     pub(super) fn least_ns(&self, count: u64) -> f64 {
-        let by_clock = LEAST_TICKS * real_ns(self.paths.tick_ns) * real_count(count.max(1)).sqrt();
-        by_clock.max(LEAST_SHARE * real_ns(self.kind.duration_ns))
+        let by_clock = LEAST_TICKS * self.paths.tick_ns.real() * count.max(1).real().sqrt();
+        by_clock.max(LEAST_SHARE * self.kind.duration_ns.real())
     }
 
     /// All differences, in no order that means anything.
@@ -187,7 +189,7 @@ impl Comparison<'_> {
     /// Calls along a path that took far longer than such calls do anywhere.
     fn heavy(&self, row: &Both) -> Option<Found> {
         let odd = self.odd.get(&row.path)?;
-        let is_heavy = real_ns(odd.excess_ns) > self.least_ns(row.count);
+        let is_heavy = odd.excess_ns.real() > self.least_ns(row.count);
         is_heavy.then(|| Found {
             usual_ns: row.exclusive_ns - odd.excess_ns,
             novelty: 1.0 - 0.5 / odd.ratio,
@@ -210,7 +212,7 @@ impl Comparison<'_> {
                 (self.both[at].count, self.both[at].exclusive_ns)
             });
             let call_ns = self.usual.calls.median_ns(self.paths, path);
-            let lacking_ns = rounded_ns(call_ns * real_count(odd.num_lacking));
+            let lacking_ns = DurationNs::nearest(call_ns * odd.num_lacking.real()).0;
             found.push(Found {
                 kind: if count == 0 {
                     DifferenceKind::Missing
@@ -236,9 +238,9 @@ impl Comparison<'_> {
             return Some(heavy);
         }
         let usual_count = row.usual.count[1];
-        let extra = real_count(row.count) - real_count(usual_count);
-        let excess_ns = real_ns(row.exclusive_ns - row.usual.exclusive_ns[1]);
-        let of_extra_ns = extra * real_ns(row.usual.exclusive_ns[1]) / real_count(usual_count);
+        let extra = row.count.real() - usual_count.real();
+        let excess_ns = (row.exclusive_ns - row.usual.exclusive_ns[1]).real();
+        let of_extra_ns = extra * row.usual.exclusive_ns[1].real() / usual_count.real();
         let is_from_calls =
             extra * excess_ns > 0.0 && excess_ns.abs() <= BEYOND_CALLS * of_extra_ns.abs();
         if excess_ns.abs() > self.least_ns(row.count.max(usual_count)) {
@@ -248,10 +250,10 @@ impl Comparison<'_> {
                 (false, true) => DifferenceKind::FewerCalls,
                 (false, false) => DifferenceKind::Shorter,
             };
-            let time_ns = real_ns(row.exclusive_ns);
+            let time_ns = row.exclusive_ns.real();
             return Some(Found {
                 is_ordinary: !self.kind.is_kind
-                    || !is_outside(time_ns, row.usual.exclusive_ns.map(real_ns)),
+                    || !is_outside(time_ns, row.usual.exclusive_ns.map(Real::real)),
                 ..row.found(kind)
             });
         }
@@ -264,9 +266,7 @@ impl Comparison<'_> {
             DifferenceKind::FewerCalls
         };
         // Twice as often says something, eight times as often as much as calls can say.
-        let doublings = (real_count(row.count) / real_count(usual_count))
-            .log2()
-            .abs();
+        let doublings = (row.count.real() / usual_count.real()).log2().abs();
         Some(Found {
             novelty: 0.5 * (doublings / 3.0).min(1.0),
             ..row.found(kind)
@@ -275,14 +275,14 @@ impl Comparison<'_> {
 
     /// Whether the number of calls is outside what is usual, and not because the caller's is.
     fn is_count_unusual(&self, row: &Both) -> bool {
-        let quartiles = row.usual.count.map(real_count);
-        let (count, middle) = (real_count(row.count), quartiles[1]);
+        let quartiles = row.usual.count.map(Real::real);
+        let (count, middle) = (row.count.real(), quartiles[1]);
         if !is_outside(count, quartiles) {
             return false;
         }
         let follows = |caller: &Both| {
-            let usual = real_count(caller.usual.count[1]);
-            let expected = middle * real_count(caller.count) / usual.max(1.0);
+            let usual = caller.usual.count[1].real();
+            let expected = middle * caller.count.real() / usual.max(1.0);
             usual > 0.0 && (count - expected).abs() <= 0.1 * expected
         };
         !row.caller.is_some_and(|caller| follows(&self.both[caller]))

@@ -10,8 +10,8 @@ use super::found::DifferenceKind;
 use super::merge::{CallPath, Merger};
 use super::order::in_order;
 use super::paths::CallPaths;
-use super::real::real_ns;
 use super::usual::UsualTrees;
+use crate::real::Real;
 
 /// Why a tree stands out.
 #[derive(Clone, PartialEq, Debug)]
@@ -81,7 +81,7 @@ pub fn explain(
         odd: &odd,
     };
     let slower_ns = cs_tree.duration().0 - kind.duration_ns;
-    let is_slower = real_ns(slower_ns) > comparison.least_ns(1);
+    let is_slower = slower_ns.real() > comparison.least_ns(1);
     let found = in_order(comparison.differences(), is_slower);
     let times = cs_tree.inclusive();
     let mut vertices: Vec<Vec<(Reverse<DurationNs>, u32)>> = vec![Vec::new(); found.len()];

@@ -30,7 +30,6 @@ mod found;
 mod merge;
 mod order;
 mod paths;
-mod real;
 mod shape;
 mod usual;
 

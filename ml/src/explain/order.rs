@@ -1,7 +1,7 @@
 //! The order of differences.
 
 use super::found::{DifferenceKind, Found};
-use super::real::real_ns;
+use crate::real::Real;
 
 /// Differences that are told; the rest is noise to a person.
 const MAX_TOLD: usize = 40;
@@ -22,7 +22,7 @@ const MISSING: f64 = 0.95;
 pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
     let total = |is_less: bool| -> f64 {
         let of_sign = found.iter().filter(|found| found.kind.is_less() == is_less);
-        of_sign.map(|found| real_ns(found.excess_ns().abs())).sum()
+        of_sign.map(|found| found.excess_ns().abs().real()).sum()
     };
     let more_ns = total(false);
     // Where nothing took longer on the whole, more and less weigh the same.
@@ -33,7 +33,7 @@ pub(super) fn in_order(mut found: Vec<Found>, is_slower: bool) -> Vec<Found> {
     }
     .max(1.0);
     for found in &mut found {
-        let share = real_ns(found.excess_ns().abs()) / all_ns;
+        let share = found.excess_ns().abs().real() / all_ns;
         let of_time = if found.is_ordinary { ORDINARY } else { 1.0 };
         let of_kind = if found.kind == DifferenceKind::Missing {
             MISSING

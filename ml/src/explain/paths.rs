@@ -3,9 +3,9 @@
 use callgrove_model::{CsTree, Forest, FuncId, Progress, TreeIdx};
 
 use super::merge::{CallPath, Merger, NONE, PathTotal};
-use super::real::real_len;
 use super::shape::Shapes;
 use crate::error::Result;
+use crate::real::Real;
 use crate::wl::mixing::MixedMap;
 
 /// Trees between two reports of progress.
@@ -46,7 +46,7 @@ impl CallPaths {
         let mut tick_ns = 0;
         for index in 0..forest.len() {
             if index.is_multiple_of(TREES_PER_REPORT) {
-                let fraction = real_len(index) / real_len(forest.len());
+                let fraction = index.real() / forest.len().real();
                 progress.at(fraction as f32)?;
             }
             let tree = forest.tree(TreeIdx::from_index(index));

@@ -1,7 +1,7 @@
 //! Shapes: which paths a tree has, and about how often each.
 
 use super::merge::{CallPath, PathTotal};
-use super::real::real_len;
+use crate::real::Real;
 use crate::wl::mixing::{MixedMap, chain};
 
 /// What a difference in how often a path is called counts, a doubling of the number, beside a path that
@@ -78,7 +78,7 @@ impl Shapes {
             }
         }
         let num_apart = a.len() + b.len() - 2 * num_common;
-        real_len(num_apart) + LEVEL_COST * f64::from(num_levels)
+        num_apart.real() + LEVEL_COST * f64::from(num_levels)
     }
 }
 

@@ -5,7 +5,7 @@ use callgrove_model::{DurationNs, Forest, TreeIdx};
 use super::calls::UsualCalls;
 use super::merge::{CallPath, Merger};
 use super::paths::CallPaths;
-use super::real::real_len;
+use crate::real::Real;
 
 /// Normal trees from which on a shape is a kind of its own.
 const LEAST_OF_KIND: usize = 8;
@@ -181,7 +181,7 @@ impl UsualTrees {
             return self.kinds[kind].usual.clone();
         }
         let cost = |num_trees: usize, distance: f64| {
-            (real_len(self.num_trees) / real_len(num_trees)).ln() + distance
+            (self.num_trees.real() / num_trees.real()).ln() + distance
         };
         let mut best: Option<(f64, &Kind)> = None;
         for kind in &self.kinds {
@@ -202,7 +202,7 @@ impl UsualTrees {
         nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         nearest.truncate(NUM_NEAREST);
         let num_nearest = nearest.len();
-        let mean = nearest.iter().map(|near| near.0).sum::<f64>() / real_len(num_nearest.max(1));
+        let mean = nearest.iter().map(|near| near.0).sum::<f64>() / num_nearest.max(1).real();
         let is_enough = num_nearest >= LEAST_OF_KIND.min(self.num_trees);
         match best {
             Some((least, kind)) if !is_enough || least <= cost(num_nearest, mean) => UsualTree {
@@ -237,7 +237,7 @@ impl UsualTrees {
     /// Whether hardly any normal tree has the pair of caller's function and function.
     pub(super) fn is_rare(&self, paths: &CallPaths, path: CallPath) -> bool {
         let (edge, _) = self.num_with(paths, path);
-        real_len(edge) < RARE_SHARE * real_len(self.num_trees)
+        edge.real() < RARE_SHARE * self.num_trees.real()
     }
 
     fn num_with(&self, paths: &CallPaths, path: CallPath) -> (usize, usize) {
@@ -246,8 +246,8 @@ impl UsualTrees {
     }
 
     fn rareness(&self, num_trees: usize) -> f64 {
-        let all = real_len(self.num_trees + 1);
-        (all / real_len(num_trees + 1)).ln() / all.ln()
+        let all = (self.num_trees + 1).real();
+        (all / (num_trees + 1).real()).ln() / all.ln()
     }
 }
 
@@ -272,7 +272,7 @@ impl UsualTree {
             times.sort_unstable();
             UsualPath {
                 path: totals[0].0,
-                share: real_len(totals.len()) / real_len(trees.len()),
+                share: totals.len().real() / trees.len().real(),
                 count: [1, 2, 3].map(|quarter| quartile(&counts, trees.len(), quarter)),
                 exclusive_ns: [1, 2, 3].map(|quarter| quartile(&times, trees.len(), quarter)),
             }
