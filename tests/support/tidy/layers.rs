@@ -10,6 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("core/adios2-sys", &[]),
     ("core/trace", &["core/model", "core/adios2-sys"]),
     ("core/detect", &["core/model"]),
+    ("core/patterns", &["core/model"]),
     ("core/provdb", &["core/model"]),
     ("core/pserver", &["core/model", "core/detect"]),
     (

@@ -1,0 +1,1 @@
+//! Wait states, the causes of delays, and incidents.
