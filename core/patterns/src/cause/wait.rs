@@ -1,0 +1,177 @@
+//! Wait states: every call that waited for another rank, whom for, and how long.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use callgrove_model::{DurationNs, ExecRef, LaneIdx, ProgramId, RankId, TimeNs};
+
+/// How a call waited. The names are Scalasca's where it has one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WaitKind {
+    /// A receive waited for a message that was sent later than it was asked for.
+    LateSender,
+    /// A send waited for a receiver that was not ready.
+    LateReceiver,
+    /// A receive waited for a message while an older one of the same sender lay ready.
+    WrongOrder,
+    /// A message had arrived, and the call that completes it still took long.
+    LateCompletion,
+    /// A collective waited for the last rank to come (wait at N×N, early reduce, late broadcast).
+    WaitAtCollective,
+    /// A barrier waited for the last rank to come.
+    WaitAtBarrier,
+    /// Nothing was waited for: the lane itself was late.
+    OwnDelay,
+}
+
+impl fmt::Display for WaitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LateSender => "late_sender",
+            Self::LateReceiver => "late_receiver",
+            Self::WrongOrder => "wrong_order",
+            Self::LateCompletion => "late_completion",
+            Self::WaitAtCollective => "wait_at_collective",
+            Self::WaitAtBarrier => "wait_at_barrier",
+            Self::OwnDelay => "own_delay",
+        })
+    }
+}
+
+/// What a call waited for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WaitedFor {
+    /// A message, an index into [`callgrove_model::Trace::messages`].
+    Message(u32),
+    /// A collective operation, an index into [`Waits::collectives`].
+    Collective(u32),
+    /// Nothing that the trace shows.
+    Nothing,
+}
+
+/// One call that waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The waiting call.
+    pub call: ExecRef,
+    /// How it waited.
+    pub kind: WaitKind,
+    /// The lane that it waited for; `None` for an own delay.
+    pub peer: Option<LaneIdx>,
+    /// The message or collective.
+    pub waited_for: WaitedFor,
+    /// From here it waited: the call's entry or later.
+    pub start: TimeNs,
+    /// To here: the call's exit or earlier.
+    pub end: TimeNs,
+}
+
+impl Wait {
+    /// How long it waited.
+    pub fn duration(&self) -> DurationNs {
+        self.end.since(self.start)
+    }
+}
+
+/// One collective operation: the calls of all ranks that took part, by function and order of call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collective {
+    /// The calls, in order of lane.
+    pub calls: Vec<ExecRef>,
+    /// The call that was entered last: whom the others waited for.
+    pub last: ExecRef,
+    /// When it was entered.
+    pub last_entry: TimeNs,
+}
+
+/// How often and how long one rank waited for another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitCell {
+    /// Program of both.
+    pub program: ProgramId,
+    /// The rank that waited.
+    pub waiter: RankId,
+    /// The rank that it waited for.
+    pub peer: RankId,
+    /// Number of waits.
+    pub num_waits: u64,
+    /// Their time within the range.
+    pub total: DurationNs,
+}
+
+/// The wait states of a run, ordered by lane, then start.
+#[derive(Clone, Default, Debug)]
+pub struct Waits {
+    waits: Vec<Wait>,
+    collectives: Vec<Collective>,
+    lanes: Vec<(ProgramId, RankId)>,
+}
+
+impl Waits {
+    /// Takes waits in any order; `lanes` says which lane is which rank.
+    pub(super) fn new(
+        mut waits: Vec<Wait>,
+        collectives: Vec<Collective>,
+        lanes: Vec<(ProgramId, RankId)>,
+    ) -> Self {
+        waits.sort_by_key(|wait| (wait.call.lane, wait.start, wait.call.exec, wait.waited_for));
+        Self {
+            waits,
+            collectives,
+            lanes,
+        }
+    }
+
+    /// All of them, ordered by lane, then start.
+    pub fn all(&self) -> &[Wait] {
+        &self.waits
+    }
+
+    /// Those of one lane, in order of start.
+    pub fn on_lane(&self, lane: LaneIdx) -> &[Wait] {
+        let from = self.waits.partition_point(|wait| wait.call.lane < lane);
+        let to = self.waits.partition_point(|wait| wait.call.lane <= lane);
+        &self.waits[from..to]
+    }
+
+    /// Those of one call, in order of start.
+    pub fn of_call(&self, call: ExecRef) -> impl Iterator<Item = &Wait> {
+        self.on_lane(call.lane)
+            .iter()
+            .filter(move |wait| wait.call == call)
+    }
+
+    /// The collective operations, in order of their first entry on the lowest lane.
+    pub fn collectives(&self) -> &[Collective] {
+        &self.collectives
+    }
+
+    /// Who waited for whom within a range of time, ordered by waiter, then peer. Waits of a rank for itself are own
+    /// delays and are left out.
+    pub fn matrix(&self, range: Range<TimeNs>) -> Vec<WaitCell> {
+        let mut cells: BTreeMap<_, (u64, DurationNs)> = BTreeMap::new();
+        for wait in &self.waits {
+            let Some(peer) = wait.peer else { continue };
+            let (start, end) = (wait.start.max(range.start), wait.end.min(range.end));
+            if start >= end {
+                continue;
+            }
+            let key = (
+                self.lanes[wait.call.lane.index()],
+                self.lanes[peer.index()].1,
+            );
+            let cell = cells.entry(key).or_default();
+            cell.0 += 1;
+            cell.1 += end.since(start);
+        }
+        let cell = |(((program, waiter), peer), (num_waits, total))| WaitCell {
+            program,
+            waiter,
+            peer,
+            num_waits,
+            total,
+        };
+        cells.into_iter().map(cell).collect()
+    }
+}
