@@ -26,6 +26,8 @@ fn main() -> ExitCode {
     let result = match command {
         CliCommand::Info(args) => cmd::info::run(&args),
         CliCommand::Analyze(args) => cmd::analyze::run(&args),
+        CliCommand::Causes(args) => cmd::causes::run(&args),
+        CliCommand::Incidents(args) => cmd::causes::run_incidents(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => cmd::open::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),

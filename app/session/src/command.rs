@@ -35,6 +35,8 @@ pub enum Command {
     Select(Selection),
     /// Shows the details of a call of the trace, or no call's.
     SelectCall(Option<ExecRef>),
+    /// Looks at an incident, a place in [`crate::RunCauses::incidents`], or at none.
+    SelectIncident(Option<usize>),
     /// Chooses a stretch of time, or none.
     SelectRange(Option<TimeRange>),
     /// Selects the execution with an event label, and the tree that holds it; where no tree does, the

@@ -107,7 +107,11 @@ impl Engine {
 
     fn carry_out(&mut self, command: Command) -> Result<(), Stop> {
         match command {
-            Command::OpenTrace { source, function } => self.open(&source, function.as_deref()),
+            Command::OpenTrace { source, function } => {
+                self.open(&source, function.as_deref())?;
+                self.follow_delays();
+                Ok(())
+            }
             Command::SetRoot { function } => self.set_root(&function),
             Command::KnowRun { source, run } => {
                 self.know_run(&source, run);
@@ -140,13 +144,18 @@ impl Engine {
             Command::SaveModel { path } => self.save_model(&path),
             Command::LoadModel { path } => self.load_model(&path),
             Command::SaveSession { path, view } => self.save_session(&path, view),
-            Command::LoadSession { path } => self.load_session(&path),
+            Command::LoadSession { path } => {
+                self.load_session(&path)?;
+                self.follow_delays();
+                Ok(())
+            }
             Command::Dismiss { notice } => {
                 self.executor.publisher.dismiss(notice);
                 Ok(())
             }
             // The session keeps these itself.
             Command::SelectCall(_)
+            | Command::SelectIncident(_)
             | Command::SelectRange(_)
             | Command::OpenExecution { .. }
             | Command::Watch(_) => Ok(()),

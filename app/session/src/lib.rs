@@ -15,6 +15,7 @@
 //! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
 //! before it is applied ([`JournalWriter::append`]), and the journal is replayed on the next open.
 
+mod causes;
 mod command;
 mod detection;
 mod edit;
@@ -44,6 +45,10 @@ pub use callgrove_ml::detector::Cause;
 pub use callgrove_ml::explain::{Difference, DifferenceKind};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
+pub use causes::{
+    Cascade, CascadeStep, CauseKind, CauseRow, DelayRole, Hop, HopRow, IncidentRow, RunCauses,
+    TreeCause, TreeCauses, WaitCell,
+};
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};

@@ -30,6 +30,7 @@ pub struct Session {
     /// Commands that the engine could not take yet, oldest first.
     unsent: VecDeque<Command>,
     call: Option<ExecRef>,
+    incident: Option<usize>,
     range: Option<TimeRange>,
     /// The execution whose forest is being grown.
     awaited: Option<ExecRef>,
@@ -51,6 +52,7 @@ impl Session {
             unanswered: VecDeque::new(),
             unsent: VecDeque::new(),
             call: None,
+            incident: None,
             range: None,
             awaited: None,
             recorded: RunIdentity::default(),
@@ -103,6 +105,7 @@ impl Session {
     pub fn send(&mut self, command: Command) {
         match command {
             Command::SelectCall(call) => self.call = call,
+            Command::SelectIncident(incident) => self.incident = incident,
             Command::SelectRange(range) => self.range = range,
             Command::OpenExecution { program, label } => self.open_execution(program, label),
             Command::Watch(command) => {
@@ -120,7 +123,7 @@ impl Session {
     }
 
     fn select(&mut self, selection: Selection) {
-        self.call = None;
+        (self.call, self.incident) = (None, None);
         self.unanswered.push_back(selection.clone());
         self.pass_on(Command::Select(selection));
     }
@@ -231,6 +234,7 @@ impl Session {
     fn take_over(&mut self, before: &Snapshot) {
         if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
             (self.call, self.range, self.awaited) = (None, None, None);
+            self.incident = None;
         }
         let selection = &self.newest.selection;
         if let Some(at) = self.unanswered.iter().rposition(|known| known == selection) {
@@ -257,6 +261,7 @@ impl Session {
             shown.selection.clone_from(selection);
         }
         shown.call = self.call;
+        shown.incident = self.incident;
         shown.range = self.range;
         if let Some(watcher) = &self.watcher {
             shown.watch = Arc::clone(watcher.watch());

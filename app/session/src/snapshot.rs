@@ -9,7 +9,10 @@ use callgrove_ml::explain::Difference;
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
 use crate::watch::{ExecutionDocument, Watch};
-use crate::{Label, LabelSet, Mark, MessageIndex, ModelSettings, Selection, TimeRange, TreeMap};
+use crate::{
+    Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelSettings, RunCauses, Selection,
+    TimeRange, TreeCause, TreeCauses, TreeMap,
+};
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +27,12 @@ pub struct Snapshot {
     pub trace: Option<Arc<Trace>>,
     /// Its messages, to be found by time; comes with the trace.
     pub messages: Option<Arc<MessageIndex>>,
+    /// Who made whom late; comes some time after the trace.
+    pub causes: Option<Arc<RunCauses>>,
+    /// What the forest's trees were in that.
+    pub tree_causes: Option<Arc<TreeCauses>>,
+    /// The incident that is looked at, a place in [`RunCauses::incidents`].
+    pub incident: Option<usize>,
     /// Root functions worth looking at, most promising first.
     pub suggestions: Arc<[Suggestion]>,
     /// The forest.
@@ -93,6 +102,33 @@ impl Snapshot {
     /// What explains the negative score of a tree, if that is known.
     pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
         self.detection.as_ref()?.cause(tree)
+    }
+
+    /// What a tree was in the delays of the run.
+    pub fn tree_cause(&self, tree: TreeIdx) -> Option<TreeCause> {
+        self.tree_causes.as_ref()?.of(tree)
+    }
+
+    /// What happened to a tree, in words; `None` for one that was on time.
+    pub fn cause_words(&self, tree: TreeIdx) -> Option<String> {
+        let (causes, analysis) = (self.causes.as_ref()?, self.analysis.as_ref()?);
+        if self.tree_cause(tree)?.role == DelayRole::OnTime {
+            return None;
+        }
+        let cause = causes.of(analysis.forest.trees()[tree.index()].root);
+        causes.words(analysis.forest.code(tree).rank, &cause)
+    }
+
+    /// The delay that is looked at, as one path across ranks: that of the selected incident, else that of the
+    /// focused tree.
+    pub fn cascade(&self) -> Option<Cascade> {
+        let causes = self.causes.as_ref()?;
+        if let Some(incident) = self.incident.and_then(|number| causes.incident(number)) {
+            return Some(causes.cascade_of(incident));
+        }
+        let analysis = self.analysis.as_ref()?;
+        let root = analysis.forest.trees().get(self.focus()?.index())?.root;
+        causes.cascade(&causes.of(root))
     }
 
     /// The label of an execution, in whatever source it was labelled.

@@ -4,7 +4,7 @@ use callgrove_ml::detector::Cause;
 use callgrove_model::{Forest, Label, TreeIdx};
 use serde::Serialize;
 
-use crate::{Detection, Reason};
+use crate::{DelayRole, Detection, Reason, RunCauses};
 
 /// One CSTree of the forest.
 ///
@@ -41,6 +41,11 @@ pub struct TreeRow {
     pub label: Option<Label>,
     /// What explains a negative score that is not the program's doing, if anything.
     pub cause: Option<Cause>,
+    /// `root`, `victim` or `undecided` in a delay of the run; none for an execution that was on time, and where
+    /// nobody looked.
+    pub role: Option<String>,
+    /// Rank where that delay began.
+    pub root_rank: Option<u32>,
     /// Why it stands out; empty where nobody asked.
     pub reasons: Reasons,
 }
@@ -56,15 +61,16 @@ pub enum Reasons {
 }
 
 /// All trees, the most abnormal first, explained ones behind the other abnormal ones. `labels` has shape
-/// `[n_trees]`; `reasons_of` tells why a tree stands out, as far as it shall be told.
+/// `[n_trees]`; `causes` tell the roles, if somebody looked for them; `reasons_of` tells why a tree stands out, as far as it shall be told.
 pub fn tree_rows<'a>(
     forest: &'a Forest,
     detection: &'a Detection,
     labels: &'a [Option<Label>],
+    causes: Option<&'a RunCauses>,
     reasons_of: impl Fn(TreeIdx) -> Vec<Reason> + 'a,
 ) -> impl Iterator<Item = TreeRow> + 'a {
     let trees = detection.order.iter();
-    trees.map(move |&tree| row(forest, detection, labels, tree, &reasons_of))
+    trees.map(move |&tree| row(forest, detection, labels, causes, tree, &reasons_of))
 }
 
 impl Reasons {
@@ -84,16 +90,18 @@ fn row(
     forest: &Forest,
     detection: &Detection,
     labels: &[Option<Label>],
+    causes: Option<&RunCauses>,
     tree: TreeIdx,
     reasons_of: impl Fn(TreeIdx) -> Vec<Reason>,
 ) -> TreeRow {
     let (code, lane, cstree) = (forest.code(tree), forest.lane_of(tree), forest.tree(tree));
+    let exec = forest.trees()[tree.index()].root;
+    let late = causes
+        .map(|causes| (causes, causes.of(exec)))
+        .filter(|(_, late)| late.role != DelayRole::OnTime);
     TreeRow {
         tree: code.to_string(),
-        event_id: forest
-            .trace()
-            .label(forest.trees()[tree.index()].root)
-            .to_string(),
+        event_id: forest.trace().label(exec).to_string(),
         program: lane.program.0,
         rank: code.rank.0,
         thread: lane.thread.0,
@@ -105,6 +113,11 @@ fn row(
         abnormal: detection.is_abnormal(tree),
         label: labels.get(tree.index()).copied().flatten(),
         cause: detection.cause(tree),
+        role: late.as_ref().map(|(_, late)| late.role.to_string()),
+        root_rank: late.and_then(|(causes, late)| {
+            let root = causes.roots().get(late.root?)?;
+            Some(root.rank.0)
+        }),
         reasons: Reasons::List(reasons_of(tree)),
     }
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod causes;
 mod common;
 mod part;
 mod pipeline;
@@ -10,6 +11,7 @@ use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use causes::{CausesArgs, IncidentsArgs};
 use common::TRACE_HELP;
 pub(crate) use common::TableFormat;
 pub(crate) use part::Part;
@@ -40,6 +42,10 @@ pub(crate) enum CliCommand {
     Info(InfoArgs),
     /// Rank the executions of a function, the most abnormal first
     Analyze(AnalyzeArgs),
+    /// Say of each abnormal execution of a function who made it late: which rank, where, and over which others
+    Causes(CausesArgs),
+    /// List what happened in a run: which rank held up which others, the costliest first
+    Incidents(IncidentsArgs),
     /// Measure how well methods find known anomalies, and how labels help
     Evaluate(EvaluateArgs),
     /// Open a run in a window: its trace, its records, the running job itself, or several of them

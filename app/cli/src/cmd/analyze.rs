@@ -8,12 +8,13 @@ use anyhow::{Context, Result, bail};
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_session::{
     Cause, Detection, Explainer, Judged, Label, LabelSet, LearnSettings, Learned, ModelSettings,
-    Reasons, SavedModel, TreeRow, analyze, median_duration, rareness_text, tree_rows,
+    Reasons, RunCauses, SavedModel, TreeRow, analyze, median_duration, rareness_text, tree_rows,
 };
 
+use super::causes::find;
 use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
-use crate::host::replace_file;
+use crate::host::{is_forest_file, replace_file};
 use crate::output::{Clock, TextTable, complain, thousands, with_progress};
 
 /// Reasons of a tree that a table for people tells.
@@ -61,7 +62,19 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
     let detection = Detection::new(judged, None);
     let explainer = with_explainer(args, &forest, &detection, &labels)?;
     clock.lap("explain");
-    print(args, &forest, &detection, &labels, explainer.as_ref())?;
+    // The trees of a file sent one another no messages.
+    let causes = if is_forest_file(&args.trace) {
+        None
+    } else {
+        Some(find(forest.trace(), &mut clock)?)
+    };
+    print(
+        args,
+        &forest,
+        &detection,
+        &labels,
+        (causes.as_ref(), explainer.as_ref()),
+    )?;
     clock.lap("print");
     Ok(())
 }
@@ -180,15 +193,15 @@ fn print(
     forest: &Forest,
     detection: &Detection,
     labels: &[Option<Label>],
-    explainer: Option<&Explainer>,
+    (causes, explainer): (Option<&RunCauses>, Option<&Explainer>),
 ) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let reasons_of = |tree: TreeIdx| match explainer {
         Some(explainer) if args.explain || detection.is_abnormal(tree) => explainer.reasons(tree),
         _ => Vec::new(),
     };
-    let rows =
-        tree_rows(forest, detection, labels, reasons_of).take(args.limit.unwrap_or(usize::MAX));
+    let rows = tree_rows(forest, detection, labels, causes, reasons_of)
+        .take(args.limit.unwrap_or(usize::MAX));
     match args.format {
         TableFormat::Table => {
             table(rows, median_duration(forest), args.explain).print(&mut out, 0)?;
@@ -238,8 +251,22 @@ fn table(
     tells_reasons: bool,
 ) -> TextTable {
     let mut header = vec![
-        "tree", "duration", "×median", "rare", "event_id", "program", "rank", "thread", "index",
-        "entry_us", "exit_us", "score", "label", "cause",
+        "tree",
+        "duration",
+        "×median",
+        "rare",
+        "event_id",
+        "program",
+        "rank",
+        "thread",
+        "index",
+        "entry_us",
+        "exit_us",
+        "score",
+        "label",
+        "cause",
+        "role",
+        "root_rank",
     ];
     if tells_reasons {
         header.push("reasons");
@@ -269,6 +296,8 @@ fn table(
             format!("{:.6e}", row.score),
             label.to_owned(),
             row.cause.map_or("", Cause::name).to_owned(),
+            row.role.unwrap_or_default(),
+            row.root_rank.map_or(String::new(), |rank| rank.to_string()),
         ];
         if tells_reasons {
             cells.push(row.reasons.words(REASONS_IN_TABLE));

@@ -2,6 +2,7 @@
 
 pub(crate) mod ad;
 pub(crate) mod analyze;
+pub(crate) mod causes;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 mod forest;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{Progress, TreeIdx};
+use callgrove_model::{Cancelled, Progress, TreeIdx};
 
 use super::Engine;
 use super::notebook::Notebook;
 use super::state::State;
 use super::stop::Stop;
-use crate::{EventKey, LabelSet, MapMethod, Selection};
+use crate::{EventKey, LabelSet, MapMethod, RunCauses, Selection, Severity, TreeCauses};
 
 impl Engine {
     /// Shows the trace and what was made of its run; a forest of an earlier one goes.
@@ -22,6 +22,8 @@ impl Engine {
         }
         let notebook = self.state.notebook().ok();
         view.journal = notebook.and_then(Notebook::place).map(Into::into);
+        view.causes = None;
+        view.tree_causes = None;
         view.analysis = None;
         view.map = None;
         view.detection = None;
@@ -43,9 +45,41 @@ impl Engine {
         view.map = Some(grown.first_map());
         view.selection = Selection::None;
         view.explanation = None;
+        view.tree_causes = None;
         self.show_edits();
         self.show_scores();
+        self.show_tree_causes();
         Ok(())
+    }
+
+    /// Follows the delays of the trace that was just opened to where they began. The trace can be worked with
+    /// meanwhile, and without, if the person asks to stop.
+    pub(super) fn follow_delays(&mut self) {
+        let Ok(run) = self.state.run() else {
+            return;
+        };
+        let trace = Arc::clone(&run.trace.trace);
+        let publisher = &mut self.executor.publisher;
+        let find = |progress: Progress<'_>| RunCauses::find(&trace, progress);
+        let found = publisher.stage("Following delays to their causes", find);
+        match found {
+            Ok(causes) => {
+                publisher.view.causes = Some(Arc::new(causes));
+                self.show_tree_causes();
+            }
+            Err(Cancelled) => {
+                let text = "The trace is open; looking for causes of delays was cancelled.";
+                self.executor.notice(Severity::Info, text.to_owned());
+            }
+        }
+    }
+
+    /// Shows what the forest's trees were in the delays, once these are known.
+    fn show_tree_causes(&mut self) {
+        let view = &mut self.executor.publisher.view;
+        if let (Some(causes), Ok((_, grown))) = (&view.causes, self.state.forest()) {
+            view.tree_causes = Some(Arc::new(TreeCauses::new(causes, grown.forest())));
+        }
     }
 
     /// Shows labels, marks and what can be undone.

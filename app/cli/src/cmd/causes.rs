@@ -1,0 +1,189 @@
+//! `callgrove causes` and `callgrove incidents`: who made whom late.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::Result;
+use callgrove_model::{DurationNs, Forest, Trace, TreeIdx};
+use callgrove_session::{
+    CauseRow, Detection, IncidentRow, LearnSettings, RunCauses, TreeCauses, analyze, grow_forest,
+};
+use serde::Serialize;
+
+use super::forest::forest_of;
+use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
+use crate::host::read_trace;
+use crate::output::{Clock, TextTable, print, with_progress};
+
+pub(crate) fn run(args: &CausesArgs) -> Result<()> {
+    let mut clock = Clock::new(args.timings);
+    let (forest, root) = forest_of(&args.trace, args.function.as_deref(), None, &mut clock)?;
+    let causes = find(forest.trace(), &mut clock)?;
+    let trees = if args.all {
+        (0..forest.len()).map(TreeIdx::from_index).collect()
+    } else {
+        abnormal(&forest, root, args.seed, &mut clock)?
+    };
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let rows = trees.into_iter().map(|tree| causes.row(&forest, tree));
+    let rows: Vec<CauseRow> = rows.take(limit).collect();
+    print(|out| match args.format {
+        TableFormat::Table => cause_table(&rows).print(out, 0),
+        TableFormat::Json => json_lines(out, &rows),
+        TableFormat::Csv => csv_lines(out, rows.iter().map(CauseLine::of)),
+    })
+}
+
+pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<()> {
+    let mut clock = Clock::new(args.timings);
+    let trace = with_progress("Reading the trace", |progress| {
+        read_trace(&args.trace, progress)
+    })?;
+    let trace = Arc::new(trace);
+    clock.lap("read");
+    let causes = find(&trace, &mut clock)?;
+    let hit = args.function.as_deref().map(|function| {
+        let (forest, _) = grow_forest(&trace, function)?;
+        Ok::<_, anyhow::Error>(TreeCauses::new(&causes, &forest))
+    });
+    let hit = hit.transpose()?;
+    let numbered = causes.incidents().iter().enumerate();
+    let rows = numbered.filter_map(|(number, incident)| {
+        let mut row = causes.incident_row(number, incident);
+        if let Some(hit) = &hit {
+            row.num_executions = hit.of_incident(number).count();
+        }
+        (row.num_executions > 0).then_some(row)
+    });
+    let rows: Vec<IncidentRow> = rows.take(args.limit.unwrap_or(usize::MAX)).collect();
+    print(|out| match args.format {
+        TableFormat::Table => incident_table(&rows, &trace).print(out, 0),
+        TableFormat::Json => json_lines(out, &rows),
+        TableFormat::Csv => csv_lines(out, &rows),
+    })
+}
+
+/// Follows the delays of a trace to their causes.
+pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunCauses> {
+    let causes = with_progress("Following delays to their causes", |progress| {
+        RunCauses::find(trace, progress)
+    })?;
+    clock.lap("causes");
+    Ok(causes)
+}
+
+/// The abnormal executions, the most abnormal first; those that a trace write explains come last.
+fn abnormal(forest: &Forest, root: String, seed: u64, clock: &mut Clock) -> Result<Vec<TreeIdx>> {
+    let settings = LearnSettings::with_seed(seed);
+    let (_, mut learned) = with_progress("Learning the trees", |progress| {
+        analyze(forest.clone(), root, &settings, progress)
+    })?;
+    let no_labels = vec![None; forest.len()];
+    let judged = with_progress("Training", |progress| learned.train(&no_labels, progress))?;
+    clock.lap("learn");
+    let detection = Detection::new(judged, None);
+    let is_told = |tree: &TreeIdx| detection.is_abnormal(*tree) || detection.cause(*tree).is_some();
+    Ok(detection.order.iter().copied().filter(is_told).collect())
+}
+
+fn cause_table(rows: &[CauseRow]) -> TextTable {
+    let mut table = TextTable::new(&[
+        "tree",
+        "event_id",
+        "role",
+        "root_rank",
+        "kind",
+        "waited",
+        "hops",
+        "what happened",
+    ]);
+    for row in rows {
+        table.push(vec![
+            format!("#{}-{}", row.rank, row.index),
+            row.event_id.clone(),
+            row.role.clone().unwrap_or_default(),
+            row.root_rank.map_or(String::new(), |rank| rank.to_string()),
+            row.kind.clone().unwrap_or_default(),
+            DurationNs(row.waited_us * 1_000).to_string(),
+            row.hops.to_string(),
+            row.words.clone(),
+        ]);
+    }
+    table
+}
+
+fn incident_table(rows: &[IncidentRow], trace: &Trace) -> TextTable {
+    let begin = trace.time_span().map_or(0, |(begin, _)| begin.as_us());
+    let mut table = TextTable::new(&[
+        "incident",
+        "at",
+        "delay",
+        "ranks",
+        "executions",
+        "kind",
+        "what happened",
+        "again",
+    ]);
+    for row in rows {
+        table.push(vec![
+            row.incident.to_string(),
+            DurationNs((row.start_us - begin) * 1_000).to_string(),
+            DurationNs(row.delay_us * 1_000).to_string(),
+            row.num_ranks.to_string(),
+            row.num_executions.to_string(),
+            row.kind.clone(),
+            row.words.clone(),
+            row.again.clone(),
+        ]);
+    }
+    table
+}
+
+/// A row without the chain, for which a cell has no room.
+#[derive(Serialize)]
+struct CauseLine<'a> {
+    rank: u32,
+    index: u32,
+    event_id: &'a str,
+    role: Option<&'a str>,
+    root_rank: Option<u32>,
+    root_function: Option<&'a str>,
+    kind: Option<&'a str>,
+    waited_us: i64,
+    hops: usize,
+}
+
+impl<'a> CauseLine<'a> {
+    fn of(row: &'a CauseRow) -> Self {
+        Self {
+            rank: row.rank,
+            index: row.index,
+            event_id: &row.event_id,
+            role: row.role.as_deref(),
+            root_rank: row.root_rank,
+            root_function: row.root_function.as_deref(),
+            kind: row.kind.as_deref(),
+            waited_us: row.waited_us,
+            hops: row.hops,
+        }
+    }
+}
+
+fn json_lines<T: Serialize>(out: &mut dyn Write, rows: &[T]) -> std::io::Result<()> {
+    for row in rows {
+        serde_json::to_writer(&mut *out, row)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn csv_lines<T: Serialize>(
+    out: &mut dyn Write,
+    rows: impl IntoIterator<Item = T>,
+) -> std::io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    for row in rows {
+        writer.serialize(row).map_err(std::io::Error::other)?;
+    }
+    writer.flush()
+}

@@ -1,0 +1,77 @@
+//! Who did it, for the views and for tables: causes of a run, those of a forest's trees, in words, as rows, and as
+//! paths across ranks.
+
+mod cascade;
+mod rows;
+mod trees;
+mod words;
+
+use std::sync::Arc;
+
+use callgrove_model::{Cancelled, ExecRef, FunctionName, Progress, Trace};
+use callgrove_patterns::cause::{Causes, DelayCause, Incident, LikeGroup, RootCause, Waits};
+
+pub use callgrove_patterns::cause::{CauseKind, DelayRole, Hop, WaitCell};
+pub use cascade::{Cascade, CascadeStep};
+pub use rows::{CauseRow, HopRow, IncidentRow};
+pub use trees::{TreeCause, TreeCauses};
+
+/// The causes of all delays of a run.
+#[derive(Debug)]
+pub struct RunCauses {
+    trace: Arc<Trace>,
+    causes: Causes,
+}
+
+impl RunCauses {
+    /// Follows every delay of the run to where it began. Cost: linear in events and messages.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the caller asked to stop.
+    pub fn find(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
+        Ok(Self {
+            causes: Causes::find(trace, progress)?,
+            trace: Arc::clone(trace),
+        })
+    }
+
+    /// The incidents, the one that caused most delay first. Whoever names one does so by its place here.
+    pub fn incidents(&self) -> &[Incident] {
+        self.causes.incidents().all()
+    }
+
+    /// An incident, if there is one of that number.
+    pub fn incident(&self, number: usize) -> Option<&Incident> {
+        self.incidents().get(number)
+    }
+
+    /// The incidents that are like one, itself among them; `None` for a number that is none.
+    pub fn like(&self, number: usize) -> Option<&LikeGroup> {
+        self.causes.incidents().like(self.incident(number)?)
+    }
+
+    /// Where delays began, the one that caused most first.
+    pub fn roots(&self) -> &[RootCause] {
+        self.causes.roots()
+    }
+
+    /// Who waited for whom.
+    pub fn waits(&self) -> &Waits {
+        self.causes.waits()
+    }
+
+    /// Why an execution was late, of whatever function.
+    pub fn of(&self, exec: ExecRef) -> DelayCause {
+        self.causes.of(&self.trace, exec)
+    }
+
+    /// The trace they were found in.
+    pub fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    /// The name of an execution's function, as people call it.
+    pub(crate) fn short_name(&self, exec: ExecRef) -> &str {
+        FunctionName::parse(self.trace.function_name(exec)).short
+    }
+}

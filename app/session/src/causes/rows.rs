@@ -1,0 +1,136 @@
+//! Causes and incidents as tables tell them, with fixed names. Times in microseconds.
+
+use callgrove_model::{Forest, FunctionName, TreeIdx};
+use callgrove_patterns::cause::{DelayRole, Hop, Incident};
+use serde::Serialize;
+
+use super::RunCauses;
+
+/// Why one execution was late: a row of `callgrove causes`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CauseRow {
+    /// Rank.
+    pub rank: u32,
+    /// Invocation number on the rank.
+    pub index: u32,
+    /// Event label `rank:step:idx`.
+    pub event_id: String,
+    /// `root`, `victim` or `undecided`; none for an execution that was on time.
+    pub role: Option<String>,
+    /// Rank where the delay began.
+    pub root_rank: Option<u32>,
+    /// The innermost function that it was in, without arguments.
+    pub root_function: Option<String>,
+    /// The kind of cause: `stood_still`, `own_work`, `tracer_write`, `busy_host` or `untold`.
+    pub kind: Option<String>,
+    /// How long the execution was held up.
+    pub waited_us: i64,
+    /// Number of steps to the root.
+    pub hops: usize,
+    /// The steps, from the execution on; no cell of a table.
+    pub chain: Vec<HopRow>,
+    /// The same in words; in tables for people only.
+    #[serde(skip)]
+    pub words: String,
+}
+
+/// A step on the way to a root.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HopRow {
+    /// Rank that waited.
+    pub rank: u32,
+    /// The function it waited in.
+    pub function: String,
+    /// How: `late_sender`, `late_receiver`, `wait_at_collective`, …
+    pub wait: String,
+    /// The rank that it waited for.
+    pub peer_rank: u32,
+    /// The function that that one was in.
+    pub peer_function: Option<String>,
+    /// The delay that the peer handed on.
+    pub delay_us: i64,
+    /// What of it the peer made itself (short-term costs).
+    pub own_us: i64,
+}
+
+/// One incident: a row of `callgrove incidents`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct IncidentRow {
+    /// Number, from 0: its place by the delay that it caused.
+    pub incident: usize,
+    /// When the first delay began, microseconds since the epoch.
+    pub start_us: i64,
+    /// When the last one ended.
+    pub end_us: i64,
+    /// Rank where it began.
+    pub root_rank: u32,
+    /// The innermost function that the root was in, without arguments.
+    pub root_function: String,
+    /// The kind of cause.
+    pub kind: String,
+    /// Calls that waited or were slow; with a function, its executions that were hit.
+    pub num_executions: usize,
+    /// Ranks that were hit, the root's among them.
+    pub num_ranks: usize,
+    /// How long all of them together were held up.
+    pub delay_us: i64,
+    /// What happened, in words.
+    pub words: String,
+    /// Whether it comes back, in words; empty if not.
+    pub again: String,
+}
+
+impl RunCauses {
+    /// The row of a tree of a forest of the same trace.
+    pub fn row(&self, forest: &Forest, tree: TreeIdx) -> CauseRow {
+        let exec = forest.trees()[tree.index()].root;
+        let (code, cause) = (forest.code(tree), self.of(exec));
+        let root = cause.root.and_then(|root| self.roots().get(root));
+        let is_late = cause.role != DelayRole::OnTime;
+        CauseRow {
+            rank: code.rank.0,
+            index: code.index,
+            event_id: forest.trace().label(exec).to_string(),
+            role: is_late.then(|| cause.role.to_string()),
+            root_rank: root.map(|root| root.rank.0),
+            root_function: root.map(|root| self.short_name(root.call).to_owned()),
+            kind: is_late.then(|| cause.kind.to_string()),
+            waited_us: cause.waited.0 / 1_000,
+            hops: cause.hops.len(),
+            chain: cause.hops.iter().map(|hop| self.hop_row(hop)).collect(),
+            words: self.words(code.rank, &cause).unwrap_or_default(),
+        }
+    }
+
+    /// The row of an incident.
+    pub fn incident_row(&self, number: usize, incident: &Incident) -> IncidentRow {
+        let func = self.trace().names.name(incident.root.func);
+        IncidentRow {
+            incident: number,
+            start_us: incident.start.as_us(),
+            end_us: incident.end.as_us(),
+            root_rank: incident.root.rank.0,
+            root_function: FunctionName::parse(func).short.to_owned(),
+            kind: incident.kind.to_string(),
+            num_executions: incident.members.len(),
+            num_ranks: incident.ranks.len(),
+            delay_us: incident.delay.0 / 1_000,
+            words: self.incident_words(incident),
+            again: self
+                .like(number)
+                .map_or(String::new(), |like| like.in_words()),
+        }
+    }
+
+    fn hop_row(&self, hop: &Hop) -> HopRow {
+        HopRow {
+            rank: hop.rank.0,
+            function: self.short_name(hop.call).to_owned(),
+            wait: hop.kind.to_string(),
+            peer_rank: hop.peer_rank.0,
+            peer_function: hop.peer_call.map(|call| self.short_name(call).to_owned()),
+            delay_us: hop.handed_on.0 / 1_000,
+            own_us: hop.short_term.0 / 1_000,
+        }
+    }
+}

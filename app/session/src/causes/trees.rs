@@ -1,0 +1,73 @@
+//! The causes of a forest's trees.
+
+use callgrove_model::{Forest, TreeIdx};
+use callgrove_patterns::cause::{CauseKind, DelayCause, DelayRole};
+
+use super::RunCauses;
+
+/// What a tree was in a delay. The way to its root is found when it is looked at: [`RunCauses::of`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TreeCause {
+    /// Root, victim, undecided, or on time.
+    pub role: DelayRole,
+    /// The kind of its root.
+    pub kind: CauseKind,
+    /// Its root, an index into [`RunCauses::roots`].
+    pub root: Option<u32>,
+    /// Its incident, an index into [`RunCauses::incidents`].
+    pub incident: Option<u32>,
+}
+
+/// The causes of the trees of one forest.
+#[derive(Debug, Default)]
+pub struct TreeCauses {
+    causes: Vec<TreeCause>,
+    /// Trees by incident, then in ascending order.
+    by_incident: Vec<(u32, TreeIdx)>,
+}
+
+impl TreeCauses {
+    /// Asks for every tree of a forest of the same trace.
+    pub fn new(causes: &RunCauses, forest: &Forest) -> Self {
+        let trees = forest.trees().iter();
+        let of_trees: Vec<TreeCause> = trees
+            .map(|tree| TreeCause::from(&causes.of(tree.root)))
+            .collect();
+        let numbered = of_trees.iter().enumerate();
+        let mut by_incident: Vec<(u32, TreeIdx)> = numbered
+            .filter_map(|(tree, cause)| Some((cause.incident?, TreeIdx::from_index(tree))))
+            .collect();
+        by_incident.sort_unstable();
+        Self {
+            causes: of_trees,
+            by_incident,
+        }
+    }
+
+    /// What a tree was.
+    pub fn of(&self, tree: TreeIdx) -> Option<TreeCause> {
+        self.causes.get(tree.index()).copied()
+    }
+
+    /// The trees of an incident, in ascending order.
+    pub fn of_incident(&self, incident: usize) -> impl Iterator<Item = TreeIdx> + '_ {
+        let number = u32::try_from(incident).unwrap_or(u32::MAX);
+        let from = self.by_incident.partition_point(|&(at, _)| at < number);
+        let members = self.by_incident[from..].iter();
+        members
+            .take_while(move |&&(at, _)| at == number)
+            .map(|&(_, tree)| tree)
+    }
+}
+
+impl From<&DelayCause> for TreeCause {
+    fn from(cause: &DelayCause) -> Self {
+        let number = |index: usize| u32::try_from(index).ok();
+        Self {
+            role: cause.role,
+            kind: cause.kind,
+            root: cause.root.and_then(number),
+            incident: cause.incident.and_then(number),
+        }
+    }
+}
