@@ -1,0 +1,114 @@
+//! Definitions in words.
+
+use callgrove_model::{FuncId, FunctionName, NameTable};
+
+use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
+
+/// How many patterns deep a definition can be unfolded.
+const MOST_DEEP: usize = 64;
+
+/// `3 × `, `1021–1068 × `, or nothing if it is once.
+fn times(times: Times) -> String {
+    match times {
+        Times::ONCE => String::new(),
+        Times { least, most } if least == most => format!("{least} × "),
+        Times { least, most } => format!("{least}–{most} × "),
+    }
+}
+
+fn short(func: FuncId, names: &NameTable) -> &str {
+    FunctionName::parse(names.name(func)).short
+}
+
+/// A pattern in one line; patterns within it are unfolded `depth` levels deep, and named below that.
+pub(super) fn define(all: &[Pattern], id: PatternId, names: &NameTable, depth: usize) -> String {
+    let Some(pattern) = all.get(id.index()) else {
+        return String::new();
+    };
+    items(all, &pattern.items, names, depth.min(MOST_DEEP))
+}
+
+/// Items in one line.
+pub(super) fn items(
+    all: &[Pattern],
+    items: &[PatternItem],
+    names: &NameTable,
+    depth: usize,
+) -> String {
+    let mut text = String::new();
+    let mut num_open: usize = 0;
+    for item in items {
+        if matches!(item.symbol, PatternSymbol::Leave(_)) {
+            text.push_str(if text.ends_with("{ ") { "}" } else { " }" });
+            num_open = num_open.saturating_sub(1);
+            continue;
+        }
+        if !text.is_empty() && !text.ends_with("{ ") {
+            text.push_str(", ");
+        }
+        text.push_str(&times(item.times));
+        match item.symbol {
+            PatternSymbol::Enter(func) => {
+                text.push_str(short(func, names));
+                text.push_str(" { ");
+                num_open += 1;
+            }
+            PatternSymbol::Call(func) => text.push_str(short(func, names)),
+            PatternSymbol::Pattern(id) => text.push_str(&inner(all, id, item.times, names, depth)),
+            PatternSymbol::Leave(_) => {}
+        }
+    }
+    // What was never left is open at the end, too.
+    for _ in 0..num_open {
+        text.push_str(" …");
+    }
+    text
+}
+
+/// A pattern inside another: unfolded if there is depth left, else its name.
+fn inner(all: &[Pattern], id: PatternId, times: Times, names: &NameTable, depth: usize) -> String {
+    if depth == 0 {
+        return name(all, id, names);
+    }
+    let definition = define(all, id, names, depth - 1);
+    let is_call = all.get(id.index()).is_some_and(|it| it.function.is_some());
+    if is_call || times.is_once() {
+        definition
+    } else {
+        format!("({definition})")
+    }
+}
+
+/// The function of a pattern, or its first and its last call.
+pub(super) fn name(all: &[Pattern], id: PatternId, names: &NameTable) -> String {
+    let Some(pattern) = all.get(id.index()) else {
+        return String::new();
+    };
+    if let Some(func) = pattern.function {
+        return short(func, names).to_owned();
+    }
+    let first = pattern.items.first().and_then(|it| outer(all, *it, false));
+    let last = pattern.items.last().and_then(|it| outer(all, *it, true));
+    match (first, last) {
+        (Some(first), Some(last)) if first != last || pattern.items.len() == 1 => {
+            format!("{} … {}", short(first, names), short(last, names))
+        }
+        (Some(first), _) => format!("{} …", short(first, names)),
+        _ => String::new(),
+    }
+}
+
+/// The function that an item begins or ends with.
+fn outer(all: &[Pattern], mut item: PatternItem, is_end: bool) -> Option<FuncId> {
+    for _ in 0..=all.len() {
+        let id = match item.symbol {
+            PatternSymbol::Enter(func) | PatternSymbol::Leave(func) | PatternSymbol::Call(func) => {
+                return Some(func);
+            }
+            PatternSymbol::Pattern(id) => id,
+        };
+        let items = &all.get(id.index())?.items;
+        item = *if is_end { items.last() } else { items.first() }?;
+    }
+    None
+}
