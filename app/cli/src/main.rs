@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         CliCommand::Analyze(args) => cmd::analyze::run(&args),
         CliCommand::Causes(args) => cmd::causes::run(&args),
         CliCommand::Incidents(args) => cmd::causes::run_incidents(&args),
+        CliCommand::Patterns(args) => cmd::patterns::run(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => cmd::open::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),

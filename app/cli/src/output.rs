@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use callgrove_model::Progress;
+use serde::Serialize;
 
 /// Says what went wrong on standard error.
 pub(crate) fn complain(text: &str) {
@@ -20,6 +21,30 @@ pub(crate) fn print(
     let mut out = BufWriter::new(std::io::stdout().lock());
     write(&mut out)?;
     Ok(out.flush()?)
+}
+
+/// Writes one JSON object a line.
+pub(crate) fn json_lines<T: Serialize>(
+    out: &mut dyn Write,
+    rows: impl IntoIterator<Item = T>,
+) -> std::io::Result<()> {
+    for row in rows {
+        serde_json::to_writer(&mut *out, &row)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Writes comma-separated values with a header.
+pub(crate) fn csv_lines<T: Serialize>(
+    out: &mut dyn Write,
+    rows: impl IntoIterator<Item = T>,
+) -> std::io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    for row in rows {
+        writer.serialize(row).map_err(std::io::Error::other)?;
+    }
+    writer.flush()
 }
 
 /// Whether an error only says that nobody reads any more.

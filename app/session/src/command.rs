@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::watch::{ExecutionDocument, WatchCommand};
-use crate::{EventKey, Label, MapMethod, ModelSettings};
+use crate::{EventKey, Label, MapMethod, ModelSettings, PatternId, PatternReference};
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,6 +37,10 @@ pub enum Command {
     SelectCall(Option<ExecRef>),
     /// Looks at an incident, a place in [`crate::RunCauses::incidents`], or at none.
     SelectIncident(Option<usize>),
+    /// Looks at a pattern, or at none.
+    SelectPattern(Option<PatternId>),
+    /// Says what is usual of a pattern, and what far from that.
+    SetReference(PatternReference),
     /// Chooses a stretch of time, or none.
     SelectRange(Option<TimeRange>),
     /// Selects the execution with an event label, and the tree that holds it; where no tree does, the

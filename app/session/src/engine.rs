@@ -109,7 +109,7 @@ impl Engine {
         match command {
             Command::OpenTrace { source, function } => {
                 self.open(&source, function.as_deref())?;
-                self.follow_delays();
+                self.look_deeper();
                 Ok(())
             }
             Command::SetRoot { function } => self.set_root(&function),
@@ -146,7 +146,7 @@ impl Engine {
             Command::SaveSession { path, view } => self.save_session(&path, view),
             Command::LoadSession { path } => {
                 self.load_session(&path)?;
-                self.follow_delays();
+                self.look_deeper();
                 Ok(())
             }
             Command::Dismiss { notice } => {
@@ -156,6 +156,8 @@ impl Engine {
             // The session keeps these itself.
             Command::SelectCall(_)
             | Command::SelectIncident(_)
+            | Command::SelectPattern(_)
+            | Command::SetReference(_)
             | Command::SelectRange(_)
             | Command::OpenExecution { .. }
             | Command::Watch(_) => Ok(()),

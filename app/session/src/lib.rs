@@ -30,6 +30,7 @@ mod label;
 mod learning;
 mod mark;
 mod model_settings;
+mod patterns;
 mod root;
 mod session;
 mod session_file;
@@ -62,6 +63,10 @@ pub use learning::{
 };
 pub use mark::Mark;
 pub use model_settings::ModelSettings;
+pub use patterns::{
+    AnomalyRow, Imbalance, IterationsRow, Occurrence, Pattern, PatternId, PatternReference,
+    PatternRow, ReferenceCurve, RunPatterns, Standing,
+};
 pub use root::{RootError, grow_forest, median_duration, read_forest};
 pub use session::Session;
 pub use snapshot::{

@@ -12,7 +12,10 @@ use callgrove_model::{
 };
 
 use crate::watch::{WatchHandle, Watcher};
-use crate::{Command, Notice, Selection, SendError, SessionHandle, Severity, Snapshot, TimeRange};
+use crate::{
+    Command, Notice, PatternId, PatternReference, Selection, SendError, SessionHandle, Severity,
+    Snapshot, TimeRange,
+};
 
 /// Notices of the session itself are numbered from here on, those of the engine from 1.
 const FIRST_NOTICE: u64 = 1 << 63;
@@ -31,6 +34,8 @@ pub struct Session {
     unsent: VecDeque<Command>,
     call: Option<ExecRef>,
     incident: Option<usize>,
+    pattern: Option<PatternId>,
+    reference: PatternReference,
     range: Option<TimeRange>,
     /// The execution whose forest is being grown.
     awaited: Option<ExecRef>,
@@ -53,6 +58,8 @@ impl Session {
             unsent: VecDeque::new(),
             call: None,
             incident: None,
+            pattern: None,
+            reference: PatternReference::default(),
             range: None,
             awaited: None,
             recorded: RunIdentity::default(),
@@ -106,6 +113,8 @@ impl Session {
         match command {
             Command::SelectCall(call) => self.call = call,
             Command::SelectIncident(incident) => self.incident = incident,
+            Command::SelectPattern(pattern) => self.pattern = pattern,
+            Command::SetReference(reference) => self.reference = reference,
             Command::SelectRange(range) => self.range = range,
             Command::OpenExecution { program, label } => self.open_execution(program, label),
             Command::Watch(command) => {
@@ -234,7 +243,7 @@ impl Session {
     fn take_over(&mut self, before: &Snapshot) {
         if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
             (self.call, self.range, self.awaited) = (None, None, None);
-            self.incident = None;
+            (self.incident, self.pattern) = (None, None);
         }
         let selection = &self.newest.selection;
         if let Some(at) = self.unanswered.iter().rposition(|known| known == selection) {
@@ -261,7 +270,8 @@ impl Session {
             shown.selection.clone_from(selection);
         }
         shown.call = self.call;
-        shown.incident = self.incident;
+        (shown.incident, shown.pattern) = (self.incident, self.pattern);
+        shown.reference = self.reference;
         shown.range = self.range;
         if let Some(watcher) = &self.watcher {
             shown.watch = Arc::clone(watcher.watch());

@@ -10,8 +10,8 @@ use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{
-    Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelSettings, RunCauses, Selection,
-    TimeRange, TreeCause, TreeCauses, TreeMap,
+    Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelSettings, PatternId,
+    PatternReference, RunCauses, RunPatterns, Selection, TimeRange, TreeCause, TreeCauses, TreeMap,
 };
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
@@ -33,6 +33,12 @@ pub struct Snapshot {
     pub tree_causes: Option<Arc<TreeCauses>>,
     /// The incident that is looked at, a place in [`RunCauses::incidents`].
     pub incident: Option<usize>,
+    /// What recurs; comes some time after the trace.
+    pub patterns: Option<Arc<RunPatterns>>,
+    /// The pattern that is looked at.
+    pub pattern: Option<PatternId>,
+    /// What is usual of it, and what far from that.
+    pub reference: PatternReference,
     /// Root functions worth looking at, most promising first.
     pub suggestions: Arc<[Suggestion]>,
     /// The forest.

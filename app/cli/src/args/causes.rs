@@ -1,5 +1,6 @@
 //! Arguments of the commands that say who did it, and what recurs.
 
+use callgrove_session::PatternReference;
 use clap::Args;
 
 use super::common::{TRACE_HELP, TableFormat};
@@ -44,4 +45,42 @@ pub(crate) struct IncidentsArgs {
     /// Say on standard error how long each stage took
     #[arg(long)]
     pub(crate) timings: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PatternsArgs {
+    #[arg(help = TRACE_HELP)]
+    pub(crate) trace: String,
+    /// Share of the fastest occurrences of a pattern that are its reference, above 0 up to 1; the slowest of
+    /// them took the usual duration d
+    #[arg(long, value_name = "SHARE", default_value_t = PatternReference::default().share, value_parser = share)]
+    pub(crate) q: f64,
+    /// An occurrence is anomalous beyond this many times d, from 1 on
+    #[arg(long, value_name = "FACTOR", default_value_t = PatternReference::default().factor, value_parser = factor)]
+    pub(crate) s: f64,
+    /// Print only the first N; a table has 30 unless told otherwise
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
+    /// Say on standard error how long each stage took
+    #[arg(long)]
+    pub(crate) timings: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    match share {
+        _ if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("a share is above 0 and up to 1".to_owned()),
+    }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    match factor {
+        _ if factor >= 1.0 && factor.is_finite() => Ok(factor),
+        _ => Err("a factor is 1 or more".to_owned()),
+    }
 }

@@ -11,7 +11,7 @@ use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use causes::{CausesArgs, IncidentsArgs};
+pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs};
 use common::TRACE_HELP;
 pub(crate) use common::TableFormat;
 pub(crate) use part::Part;
@@ -46,6 +46,8 @@ pub(crate) enum CliCommand {
     Causes(CausesArgs),
     /// List what happened in a run: which rank held up which others, the costliest first
     Incidents(IncidentsArgs),
+    /// List what recurs in a run: its iterations, its patterns, and which occurrences took far longer than usual
+    Patterns(PatternsArgs),
     /// Measure how well methods find known anomalies, and how labels help
     Evaluate(EvaluateArgs),
     /// Open a run in a window: its trace, its records, the running job itself, or several of them

@@ -1,6 +1,5 @@
 //! `callgrove causes` and `callgrove incidents`: who made whom late.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -13,7 +12,7 @@ use serde::Serialize;
 use super::forest::forest_of;
 use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
 use crate::host::read_trace;
-use crate::output::{Clock, TextTable, print, with_progress};
+use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
 
 pub(crate) fn run(args: &CausesArgs) -> Result<()> {
     let mut clock = Clock::new(args.timings);
@@ -167,23 +166,4 @@ impl<'a> CauseLine<'a> {
             hops: row.hops,
         }
     }
-}
-
-fn json_lines<T: Serialize>(out: &mut dyn Write, rows: &[T]) -> std::io::Result<()> {
-    for row in rows {
-        serde_json::to_writer(&mut *out, row)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
-}
-
-fn csv_lines<T: Serialize>(
-    out: &mut dyn Write,
-    rows: impl IntoIterator<Item = T>,
-) -> std::io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    for row in rows {
-        writer.serialize(row).map_err(std::io::Error::other)?;
-    }
-    writer.flush()
 }

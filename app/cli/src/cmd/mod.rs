@@ -8,6 +8,7 @@ pub(crate) mod evaluate;
 mod forest;
 pub(crate) mod info;
 pub(crate) mod open;
+pub(crate) mod patterns;
 pub(crate) mod provdb;
 pub(crate) mod pserver;
 pub(crate) mod query;

@@ -8,7 +8,9 @@ use super::Engine;
 use super::notebook::Notebook;
 use super::state::State;
 use super::stop::Stop;
-use crate::{EventKey, LabelSet, MapMethod, RunCauses, Selection, Severity, TreeCauses};
+use crate::{
+    EventKey, LabelSet, MapMethod, RunCauses, RunPatterns, Selection, Severity, TreeCauses,
+};
 
 impl Engine {
     /// Shows the trace and what was made of its run; a forest of an earlier one goes.
@@ -23,6 +25,7 @@ impl Engine {
         let notebook = self.state.notebook().ok();
         view.journal = notebook.and_then(Notebook::place).map(Into::into);
         view.causes = None;
+        view.patterns = None;
         view.tree_causes = None;
         view.analysis = None;
         view.map = None;
@@ -52,26 +55,36 @@ impl Engine {
         Ok(())
     }
 
-    /// Follows the delays of the trace that was just opened to where they began. The trace can be worked with
-    /// meanwhile, and without, if the person asks to stop.
-    pub(super) fn follow_delays(&mut self) {
-        let Ok(run) = self.state.run() else {
-            return;
-        };
-        let trace = Arc::clone(&run.trace.trace);
-        let publisher = &mut self.executor.publisher;
-        let find = |progress: Progress<'_>| RunCauses::find(&trace, progress);
-        let found = publisher.stage("Following delays to their causes", find);
-        match found {
-            Ok(causes) => {
-                publisher.view.causes = Some(Arc::new(causes));
-                self.show_tree_causes();
-            }
-            Err(Cancelled) => {
-                let text = "The trace is open; looking for causes of delays was cancelled.";
-                self.executor.notice(Severity::Info, text.to_owned());
-            }
+    /// Looks for causes and for what recurs in the trace that was just opened. It can be worked with meanwhile, and
+    /// without, if the person asks to stop.
+    pub(super) fn look_deeper(&mut self) {
+        let looked = self.follow_delays().and_then(|()| self.find_patterns());
+        if let Err(Cancelled) = looked {
+            let text = "The trace is open; looking for causes and for what recurs was cancelled.";
+            self.executor.notice(Severity::Info, text.to_owned());
         }
+    }
+
+    fn follow_delays(&mut self) -> Result<(), Cancelled> {
+        if let Ok(run) = self.state.run() {
+            let publisher = &mut self.executor.publisher;
+            let find = |progress: Progress<'_>| RunCauses::find(&run.trace.trace, progress);
+            let found = publisher.stage("Following delays to their causes", find)?;
+            publisher.view.causes = Some(Arc::new(found));
+            self.show_tree_causes();
+            self.executor.publisher.publish();
+        }
+        Ok(())
+    }
+
+    fn find_patterns(&mut self) -> Result<(), Cancelled> {
+        if let Ok(run) = self.state.run() {
+            let publisher = &mut self.executor.publisher;
+            let find = |progress: Progress<'_>| RunPatterns::find(&run.trace.trace, progress);
+            let found = publisher.stage("Looking for what recurs", find)?;
+            publisher.view.patterns = Some(Arc::new(found));
+        }
+        Ok(())
     }
 
     /// Shows what the forest's trees were in the delays, once these are known.
