@@ -100,7 +100,7 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
     let places: Vec<u16> = rows.iter().map(place).collect();
     assert!(places.is_sorted(), "{places:?}");
     let count = |wanted| places.iter().filter(|&&place| place == wanted).count();
-    assert_eq!((count(0), count(1)), (15, 4));
+    assert_eq!((count(0), count(1)), (16, 4));
     let table = stdout(&[
         "analyze",
         &example.to_string_lossy(),
@@ -108,7 +108,7 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
         function,
     ])?;
     let line = "4 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
-                explains most of it: listed behind the 15 that nothing explains";
+                explains most of it: listed behind the 16 that nothing explains";
     assert!(table.contains(line), "{table}");
     Ok(())
 }
