@@ -23,6 +23,8 @@ pub(super) struct Evidence {
     pub(super) kind: WaitKind,
     /// When the peer came: sent the message, called to receive it, entered the collective. `None` if not known.
     pub(super) came: Option<TimeNs>,
+    /// The call in which the peer did its part. `None` if not known.
+    pub(super) part: Option<ExecRef>,
 }
 
 /// What the evidence is taken from.
@@ -96,32 +98,37 @@ impl<'a> Facts<'a> {
                 peer: collective.last.lane,
                 kind,
                 came: Some(collective.last_entry),
+                part: Some(collective.last),
             }];
         }
         // All had come: one of them did not go on.
-        let others = collective.calls.iter().map(|call| call.lane);
+        let others = collective.calls.iter();
         others
-            .filter(|&peer| peer != stall.lane())
-            .map(|peer| Evidence {
-                peer,
+            .filter(|call| call.lane != stall.lane())
+            .map(|call| Evidence {
+                peer: call.lane,
                 kind,
                 came: None,
+                part: None,
             })
             .collect()
     }
 
     fn of_message(&self, lane: &Lane, row: usize) -> Option<Evidence> {
         let mate = lane.comms.mate[row]?;
+        let part = self.call_of(mate);
         Some(match lane.comms.kind[row] {
             CommKind::Recv => Evidence {
                 peer: mate.lane,
                 kind: WaitKind::LateSender,
                 came: Some(self.clocks.common(mate.lane, self.time(mate))),
+                part,
             },
             CommKind::Send => Evidence {
                 peer: mate.lane,
                 kind: WaitKind::LateReceiver,
-                came: self.entry_of(mate),
+                came: part.map(|call| self.entry(call)),
+                part,
             },
         })
     }
@@ -145,12 +152,20 @@ impl<'a> Facts<'a> {
         lane.comms.time[ExecIdx(event.row).index()]
     }
 
-    /// When the call that a message event is in was entered.
-    fn entry_of(&self, event: CommRef) -> Option<TimeNs> {
+    /// The call that a message event is in.
+    fn call_of(&self, event: CommRef) -> Option<ExecRef> {
         let lane = self.trace.lane(event.lane);
-        let call: ExecIdx = lane.comms.exec[ExecIdx(event.row).index()]?.into();
-        let entry = lane.executions.entry[call.index()];
-        Some(self.clocks.common(event.lane, entry))
+        let exec = lane.comms.exec[ExecIdx(event.row).index()]?.into();
+        Some(ExecRef {
+            lane: event.lane,
+            exec,
+        })
+    }
+
+    /// When a call was entered.
+    fn entry(&self, call: ExecRef) -> TimeNs {
+        let entry = self.trace.lane(call.lane).executions.entry[call.exec.index()];
+        self.clocks.common(call.lane, entry)
     }
 }
 

@@ -9,7 +9,10 @@ use super::wait::WaitKind;
 /// A stall waited for someone if that one came after this share of it, in percent.
 const EXPLAINED_PERCENT: i64 = 50;
 /// Two stalls belong together if they share this part of the waiting one, in percent.
-const SHARED_PERCENT: i64 = 25;
+const SHARED_PERCENT: i64 = 50;
+
+/// A peer that moved later by this share of a stall, in percent, was not what it waited for.
+const MUCH_LATER_PERCENT: i64 = 6;
 
 /// From a stall to what it waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,9 +32,30 @@ fn is_share(part: DurationNs, whole: DurationNs, percent: i64) -> bool {
     i128::from(part.0) * 100 >= i128::from(whole.0) * i128::from(percent)
 }
 
-/// By how much the first stall was silent earlier, and moved earlier, than the second.
-pub(super) fn lead(first: &Stall, second: &Stall) -> DurationNs {
-    second.start.since(first.start) + second.end.since(first.end)
+/// Whether one stall is more likely what the other stood for than the other way round.
+///
+/// Who falls silent first is: a rank that stands makes others stand. But others may have waited for it before, for
+/// reasons of their own; and who moves much later than the other cannot be what the other stood for.
+pub(super) fn is_earlier(one: &Stall, other: &Stall) -> bool {
+    let shorter = one.duration().min(other.duration());
+    let later = one.end.since(other.end);
+    let is_much = is_share(DurationNs(later.0.saturating_abs()), shorter, MUCH_LATER_PERCENT);
+    if is_much {
+        later < DurationNs::ZERO
+    } else {
+        (one.start, one.end, one.call) < (other.start, other.end, other.call)
+    }
+}
+
+/// The one of several stalls that the others most likely stood for.
+pub(super) fn earliest(stalls: &Stalls, among: impl IntoIterator<Item = usize>) -> Option<usize> {
+    among.into_iter().reduce(|best, next| {
+        if is_earlier(&stalls.all()[next], &stalls.all()[best]) {
+            next
+        } else {
+            best
+        }
+    })
 }
 
 /// The links of every stall.
@@ -53,9 +77,8 @@ fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<Link> {
         let Some(to) = beside(stalls, stall, it.peer, stall.end) else {
             continue;
         };
-        if lead(&stalls.all()[to], stall) > DurationNs::ZERO
-            && found.iter().all(|known| known.to != Some(to))
-        {
+        let is_new = found.iter().all(|known| known.to != Some(to));
+        if is_new && is_waited_for(stall, &stalls.all()[to], it) {
             found.push(Link {
                 to: Some(to),
                 peer: it.peer,
@@ -64,11 +87,7 @@ fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<Link> {
             });
         }
     }
-    // Whoever was silent first and moved first is most likely what the others stood for.
-    found.sort_by_key(|link| {
-        let to = link.to.map(|to| &stalls.all()[to]);
-        (to.map(|to| (to.start.0.saturating_add(to.end.0), to.call)), link.peer)
-    });
+    found.sort_by_key(|link| link.to.map(|to| (stalls.all()[to].start, to)));
     found
 }
 
@@ -95,4 +114,11 @@ fn beside(stalls: &Stalls, stall: &Stall, peer: LaneIdx, until: TimeNs) -> Optio
     let best = within.max_by_key(|&it| (stalls.all()[it].overlap(stall), std::cmp::Reverse(it)))?;
     let shared = stalls.all()[best].overlap(stall);
     is_share(shared, stall.duration(), SHARED_PERCENT).then_some(best)
+}
+
+/// Whether a stall can have waited for that of a peer. A receiver that stood elsewhere had not come; whether a
+/// message was there, and whether its receiver went on with it, only the order of the two tells.
+fn is_waited_for(stall: &Stall, peer: &Stall, it: &Evidence) -> bool {
+    let is_elsewhere = it.kind == WaitKind::LateReceiver && it.part != Some(peer.call);
+    is_elsewhere || is_earlier(peer, stall)
 }

@@ -3,9 +3,8 @@
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::links::{Link, lead};
+use super::links::{Link, earliest};
 use super::stall::Stalls;
-use callgrove_model::DurationNs;
 
 /// Where the links lead.
 #[derive(Clone, Default, Debug)]
@@ -52,37 +51,36 @@ pub(super) fn origins(stalls: &Stalls, links: &[Vec<Link>]) -> Origins {
     origins
 }
 
-/// Takes the link whose origin began and ended first.
+/// Takes the link whose origin is the earliest.
 fn settle(stalls: &Stalls, links: &[Vec<Link>], stall: usize, origins: &mut Origins) {
-    let targets = links[stall].iter().enumerate();
-    let targets = targets.filter_map(|(at, link)| Some((at, origins.of[link.to?])));
-    let best = targets.min_by_key(|&(at, origin)| (earliness(stalls, origin), at));
-    if let Some((at, origin)) = best {
-        origins.of[stall] = origin;
-        origins.by[stall] = Some(at);
+    let of = &origins.of;
+    let targets = links[stall].iter().filter_map(|link| Some(of[link.to?]));
+    if let Some(best) = earliest(stalls, targets) {
+        let leads_there = |link: &Link| link.to.is_some_and(|to| of[to] == best);
+        origins.by[stall] = links[stall].iter().position(leads_there);
+        origins.of[stall] = best;
     }
 }
 
+/// A circle that links lead out of comes from there; any other one from its earliest member.
 fn settle_cycle(stalls: &Stalls, links: &[Vec<Link>], members: &[usize], origins: &mut Origins) {
-    let leads_out = |&stall: &usize| {
-        let targets = links[stall].iter().enumerate();
-        let out = targets.filter_map(|(at, link)| {
-            let to = link.to.filter(|to| members.binary_search(to).is_err())?;
-            Some((at, origins.of[to]))
-        });
-        out.min_by_key(|&(at, origin)| (earliness(stalls, origin), at))
-            .map(|(at, origin)| (earliness(stalls, origin), stall, at, origin))
-    };
-    let exit = members.iter().filter_map(leads_out).min();
-    let first = members.iter().copied().min_by_key(|&it| earliness(stalls, it));
-    let (Some(end), origin) = (match exit {
-        Some((_, stall, at, origin)) => {
-            origins.by[stall] = Some(at);
-            (Some(stall), origin)
-        }
-        None => (first, first.unwrap_or(0)),
-    }) else {
-        return;
+    let is_out = |link: &Link| link.to.filter(|to| members.binary_search(to).is_err());
+    let of = &origins.of;
+    let outs = members.iter().flat_map(|&stall| links[stall].iter());
+    let out = earliest(stalls, outs.filter_map(|link| Some(of[is_out(link)?])));
+    let way_out = out.and_then(|origin| {
+        let leads_there = |link: &Link| is_out(link).is_some_and(|to| of[to] == origin);
+        let mut ends = members.iter();
+        ends.find_map(|&stall| Some((stall, links[stall].iter().position(leads_there)?, origin)))
+    });
+    let (end, origin) = if let Some((stall, at, origin)) = way_out {
+        origins.by[stall] = Some(at);
+        (stall, origin)
+    } else {
+        let Some(first) = earliest(stalls, members.iter().copied()) else {
+            return;
+        };
+        (first, first)
     };
     // From the end of the way backwards, so that nobody goes round.
     let mut reached = vec![end];
@@ -101,10 +99,4 @@ fn settle_cycle(stalls: &Stalls, links: &[Vec<Link>], members: &[usize], origins
             }
         }
     }
-}
-
-fn earliness(stalls: &Stalls, stall: usize) -> (i64, usize) {
-    let all = stalls.all();
-    let DurationNs(behind) = all.first().map_or(DurationNs::ZERO, |it| lead(it, &all[stall]));
-    (behind, stall)
 }
