@@ -6,13 +6,20 @@
 //!
 //! [`Causes::find`] does all of it once; [`Causes::of`] answers for any execution, of whatever function.
 
+mod call_kind;
 mod causes;
 mod clock;
+mod collectives;
 mod delay;
+mod evidence;
 mod gap;
 mod incident;
 mod incidents;
 mod like;
+mod links;
+mod origin;
+mod roots;
+mod stall;
 mod wait;
 
 pub use causes::{Causes, WaitCycle};

@@ -1,0 +1,179 @@
+//! Evidence: whom a stalled call can have waited for, from the messages and collectives in it.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{
+    CommKind, CommRef, ExecIdx, ExecRef, Lane, LaneIdx, TimeNs, Trace,
+};
+
+use super::call_kind::CallKind;
+use super::clock::Clocks;
+use super::stall::Stall;
+use super::wait::{Collective, WaitKind};
+
+/// Sends that did not block are looked for among so many messages before the call that completes them.
+const MAX_LOOK: usize = 64;
+
+/// A lane that a call can have waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Evidence {
+    /// The lane.
+    pub(super) peer: LaneIdx,
+    /// How the call waited, if it did.
+    pub(super) kind: WaitKind,
+    /// When the peer came: sent the message, called to receive it, entered the collective. `None` if not known.
+    pub(super) came: Option<TimeNs>,
+    /// The call in which the peer did its part. `None` if not known.
+    pub(super) part: Option<ExecRef>,
+}
+
+/// What the evidence is taken from.
+pub(super) struct Facts<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) clocks: &'a Clocks,
+    pub(super) kinds: &'a [CallKind],
+    pub(super) collectives: &'a [Collective],
+    collective_of: BTreeMap<ExecRef, usize>,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(
+        trace: &'a Trace,
+        clocks: &'a Clocks,
+        kinds: &'a [CallKind],
+        collectives: &'a [Collective],
+    ) -> Self {
+        let calls = collectives.iter().enumerate();
+        let calls = calls.flat_map(|(at, it)| it.calls.iter().map(move |&call| (call, at)));
+        let collective_of = calls.collect();
+        Self {
+            trace,
+            clocks,
+            kinds,
+            collectives,
+            collective_of,
+        }
+    }
+
+    pub(super) fn kind(&self, call: ExecRef) -> CallKind {
+        self.kinds[self.trace.lane(call.lane).executions.func[call.exec.index()].index()]
+    }
+
+    /// The collective that a call, or the probe in it, belongs to.
+    pub(super) fn collective(&self, call: ExecRef) -> Option<&'a Collective> {
+        let call = match self.kind(call) {
+            CallKind::SyncProbe => ExecRef {
+                exec: self.trace.lane(call.lane).executions.parent(call.exec)?,
+                ..call
+            },
+            _ => call,
+        };
+        self.collectives.get(*self.collective_of.get(&call)?)
+    }
+
+    /// Everyone that the call of a stall can have waited for; nobody while it works.
+    pub(super) fn of(&self, stall: &Stall) -> Vec<Evidence> {
+        let lane = self.trace.lane(stall.lane());
+        if self.kind(stall.call) == CallKind::Work {
+            return Vec::new();
+        }
+        if let Some(collective) = self.collective(stall.call) {
+            return Self::of_collective(collective, stall, self.kind(stall.call));
+        }
+        let rows = rows_of(lane, stall.call.exec);
+        let mut found: Vec<_> = rows.filter_map(|row| self.of_message(lane, row)).collect();
+        if found.is_empty() {
+            found = self.of_pending_sends(lane, stall.call.exec);
+        }
+        found
+    }
+
+    fn of_collective(collective: &Collective, stall: &Stall, kind: CallKind) -> Vec<Evidence> {
+        let kind = match kind {
+            CallKind::Barrier => WaitKind::WaitAtBarrier,
+            _ => WaitKind::WaitAtCollective,
+        };
+        if collective.last.lane != stall.lane() && collective.last_entry > stall.start {
+            return vec![Evidence {
+                peer: collective.last.lane,
+                kind,
+                came: Some(collective.last_entry),
+                part: Some(collective.last),
+            }];
+        }
+        // All had come: one of them did not go on.
+        let others = collective.calls.iter();
+        others
+            .filter(|call| call.lane != stall.lane())
+            .map(|call| Evidence {
+                peer: call.lane,
+                kind,
+                came: None,
+                part: None,
+            })
+            .collect()
+    }
+
+    fn of_message(&self, lane: &Lane, row: usize) -> Option<Evidence> {
+        let mate = lane.comms.mate[row]?;
+        let part = self.call_of(mate);
+        Some(match lane.comms.kind[row] {
+            CommKind::Recv => Evidence {
+                peer: mate.lane,
+                kind: WaitKind::LateSender,
+                came: Some(self.clocks.common(mate.lane, self.time(mate))),
+                part,
+            },
+            CommKind::Send => Evidence {
+                peer: mate.lane,
+                kind: WaitKind::LateReceiver,
+                came: part.map(|call| self.entry(call)),
+                part,
+            },
+        })
+    }
+
+    /// The sends that have not been waited for before this call.
+    fn of_pending_sends(&self, lane: &Lane, call: ExecIdx) -> Vec<Evidence> {
+        let entry = lane.executions.entry[call.index()];
+        let func = lane.executions.func[call.index()];
+        let to = lane.comms.time.partition_point(|&time| time <= entry);
+        let from = to.saturating_sub(MAX_LOOK);
+        let mut before = lane.executions.func[..call.index()].iter();
+        let before = before.rposition(|&it| it == func);
+        let since = before.map(|row| lane.executions.exit(ExecIdx::from_index(row)));
+        let rows = (from..to).filter(|&row| since.is_none_or(|since| lane.comms.time[row] >= since));
+        let sends = rows.filter(|&row| lane.comms.kind[row] == CommKind::Send);
+        sends.filter_map(|row| self.of_message(lane, row)).collect()
+    }
+
+    fn time(&self, event: CommRef) -> TimeNs {
+        let lane = self.trace.lane(event.lane);
+        lane.comms.time[ExecIdx(event.row).index()]
+    }
+
+    /// The call that a message event is in.
+    fn call_of(&self, event: CommRef) -> Option<ExecRef> {
+        let lane = self.trace.lane(event.lane);
+        let exec = lane.comms.exec[ExecIdx(event.row).index()]?.into();
+        Some(ExecRef {
+            lane: event.lane,
+            exec,
+        })
+    }
+
+    /// When a call was entered.
+    fn entry(&self, call: ExecRef) -> TimeNs {
+        let entry = self.trace.lane(call.lane).executions.entry[call.exec.index()];
+        self.clocks.common(call.lane, entry)
+    }
+}
+
+/// The message events within one call, not those of calls in it.
+pub(super) fn rows_of(lane: &Lane, call: ExecIdx) -> impl Iterator<Item = usize> + '_ {
+    let entry = lane.executions.entry[call.index()];
+    let exit = lane.executions.exit(call);
+    let from = lane.comms.time.partition_point(|&time| time < entry);
+    let to = lane.comms.time.partition_point(|&time| time <= exit);
+    (from..to.max(from)).filter(move |&row| lane.comms.exec[row].map(ExecIdx::from) == Some(call))
+}

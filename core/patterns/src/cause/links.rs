@@ -1,0 +1,124 @@
+//! Links: which stall waited for which other one.
+
+use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+
+use super::evidence::{Evidence, Facts};
+use super::stall::{Stall, Stalls};
+use super::wait::WaitKind;
+
+/// A stall waited for someone if that one came after this share of it, in percent.
+const EXPLAINED_PERCENT: i64 = 50;
+/// Two stalls belong together if they share this part of the waiting one, in percent.
+const SHARED_PERCENT: i64 = 50;
+
+/// A peer that moved later by this share of a stall, in percent, was not what it waited for.
+const MUCH_LATER_PERCENT: i64 = 6;
+
+/// From a stall to what it waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    /// The stall that it waited for; `None` if the peer did not stall.
+    pub(super) to: Option<usize>,
+    /// The lane of the peer.
+    pub(super) peer: LaneIdx,
+    /// How it waited.
+    pub(super) kind: WaitKind,
+    /// When the peer came, if the order of the two events proves that it was waited for.
+    pub(super) came: Option<TimeNs>,
+}
+
+/// Whether a part is at least so many percent of a whole.
+fn is_share(part: DurationNs, whole: DurationNs, percent: i64) -> bool {
+    i128::from(part.0) * 100 >= i128::from(whole.0) * i128::from(percent)
+}
+
+/// Whether one stall is more likely what the other stood for than the other way round.
+///
+/// Who falls silent first is: a rank that stands makes others stand. But others may have waited for it before, for
+/// reasons of their own; and who moves much later than the other cannot be what the other stood for.
+pub(super) fn is_earlier(one: &Stall, other: &Stall) -> bool {
+    let shorter = one.duration().min(other.duration());
+    let later = one.end.since(other.end);
+    let is_much = is_share(DurationNs(later.0.saturating_abs()), shorter, MUCH_LATER_PERCENT);
+    if is_much {
+        later < DurationNs::ZERO
+    } else {
+        (one.start, one.end, one.call) < (other.start, other.end, other.call)
+    }
+}
+
+/// The one of several stalls that the others most likely stood for.
+pub(super) fn earliest(stalls: &Stalls, among: impl IntoIterator<Item = usize>) -> Option<usize> {
+    among.into_iter().reduce(|best, next| {
+        if is_earlier(&stalls.all()[next], &stalls.all()[best]) {
+            next
+        } else {
+            best
+        }
+    })
+}
+
+/// The links of every stall.
+pub(super) fn links(facts: &Facts<'_>, stalls: &Stalls) -> Vec<Vec<Link>> {
+    stalls
+        .all()
+        .iter()
+        .map(|stall| of_stall(facts, stalls, stall))
+        .collect()
+}
+
+fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<Link> {
+    let evidence = facts.of(stall);
+    if let Some(proven) = proven(stalls, stall, &evidence) {
+        return vec![proven];
+    }
+    let mut found: Vec<Link> = Vec::new();
+    for it in &evidence {
+        let Some(to) = beside(stalls, stall, it.peer, stall.end) else {
+            continue;
+        };
+        let is_new = found.iter().all(|known| known.to != Some(to));
+        if is_new && is_waited_for(stall, &stalls.all()[to], it) {
+            found.push(Link {
+                to: Some(to),
+                peer: it.peer,
+                kind: it.kind,
+                came: None,
+            });
+        }
+    }
+    found.sort_by_key(|link| link.to.map(|to| (stalls.all()[to].start, to)));
+    found
+}
+
+/// The peer that came last, if the stall was over soon after it came.
+fn proven(stalls: &Stalls, stall: &Stall, evidence: &[Evidence]) -> Option<Link> {
+    let came = |it: &Evidence| it.came.filter(|&came| came <= stall.end);
+    let last = evidence
+        .iter()
+        .filter(|it| came(it).is_some())
+        .max_by_key(|it| (it.came, it.peer))?;
+    let at = last.came?;
+    let waited = at.since(stall.start);
+    is_share(waited, stall.duration(), EXPLAINED_PERCENT).then(|| Link {
+        to: beside(stalls, stall, last.peer, at),
+        peer: last.peer,
+        kind: last.kind,
+        came: Some(at),
+    })
+}
+
+/// The stall of another lane that shares most of one, before `until`.
+fn beside(stalls: &Stalls, stall: &Stall, peer: LaneIdx, until: TimeNs) -> Option<usize> {
+    let within = stalls.within(peer, stall.start, until);
+    let best = within.max_by_key(|&it| (stalls.all()[it].overlap(stall), std::cmp::Reverse(it)))?;
+    let shared = stalls.all()[best].overlap(stall);
+    is_share(shared, stall.duration(), SHARED_PERCENT).then_some(best)
+}
+
+/// Whether a stall can have waited for that of a peer. A receiver that stood elsewhere had not come; whether a
+/// message was there, and whether its receiver went on with it, only the order of the two tells.
+fn is_waited_for(stall: &Stall, peer: &Stall, it: &Evidence) -> bool {
+    let is_elsewhere = it.kind == WaitKind::LateReceiver && it.part != Some(peer.call);
+    is_elsewhere || is_earlier(peer, stall)
+}
