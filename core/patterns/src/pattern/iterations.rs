@@ -1,15 +1,23 @@
 //! The iterations of a program: its time step loop, when each pass of it ran on each rank, and how uneven.
 
+use std::collections::BTreeSet;
+
 use callgrove_model::{
-    Cancelled, DurationNs, FuncId, FunctionName, LaneIdx, Progress, TimeNs, Trace,
+    Cancelled, DurationNs, ExecIdx, Executions, FuncId, FunctionName, LaneIdx, Progress, TimeNs,
+    Trace,
 };
 
+use super::calls::next_sibling;
 use super::pattern::PatternId;
 use super::patterns::Patterns;
+use super::symbols::index;
+use super::time_loop::{LoopPlace, find_loop, siblings, without_runs};
 
 /// The passes of the time step loop on one lane, in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct LanePasses {
+    /// The execution that began each.
+    pub firsts: Vec<ExecIdx>,
     /// When each began.
     pub starts: Vec<TimeNs>,
     /// When each ended: where the next began, or where the loop was left.
@@ -59,17 +67,40 @@ pub struct Iterations {
 }
 
 impl Iterations {
-    /// Finds the time step loop; `None` if no loop covers most of the run on most ranks.
+    /// Finds the time step loop; `None` if there is none on most ranks.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
     pub fn find(
-        _trace: &Trace,
-        _patterns: &Patterns,
+        trace: &Trace,
+        patterns: &Patterns,
         progress: Progress<'_>,
     ) -> Result<Option<Self>, Cancelled> {
+        progress.at(0.0)?;
+        let found = find_loop(trace, trace.ranks().len());
+        progress.at(0.6)?;
+        let Some(place) = found else {
+            progress.at(1.0)?;
+            return Ok(None);
+        };
+        let names = trace.names.iter();
+        let is_mpi: Vec<bool> = names
+            .map(|(_, name)| FunctionName::parse(name).is_mpi())
+            .collect();
+        let lanes: Vec<LanePasses> = trace
+            .lanes
+            .iter()
+            .map(|lane| passes_of(&lane.executions, &place, &is_mpi))
+            .collect();
+        progress.at(0.9)?;
+        let pattern = beginning_pattern(patterns, &lanes);
         progress.at(1.0)?;
-        Ok(None)
+        Ok(Some(Self {
+            callers: place.callers,
+            first: place.first,
+            pattern,
+            lanes,
+        }))
     }
 
     /// Number of iterations: the most that a lane went through.
@@ -95,6 +126,7 @@ impl Iterations {
     /// The passes on a lane; empty if it does not run the loop itself.
     pub fn on_lane(&self, lane: LaneIdx) -> &LanePasses {
         static NONE: LanePasses = LanePasses {
+            firsts: Vec::new(),
             starts: Vec::new(),
             ends: Vec::new(),
             busy: Vec::new(),
@@ -150,4 +182,110 @@ impl Iterations {
             .filter_map(|iteration| self.imbalance(iteration))
             .collect()
     }
+}
+
+/// The passes of a loop on a lane.
+fn passes_of(executions: &Executions, place: &LoopPlace, is_mpi: &[bool]) -> LanePasses {
+    let mut passes = LanePasses::default();
+    for caller in callers(executions, &place.callers) {
+        let end = executions.subtree_end[index(caller)].index();
+        let calls = siblings(executions, index(caller) + 1, end.min(executions.len()));
+        add_passes(executions, place.first, &calls, &mut passes);
+    }
+    passes.busy = busy(executions, &passes, is_mpi);
+    passes
+}
+
+/// The executions at the end of a path of callers, in order of time.
+fn callers(executions: &Executions, path: &[FuncId]) -> Vec<u32> {
+    let mut rows: Vec<u32> = Vec::new();
+    for (depth, &func) in path.iter().enumerate() {
+        let inside: Vec<u32> = if depth == 0 {
+            siblings(executions, 0, executions.len())
+        } else {
+            let ends = rows.iter().map(|&row| {
+                let end = executions.subtree_end[index(row)].index();
+                (index(row) + 1, end.min(executions.len()))
+            });
+            ends.flat_map(|(from, end)| siblings(executions, from, end))
+                .collect()
+        };
+        let is_next = |row: &u32| executions.func[index(*row)] == func;
+        rows = inside.into_iter().filter(is_next).collect();
+    }
+    rows
+}
+
+/// Adds the passes of one execution of the caller.
+fn add_passes(executions: &Executions, first: FuncId, calls: &[u32], passes: &mut LanePasses) {
+    let func = |row: u32| executions.func[index(row)];
+    let begins: Vec<u32> = without_runs(executions, calls)
+        .into_iter()
+        .filter(|&row| func(row) == first)
+        .collect();
+    let (Some(&begin), Some(&last)) = (begins.first(), begins.last()) else {
+        return;
+    };
+    // The last pass ends before the first call of what no pass before it called.
+    let from = calls.partition_point(|&row| row < begin);
+    let to = calls.partition_point(|&row| row < last);
+    let usual: BTreeSet<FuncId> = calls[from..to].iter().map(|&row| func(row)).collect();
+    let own = calls[to..].iter().copied();
+    let own = own.take_while(|&row| usual.is_empty() || usual.contains(&func(row)));
+    let end = executions.exit(ExecIdx(own.last().unwrap_or(last)));
+    for (place, &row) in begins.iter().enumerate() {
+        let next = begins.get(place + 1);
+        passes.firsts.push(ExecIdx(row));
+        passes.starts.push(executions.entry[index(row)]);
+        passes
+            .ends
+            .push(next.map_or(end, |&next| executions.entry[index(next)]));
+    }
+}
+
+/// The time of each pass outside MPI.
+fn busy(executions: &Executions, passes: &LanePasses, is_mpi: &[bool]) -> Vec<DurationNs> {
+    let bounds = passes.starts.iter().zip(&passes.ends);
+    let mut busy: Vec<DurationNs> = bounds.map(|(&start, &end)| end.since(start)).collect();
+    let mut pass = 0;
+    let mut row = passes.firsts.first().map_or(usize::MAX, |row| row.index());
+    while row < executions.len() && pass < busy.len() {
+        let entry = executions.entry[row];
+        if entry >= passes.ends[pass] {
+            pass += 1;
+            continue;
+        }
+        let func = executions.func[row].index();
+        if !is_mpi.get(func).copied().unwrap_or(false) {
+            row += 1;
+            continue;
+        }
+        if entry >= passes.starts[pass] {
+            let exit = executions.exit(ExecIdx::from_index(row));
+            let waited = exit.min(passes.ends[pass]).since(entry);
+            busy[pass] = DurationNs(busy[pass].0 - waited.0);
+        }
+        row = next_sibling(executions, row);
+    }
+    busy
+}
+
+/// Of the patterns that begin with a pass, the one that takes most time so.
+fn beginning_pattern(patterns: &Patterns, lanes: &[LanePasses]) -> Option<PatternId> {
+    let mut best = None;
+    for pattern in patterns.all() {
+        let mut covered_ns = 0_i64;
+        for occurrence in &pattern.occurrences {
+            let passes = lanes.get(occurrence.lane.index())?;
+            if let Ok(place) = passes.firsts.binary_search(&occurrence.first)
+                && occurrence.end() <= passes.ends[place]
+            {
+                covered_ns = covered_ns.saturating_add(occurrence.duration.0);
+            }
+        }
+        if covered_ns > best.map_or(0, |(most, _)| most) {
+            best = Some((covered_ns, pattern.id));
+        }
+    }
+    best.map(|(_, id)| id)
 }

@@ -1,6 +1,10 @@
 //! Recurring patterns of events, their usual durations, and the iterations of the program.
 
+mod calls;
+mod content;
 mod event;
+mod expand;
+mod factorise;
 mod iterations;
 #[expect(
     clippy::module_inception,
@@ -9,6 +13,10 @@ mod iterations;
 mod pattern;
 mod patterns;
 mod reference_curve;
+mod rules;
+mod symbols;
+mod time_loop;
+mod walk;
 mod words;
 
 pub use event::{CallEvent, events};

@@ -1,17 +1,38 @@
 //! All recurring patterns of a trace.
 
-use callgrove_model::{Cancelled, LaneIdx, NameTable, Progress, Trace};
+use callgrove_model::{
+    Cancelled, DurationNs, FunctionName, LaneIdx, NameTable, Progress, Trace, fnv1a,
+};
 
+use super::calls::{LaneCalls, name_calls, share};
 use super::event::CallEvent;
-use super::pattern::{Pattern, PatternId, PatternItem};
+use super::expand;
+use super::factorise::{KnownPairs, factorise};
+use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
+use super::rules::{Factored, Part, RuleItem, Rules, items_of};
+use super::symbols::{Body, Def, Sym, Symbols, number};
+use super::walk::{Found, walk};
 use super::words;
+
+/// Share of the progress that making the grammar takes; finding the occurrences takes the rest.
+const GRAMMAR: f32 = 0.7;
+
+/// Share of a lane's part of that for naming its calls; the factorisation takes the rest.
+const NAMING: f32 = 0.6;
 
 /// The recurring patterns of a trace, and the grammar of which they are the rules.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     all: Vec<Pattern>,
-    /// What each lane consists of.
-    lanes: Vec<Vec<PatternItem>>,
+    lanes: Vec<LaneDefinition>,
+}
+
+/// What a lane consists of.
+#[derive(Clone, Debug, Default)]
+struct LaneDefinition {
+    items: Vec<PatternItem>,
+    /// How often items of which that differs follow themselves, in the order of events.
+    counts: Vec<u32>,
 }
 
 impl Patterns {
@@ -21,12 +42,71 @@ impl Patterns {
     /// [`Cancelled`] if the caller asked to stop.
     pub fn find(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
         progress.at(0.0)?;
-        let lanes = trace.lanes.iter().map(|_| Vec::new()).collect();
+        let (symbols, calls, factored) = grammar(trace, progress.part(0.0, GRAMMAR))?;
+        let rules = Rules::new(&symbols, &factored);
+        drop(factored);
+        let found = walk(trace, &calls, &rules, progress.part(GRAMMAR, 1.0))?;
+        drop(calls);
+        let patterns = Self::assemble(&symbols, &rules, found);
         progress.at(1.0)?;
-        Ok(Self {
-            all: Vec::new(),
-            lanes,
-        })
+        Ok(patterns)
+    }
+
+    fn assemble(symbols: &Symbols, rules: &Rules, found: Found) -> Self {
+        let Found {
+            occurrences,
+            times,
+            counts,
+        } = found;
+        let mut order: Vec<(i64, usize)> = occurrences
+            .iter()
+            .map(|all| {
+                all.iter()
+                    .fold(0_i64, |sum, it| sum.saturating_add(it.duration.0))
+            })
+            .zip(0..)
+            .collect();
+        let first = |rule: usize| occurrences[rule].first().map(|it| (it.lane, it.first));
+        order.sort_by(|left, right| {
+            let by_time = right.0.cmp(&left.0);
+            by_time
+                .then_with(|| first(left.1).cmp(&first(right.1)))
+                // A caller comes before what it calls.
+                .then_with(|| right.1.cmp(&left.1))
+        });
+        let mut ids = vec![PatternId(0); rules.patterns.len()];
+        for (place, &(_, rule)) in order.iter().enumerate() {
+            ids[rule] = PatternId(number(place));
+        }
+        let items = |body: Body| public_items(&rules.items, &times, body, &ids);
+        let mut occurrences = occurrences;
+        let all = order
+            .iter()
+            .map(|&(total_ns, rule)| {
+                let definition = rules.patterns[rule];
+                let mut occurrences = std::mem::take(&mut occurrences[rule]);
+                occurrences.shrink_to_fit();
+                Pattern {
+                    id: ids[rule],
+                    content: symbols.content(definition.sym).short(),
+                    function: definition.func,
+                    items: items(definition.items),
+                    num_events: num_events(&occurrences),
+                    occurrences,
+                    total: DurationNs(total_ns),
+                }
+            })
+            .collect();
+        let lanes = rules.roots.iter().zip(counts);
+        Self {
+            all,
+            lanes: lanes
+                .map(|(&root, counts)| LaneDefinition {
+                    items: items(root),
+                    counts,
+                })
+                .collect(),
+        }
     }
 
     /// The patterns: those that took most time first, then by first occurrence.
@@ -43,12 +123,16 @@ impl Patterns {
     pub fn of_lane(&self, lane: LaneIdx) -> &[PatternItem] {
         self.lanes
             .get(lane.index())
-            .map_or(&[], |items| items.as_slice())
+            .map_or(&[], |it| it.items.as_slice())
     }
 
-    /// The event sequence of a lane, unfolded from its definition.
-    pub fn expand(&self, _lane: LaneIdx) -> impl Iterator<Item = CallEvent> + '_ {
-        std::iter::empty()
+    /// The event sequence of a lane, unfolded from its definition: exactly what [`super::events`] gives.
+    pub fn expand(&self, lane: LaneIdx) -> impl Iterator<Item = CallEvent> + '_ {
+        let counts = self
+            .lanes
+            .get(lane.index())
+            .map_or(&[][..], |it| &it.counts);
+        expand::expand(&self.all, self.of_lane(lane), counts)
     }
 
     /// A pattern's definition in one line: `LagrangeLeapFrog { LagrangeNodal, 3 × (MPI_Isend, MPI_Wait) }`.
@@ -65,5 +149,109 @@ impl Patterns {
     /// A short name: its function, or its first and its last call.
     pub fn name(&self, id: PatternId, names: &NameTable) -> String {
         words::name(&self.all, id, names)
+    }
+}
+
+/// The symbols of all lanes, and what they consist of.
+fn grammar(
+    trace: &Trace,
+    progress: Progress<'_>,
+) -> Result<(Symbols, Vec<LaneCalls>, Factored), Cancelled> {
+    let names: Vec<u64> = trace
+        .names
+        .iter()
+        .map(|(_, name)| fnv1a(FunctionName::parse(name).full.as_bytes()))
+        .collect();
+    let mut symbols = Symbols::default();
+    let mut known = KnownPairs::default();
+    let mut calls = Vec::with_capacity(trace.lanes.len());
+    let mut factored = Factored {
+        bodies: Vec::new(),
+        roots: Vec::with_capacity(trace.lanes.len()),
+        num_executions: Vec::new(),
+    };
+    for (lane_idx, lane) in trace.lanes() {
+        let place = lane_idx.index();
+        let num_lanes = trace.lanes.len();
+        let part = progress.part(share(place, num_lanes), share(place + 1, num_lanes));
+        let num_known = symbols.len();
+        let lane_calls = name_calls(
+            &lane.executions,
+            &names,
+            &mut symbols,
+            part.part(0.0, NAMING),
+        )?;
+        let new = count_executions(&lane_calls, num_known, symbols.len(), &mut factored);
+        let mut bodies = vec![lane_calls.root.clone()];
+        bodies.extend(new.iter().map(|&sym| match symbols.def(sym) {
+            Def::Call { body, .. } | Def::Open { body, .. } => symbols.body(body).to_vec(),
+            _ => Vec::new(),
+        }));
+        factorise(
+            &mut bodies,
+            &mut symbols,
+            &mut known,
+            part.part(NAMING, 1.0),
+        )?;
+        factored.bodies.resize_with(symbols.len(), Vec::new);
+        let mut bodies = bodies.into_iter();
+        factored.roots.extend(bodies.next());
+        for (sym, body) in new.into_iter().zip(bodies) {
+            factored.bodies[sym.index()] = body;
+        }
+        calls.push(lane_calls);
+    }
+    Ok((symbols, calls, factored))
+}
+
+/// Counts the executions of each symbol on a lane; returns the symbols that the lane brought, in order of time.
+fn count_executions(
+    calls: &LaneCalls,
+    num_known: usize,
+    num_symbols: usize,
+    factored: &mut Factored,
+) -> Vec<Sym> {
+    let counts = &mut factored.num_executions;
+    counts.resize(num_symbols, 0);
+    let mut new = Vec::new();
+    for &sym in &calls.of_row {
+        let count = &mut counts[sym.index()];
+        if *count == 0 && sym.index() >= num_known {
+            new.push(sym);
+        }
+        *count = count.saturating_add(1);
+    }
+    new
+}
+
+fn public_items(
+    items: &[RuleItem],
+    times: &[Times],
+    body: Body,
+    ids: &[PatternId],
+) -> Vec<PatternItem> {
+    let from = super::symbols::index(body.start);
+    let times = times.iter().skip(from).copied();
+    items_of(items, body)
+        .iter()
+        .zip(times)
+        .map(|(item, times)| PatternItem {
+            symbol: match item.part {
+                Part::Enter(func) => PatternSymbol::Enter(func),
+                Part::Leave(func) => PatternSymbol::Leave(func),
+                Part::Call(func) => PatternSymbol::Call(func),
+                Part::Rule(rule) => PatternSymbol::Pattern(ids[super::symbols::index(rule)]),
+            },
+            times,
+        })
+        .collect()
+}
+
+/// Each call is entered and left.
+fn num_events(occurrences: &[super::pattern::Occurrence]) -> Times {
+    let events = occurrences.iter().map(|it| it.num_calls.saturating_mul(2));
+    Times {
+        least: events.clone().min().unwrap_or(0),
+        most: events.max().unwrap_or(0),
     }
 }

@@ -1,0 +1,100 @@
+//! Patterns and iterations of a run folder, measured: `cargo run --release -p callgrove-benches --example patterns
+//! -- RUN [DEPTH]`. CPU seconds and memory of both, whether the grammar gives back each lane's events, and the
+//! definitions of what took most time, unfolded DEPTH levels.
+
+use std::error::Error;
+use std::path::Path;
+
+use callgrove_model::{Progress, Trace};
+use callgrove_patterns::pattern::{
+    DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE, Iterations, Patterns, events,
+};
+use callgrove_trace::{ReadOptions, find_streams, read_trace};
+
+mod usage;
+
+use usage::{cpu_seconds, peak_mib};
+
+/// Patterns that are shown.
+const NUM_SHOWN: usize = 12;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let run = arguments.next().ok_or("usage: patterns RUN [DEPTH]")?;
+    let depth = arguments.next().map_or(Ok(1), |depth| depth.parse())?;
+    let streams = find_streams(Path::new(&run))?;
+    let trace = read_trace(&streams, &ReadOptions::of_this_machine(), Progress::none())?;
+    let num_events = 2 * trace.num_executions();
+    let before = peak_mib();
+
+    let start = cpu_seconds();
+    let patterns = Patterns::find(&trace, Progress::none())?;
+    let found = cpu_seconds();
+    let iterations = Iterations::find(&trace, &patterns, Progress::none())?;
+    let end = cpu_seconds();
+    println!(
+        "{num_events} events, {} patterns; CPU: patterns {:.3} s, iterations {:.3} s; peak {} MiB, {} MiB before",
+        patterns.all().len(),
+        found - start,
+        end - found,
+        peak_mib(),
+        before,
+    );
+    check(&trace, &patterns);
+    describe(&trace, &patterns, depth);
+    if let Some(iterations) = iterations {
+        tell(&trace, &iterations);
+    } else {
+        println!("no iterations");
+    }
+    Ok(())
+}
+
+fn check(trace: &Trace, patterns: &Patterns) {
+    let wrong = trace
+        .lanes()
+        .filter(|(at, lane)| !patterns.expand(*at).eq(events(&lane.executions)));
+    println!("lanes that the grammar does not give back: {}", wrong.count());
+}
+
+fn describe(trace: &Trace, patterns: &Patterns, depth: usize) {
+    let (q, s) = (DEFAULT_REFERENCE_SHARE, DEFAULT_ANOMALY_FACTOR);
+    for pattern in patterns.all().iter().take(NUM_SHOWN) {
+        let curve = pattern.curve();
+        let [reference, undecided, anomalous] = curve.counts(q, s);
+        println!(
+            "#{} {:016x}: {} occurrences, {}-{} events, total {}, d {}: {reference} + {undecided} + {anomalous}",
+            pattern.id.0,
+            pattern.content,
+            pattern.occurrences.len(),
+            pattern.num_events.least,
+            pattern.num_events.most,
+            pattern.total,
+            curve.reference(q),
+        );
+        println!("    {}", patterns.define(pattern.id, &trace.names, depth));
+    }
+    if let Some((lane, _)) = trace.lanes().next() {
+        let mut text = patterns.define_lane(lane, &trace.names, 0);
+        text.truncate(text.floor_char_boundary(6_000));
+        println!("first lane: {text}");
+    }
+}
+
+fn tell(trace: &Trace, iterations: &Iterations) {
+    let on_lanes: Vec<usize> = trace
+        .lanes()
+        .map(|(lane, _)| iterations.on_lane(lane).starts.len())
+        .collect();
+    println!(
+        "{} iterations of {}, on lanes {on_lanes:?}, pattern {:?}",
+        iterations.len(),
+        iterations.name(trace),
+        iterations.pattern
+    );
+    let mut uneven = iterations.imbalances();
+    uneven.sort_by(|left, right| right.share().total_cmp(&left.share()));
+    for it in uneven.iter().take(3) {
+        println!("{it:?}: {:.1} %", it.share() * 100.0);
+    }
+}

@@ -1,0 +1,258 @@
+//! The search for the time step loop.
+//!
+//! A loop is told by the function whose calls begin its passes, and by the calls around it. Of each caller that
+//! takes a good part of the run, and each function that it calls again and again, this asks:
+//!
+//! - how much of the run do its passes cover, if none counts as longer than ten times the median? (The lines of
+//!   an input script are a loop too, but one of them takes all the time; while passes that wait for others may
+//!   well last several times as long as those that do not.)
+//! - how many passes are alike, that is, call the same functions in the same order? (A function that is called
+//!   twice a pass cuts it into halves that differ.)
+//!
+//! Of the loops that cover half as much as the best one, the outermost is the time step loop; where several of
+//! its functions begin passes that are alike, the number of passes is the one on which most of them agree, and
+//! the first of these begins a pass. All that is linear in the executions, but for sorting the passes.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{DurationNs, Executions, FuncId, Trace};
+
+use super::calls::next_sibling;
+use super::content::mix;
+use super::symbols::{index, number};
+
+/// Share of a lane's time below which a caller is not looked into.
+const LEAST_SHARE: f64 = 0.05;
+
+/// Share of the best loop's time that the outermost one must cover.
+const ENOUGH: f64 = 0.5;
+
+/// Share of the passes that must be alike.
+const ALIKE: f64 = 0.6;
+
+/// How many times the median a pass counts at most.
+const MOST_MEDIANS: i64 = 10;
+
+/// Fewest passes on a lane.
+const LEAST_PASSES: u32 = 3;
+
+/// Numbers of passes that differ by no more than this share may be those of one loop: some function of it may be
+/// called before it as well, or not in every pass.
+const SAME_LOOP: f64 = 0.9;
+
+/// A loop, by the callers around it (outermost first) and the function that begins a pass.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct LoopPlace {
+    pub(super) callers: Vec<FuncId>,
+    pub(super) first: FuncId,
+}
+
+/// What all lanes together say about a loop.
+#[derive(Clone, Copy, Debug, Default)]
+struct Evidence {
+    num_lanes: u32,
+    num_passes: u32,
+    /// Passes that have another one after them, and those of them that are as most are.
+    num_compared: u32,
+    num_alike: u32,
+    covered_s: f64,
+    /// Calls before the first pass, over the lanes.
+    position: u64,
+}
+
+/// Finds the time step loop of a trace with `num_ranks` ranks.
+pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
+    let mut evidence: BTreeMap<LoopPlace, Evidence> = BTreeMap::new();
+    for lane in &trace.lanes {
+        look_into(&lane.executions, &mut evidence);
+    }
+    evidence.retain(|_, it| 2 * index(it.num_lanes) > num_ranks);
+    let best = evidence.values().map(|it| it.covered_s).fold(0.0, f64::max);
+    evidence.retain(|_, it| it.covered_s >= ENOUGH * best);
+    if evidence.values().any(Evidence::is_alike) {
+        evidence.retain(|_, it| it.is_alike());
+    }
+    choose(&evidence)
+}
+
+/// The outermost loop, and the function that begins its passes.
+fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
+    let by_depth = |place: &LoopPlace| place.callers.len();
+    let (outermost, _) = evidence.iter().min_by(|left, right| {
+        let by_depth = by_depth(left.0).cmp(&by_depth(right.0));
+        by_depth.then_with(|| right.1.covered_s.total_cmp(&left.1.covered_s))
+    })?;
+    let within: Vec<(&LoopPlace, &Evidence)> = evidence
+        .iter()
+        .filter(|(place, _)| place.callers == outermost.callers)
+        .collect();
+    let most = within.iter().map(|it| it.1.num_passes).max()?;
+    let mut votes: BTreeMap<u32, u32> = BTreeMap::new();
+    for (_, it) in &within {
+        if f64::from(it.num_passes) >= SAME_LOOP * f64::from(most) {
+            *votes.entry(it.num_passes).or_default() += 1;
+        }
+    }
+    // Of equal votes, the fewer passes: what is called once more was called before the loop.
+    let (&num_passes, _) = votes
+        .iter()
+        .max_by(|left, right| left.1.cmp(right.1).then_with(|| right.0.cmp(left.0)))?;
+    let (place, _) = within
+        .into_iter()
+        .filter(|(_, it)| it.num_passes == num_passes)
+        .min_by_key(|(_, it)| it.position)?;
+    Some(place.clone())
+}
+
+impl Evidence {
+    fn is_alike(&self) -> bool {
+        f64::from(self.num_alike) >= ALIKE * f64::from(self.num_compared)
+    }
+}
+
+/// Looks into all callers of a lane, from the outermost on.
+fn look_into(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidence>) {
+    let outermost = siblings(executions, 0, executions.len());
+    let total_s = seconds(executions, &outermost);
+    let mut callers = vec![(Vec::new(), outermost)];
+    while let Some((path, rows)) = callers.pop() {
+        let mut by_func: BTreeMap<FuncId, Vec<u32>> = BTreeMap::new();
+        for row in rows {
+            let func = executions.func[index(row)];
+            by_func.entry(func).or_default().push(row);
+        }
+        for (func, rows) in by_func {
+            if seconds(executions, &rows) < LEAST_SHARE * total_s {
+                continue;
+            }
+            let mut path: Vec<FuncId> = path.clone();
+            path.push(func);
+            let mut inside = Vec::new();
+            let mut loops = Loops::default();
+            for row in rows {
+                let end = executions.subtree_end[index(row)].index();
+                let calls = siblings(executions, index(row) + 1, end.min(executions.len()));
+                loops.take_in(executions, &calls);
+                inside.extend(calls);
+            }
+            loops.report(&path, evidence);
+            callers.push((path, inside));
+        }
+    }
+}
+
+/// The outermost calls within some rows.
+pub(super) fn siblings(executions: &Executions, mut row: usize, end: usize) -> Vec<u32> {
+    let mut rows = Vec::new();
+    while row < end {
+        rows.push(number(row));
+        row = next_sibling(executions, row);
+    }
+    rows
+}
+
+fn seconds(executions: &Executions, rows: &[u32]) -> f64 {
+    let inclusive = rows.iter().map(|&row| executions.inclusive[index(row)].0);
+    let total_ns = inclusive.fold(0, i64::saturating_add);
+    DurationNs(total_ns).as_secs_f64()
+}
+
+/// The rows of calls of which the one before was not of the same function: runs count as one.
+pub(super) fn without_runs(executions: &Executions, calls: &[u32]) -> Vec<u32> {
+    let func = |row: u32| executions.func[index(row)];
+    let mut rows = calls.to_vec();
+    rows.dedup_by(|later, earlier| func(*later) == func(*earlier));
+    rows
+}
+
+/// What is known about the loops of one caller on one lane.
+#[derive(Default)]
+struct Loops {
+    by_func: BTreeMap<FuncId, Passes>,
+}
+
+#[derive(Default)]
+struct Passes {
+    durations: Vec<DurationNs>,
+    /// Hashes of what was called in each pass but the last one of an execution.
+    shapes: Vec<u64>,
+    position: Option<u64>,
+}
+
+impl Loops {
+    /// Takes in the calls of one execution of the caller.
+    fn take_in(&mut self, executions: &Executions, calls: &[u32]) {
+        let Some(&last) = calls.last() else { return };
+        let end = executions.exit(callgrove_model::ExecIdx(last));
+        let rows = without_runs(executions, calls);
+        let mut begins: BTreeMap<FuncId, Vec<usize>> = BTreeMap::new();
+        let mut prefix = Vec::with_capacity(rows.len() + 1);
+        prefix.push((0_u64, 1_u64));
+        for (place, &row) in rows.iter().enumerate() {
+            let func = executions.func[index(row)];
+            begins.entry(func).or_default().push(place);
+            let (hash, power) = prefix[place];
+            let hash = hash
+                .wrapping_mul(BASE)
+                .wrapping_add(mix(u64::from(func.0) + 1));
+            prefix.push((hash, power.wrapping_mul(BASE)));
+        }
+        let entry = |place: usize| executions.entry[index(rows[place])];
+        // Within a loop a function is called again; a single call of it is none.
+        for (func, places) in begins.into_iter().filter(|(_, places)| places.len() >= 2) {
+            let passes = self.by_func.entry(func).or_default();
+            let first = places.first().and_then(|&place| u64::try_from(place).ok());
+            passes.position = passes.position.or(first);
+            for pair in places.windows(2) {
+                let (from, to) = (pair[0], pair[1]);
+                passes.durations.push(entry(to).since(entry(from)));
+                // Powers of an odd base, so that the difference is the hash of what lies between.
+                let length_power = prefix[to - from].1;
+                let before = prefix[from].0.wrapping_mul(length_power);
+                passes.shapes.push(prefix[to].0.wrapping_sub(before));
+            }
+            if let Some(&last) = places.last() {
+                passes.durations.push(end.since(entry(last)));
+            }
+        }
+    }
+
+    fn report(self, path: &[FuncId], evidence: &mut BTreeMap<LoopPlace, Evidence>) {
+        for (first, mut passes) in self.by_func {
+            let num_passes = number(passes.durations.len());
+            if num_passes < LEAST_PASSES {
+                continue;
+            }
+            let place = LoopPlace {
+                callers: path.to_vec(),
+                first,
+            };
+            let it = evidence.entry(place).or_default();
+            it.num_lanes += 1;
+            it.num_passes = it.num_passes.saturating_add(num_passes);
+            it.num_compared += number(passes.shapes.len());
+            it.num_alike += most_frequent(&mut passes.shapes);
+            it.covered_s += covered_seconds(&mut passes.durations);
+            it.position += passes.position.unwrap_or(0);
+        }
+    }
+}
+
+/// The base of the hashes of sequences of functions.
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// How often the most frequent of some numbers is among them.
+fn most_frequent(numbers: &mut [u64]) -> u32 {
+    numbers.sort_unstable();
+    let runs = numbers.chunk_by(|left, right| left == right);
+    number(runs.map(<[u64]>::len).max().unwrap_or(0))
+}
+
+/// The time of all passes, none counted as longer than some times the median (the lower one of two).
+fn covered_seconds(durations: &mut [DurationNs]) -> f64 {
+    durations.sort_unstable();
+    let median = durations.get(durations.len().saturating_sub(1) / 2);
+    let most_ns = median.map_or(0, |it| it.0.saturating_mul(MOST_MEDIANS));
+    let counted = durations.iter().map(|it| it.0.min(most_ns));
+    DurationNs(counted.fold(0, i64::saturating_add)).as_secs_f64()
+}
