@@ -61,7 +61,7 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
     assert_eq!(
         lines.next(),
         Some(
-            "tree,event_id,program,rank,thread,index,entry_us,exit_us,score,p_value,abnormal,label,cause,reasons"
+            "tree,event_id,program,rank,thread,index,entry_us,exit_us,score,p_value,abnormal,label,cause,role,root_rank,reasons"
         )
     );
     assert_eq!(lines.count(), 196);
@@ -131,7 +131,7 @@ fn analyze_tells_a_person_how_long_executions_took() -> Result<()> {
     assert_eq!(names[..3], ["tree", "duration", "×median"], "{header}");
     assert_eq!(
         names.last(),
-        Some(&"cause"),
+        Some(&"root_rank"),
         "nothing was taken away: {header}"
     );
     let row = lines.next().context("no row")?;

@@ -54,7 +54,10 @@ fn check(trace: &Trace, patterns: &Patterns) {
     let wrong = trace
         .lanes()
         .filter(|(at, lane)| !patterns.expand(*at).eq(events(&lane.executions)));
-    println!("lanes that the grammar does not give back: {}", wrong.count());
+    println!(
+        "lanes that the grammar does not give back: {}",
+        wrong.count()
+    );
 }
 
 fn describe(trace: &Trace, patterns: &Patterns, depth: usize) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use callgrove_model::{DurationNs, Forest, Trace, TreeIdx};
 use callgrove_session::{
     CauseRow, Detection, IncidentRow, LearnSettings, RunCauses, TreeCauses, analyze, grow_forest,
@@ -11,10 +11,13 @@ use serde::Serialize;
 
 use super::forest::forest_of;
 use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
-use crate::host::read_trace;
+use crate::host::{is_forest_file, read_trace};
 use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
 
 pub(crate) fn run(args: &CausesArgs) -> Result<()> {
+    if is_forest_file(&args.trace) {
+        bail!("it needs a trace: the trees of a file waited for nobody");
+    }
     let mut clock = Clock::new(args.timings);
     let (forest, root) = forest_of(&args.trace, args.function.as_deref(), None, &mut clock)?;
     let causes = find(forest.trace(), &mut clock)?;

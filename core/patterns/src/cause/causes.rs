@@ -89,14 +89,18 @@ impl Causes {
         for index in self.stalls.within(exec.lane, from, to) {
             let stall = &self.stalls.all()[index];
             let length = stall.end.min(to).since(stall.start.max(from));
-            let of_root = held.entry(self.root_of_stall[index]).or_insert((DurationNs::ZERO, index));
+            let of_root = held
+                .entry(self.root_of_stall[index])
+                .or_insert((DurationNs::ZERO, index));
             of_root.0 += length;
             let longest = &self.stalls.all()[of_root.1];
             if stall.duration() > longest.duration() {
                 of_root.1 = index;
             }
         }
-        let longest = held.into_iter().max_by_key(|&(root, (length, _))| (length, std::cmp::Reverse(root)));
+        let longest = held
+            .into_iter()
+            .max_by_key(|&(root, (length, _))| (length, std::cmp::Reverse(root)));
         let Some((root, (waited, stall))) = longest else {
             return DelayCause::ON_TIME;
         };
@@ -171,4 +175,3 @@ impl Causes {
         &self.cycles
     }
 }
-

@@ -39,7 +39,11 @@ fn is_share(part: DurationNs, whole: DurationNs, percent: i64) -> bool {
 pub(super) fn is_earlier(one: &Stall, other: &Stall) -> bool {
     let shorter = one.duration().min(other.duration());
     let later = one.end.since(other.end);
-    let is_much = is_share(DurationNs(later.0.saturating_abs()), shorter, MUCH_LATER_PERCENT);
+    let is_much = is_share(
+        DurationNs(later.0.saturating_abs()),
+        shorter,
+        MUCH_LATER_PERCENT,
+    );
     if is_much {
         later < DurationNs::ZERO
     } else {

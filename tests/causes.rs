@@ -1,0 +1,191 @@
+//! Who did it, as a person at a shell asks: real stops of ranks in, roles, roots and incidents out.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use callgrove_tests::shell::{COMPUTE, complaint, data, example, ground_truth, stdout};
+use serde_json::Value;
+
+/// Rows of one JSON object a line.
+fn rows(args: &[&str]) -> Result<Vec<Value>> {
+    let text = stdout(args)?;
+    let lines = text.lines().map(serde_json::from_str);
+    Ok(lines.collect::<Result<_, _>>()?)
+}
+
+fn causes(more: &[&str]) -> Result<Vec<Value>> {
+    let trace = example();
+    let trace = trace.to_string_lossy();
+    let args = ["causes", &trace, "--function", COMPUTE, "--format", "json"];
+    rows(&[&args[..], more].concat())
+}
+
+/// Rank, start and end of each injected stop, microseconds.
+fn stops() -> Result<Vec<(i64, i64, i64)>> {
+    let text = fs::read_to_string(example().join("injections.json"))?;
+    let injections: Vec<Value> = serde_json::from_str(&text)?;
+    let stop = |it: &Value| {
+        let number = |name: &str| {
+            it[name]
+                .as_i64()
+                .with_context(|| format!("no {name}: {it}"))
+        };
+        Ok((
+            number("rank")?,
+            number("t1_after_sigstop_us")?,
+            number("t2_before_sigcont_us")?,
+        ))
+    };
+    injections
+        .iter()
+        .filter(|it| it["kind"] == "stop")
+        .map(stop)
+        .collect()
+}
+
+#[test]
+fn stopped_ranks_are_roots_and_those_that_waited_are_their_victims() -> Result<()> {
+    let rows = causes(&["--all"])?;
+    assert_eq!(rows.len(), 196);
+    let (mut num_roots, mut num_victims) = (0, 0);
+    for (rank, index, label) in ground_truth(&example())? {
+        let is_same = |row: &&Value| row["rank"] == rank && row["index"] == index;
+        let row = rows.iter().find(is_same).context("no such row")?;
+        match label {
+            1 => {
+                assert_eq!(row["role"], "root", "{row}");
+                assert_eq!(row["root_rank"], rank, "{row}");
+                num_roots += 1;
+            }
+            2 => {
+                assert_eq!(row["role"], "victim", "{row}");
+                assert_ne!(row["root_rank"], rank, "{row}");
+                let chain = row["chain"].as_array().context("no chain")?;
+                assert_eq!(row["hops"], chain.len(), "{row}");
+                let last = chain.last().context("a victim waited for somebody")?;
+                assert_eq!(last["peer_rank"], row["root_rank"], "{row}");
+                num_victims += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((num_roots, num_victims), (2, 4));
+    Ok(())
+}
+
+#[test]
+fn an_execution_on_time_has_no_role_and_was_not_held_up() -> Result<()> {
+    let rows = causes(&["--all"])?;
+    let on_time: Vec<&Value> = rows.iter().filter(|row| row["role"].is_null()).collect();
+    assert!(on_time.len() > 150, "{} of {}", on_time.len(), rows.len());
+    for row in on_time {
+        assert!(row["root_rank"].is_null() && row["kind"].is_null(), "{row}");
+        assert_eq!(
+            (&row["waited_us"], &row["hops"]),
+            (&0.into(), &0.into()),
+            "{row}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn the_abnormal_ones_are_told_by_default_and_agree_with_analyze() -> Result<()> {
+    let told = causes(&[])?;
+    let ranked = callgrove_tests::shell::analyze(&example(), &[])?;
+    let is_told = |row: &&Value| row["abnormal"] == true || !row["cause"].is_null();
+    let ranked: Vec<&Value> = ranked.iter().filter(is_told).collect();
+    assert_eq!(told.len(), ranked.len());
+    for (told, ranked) in told.iter().zip(ranked) {
+        for name in ["rank", "index", "event_id", "role", "root_rank"] {
+            assert_eq!(told[name], ranked[name], "{told}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_stop_that_hit_an_execution_is_an_incident_with_its_rank_as_root() -> Result<()> {
+    let trace = example();
+    let trace = trace.to_string_lossy();
+    let incidents = rows(&["incidents", &trace, "--format", "json"])?;
+    let number = |row: &Value, name: &str| row[name].as_i64().unwrap_or(-1);
+    let delays: Vec<i64> = incidents
+        .iter()
+        .map(|row| number(row, "delay_us"))
+        .collect();
+    assert!(delays.is_sorted_by(|a, b| a >= b), "{delays:?}");
+    let hits = fs::read_to_string(example().join("ground_truth.csv"))?;
+    let header: Vec<&str> = hits
+        .lines()
+        .next()
+        .context("no header")?
+        .split(',')
+        .collect();
+    let own = header.iter().position(|&name| name == "own_stops");
+    let own = own.context("no own_stops")?;
+    let label = header.len() - 1;
+    let stops = stops()?;
+    let mut num_found = 0;
+    for line in hits.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        if fields[label] != "1" {
+            continue;
+        }
+        let stop = fields[own].split([';', ' ']).next().context("which stop")?;
+        let (rank, start, end) = stops[stop.parse::<usize>()?];
+        let is_it = |row: &&Value| {
+            number(row, "root_rank") == rank
+                && number(row, "start_us") < end
+                && number(row, "end_us") > start
+        };
+        assert!(
+            incidents.iter().any(|row| is_it(&row)),
+            "no incident for {line}"
+        );
+        num_found += 1;
+    }
+    assert_eq!(num_found, 2);
+    let hit = rows(&[
+        "incidents",
+        &trace,
+        "--function",
+        COMPUTE,
+        "--format",
+        "json",
+    ])?;
+    assert!(!hit.is_empty() && hit.len() <= incidents.len());
+    Ok(())
+}
+
+#[test]
+fn tables_for_people_say_what_happened() -> Result<()> {
+    let trace = example();
+    let trace = trace.to_string_lossy();
+    let text = stdout(&["incidents", &trace, "-n", "1"])?;
+    assert!(text.contains(" stood still "), "{text}");
+    let text = stdout(&["causes", &trace, "--function", COMPUTE])?;
+    assert!(text.contains("waited "), "{text}");
+    let text = stdout(&["causes", &trace, "--function", COMPUTE, "--format", "csv"])?;
+    let header = "rank,index,event_id,role,root_rank,root_function,kind,waited_us,hops";
+    assert_eq!(text.lines().next(), Some(header));
+    Ok(())
+}
+
+#[test]
+fn a_killed_run_has_its_causes_told_too() -> Result<()> {
+    let trace = data("tests/data/lammps-4r-killed/bp");
+    rows(&["incidents", &trace.to_string_lossy(), "--format", "json"])?;
+    Ok(())
+}
+
+#[test]
+fn trees_of_a_file_wait_for_nobody() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("trees.jsonl");
+    let text = "{\"format\":\"callgrove-forest\",\"version\":1}\n{\"id\":0,\"parent\":[-1],\"names\":[\"a\"],\"w\":[1]}\n";
+    fs::write(&file, text)?;
+    let said = complaint(&["causes", &file.to_string_lossy()])?;
+    assert!(said.contains("needs a trace"), "{said}");
+    Ok(())
+}
