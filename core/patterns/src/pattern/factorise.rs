@@ -11,11 +11,18 @@
 //! Where the first pass of a loop goes otherwise than the rest, its pattern begins a little late in the text; a rule
 //! of thumb puts it back (see `begins_late`).
 //!
+//!
+//! In the body that holds the time step loop, patterns keep to its passes: a pair lies within one pass, or joins
+//! whole ones. Else the end of a step and the beginning of the next, which follow each other nearly always, would
+//! become one pattern where steps differ in their middle.
+//!
 //! Every replacement makes the text shorter by one and touches the pairs beside it only, so it is linear in the
 //! length of the text, but for the passes: a pair that arises left of the cursor waits for the next pass, and
 //! there are as many until a pass changes nothing, at most [`MOST_PASSES`].
 
-use callgrove_model::{Cancelled, Progress};
+use std::collections::BTreeSet;
+
+use callgrove_model::{Cancelled, FuncId, Progress};
 
 use super::content::HashedMap;
 use super::symbols::{Sym, Symbols, index, number};
@@ -32,14 +39,16 @@ const NONE: u32 = u32::MAX;
 /// Pairs that became patterns on some lane, and what they became.
 pub(super) type KnownPairs = HashedMap<u64, Sym>;
 
-/// Factorises bodies in place.
+/// Factorises bodies in place; `heads` has the function that begins the passes of a body, if it is the one that
+/// holds the time step loop.
 pub(super) fn factorise(
     bodies: &mut [Vec<Sym>],
+    heads: &[Option<FuncId>],
     symbols: &mut Symbols,
     known: &mut KnownPairs,
     progress: Progress<'_>,
 ) -> Result<(), Cancelled> {
-    let mut text = Text::new(bodies, symbols);
+    let mut text = Text::new(bodies, heads, symbols);
     for _ in 0..MOST_PASSES {
         if !text.pass(symbols, known, progress)? {
             break;
@@ -56,6 +65,24 @@ pub(super) fn factorise(
     Ok(())
 }
 
+/// The places in a body where a pass begins, and where the last one has ended: before the first call of what no
+/// pass before it called.
+fn pass_bounds(body: &[Sym], head: FuncId, symbols: &Symbols) -> Vec<usize> {
+    let funcs: Vec<_> = body.iter().map(|&it| symbols.function_of_run(it)).collect();
+    let is_head = |place: usize| {
+        let before = place.checked_sub(1).and_then(|before| funcs[before]);
+        funcs[place] == Some(head) && before != Some(head)
+    };
+    let mut bounds: Vec<usize> = (0..body.len()).filter(|&place| is_head(place)).collect();
+    if let (Some(&first), Some(&last)) = (bounds.first(), bounds.last())
+        && first < last
+    {
+        let usual: BTreeSet<_> = funcs[first..last].iter().collect();
+        bounds.extend((last..body.len()).find(|&place| !usual.contains(&funcs[place])));
+    }
+    bounds
+}
+
 /// One symbol of the text. A pair of symbols is known by its left node.
 #[derive(Clone, Copy)]
 struct Node {
@@ -64,6 +91,8 @@ struct Node {
     /// The node before; of a node that is gone, the one that took it in.
     prev: u32,
     is_gone: bool,
+    /// Whether a pass of the time step loop begins here, or ended just before.
+    is_head: bool,
     /// Other occurrences of the same pair.
     later: u32,
     earlier: u32,
@@ -87,7 +116,7 @@ fn key(left: Sym, right: Sym) -> u64 {
 }
 
 impl Text {
-    fn new(bodies: &[Vec<Sym>], symbols: &Symbols) -> Self {
+    fn new(bodies: &[Vec<Sym>], heads: &[Option<FuncId>], symbols: &Symbols) -> Self {
         let mut text = Self {
             nodes: Vec::with_capacity(bodies.iter().map(Vec::len).sum()),
             firsts: Vec::with_capacity(bodies.len()),
@@ -103,9 +132,15 @@ impl Text {
                     next: if node + 1 < last { node + 1 } else { NONE },
                     prev: if node > first { node - 1 } else { NONE },
                     is_gone: false,
+                    is_head: false,
                     later: NONE,
                     earlier: NONE,
                 });
+            }
+        }
+        for (&first, (body, &head)) in text.firsts.iter().zip(bodies.iter().zip(heads)) {
+            for place in head.map_or_else(Vec::new, |head| pass_bounds(body, head, symbols)) {
+                text.nodes[index(first) + place].is_head = true;
             }
         }
         for node in 0..number(text.nodes.len()) {
@@ -163,18 +198,29 @@ impl Text {
     /// Whether a loop seems to have begun one call before a node: in `b' a b a b`, where b' and b are calls of one
     /// function and only the first went otherwise, the loop is (b a), not (a b).
     fn begins_late(&self, left: u32, symbols: &Symbols) -> bool {
-        let function = |node: u32| Some(symbols.function(self.nodes.get(index(node))?.sym));
+        let sym = |node: u32| Some(self.nodes.get(index(node))?.sym);
         let node = self.nodes[index(left)];
-        let before = function(node.prev).flatten();
-        before.is_some() && function(node.next).flatten() == before
+        let (Some(before), Some(after)) = (sym(node.prev), sym(node.next)) else {
+            return false;
+        };
+        let function = symbols.function(before);
+        before != after && function.is_some() && function == symbols.function(after)
     }
 
-    /// The pair that begins at a node; `None` if nothing follows or one of the two cannot recur.
+    /// Whether two neighbours are within one pass of the time step loop, or each is whole passes.
+    fn keep_to_passes(&self, left: u32, right: Node) -> bool {
+        let is_head = |node: u32| self.nodes.get(index(node)).is_none_or(|it| it.is_head);
+        !right.is_head || (is_head(left) && is_head(right.next))
+    }
+
+    /// The pair that begins at a node; `None` if nothing follows, or the two may not become one.
     fn key_at(&self, left: u32, symbols: &Symbols) -> Option<u64> {
         let node = self.nodes[index(left)];
         let next = self.nodes.get(index(node.next))?;
-        (symbols.can_recur(node.sym) && symbols.can_recur(next.sym))
-            .then(|| key(node.sym, next.sym))
+        let may_join = symbols.can_recur(node.sym)
+            && symbols.can_recur(next.sym)
+            && self.keep_to_passes(left, *next);
+        may_join.then(|| key(node.sym, next.sym))
     }
 
     /// Replaces every occurrence of the pair at `cursor`, from left to right.
@@ -233,6 +279,7 @@ impl Text {
     fn joins(&self, left: u32, right: u32, symbols: &Symbols) -> bool {
         let base = |node| Some(symbols.base(self.nodes.get(index(node))?.sym).0);
         base(left).is_some_and(|of| base(right) == Some(of))
+            && self.keep_to_passes(left, self.nodes[index(right)])
     }
 
     fn join(&mut self, left: u32, right: u32, symbols: &mut Symbols) {

@@ -57,7 +57,8 @@ impl Imbalance {
 /// The program's time step loop.
 #[derive(Clone, Debug)]
 pub struct Iterations {
-    /// The callers around the loop, outermost first; the loop is in the last one.
+    /// The callers around the loop, outermost first; the loop is in the last one. None if nothing is open around
+    /// it.
     pub callers: Vec<FuncId>,
     /// The function whose call begins a pass.
     pub first: FuncId,
@@ -187,6 +188,10 @@ impl Iterations {
 /// The passes of a loop on a lane.
 fn passes_of(executions: &Executions, place: &LoopPlace, is_mpi: &[bool]) -> LanePasses {
     let mut passes = LanePasses::default();
+    if place.callers.is_empty() {
+        let calls = siblings(executions, 0, executions.len());
+        add_passes(executions, place.first, &calls, &mut passes);
+    }
     for caller in callers(executions, &place.callers) {
         let end = executions.subtree_end[index(caller)].index();
         let calls = siblings(executions, index(caller) + 1, end.min(executions.len()));

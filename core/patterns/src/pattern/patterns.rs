@@ -1,7 +1,7 @@
 //! All recurring patterns of a trace.
 
 use callgrove_model::{
-    Cancelled, DurationNs, FunctionName, LaneIdx, NameTable, Progress, Trace, fnv1a,
+    Cancelled, DurationNs, FuncId, FunctionName, LaneIdx, NameTable, Progress, Trace, fnv1a,
 };
 
 use super::calls::{LaneCalls, name_calls, share};
@@ -11,11 +11,15 @@ use super::factorise::{KnownPairs, factorise};
 use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
 use super::rules::{Factored, Part, RuleItem, Rules, items_of};
 use super::symbols::{Body, Def, Sym, Symbols, number};
+use super::time_loop::find_loop;
 use super::walk::{Found, walk};
 use super::words;
 
 /// Share of the progress that making the grammar takes; finding the occurrences takes the rest.
 const GRAMMAR: f32 = 0.7;
+
+/// Share of that for looking for the time step loop.
+const LOOP: f32 = 0.3;
 
 /// Share of a lane's part of that for naming its calls; the factorisation takes the rest.
 const NAMING: f32 = 0.6;
@@ -162,6 +166,9 @@ fn grammar(
         .iter()
         .map(|(_, name)| fnv1a(FunctionName::parse(name).full.as_bytes()))
         .collect();
+    let time_loop = find_loop(trace, trace.ranks().len());
+    progress.at(LOOP)?;
+    let progress = progress.part(LOOP, 1.0);
     let mut symbols = Symbols::default();
     let mut known = KnownPairs::default();
     let mut calls = Vec::with_capacity(trace.lanes.len());
@@ -182,13 +189,20 @@ fn grammar(
             part.part(0.0, NAMING),
         )?;
         let new = count_executions(&lane_calls, num_known, symbols.len(), &mut factored);
+        let head = |func: Option<FuncId>| {
+            let place = time_loop.as_ref()?;
+            (place.callers.last().copied() == func).then_some(place.first)
+        };
         let mut bodies = vec![lane_calls.root.clone()];
+        let mut heads = vec![head(None)];
+        heads.extend(new.iter().map(|&sym| head(symbols.function(sym))));
         bodies.extend(new.iter().map(|&sym| match symbols.def(sym) {
             Def::Call { body, .. } | Def::Open { body, .. } => symbols.body(body).to_vec(),
             _ => Vec::new(),
         }));
         factorise(
             &mut bodies,
+            &heads,
             &mut symbols,
             &mut known,
             part.part(NAMING, 1.0),

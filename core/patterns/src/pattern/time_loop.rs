@@ -3,15 +3,17 @@
 //! A loop is told by the function whose calls begin its passes, and by the calls around it. Of each caller that
 //! takes a good part of the run, and each function that it calls again and again, this asks:
 //!
-//! - how much of the run do its passes cover, if none counts as longer than ten times the median? (The lines of
-//!   an input script are a loop too, but one of them takes all the time; while passes that wait for others may
-//!   well last several times as long as those that do not.)
-//! - how many passes are alike, that is, call the same functions in the same order? (A function that is called
-//!   twice a pass cuts it into halves that differ.)
+//! - are the passes alike, that is, do most of them, and most of what happens in them, call the same functions in
+//!   the same order? (A function that is called twice a pass cuts it into halves that differ; that of a short
+//!   loop inside leaves most of a pass between its last call and the next one.)
+//! - how much of the run do they cover, if none counts as longer than ten times the median? (The lines of an
+//!   input script are a loop too, but one of them takes all the time; while passes that wait for others may well
+//!   last several times as long as those that do not.)
 //!
-//! Of the loops that cover half as much as the best one, the outermost is the time step loop; where several of
-//! its functions begin passes that are alike, the number of passes is the one on which most of them agree, and
-//! the first of these begins a pass. All that is linear in the executions, but for sorting the passes.
+//! Of the callers whose loops cover half as much as the best one, the outermost has the time step loop. Where
+//! several of its functions begin passes, it is the finest of the loops, and the number of passes is that on which
+//! most functions agree; the first of these begins a pass. All that is linear in the executions, but for sorting
+//! the passes.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +26,13 @@ use super::symbols::{index, number};
 /// Share of a lane's time below which a caller is not looked into.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Share of the best loop's time that the outermost one must cover.
+/// Share of the best loop's time that those of the outermost caller must cover.
 const ENOUGH: f64 = 0.5;
 
-/// Share of the passes that must be alike.
+/// Share of the time of that caller's best loop that a finer one must cover.
+const ENOUGH_WITHIN: f64 = 0.2;
+
+/// Share of the passes, and of the calls in them, that must be alike.
 const ALIKE: f64 = 0.6;
 
 /// How many times the median a pass counts at most.
@@ -40,11 +45,18 @@ const LEAST_PASSES: u32 = 3;
 /// called before it as well, or not in every pass.
 const SAME_LOOP: f64 = 0.9;
 
-/// A loop, by the callers around it (outermost first) and the function that begins a pass.
+/// A loop, by the callers around it (outermost first; none if nothing is open around it) and the function that begins a pass.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct LoopPlace {
     pub(super) callers: Vec<FuncId>,
     pub(super) first: FuncId,
+}
+
+/// Some passes, and the calls in them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Amount {
+    passes: u32,
+    calls: u32,
 }
 
 /// What all lanes together say about a loop.
@@ -53,8 +65,8 @@ struct Evidence {
     num_lanes: u32,
     num_passes: u32,
     /// Passes that have another one after them, and those of them that are as most are.
-    num_compared: u32,
-    num_alike: u32,
+    compared: Amount,
+    alike: Amount,
     covered_s: f64,
     /// Calls before the first pass, over the lanes.
     position: u64,
@@ -67,24 +79,37 @@ pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
         look_into(&lane.executions, &mut evidence);
     }
     evidence.retain(|_, it| 2 * index(it.num_lanes) > num_ranks);
-    let best = evidence.values().map(|it| it.covered_s).fold(0.0, f64::max);
-    evidence.retain(|_, it| it.covered_s >= ENOUGH * best);
-    if evidence.values().any(Evidence::is_alike) {
-        evidence.retain(|_, it| it.is_alike());
-    }
-    choose(&evidence)
+    let mut alike = evidence.clone();
+    alike.retain(|_, it| it.is_alike());
+    let chosen = choose(if alike.is_empty() { &evidence } else { &alike })?;
+    // The first function of a pass need not cut it into the most similar parts.
+    let num_passes = evidence.get(&chosen)?.num_passes;
+    let (place, _) = evidence
+        .into_iter()
+        .filter(|(place, it)| place.callers == chosen.callers && it.num_passes == num_passes)
+        .min_by_key(|(_, it)| it.position)?;
+    Some(place)
 }
 
-/// The outermost loop, and the function that begins its passes.
+/// The outermost loop, and a function that is called once in each of its passes.
 fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
-    let by_depth = |place: &LoopPlace| place.callers.len();
-    let (outermost, _) = evidence.iter().min_by(|left, right| {
-        let by_depth = by_depth(left.0).cmp(&by_depth(right.0));
+    let most_s =
+        |all: &mut dyn Iterator<Item = &Evidence>| all.map(|it| it.covered_s).fold(0.0, f64::max);
+    let best_s = most_s(&mut evidence.values());
+    let enough = evidence
+        .iter()
+        .filter(|(_, it)| it.covered_s >= ENOUGH * best_s);
+    let (outermost, _) = enough.min_by(|left, right| {
+        let by_depth = left.0.callers.len().cmp(&right.0.callers.len());
         by_depth.then_with(|| right.1.covered_s.total_cmp(&left.1.covered_s))
     })?;
-    let within: Vec<(&LoopPlace, &Evidence)> = evidence
-        .iter()
-        .filter(|(place, _)| place.callers == outermost.callers)
+    let of_caller = || {
+        let all = evidence.iter();
+        all.filter(|(place, _)| place.callers == outermost.callers)
+    };
+    let best_s = most_s(&mut of_caller().map(|(_, it)| it));
+    let within: Vec<(&LoopPlace, &Evidence)> = of_caller()
+        .filter(|(_, it)| it.covered_s >= ENOUGH_WITHIN * best_s)
         .collect();
     let most = within.iter().map(|it| it.1.num_passes).max()?;
     let mut votes: BTreeMap<u32, u32> = BTreeMap::new();
@@ -106,7 +131,9 @@ fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
 
 impl Evidence {
     fn is_alike(&self) -> bool {
-        f64::from(self.num_alike) >= ALIKE * f64::from(self.num_compared)
+        let enough = |alike: u32, of: u32| f64::from(alike) >= ALIKE * f64::from(of);
+        enough(self.alike.passes, self.compared.passes)
+            && enough(self.alike.calls, self.compared.calls)
     }
 }
 
@@ -114,6 +141,9 @@ impl Evidence {
 fn look_into(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidence>) {
     let outermost = siblings(executions, 0, executions.len());
     let total_s = seconds(executions, &outermost);
+    let mut loops = Loops::default();
+    loops.take_in(executions, &outermost);
+    loops.report(&[], evidence);
     let mut callers = vec![(Vec::new(), outermost)];
     while let Some((path, rows)) = callers.pop() {
         let mut by_func: BTreeMap<FuncId, Vec<u32>> = BTreeMap::new();
@@ -174,8 +204,8 @@ struct Loops {
 #[derive(Default)]
 struct Passes {
     durations: Vec<DurationNs>,
-    /// Hashes of what was called in each pass but the last one of an execution.
-    shapes: Vec<u64>,
+    /// A hash of what was called in each pass but the last one of an execution, and the number of calls in it.
+    shapes: Vec<(u64, u32)>,
     position: Option<u64>,
 }
 
@@ -209,7 +239,8 @@ impl Loops {
                 // Powers of an odd base, so that the difference is the hash of what lies between.
                 let length_power = prefix[to - from].1;
                 let before = prefix[from].0.wrapping_mul(length_power);
-                passes.shapes.push(prefix[to].0.wrapping_sub(before));
+                let shape = prefix[to].0.wrapping_sub(before);
+                passes.shapes.push((shape, rows[to] - rows[from]));
             }
             if let Some(&last) = places.last() {
                 passes.durations.push(end.since(entry(last)));
@@ -230,8 +261,8 @@ impl Loops {
             let it = evidence.entry(place).or_default();
             it.num_lanes += 1;
             it.num_passes = it.num_passes.saturating_add(num_passes);
-            it.num_compared += number(passes.shapes.len());
-            it.num_alike += most_frequent(&mut passes.shapes);
+            it.compared.add(amount(&passes.shapes));
+            it.alike.add(most_frequent(&mut passes.shapes));
             it.covered_s += covered_seconds(&mut passes.durations);
             it.position += passes.position.unwrap_or(0);
         }
@@ -241,11 +272,26 @@ impl Loops {
 /// The base of the hashes of sequences of functions.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// How often the most frequent of some numbers is among them.
-fn most_frequent(numbers: &mut [u64]) -> u32 {
-    numbers.sort_unstable();
-    let runs = numbers.chunk_by(|left, right| left == right);
-    number(runs.map(<[u64]>::len).max().unwrap_or(0))
+impl Amount {
+    fn add(&mut self, more: Self) {
+        self.passes = self.passes.saturating_add(more.passes);
+        self.calls = self.calls.saturating_add(more.calls);
+    }
+}
+
+fn amount(shapes: &[(u64, u32)]) -> Amount {
+    Amount {
+        passes: number(shapes.len()),
+        calls: shapes.iter().fold(0, |sum, it| sum.saturating_add(it.1)),
+    }
+}
+
+/// The passes of the most frequent shape.
+fn most_frequent(shapes: &mut [(u64, u32)]) -> Amount {
+    shapes.sort_unstable();
+    let groups = shapes.chunk_by(|left, right| left.0 == right.0);
+    let most = groups.map(amount).max_by_key(|it| (it.passes, it.calls));
+    most.unwrap_or_default()
 }
 
 /// The time of all passes, none counted as longer than some times the median (the lower one of two).
