@@ -8,8 +8,9 @@
 //! *wrapping*, if it is so several times; where a pair occurs once, nothing is done. (A pattern that is used in
 //! only one other is taken into that one later, in [`super::rules`].)
 //!
-//! Where the first pass of a loop goes otherwise than the rest, its pattern begins a little late in the text; a rule
-//! of thumb puts it back (see `begins_late`).
+//! Two rules of thumb put a pair off while there are others to be replaced: a pair of which the second begins a
+//! shorter loop waits for that (`precedes_loop`); and where only the first pass of a loop goes otherwise, the pair
+//! after its first call waits for the one that is the loop's (`begins_late`).
 //!
 //!
 //! In the body that holds the time step loop, patterns keep to its passes: a pair lies within one pass, or joins
@@ -30,6 +31,9 @@ use super::symbols::{Sym, Symbols, index, number};
 /// Passes over the text of a lane.
 const MOST_PASSES: usize = 32;
 
+/// The longest body, in symbols, of a loop that is looked out for.
+const LONGEST_LOOP: usize = 8;
+
 /// Nodes between two looks at whether to go on.
 const NODES_A_LOOK: u32 = 1 << 14;
 
@@ -49,10 +53,13 @@ pub(super) fn factorise(
     progress: Progress<'_>,
 ) -> Result<(), Cancelled> {
     let mut text = Text::new(bodies, heads, symbols);
+    let mut is_patient = true;
     for _ in 0..MOST_PASSES {
-        if !text.pass(symbols, known, progress)? {
+        let has_changed = text.pass(is_patient, symbols, known, progress)?;
+        if !has_changed && !is_patient {
             break;
         }
+        is_patient = has_changed;
     }
     for (body, &first) in bodies.iter_mut().zip(&text.firsts) {
         body.clear();
@@ -152,6 +159,7 @@ impl Text {
     /// Goes through the text once; says whether anything changed.
     fn pass(
         &mut self,
+        is_patient: bool,
         symbols: &mut Symbols,
         known: &mut KnownPairs,
         progress: Progress<'_>,
@@ -164,7 +172,7 @@ impl Text {
                 if num_seen.is_multiple_of(NODES_A_LOOK) {
                     progress.at(0.5)?;
                 }
-                cursor = match self.pattern_at(cursor, symbols, known) {
+                cursor = match self.pattern_at(cursor, is_patient, symbols, known) {
                     Some(pattern) => {
                         has_changed = true;
                         self.replace_all(cursor, pattern, symbols);
@@ -178,21 +186,55 @@ impl Text {
     }
 
     /// The pattern that the pair at a node becomes; `None` if it occurs once.
-    fn pattern_at(&self, left: u32, symbols: &mut Symbols, known: &mut KnownPairs) -> Option<Sym> {
+    fn pattern_at(
+        &self,
+        left: u32,
+        is_patient: bool,
+        symbols: &mut Symbols,
+        known: &mut KnownPairs,
+    ) -> Option<Sym> {
         let key = self.key_at(left, symbols)?;
-        if self.begins_late(left, symbols) {
-            return None;
-        }
         if let Some(&pattern) = known.get(&key) {
-            return Some(pattern);
+            return (!is_patient || !self.waits(left, symbols)).then_some(pattern);
         }
-        if self.pairs.get(&key)?.count < 2 {
+        if self.pairs.get(&key)?.count < 2 || (is_patient && self.waits(left, symbols)) {
             return None;
         }
         let node = self.nodes[index(left)];
         let pattern = symbols.pair(node.sym, self.nodes[index(node.next)].sym);
         known.insert(key, pattern);
         Some(pattern)
+    }
+
+    /// Whether a loop begins or began beside a node, so that the pair there had better wait for it.
+    fn waits(&self, left: u32, symbols: &Symbols) -> bool {
+        self.begins_late(left, symbols) || self.precedes_loop(left)
+    }
+
+    /// Whether a shorter loop begins after a node than at it: in `a b c b c`, the loop of (b c) goes before (a b).
+    fn precedes_loop(&self, left: u32) -> bool {
+        let mut ahead = [Sym(u32::MAX); 2 * LONGEST_LOOP + 1];
+        let mut node = left;
+        for sym in &mut ahead {
+            let Some(it) = self.nodes.get(index(node)) else {
+                break;
+            };
+            *sym = it.sym;
+            node = it.next;
+        }
+        let period = |from: usize| {
+            let twice = |period: &usize| {
+                let (once, again) = (from + period, from + 2 * period);
+                again <= ahead.len()
+                    && ahead[again - 1] != Sym(u32::MAX)
+                    && ahead[from..once] == ahead[once..again]
+            };
+            (2..=LONGEST_LOOP).find(twice)
+        };
+        match (period(0), period(1)) {
+            (Some(here), Some(after)) => after < here,
+            (here, after) => here.is_none() && after.is_some(),
+        }
     }
 
     /// Whether a loop seems to have begun one call before a node: in `b' a b a b`, where b' and b are calls of one
@@ -278,8 +320,9 @@ impl Text {
     /// Whether two neighbours are the same thing, once or in a loop.
     fn joins(&self, left: u32, right: u32, symbols: &Symbols) -> bool {
         let base = |node| Some(symbols.base(self.nodes.get(index(node))?.sym).0);
-        base(left).is_some_and(|of| base(right) == Some(of))
-            && self.keep_to_passes(left, self.nodes[index(right)])
+        let is_head = |node| self.nodes.get(index(node)).is_some_and(|it| it.is_head);
+        // What a pass begins with may be all of the passes before it.
+        base(left).is_some_and(|of| base(right) == Some(of)) && (is_head(left) || !is_head(right))
     }
 
     fn join(&mut self, left: u32, right: u32, symbols: &mut Symbols) {

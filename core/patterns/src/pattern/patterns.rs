@@ -140,7 +140,8 @@ impl Patterns {
     }
 
     /// A pattern's definition in one line: `LagrangeLeapFrog { LagrangeNodal, 3 × (MPI_Isend, MPI_Wait) }`.
-    /// Patterns within it are unfolded `depth` levels deep.
+    /// Patterns within it are unfolded `depth` levels deep, and named below that; sequences stand in brackets
+    /// where they are named or repeated.
     pub fn define(&self, id: PatternId, names: &NameTable, depth: usize) -> String {
         words::define(&self.all, id, names, depth)
     }
@@ -150,7 +151,7 @@ impl Patterns {
         words::items(&self.all, self.of_lane(lane), names, depth)
     }
 
-    /// A short name: its function, or its first and its last call.
+    /// A short name: its function, or its calls if they are few, or the first and the last one.
     pub fn name(&self, id: PatternId, names: &NameTable) -> String {
         words::name(&self.all, id, names)
     }

@@ -3,9 +3,9 @@
 //! A loop is told by the function whose calls begin its passes, and by the calls around it. Of each caller that
 //! takes a good part of the run, and each function that it calls again and again, this asks:
 //!
-//! - are the passes alike, that is, do most of them, and most of what happens in them, call the same functions in
-//!   the same order? (A function that is called twice a pass cuts it into halves that differ; that of a short
-//!   loop inside leaves most of a pass between its last call and the next one.)
+//! - are the passes alike, that is, do most of them, with most of the calls and a good part of the time, call the
+//!   same functions in the same order? (A function that is called twice a pass cuts it into halves that differ;
+//!   that of a short loop inside leaves most of a pass between its last call and the next one.)
 //! - how much of the run do they cover, if none counts as longer than ten times the median? (The lines of an
 //!   input script are a loop too, but one of them takes all the time; while passes that wait for others may well
 //!   last several times as long as those that do not.)
@@ -35,6 +35,12 @@ const ENOUGH_WITHIN: f64 = 0.2;
 /// Share of the passes, and of the calls in them, that must be alike.
 const ALIKE: f64 = 0.6;
 
+/// Share of their time; less, since those that do more now and then wait for each other, too.
+const ALIKE_TIME: f64 = 0.4;
+
+/// Passes on each lane, from which on they may also be a loop if no loop has passes that are alike.
+const MANY_PASSES: u32 = 8;
+
 /// How many times the median a pass counts at most.
 const MOST_MEDIANS: i64 = 10;
 
@@ -57,6 +63,7 @@ pub(super) struct LoopPlace {
 struct Amount {
     passes: u32,
     calls: u32,
+    time_s: f64,
 }
 
 /// What all lanes together say about a loop.
@@ -81,7 +88,11 @@ pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
     evidence.retain(|_, it| 2 * index(it.num_lanes) > num_ranks);
     let mut alike = evidence.clone();
     alike.retain(|_, it| it.is_alike());
-    let chosen = choose(if alike.is_empty() { &evidence } else { &alike })?;
+    if alike.is_empty() {
+        alike.clone_from(&evidence);
+        alike.retain(|_, it| it.num_passes / it.num_lanes >= MANY_PASSES);
+    }
+    let chosen = choose(&alike)?;
     // The first function of a pass need not cut it into the most similar parts.
     let num_passes = evidence.get(&chosen)?.num_passes;
     let (place, _) = evidence
@@ -134,6 +145,7 @@ impl Evidence {
         let enough = |alike: u32, of: u32| f64::from(alike) >= ALIKE * f64::from(of);
         enough(self.alike.passes, self.compared.passes)
             && enough(self.alike.calls, self.compared.calls)
+            && self.alike.time_s >= ALIKE_TIME * self.compared.time_s
     }
 }
 
@@ -204,9 +216,18 @@ struct Loops {
 #[derive(Default)]
 struct Passes {
     durations: Vec<DurationNs>,
-    /// A hash of what was called in each pass but the last one of an execution, and the number of calls in it.
-    shapes: Vec<(u64, u32)>,
+    /// Each pass but the last one of an execution.
+    shapes: Vec<Shape>,
     position: Option<u64>,
+}
+
+/// What happened in a pass.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// A hash of the functions that were called.
+    hash: u64,
+    num_calls: u32,
+    duration: DurationNs,
 }
 
 impl Loops {
@@ -235,12 +256,16 @@ impl Loops {
             passes.position = passes.position.or(first);
             for pair in places.windows(2) {
                 let (from, to) = (pair[0], pair[1]);
-                passes.durations.push(entry(to).since(entry(from)));
+                let duration = entry(to).since(entry(from));
+                passes.durations.push(duration);
                 // Powers of an odd base, so that the difference is the hash of what lies between.
                 let length_power = prefix[to - from].1;
                 let before = prefix[from].0.wrapping_mul(length_power);
-                let shape = prefix[to].0.wrapping_sub(before);
-                passes.shapes.push((shape, rows[to] - rows[from]));
+                passes.shapes.push(Shape {
+                    hash: prefix[to].0.wrapping_sub(before),
+                    num_calls: rows[to] - rows[from],
+                    duration,
+                });
             }
             if let Some(&last) = places.last() {
                 passes.durations.push(end.since(entry(last)));
@@ -261,9 +286,10 @@ impl Loops {
             let it = evidence.entry(place).or_default();
             it.num_lanes += 1;
             it.num_passes = it.num_passes.saturating_add(num_passes);
-            it.compared.add(amount(&passes.shapes));
-            it.alike.add(most_frequent(&mut passes.shapes));
-            it.covered_s += covered_seconds(&mut passes.durations);
+            let most = most_counted(&mut passes.durations);
+            it.compared.add(amount(&passes.shapes, most));
+            it.alike.add(most_frequent(&mut passes.shapes, most));
+            it.covered_s += seconds_of(passes.durations.into_iter(), most);
             it.position += passes.position.unwrap_or(0);
         }
     }
@@ -276,29 +302,36 @@ impl Amount {
     fn add(&mut self, more: Self) {
         self.passes = self.passes.saturating_add(more.passes);
         self.calls = self.calls.saturating_add(more.calls);
+        self.time_s += more.time_s;
     }
 }
 
-fn amount(shapes: &[(u64, u32)]) -> Amount {
+fn amount(shapes: &[Shape], most: DurationNs) -> Amount {
+    let calls = shapes.iter().map(|it| it.num_calls);
     Amount {
         passes: number(shapes.len()),
-        calls: shapes.iter().fold(0, |sum, it| sum.saturating_add(it.1)),
+        calls: calls.fold(0, u32::saturating_add),
+        time_s: seconds_of(shapes.iter().map(|it| it.duration), most),
     }
 }
 
 /// The passes of the most frequent shape.
-fn most_frequent(shapes: &mut [(u64, u32)]) -> Amount {
-    shapes.sort_unstable();
-    let groups = shapes.chunk_by(|left, right| left.0 == right.0);
-    let most = groups.map(amount).max_by_key(|it| (it.passes, it.calls));
-    most.unwrap_or_default()
+fn most_frequent(shapes: &mut [Shape], most: DurationNs) -> Amount {
+    shapes.sort_unstable_by_key(|it| it.hash);
+    let groups = shapes.chunk_by(|left, right| left.hash == right.hash);
+    let largest = groups.max_by_key(|group| group.len());
+    largest.map_or_else(Amount::default, |group| amount(group, most))
 }
 
-/// The time of all passes, none counted as longer than some times the median (the lower one of two).
-fn covered_seconds(durations: &mut [DurationNs]) -> f64 {
+/// The longest that a pass counts: some times the median (the lower one of two).
+fn most_counted(durations: &mut [DurationNs]) -> DurationNs {
     durations.sort_unstable();
     let median = durations.get(durations.len().saturating_sub(1) / 2);
-    let most_ns = median.map_or(0, |it| it.0.saturating_mul(MOST_MEDIANS));
-    let counted = durations.iter().map(|it| it.0.min(most_ns));
+    DurationNs(median.map_or(0, |it| it.0.saturating_mul(MOST_MEDIANS)))
+}
+
+/// The time of some passes, none counted as longer than `most`.
+fn seconds_of(durations: impl Iterator<Item = DurationNs>, most: DurationNs) -> f64 {
+    let counted = durations.map(|it| it.0.min(most.0));
     DurationNs(counted.fold(0, i64::saturating_add)).as_secs_f64()
 }
