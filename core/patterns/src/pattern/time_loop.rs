@@ -38,8 +38,12 @@ const ALIKE: f64 = 0.6;
 /// Share of their time; less, since those that do more now and then wait for each other, too.
 const ALIKE_TIME: f64 = 0.4;
 
-/// Passes on each lane, from which on they may also be a loop if no loop has passes that are alike.
+/// Passes on each lane from which on they may be a loop though no loop has passes that are alike, or though there
+/// is nothing between them.
 const MANY_PASSES: u32 = 8;
+
+/// Functions that must agree on the number of passes that are not alike.
+const SEVERAL: usize = 3;
 
 /// How many times the median a pass counts at most.
 const MOST_MEDIANS: i64 = 10;
@@ -89,8 +93,7 @@ pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
     let mut alike = evidence.clone();
     alike.retain(|_, it| it.is_alike());
     if alike.is_empty() {
-        alike.clone_from(&evidence);
-        alike.retain(|_, it| it.num_passes / it.num_lanes >= MANY_PASSES);
+        alike = agreeing(&evidence);
     }
     let chosen = choose(&alike)?;
     // The first function of a pass need not cut it into the most similar parts.
@@ -100,6 +103,21 @@ pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
         .filter(|(place, it)| place.callers == chosen.callers && it.num_passes == num_passes)
         .min_by_key(|(_, it)| it.position)?;
     Some(place)
+}
+
+/// Loops whose passes differ, but on the number of which several functions agree.
+fn agreeing(evidence: &BTreeMap<LoopPlace, Evidence>) -> BTreeMap<LoopPlace, Evidence> {
+    let mut votes: BTreeMap<(&[FuncId], u32), usize> = BTreeMap::new();
+    for (place, it) in evidence {
+        *votes.entry((&place.callers, it.num_passes)).or_default() += 1;
+    }
+    let agree = |(place, it): &(&LoopPlace, &Evidence)| {
+        let key = (place.callers.as_slice(), it.num_passes);
+        votes.get(&key).is_some_and(|&votes| votes >= SEVERAL)
+            && it.num_passes / it.num_lanes.max(1) >= MANY_PASSES
+    };
+    let agreeing = evidence.iter().filter(agree);
+    agreeing.map(|(place, it)| (place.clone(), *it)).collect()
 }
 
 /// The outermost loop, and a function that is called once in each of its passes.
@@ -199,11 +217,29 @@ fn seconds(executions: &Executions, rows: &[u32]) -> f64 {
     DurationNs(total_ns).as_secs_f64()
 }
 
-/// The rows of calls of which the one before was not of the same function: runs count as one.
+/// The rows of calls of which the one before was not of the same function: a run of calls of one function counts
+/// once. But where there are many calls in a run, and fewer runs, as in `100 × step, output, 100 × step`, each counts.
 pub(super) fn without_runs(executions: &Executions, calls: &[u32]) -> Vec<u32> {
     let func = |row: u32| executions.func[index(row)];
+    let mut counts: BTreeMap<FuncId, (u64, u64)> = BTreeMap::new();
+    for run in calls.chunk_by(|&left, &right| func(left) == func(right)) {
+        if let Some(&first) = run.first() {
+            let (num_runs, num_calls) = counts.entry(func(first)).or_default();
+            *num_runs += 1;
+            *num_calls += u64::from(number(run.len()));
+        }
+    }
+    let counts_each = |func: FuncId| {
+        let count = counts.get(&func);
+        count.is_some_and(|&(runs, calls)| {
+            calls > runs.saturating_mul(runs.max(u64::from(MANY_PASSES) - 1))
+        })
+    };
     let mut rows = calls.to_vec();
-    rows.dedup_by(|later, earlier| func(*later) == func(*earlier));
+    rows.dedup_by(|later, earlier| {
+        let func_of_later = func(*later);
+        func_of_later == func(*earlier) && !counts_each(func_of_later)
+    });
     rows
 }
 

@@ -91,6 +91,46 @@ fn calls_outside_everything_can_be_the_loop() {
 }
 
 #[test]
+fn one_function_again_and_again_is_a_loop() {
+    let step = "step:50(work:9)";
+    let steps = |number| format!("{step} ").repeat(number);
+    let text = format!("main(init:9 {} write:3 {} write:3)", steps(20), steps(15));
+    check(&[&text, &text], "main → step", &[35, 35]);
+}
+
+#[test]
+fn passes_that_all_differ_are_counted_if_their_functions_agree() {
+    // Each solves in another number of rounds, with other checks between.
+    let pass = |at: usize| {
+        let rounds: String = (0..3 + at * 7 % 11)
+            .map(|round| {
+                if (round + at).is_multiple_of(3) {
+                    "round:2 check:1 "
+                } else {
+                    "round:2 precondition:2 "
+                }
+            })
+            .collect();
+        format!("begin:2 assemble:9 {rounds} update:4 ")
+    };
+    let text = format!("main({})", (0..20).map(pass).collect::<String>());
+    check(&[&text], "main → begin", &[20]);
+}
+
+#[test]
+fn noise_is_no_loop() {
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'a' + u8::try_from(state % 20).unwrap())
+    };
+    let text: String = (0..3_000).flat_map(|_| [next(), ' ']).collect();
+    assert!(iterations_of(&trace(&[&format!("main({text})")])).is_none());
+}
+
+#[test]
 fn a_program_without_a_loop_has_no_iterations() {
     assert!(iterations_of(&trace(&["main(a b c d)"])).is_none());
     assert!(iterations_of(&trace(&[])).is_none());

@@ -23,7 +23,7 @@ fn any_calls() -> impl Strategy<Value = Vec<Call>> {
     });
     let parts = prop::collection::vec((tree, 1..4_usize), 0..6).prop_map(repeated);
     // All of it several times: a loop of sequences.
-    (parts, 1..4_usize).prop_map(|(calls, times)| [calls].repeat(times).concat())
+    (parts, 1..4_usize).prop_map(|(calls, times)| vec![calls; times].concat())
 }
 
 fn repeated(parts: Vec<(Call, usize)>) -> Vec<Call> {

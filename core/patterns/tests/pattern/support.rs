@@ -26,15 +26,16 @@ pub(crate) fn calls(text: &str) -> Vec<Call> {
             "(" => levels.push(Vec::new()),
             ")" => {
                 let inside = levels.pop().expect("a bracket is open");
-                let caller: &mut Call = levels.last_mut().unwrap().last_mut().unwrap();
+                let calls: &mut Vec<Call> = levels.last_mut().expect("one level is open");
+                let caller = calls.last_mut().expect("a bracket follows its caller");
                 caller.inside = inside;
             }
             word => {
                 let is_time = |it: &(&str, &str)| it.1.bytes().all(|it| it.is_ascii_digit());
                 let (word, own) = word.rsplit_once(':').filter(is_time).unwrap_or((word, "1"));
-                levels.last_mut().unwrap().push(Call {
+                levels.last_mut().expect("one level is open").push(Call {
                     name: word.trim_end_matches('?').to_owned(),
-                    own_us: own.parse().unwrap(),
+                    own_us: own.parse().expect("digits"),
                     is_closed: !word.ends_with('?'),
                     inside: Vec::new(),
                 });
@@ -42,7 +43,7 @@ pub(crate) fn calls(text: &str) -> Vec<Call> {
         }
     }
     assert_eq!(levels.len(), 1, "every bracket is closed: {text}");
-    levels.pop().unwrap()
+    levels.pop().expect("one level is open")
 }
 
 /// The trace of some ranks of one thread each.
@@ -65,7 +66,7 @@ pub(crate) fn trace_of(ranks: &[Vec<Call>]) -> Trace {
                 }
                 FuncEventKind::Exit
             };
-            let row = u32::try_from(batch.funcs.len()).unwrap();
+            let row = u32::try_from(batch.funcs.len()).expect("few events");
             let time = TimeNs(now_us * 1_000);
             batch.funcs.push(ThreadId(0), kind, func, time, row);
         }
