@@ -11,7 +11,7 @@ use super::calls::next_sibling;
 use super::pattern::PatternId;
 use super::patterns::Patterns;
 use super::symbols::index;
-use super::time_loop::{LoopPlace, find_loop, siblings, without_runs};
+use super::time_loop::{LoopPlace, siblings, without_runs};
 
 /// The passes of the time step loop on one lane, in order of time.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +68,8 @@ pub struct Iterations {
 }
 
 impl Iterations {
-    /// Finds the time step loop; `None` if there is none on most ranks.
+    /// Tells the passes of the time step loop that the patterns of this trace keep to; `None` if there is none on most
+    /// ranks.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -78,9 +79,7 @@ impl Iterations {
         progress: Progress<'_>,
     ) -> Result<Option<Self>, Cancelled> {
         progress.at(0.0)?;
-        let found = find_loop(trace, trace.ranks().len());
-        progress.at(0.6)?;
-        let Some(place) = found else {
+        let Some(place) = patterns.time_loop().cloned() else {
             progress.at(1.0)?;
             return Ok(None);
         };

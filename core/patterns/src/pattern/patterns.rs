@@ -11,17 +11,17 @@ use super::factorise::{KnownPairs, factorise};
 use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
 use super::rules::{Factored, Part, RuleItem, Rules, items_of};
 use super::symbols::{Body, Def, Sym, Symbols, number};
-use super::time_loop::find_loop;
+use super::time_loop::{LoopPlace, find_loop};
 use super::walk::{Found, walk};
 use super::words;
 
-/// Share of the progress that making the grammar takes; finding the occurrences takes the rest.
+/// Share of the progress when the grammar is made; finding the occurrences takes the rest.
 const GRAMMAR: f32 = 0.7;
 
-/// Share of that for looking for the time step loop.
-const LOOP: f32 = 0.3;
+/// And when the time step loop is found.
+const LOOP: f32 = 0.2;
 
-/// Share of a lane's part of that for naming its calls; the factorisation takes the rest.
+/// Share of a lane's part of the grammar for naming its calls; the factorisation takes the rest.
 const NAMING: f32 = 0.6;
 
 /// The recurring patterns of a trace, and the grammar of which they are the rules.
@@ -29,6 +29,8 @@ const NAMING: f32 = 0.6;
 pub struct Patterns {
     all: Vec<Pattern>,
     lanes: Vec<LaneDefinition>,
+    /// The time step loop, to the passes of which patterns keep.
+    time_loop: Option<LoopPlace>,
 }
 
 /// What a lane consists of.
@@ -46,12 +48,18 @@ impl Patterns {
     /// [`Cancelled`] if the caller asked to stop.
     pub fn find(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
         progress.at(0.0)?;
-        let (symbols, calls, factored) = grammar(trace, progress.part(0.0, GRAMMAR))?;
+        let time_loop = find_loop(trace, trace.ranks().len());
+        progress.at(LOOP)?;
+        let (symbols, calls, factored) =
+            grammar(trace, time_loop.as_ref(), progress.part(LOOP, GRAMMAR))?;
         let rules = Rules::new(&symbols, &factored);
         drop(factored);
         let found = walk(trace, &calls, &rules, progress.part(GRAMMAR, 1.0))?;
         drop(calls);
-        let patterns = Self::assemble(&symbols, &rules, found);
+        let patterns = Self {
+            time_loop,
+            ..Self::assemble(&symbols, &rules, found)
+        };
         progress.at(1.0)?;
         Ok(patterns)
     }
@@ -110,7 +118,13 @@ impl Patterns {
                     counts,
                 })
                 .collect(),
+            time_loop: None,
         }
+    }
+
+    /// The time step loop, if one was found.
+    pub(super) fn time_loop(&self) -> Option<&LoopPlace> {
+        self.time_loop.as_ref()
     }
 
     /// The patterns: those that took most time first, then by first occurrence.
@@ -160,6 +174,7 @@ impl Patterns {
 /// The symbols of all lanes, and what they consist of.
 fn grammar(
     trace: &Trace,
+    time_loop: Option<&LoopPlace>,
     progress: Progress<'_>,
 ) -> Result<(Symbols, Vec<LaneCalls>, Factored), Cancelled> {
     let names: Vec<u64> = trace
@@ -167,9 +182,6 @@ fn grammar(
         .iter()
         .map(|(_, name)| fnv1a(FunctionName::parse(name).full.as_bytes()))
         .collect();
-    let time_loop = find_loop(trace, trace.ranks().len());
-    progress.at(LOOP)?;
-    let progress = progress.part(LOOP, 1.0);
     let mut symbols = Symbols::default();
     let mut known = KnownPairs::default();
     let mut calls = Vec::with_capacity(trace.lanes.len());
@@ -191,7 +203,7 @@ fn grammar(
         )?;
         let new = count_executions(&lane_calls, num_known, symbols.len(), &mut factored);
         let head = |func: Option<FuncId>| {
-            let place = time_loop.as_ref()?;
+            let place = time_loop?;
             (place.callers.last().copied() == func).then_some(place.first)
         };
         let mut bodies = vec![lane_calls.root.clone()];
