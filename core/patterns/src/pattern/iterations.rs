@@ -1,6 +1,6 @@
 //! The iterations of a program: its time step loop, when each pass of it ran on each rank, and how uneven.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{
     Cancelled, DurationNs, ExecIdx, Executions, FuncId, FunctionName, LaneIdx, Progress, TimeNs,
@@ -65,6 +65,8 @@ pub struct Iterations {
     /// The pattern that begins most passes, if one does.
     pub pattern: Option<PatternId>,
     lanes: Vec<LanePasses>,
+    /// The lane whose passes hold for each lane: its own, or that of another thread of its rank.
+    held_by: Vec<LaneIdx>,
 }
 
 impl Iterations {
@@ -96,6 +98,7 @@ impl Iterations {
         let pattern = beginning_pattern(patterns, &lanes);
         progress.at(1.0)?;
         Ok(Some(Self {
+            held_by: held_by(trace, &lanes),
             callers: place.callers,
             first: place.first,
             pattern,
@@ -134,9 +137,10 @@ impl Iterations {
         self.lanes.get(lane.index()).unwrap_or(&NONE)
     }
 
-    /// The iteration that a lane is in at a time, from 0; `None` outside the loop.
+    /// The iteration that a lane is in at a time, from 0; `None` outside the loop. A thread that does not run the
+    /// loop itself is in the iteration of its rank.
     pub fn iteration_at(&self, lane: LaneIdx, time: TimeNs) -> Option<usize> {
-        let passes = self.on_lane(lane);
+        let passes = self.on_lane(*self.held_by.get(lane.index())?);
         let last = passes.starts.partition_point(|&start| start <= time);
         let iteration = last.checked_sub(1)?;
         (time <= *passes.ends.get(iteration)?).then_some(iteration)
@@ -182,6 +186,24 @@ impl Iterations {
             .filter_map(|iteration| self.imbalance(iteration))
             .collect()
     }
+}
+
+/// For each lane, itself if it has passes, else the first lane of its rank that has.
+fn held_by(trace: &Trace, lanes: &[LanePasses]) -> Vec<LaneIdx> {
+    let mut of_rank = BTreeMap::new();
+    for ((at, lane), passes) in trace.lanes().zip(lanes) {
+        if !passes.starts.is_empty() {
+            of_rank.entry((lane.program, lane.rank)).or_insert(at);
+        }
+    }
+    let held = trace.lanes().zip(lanes).map(|((at, lane), passes)| {
+        let other = of_rank.get(&(lane.program, lane.rank));
+        match other {
+            Some(&other) if passes.starts.is_empty() => other,
+            _ => at,
+        }
+    });
+    held.collect()
 }
 
 /// The passes of a loop on a lane.

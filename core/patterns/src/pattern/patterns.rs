@@ -155,7 +155,7 @@ impl Patterns {
 
     /// A pattern's definition in one line: `LagrangeLeapFrog { LagrangeNodal, 3 × (MPI_Isend, MPI_Wait) }`.
     /// Patterns within it are unfolded `depth` levels deep, and named below that; sequences stand in brackets
-    /// where they are named or repeated.
+    /// where they are named or repeated. Long ones are cut off.
     pub fn define(&self, id: PatternId, names: &NameTable, depth: usize) -> String {
         words::define(&self.all, id, names, depth)
     }

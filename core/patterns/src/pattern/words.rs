@@ -7,6 +7,9 @@ use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
 /// How many patterns deep a definition can be unfolded.
 const MOST_DEEP: usize = 64;
 
+/// Bytes after which a definition is cut off: a grammar is short, but what it unfolds to need not be.
+const LONGEST: usize = 20_000;
+
 /// `3 × `, `1021–1068 × `, or nothing if it is once.
 fn times(times: Times) -> String {
     match times {
@@ -38,6 +41,10 @@ pub(super) fn items(
     let mut text = String::new();
     let mut num_open: usize = 0;
     for item in items {
+        if text.len() > LONGEST {
+            text.push_str(" …");
+            return text;
+        }
         if matches!(item.symbol, PatternSymbol::Leave(_)) {
             text.push_str(if text.ends_with("{ ") { "}" } else { " }" });
             num_open = num_open.saturating_sub(1);
