@@ -5,15 +5,12 @@
 use std::error::Error;
 use std::path::Path;
 
+use callgrove_benches::meter::{cpu_seconds, memory_bytes, peak_memory_bytes, reset_peak_memory};
 use callgrove_model::{Progress, Trace};
 use callgrove_patterns::pattern::{
     DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE, Iterations, Patterns, events,
 };
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
-
-mod usage;
-
-use usage::{cpu_seconds, peak_mib};
 
 /// Patterns that are shown.
 const NUM_SHOWN: usize = 12;
@@ -25,20 +22,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let streams = find_streams(Path::new(&run))?;
     let trace = read_trace(&streams, &ReadOptions::of_this_machine(), Progress::none())?;
     let num_events = 2 * trace.num_executions();
-    let before = peak_mib();
+    let before = memory_bytes();
+    reset_peak_memory();
 
-    let start = cpu_seconds();
-    let patterns = Patterns::find(&trace, Progress::none())?;
-    let found = cpu_seconds();
-    let iterations = Iterations::find(&trace, &patterns, Progress::none())?;
-    let end = cpu_seconds();
+    let (patterns, finding) = cpu_seconds(|| Patterns::find(&trace, Progress::none()));
+    let patterns = patterns?;
+    let (iterations, counting) =
+        cpu_seconds(|| Iterations::find(&trace, &patterns, Progress::none()));
+    let iterations = iterations?;
     println!(
-        "{num_events} events, {} patterns; CPU: patterns {:.3} s, iterations {:.3} s; peak {} MiB, {} MiB before",
+        "{num_events} events, {} patterns; CPU: patterns {finding:.3} s, iterations {counting:.3} s; {} MiB beside \
+         the {} of the trace",
         patterns.all().len(),
-        found - start,
-        end - found,
-        peak_mib(),
-        before,
+        peak_memory_bytes().saturating_sub(before) >> 20,
+        before >> 20,
     );
     check(&trace, &patterns);
     describe(&trace, &patterns, depth);
@@ -98,6 +95,14 @@ fn tell(trace: &Trace, iterations: &Iterations) {
     let mut uneven = iterations.imbalances();
     uneven.sort_by(|left, right| right.share().total_cmp(&left.share()));
     for it in uneven.iter().take(3) {
-        println!("{it:?}: {:.1} %", it.share() * 100.0);
+        println!(
+            "iteration {}: {}; busy {} on average, {} on lane {} ({:.0} % more)",
+            it.iteration,
+            it.duration,
+            it.mean_busy,
+            it.most_busy,
+            it.slowest,
+            it.share() * 100.0
+        );
     }
 }

@@ -8,20 +8,31 @@
 //! *wrapping*, if it is so several times; where a pair occurs once, nothing is done. (A pattern that is used in
 //! only one other is taken into that one later, in [`super::rules`].)
 //!
-//! Where the first pass of a loop goes otherwise than the rest, its pattern begins a little late in the text; a rule
-//! of thumb puts it back (see `begins_late`).
+//! Two rules of thumb put a pair off while there are others to be replaced: a pair of which the second begins a
+//! shorter loop waits for that (`precedes_loop`); and where only the first pass of a loop goes otherwise, the pair
+//! after its first call waits for the one that is the loop's (`begins_late`).
+//!
+//!
+//! In the body that holds the time step loop, patterns keep to its passes: a pair lies within one pass, or joins
+//! whole ones. Else the end of a step and the beginning of the next, which follow each other nearly always, would
+//! become one pattern where steps differ in their middle.
 //!
 //! Every replacement makes the text shorter by one and touches the pairs beside it only, so it is linear in the
 //! length of the text, but for the passes: a pair that arises left of the cursor waits for the next pass, and
 //! there are as many until a pass changes nothing, at most [`MOST_PASSES`].
 
-use callgrove_model::{Cancelled, Progress};
+use std::collections::BTreeSet;
+
+use callgrove_model::{Cancelled, FuncId, Progress};
 
 use super::content::HashedMap;
 use super::symbols::{Sym, Symbols, index, number};
 
 /// Passes over the text of a lane.
 const MOST_PASSES: usize = 32;
+
+/// The longest body, in symbols, of a loop that is looked out for.
+const LONGEST_LOOP: usize = 8;
 
 /// Nodes between two looks at whether to go on.
 const NODES_A_LOOK: u32 = 1 << 14;
@@ -32,18 +43,23 @@ const NONE: u32 = u32::MAX;
 /// Pairs that became patterns on some lane, and what they became.
 pub(super) type KnownPairs = HashedMap<u64, Sym>;
 
-/// Factorises bodies in place.
+/// Factorises bodies in place; `heads` has the function that begins the passes of a body, if it is the one that
+/// holds the time step loop.
 pub(super) fn factorise(
     bodies: &mut [Vec<Sym>],
+    heads: &[Option<FuncId>],
     symbols: &mut Symbols,
     known: &mut KnownPairs,
     progress: Progress<'_>,
 ) -> Result<(), Cancelled> {
-    let mut text = Text::new(bodies, symbols);
+    let mut text = Text::new(bodies, heads, symbols);
+    let mut is_patient = true;
     for _ in 0..MOST_PASSES {
-        if !text.pass(symbols, known, progress)? {
+        let has_changed = text.pass(is_patient, symbols, known, progress)?;
+        if !has_changed && !is_patient {
             break;
         }
+        is_patient = has_changed;
     }
     for (body, &first) in bodies.iter_mut().zip(&text.firsts) {
         body.clear();
@@ -56,6 +72,24 @@ pub(super) fn factorise(
     Ok(())
 }
 
+/// The places in a body where a pass begins, and where the last one has ended: before the first call of what no
+/// pass before it called.
+fn pass_bounds(body: &[Sym], head: FuncId, symbols: &Symbols) -> Vec<usize> {
+    let funcs: Vec<_> = body.iter().map(|&it| symbols.function_of_run(it)).collect();
+    let is_head = |place: usize| {
+        let before = place.checked_sub(1).and_then(|before| funcs[before]);
+        funcs[place] == Some(head) && before != Some(head)
+    };
+    let mut bounds: Vec<usize> = (0..body.len()).filter(|&place| is_head(place)).collect();
+    if let (Some(&first), Some(&last)) = (bounds.first(), bounds.last())
+        && first < last
+    {
+        let usual: BTreeSet<_> = funcs[first..last].iter().collect();
+        bounds.extend((last..body.len()).find(|&place| !usual.contains(&funcs[place])));
+    }
+    bounds
+}
+
 /// One symbol of the text. A pair of symbols is known by its left node.
 #[derive(Clone, Copy)]
 struct Node {
@@ -64,6 +98,8 @@ struct Node {
     /// The node before; of a node that is gone, the one that took it in.
     prev: u32,
     is_gone: bool,
+    /// Whether a pass of the time step loop begins here, or ended just before.
+    is_head: bool,
     /// Other occurrences of the same pair.
     later: u32,
     earlier: u32,
@@ -87,7 +123,7 @@ fn key(left: Sym, right: Sym) -> u64 {
 }
 
 impl Text {
-    fn new(bodies: &[Vec<Sym>], symbols: &Symbols) -> Self {
+    fn new(bodies: &[Vec<Sym>], heads: &[Option<FuncId>], symbols: &Symbols) -> Self {
         let mut text = Self {
             nodes: Vec::with_capacity(bodies.iter().map(Vec::len).sum()),
             firsts: Vec::with_capacity(bodies.len()),
@@ -103,9 +139,15 @@ impl Text {
                     next: if node + 1 < last { node + 1 } else { NONE },
                     prev: if node > first { node - 1 } else { NONE },
                     is_gone: false,
+                    is_head: false,
                     later: NONE,
                     earlier: NONE,
                 });
+            }
+        }
+        for (&first, (body, &head)) in text.firsts.iter().zip(bodies.iter().zip(heads)) {
+            for place in head.map_or_else(Vec::new, |head| pass_bounds(body, head, symbols)) {
+                text.nodes[index(first) + place].is_head = true;
             }
         }
         for node in 0..number(text.nodes.len()) {
@@ -117,6 +159,7 @@ impl Text {
     /// Goes through the text once; says whether anything changed.
     fn pass(
         &mut self,
+        is_patient: bool,
         symbols: &mut Symbols,
         known: &mut KnownPairs,
         progress: Progress<'_>,
@@ -129,7 +172,7 @@ impl Text {
                 if num_seen.is_multiple_of(NODES_A_LOOK) {
                     progress.at(0.5)?;
                 }
-                cursor = match self.pattern_at(cursor, symbols, known) {
+                cursor = match self.pattern_at(cursor, is_patient, symbols, known) {
                     Some(pattern) => {
                         has_changed = true;
                         self.replace_all(cursor, pattern, symbols);
@@ -143,15 +186,18 @@ impl Text {
     }
 
     /// The pattern that the pair at a node becomes; `None` if it occurs once.
-    fn pattern_at(&self, left: u32, symbols: &mut Symbols, known: &mut KnownPairs) -> Option<Sym> {
+    fn pattern_at(
+        &self,
+        left: u32,
+        is_patient: bool,
+        symbols: &mut Symbols,
+        known: &mut KnownPairs,
+    ) -> Option<Sym> {
         let key = self.key_at(left, symbols)?;
-        if self.begins_late(left, symbols) {
-            return None;
-        }
         if let Some(&pattern) = known.get(&key) {
-            return Some(pattern);
+            return (!is_patient || !self.waits(left, symbols)).then_some(pattern);
         }
-        if self.pairs.get(&key)?.count < 2 {
+        if self.pairs.get(&key)?.count < 2 || (is_patient && self.waits(left, symbols)) {
             return None;
         }
         let node = self.nodes[index(left)];
@@ -160,21 +206,63 @@ impl Text {
         Some(pattern)
     }
 
+    /// Whether a loop begins or began beside a node, so that the pair there had better wait for it.
+    fn waits(&self, left: u32, symbols: &Symbols) -> bool {
+        self.begins_late(left, symbols) || self.precedes_loop(left)
+    }
+
+    /// Whether a shorter loop begins after a node than at it: in `a b c b c`, the loop of (b c) goes before (a b).
+    fn precedes_loop(&self, left: u32) -> bool {
+        let mut ahead = [Sym(u32::MAX); 2 * LONGEST_LOOP + 1];
+        let mut node = left;
+        for sym in &mut ahead {
+            let Some(it) = self.nodes.get(index(node)) else {
+                break;
+            };
+            *sym = it.sym;
+            node = it.next;
+        }
+        let period = |from: usize| {
+            let twice = |period: &usize| {
+                let (once, again) = (from + period, from + 2 * period);
+                again <= ahead.len()
+                    && ahead[again - 1] != Sym(u32::MAX)
+                    && ahead[from..once] == ahead[once..again]
+            };
+            (2..=LONGEST_LOOP).find(twice)
+        };
+        match (period(0), period(1)) {
+            (Some(here), Some(after)) => after < here,
+            (here, after) => here.is_none() && after.is_some(),
+        }
+    }
+
     /// Whether a loop seems to have begun one call before a node: in `b' a b a b`, where b' and b are calls of one
     /// function and only the first went otherwise, the loop is (b a), not (a b).
     fn begins_late(&self, left: u32, symbols: &Symbols) -> bool {
-        let function = |node: u32| Some(symbols.function(self.nodes.get(index(node))?.sym));
+        let sym = |node: u32| Some(self.nodes.get(index(node))?.sym);
         let node = self.nodes[index(left)];
-        let before = function(node.prev).flatten();
-        before.is_some() && function(node.next).flatten() == before
+        let (Some(before), Some(after)) = (sym(node.prev), sym(node.next)) else {
+            return false;
+        };
+        let function = symbols.function(before);
+        before != after && function.is_some() && function == symbols.function(after)
     }
 
-    /// The pair that begins at a node; `None` if nothing follows or one of the two cannot recur.
+    /// Whether two neighbours are within one pass of the time step loop, or each is whole passes.
+    fn keep_to_passes(&self, left: u32, right: Node) -> bool {
+        let is_head = |node: u32| self.nodes.get(index(node)).is_none_or(|it| it.is_head);
+        !right.is_head || (is_head(left) && is_head(right.next))
+    }
+
+    /// The pair that begins at a node; `None` if nothing follows, or the two may not become one.
     fn key_at(&self, left: u32, symbols: &Symbols) -> Option<u64> {
         let node = self.nodes[index(left)];
         let next = self.nodes.get(index(node.next))?;
-        (symbols.can_recur(node.sym) && symbols.can_recur(next.sym))
-            .then(|| key(node.sym, next.sym))
+        let may_join = symbols.can_recur(node.sym)
+            && symbols.can_recur(next.sym)
+            && self.keep_to_passes(left, *next);
+        may_join.then(|| key(node.sym, next.sym))
     }
 
     /// Replaces every occurrence of the pair at `cursor`, from left to right.
@@ -232,7 +320,9 @@ impl Text {
     /// Whether two neighbours are the same thing, once or in a loop.
     fn joins(&self, left: u32, right: u32, symbols: &Symbols) -> bool {
         let base = |node| Some(symbols.base(self.nodes.get(index(node))?.sym).0);
-        base(left).is_some_and(|of| base(right) == Some(of))
+        let is_head = |node| self.nodes.get(index(node)).is_some_and(|it| it.is_head);
+        // What a pass begins with may be all of the passes before it.
+        base(left).is_some_and(|of| base(right) == Some(of)) && (is_head(left) || !is_head(right))
     }
 
     fn join(&mut self, left: u32, right: u32, symbols: &mut Symbols) {

@@ -1,6 +1,6 @@
 //! The iterations of a program: its time step loop, when each pass of it ran on each rank, and how uneven.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{
     Cancelled, DurationNs, ExecIdx, Executions, FuncId, FunctionName, LaneIdx, Progress, TimeNs,
@@ -11,7 +11,7 @@ use super::calls::next_sibling;
 use super::pattern::PatternId;
 use super::patterns::Patterns;
 use super::symbols::index;
-use super::time_loop::{LoopPlace, find_loop, siblings, without_runs};
+use super::time_loop::{LoopPlace, siblings, without_runs};
 
 /// The passes of the time step loop on one lane, in order of time.
 #[derive(Clone, Debug, Default)]
@@ -57,17 +57,21 @@ impl Imbalance {
 /// The program's time step loop.
 #[derive(Clone, Debug)]
 pub struct Iterations {
-    /// The callers around the loop, outermost first; the loop is in the last one.
+    /// The callers around the loop, outermost first; the loop is in the last one. None if nothing is open around
+    /// it.
     pub callers: Vec<FuncId>,
     /// The function whose call begins a pass.
     pub first: FuncId,
     /// The pattern that begins most passes, if one does.
     pub pattern: Option<PatternId>,
     lanes: Vec<LanePasses>,
+    /// The lane whose passes hold for each lane: its own, or that of another thread of its rank.
+    held_by: Vec<LaneIdx>,
 }
 
 impl Iterations {
-    /// Finds the time step loop; `None` if there is none on most ranks.
+    /// Tells the passes of the time step loop that the patterns of this trace keep to; `None` if there is none on most
+    /// ranks.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -77,9 +81,7 @@ impl Iterations {
         progress: Progress<'_>,
     ) -> Result<Option<Self>, Cancelled> {
         progress.at(0.0)?;
-        let found = find_loop(trace, trace.ranks().len());
-        progress.at(0.6)?;
-        let Some(place) = found else {
+        let Some(place) = patterns.time_loop().cloned() else {
             progress.at(1.0)?;
             return Ok(None);
         };
@@ -96,6 +98,7 @@ impl Iterations {
         let pattern = beginning_pattern(patterns, &lanes);
         progress.at(1.0)?;
         Ok(Some(Self {
+            held_by: held_by(trace, &lanes),
             callers: place.callers,
             first: place.first,
             pattern,
@@ -134,9 +137,10 @@ impl Iterations {
         self.lanes.get(lane.index()).unwrap_or(&NONE)
     }
 
-    /// The iteration that a lane is in at a time, from 0; `None` outside the loop.
+    /// The iteration that a lane is in at a time, from 0; `None` outside the loop. A thread that does not run the
+    /// loop itself is in the iteration of its rank.
     pub fn iteration_at(&self, lane: LaneIdx, time: TimeNs) -> Option<usize> {
-        let passes = self.on_lane(lane);
+        let passes = self.on_lane(*self.held_by.get(lane.index())?);
         let last = passes.starts.partition_point(|&start| start <= time);
         let iteration = last.checked_sub(1)?;
         (time <= *passes.ends.get(iteration)?).then_some(iteration)
@@ -184,9 +188,31 @@ impl Iterations {
     }
 }
 
+/// For each lane, itself if it has passes, else the first lane of its rank that has.
+fn held_by(trace: &Trace, lanes: &[LanePasses]) -> Vec<LaneIdx> {
+    let mut of_rank = BTreeMap::new();
+    for ((at, lane), passes) in trace.lanes().zip(lanes) {
+        if !passes.starts.is_empty() {
+            of_rank.entry((lane.program, lane.rank)).or_insert(at);
+        }
+    }
+    let held = trace.lanes().zip(lanes).map(|((at, lane), passes)| {
+        let other = of_rank.get(&(lane.program, lane.rank));
+        match other {
+            Some(&other) if passes.starts.is_empty() => other,
+            _ => at,
+        }
+    });
+    held.collect()
+}
+
 /// The passes of a loop on a lane.
 fn passes_of(executions: &Executions, place: &LoopPlace, is_mpi: &[bool]) -> LanePasses {
     let mut passes = LanePasses::default();
+    if place.callers.is_empty() {
+        let calls = siblings(executions, 0, executions.len());
+        add_passes(executions, place.first, &calls, &mut passes);
+    }
     for caller in callers(executions, &place.callers) {
         let end = executions.subtree_end[index(caller)].index();
         let calls = siblings(executions, index(caller) + 1, end.min(executions.len()));

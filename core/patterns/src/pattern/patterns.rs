@@ -1,7 +1,7 @@
 //! All recurring patterns of a trace.
 
 use callgrove_model::{
-    Cancelled, DurationNs, FunctionName, LaneIdx, NameTable, Progress, Trace, fnv1a,
+    Cancelled, DurationNs, FuncId, FunctionName, LaneIdx, NameTable, Progress, Trace, fnv1a,
 };
 
 use super::calls::{LaneCalls, name_calls, share};
@@ -11,13 +11,17 @@ use super::factorise::{KnownPairs, factorise};
 use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
 use super::rules::{Factored, Part, RuleItem, Rules, items_of};
 use super::symbols::{Body, Def, Sym, Symbols, number};
+use super::time_loop::{LoopPlace, find_loop};
 use super::walk::{Found, walk};
 use super::words;
 
-/// Share of the progress that making the grammar takes; finding the occurrences takes the rest.
+/// Share of the progress when the grammar is made; finding the occurrences takes the rest.
 const GRAMMAR: f32 = 0.7;
 
-/// Share of a lane's part of that for naming its calls; the factorisation takes the rest.
+/// And when the time step loop is found.
+const LOOP: f32 = 0.2;
+
+/// Share of a lane's part of the grammar for naming its calls; the factorisation takes the rest.
 const NAMING: f32 = 0.6;
 
 /// The recurring patterns of a trace, and the grammar of which they are the rules.
@@ -25,6 +29,8 @@ const NAMING: f32 = 0.6;
 pub struct Patterns {
     all: Vec<Pattern>,
     lanes: Vec<LaneDefinition>,
+    /// The time step loop, to the passes of which patterns keep.
+    time_loop: Option<LoopPlace>,
 }
 
 /// What a lane consists of.
@@ -42,12 +48,18 @@ impl Patterns {
     /// [`Cancelled`] if the caller asked to stop.
     pub fn find(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
         progress.at(0.0)?;
-        let (symbols, calls, factored) = grammar(trace, progress.part(0.0, GRAMMAR))?;
+        let time_loop = find_loop(trace, trace.ranks().len());
+        progress.at(LOOP)?;
+        let (symbols, calls, factored) =
+            grammar(trace, time_loop.as_ref(), progress.part(LOOP, GRAMMAR))?;
         let rules = Rules::new(&symbols, &factored);
         drop(factored);
         let found = walk(trace, &calls, &rules, progress.part(GRAMMAR, 1.0))?;
         drop(calls);
-        let patterns = Self::assemble(&symbols, &rules, found);
+        let patterns = Self {
+            time_loop,
+            ..Self::assemble(&symbols, &rules, found)
+        };
         progress.at(1.0)?;
         Ok(patterns)
     }
@@ -106,7 +118,13 @@ impl Patterns {
                     counts,
                 })
                 .collect(),
+            time_loop: None,
         }
+    }
+
+    /// The time step loop, if one was found.
+    pub(super) fn time_loop(&self) -> Option<&LoopPlace> {
+        self.time_loop.as_ref()
     }
 
     /// The patterns: those that took most time first, then by first occurrence.
@@ -136,7 +154,8 @@ impl Patterns {
     }
 
     /// A pattern's definition in one line: `LagrangeLeapFrog { LagrangeNodal, 3 × (MPI_Isend, MPI_Wait) }`.
-    /// Patterns within it are unfolded `depth` levels deep.
+    /// Patterns within it are unfolded `depth` levels deep, and named below that; sequences stand in brackets
+    /// where they are named or repeated. Long ones are cut off.
     pub fn define(&self, id: PatternId, names: &NameTable, depth: usize) -> String {
         words::define(&self.all, id, names, depth)
     }
@@ -146,7 +165,7 @@ impl Patterns {
         words::items(&self.all, self.of_lane(lane), names, depth)
     }
 
-    /// A short name: its function, or its first and its last call.
+    /// A short name: its function, or its calls if they are few, or the first and the last one.
     pub fn name(&self, id: PatternId, names: &NameTable) -> String {
         words::name(&self.all, id, names)
     }
@@ -155,6 +174,7 @@ impl Patterns {
 /// The symbols of all lanes, and what they consist of.
 fn grammar(
     trace: &Trace,
+    time_loop: Option<&LoopPlace>,
     progress: Progress<'_>,
 ) -> Result<(Symbols, Vec<LaneCalls>, Factored), Cancelled> {
     let names: Vec<u64> = trace
@@ -182,13 +202,20 @@ fn grammar(
             part.part(0.0, NAMING),
         )?;
         let new = count_executions(&lane_calls, num_known, symbols.len(), &mut factored);
+        let head = |func: Option<FuncId>| {
+            let place = time_loop?;
+            (place.callers.last().copied() == func).then_some(place.first)
+        };
         let mut bodies = vec![lane_calls.root.clone()];
+        let mut heads = vec![head(None)];
+        heads.extend(new.iter().map(|&sym| head(symbols.function(sym))));
         bodies.extend(new.iter().map(|&sym| match symbols.def(sym) {
             Def::Call { body, .. } | Def::Open { body, .. } => symbols.body(body).to_vec(),
             _ => Vec::new(),
         }));
         factorise(
             &mut bodies,
+            &heads,
             &mut symbols,
             &mut known,
             part.part(NAMING, 1.0),

@@ -148,6 +148,14 @@ impl Symbols {
         }
     }
 
+    /// The function of a call, or of a run of equal calls.
+    pub(super) fn function_of_run(&self, sym: Sym) -> Option<FuncId> {
+        match self.def(sym) {
+            Def::Loop { of, .. } | Def::Many { of } => self.function(of),
+            _ => self.function(sym),
+        }
+    }
+
     /// What is repeated, and how many times; a symbol that is no loop is once itself.
     pub(super) fn base(&self, sym: Sym) -> (Sym, u32) {
         match self.def(sym) {

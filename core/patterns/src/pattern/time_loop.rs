@@ -3,15 +3,17 @@
 //! A loop is told by the function whose calls begin its passes, and by the calls around it. Of each caller that
 //! takes a good part of the run, and each function that it calls again and again, this asks:
 //!
-//! - how much of the run do its passes cover, if none counts as longer than ten times the median? (The lines of
-//!   an input script are a loop too, but one of them takes all the time; while passes that wait for others may
-//!   well last several times as long as those that do not.)
-//! - how many passes are alike, that is, call the same functions in the same order? (A function that is called
-//!   twice a pass cuts it into halves that differ.)
+//! - are the passes alike, that is, do most of them, with most of the calls and a good part of the time, call the
+//!   same functions in the same order? (A function that is called twice a pass cuts it into halves that differ;
+//!   that of a short loop inside leaves most of a pass between its last call and the next one.)
+//! - how much of the run do they cover, if none counts as longer than ten times the median? (The lines of an
+//!   input script are a loop too, but one of them takes all the time; while passes that wait for others may well
+//!   last several times as long as those that do not.)
 //!
-//! Of the loops that cover half as much as the best one, the outermost is the time step loop; where several of
-//! its functions begin passes that are alike, the number of passes is the one on which most of them agree, and
-//! the first of these begins a pass. All that is linear in the executions, but for sorting the passes.
+//! Of the callers whose loops cover half as much as the best one, the outermost has the time step loop. Where
+//! several of its functions begin passes, it is the finest of the loops, and the number of passes is that on which
+//! most functions agree; the first of these begins a pass. All that is linear in the executions, but for sorting
+//! the passes.
 
 use std::collections::BTreeMap;
 
@@ -24,11 +26,24 @@ use super::symbols::{index, number};
 /// Share of a lane's time below which a caller is not looked into.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Share of the best loop's time that the outermost one must cover.
+/// Share of the best loop's time that those of the outermost caller must cover.
 const ENOUGH: f64 = 0.5;
 
-/// Share of the passes that must be alike.
+/// Share of the time of that caller's best loop that a finer one must cover.
+const ENOUGH_WITHIN: f64 = 0.2;
+
+/// Share of the passes, and of the calls in them, that must be alike.
 const ALIKE: f64 = 0.6;
+
+/// Share of their time; less, since those that do more now and then wait for each other, too.
+const ALIKE_TIME: f64 = 0.4;
+
+/// Passes on each lane from which on they may be a loop though no loop has passes that are alike, or though there
+/// is nothing between them.
+const MANY_PASSES: u32 = 8;
+
+/// Functions that must agree on the number of passes that are not alike.
+const SEVERAL: usize = 3;
 
 /// How many times the median a pass counts at most.
 const MOST_MEDIANS: i64 = 10;
@@ -40,11 +55,19 @@ const LEAST_PASSES: u32 = 3;
 /// called before it as well, or not in every pass.
 const SAME_LOOP: f64 = 0.9;
 
-/// A loop, by the callers around it (outermost first) and the function that begins a pass.
+/// A loop, by the callers around it (outermost first; none if nothing is open around it) and the function that begins a pass.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct LoopPlace {
     pub(super) callers: Vec<FuncId>,
     pub(super) first: FuncId,
+}
+
+/// Some passes, and the calls in them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Amount {
+    passes: u32,
+    calls: u32,
+    time_s: f64,
 }
 
 /// What all lanes together say about a loop.
@@ -53,8 +76,8 @@ struct Evidence {
     num_lanes: u32,
     num_passes: u32,
     /// Passes that have another one after them, and those of them that are as most are.
-    num_compared: u32,
-    num_alike: u32,
+    compared: Amount,
+    alike: Amount,
     covered_s: f64,
     /// Calls before the first pass, over the lanes.
     position: u64,
@@ -67,24 +90,55 @@ pub(super) fn find_loop(trace: &Trace, num_ranks: usize) -> Option<LoopPlace> {
         look_into(&lane.executions, &mut evidence);
     }
     evidence.retain(|_, it| 2 * index(it.num_lanes) > num_ranks);
-    let best = evidence.values().map(|it| it.covered_s).fold(0.0, f64::max);
-    evidence.retain(|_, it| it.covered_s >= ENOUGH * best);
-    if evidence.values().any(Evidence::is_alike) {
-        evidence.retain(|_, it| it.is_alike());
+    let mut alike = evidence.clone();
+    alike.retain(|_, it| it.is_alike());
+    if alike.is_empty() {
+        alike = agreeing(&evidence);
     }
-    choose(&evidence)
+    let chosen = choose(&alike)?;
+    // The first function of a pass need not cut it into the most similar parts.
+    let num_passes = evidence.get(&chosen)?.num_passes;
+    let (place, _) = evidence
+        .into_iter()
+        .filter(|(place, it)| place.callers == chosen.callers && it.num_passes == num_passes)
+        .min_by_key(|(_, it)| it.position)?;
+    Some(place)
 }
 
-/// The outermost loop, and the function that begins its passes.
+/// Loops whose passes differ, but on the number of which several functions agree.
+fn agreeing(evidence: &BTreeMap<LoopPlace, Evidence>) -> BTreeMap<LoopPlace, Evidence> {
+    let mut votes: BTreeMap<(&[FuncId], u32), usize> = BTreeMap::new();
+    for (place, it) in evidence {
+        *votes.entry((&place.callers, it.num_passes)).or_default() += 1;
+    }
+    let agree = |(place, it): &(&LoopPlace, &Evidence)| {
+        let key = (place.callers.as_slice(), it.num_passes);
+        votes.get(&key).is_some_and(|&votes| votes >= SEVERAL)
+            && it.num_passes / it.num_lanes.max(1) >= MANY_PASSES
+    };
+    let agreeing = evidence.iter().filter(agree);
+    agreeing.map(|(place, it)| (place.clone(), *it)).collect()
+}
+
+/// The outermost loop, and a function that is called once in each of its passes.
 fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
-    let by_depth = |place: &LoopPlace| place.callers.len();
-    let (outermost, _) = evidence.iter().min_by(|left, right| {
-        let by_depth = by_depth(left.0).cmp(&by_depth(right.0));
+    let most_s =
+        |all: &mut dyn Iterator<Item = &Evidence>| all.map(|it| it.covered_s).fold(0.0, f64::max);
+    let best_s = most_s(&mut evidence.values());
+    let enough = evidence
+        .iter()
+        .filter(|(_, it)| it.covered_s >= ENOUGH * best_s);
+    let (outermost, _) = enough.min_by(|left, right| {
+        let by_depth = left.0.callers.len().cmp(&right.0.callers.len());
         by_depth.then_with(|| right.1.covered_s.total_cmp(&left.1.covered_s))
     })?;
-    let within: Vec<(&LoopPlace, &Evidence)> = evidence
-        .iter()
-        .filter(|(place, _)| place.callers == outermost.callers)
+    let of_caller = || {
+        let all = evidence.iter();
+        all.filter(|(place, _)| place.callers == outermost.callers)
+    };
+    let best_s = most_s(&mut of_caller().map(|(_, it)| it));
+    let within: Vec<(&LoopPlace, &Evidence)> = of_caller()
+        .filter(|(_, it)| it.covered_s >= ENOUGH_WITHIN * best_s)
         .collect();
     let most = within.iter().map(|it| it.1.num_passes).max()?;
     let mut votes: BTreeMap<u32, u32> = BTreeMap::new();
@@ -106,7 +160,10 @@ fn choose(evidence: &BTreeMap<LoopPlace, Evidence>) -> Option<LoopPlace> {
 
 impl Evidence {
     fn is_alike(&self) -> bool {
-        f64::from(self.num_alike) >= ALIKE * f64::from(self.num_compared)
+        let enough = |alike: u32, of: u32| f64::from(alike) >= ALIKE * f64::from(of);
+        enough(self.alike.passes, self.compared.passes)
+            && enough(self.alike.calls, self.compared.calls)
+            && self.alike.time_s >= ALIKE_TIME * self.compared.time_s
     }
 }
 
@@ -114,6 +171,9 @@ impl Evidence {
 fn look_into(executions: &Executions, evidence: &mut BTreeMap<LoopPlace, Evidence>) {
     let outermost = siblings(executions, 0, executions.len());
     let total_s = seconds(executions, &outermost);
+    let mut loops = Loops::default();
+    loops.take_in(executions, &outermost);
+    loops.report(&[], evidence);
     let mut callers = vec![(Vec::new(), outermost)];
     while let Some((path, rows)) = callers.pop() {
         let mut by_func: BTreeMap<FuncId, Vec<u32>> = BTreeMap::new();
@@ -157,11 +217,29 @@ fn seconds(executions: &Executions, rows: &[u32]) -> f64 {
     DurationNs(total_ns).as_secs_f64()
 }
 
-/// The rows of calls of which the one before was not of the same function: runs count as one.
+/// The rows of calls of which the one before was not of the same function: a run of calls of one function counts
+/// once. But where there are many calls in a run, and fewer runs, as in `100 × step, output, 100 × step`, each counts.
 pub(super) fn without_runs(executions: &Executions, calls: &[u32]) -> Vec<u32> {
     let func = |row: u32| executions.func[index(row)];
+    let mut counts: BTreeMap<FuncId, (u64, u64)> = BTreeMap::new();
+    for run in calls.chunk_by(|&left, &right| func(left) == func(right)) {
+        if let Some(&first) = run.first() {
+            let (num_runs, num_calls) = counts.entry(func(first)).or_default();
+            *num_runs += 1;
+            *num_calls += u64::from(number(run.len()));
+        }
+    }
+    let counts_each = |func: FuncId| {
+        let count = counts.get(&func);
+        count.is_some_and(|&(runs, calls)| {
+            calls > runs.saturating_mul(runs.max(u64::from(MANY_PASSES) - 1))
+        })
+    };
     let mut rows = calls.to_vec();
-    rows.dedup_by(|later, earlier| func(*later) == func(*earlier));
+    rows.dedup_by(|later, earlier| {
+        let func_of_later = func(*later);
+        func_of_later == func(*earlier) && !counts_each(func_of_later)
+    });
     rows
 }
 
@@ -174,9 +252,18 @@ struct Loops {
 #[derive(Default)]
 struct Passes {
     durations: Vec<DurationNs>,
-    /// Hashes of what was called in each pass but the last one of an execution.
-    shapes: Vec<u64>,
+    /// Each pass but the last one of an execution.
+    shapes: Vec<Shape>,
     position: Option<u64>,
+}
+
+/// What happened in a pass.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// A hash of the functions that were called.
+    hash: u64,
+    num_calls: u32,
+    duration: DurationNs,
 }
 
 impl Loops {
@@ -205,11 +292,16 @@ impl Loops {
             passes.position = passes.position.or(first);
             for pair in places.windows(2) {
                 let (from, to) = (pair[0], pair[1]);
-                passes.durations.push(entry(to).since(entry(from)));
+                let duration = entry(to).since(entry(from));
+                passes.durations.push(duration);
                 // Powers of an odd base, so that the difference is the hash of what lies between.
                 let length_power = prefix[to - from].1;
                 let before = prefix[from].0.wrapping_mul(length_power);
-                passes.shapes.push(prefix[to].0.wrapping_sub(before));
+                passes.shapes.push(Shape {
+                    hash: prefix[to].0.wrapping_sub(before),
+                    num_calls: rows[to] - rows[from],
+                    duration,
+                });
             }
             if let Some(&last) = places.last() {
                 passes.durations.push(end.since(entry(last)));
@@ -230,9 +322,10 @@ impl Loops {
             let it = evidence.entry(place).or_default();
             it.num_lanes += 1;
             it.num_passes = it.num_passes.saturating_add(num_passes);
-            it.num_compared += number(passes.shapes.len());
-            it.num_alike += most_frequent(&mut passes.shapes);
-            it.covered_s += covered_seconds(&mut passes.durations);
+            let most = most_counted(&mut passes.durations);
+            it.compared.add(amount(&passes.shapes, most));
+            it.alike.add(most_frequent(&mut passes.shapes, most));
+            it.covered_s += seconds_of(passes.durations.into_iter(), most);
             it.position += passes.position.unwrap_or(0);
         }
     }
@@ -241,18 +334,40 @@ impl Loops {
 /// The base of the hashes of sequences of functions.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// How often the most frequent of some numbers is among them.
-fn most_frequent(numbers: &mut [u64]) -> u32 {
-    numbers.sort_unstable();
-    let runs = numbers.chunk_by(|left, right| left == right);
-    number(runs.map(<[u64]>::len).max().unwrap_or(0))
+impl Amount {
+    fn add(&mut self, more: Self) {
+        self.passes = self.passes.saturating_add(more.passes);
+        self.calls = self.calls.saturating_add(more.calls);
+        self.time_s += more.time_s;
+    }
 }
 
-/// The time of all passes, none counted as longer than some times the median (the lower one of two).
-fn covered_seconds(durations: &mut [DurationNs]) -> f64 {
+fn amount(shapes: &[Shape], most: DurationNs) -> Amount {
+    let calls = shapes.iter().map(|it| it.num_calls);
+    Amount {
+        passes: number(shapes.len()),
+        calls: calls.fold(0, u32::saturating_add),
+        time_s: seconds_of(shapes.iter().map(|it| it.duration), most),
+    }
+}
+
+/// The passes of the most frequent shape.
+fn most_frequent(shapes: &mut [Shape], most: DurationNs) -> Amount {
+    shapes.sort_unstable_by_key(|it| it.hash);
+    let groups = shapes.chunk_by(|left, right| left.hash == right.hash);
+    let largest = groups.max_by_key(|group| group.len());
+    largest.map_or_else(Amount::default, |group| amount(group, most))
+}
+
+/// The longest that a pass counts: some times the median (the lower one of two).
+fn most_counted(durations: &mut [DurationNs]) -> DurationNs {
     durations.sort_unstable();
     let median = durations.get(durations.len().saturating_sub(1) / 2);
-    let most_ns = median.map_or(0, |it| it.0.saturating_mul(MOST_MEDIANS));
-    let counted = durations.iter().map(|it| it.0.min(most_ns));
+    DurationNs(median.map_or(0, |it| it.0.saturating_mul(MOST_MEDIANS)))
+}
+
+/// The time of some passes, none counted as longer than `most`.
+fn seconds_of(durations: impl Iterator<Item = DurationNs>, most: DurationNs) -> f64 {
+    let counted = durations.map(|it| it.0.min(most.0));
     DurationNs(counted.fold(0, i64::saturating_add)).as_secs_f64()
 }

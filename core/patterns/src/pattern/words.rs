@@ -7,6 +7,9 @@ use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
 /// How many patterns deep a definition can be unfolded.
 const MOST_DEEP: usize = 64;
 
+/// Bytes after which a definition is cut off: a grammar is short, but what it unfolds to need not be.
+const LONGEST: usize = 20_000;
+
 /// `3 × `, `1021–1068 × `, or nothing if it is once.
 fn times(times: Times) -> String {
     match times {
@@ -38,6 +41,10 @@ pub(super) fn items(
     let mut text = String::new();
     let mut num_open: usize = 0;
     for item in items {
+        if text.len() > LONGEST {
+            text.push_str(" …");
+            return text;
+        }
         if matches!(item.symbol, PatternSymbol::Leave(_)) {
             text.push_str(if text.ends_with("{ ") { "}" } else { " }" });
             num_open = num_open.saturating_sub(1);
@@ -67,25 +74,48 @@ pub(super) fn items(
 
 /// A pattern inside another: unfolded if there is depth left, else its name.
 fn inner(all: &[Pattern], id: PatternId, times: Times, names: &NameTable, depth: usize) -> String {
-    if depth == 0 {
-        return name(all, id, names);
-    }
-    let definition = define(all, id, names, depth - 1);
+    let definition = if depth == 0 {
+        name(all, id, names)
+    } else {
+        define(all, id, names, depth - 1)
+    };
     let is_call = all.get(id.index()).is_some_and(|it| it.function.is_some());
-    if is_call || times.is_once() {
+    if is_call || (times.is_once() && depth > 0) {
         definition
     } else {
         format!("({definition})")
     }
 }
 
-/// The function of a pattern, or its first and its last call.
+/// Calls of a sequence that are all named.
+const FEW: usize = 3;
+
+/// The names of the calls of a sequence, if they are few.
+fn few_calls(all: &[Pattern], pattern: &Pattern, names: &NameTable) -> Option<String> {
+    if pattern.items.len() > FEW {
+        return None;
+    }
+    let calls = pattern.items.iter().map(|item| {
+        let func = match item.symbol {
+            PatternSymbol::Call(func) => func,
+            PatternSymbol::Pattern(id) => all.get(id.index())?.function?,
+            PatternSymbol::Enter(_) | PatternSymbol::Leave(_) => return None,
+        };
+        Some(times(item.times) + short(func, names))
+    });
+    Some(calls.collect::<Option<Vec<_>>>()?.join(", "))
+}
+
+/// The function of a pattern, or its calls if they are few, or the first and the last one.
 pub(super) fn name(all: &[Pattern], id: PatternId, names: &NameTable) -> String {
     let Some(pattern) = all.get(id.index()) else {
         return String::new();
     };
     if let Some(func) = pattern.function {
         return short(func, names).to_owned();
+    }
+    if let Some(few) = few_calls(all, pattern, names) {
+        return few;
     }
     let first = pattern.items.first().and_then(|it| outer(all, *it, false));
     let last = pattern.items.last().and_then(|it| outer(all, *it, true));
