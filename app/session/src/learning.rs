@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{
-    BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
-    causes,
+    BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, causes,
 };
 use callgrove_ml::knn::nearest;
 use callgrove_ml::suggest;
@@ -14,7 +13,7 @@ use callgrove_ml::wl::Siblings;
 use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
 
 use crate::root::median_duration;
-use crate::{Analysis, ModelSettings, Suggestion};
+use crate::{Analysis, ModelSettings, SavedModel, Suggestion};
 
 /// Neighbours of a tree that are told.
 const NUM_NEIGHBOURS: usize = 20;
@@ -31,6 +30,13 @@ pub struct Learned {
     forest: Forest,
     embedding: Embedding,
     detector: Option<Detector>,
+}
+
+/// What a training would give, before it takes effect.
+pub(crate) struct Trial {
+    detector: Detector,
+    /// What it says of each tree.
+    pub(crate) judged: Judged,
 }
 
 /// Why nothing was learned.
@@ -166,45 +172,6 @@ pub struct Judged {
     pub causes: Vec<Option<Cause>>,
 }
 
-/// A trained model that judges forests of this or other runs.
-pub struct SavedModel(ModelArtifact);
-
-impl SavedModel {
-    /// From the bytes of a model file.
-    ///
-    /// # Errors
-    /// They are no model.
-    pub fn read(bytes: &[u8]) -> Result<Self, LearningError> {
-        let model = serde_json::from_slice(bytes).map_err(LearningError::NoModel)?;
-        Ok(Self(model))
-    }
-
-    /// Judges a forest; with `is_refitted` the border is drawn by the forest's own distances. The second
-    /// answer says why the model should not be used for it, if so.
-    ///
-    /// # Errors
-    /// Cancelled, or the model cannot be used by this program.
-    pub fn judge(
-        &self,
-        forest: &Forest,
-        is_refitted: bool,
-        progress: Progress<'_>,
-    ) -> Result<(Judged, Option<Misfit>), LearningError> {
-        let border = if is_refitted {
-            ModelBorder::Refitted
-        } else {
-            ModelBorder::Learned
-        };
-        let found = self.0.judge(forest, border, progress)?;
-        let judged = Judged {
-            scores: found.scores,
-            p_values: Some(found.p_values),
-            causes: found.causes,
-        };
-        Ok((judged, found.misfit))
-    }
-}
-
 impl Learned {
     /// Takes other settings for the next training.
     ///
@@ -248,6 +215,19 @@ impl Learned {
         labels: &[Option<Label>],
         progress: Progress<'_>,
     ) -> Result<Judged, LearningError> {
+        let trial = self.try_labels(labels, progress)?;
+        Ok(self.accept(trial))
+    }
+
+    /// The same, but what was learned before stays until the trial is accepted.
+    ///
+    /// # Errors
+    /// As [`Learned::train`].
+    pub(crate) fn try_labels(
+        &self,
+        labels: &[Option<Label>],
+        progress: Progress<'_>,
+    ) -> Result<Trial, LearningError> {
         let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
         let is_too_small = self.embedding.calibration().null().is_too_small();
         let scores = detector.scores().to_vec();
@@ -256,8 +236,13 @@ impl Learned {
             causes: causes(&scores, labels, self.embedding.write_shares()),
             scores,
         };
-        self.detector = Some(detector);
-        Ok(judged)
+        Ok(Trial { detector, judged })
+    }
+
+    /// A trial becomes what was learned last.
+    pub(crate) fn accept(&mut self, trial: Trial) -> Judged {
+        self.detector = Some(trial.detector);
+        trial.judged
     }
 
     /// What was learned last, as a model for other runs.
@@ -267,7 +252,7 @@ impl Learned {
     pub fn model(&self) -> Result<SavedModel, LearningError> {
         let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
         let model = ModelArtifact::new(&self.forest, &self.embedding, detector);
-        Ok(SavedModel(model))
+        Ok(SavedModel::new(model))
     }
 
     /// The model as a file.
@@ -275,8 +260,7 @@ impl Learned {
     /// # Errors
     /// Nothing was trained yet.
     pub fn model_text(&self) -> Result<String, LearningError> {
-        let SavedModel(model) = self.model()?;
-        Ok(serde_json::to_string(&model).expect("a model has string keys only"))
+        Ok(self.model()?.to_text())
     }
 
     pub(crate) fn embedding(&self) -> &Embedding {

@@ -5,7 +5,13 @@ use super::tokens::{Token, reads, text};
 use super::{Finding, TextFile};
 
 /// Folders of the crates whose callers pass in bytes, executors, seeds and time.
-pub(super) const PURE: &[&str] = &["core/model/", "core/detect/", "core/patterns/", "ml/", "app/session/"];
+pub(super) const PURE: &[&str] = &[
+    "core/model/",
+    "core/detect/",
+    "core/patterns/",
+    "ml/",
+    "app/session/",
+];
 
 /// Modules of `std` that reach files, processes, sockets, threads and the environment.
 const OUTSIDE: &[&str] = &["env", "fs", "net", "process", "thread"];

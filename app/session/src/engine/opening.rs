@@ -150,7 +150,8 @@ impl Engine {
     /// The first scores of a forest; why there are none, if not because the person asked to stop.
     fn learn_new(&mut self, grown: &mut Grown, notebook: &Notebook) -> Result<Option<Stop>, Stop> {
         let state = notebook.history().of_root(grown.root());
-        match self.executor.learn(grown, state) {
+        let learned = self.executor.learn(grown, state);
+        match learned.and_then(|_| self.executor.pose_question(grown, state)) {
             Err(Stop::Cancelled) => Err(Stop::Cancelled),
             learned => Ok(learned.err()),
         }
@@ -181,7 +182,9 @@ impl Engine {
         let run = self.state.run()?;
         let mut grown = self.executor.embed(&run.trace, pattern)?;
         let state = run.notebook.history().of_root(grown.root());
-        let complaint = match self.executor.learn(&mut grown, state) {
+        let learned = self.executor.learn(&mut grown, state);
+        let learned = learned.and_then(|_| self.executor.pose_question(&mut grown, state));
+        let complaint = match learned {
             Err(Stop::Cancelled) => return Err(Stop::Cancelled),
             learned => learned.err(),
         };
