@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_session::{Command, Label, QueryStrategy, Selection};
+use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
 use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
 use super::SettingsDraft;

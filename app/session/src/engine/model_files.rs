@@ -19,7 +19,7 @@ impl Executor {
         let model = self.read_model(&file.path)?;
         match judge(&model, file, forest)? {
             (_, Some(misfit)) if file.fit == ModelUse::AsMade => {
-                Err(in_file(LearningError::Misfit(misfit), &file.path))
+                Err(in_file(&LearningError::Misfit(misfit), &file.path))
             }
             (judged, _) => Ok(judged),
         }
@@ -27,7 +27,7 @@ impl Executor {
 
     fn read_model(&mut self, path: &str) -> Result<SavedModel, Stop> {
         let bytes = self.host.read_file(path)?;
-        SavedModel::read(&bytes).map_err(|cause| in_file(cause, path))
+        SavedModel::read(&bytes).map_err(|cause| in_file(&cause, path))
     }
 }
 
@@ -97,10 +97,10 @@ fn judge(
 ) -> Result<(Judged, Option<Misfit>), Stop> {
     let is_refitted = file.fit == ModelUse::Refitted;
     let judged = model.judge(forest, is_refitted, Progress::none());
-    judged.map_err(|cause| in_file(cause, &file.path))
+    judged.map_err(|cause| in_file(&cause, &file.path))
 }
 
-fn in_file(cause: LearningError, path: &str) -> Stop {
+fn in_file(cause: &LearningError, path: &str) -> Stop {
     Stop::File {
         cause: cause.to_string(),
         path: path.to_owned(),

@@ -72,7 +72,7 @@ pub(super) static UNTOUCHED: RootState = RootState {
 
 impl Judgement {
     /// Whether the label waits to be learned.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(self) -> bool {
         self.given != self.learned && !self.is_held
     }
 }
@@ -262,7 +262,7 @@ impl RootState {
         // There is nothing to ask about once nothing waits.
         let mut others = self.untrained.iter();
         choice.is_asking &= others.any(|key| !judgements.contains_key(key))
-            || judgements.values().any(Judgement::is_waiting);
+            || judgements.values().any(|judgement| judgement.is_waiting());
         RootValues {
             judgements: judgements.into_iter().collect(),
             choice: (choice != self.choice).then(|| Box::new(choice)),
