@@ -8,7 +8,7 @@ use crate::{Change, Detection, Judged, Move};
 /// How far down the list moves are worth telling.
 const TOP: usize = 50;
 /// A score below 0 by more than rounding.
-const LEAST_SCORE: f64 = 1e-6;
+const LEAST_SCORE: f64 = 1e-5;
 /// How many moves are told.
 const NUM_MOVES: usize = 10;
 

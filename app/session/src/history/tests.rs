@@ -3,8 +3,8 @@
 use callgrove_model::{ProgramId, RankId, TimeNs};
 use proptest::prelude::*;
 
-use super::*;
 use super::root_state::ModelChoice;
+use super::*;
 use crate::edit::{LabelChange, ModelFile};
 use crate::{ModelSettings, ModelUse, TimeRange, TreeKey};
 
