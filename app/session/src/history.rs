@@ -56,6 +56,8 @@ struct Step {
     what: Box<str>,
     root: Option<Arc<str>>,
     values: Values,
+    /// Whether it made the model learn, and nobody was asked about it.
+    is_lesson: bool,
 }
 
 /// Values to be put in the place of others, which then are what puts all back.
@@ -135,6 +137,24 @@ impl History {
         };
     }
 
+    /// The state of a root function before the last edit, if that made the model learn without an answer.
+    pub(crate) fn before_lesson(&self, root: &str) -> Option<RootState> {
+        let last = self.past.last().filter(|_| self.future.is_empty())?;
+        if !last.is_lesson || last.root.as_deref() != Some(root) {
+            return None;
+        }
+        let mut state = self.of_root(root).clone();
+        state.swap(&mut last.values.of_root.clone());
+        Some(state)
+    }
+
+    /// The last edit is of a time when nobody was asked.
+    pub(crate) fn settle(&mut self) {
+        if let Some(last) = self.past.last_mut() {
+            last.is_lesson = false;
+        }
+    }
+
     /// What Undo would take back, as a person reads it who looks at `root`.
     pub(crate) fn undo_text(&self, root: Option<&str>) -> Option<String> {
         self.past.last().map(|step| step.text(root))
@@ -147,6 +167,11 @@ impl History {
 
     fn edit(&mut self, root: Option<&str>, edit: &Edit) -> Effects {
         let root: Option<Arc<str>> = root.map(|root| self.name(root));
+        let is_answer = *edit == Edit::Train
+            && root
+                .as_deref()
+                .is_some_and(|root| self.of_root(root).is_asking());
+        let is_lesson = edit.teaches() && !is_answer;
         let values = Values {
             of_root: root.as_deref().map_or_else(RootValues::default, |root| {
                 self.roots.entry(root.into()).or_default().after(edit)
@@ -157,6 +182,7 @@ impl History {
             what: edit.to_string().into(),
             root,
             values,
+            is_lesson,
         };
         let (step, effects) = self.turn(step);
         self.past.push(step);

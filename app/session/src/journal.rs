@@ -185,6 +185,9 @@ impl Journal {
             (Scope::CurrentRoot, Some(root)) => self.history.take_in_root(root, &action),
             (Scope::CurrentRoot, None) => return Err("an edit before any root function".to_owned()),
         }
+        if !self.is_current {
+            self.history.settle();
+        }
         Ok(())
     }
 }

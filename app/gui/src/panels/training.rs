@@ -196,15 +196,15 @@ fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             .on_hover_text(
                 "They stand for their executions alone; the model does not learn from them",
             );
-        for &tree in ctx.snapshot.held.iter().take(MAX_CODES) {
-            code_link(ctx, ui, tree);
-        }
         let button = ui.button("Learn held labels");
         if button
             .on_hover_text("The model learns from them too")
             .clicked()
         {
             ctx.send(Command::LearnHeld);
+        }
+        for &tree in ctx.snapshot.held.iter().take(MAX_CODES) {
+            code_link(ctx, ui, tree);
         }
     });
 }

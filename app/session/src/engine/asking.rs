@@ -91,8 +91,60 @@ impl Executor {
         })
     }
 
-    /// Brings the question up to a state, the scores of which are shown.
-    pub(super) fn pose_question(&self, grown: &mut Grown, state: &RootState) -> Result<(), Stop> {
+    /// Brings scores and question up to the history. What that teaches waits for an answer if it would move many
+    /// and `may_ask`.
+    fn teach(
+        &mut self,
+        notebook: &mut Notebook,
+        grown: &mut Grown,
+        may_ask: bool,
+    ) -> Result<(), Stop> {
+        let state = notebook.history().of_root(grown.root());
+        let inputs = state.model_inputs(grown.forest());
+        if may_ask && grown.detection().is_some() && !grown.has_model_of(&inputs) {
+            let tried = self.try_out(grown, inputs, state)?;
+            if tried.question.is_needed() && self.ask(notebook, grown) {
+                grown.in_question = Some(tried);
+            } else {
+                grown.accept(tried);
+            }
+        } else if let Some(tried) = grown.in_question.take_if(|known| known.inputs == inputs) {
+            grown.accept(tried);
+        } else {
+            self.learn(grown, state)?;
+        }
+        self.pose_question(grown, notebook.history().of_root(grown.root()))
+    }
+
+    /// Lets what the last edit teaches wait; `false` if that teaches nothing. A question that cannot be
+    /// journalled stands nevertheless.
+    fn ask(&mut self, notebook: &mut Notebook, grown: &Grown) -> bool {
+        let stamp = self.stamp(grown.model_name());
+        let is_asking = notebook.amend(&HistoryStep::Ask, stamp);
+        if let Err(error) = notebook.write() {
+            let text = format!("The question cannot be journalled now: {error}.");
+            self.notice(Severity::Warning, text);
+        }
+        is_asking
+    }
+
+    /// The first scores of a forest. A crash may have come between the last edit and the question about it:
+    /// then it is asked now.
+    pub(super) fn learn_first(
+        &mut self,
+        notebook: &mut Notebook,
+        grown: &mut Grown,
+    ) -> Result<(), Stop> {
+        let before = notebook.history().before_lesson(grown.root());
+        if let Some(before) = &before {
+            self.learn(grown, before)?;
+        }
+        self.teach(notebook, grown, before.is_some())
+    }
+
+    /// Brings the question up to a state, the scores of which are shown. Where so few would move by now that
+    /// nobody needs to be asked, the labels wait for the next training.
+    fn pose_question(&self, grown: &mut Grown, state: &RootState) -> Result<(), Stop> {
         if !state.is_asking() {
             grown.in_question = None;
             return Ok(());
@@ -101,7 +153,8 @@ impl Executor {
         let known = grown.in_question.take();
         grown.in_question = known.filter(|known| known.is_about(&inputs, grown.detection()));
         if grown.in_question.is_none() {
-            grown.in_question = Some(self.try_out(grown, inputs, state)?);
+            let tried = self.try_out(grown, inputs, state)?;
+            grown.in_question = Some(tried).filter(|tried| tried.question.is_needed());
         }
         Ok(())
     }
@@ -123,57 +176,25 @@ impl Engine {
         if root != Some(grown.root()) {
             return Ok(());
         }
-        let is_answer = was_asking && grown.in_question.is_some();
         let teaches = match action {
             HistoryStep::Edit { edit, .. } => {
-                edit.teaches() && !(is_answer && *edit == Edit::Train)
+                edit.teaches() && !(was_asking && *edit == Edit::Train)
             }
             _ => false,
         };
-        let state = run.notebook.history().of_root(grown.root());
-        let inputs = state.model_inputs(grown.forest());
-        let may_ask = teaches && grown.detection().is_some() && !grown.has_model_of(&inputs);
-        if may_ask {
-            let tried = self.executor.try_out(grown, inputs, state);
-            let is_needed = match &tried {
-                Ok(tried) => tried.question.is_needed(),
-                // What waited before waits on.
-                Err(_) => was_asking,
-            };
-            let stamp = self.executor.stamp(grown.model_name());
-            let is_asking = is_needed && run.notebook.amend(&HistoryStep::Ask, stamp);
-            match tried {
-                Ok(tried) if is_asking => grown.in_question = Some(tried),
-                Ok(tried) => grown.accept(tried),
-                Err(stop) => {
-                    grown.in_question = None;
-                    self.write_question();
-                    return Err(stop);
-                }
-            }
-        } else if let Some(tried) = grown.in_question.take_if(|known| known.inputs == inputs) {
-            grown.accept(tried);
-        } else {
-            self.executor.learn(grown, state)?;
+        let taught = self.executor.teach(&mut run.notebook, grown, teaches);
+        if taught.is_err() && teaches {
+            // What could not be tried out has no effect.
+            grown.in_question = None;
+            self.executor.ask(&mut run.notebook, grown);
         }
-        let state = run.notebook.history().of_root(grown.root());
-        self.executor.pose_question(grown, state)?;
-        self.write_question();
-        Ok(())
-    }
-
-    /// A question that cannot be journalled stands nevertheless.
-    fn write_question(&mut self) {
-        let written = self.state.notebook_mut().map(Notebook::write);
-        if let Ok(Err(error)) = written {
-            let text = format!("The question cannot be journalled now: {error}.");
-            self.executor.notice(Severity::Warning, text);
-        }
+        taught
     }
 
     /// The person answers; without a question there is nothing to do.
     pub(super) fn answer(&mut self, answer: TrainingAnswer) -> Result<(), Stop> {
-        if !self.is_asking()? {
+        let (_, grown) = self.state.forest()?;
+        if grown.question().is_none() {
             return Ok(());
         }
         self.edit(match answer {
@@ -184,12 +205,23 @@ impl Engine {
 
     /// Trains; a training that waits for an answer must have one first.
     pub(super) fn train(&mut self) -> Result<(), Stop> {
-        if self.is_asking()? && self.executor.publisher.view.question.is_some() {
+        if !self.is_asking()? {
+            return self.edit(Edit::Train);
+        }
+        let (run, grown) = self.state.forest_mut()?;
+        if grown.question().is_some() {
             let text = "The training waits for an answer: keep it, keep the labels to their executions, or undo.";
             self.executor.notice(Severity::Info, text.to_owned());
             return Ok(());
         }
-        self.edit(Edit::Train)
+        // It could not be tried out before.
+        let state = run.notebook.history().of_root(grown.root());
+        self.executor.pose_question(grown, state)?;
+        if grown.question().is_none() {
+            return self.edit(Edit::Train);
+        }
+        self.show_scores();
+        Ok(())
     }
 
     /// The model learns what stood for single executions.

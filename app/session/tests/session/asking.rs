@@ -212,6 +212,40 @@ fn question_and_held_labels_survive_a_crash() {
 }
 
 #[test]
+fn a_crash_before_the_question_is_asked_does_not_answer_it() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let before = session.seen();
+    let question = asked(&mislead(&mut session));
+    drop(session);
+    let last = disk.journal.lock().unwrap().pop().unwrap();
+    assert!(last.contains("\"ask\""), "{last}");
+    let mut session = Session::opened(&disk);
+    let seen = session.seen();
+    assert_eq!((asked(&seen), scores(&seen)), (question, scores(&before)));
+    let kept = keep(&mut session);
+    drop(session);
+    let seen = Session::opened(&disk).seen();
+    assert_eq!((asked(&seen), scores(&seen)), (None, scores(&kept)));
+}
+
+#[test]
+fn what_was_learned_before_there_were_questions_stays_learned() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    mislead(&mut session);
+    let kept = keep(&mut session);
+    drop(session);
+    // As version 2 had it: the label is the last word, and learned.
+    let mut lines = disk.journal.lock().unwrap();
+    lines.truncate(3);
+    lines[0] = lines[0].replace("\"version\":3", "\"version\":2");
+    drop(lines);
+    let seen = Session::opened(&disk).seen();
+    assert_eq!((asked(&seen), scores(&seen)), (None, scores(&kept)));
+}
+
+#[test]
 fn further_labels_join_the_question_and_each_can_be_undone() {
     let mut session = Session::opened(&Disk::default());
     let before = session.seen();

@@ -140,6 +140,26 @@ fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
 }
 
 #[test]
+fn a_training_that_was_cancelled_is_asked_about_when_it_is_wished_again() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    let before = session.run(open("run", "compute"));
+    stopper.stop_at("Training");
+    let seen = mislead(&mut session);
+    stopper.let_go();
+    assert!(last_notice(&seen).starts_with("The labels are kept;"));
+    assert_eq!(
+        (seen.num_untrained, seen.labels.len()),
+        (NUM_MISLED, NUM_MISLED)
+    );
+    let asked = session.run(Command::Train);
+    assert!(asked.question.is_some());
+    assert_eq!(scores(&asked), scores(&before));
+    let undone = session.run(Command::Undo);
+    assert_eq!((undone.labels.len(), &undone.undo), (0, &None));
+}
+
+#[test]
 fn what_waits_for_an_answer_waits_on_when_the_training_of_another_label_is_cancelled() {
     let (disk, stopper) = (Disk::default(), Stopper::default());
     let mut session = stopper.session(&disk);
