@@ -89,7 +89,7 @@ proptest! {
 fn version_1_is_read() {
     let journal = Journal::replay(&lines(VERSION_1)).unwrap();
     assert_eq!(journal.unreadable, []);
-    assert!(!journal.is_current, "it needs a line that says version 2");
+    assert!(!journal.is_current, "it needs a line that says version 3");
     assert_eq!(journal.root.as_deref(), Some("compute"));
     assert_eq!(
         csv(&journal, "compute"),
