@@ -11,6 +11,7 @@ mod publisher;
 mod show;
 mod state;
 mod stop;
+mod tried_out;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};

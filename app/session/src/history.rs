@@ -12,7 +12,7 @@ use callgrove_model::Label;
 use crate::edit::{Edit, SavedState};
 use crate::{LabelKey, Mark};
 
-use root_state::{Judgement, RootValues, UNTOUCHED};
+use root_state::{LabelState, RootValues, UNTOUCHED};
 pub(crate) use root_state::{ModelInputs, RootState};
 
 /// What the person made of a run, the way to it and the way on.
@@ -75,7 +75,7 @@ impl History {
 
     /// Labels given to records, whatever their functions.
     pub(crate) fn record_labels(&self) -> impl Iterator<Item = (LabelKey, Label)> + '_ {
-        let of_record = |(key, judgement): (&LabelKey, &Judgement)| match key {
+        let of_record = |(key, judgement): (&LabelKey, &LabelState)| match key {
             LabelKey::Tree(_) => None,
             LabelKey::Event(_) => Some((*key, judgement.given?)),
         };

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{
-    BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, causes,
+    BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
+    causes,
 };
 use callgrove_ml::knn::nearest;
 use callgrove_ml::suggest;
 use callgrove_ml::wl::Siblings;
-use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
+use callgrove_model::{DurationNs, Forest, FunctionName, Label, Progress, Trace, TreeIdx};
 
 use crate::root::median_duration;
-use crate::{Analysis, ModelSettings, SavedModel, Suggestion};
+use crate::{Analysis, ModelOrigin, ModelSettings, Suggestion};
 
 /// Neighbours of a tree that are told.
 const NUM_NEIGHBOURS: usize = 20;
@@ -172,6 +173,58 @@ pub struct Judged {
     pub causes: Vec<Option<Cause>>,
 }
 
+/// A trained model that judges forests of this or other runs.
+pub struct SavedModel(ModelArtifact);
+
+impl SavedModel {
+    /// From the bytes of a model file.
+    ///
+    /// # Errors
+    /// They are no model.
+    pub fn read(bytes: &[u8]) -> Result<Self, LearningError> {
+        let model = serde_json::from_slice(bytes).map_err(LearningError::NoModel)?;
+        Ok(Self(model))
+    }
+
+    /// What it was made for.
+    pub fn origin(&self) -> ModelOrigin {
+        let model = &self.0;
+        ModelOrigin {
+            programs: model.programs.clone(),
+            functions: model.functions.clone(),
+            num_ranks: model.num_ranks,
+            num_trees: model.num_trees,
+            num_abnormal: model.num_abnormal,
+            median_duration: DurationNs(model.median_duration_ns),
+        }
+    }
+
+    /// Judges a forest; with `is_refitted` the border is drawn by the forest's own distances. The second
+    /// answer says why the model should not be used for it, if so.
+    ///
+    /// # Errors
+    /// Cancelled, or the model cannot be used by this program.
+    pub fn judge(
+        &self,
+        forest: &Forest,
+        is_refitted: bool,
+        progress: Progress<'_>,
+    ) -> Result<(Judged, Option<Misfit>), LearningError> {
+        let border = if is_refitted {
+            ModelBorder::Refitted
+        } else {
+            ModelBorder::Learned
+        };
+        let found = self.0.judge(forest, border, progress)?;
+        let judged = Judged {
+            scores: found.scores,
+            p_values: Some(found.p_values),
+            causes: found.causes,
+        };
+        Ok((judged, found.misfit))
+    }
+}
+
 impl Learned {
     /// Takes other settings for the next training.
     ///
@@ -252,7 +305,7 @@ impl Learned {
     pub fn model(&self) -> Result<SavedModel, LearningError> {
         let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
         let model = ModelArtifact::new(&self.forest, &self.embedding, detector);
-        Ok(SavedModel::new(model))
+        Ok(SavedModel(model))
     }
 
     /// The model as a file.
@@ -260,7 +313,8 @@ impl Learned {
     /// # Errors
     /// Nothing was trained yet.
     pub fn model_text(&self) -> Result<String, LearningError> {
-        Ok(self.model()?.to_text())
+        let SavedModel(model) = self.model()?;
+        Ok(serde_json::to_string(&model).expect("a model has string keys only"))
     }
 
     pub(crate) fn embedding(&self) -> &Embedding {

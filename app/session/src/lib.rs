@@ -28,10 +28,9 @@ mod journal;
 mod label;
 mod learning;
 mod mark;
-mod model_settings;
+mod model;
 mod question;
 mod root;
-mod saved_model;
 mod session;
 mod session_file;
 mod snapshot;
@@ -54,12 +53,13 @@ pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal};
 pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
-pub use learning::{Judged, LearnSettings, Learned, LearningError, analyze, suggest_roots};
+pub use learning::{
+    Judged, LearnSettings, Learned, LearningError, SavedModel, analyze, suggest_roots,
+};
 pub use mark::Mark;
-pub use model_settings::ModelSettings;
+pub use model::{ModelOrigin, ModelSettings, ModelUse};
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, grow_forest, median_duration, read_forest};
-pub use saved_model::{ModelOrigin, ModelUse, SavedModel};
 pub use session::Session;
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion, Work,

@@ -4,77 +4,17 @@
 //! ([`HistoryStep::Ask`]), and so they wait after a crash, after undo and in a saved session as well. What is
 //! asked about is always all that waits, against the scores that are shown.
 
-use std::sync::Arc;
-
-use callgrove_model::{Label, Progress, TreeIdx};
+use callgrove_model::Progress;
 
 use super::Engine;
 use super::executor::Executor;
-use super::grown::{Grown, Scored};
+use super::grown::Grown;
 use super::notebook::Notebook;
 use super::stop::Stop;
+use super::tried_out::TriedOut;
 use crate::edit::Edit;
 use crate::history::{HistoryStep, ModelInputs, RootState};
-use crate::learning::Trial;
-use crate::{Detection, Severity, TrainingAnswer, TrainingQuestion};
-
-/// A training beside the model that is shown.
-pub(super) struct TriedOut {
-    inputs: ModelInputs,
-    trial: Trial,
-    question: Arc<TrainingQuestion>,
-    /// The scores that it was compared with.
-    before: Option<Arc<Detection>>,
-}
-
-impl TriedOut {
-    pub(super) fn new(inputs: ModelInputs, trial: Trial, shown: Option<&Scored>) -> Self {
-        let question = shown.map(|shown| compare(shown, &inputs, &trial));
-        Self {
-            inputs,
-            trial,
-            question: Arc::new(question.unwrap_or_default()),
-            before: shown.map(|shown| Arc::clone(&shown.detection)),
-        }
-    }
-
-    pub(super) fn question(&self) -> Arc<TrainingQuestion> {
-        Arc::clone(&self.question)
-    }
-
-    pub(super) fn into_parts(self) -> (ModelInputs, Trial) {
-        (self.inputs, self.trial)
-    }
-
-    /// Whether it is the training of `inputs`, told against the scores that are shown.
-    fn is_about(&self, inputs: &ModelInputs, shown: Option<&Arc<Detection>>) -> bool {
-        let is_same = match (&self.before, shown) {
-            (Some(before), Some(shown)) => Arc::ptr_eq(before, shown),
-            (None, None) => true,
-            _ => false,
-        };
-        is_same && self.inputs == *inputs
-    }
-}
-
-/// Which trees a training would move, without those whose labels it learns.
-fn compare(shown: &Scored, inputs: &ModelInputs, trial: &Trial) -> TrainingQuestion {
-    let before = &*shown.detection;
-    let after = Detection::with_held(trial.judged.clone(), inputs.held.clone(), Some(before));
-    let change = after.change.unwrap_or_default();
-    let taught = |tree: &TreeIdx| {
-        let label = |labels: &[Option<Label>]| labels.get(tree.index()).copied().flatten();
-        label(&shown.inputs.labels) != label(&inputs.labels)
-    };
-    let others = |trees: Vec<TreeIdx>| trees.into_iter().filter(|tree| !taught(tree)).collect();
-    let all = (0..inputs.labels.len()).map(TreeIdx::from_index);
-    TrainingQuestion {
-        num_labels: all.filter(taught).count(),
-        num_trees: inputs.labels.len(),
-        would_be_abnormal: others(change.became_abnormal),
-        would_be_normal: others(change.became_normal),
-    }
-}
+use crate::{Severity, TrainingAnswer};
 
 impl Executor {
     /// Trains beside the model that is shown.
@@ -103,12 +43,12 @@ impl Executor {
         let inputs = state.model_inputs(grown.forest());
         if may_ask && grown.detection().is_some() && !grown.has_model_of(&inputs) {
             let tried = self.try_out(grown, inputs, state)?;
-            if tried.question.is_needed() && self.ask(notebook, grown) {
+            if tried.question().is_needed() && self.ask(notebook, grown) {
                 grown.in_question = Some(tried);
             } else {
                 grown.accept(tried);
             }
-        } else if let Some(tried) = grown.in_question.take_if(|known| known.inputs == inputs) {
+        } else if let Some(tried) = grown.in_question.take_if(|known| known.is_of(&inputs)) {
             grown.accept(tried);
         } else {
             self.learn(grown, state)?;
@@ -154,7 +94,7 @@ impl Executor {
         grown.in_question = known.filter(|known| known.is_about(&inputs, grown.detection()));
         if grown.in_question.is_none() {
             let tried = self.try_out(grown, inputs, state)?;
-            grown.in_question = Some(tried).filter(|tried| tried.question.is_needed());
+            grown.in_question = Some(tried).filter(|tried| tried.question().is_needed());
         }
         Ok(())
     }

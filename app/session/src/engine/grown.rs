@@ -6,8 +6,8 @@ use std::sync::Arc;
 use callgrove_ml::explain::CallPaths;
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 
-use super::asking::TriedOut;
 use super::stop::Stop;
+use super::tried_out::TriedOut;
 use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
 use crate::learning::{self, LearnSettings, Learned, LearningError};
@@ -33,9 +33,9 @@ pub(super) struct Grown {
 }
 
 /// The newest scores and what they depend on.
-pub(super) struct Scored {
-    pub(super) inputs: ModelInputs,
-    pub(super) detection: Arc<Detection>,
+struct Scored {
+    inputs: ModelInputs,
+    detection: Arc<Detection>,
     /// Made when the first tree is explained by these scores.
     explainer: OnceCell<Explainer>,
 }
@@ -136,7 +136,9 @@ impl Grown {
         progress: Progress<'_>,
     ) -> Result<TriedOut, Stop> {
         let trial = self.learned.try_labels(&inputs.labels, progress)?;
-        Ok(TriedOut::new(inputs, trial, self.scored.as_ref()))
+        let shown = self.scored.as_ref();
+        let shown = shown.map(|shown| (&shown.detection, shown.inputs.labels.as_slice()));
+        Ok(TriedOut::new(inputs, trial, shown))
     }
 
     /// What was tried out takes effect.

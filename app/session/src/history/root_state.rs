@@ -11,7 +11,7 @@ use crate::{LabelKey, LabelSet, ModelSettings};
 
 /// What is known of one execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Judgement {
+pub(super) struct LabelState {
     pub(super) given: Option<Label>,
     /// The label that the model has learned.
     pub(super) learned: Option<Label>,
@@ -32,7 +32,7 @@ pub(super) struct ModelChoice {
 /// What the person made of the forest of one root function.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RootState {
-    pub(super) judgements: BTreeMap<LabelKey, Judgement>,
+    pub(super) judgements: BTreeMap<LabelKey, LabelState>,
     /// Those whose label waits to be learned.
     pub(super) untrained: BTreeSet<LabelKey>,
     pub(super) choice: ModelChoice,
@@ -54,7 +54,7 @@ pub(crate) struct ModelInputs {
 /// Judgements and a choice to be put in the place of others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RootValues {
-    pub(super) judgements: Box<[(LabelKey, Judgement)]>,
+    pub(super) judgements: Box<[(LabelKey, LabelState)]>,
     pub(super) choice: Option<Box<ModelChoice>>,
 }
 
@@ -70,7 +70,7 @@ pub(super) static UNTOUCHED: RootState = RootState {
     },
 };
 
-impl Judgement {
+impl LabelState {
     /// Whether the label waits to be learned.
     pub(super) fn is_waiting(self) -> bool {
         self.given != self.learned && !self.is_held
@@ -98,7 +98,7 @@ impl RootState {
 
     /// All labels that a person gave.
     pub(crate) fn labels(&self) -> LabelSet {
-        let given = |(key, judgement): (&LabelKey, &Judgement)| Some((*key, judgement.given?));
+        let given = |(key, judgement): (&LabelKey, &LabelState)| Some((*key, judgement.given?));
         self.judgements.iter().filter_map(given).collect()
     }
 
@@ -177,7 +177,7 @@ impl RootState {
 
     /// The state as it is saved.
     pub(crate) fn save(&self) -> SavedState {
-        let saved = |(key, judgement): (&LabelKey, &Judgement)| {
+        let saved = |(key, judgement): (&LabelKey, &LabelState)| {
             Some(SavedLabel {
                 key: *key,
                 label: judgement.given?,
@@ -227,7 +227,7 @@ impl RootState {
                     let judgement = self.judgements[key];
                     judgements.insert(
                         *key,
-                        Judgement {
+                        LabelState {
                             is_held,
                             ..judgement
                         },
@@ -241,7 +241,7 @@ impl RootState {
                         let is_held = false;
                         judgements.insert(
                             *key,
-                            Judgement {
+                            LabelState {
                                 is_held,
                                 ..*judgement
                             },
@@ -269,7 +269,7 @@ impl RootState {
         }
     }
 
-    fn learn(&self, changed: &mut BTreeMap<LabelKey, Judgement>, choice: &mut ModelChoice) {
+    fn learn(&self, changed: &mut BTreeMap<LabelKey, LabelState>, choice: &mut ModelChoice) {
         for key in &self.untrained {
             changed.entry(*key).or_insert_with(|| self.judgements[key]);
         }
@@ -283,14 +283,14 @@ impl RootState {
     fn restore(
         &self,
         saved: &SavedState,
-        changed: &mut BTreeMap<LabelKey, Judgement>,
+        changed: &mut BTreeMap<LabelKey, LabelState>,
         choice: &mut ModelChoice,
     ) {
         let known = self.judgements.keys();
-        changed.extend(known.map(|&key| (key, Judgement::default())));
+        changed.extend(known.map(|&key| (key, LabelState::default())));
         changed.extend(saved.labels.iter().map(|saved| {
             let given = Some(saved.label);
-            let judgement = Judgement {
+            let judgement = LabelState {
                 given,
                 learned: given.filter(|_| saved.trained),
                 is_held: saved.held,
@@ -327,7 +327,7 @@ impl RootState {
             let now = self.judgements.get(key).copied().unwrap_or_default();
             if now.learned != before.learned {
                 let learned = before.learned;
-                self.put(*key, Judgement { learned, ..now });
+                self.put(*key, LabelState { learned, ..now });
                 is_changed = true;
             }
         }
@@ -341,8 +341,8 @@ impl RootState {
     }
 
     /// Puts one judgement in place; the answer is the one before.
-    fn put(&mut self, key: LabelKey, judgement: Judgement) -> Judgement {
-        let before = if judgement == Judgement::default() {
+    fn put(&mut self, key: LabelKey, judgement: LabelState) -> LabelState {
+        let before = if judgement == LabelState::default() {
             self.judgements.remove(&key)
         } else {
             self.judgements.insert(key, judgement)

@@ -72,7 +72,7 @@ fn edits() -> impl Strategy<Value = Edit> {
             let given = Some(Label::Normal);
             let learned = given.filter(|_| trained);
             let is_held = !trained && index > 2;
-            saved.judgements.insert(key, Judgement { given, learned, is_held });
+            saved.judgements.insert(key, LabelState { given, learned, is_held });
             Edit::Restore(SavedState { marks: Some(Vec::new()), ..saved.save() })
         }),
     ]
@@ -239,7 +239,7 @@ fn num_bytes(history: &History) -> usize {
         .roots
         .values()
         .map(|state| {
-            state.judgements.len() * size_of::<(LabelKey, Judgement)>()
+            state.judgements.len() * size_of::<(LabelKey, LabelState)>()
                 + state.untrained.len() * size_of::<LabelKey>()
         })
         .sum();
