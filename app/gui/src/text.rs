@@ -4,6 +4,7 @@ use callgrove_model::{DurationNs, TreeIdx};
 use callgrove_session::Snapshot;
 use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
 
+use crate::context::label_name;
 use crate::widgets::thousands;
 
 const DAY_US: u64 = 86_400_000_000;
@@ -28,6 +29,17 @@ pub(crate) fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
         analysis.forest.code(tree),
         share.excess,
         share.covered.min(share.excess),
+    ))
+}
+
+/// That the label of a tree stands for it alone.
+pub(crate) fn held_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
+    let analysis = snapshot.analysis.as_ref()?;
+    let label = snapshot.label(tree).filter(|_| snapshot.is_held(tree))?;
+    Some(format!(
+        "{}, held {}: the label stands for this execution alone, the model does not learn from it",
+        analysis.forest.code(tree),
+        label_name(label),
     ))
 }
 

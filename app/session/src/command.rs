@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::watch::{ExecutionDocument, WatchCommand};
-use crate::{EventKey, Label, MapMethod, ModelSettings, PatternId, PatternReference};
+use crate::{
+    EventKey, Label, MapMethod, ModelAnswer, ModelSettings, PatternId, PatternReference,
+    TrainingAnswer,
+};
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
 #[derive(Clone, PartialEq, Debug)]
@@ -94,6 +97,10 @@ pub enum Command {
     Train,
     /// Whether every label trains at once.
     SetAutoTrain(bool),
+    /// Answers [`crate::Snapshot::question`].
+    Answer(TrainingAnswer),
+    /// The model learns the labels that stand for their executions alone.
+    LearnHeld,
     /// Trains with other settings; `None` are the defaults.
     Tune(Option<ModelSettings>),
     /// Draws the map by another method; it can be seen while it forms.
@@ -116,11 +123,14 @@ pub enum Command {
         /// File.
         path: String,
     },
-    /// Scores the forest with a model learned before, on this or another run.
+    /// Scores the forest with a model learned before, on this or another run. One that does not fit is asked
+    /// about.
     LoadModel {
         /// File.
         path: String,
     },
+    /// Answers [`crate::Snapshot::misfit`].
+    AnswerModel(ModelAnswer),
     /// Writes source, root function, labels, marks, settings, selection and view.
     SaveSession {
         /// File.
@@ -165,8 +175,11 @@ impl Command {
                 | Self::ImportLabels { .. }
                 | Self::Train
                 | Self::SetAutoTrain(_)
+                | Self::Answer(_)
+                | Self::LearnHeld
                 | Self::Tune(_)
                 | Self::LoadModel { .. }
+                | Self::AnswerModel(ModelAnswer::UseAnyway | ModelAnswer::FitBorder)
         )
     }
 }

@@ -1,12 +1,14 @@
 //! Scores become a list, and two lists become what a training changed.
 
 use callgrove_ml::detector::{Cause, Detector, listed_scores, order_by_score};
-use callgrove_model::TreeIdx;
+use callgrove_model::{Label, TreeIdx};
 
 use crate::{Change, Detection, Judged, Move};
 
 /// How far down the list moves are worth telling.
 const TOP: usize = 50;
+/// A score below 0 by more than rounding.
+const LEAST_SCORE: f64 = 1e-5;
 /// How many moves are told.
 const NUM_MOVES: usize = 10;
 
@@ -14,12 +16,31 @@ impl Detection {
     /// Orders trees by their scores, ties by tree, but those whose abnormal score has a known cause behind
     /// the other abnormal ones; compares with the list before.
     pub fn new(judged: Judged, before: Option<&Self>) -> Self {
+        Self::with_held(judged, Vec::new(), before)
+    }
+
+    /// The same, but trees with a held label stand on the side of that, whatever their scores say; `held` has
+    /// the shape `[n_trees]`, or is empty.
+    pub(crate) fn with_held(
+        judged: Judged,
+        held: Vec<Option<Label>>,
+        before: Option<&Self>,
+    ) -> Self {
         let Judged {
             scores,
             p_values,
             causes,
         } = judged;
-        let listed = listed_scores(&scores, &causes);
+        let (mut sided, mut open_causes) = (scores.clone(), causes.clone());
+        for ((score, cause), held) in sided.iter_mut().zip(&mut open_causes).zip(&held) {
+            match held {
+                Some(Label::Normal) => *score = score.max(0.0),
+                Some(Label::Abnormal) => *score = score.min(-LEAST_SCORE),
+                None => continue,
+            }
+            *cause = None;
+        }
+        let listed = listed_scores(&sided, &open_causes);
         let order = order_by_score(&listed);
         let mut place = vec![0; scores.len()];
         for (at, tree) in order.iter().enumerate() {
@@ -28,7 +49,8 @@ impl Detection {
         let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
         let mut detection = Self {
             num_abnormal: listed.iter().filter(is_abnormal).count(),
-            num_explained: causes.iter().flatten().count(),
+            num_explained: open_causes.iter().flatten().count(),
+            held,
             scores,
             p_values,
             causes,
@@ -48,8 +70,12 @@ impl Detection {
         self.p_values.as_ref()?.get(tree.index()).copied()
     }
 
-    /// Whether a tree is called abnormal: it has a negative score, and no cause that explains it.
+    /// Whether a tree is called abnormal: it has a negative score, and no cause that explains it. A held label
+    /// goes before both.
     pub fn is_abnormal(&self, tree: TreeIdx) -> bool {
+        if let Some(held) = self.held(tree) {
+            return held == Label::Abnormal;
+        }
         self.cause(tree).is_none()
             && self
                 .scores
@@ -57,9 +83,14 @@ impl Detection {
                 .is_some_and(|&score| Detector::is_abnormal(score))
     }
 
-    /// What explains the negative score of a tree.
+    /// What explains the negative score of a tree; whatever a person holds it for needs no explanation.
     pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
-        self.causes.get(tree.index()).copied().flatten()
+        let cause = self.causes.get(tree.index()).copied().flatten();
+        cause.filter(|_| self.held(tree).is_none())
+    }
+
+    fn held(&self, tree: TreeIdx) -> Option<Label> {
+        self.held.get(tree.index()).copied().flatten()
     }
 }
 
@@ -173,6 +204,19 @@ mod tests {
         assert_eq!((detection.num_abnormal, detection.num_explained), (2, 1));
         assert!(!detection.is_abnormal(TreeIdx(0)));
         assert_eq!(detection.cause(TreeIdx(0)), Some(Cause::TraceWrite));
+    }
+
+    #[test]
+    fn a_held_label_moves_its_own_tree_and_no_other() {
+        let mut held = vec![None; 4];
+        held[1] = Some(Label::Normal);
+        held[2] = Some(Label::Abnormal);
+        let scores = [-1.0, -3.0, 0.5, 0.25];
+        let detection = Detection::with_held(judged(&scores), held, None);
+        let abnormal = [0, 1, 2, 3].map(|tree| detection.is_abnormal(TreeIdx(tree)));
+        assert_eq!(abnormal, [true, false, true, false]);
+        assert_eq!(detection.order, trees(&[0, 2, 1, 3]));
+        assert_eq!((detection.num_abnormal, detection.scores[1]), (2, -3.0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use callgrove_model::Label;
 use serde::{Deserialize, Serialize};
 
 use crate::label::label_name;
-use crate::{LabelKey, Mark, ModelSettings};
+use crate::{LabelKey, Mark, ModelSettings, ModelUse};
 
 /// Something that changes what the person made, as it stands in the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -18,10 +18,16 @@ pub(crate) enum Edit {
     Train,
     /// Every label trains at once, or not.
     AutoTrain(bool),
+    /// The labels that wait to be learned stand for their executions alone. Since version 3.
+    Hold,
+    /// The model learns those too. Since version 3.
+    LearnHeld,
     /// The own model has other settings; `None` are the defaults.
     Tune(Option<ModelSettings>),
-    /// Scores of a model file are shown.
+    /// Scores of a model file that fits are shown.
     LoadModel(String),
+    /// Scores of a model file are shown, whether it fits or not. Since version 3.
+    UseModel(ModelFile),
     /// Everything is as in a saved session.
     Restore(SavedState),
     /// A mark is new, or the one of its number is another.
@@ -40,6 +46,16 @@ pub(crate) struct LabelChange {
     pub(crate) label: Option<Label>,
 }
 
+/// A model file and how it is used.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelFile {
+    /// Where it is.
+    pub(crate) path: String,
+    /// How far it may be used.
+    pub(crate) fit: ModelUse,
+}
+
 /// What the person made, as it stands in files. Missing fields have their defaults.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,8 +66,14 @@ pub(crate) struct SavedState {
     pub(crate) auto_train: bool,
     #[serde(default)]
     pub(crate) model: Option<String>,
+    /// How the model file is used; since version 3.
+    #[serde(default, skip_serializing_if = "ModelUse::is_as_made")]
+    pub(crate) model_use: ModelUse,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) settings: Option<ModelSettings>,
+    /// Whether what is not trained waits for an answer; since version 3.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub(crate) asking: bool,
     /// The marks of the run; `None` leaves them as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) marks: Option<Vec<Mark>>,
@@ -65,9 +87,38 @@ pub(crate) struct SavedLabel {
     pub(crate) label: Label,
     /// Whether the model has learned it.
     pub(crate) trained: bool,
+    /// Whether it stands for its execution alone; since version 3.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub(crate) held: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks by reference whether to leave a field out"
+)]
+fn is_off(flag: &bool) -> bool {
+    !flag
+}
+
+impl ModelFile {
+    /// A file that must fit.
+    pub(crate) fn as_made(path: String) -> Self {
+        Self {
+            path,
+            fit: ModelUse::AsMade,
+        }
+    }
 }
 
 impl Edit {
+    /// Whether a person is asked before what the model learns by it takes effect, where that is much.
+    pub(crate) fn teaches(&self) -> bool {
+        matches!(
+            self,
+            Self::SetLabels(_) | Self::Train | Self::AutoTrain(true) | Self::LearnHeld
+        )
+    }
+
     /// What stands when the training after the edit is cancelled.
     pub(crate) fn kept(&self) -> &'static str {
         match self {
@@ -75,7 +126,8 @@ impl Edit {
             Self::SetLabels(_) => "The labels are kept",
             Self::Train => "The wish to train is kept",
             Self::AutoTrain(_) | Self::Tune(_) => "The setting is kept",
-            Self::LoadModel(_) => "The model is kept",
+            Self::Hold | Self::LearnHeld => "The answer is kept",
+            Self::LoadModel(_) | Self::UseModel(_) => "The model is kept",
             Self::Restore(_) => "The session is open",
             Self::SetMark(_) | Self::DeleteMark(_) => "The mark is kept",
         }
@@ -113,7 +165,10 @@ impl fmt::Display for Edit {
                 "set ν to {nu}, the kernel to {gamma} and false alarms to {rate}"
             ),
             Self::Tune(None) => f.write_str("set ν, kernel and false alarms to their defaults"),
+            Self::Hold => f.write_str("keep labels to their executions"),
+            Self::LearnHeld => f.write_str("learn held labels"),
             Self::LoadModel(path) => write!(f, "load model {path}"),
+            Self::UseModel(ModelFile { path, fit }) => write!(f, "use model {path} {fit}"),
             Self::Restore(_) => f.write_str("open a saved session"),
             Self::SetMark(mark) => write!(f, "mark “{}”", mark.text),
             Self::DeleteMark(_) => f.write_str("delete a mark"),

@@ -1,14 +1,17 @@
 //! The engine: carries out commands, owns trace, embedding and model, publishes snapshots.
 
+mod asking;
 mod edits;
 mod executor;
 mod grown;
+mod model_files;
 mod notebook;
 mod opening;
 mod publisher;
 mod show;
 mod state;
 mod stop;
+mod tried_out;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -128,8 +131,10 @@ impl Engine {
             Command::ImportLabels { path } => self.import_labels(&path),
             Command::SetMark { id, range, text } => self.set_mark(id, range, text),
             Command::DeleteMark { id } => self.delete_mark(id),
-            Command::Train => self.edit(Edit::Train),
+            Command::Train => self.train(),
             Command::SetAutoTrain(on) => self.edit(Edit::AutoTrain(on)),
+            Command::Answer(answer) => self.answer(answer),
+            Command::LearnHeld => self.learn_held(),
             Command::Tune(settings) => self.tune(settings),
             Command::SetMap(method) => self.set_map(method),
             Command::PauseMap(is_paused) => self.pause_map(is_paused),
@@ -143,6 +148,7 @@ impl Engine {
             Command::ExportLabels { path } => self.export_labels(&path),
             Command::SaveModel { path } => self.save_model(&path),
             Command::LoadModel { path } => self.load_model(&path),
+            Command::AnswerModel(answer) => self.answer_model(answer),
             Command::SaveSession { path, view } => self.save_session(&path, view),
             Command::LoadSession { path } => {
                 self.load_session(&path)?;

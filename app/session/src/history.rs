@@ -1,49 +1,19 @@
 //! What the person made of a run, with undo: for each edit the few values that it replaced.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod root_state;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_model::{Forest, Label};
+use callgrove_model::Label;
 
-use crate::edit::{Edit, LabelChange, SavedLabel, SavedState};
-use crate::label::by_tree;
-use crate::{LabelKey, LabelSet, Mark, ModelSettings};
+use crate::edit::{Edit, SavedState};
+use crate::{LabelKey, Mark};
 
-/// What is known of one execution.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Judgement {
-    given: Option<Label>,
-    /// The label that the model has learned.
-    learned: Option<Label>,
-}
-
-/// Which model the scores come from.
-#[derive(Clone, PartialEq, Debug)]
-struct ModelChoice {
-    auto_train: bool,
-    file: Option<String>,
-    settings: Option<ModelSettings>,
-}
-
-/// What the person made of the forest of one root function.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct RootState {
-    judgements: BTreeMap<LabelKey, Judgement>,
-    /// Those whose label the model has not learned.
-    untrained: BTreeSet<LabelKey>,
-    choice: ModelChoice,
-}
-
-/// Everything that determines a model, for one forest: what is equal gives equal models.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct ModelInputs {
-    /// Labels to learn, shape `[n_trees]`.
-    pub(crate) labels: Vec<Option<Label>>,
-    /// A model file whose scores are shown instead of those of the own model.
-    pub(crate) file: Option<String>,
-    /// Settings of the own model; `None` are the defaults.
-    pub(crate) settings: Option<ModelSettings>,
-}
+use root_state::{LabelState, RootValues, UNTOUCHED};
+pub(crate) use root_state::{ModelInputs, RootState};
 
 /// What the person made of a run, the way to it and the way on.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +38,9 @@ pub(crate) enum HistoryStep {
     Undo,
     /// It is done again.
     Redo,
+    /// What the last edit would have the model learn waits for an answer of the person; it is no step of its
+    /// own.
+    Ask,
 }
 
 /// What an action changed.
@@ -83,167 +56,15 @@ struct Step {
     what: Box<str>,
     root: Option<Arc<str>>,
     values: Values,
+    /// Whether it made the model learn, and nobody was asked about it.
+    is_lesson: bool,
 }
 
 /// Values to be put in the place of others, which then are what puts all back.
 #[derive(Clone, Debug, Default)]
 struct Values {
-    judgements: Box<[(LabelKey, Judgement)]>,
-    choice: Option<Box<ModelChoice>>,
+    of_root: RootValues,
     marks: Box<[(u64, Option<Mark>)]>,
-}
-
-/// What is made of a forest that nobody has touched.
-static UNTOUCHED: RootState = RootState {
-    judgements: BTreeMap::new(),
-    untrained: BTreeSet::new(),
-    choice: ModelChoice {
-        auto_train: true,
-        file: None,
-        settings: None,
-    },
-};
-
-impl Default for RootState {
-    fn default() -> Self {
-        UNTOUCHED.clone()
-    }
-}
-
-impl RootState {
-    /// The label that a person gave.
-    pub(crate) fn label(&self, key: LabelKey) -> Option<Label> {
-        self.judgements.get(&key)?.given
-    }
-
-    /// All labels that a person gave.
-    pub(crate) fn labels(&self) -> LabelSet {
-        let given = |(key, judgement): (&LabelKey, &Judgement)| Some((*key, judgement.given?));
-        self.judgements.iter().filter_map(given).collect()
-    }
-
-    /// Labels that were given, changed or taken away since the last training.
-    pub(crate) fn num_untrained(&self) -> usize {
-        self.untrained.len()
-    }
-
-    /// Whether every label trains at once.
-    pub(crate) fn auto_train(&self) -> bool {
-        self.choice.auto_train
-    }
-
-    /// Settings of the own model; `None` are the defaults.
-    pub(crate) fn settings(&self) -> Option<ModelSettings> {
-        self.choice.settings
-    }
-
-    /// What the model of a forest depends on.
-    pub(crate) fn model_inputs(&self, forest: &Forest) -> ModelInputs {
-        ModelInputs {
-            labels: by_tree(forest, |key| self.judgements.get(&key)?.learned),
-            file: self.choice.file.clone(),
-            settings: self.choice.settings,
-        }
-    }
-
-    /// The state as it is saved.
-    pub(crate) fn save(&self) -> SavedState {
-        let saved = |(key, judgement): (&LabelKey, &Judgement)| {
-            Some(SavedLabel {
-                key: *key,
-                label: judgement.given?,
-                trained: judgement.learned == judgement.given,
-            })
-        };
-        SavedState {
-            labels: self.judgements.iter().filter_map(saved).collect(),
-            auto_train: self.choice.auto_train,
-            model: self.choice.file.clone(),
-            settings: self.choice.settings,
-            marks: None,
-        }
-    }
-
-    /// The values after an edit, of those that it changes.
-    fn after(&self, edit: &Edit) -> Values {
-        let mut judgements = BTreeMap::new();
-        let mut choice = self.choice.clone();
-        match edit {
-            Edit::SetLabels(changes) => {
-                for LabelChange { key, label } in changes {
-                    let mut judgement = self.judgements.get(key).copied().unwrap_or_default();
-                    judgement.given = *label;
-                    judgements.insert(*key, judgement);
-                }
-                if choice.auto_train {
-                    self.learn(&mut judgements, &mut choice);
-                }
-            }
-            Edit::Train => self.learn(&mut judgements, &mut choice),
-            Edit::AutoTrain(on) => {
-                choice.auto_train = *on;
-                if *on {
-                    self.learn(&mut judgements, &mut choice);
-                }
-            }
-            Edit::Tune(settings) => {
-                choice.settings = *settings;
-                choice.file = None;
-            }
-            Edit::LoadModel(path) => choice.file = Some(path.clone()),
-            Edit::Restore(saved) => {
-                judgements.extend(
-                    self.judgements
-                        .keys()
-                        .map(|&key| (key, Judgement::default())),
-                );
-                judgements.extend(saved.labels.iter().map(|saved| {
-                    let given = Some(saved.label);
-                    let learned = given.filter(|_| saved.trained);
-                    (saved.key, Judgement { given, learned })
-                }));
-                choice.auto_train = saved.auto_train;
-                choice.file.clone_from(&saved.model);
-                choice.settings = saved.settings;
-            }
-            Edit::SetMark(_) | Edit::DeleteMark(_) => {}
-        }
-        Values {
-            judgements: judgements.into_iter().collect(),
-            choice: (choice != self.choice).then(|| Box::new(choice)),
-            marks: Box::default(),
-        }
-    }
-
-    fn learn(&self, changed: &mut BTreeMap<LabelKey, Judgement>, choice: &mut ModelChoice) {
-        for key in &self.untrained {
-            changed.entry(*key).or_insert_with(|| self.judgements[key]);
-        }
-        for judgement in changed.values_mut() {
-            judgement.learned = judgement.given;
-        }
-        choice.file = None;
-    }
-
-    /// Puts values in place; what they replaced stands in them afterwards.
-    fn swap(&mut self, values: &mut Values) {
-        for (key, judgement) in &mut values.judgements {
-            let before = if *judgement == Judgement::default() {
-                self.judgements.remove(key)
-            } else {
-                self.judgements.insert(*key, *judgement)
-            };
-            if judgement.given == judgement.learned {
-                self.untrained.remove(key);
-            } else {
-                self.untrained.insert(*key);
-            }
-            *judgement = before.unwrap_or_default();
-        }
-        if let Some(choice) = &mut values.choice {
-            std::mem::swap(&mut self.choice, choice);
-        }
-    }
 }
 
 impl History {
@@ -254,7 +75,7 @@ impl History {
 
     /// Labels given to records, whatever their functions.
     pub(crate) fn record_labels(&self) -> impl Iterator<Item = (LabelKey, Label)> + '_ {
-        let of_record = |(key, judgement): (&LabelKey, &Judgement)| match key {
+        let of_record = |(key, judgement): (&LabelKey, &LabelState)| match key {
             LabelKey::Tree(_) => None,
             LabelKey::Event(_) => Some((*key, judgement.given?)),
         };
@@ -284,6 +105,7 @@ impl History {
             HistoryStep::Edit { .. } => true,
             HistoryStep::Undo => !self.past.is_empty(),
             HistoryStep::Redo => !self.future.is_empty(),
+            HistoryStep::Ask => self.future.is_empty() && !self.past.is_empty(),
         }
     }
 
@@ -296,6 +118,7 @@ impl History {
             }
             HistoryStep::Undo => self.undo(self.past.len().checked_sub(1)),
             HistoryStep::Redo => self.redo(self.future.len().checked_sub(1)),
+            HistoryStep::Ask => self.ask(),
         }
     }
 
@@ -309,7 +132,27 @@ impl History {
             }
             HistoryStep::Undo => self.undo(self.past.iter().rposition(is_in_root)),
             HistoryStep::Redo => self.redo(self.future.iter().rposition(is_in_root)),
+            // Nothing was asked then.
+            HistoryStep::Ask => Effects::default(),
         };
+    }
+
+    /// The state of a root function before the last edit, if that made the model learn without an answer.
+    pub(crate) fn before_lesson(&self, root: &str) -> Option<RootState> {
+        let last = self.past.last().filter(|_| self.future.is_empty())?;
+        if !last.is_lesson || last.root.as_deref() != Some(root) {
+            return None;
+        }
+        let mut state = self.of_root(root).clone();
+        state.swap(&mut last.values.of_root.clone());
+        Some(state)
+    }
+
+    /// The last edit is of a time when nobody was asked.
+    pub(crate) fn settle(&mut self) {
+        if let Some(last) = self.past.last_mut() {
+            last.is_lesson = false;
+        }
     }
 
     /// What Undo would take back, as a person reads it who looks at `root`.
@@ -324,14 +167,22 @@ impl History {
 
     fn edit(&mut self, root: Option<&str>, edit: &Edit) -> Effects {
         let root: Option<Arc<str>> = root.map(|root| self.name(root));
-        let mut values = root.as_deref().map_or_else(Values::default, |root| {
-            self.roots.entry(root.into()).or_default().after(edit)
-        });
-        values.marks = self.marks_after(edit);
+        let is_answer = *edit == Edit::Train
+            && root
+                .as_deref()
+                .is_some_and(|root| self.of_root(root).is_asking());
+        let is_lesson = edit.teaches() && !is_answer;
+        let values = Values {
+            of_root: root.as_deref().map_or_else(RootValues::default, |root| {
+                self.roots.entry(root.into()).or_default().after(edit)
+            }),
+            marks: self.marks_after(edit),
+        };
         let step = Step {
             what: edit.to_string().into(),
             root,
             values,
+            is_lesson,
         };
         let (step, effects) = self.turn(step);
         self.past.push(step);
@@ -358,11 +209,22 @@ impl History {
         effects
     }
 
+    /// The last edit is one whose labels wait for an answer from now on; undoing it takes back as much as before.
+    fn ask(&mut self) -> Effects {
+        let last = self.past.last_mut().filter(|_| self.future.is_empty());
+        let asked = last.and_then(|step| {
+            let root = step.root.clone()?;
+            let state = self.roots.get_mut(&root)?;
+            state.ask(&mut step.values.of_root).then_some(root)
+        });
+        Effects { root: asked }
+    }
+
     /// Puts the values of a step in place; it holds those that turn it round again.
     fn turn(&mut self, mut step: Step) -> (Step, Effects) {
         if let Some(root) = &step.root {
             let state = self.roots.entry(Arc::clone(root)).or_default();
-            state.swap(&mut step.values);
+            state.swap(&mut step.values.of_root);
         }
         for (id, mark) in &mut step.values.marks {
             *mark = match mark.take() {
@@ -402,222 +264,5 @@ impl Step {
             Some(own) if root != Some(own) => format!("{} ({own})", self.what),
             _ => self.what.to_string(),
         }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use callgrove_model::{ProgramId, RankId, TimeNs};
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::{TimeRange, TreeKey};
-
-    fn label(index: u32, label: Option<Label>) -> Edit {
-        let key = LabelKey::Tree(TreeKey {
-            program: ProgramId(0),
-            rank: RankId(0),
-            index,
-        });
-        Edit::SetLabels(vec![LabelChange { key, label }])
-    }
-
-    fn mark(id: u64, text: &str) -> Edit {
-        let range = TimeRange::between(TimeNs(1), TimeNs(2));
-        Edit::SetMark(Mark {
-            id,
-            range,
-            text: text.to_owned(),
-        })
-    }
-
-    fn of(root: &str, edit: Edit) -> HistoryStep {
-        HistoryStep::Edit {
-            root: Some(root.to_owned()),
-            edit,
-        }
-    }
-
-    fn do_in(history: &mut History, root: &str, edit: Edit) {
-        history.take(&of(root, edit));
-    }
-
-    /// All that a person can see of a history, without the way to it.
-    pub(crate) fn state(history: &History) -> (BTreeMap<Arc<str>, RootState>, BTreeMap<u64, Mark>) {
-        let mut roots = history.roots.clone();
-        roots.retain(|_, state| *state != RootState::default());
-        (roots, history.marks.clone())
-    }
-
-    fn edits() -> impl Strategy<Value = Edit> {
-        let value = prop_oneof![
-            Just(None),
-            Just(Some(Label::Normal)),
-            Just(Some(Label::Abnormal))
-        ];
-        let tune = Edit::Tune(Some(ModelSettings {
-            nu: 0.1,
-            gamma: 1.0,
-            rate: 0.2,
-        }));
-        prop_oneof![
-            4 => (0..4_u32, value).prop_map(|(index, value)| label(index, value)),
-            1 => Just(Edit::Train),
-            1 => any::<bool>().prop_map(Edit::AutoTrain),
-            1 => Just(Edit::LoadModel("m.json".into())),
-            1 => Just(tune),
-            1 => (0..3_u64, "[ab]").prop_map(|(id, text)| mark(id, &text)),
-            1 => (0..3_u64).prop_map(Edit::DeleteMark),
-            1 => (0..4_u32, any::<bool>()).prop_map(|(index, trained)| {
-                let mut saved = RootState::default();
-                let LabelChange { key, .. } = changes(label(index, None)).remove(0);
-                let given = Some(Label::Normal);
-                let learned = given.filter(|_| trained);
-                saved.judgements.insert(key, Judgement { given, learned });
-                Edit::Restore(SavedState { marks: Some(Vec::new()), ..saved.save() })
-            }),
-        ]
-    }
-
-    fn changes(edit: Edit) -> Vec<LabelChange> {
-        let Edit::SetLabels(changes) = edit else {
-            panic!("{edit:?} sets no labels");
-        };
-        changes
-    }
-
-    pub(crate) fn actions() -> impl Strategy<Value = Vec<HistoryStep>> {
-        let root = prop_oneof![Just("f"), Just("g")];
-        let action = prop_oneof![
-            5 => (root, edits()).prop_map(|(root, edit)| of(root, edit)),
-            2 => Just(HistoryStep::Undo),
-            1 => Just(HistoryStep::Redo),
-        ];
-        proptest::collection::vec(action, 0..30)
-    }
-
-    proptest! {
-        #[test]
-        fn undo_takes_an_edit_back_and_redo_does_it_again(before in actions(), edit in edits()) {
-            let mut history = History::default();
-            for action in &before {
-                history.take(action);
-            }
-            let start = state(&history);
-            do_in(&mut history, "f", edit);
-            let end = state(&history);
-            history.take(&HistoryStep::Undo);
-            prop_assert_eq!(&state(&history), &start);
-            history.take(&HistoryStep::Redo);
-            prop_assert_eq!(&state(&history), &end);
-        }
-
-        #[test]
-        fn undoing_everything_leads_back_to_nothing_and_redoing_it_to_the_end(before in actions()) {
-            let mut history = History::default();
-            for action in &before {
-                history.take(action);
-            }
-            while history.can(&HistoryStep::Redo) {
-                history.take(&HistoryStep::Redo);
-            }
-            let end = state(&history);
-            let mut num_undone = 0;
-            while history.can(&HistoryStep::Undo) {
-                history.take(&HistoryStep::Undo);
-                num_undone += 1;
-            }
-            prop_assert_eq!(state(&history), state(&History::default()));
-            for _ in 0..num_undone {
-                history.take(&HistoryStep::Redo);
-            }
-            prop_assert_eq!(state(&history), end);
-        }
-
-        #[test]
-        fn untrained_labels_are_those_that_differ_from_the_learned_ones(before in actions()) {
-            let mut history = History::default();
-            for action in &before {
-                history.take(action);
-                for state in history.roots.values() {
-                    let differ = state.judgements.iter().filter(|(_, it)| it.given != it.learned);
-                    prop_assert!(differ.map(|(key, _)| key).eq(&state.untrained));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn without_auto_training_labels_wait_for_training() {
-        let mut history = History::default();
-        do_in(&mut history, "f", Edit::AutoTrain(false));
-        do_in(&mut history, "f", label(1, Some(Label::Abnormal)));
-        let counts = |history: &History| {
-            let state = history.of_root("f");
-            (state.labels().len(), state.num_untrained())
-        };
-        assert_eq!(counts(&history), (1, 1));
-        do_in(&mut history, "f", Edit::Train);
-        assert_eq!(counts(&history), (1, 0));
-    }
-
-    #[test]
-    fn a_new_edit_forgets_what_was_undone() {
-        let mut history = History::default();
-        do_in(&mut history, "f", label(1, Some(Label::Abnormal)));
-        history.take(&HistoryStep::Undo);
-        do_in(&mut history, "f", label(2, Some(Label::Normal)));
-        assert!(!history.can(&HistoryStep::Redo), "the undone label is gone");
-        assert_eq!(
-            history.undo_text(Some("f")).as_deref(),
-            Some("label #0-2 normal")
-        );
-        assert_eq!(
-            history.undo_text(Some("g")).as_deref(),
-            Some("label #0-2 normal (f)")
-        );
-    }
-
-    /// Bytes of the map entries and of the steps with all that hangs on them.
-    fn num_bytes(history: &History) -> usize {
-        let steps = history.past.iter().chain(&history.future);
-        let of_steps: usize = steps
-            .map(|step| {
-                let values = &step.values;
-                size_of::<Step>()
-                    + step.what.len()
-                    + size_of_val(&*values.judgements)
-                    + size_of_val(&*values.marks)
-                    + values
-                        .choice
-                        .as_ref()
-                        .map_or(0, |_| size_of::<ModelChoice>())
-            })
-            .sum();
-        let of_roots: usize = history
-            .roots
-            .values()
-            .map(|state| {
-                state.judgements.len() * size_of::<(LabelKey, Judgement)>()
-                    + state.untrained.len() * size_of::<LabelKey>()
-            })
-            .sum();
-        of_steps + of_roots
-    }
-
-    #[test]
-    fn ten_thousand_labels_and_their_undo_take_few_megabytes() {
-        let mut history = History::default();
-        for index in 0..10_000 {
-            do_in(&mut history, "f", label(index, Some(Label::Abnormal)));
-        }
-        let full = num_bytes(&history);
-        assert!(full < 3 << 20, "{full} bytes with all labels");
-        for _ in 0..10_000 {
-            history.take(&HistoryStep::Undo);
-        }
-        assert_eq!(history.num_labels(), 0);
-        let undone = num_bytes(&history);
-        assert!(undone < 3 << 20, "{undone} bytes with all undone");
     }
 }

@@ -11,10 +11,10 @@ use callgrove_ml::detector::{
 use callgrove_ml::knn::nearest;
 use callgrove_ml::suggest;
 use callgrove_ml::wl::Siblings;
-use callgrove_model::{Forest, FunctionName, Label, Progress, Trace, TreeIdx};
+use callgrove_model::{DurationNs, Forest, FunctionName, Label, Progress, Trace, TreeIdx};
 
 use crate::root::median_duration;
-use crate::{Analysis, ModelSettings, Suggestion};
+use crate::{Analysis, ModelOrigin, ModelSettings, Suggestion};
 
 /// Neighbours of a tree that are told.
 const NUM_NEIGHBOURS: usize = 20;
@@ -31,6 +31,13 @@ pub struct Learned {
     forest: Forest,
     embedding: Embedding,
     detector: Option<Detector>,
+}
+
+/// What a training would give, before it takes effect.
+pub(crate) struct Trial {
+    detector: Detector,
+    /// What it says of each tree.
+    pub(crate) judged: Judged,
 }
 
 /// Why nothing was learned.
@@ -179,6 +186,19 @@ impl SavedModel {
         Ok(Self(model))
     }
 
+    /// What it was made for.
+    pub fn origin(&self) -> ModelOrigin {
+        let model = &self.0;
+        ModelOrigin {
+            programs: model.programs.clone(),
+            functions: model.functions.clone(),
+            num_ranks: model.num_ranks,
+            num_trees: model.num_trees,
+            num_abnormal: model.num_abnormal,
+            median_duration: DurationNs(model.median_duration_ns),
+        }
+    }
+
     /// Judges a forest; with `is_refitted` the border is drawn by the forest's own distances. The second
     /// answer says why the model should not be used for it, if so.
     ///
@@ -248,6 +268,19 @@ impl Learned {
         labels: &[Option<Label>],
         progress: Progress<'_>,
     ) -> Result<Judged, LearningError> {
+        let trial = self.try_labels(labels, progress)?;
+        Ok(self.accept(trial))
+    }
+
+    /// The same, but what was learned before stays until the trial is accepted.
+    ///
+    /// # Errors
+    /// As [`Learned::train`].
+    pub(crate) fn try_labels(
+        &self,
+        labels: &[Option<Label>],
+        progress: Progress<'_>,
+    ) -> Result<Trial, LearningError> {
         let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
         let is_too_small = self.embedding.calibration().null().is_too_small();
         let scores = detector.scores().to_vec();
@@ -256,8 +289,13 @@ impl Learned {
             causes: causes(&scores, labels, self.embedding.write_shares()),
             scores,
         };
-        self.detector = Some(detector);
-        Ok(judged)
+        Ok(Trial { detector, judged })
+    }
+
+    /// A trial becomes what was learned last.
+    pub(crate) fn accept(&mut self, trial: Trial) -> Judged {
+        self.detector = Some(trial.detector);
+        trial.judged
     }
 
     /// What was learned last, as a model for other runs.

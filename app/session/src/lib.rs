@@ -29,8 +29,9 @@ mod journal;
 mod label;
 mod learning;
 mod mark;
-mod model_settings;
+mod model;
 mod patterns;
+mod question;
 mod root;
 mod session;
 mod session_file;
@@ -42,7 +43,7 @@ pub mod watch;
 
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::cause::WriteShare;
-pub use callgrove_ml::detector::Cause;
+pub use callgrove_ml::detector::{Cause, Misfit};
 pub use callgrove_ml::explain::{Difference, DifferenceKind};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
@@ -62,11 +63,12 @@ pub use learning::{
     Judged, LearnSettings, Learned, LearningError, SavedModel, analyze, suggest_roots,
 };
 pub use mark::Mark;
-pub use model_settings::ModelSettings;
+pub use model::{ModelOrigin, ModelSettings, ModelUse};
 pub use patterns::{
     AnomalyRow, Imbalance, IterationsRow, Occurrence, Pattern, PatternId, PatternReference,
     PatternRow, ReferenceCurve, RunPatterns, Standing,
 };
+pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, grow_forest, median_duration, read_forest};
 pub use session::Session;
 pub use snapshot::{

@@ -8,7 +8,7 @@ use crate::LabelKey;
 use crate::edit::SavedState;
 
 /// The version that this program writes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A saved session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -104,7 +104,7 @@ mod tests {
 }
 "#;
 
-    /// And this is version 2.
+    /// This is version 2.
     const VERSION_2: &str = r#"{
   "callgrove_session": 2,
   "source": "run",
@@ -145,6 +145,39 @@ mod tests {
 }
 "#;
 
+    /// And this is version 3.
+    const VERSION_3: &str = r#"{
+  "callgrove_session": 3,
+  "source": "run",
+  "root": "compute",
+  "state": {
+    "labels": [
+      {
+        "program": 0,
+        "rank": 4,
+        "index": 40,
+        "label": "abnormal",
+        "trained": false,
+        "held": true
+      },
+      {
+        "program": 0,
+        "rank": 4,
+        "index": 41,
+        "label": "normal",
+        "trained": false
+      }
+    ],
+    "auto_train": true,
+    "model": "m.json",
+    "model_use": "anyway",
+    "asking": true
+  },
+  "selection": [],
+  "view": null
+}
+"#;
+
     #[test]
     fn version_1_is_read() {
         let file = SessionFile::from_bytes(VERSION_1.as_bytes()).unwrap();
@@ -157,15 +190,30 @@ mod tests {
             key: key.into(),
             label: Label::Abnormal,
             trained: false,
+            held: false,
         };
         assert_eq!(file.state.labels, [expected]);
         assert_eq!((file.state.marks, file.view), (None, Value::Null));
     }
 
     #[test]
-    fn version_2_is_read_and_written() {
+    fn version_2_is_read() {
         let file = SessionFile::from_bytes(VERSION_2.as_bytes()).unwrap();
-        assert_eq!(file.to_text(), VERSION_2);
+        let state = &file.state;
+        assert_eq!((state.labels.len(), state.asking), (1, false));
+        assert_eq!(state.marks.as_ref().map(Vec::len), Some(1));
+        assert_eq!((file.selection.len(), state.labels[0].held), (1, false));
+        assert_eq!(file.view["layout"], "Analyse");
+        // Of what is new nothing is written where there is nothing to say.
+        let newer = VERSION_2.replace("\"callgrove_session\": 2", "\"callgrove_session\": 3");
+        let again = SessionFile::from_bytes(newer.as_bytes()).unwrap();
+        assert_eq!(again.to_text(), newer);
+    }
+
+    #[test]
+    fn version_3_is_read_and_written() {
+        let file = SessionFile::from_bytes(VERSION_3.as_bytes()).unwrap();
+        assert_eq!(file.to_text(), VERSION_3);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{
-    Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelSettings, PatternId,
-    PatternReference, RunCauses, RunPatterns, Selection, TimeRange, TreeCause, TreeCauses, TreeMap,
+    Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelQuestion, ModelSettings,
+    PatternId, PatternReference, RunCauses, RunPatterns, Selection, TimeRange, TrainingQuestion,
+    TreeCause, TreeCauses, TreeMap,
 };
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
@@ -60,8 +61,16 @@ pub struct Snapshot {
     /// How the window showed the session that was opened last, as it was given to
     /// [`crate::Command::SaveSession`].
     pub restored_view: Option<Arc<serde_json::Value>>,
-    /// Labels that the model has not learned yet.
+    /// Labels that wait to be learned.
     pub num_untrained: usize,
+    /// Labels that stand for their executions alone: the model does not learn from them.
+    pub num_held: usize,
+    /// The trees that have them, ascending.
+    pub held: Arc<[TreeIdx]>,
+    /// The training that waits for an answer ([`crate::Command::Answer`]); the scores are those before it.
+    pub question: Option<Arc<TrainingQuestion>>,
+    /// The model file that waits for an answer ([`crate::Command::AnswerModel`]), since it does not fit.
+    pub misfit: Option<Arc<ModelQuestion>>,
     /// Whether every label trains at once.
     pub auto_train: bool,
     /// Settings of the model.
@@ -142,6 +151,11 @@ impl Snapshot {
         self.record_labels.get(record.key()?)
     }
 
+    /// Whether the label of a tree stands for it alone.
+    pub fn is_held(&self, tree: TreeIdx) -> bool {
+        self.held.binary_search(&tree).is_ok()
+    }
+
     /// The label of a tree.
     pub fn label(&self, tree: TreeIdx) -> Option<Label> {
         self.labels_by_tree.get(tree.index()).copied().flatten()
@@ -216,8 +230,11 @@ pub struct Detection {
     /// Share of normal trees that stand out as much or more, shape `[n_trees]`; `None` where there were
     /// too few executions to judge any.
     pub p_values: Option<Vec<f64>>,
-    /// What explains the score of each abnormal tree, where that is known; shape `[n_trees]`.
+    /// What explains the score of each abnormal tree, where that is known; shape `[n_trees]`. Of held labels see
+    /// [`Detection::cause`].
     pub causes: Vec<Option<Cause>>,
+    /// Labels that stand for their trees alone, shape `[n_trees]`; empty if there are none.
+    pub held: Vec<Option<Label>>,
     /// Trees from the most abnormal on; those that are explained come behind the other abnormal ones.
     pub order: Vec<TreeIdx>,
     /// Place of each tree in `order`, shape `[n_trees]`.

@@ -38,6 +38,9 @@ pub(crate) enum Action {
     OpenInTrace,
     FindRecords,
     Train,
+    Keep,
+    OnlyThese,
+    LearnHeld,
     Pause,
     ToggleJson,
     SwitchAppearance,
@@ -120,7 +123,7 @@ const fn entry(
 
 /// All actions, in the order of the menus.
 #[rustfmt::skip]
-pub(crate) const ACTIONS: [Entry; 52] = {
+pub(crate) const ACTIONS: [Entry; 55] = {
     use Action as A;
     use FilePurpose as F;
     use Menu as M;
@@ -143,6 +146,9 @@ pub(crate) const ACTIONS: [Entry; 52] = {
         entry(A::Unlabel, "unlabel", "Take the label away", M::Edit, &[shift(Key::N), shift(Key::X)]),
         entry(A::Skip, "skip", "Next without a label", M::Edit, &[key(Key::Space)]),
         entry(A::Train, "train", "Train", M::Edit, &[key(Key::R)]),
+        entry(A::Keep, "keep", "Keep the training that is asked about", M::Edit, &[key(Key::K)]),
+        entry(A::OnlyThese, "only_these", "Only these: the labels stand for their executions alone", M::Edit, &[key(Key::O)]),
+        entry(A::LearnHeld, "learn_held", "Learn held labels", M::Edit, &[]),
         entry(A::Lasso, "lasso", "Select a group on the map", M::Edit, &[key(Key::L)]),
         entry(A::ClearSelection, "clear_selection", "Clear the selection", M::Edit, &[ctrl_shift(Key::A)]),
 
@@ -204,7 +210,10 @@ impl Action {
                 snapshot.focus().is_some() || watch.visit().document.is_some()
             }
             Self::ClearSelection => snapshot.focus().is_some(),
-            Self::Skip | Self::Train | Self::Lasso | Self::DrawMap(_) => has_trees,
+            Self::Keep | Self::OnlyThese => snapshot.question.is_some(),
+            Self::LearnHeld => snapshot.num_held > 0,
+            Self::Train => has_trees && snapshot.question.is_none(),
+            Self::Skip | Self::Lasso | Self::DrawMap(_) => has_trees,
             Self::Back => watch.can_go_back(),
             Self::Forward => watch.can_go_forward(),
             Self::ToggleJson => watch.visit().document.is_some(),

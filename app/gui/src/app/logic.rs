@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use callgrove_session::watch::{QueryForm, WatchCommand};
-use callgrove_session::{Command, EventKey, Label, Selection, Snapshot};
+use callgrove_session::{Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
 use egui::Context;
 
 use super::actions::Action;
@@ -230,6 +230,9 @@ impl CallgroveApp {
             Action::OpenInTrace => commands.extend(self.open_in_trace(ctx)),
             Action::FindRecords => commands.extend(self.find_records()),
             Action::Train => commands.push(Command::Train),
+            Action::Keep => commands.push(Command::Answer(TrainingAnswer::Keep)),
+            Action::OnlyThese => commands.push(Command::Answer(TrainingAnswer::OnlyThese)),
+            Action::LearnHeld => commands.push(Command::LearnHeld),
             Action::Pause => {
                 let is_paused = snapshot.watch.is_paused();
                 commands.push(Command::Watch(WatchCommand::Pause(!is_paused)));

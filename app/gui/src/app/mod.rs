@@ -1,6 +1,8 @@
 //! The application: state and frame loop. `logic` decides, `ui` draws.
 
 mod actions;
+#[cfg(test)]
+mod asking_tests;
 mod dock;
 #[cfg(test)]
 mod exercise_tests;

@@ -18,14 +18,15 @@ use crate::platform::{FilePurpose, NoDialogs, Platform};
 use crate::test_support::{Written, demo_snapshot, with_focus, with_label, written};
 use crate::theme::SMALLEST_TEXT;
 
-struct Window {
-    harness: Harness<'static, CallgroveApp>,
+/// The window, and what it asks the session for.
+pub(super) struct Window {
+    pub(super) harness: Harness<'static, CallgroveApp>,
     commands: Receiver<Command>,
     cell: SnapshotCell,
 }
 
 impl Window {
-    fn new(snapshot: Snapshot) -> Self {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
         Self::with_platform(snapshot, Box::new(NoDialogs))
     }
 
@@ -47,27 +48,27 @@ impl Window {
         }
     }
 
-    fn press(&mut self, key: Key) {
+    pub(super) fn press(&mut self, key: Key) {
         self.harness.key_press(key);
         self.harness.run();
     }
 
-    fn click(&mut self, label: &str) {
+    pub(super) fn click(&mut self, label: &str) {
         self.harness.get_by_label(label).click();
         self.harness.run();
     }
 
-    fn sent(&self) -> Vec<Command> {
+    pub(super) fn sent(&self) -> Vec<Command> {
         self.commands.try_iter().collect()
     }
 
-    fn publish(&mut self, snapshot: Snapshot) {
+    pub(super) fn publish(&mut self, snapshot: Snapshot) {
         self.cell.publish(Arc::new(snapshot));
         self.harness.run();
     }
 }
 
-fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
+pub(super) fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
     snapshot.detection.as_ref().unwrap().order.clone()
 }
 
@@ -81,11 +82,11 @@ fn code(snapshot: &Snapshot, tree: TreeIdx) -> String {
         .to_string()
 }
 
-fn select(tree: TreeIdx) -> Command {
+pub(super) fn select(tree: TreeIdx) -> Command {
     Command::Select(Selection::One(tree))
 }
 
-fn set_label(tree: TreeIdx, label: Label) -> Command {
+pub(super) fn set_label(tree: TreeIdx, label: Label) -> Command {
     Command::SetLabel {
         trees: vec![tree],
         label: Some(label),

@@ -46,11 +46,14 @@ impl CallgroveApp {
                 panels::start_ui(&mut ctx, &mut states.start, recent, &open, ui);
             });
         } else {
+            panels::questions_ui(&mut ctx, &self.preferences.keys, ui);
+            let window = ui.ctx().content_rect();
+            let bars = window.bottom() - ui.available_rect_before_wrap().bottom();
             let ground = Frame::new().fill(ui.visuals().panel_fill);
             CentralPanel::no_frame()
                 .frame(ground)
                 .show(ui, |ui| self.dock_ui(&mut ctx, ui));
-            panels::notices_ui(&mut ctx, ui.ctx());
+            panels::notices_ui(&mut ctx, bars, ui.ctx());
         }
         self.overlay_ui(&mut ctx, ui.ctx());
         self.actions = actions;

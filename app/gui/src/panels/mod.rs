@@ -3,6 +3,7 @@
 mod connect;
 mod notices;
 mod path_dialog;
+mod questions;
 mod root_chooser;
 mod settings;
 mod start;
@@ -13,6 +14,7 @@ mod training;
 pub(crate) use connect::{ConnectForm, waiting_ui};
 pub(crate) use notices::notices_ui;
 pub(crate) use path_dialog::{PathAnswer, PathDialog};
+pub(crate) use questions::questions_ui;
 pub(crate) use root_chooser::RootChooser;
 pub(crate) use settings::SettingsDraft;
 pub(crate) use start::{Start, has_no_trees, needs_start, start_ui};

@@ -14,14 +14,14 @@ const MAX_SHOWN: usize = 4;
 const INFO_SECS: f64 = 8.0;
 const WIDTH: f32 = 440.0;
 
-/// Draws the newest messages over the views; good news goes by itself.
-pub(crate) fn notices_ui(ctx: &mut ViewContext<'_>, egui_ctx: &egui::Context) {
+/// Draws the newest messages over the views, above the bars with the height `bars`; good news goes by itself.
+pub(crate) fn notices_ui(ctx: &mut ViewContext<'_>, bars: f32, egui_ctx: &egui::Context) {
     let notices = ctx.snapshot.notices.clone();
     if notices.is_empty() {
         return;
     }
     Area::new(Id::unique("notices"))
-        .anchor(Align2::RIGHT_BOTTOM, [-12.0, -40.0])
+        .anchor(Align2::RIGHT_BOTTOM, [-12.0, -10.0 - bars])
         .show(egui_ctx, |ui| {
             ui.set_width(WIDTH);
             for notice in notices.iter().rev().take(MAX_SHOWN) {

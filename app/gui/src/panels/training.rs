@@ -16,8 +16,6 @@ use crate::widgets::{KeyButton, code_link, count_of, thousands, view_header};
 const MAX_CODES: usize = 12;
 /// Moves listed.
 const MAX_MOVES: usize = 6;
-/// One in so many executions that change sides is many.
-const MANY_IN: usize = 50;
 /// Doubtful labels listed.
 const MAX_DOUBTS: usize = 6;
 
@@ -53,6 +51,7 @@ pub(crate) fn training_ui(
             draft.ui(ctx, ui);
             files_ui(ctx, ui);
             // What comes and goes with every label stands last, so that nothing moves under the pointer.
+            held_ui(ctx, ui);
             change_ui(ctx, ui);
             doubts_ui(ctx, wants_doubts, ui);
         });
@@ -119,9 +118,14 @@ fn train_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
             let fill = ctx.theme.accent();
             button = button.filled(fill, ctx.theme.text_on(fill));
         }
+        let help = match ctx.snapshot.question {
+            Some(_) => "The training waits for an answer",
+            None => "Learn the labels given so far; the number are those not learned yet",
+        };
         if ui
-            .add(button)
-            .on_hover_text("Learn the labels given so far; the number are those not learned yet")
+            .add_enabled(ctx.snapshot.question.is_none(), button)
+            .on_hover_text(help)
+            .on_disabled_hover_text(help)
             .clicked()
         {
             ctx.send(Command::Train);
@@ -181,6 +185,30 @@ fn query_help(query: QueryStrategy) -> &'static str {
     }
 }
 
+/// Labels that stand for their executions alone, and the way to learn them after all.
+fn held_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    let num_held = ctx.snapshot.num_held;
+    if num_held == 0 {
+        return;
+    }
+    ui.horizontal_wrapped(|ui| {
+        ui.label(RichText::new(count_of(num_held, "held label")).strong())
+            .on_hover_text(
+                "They stand for their executions alone; the model does not learn from them",
+            );
+        let button = ui.button("Learn held labels");
+        if button
+            .on_hover_text("The model learns from them too")
+            .clicked()
+        {
+            ctx.send(Command::LearnHeld);
+        }
+        for &tree in ctx.snapshot.held.iter().take(MAX_CODES) {
+            code_link(ctx, ui, tree);
+        }
+    });
+}
+
 /// Labels to look at again.
 fn doubts_ui(ctx: &mut ViewContext<'_>, shall_be_seen: bool, ui: &mut Ui) {
     let doubts = Arc::clone(&ctx.snapshot.doubts);
@@ -223,7 +251,6 @@ fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     {
         ui.weak("Nothing: all executions kept side and place.");
     }
-    many_ui(ctx, change, detection.scores.len(), ui);
     crossings_ui(ctx, change, ui);
     if !change.moves.is_empty() {
         ui.label("Largest moves in the list");
@@ -248,27 +275,6 @@ fn change_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
                 }
             });
     }
-}
-
-/// A training that moved many to the other side is told loudly, with the way back.
-fn many_ui(ctx: &mut ViewContext<'_>, change: &Change, num_trees: usize, ui: &mut Ui) {
-    let num_crossed = change.became_abnormal.len() + change.became_normal.len();
-    if num_crossed * MANY_IN <= num_trees {
-        return;
-    }
-    let percent = 100 * num_crossed / num_trees.max(1);
-    ui.horizontal_wrapped(|ui| {
-        let text = format!(
-            "{} changed sides, {percent} % of all.",
-            count_of(num_crossed, "execution")
-        );
-        ui.label(RichText::new(text).strong().color(ctx.theme.warning()));
-        let is_undoable = ctx.snapshot.undo.is_some();
-        let button = ui.add_enabled(is_undoable, egui::Button::new("Take it back"));
-        if button.on_hover_text("Undo what was done last").clicked() {
-            ctx.send(Command::Undo);
-        }
-    });
 }
 
 fn crossings_ui(ctx: &mut ViewContext<'_>, change: &Change, ui: &mut Ui) {
@@ -343,44 +349,39 @@ fn files_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_session::{Detection, Snapshot};
+    use callgrove_model::TreeIdx;
+    use callgrove_session::{Snapshot, TrainingQuestion};
     use egui_kittest::kittest::Queryable as _;
 
     use super::*;
     use crate::test_support::{demo_snapshot, harness_of};
 
-    /// The demo after a training that made so many trees normal.
-    fn crossed(count: usize) -> Snapshot {
-        let snapshot = demo_snapshot();
-        let detection = snapshot.detection.as_ref().unwrap();
-        let change = Change {
-            became_normal: detection.order[..count].to_vec(),
-            ..Change::default()
+    #[test]
+    fn held_labels_are_listed_with_the_way_to_learn_them() {
+        let snapshot = Snapshot {
+            num_held: 2,
+            held: Arc::new([TreeIdx(3), TreeIdx(9)]),
+            ..demo_snapshot()
         };
-        Snapshot {
-            detection: Some(Arc::new(Detection {
-                change: Some(change),
-                ..Detection::clone(detection)
-            })),
-            undo: Some("label a tree".to_owned()),
-            ..snapshot
-        }
+        let (mut harness, sent) =
+            harness_of::<()>(snapshot, [600.0, 400.0], |ctx, (), ui| held_ui(ctx, ui));
+        harness.get_by_label("2 held labels");
+        harness.get_by_label("#0-9");
+        harness.get_by_label("Learn held labels").click();
+        harness.run();
+        assert_eq!(*sent.borrow(), [Command::LearnHeld]);
     }
 
     #[test]
-    fn a_training_that_moves_many_is_told_with_the_way_back() {
-        let num_trees = demo_snapshot().detection.unwrap().order.len();
-        let harness = |count| {
-            harness_of::<()>(crossed(count), [600.0, 400.0], |ctx, (), ui| {
-                change_ui(ctx, ui);
-            })
+    fn while_a_training_waits_for_an_answer_no_other_begins() {
+        let snapshot = Snapshot {
+            question: Some(Arc::new(TrainingQuestion::default())),
+            ..demo_snapshot()
         };
-        let (few, _) = harness(num_trees / 50);
-        assert!(few.query_by_label("Take it back").is_none());
-        let (mut many, sent) = harness(num_trees / 10);
-        many.get_by_label_contains("changed sides, ");
-        many.get_by_label("Take it back").click();
-        many.run();
-        assert_eq!(*sent.borrow(), [Command::Undo]);
+        let (mut harness, sent) =
+            harness_of::<()>(snapshot, [600.0, 400.0], |ctx, (), ui| train_ui(ctx, ui));
+        harness.get_by_label("Train").click();
+        harness.run();
+        assert_eq!(*sent.borrow(), []);
     }
 }

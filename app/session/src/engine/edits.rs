@@ -23,18 +23,25 @@ impl Engine {
     pub(super) fn act(&mut self, action: &HistoryStep) -> Result<(), Stop> {
         let grown = self.state.forest().ok().map(|(_, grown)| grown);
         let stamp = self.executor.stamp(grown.and_then(Grown::model_name));
+        let was_asking = self.is_asking().unwrap_or(false);
         let notebook = self.state.notebook_mut()?;
         let Some(effects) = notebook.take(action, stamp)? else {
             return Ok(());
         };
         self.show_edits();
         self.executor.publisher.publish();
-        match self.learn(effects.root.as_deref()) {
+        let learned = self.learn(effects.root.as_deref(), action, was_asking);
+        if effects.root.is_some() {
+            self.show_edits();
+            self.show_scores();
+        }
+        match learned {
             Err(Stop::Cancelled) => {
                 let kept = match action {
                     HistoryStep::Edit { edit, .. } => edit.kept(),
                     HistoryStep::Undo => "The step back is kept",
                     HistoryStep::Redo => "The step forward is kept",
+                    HistoryStep::Ask => "The question is kept",
                 };
                 let text = format!(
                     "{kept}; training was cancelled, so the scores are those before it. Train to bring them up to \
@@ -45,18 +52,6 @@ impl Engine {
             }
             learned => learned,
         }
-    }
-
-    /// Brings the scores up to what is known of `root`, if its forest is shown.
-    fn learn(&mut self, root: Option<&str>) -> Result<(), Stop> {
-        let Ok((run, grown)) = self.state.forest_mut() else {
-            return Ok(());
-        };
-        let state = run.notebook.history().of_root(grown.root());
-        if root == Some(grown.root()) && self.executor.learn(grown, state)? {
-            self.show_scores();
-        }
-        Ok(())
     }
 
     pub(super) fn set_label(
@@ -141,18 +136,6 @@ impl Engine {
         let (_, grown) = self.state.forest_mut()?;
         grown.tune(settings.unwrap_or(defaults), Progress::none())?;
         self.edit(Edit::Tune(settings))
-    }
-
-    /// The file is tried before it is journalled, so that a bad one changes nothing.
-    pub(super) fn load_model(&mut self, path: &str) -> Result<(), Stop> {
-        let (_, grown) = self.state.forest()?;
-        grown.score_with(path, &self.executor.host.read_file(path)?)?;
-        self.edit(Edit::LoadModel(path.to_owned()))?;
-        self.executor.notice(
-            Severity::Info,
-            format!("Scores are now those of {path}; train to go back to your own model."),
-        );
-        Ok(())
     }
 
     /// Makes a new mark, or changes the one of a number.

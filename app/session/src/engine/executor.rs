@@ -58,8 +58,11 @@ impl Executor {
         if grown.is_scored_with(&inputs) {
             return Ok(false);
         }
-        if let Some(path) = &inputs.file {
-            let scores = grown.score_with(path, &self.host.read_file(path)?)?;
+        if grown.list_anew(&inputs) {
+            return Ok(true);
+        }
+        if let Some(file) = &inputs.file {
+            let scores = self.score_with(file, grown.forest())?;
             grown.show_scores(inputs, scores);
         } else {
             let settings = self.model_settings(state);

@@ -7,15 +7,15 @@ use callgrove_ml::explain::CallPaths;
 use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 
 use super::stop::Stop;
+use super::tried_out::TriedOut;
 use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
-use crate::learning::{self, Judged, LearnSettings, Learned, LearningError, SavedModel};
+use crate::learning::{self, LearnSettings, Learned, LearningError};
 use crate::root::grow_forest;
 use crate::{
-    Analysis, Detection, Doubt, Explainer, Explanation, Label, ModelSettings, QueryStrategy,
-    Selection,
+    Analysis, Detection, Doubt, Explainer, Explanation, Judged, Label, MapMethod, ModelSettings,
+    QueryStrategy, Selection, TrainingQuestion, TreeMap,
 };
-use crate::{MapMethod, TreeMap};
 
 /// Trees that are told to be judged next; after each training there are new ones.
 const QUEUE_LEN: usize = 64;
@@ -28,6 +28,8 @@ pub(super) struct Grown {
     /// Made when the first tree is explained.
     paths: OnceCell<Arc<CallPaths>>,
     forming: Option<PausableMap>,
+    /// What waits for an answer.
+    pub(super) in_question: Option<TriedOut>,
 }
 
 /// The newest scores and what they depend on.
@@ -60,6 +62,7 @@ impl Grown {
             scored: None,
             paths: OnceCell::new(),
             forming: None,
+            in_question: None,
         })
     }
 
@@ -90,13 +93,20 @@ impl Grown {
                 .collect();
             format!("{:016x}", fnv1a(&bits))
         };
-        Some(scored.inputs.file.clone().unwrap_or_else(own))
+        let file = scored.inputs.file.as_ref();
+        Some(file.map_or_else(own, |file| file.path.clone()))
     }
 
     /// Whether the newest scores depend on just these inputs.
     pub(super) fn is_scored_with(&self, inputs: &ModelInputs) -> bool {
         let scored = self.scored.as_ref();
         scored.is_some_and(|scored| scored.inputs == *inputs)
+    }
+
+    /// Whether they come from just the model that these inputs determine.
+    pub(super) fn has_model_of(&self, inputs: &ModelInputs) -> bool {
+        let scored = self.scored.as_ref();
+        scored.is_some_and(|scored| scored.inputs.is_same_model(inputs))
     }
 
     /// Takes other settings for the next training.
@@ -119,30 +129,54 @@ impl Grown {
         Ok(())
     }
 
-    /// Takes over the scores of the model file that `inputs` name.
+    /// The same, but scores and model stay until the trial is accepted.
+    pub(super) fn try_out(
+        &self,
+        inputs: ModelInputs,
+        progress: Progress<'_>,
+    ) -> Result<TriedOut, Stop> {
+        let trial = self.learned.try_labels(&inputs.labels, progress)?;
+        let shown = self.scored.as_ref();
+        let shown = shown.map(|shown| (&shown.detection, shown.inputs.labels.as_slice()));
+        Ok(TriedOut::new(inputs, trial, shown))
+    }
+
+    /// What was tried out takes effect.
+    pub(super) fn accept(&mut self, tried: TriedOut) {
+        let (inputs, trial) = tried.into_parts();
+        let judged = self.learned.accept(trial);
+        self.show_scores(inputs, judged);
+    }
+
+    /// Takes over scores that were made as `inputs` say.
     pub(super) fn show_scores(&mut self, inputs: ModelInputs, judged: Judged) {
-        let detection = Arc::new(Detection::new(
-            judged,
-            self.detection().map(|before| &**before),
-        ));
+        let before = self.detection().map(|before| &**before);
+        let detection = Detection::with_held(judged, inputs.held.clone(), before);
         self.scored = Some(Scored {
             inputs,
-            detection,
+            detection: Arc::new(detection),
             explainer: OnceCell::new(),
         });
     }
 
-    /// Judges by a model file, which must be made for such trees.
-    pub(super) fn score_with(&self, path: &str, bytes: &[u8]) -> Result<Judged, Stop> {
-        let judge = || {
-            let (judged, misfit) =
-                SavedModel::read(bytes)?.judge(self.forest(), false, Progress::none())?;
-            misfit.map_or(Ok(judged), |misfit| Err(LearningError::Misfit(misfit)))
+    /// Orders the trees anew where only held labels are others than in `inputs`; `false` if the model is.
+    pub(super) fn list_anew(&mut self, inputs: &ModelInputs) -> bool {
+        let known = self.scored.as_ref();
+        let Some(known) = known.filter(|known| known.inputs.is_same_model(inputs)) else {
+            return false;
         };
-        judge().map_err(|cause| Stop::File {
-            cause: cause.to_string(),
-            path: path.to_owned(),
-        })
+        let judged = Judged {
+            scores: known.detection.scores.clone(),
+            p_values: known.detection.p_values.clone(),
+            causes: known.detection.causes.clone(),
+        };
+        self.show_scores(inputs.clone(), judged);
+        true
+    }
+
+    /// The training that waits for an answer.
+    pub(super) fn question(&self) -> Option<Arc<TrainingQuestion>> {
+        self.in_question.as_ref().map(TriedOut::question)
     }
 
     /// The next trees to judge; none while the scores are not those of the own model.

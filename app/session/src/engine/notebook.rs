@@ -127,6 +127,16 @@ impl Notebook {
         self.write_later(action_line(action, stamp));
     }
 
+    /// Changes what the last action did; its line is written by [`Notebook::write`]. `false` if that changes
+    /// nothing.
+    pub(super) fn amend(&mut self, action: &HistoryStep, stamp: Stamp) -> bool {
+        let is_changed = self.history.take(action).root.is_some();
+        if is_changed {
+            self.write_later(action_line(action, stamp));
+        }
+        is_changed
+    }
+
     /// The forest of another root function is shown; its line is written by [`Notebook::write`].
     pub(super) fn enter_root(&mut self, root: &str, stamp: Stamp) {
         self.last_root = Some(root.to_owned());

@@ -130,7 +130,7 @@ impl Engine {
                     let edit = Edit::Restore(saved);
                     notebook.take_unwritten(&HistoryStep::Edit { root, edit }, stamp);
                 }
-                let complaint = self.learn_new(&mut grown, &notebook)?;
+                let complaint = self.learn_new(&mut grown, &mut notebook)?;
                 Ready {
                     notebook,
                     trace,
@@ -148,9 +148,12 @@ impl Engine {
     }
 
     /// The first scores of a forest; why there are none, if not because the person asked to stop.
-    fn learn_new(&mut self, grown: &mut Grown, notebook: &Notebook) -> Result<Option<Stop>, Stop> {
-        let state = notebook.history().of_root(grown.root());
-        match self.executor.learn(grown, state) {
+    fn learn_new(
+        &mut self,
+        grown: &mut Grown,
+        notebook: &mut Notebook,
+    ) -> Result<Option<Stop>, Stop> {
+        match self.executor.learn_first(notebook, grown) {
             Err(Stop::Cancelled) => Err(Stop::Cancelled),
             learned => Ok(learned.err()),
         }
@@ -178,10 +181,9 @@ impl Engine {
 
     /// Shows the forest of another root function.
     pub(super) fn set_root(&mut self, pattern: &str) -> Result<(), Stop> {
-        let run = self.state.run()?;
+        let run = self.state.run_mut()?;
         let mut grown = self.executor.embed(&run.trace, pattern)?;
-        let state = run.notebook.history().of_root(grown.root());
-        let complaint = match self.executor.learn(&mut grown, state) {
+        let complaint = match self.executor.learn_first(&mut run.notebook, &mut grown) {
             Err(Stop::Cancelled) => return Err(Stop::Cancelled),
             learned => learned.err(),
         };

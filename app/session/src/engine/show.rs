@@ -30,6 +30,10 @@ impl Engine {
         view.analysis = None;
         view.map = None;
         view.detection = None;
+        view.question = None;
+        view.misfit = None;
+        view.num_held = 0;
+        view.held = Arc::new([]);
         view.selection = Selection::None;
         view.explanation = None;
         view.queue = Arc::new([]);
@@ -46,6 +50,7 @@ impl Engine {
         let view = &mut self.executor.publisher.view;
         view.analysis = Some(Arc::clone(grown.analysis()));
         view.map = Some(grown.first_map());
+        view.misfit = None;
         view.selection = Selection::None;
         view.explanation = None;
         view.tree_causes = None;
@@ -117,6 +122,8 @@ impl Engine {
             view.labels = state.labels().into();
             view.labels_by_tree = view.labels.by_tree(forest).into();
             view.num_untrained = state.num_untrained();
+            view.num_held = state.num_held();
+            view.held = state.held_trees(forest);
             view.default_settings = self.executor.settings.of_model();
             view.settings = state.settings().unwrap_or(view.default_settings);
             view.doubts = grown.doubts(&view.labels_by_tree);
@@ -137,6 +144,7 @@ impl Engine {
         };
         let view = &mut self.executor.publisher.view;
         view.detection = grown.detection().map(Arc::clone);
+        view.question = grown.question();
         view.queue = grown.queue(view.query);
     }
 

@@ -64,6 +64,13 @@ impl State {
         }
     }
 
+    pub(super) fn run_mut(&mut self) -> Result<&mut OpenRun, Stop> {
+        match self {
+            Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),
+            Self::TraceOpen(run) | Self::ForestGrown(run, _) => Ok(run),
+        }
+    }
+
     pub(super) fn forest(&self) -> Result<(&OpenRun, &Grown), Stop> {
         match self {
             Self::Empty | Self::Recorded(..) => Err(Stop::NothingOpen),

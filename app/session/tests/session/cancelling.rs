@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use callgrove_model::{Label, TreeIdx};
 use callgrove_session::{Command, Engine, LearnSettings, SessionHandle, SnapshotCell};
 
+use crate::asking::{NUM_MISLED, mislead};
 use crate::support::*;
 
 /// Stops the work of a session as soon as its stage begins with some words.
@@ -136,6 +137,47 @@ fn a_label_whose_training_is_cancelled_is_kept_and_that_is_said() {
         scores(&trained),
         scores(&other.label(SLOW_TREE, Label::Normal))
     );
+}
+
+#[test]
+fn a_training_that_was_cancelled_is_asked_about_when_it_is_wished_again() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    let before = session.run(open("run", "compute"));
+    stopper.stop_at("Training");
+    let seen = mislead(&mut session);
+    stopper.let_go();
+    assert!(last_notice(&seen).starts_with("The labels are kept;"));
+    assert_eq!(
+        (seen.num_untrained, seen.labels.len()),
+        (NUM_MISLED, NUM_MISLED)
+    );
+    let asked = session.run(Command::Train);
+    assert!(asked.question.is_some());
+    assert_eq!(scores(&asked), scores(&before));
+    let undone = session.run(Command::Undo);
+    assert_eq!((undone.labels.len(), &undone.undo), (0, &None));
+}
+
+#[test]
+fn what_waits_for_an_answer_waits_on_when_the_training_of_another_label_is_cancelled() {
+    let (disk, stopper) = (Disk::default(), Stopper::default());
+    let mut session = stopper.session(&disk);
+    session.run(open("run", "compute"));
+    let before = mislead(&mut session);
+    stopper.stop_at("Training");
+    let seen = session.label(SLOW_TREE, Label::Abnormal);
+    stopper.let_go();
+    assert!(last_notice(&seen).starts_with("The label is kept;"));
+    assert!(seen.question.is_none(), "its figures are not known");
+    assert_eq!(
+        (seen.num_untrained, scores(&seen)),
+        (NUM_MISLED + 1, scores(&before))
+    );
+    let asked = session.run(Command::Train);
+    let question = asked.question.as_ref().expect("it is asked again");
+    assert_eq!(question.num_labels, NUM_MISLED + 1);
+    assert_eq!(scores(&asked), scores(&before));
 }
 
 #[test]

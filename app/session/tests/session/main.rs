@@ -5,9 +5,11 @@
     reason = "helpers of tests: what is missing fails the test"
 )]
 
+mod asking;
 mod cancelling;
 mod journal;
 mod labels_and_marks;
+mod model_files;
 mod support;
 mod tracing_records;
 

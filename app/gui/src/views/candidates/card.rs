@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Detection, Selection, rareness_text};
+use callgrove_session::{Analysis, Cause, Detection, Selection, rareness_text};
 use egui::{
     Align2, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2,
 };
@@ -12,7 +12,7 @@ use super::mini_tree;
 use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::hover;
-use crate::text::cause_text;
+use crate::text::{cause_text, held_text};
 use crate::theme::RADIUS;
 use crate::widgets::{label_buttons, score_text, thousands};
 
@@ -39,14 +39,13 @@ pub(super) fn card_ui(
     );
     let code = analysis.forest.code(tree).to_string();
     let is_focused = ctx.snapshot.focus() == Some(tree);
-    let cause = ctx.snapshot.cause(tree);
     response.widget_info(|| {
         WidgetInfo::selected(
             Role::ListItem,
             true,
             is_focused,
-            match cause {
-                Some(cause) => format!("Candidate {code}, {}", cause.name()),
+            match tag(ctx, tree) {
+                Some(tag) => format!("Candidate {code}, {tag}"),
                 None => format!("Candidate {code}"),
             },
         )
@@ -54,7 +53,8 @@ pub(super) fn card_ui(
     if response.clicked() {
         ctx.select(tree);
     }
-    if let Some(text) = cause_text(ctx.snapshot, tree) {
+    let why = cause_text(ctx.snapshot, tree).or_else(|| held_text(ctx.snapshot, tree));
+    if let Some(text) = why {
         response.clone().on_hover_text(text);
     }
     if response.contains_pointer() {
@@ -198,15 +198,25 @@ fn paint_words(
         FontId::proportional(12.0),
         theme.weak_text(),
     );
-    if let Some(cause) = detection.cause(tree) {
+    if let Some(tag) = tag(ctx, tree) {
         painter.text(
             score.right_top() + vec2(6.0, 0.0),
             Align2::LEFT_TOP,
-            format!("· {}", cause.name()),
+            format!("· {tag}"),
             FontId::proportional(12.0),
             theme.text(),
         );
     }
+}
+
+/// What sets an execution apart beside its score: a known cause, or a label that the model does not learn from.
+fn tag(ctx: &ViewContext<'_>, tree: TreeIdx) -> Option<&'static str> {
+    let held = ctx
+        .snapshot
+        .label(tree)
+        .filter(|_| ctx.snapshot.is_held(tree));
+    let cause = ctx.snapshot.cause(tree).map(Cause::name);
+    cause.or(held.map(|_| "held"))
 }
 
 /// One in how many normal executions stands out as much, and the score.

@@ -390,3 +390,20 @@ fn what_a_trace_write_explains_is_tagged_and_stands_behind_the_other_abnormal_on
     let why = "of the 40 ms beyond the usual, 31 ms passed while the tracer wrote its own data";
     harness.get_by_label(&format!("{name}, trace write: {why}"));
 }
+
+#[test]
+fn a_held_label_is_marked_on_its_card() {
+    let snapshot = demo_snapshot();
+    let tree = order(&snapshot)[0];
+    let labelled = Snapshot {
+        num_held: 1,
+        held: std::sync::Arc::new([tree]),
+        ..with_label(&snapshot, tree, Label::Normal)
+    };
+    let name = code(&snapshot, tree);
+    let mut harness = screen(focused(&labelled, tree), [400.0, 600.0]);
+    let card = format!("Candidate {name}, held");
+    harness.get_by_label(&card).hover();
+    harness.run();
+    harness.get_by_label_contains("held normal: the label stands for this execution alone");
+}

@@ -9,7 +9,7 @@ use callgrove_session::{CallDetails, Command, LaneNames};
 use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
 use crate::context::ViewContext;
-use crate::text::cause_text;
+use crate::text::{cause_text, held_text};
 use crate::widgets::{count_of, view_header};
 use facts::{Fact, FactGroup, as_text, fact_groups};
 
@@ -67,10 +67,16 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     }
 }
 
-/// Says what explains the score of the selected tree.
+/// Says what explains the score of the selected tree, and whether its label is held.
 fn cause_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
-    let tree = ctx.snapshot.focus();
-    if let Some(text) = tree.and_then(|tree| cause_text(ctx.snapshot, tree)) {
+    let Some(tree) = ctx.snapshot.focus() else {
+        return;
+    };
+    let texts = [
+        cause_text(ctx.snapshot, tree),
+        held_text(ctx.snapshot, tree),
+    ];
+    for text in texts.into_iter().flatten() {
         ui.label(RichText::new(text).strong());
     }
 }

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use callgrove_model::{ExecIdx, LaneIdx};
-use callgrove_session::Snapshot;
+use callgrove_model::{ExecIdx, LaneIdx, TreeIdx};
+use callgrove_session::{Label, Snapshot};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::*;
-use crate::test_support::{demo_snapshot, harness_of, with_focus, with_trace_write};
+use crate::test_support::{demo_snapshot, harness_of, with_focus, with_label, with_trace_write};
 
 /// The view of a call of rank 0, with the commands that it sent.
 fn details_of(exec: u32) -> (Harness<'static, DetailsState>, Rc<RefCell<Vec<Command>>>) {
@@ -97,4 +97,18 @@ fn a_call_in_which_the_tracer_wrote_says_so_and_a_tree_that_this_explains_too() 
             call.is_some()
         );
     }
+}
+
+#[test]
+fn a_held_label_is_said() {
+    let snapshot = demo_snapshot();
+    let tree = TreeIdx(3);
+    let snapshot = with_label(&with_focus(&snapshot, tree), tree, Label::Abnormal);
+    let snapshot = Snapshot {
+        held: std::sync::Arc::new([tree]),
+        ..snapshot
+    };
+    let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
+    harness.run();
+    harness.get_by_label_contains("#0-3, held abnormal: ");
 }

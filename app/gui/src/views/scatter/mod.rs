@@ -316,9 +316,14 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
     let num_alike = analysis.of_same_structure(tree).len();
     ui.label(format!("Structure of {}", count_of(num_alike, "execution")));
     if let Some(label) = ctx.snapshot.label(tree) {
+        let held = if ctx.snapshot.is_held(tree) {
+            ", held"
+        } else {
+            ""
+        };
         ui.colored_label(
             ctx.theme.label_text(label),
-            format!("Labelled {}", crate::context::label_name(label)),
+            format!("Labelled {}{held}", crate::context::label_name(label)),
         );
     }
 }

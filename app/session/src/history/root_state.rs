@@ -1,0 +1,357 @@
+//! What the person made of the forest of one root function: labels, and which model the scores come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use callgrove_model::{Forest, Label, TreeIdx};
+
+use crate::edit::{Edit, LabelChange, ModelFile, SavedLabel, SavedState};
+use crate::label::by_tree;
+use crate::{LabelKey, LabelSet, ModelSettings};
+
+/// What is known of one execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct LabelState {
+    pub(super) given: Option<Label>,
+    /// The label that the model has learned.
+    pub(super) learned: Option<Label>,
+    /// Whether the label stands for this execution alone: the model does not learn from it.
+    pub(super) is_held: bool,
+}
+
+/// Which model the scores come from.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct ModelChoice {
+    pub(super) auto_train: bool,
+    pub(super) file: Option<ModelFile>,
+    pub(super) settings: Option<ModelSettings>,
+    /// Whether the labels that wait to be learned wait for the answer to a question.
+    pub(super) is_asking: bool,
+}
+
+/// What the person made of the forest of one root function.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct RootState {
+    pub(super) judgements: BTreeMap<LabelKey, LabelState>,
+    /// Those whose label waits to be learned.
+    pub(super) untrained: BTreeSet<LabelKey>,
+    pub(super) choice: ModelChoice,
+}
+
+/// Everything that determines a list, for one forest: what is equal gives equal lists.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ModelInputs {
+    /// Labels to learn, shape `[n_trees]`.
+    pub(crate) labels: Vec<Option<Label>>,
+    /// A model file whose scores are shown instead of those of the own model.
+    pub(crate) file: Option<ModelFile>,
+    /// Settings of the own model; `None` are the defaults.
+    pub(crate) settings: Option<ModelSettings>,
+    /// Labels that stand for their trees alone, shape `[n_trees]`; empty if there are none.
+    pub(crate) held: Vec<Option<Label>>,
+}
+
+/// Judgements and a choice to be put in the place of others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RootValues {
+    pub(super) judgements: Box<[(LabelKey, LabelState)]>,
+    pub(super) choice: Option<Box<ModelChoice>>,
+}
+
+/// What is made of a forest that nobody has touched.
+pub(super) static UNTOUCHED: RootState = RootState {
+    judgements: BTreeMap::new(),
+    untrained: BTreeSet::new(),
+    choice: ModelChoice {
+        auto_train: true,
+        file: None,
+        settings: None,
+        is_asking: false,
+    },
+};
+
+impl LabelState {
+    /// Whether the label waits to be learned.
+    pub(super) fn is_waiting(self) -> bool {
+        self.given != self.learned && !self.is_held
+    }
+}
+
+impl ModelInputs {
+    /// Whether the model that they determine is the same; the list may be another.
+    pub(crate) fn is_same_model(&self, other: &Self) -> bool {
+        self.labels == other.labels && self.file == other.file && self.settings == other.settings
+    }
+}
+
+impl Default for RootState {
+    fn default() -> Self {
+        UNTOUCHED.clone()
+    }
+}
+
+impl RootState {
+    /// The label that a person gave.
+    pub(crate) fn label(&self, key: LabelKey) -> Option<Label> {
+        self.judgements.get(&key)?.given
+    }
+
+    /// All labels that a person gave.
+    pub(crate) fn labels(&self) -> LabelSet {
+        let given = |(key, judgement): (&LabelKey, &LabelState)| Some((*key, judgement.given?));
+        self.judgements.iter().filter_map(given).collect()
+    }
+
+    /// Labels that were given, changed or taken away since the last training, without those that are held.
+    pub(crate) fn num_untrained(&self) -> usize {
+        self.untrained.len()
+    }
+
+    /// Labels that stand for their executions alone.
+    pub(crate) fn num_held(&self) -> usize {
+        let judgements = self.judgements.values();
+        judgements.filter(|judgement| judgement.is_held).count()
+    }
+
+    /// Whether what waits to be learned waits for the answer to a question.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.choice.is_asking
+    }
+
+    /// Whether every label trains at once.
+    pub(crate) fn auto_train(&self) -> bool {
+        self.choice.auto_train
+    }
+
+    /// Settings of the own model; `None` are the defaults.
+    pub(crate) fn settings(&self) -> Option<ModelSettings> {
+        self.choice.settings
+    }
+
+    /// What the scores of a forest depend on.
+    pub(crate) fn model_inputs(&self, forest: &Forest) -> ModelInputs {
+        ModelInputs {
+            labels: by_tree(forest, |key| self.judgements.get(&key)?.learned),
+            file: self.choice.file.clone(),
+            settings: self.choice.settings,
+            held: self.held(forest),
+        }
+    }
+
+    /// What they would depend on if all were learned that waits.
+    pub(crate) fn inputs_if_learned(&self, forest: &Forest) -> ModelInputs {
+        let label = |key| {
+            let judgement = self.judgements.get(&key)?;
+            if judgement.is_waiting() {
+                judgement.given
+            } else {
+                judgement.learned
+            }
+        };
+        ModelInputs {
+            labels: by_tree(forest, label),
+            file: None,
+            settings: self.choice.settings,
+            held: self.held(forest),
+        }
+    }
+
+    /// The trees whose labels are held, ascending.
+    pub(crate) fn held_trees(&self, forest: &Forest) -> Arc<[TreeIdx]> {
+        let held = self.held(forest);
+        let held = held.iter().enumerate().filter(|(_, held)| held.is_some());
+        held.map(|(tree, _)| TreeIdx::from_index(tree)).collect()
+    }
+
+    fn held(&self, forest: &Forest) -> Vec<Option<Label>> {
+        let held = |key| {
+            let judgement = self.judgements.get(&key)?;
+            judgement.given.filter(|_| judgement.is_held)
+        };
+        if self.num_held() == 0 {
+            Vec::new()
+        } else {
+            by_tree(forest, held)
+        }
+    }
+
+    /// The state as it is saved.
+    pub(crate) fn save(&self) -> SavedState {
+        let saved = |(key, judgement): (&LabelKey, &LabelState)| {
+            Some(SavedLabel {
+                key: *key,
+                label: judgement.given?,
+                trained: judgement.learned == judgement.given,
+                held: judgement.is_held,
+            })
+        };
+        let file = self.choice.file.clone();
+        SavedState {
+            labels: self.judgements.iter().filter_map(saved).collect(),
+            auto_train: self.choice.auto_train,
+            model_use: file.as_ref().map(|file| file.fit).unwrap_or_default(),
+            model: file.map(|file| file.path),
+            settings: self.choice.settings,
+            asking: self.choice.is_asking,
+            marks: None,
+        }
+    }
+
+    /// The values after an edit, of those that it changes.
+    pub(super) fn after(&self, edit: &Edit) -> RootValues {
+        let mut judgements = BTreeMap::new();
+        let mut choice = self.choice.clone();
+        match edit {
+            Edit::SetLabels(changes) => {
+                for LabelChange { key, label } in changes {
+                    let mut judgement = self.judgements.get(key).copied().unwrap_or_default();
+                    judgement.given = *label;
+                    judgement.is_held = false;
+                    judgements.insert(*key, judgement);
+                }
+                if choice.auto_train {
+                    self.learn(&mut judgements, &mut choice);
+                }
+            }
+            Edit::Train => self.learn(&mut judgements, &mut choice),
+            Edit::AutoTrain(on) => {
+                choice.auto_train = *on;
+                if *on {
+                    self.learn(&mut judgements, &mut choice);
+                }
+            }
+            Edit::Hold => {
+                for key in &self.untrained {
+                    // Of a label that was taken away the model keeps what it has learned.
+                    let is_held = true;
+                    let judgement = self.judgements[key];
+                    judgements.insert(
+                        *key,
+                        LabelState {
+                            is_held,
+                            ..judgement
+                        },
+                    );
+                }
+                choice.is_asking = false;
+            }
+            Edit::LearnHeld => {
+                for (key, judgement) in &self.judgements {
+                    if judgement.is_held {
+                        let is_held = false;
+                        judgements.insert(
+                            *key,
+                            LabelState {
+                                is_held,
+                                ..*judgement
+                            },
+                        );
+                    }
+                }
+                self.learn(&mut judgements, &mut choice);
+            }
+            Edit::Tune(settings) => {
+                choice.settings = *settings;
+                choice.file = None;
+            }
+            Edit::LoadModel(path) => choice.file = Some(ModelFile::as_made(path.clone())),
+            Edit::UseModel(file) => choice.file = Some(file.clone()),
+            Edit::Restore(saved) => self.restore(saved, &mut judgements, &mut choice),
+            Edit::SetMark(_) | Edit::DeleteMark(_) => {}
+        }
+        // There is nothing to ask about once nothing waits.
+        let mut others = self.untrained.iter();
+        choice.is_asking &= others.any(|key| !judgements.contains_key(key))
+            || judgements.values().any(|judgement| judgement.is_waiting());
+        RootValues {
+            judgements: judgements.into_iter().collect(),
+            choice: (choice != self.choice).then(|| Box::new(choice)),
+        }
+    }
+
+    fn learn(&self, changed: &mut BTreeMap<LabelKey, LabelState>, choice: &mut ModelChoice) {
+        for key in &self.untrained {
+            changed.entry(*key).or_insert_with(|| self.judgements[key]);
+        }
+        for judgement in changed.values_mut() {
+            judgement.learned = judgement.given;
+        }
+        choice.file = None;
+        choice.is_asking = false;
+    }
+
+    fn restore(
+        &self,
+        saved: &SavedState,
+        changed: &mut BTreeMap<LabelKey, LabelState>,
+        choice: &mut ModelChoice,
+    ) {
+        let known = self.judgements.keys();
+        changed.extend(known.map(|&key| (key, LabelState::default())));
+        changed.extend(saved.labels.iter().map(|saved| {
+            let given = Some(saved.label);
+            let judgement = LabelState {
+                given,
+                learned: given.filter(|_| saved.trained),
+                is_held: saved.held,
+            };
+            (saved.key, judgement)
+        }));
+        let file = saved.model.clone().map(|path| ModelFile {
+            path,
+            fit: saved.model_use,
+        });
+        *choice = ModelChoice {
+            auto_train: saved.auto_train,
+            file,
+            settings: saved.settings,
+            is_asking: saved.asking,
+        };
+    }
+
+    /// Puts values in place; what they replaced stands in them afterwards.
+    pub(super) fn swap(&mut self, values: &mut RootValues) {
+        for (key, judgement) in &mut values.judgements {
+            *judgement = self.put(*key, *judgement);
+        }
+        if let Some(choice) = &mut values.choice {
+            std::mem::swap(&mut self.choice, choice);
+        }
+    }
+
+    /// Lets labels wait again that an edit has made learned, and asks about them; `before` is what the edit
+    /// replaced, and is so afterwards too. `false` if it made none learned.
+    pub(super) fn ask(&mut self, before: &mut RootValues) -> bool {
+        let mut is_changed = false;
+        for (key, before) in &before.judgements {
+            let now = self.judgements.get(key).copied().unwrap_or_default();
+            if now.learned != before.learned {
+                let learned = before.learned;
+                self.put(*key, LabelState { learned, ..now });
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            let now = self.choice.clone();
+            let choice_before = before.choice.get_or_insert_with(|| Box::new(now));
+            self.choice.file.clone_from(&choice_before.file);
+            self.choice.is_asking = true;
+        }
+        is_changed
+    }
+
+    /// Puts one judgement in place; the answer is the one before.
+    fn put(&mut self, key: LabelKey, judgement: LabelState) -> LabelState {
+        let before = if judgement == LabelState::default() {
+            self.judgements.remove(&key)
+        } else {
+            self.judgements.insert(key, judgement)
+        };
+        if judgement.is_waiting() {
+            self.untrained.insert(key);
+        } else {
+            self.untrained.remove(&key);
+        }
+        before.unwrap_or_default()
+    }
+}

@@ -1,0 +1,127 @@
+//! Model files that are not made for the run: asked about, used anyway or with a border of the run's own.
+
+use callgrove_model::{DurationNs, Label};
+use callgrove_session::{Command, Misfit, ModelAnswer, Severity, Snapshot};
+
+use crate::support::*;
+
+/// A session with a model file of another root function.
+fn with_foreign_model(disk: &Disk) -> Session {
+    let mut session = Session::opened(disk);
+    session.run(Command::SetRoot {
+        function: "MPI_Wait".into(),
+    });
+    session.run(Command::SaveModel {
+        path: "foreign.json".into(),
+    });
+    session.run(Command::SetRoot {
+        function: "Pair::compute".into(),
+    });
+    session
+}
+
+fn load(path: &str) -> Command {
+    Command::LoadModel { path: path.into() }
+}
+
+fn is_warned(snapshot: &Snapshot) -> bool {
+    let is_warning = |notice: &callgrove_session::Notice| {
+        notice.severity == Severity::Warning && notice.text.starts_with("The model does not fit: ")
+    };
+    snapshot.notices.iter().any(is_warning)
+}
+
+#[test]
+fn a_model_that_does_not_fit_is_asked_about_with_figures_and_changes_nothing_yet() {
+    let disk = Disk::default();
+    let mut session = with_foreign_model(&disk);
+    let before = session.seen();
+    let num_lines = disk.journal.lock().unwrap().len();
+    let seen = session.run(load("foreign.json"));
+    let question = seen.misfit.as_ref().expect("it is asked about");
+    assert_eq!(question.path, "foreign.json");
+    assert!(
+        matches!(&question.misfit, Misfit::Function { model, .. } if model.contains("MPI_Wait")),
+        "{:?}",
+        question.misfit
+    );
+    let num_trees = (NUM_RANKS * NUM_STEPS) as usize;
+    let origin = &question.origin;
+    assert_eq!(
+        (question.num_trees, origin.num_trees),
+        (num_trees, num_trees)
+    );
+    assert_eq!(origin.num_ranks, NUM_RANKS as usize);
+    assert!(origin.median_duration > DurationNs(300_000));
+    assert_eq!(scores(&seen), scores(&before));
+    assert_eq!((seen.undo.clone(), errors(&seen)), (None, Vec::new()));
+    assert_eq!(disk.journal.lock().unwrap().len(), num_lines);
+    // The window stays usable.
+    let labelled = session.label(SLOW_TREE, Label::Abnormal);
+    assert_eq!(
+        (labelled.labels.len(), labelled.misfit.is_some()),
+        (1, true)
+    );
+    let cancelled = session.run(Command::AnswerModel(ModelAnswer::Cancel));
+    assert!(cancelled.misfit.is_none());
+    assert_eq!(scores(&cancelled), scores(&labelled));
+}
+
+#[test]
+fn a_model_is_used_anyway_or_with_a_fitted_border_and_both_survive_a_crash_and_undo() {
+    let disk = Disk::default();
+    let mut session = with_foreign_model(&disk);
+    let before = session.seen();
+    let mut shown = Vec::new();
+    for answer in [ModelAnswer::UseAnyway, ModelAnswer::FitBorder] {
+        let asked = session.run(load("foreign.json"));
+        let question = asked.misfit.clone().unwrap();
+        let used = session.run(Command::AnswerModel(answer));
+        assert!(used.misfit.is_none() && is_warned(&used), "{answer:?}");
+        assert_ne!(scores(&used), scores(&before), "{answer:?}");
+        let expected = match answer {
+            ModelAnswer::UseAnyway => question.num_abnormal,
+            _ => question.num_abnormal_refitted,
+        };
+        assert_eq!(used.detection.as_ref().unwrap().num_abnormal, expected);
+        drop(session);
+        session = Session::opened(&disk);
+        assert_eq!(scores(&session.seen()), scores(&used), "{answer:?}");
+        let undone = session.run(Command::Undo);
+        assert_eq!(scores(&undone), scores(&before), "{answer:?}");
+        let redone = session.run(Command::Redo);
+        assert_eq!(scores(&redone), scores(&used), "{answer:?}");
+        session.run(Command::Undo);
+        shown.push(scores(&used));
+    }
+    assert_ne!(shown[0], shown[1], "the border is another");
+}
+
+#[test]
+fn a_session_file_remembers_how_a_model_is_used() {
+    let disk = Disk::default();
+    let mut session = with_foreign_model(&disk);
+    session.run(load("foreign.json"));
+    let used = session.run(Command::AnswerModel(ModelAnswer::FitBorder));
+    session.run(Command::SaveSession {
+        path: "session.json".into(),
+        view: serde_json::Value::Null,
+    });
+    disk.journal.lock().unwrap().clear();
+    let mut other = Session::on(&disk);
+    let loaded = other.run(Command::LoadSession {
+        path: "session.json".into(),
+    });
+    assert_eq!(scores(&loaded), scores(&used));
+}
+
+#[test]
+fn an_answer_about_a_file_that_has_gone_changes_nothing() {
+    let disk = Disk::default();
+    let mut session = with_foreign_model(&disk);
+    let before = session.run(load("foreign.json"));
+    disk.files.lock().unwrap().clear();
+    let seen = session.run(Command::AnswerModel(ModelAnswer::UseAnyway));
+    assert_eq!(errors(&seen), ["Cannot read foreign.json."]);
+    assert_eq!((scores(&seen), seen.undo.clone()), (scores(&before), None));
+}
