@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{
-    CommKind, CommRef, ExecIdx, ExecRef, Lane, LaneIdx, TimeNs, Trace,
-};
+use callgrove_model::{CommKind, CommRef, ExecIdx, ExecRef, Lane, LaneIdx, TimeNs, Trace};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
@@ -142,7 +140,8 @@ impl<'a> Facts<'a> {
         let mut before = lane.executions.func[..call.index()].iter();
         let before = before.rposition(|&it| it == func);
         let since = before.map(|row| lane.executions.exit(ExecIdx::from_index(row)));
-        let rows = (from..to).filter(|&row| since.is_none_or(|since| lane.comms.time[row] >= since));
+        let rows =
+            (from..to).filter(|&row| since.is_none_or(|since| lane.comms.time[row] >= since));
         let sends = rows.filter(|&row| lane.comms.kind[row] == CommKind::Send);
         sends.filter_map(|row| self.of_message(lane, row)).collect()
     }
@@ -153,7 +152,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The call that a message event is in.
-    fn call_of(&self, event: CommRef) -> Option<ExecRef> {
+    pub(super) fn call_of(&self, event: CommRef) -> Option<ExecRef> {
         let lane = self.trace.lane(event.lane);
         let exec = lane.comms.exec[ExecIdx(event.row).index()]?.into();
         Some(ExecRef {
@@ -162,8 +161,8 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// When a call was entered.
-    fn entry(&self, call: ExecRef) -> TimeNs {
+    /// When a call was entered, on the common clock.
+    pub(super) fn entry(&self, call: ExecRef) -> TimeNs {
         let entry = self.trace.lane(call.lane).executions.entry[call.exec.index()];
         self.clocks.common(call.lane, entry)
     }

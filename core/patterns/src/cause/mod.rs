@@ -9,6 +9,7 @@
 mod call_kind;
 mod causes;
 mod clock;
+mod cluster;
 mod collectives;
 mod delay;
 mod evidence;
@@ -21,6 +22,7 @@ mod origin;
 mod roots;
 mod stall;
 mod wait;
+mod wait_states;
 
 pub use causes::{Causes, WaitCycle};
 pub use clock::{BackInTime, Clocks, HostClock};

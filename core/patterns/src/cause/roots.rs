@@ -110,12 +110,7 @@ fn root(
         Source::Work(call, waiter) => {
             let it = &stalls.all()[waiter];
             let came = links[waiter].iter().find_map(|link| link.came);
-            (
-                CauseKind::OwnWork,
-                call,
-                it.start,
-                came.unwrap_or(it.end),
-            )
+            (CauseKind::OwnWork, call, it.start, came.unwrap_or(it.end))
         }
     };
     let lane = facts.trace.lane(call.lane);

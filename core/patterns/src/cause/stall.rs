@@ -52,7 +52,9 @@ impl Stalls {
     pub(super) fn find(trace: &Trace, clocks: &Clocks) -> Self {
         let mut lengths = Lengths::default();
         for lane in &trace.lanes {
-            for_each_gap(&lane.executions, |gap| lengths.add(gap.end.since(gap.start)));
+            for_each_gap(&lane.executions, |gap| {
+                lengths.add(gap.end.since(gap.start))
+            });
         }
         let least = lengths.longest(ONE_IN);
         let (mut all, mut from) = (Vec::new(), vec![0]);
