@@ -32,7 +32,9 @@ struct Stop {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [run, function, truth, injections, rest @ ..] = arguments.as_slice() else {
-        return Err("usage: causes RUN FUNCTION ground_truth.csv injections.json [--verbose]".into());
+        return Err(
+            "usage: causes RUN FUNCTION ground_truth.csv injections.json [--verbose]".into(),
+        );
     };
     let is_verbose = rest.iter().any(|it| it == "--verbose");
     let streams = find_streams(Path::new(run))?;
@@ -77,7 +79,10 @@ fn judge_roles(
             DelayRole::Root | DelayRole::Victim => 2,
         };
         let root_rank = cause.root.map(|root| causes.roots()[root].rank);
-        let is_rank_right = row.stops.iter().any(|&it| Some(stops[it].rank) == root_rank);
+        let is_rank_right = row
+            .stops
+            .iter()
+            .any(|&it| Some(stops[it].rank) == root_rank);
         let count = counts.entry(row.label).or_default();
         count[place] += 1;
         count[3] += usize::from(is_rank_right);
@@ -87,7 +92,9 @@ fn judge_roles(
     }
     for (label, [right, open, wrong, rank]) in counts {
         let all = right + open + wrong;
-        println!("label {label}: {right}/{all} right, {open} undecided, {wrong} wrong, root rank {rank}/{all}");
+        println!(
+            "label {label}: {right}/{all} right, {open} undecided, {wrong} wrong, root rank {rank}/{all}"
+        );
     }
 }
 
@@ -120,7 +127,10 @@ fn print_row(
     if let Some(root) = cause.root.map(|it| &causes.roots()[it]) {
         let name = FunctionName::parse(trace.names.name(root.func)).short;
         let (from, to) = (root.start.as_us() - start, root.end.as_us() - start);
-        println!("    root rank {} in {name} [{from}..{to}] {}", root.rank, root.kind);
+        println!(
+            "    root rank {} in {name} [{from}..{to}] {}",
+            root.rank, root.kind
+        );
     }
     for hop in &cause.hops {
         println!(
@@ -163,7 +173,10 @@ fn judge_incidents(
     }
     println!("stops: {num_found}/{num_hit} are incidents");
     let mut others: BTreeMap<CauseKind, usize> = BTreeMap::new();
-    for it in all.iter().filter(|it| !stops.iter().any(|stop| is_of(stop, it))) {
+    for it in all
+        .iter()
+        .filter(|it| !stops.iter().any(|stop| is_of(stop, it)))
+    {
         *others.entry(it.kind).or_default() += 1;
         if is_verbose {
             let name = FunctionName::parse(trace.names.name(it.root.func)).short;
@@ -175,11 +188,17 @@ fn judge_incidents(
                 it.root.own_delay,
                 it.delay,
                 it.ranks.len(),
-                causes.incidents().like(it).map_or(String::new(), |like| like.in_words())
+                causes
+                    .incidents()
+                    .like(it)
+                    .map_or(String::new(), |like| like.in_words())
             );
         }
     }
-    println!("incidents: {}, of these without a stop {others:?}", all.len());
+    println!(
+        "incidents: {}, of these without a stop {others:?}",
+        all.len()
+    );
     let (clocks, cycles) = (causes.clocks(), causes.cycles());
     println!(
         "{} hosts, {} pairs with messages back in time, {} circles, {} waits",
@@ -237,7 +256,11 @@ fn read_truth(path: &str) -> Result<Vec<TruthRow>, Box<dyn Error>> {
         if label != 1 && label != 2 {
             continue;
         }
-        let stops = if label == 1 { &record[own] } else { &record[other] };
+        let stops = if label == 1 {
+            &record[own]
+        } else {
+            &record[other]
+        };
         let stops = stops.split(|it: char| !it.is_ascii_digit());
         rows.push(TruthRow {
             rank: RankId(record[rank].parse()?),

@@ -12,7 +12,10 @@ use super::roots::Roots;
 use super::stall::{Stall, Stalls};
 
 /// A root to which this share of all stalls of its host belongs while it lasts, in percent, stands for itself.
-const DOMINANT_PERCENT: i64 = 50;
+const DOMINANT_PERCENT: i64 = 40;
+
+/// So many stalls of every lane of a host are an incident.
+const STALLS_OF_EACH: u32 = 2;
 
 /// The incidents, ordered by delay, and the incident of each root.
 #[derive(Default)]
@@ -38,7 +41,7 @@ struct Part {
 /// A root that dominates its host while it lasts is an incident of its own. The others overlap with stalls of another
 /// origin, so that none explains the rest: those of one host that overlap are one incident, whose kind is
 /// [`CauseKind::BusyHost`] unless the tracer's writes make up most of it. An incident counts only if it held up the
-/// program by as much as if every lane had stalled once. Cost: O(n log n) in stalls.
+/// program by as much as if every lane of the host had stalled twice. Cost: O(n log n) in stalls.
 pub(super) fn clusters(
     trace: &Trace,
     clocks: &Clocks,
@@ -56,13 +59,12 @@ pub(super) fn clusters(
         }
     }
     joined.extend(overlapping(shared));
-    let num_lanes = i64::try_from(trace.lanes.len()).unwrap_or(i64::MAX);
-    let least = DurationNs(stalls.least.0.saturating_mul(num_lanes));
+    let bars = bars(trace, clocks, stalls);
     let mut found: Vec<(Incident, Vec<usize>)> = Vec::new();
     for cluster in joined {
         settle_kind(roots, &cluster);
         let total: DurationNs = cluster.iter().map(|part| part.delay).sum();
-        if total >= least {
+        if cluster.iter().any(|part| total >= bars[part.host]) {
             let members = cluster.iter().map(|part| part.root).collect();
             if let Some(incident) = incident(trace, clocks, stalls, roots, &cluster) {
                 found.push((incident, members));
@@ -81,6 +83,17 @@ pub(super) fn clusters(
         clusters.incidents.push(incident);
     }
     clusters
+}
+
+/// The delay from which an incident counts, by host.
+fn bars(trace: &Trace, clocks: &Clocks, stalls: &Stalls) -> Vec<DurationNs> {
+    let mut bars = vec![DurationNs::ZERO; clocks.hosts().len()];
+    for (lane, _) in trace.lanes() {
+        for _ in 0..STALLS_OF_EACH {
+            bars[clocks.host_of(lane)] += stalls.least;
+        }
+    }
+    bars
 }
 
 fn parts(clocks: &Clocks, stalls: &Stalls, roots: &Roots) -> Vec<Part> {

@@ -57,8 +57,8 @@ impl<'a> Facts<'a> {
         self.kinds[self.trace.lane(call.lane).executions.func[call.exec.index()].index()]
     }
 
-    /// The collective that a call, or the probe in it, belongs to.
-    pub(super) fn collective(&self, call: ExecRef) -> Option<&'a Collective> {
+    /// The collective that a call, or the probe in it, belongs to, as an index.
+    fn collective_idx(&self, call: ExecRef) -> Option<usize> {
         let call = match self.kind(call) {
             CallKind::SyncProbe => ExecRef {
                 exec: self.trace.lane(call.lane).executions.parent(call.exec)?,
@@ -66,7 +66,26 @@ impl<'a> Facts<'a> {
             },
             _ => call,
         };
-        self.collectives.get(*self.collective_of.get(&call)?)
+        self.collective_of.get(&call).copied()
+    }
+
+    /// The collective that a call, or the probe in it, belongs to.
+    fn collective(&self, call: ExecRef) -> Option<&'a Collective> {
+        self.collectives.get(self.collective_idx(call)?)
+    }
+
+    /// The collective of a stall that began when all had come to it, as an index.
+    pub(super) fn complete_collective(&self, stall: &Stall) -> Option<usize> {
+        let index = self.collective_idx(stall.call)?;
+        (self.collectives[index].last_entry <= stall.start).then_some(index)
+    }
+
+    /// How a call waits in a collective.
+    pub(super) fn meeting(&self, call: ExecRef) -> WaitKind {
+        match self.kind(call) {
+            CallKind::Barrier => WaitKind::WaitAtBarrier,
+            _ => WaitKind::WaitAtCollective,
+        }
     }
 
     /// Everyone that the call of a stall can have waited for; nobody while it works.
@@ -76,7 +95,7 @@ impl<'a> Facts<'a> {
             return Vec::new();
         }
         if let Some(collective) = self.collective(stall.call) {
-            return Self::of_collective(collective, stall, self.kind(stall.call));
+            return self.of_collective(collective, stall);
         }
         let rows = rows_of(lane, stall.call.exec);
         let mut found: Vec<_> = rows.filter_map(|row| self.of_message(lane, row)).collect();
@@ -86,30 +105,17 @@ impl<'a> Facts<'a> {
         found
     }
 
-    fn of_collective(collective: &Collective, stall: &Stall, kind: CallKind) -> Vec<Evidence> {
-        let kind = match kind {
-            CallKind::Barrier => WaitKind::WaitAtBarrier,
-            _ => WaitKind::WaitAtCollective,
-        };
+    fn of_collective(&self, collective: &Collective, stall: &Stall) -> Vec<Evidence> {
         if collective.last.lane != stall.lane() && collective.last_entry > stall.start {
             return vec![Evidence {
                 peer: collective.last.lane,
-                kind,
+                kind: self.meeting(stall.call),
                 came: Some(collective.last_entry),
                 part: Some(collective.last),
             }];
         }
-        // All had come: one of them did not go on.
-        let others = collective.calls.iter();
-        others
-            .filter(|call| call.lane != stall.lane())
-            .map(|call| Evidence {
-                peer: call.lane,
-                kind,
-                came: None,
-                part: None,
-            })
-            .collect()
+        // All had come: which of them did not go on the stalls tell.
+        Vec::new()
     }
 
     fn of_message(&self, lane: &Lane, row: usize) -> Option<Evidence> {

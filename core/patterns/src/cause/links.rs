@@ -1,5 +1,7 @@
 //! Links: which stall waited for which other one.
 
+use std::collections::BTreeMap;
+
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 
 use super::evidence::{Evidence, Facts};
@@ -50,11 +52,36 @@ pub(super) fn earliest(stalls: &Stalls, among: impl Iterator<Item = usize>) -> O
 
 /// The links of every stall.
 pub(super) fn links(facts: &Facts<'_>, stalls: &Stalls) -> Vec<Vec<Link>> {
-    stalls
+    let mut links: Vec<Vec<Link>> = stalls
         .all()
         .iter()
         .map(|stall| of_stall(facts, stalls, stall))
-        .collect()
+        .collect();
+    let mut stood: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, stall) in stalls.all().iter().enumerate() {
+        if let Some(collective) = facts.complete_collective(stall) {
+            stood.entry(collective).or_default().push(index);
+        }
+    }
+    for members in stood.into_values() {
+        let Some(first) = earliest(stalls, members.iter().copied()) else {
+            continue;
+        };
+        let peer = &stalls.all()[first];
+        for member in members {
+            let stall = &stalls.all()[member];
+            let shared = peer.overlap(stall);
+            if peer.lane() != stall.lane() && is_share(shared, stall.duration(), SHARED_PERCENT) {
+                links[member].push(Link {
+                    to: Some(first),
+                    peer: peer.lane(),
+                    kind: facts.meeting(stall.call),
+                    came: None,
+                });
+            }
+        }
+    }
+    links
 }
 
 fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<Link> {

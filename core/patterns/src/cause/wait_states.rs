@@ -170,13 +170,9 @@ fn collectives(facts: &Facts<'_>, waits: &mut Vec<Wait>) {
             let until = facts.clocks.local(call.lane, collective.last_entry);
             let end = until.min(executions.exit(call.exec));
             if call != collective.last && entry < end {
-                let kind = match facts.kind(call) {
-                    CallKind::Barrier => WaitKind::WaitAtBarrier,
-                    _ => WaitKind::WaitAtCollective,
-                };
                 waits.push(Wait {
                     call,
-                    kind,
+                    kind: facts.meeting(call),
                     peer: Some(collective.last.lane),
                     waited_for: WaitedFor::Collective(number),
                     start: entry,
