@@ -56,9 +56,10 @@ impl Causes {
         progress.at(0.1)?;
         let collectives = collectives(trace, &kinds, &clocks);
         progress.at(0.2)?;
-        let stalls = Stalls::find(trace, &clocks);
+        let mut stalls = Stalls::find(trace, &clocks);
         progress.at(0.5)?;
         let facts = Facts::new(trace, &clocks, &kinds, &collectives);
+        stalls.settle_due(|stall| facts.due(stall));
         let links = links(&facts, &stalls);
         let origins = origins(&stalls, &links);
         let mut roots = Roots::find(&facts, &stalls, &links, &origins);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CommKind, CommRef, ExecIdx, ExecRef, Lane, LaneIdx, TimeNs, Trace};
+use callgrove_model::{
+    CommKind, CommRef, DurationNs, ExecIdx, ExecRef, Lane, LaneIdx, TimeNs, Trace,
+};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
@@ -11,6 +13,9 @@ use super::wait::{Collective, WaitKind};
 
 /// Sends that did not block are looked for among so many messages before the call that completes them.
 const MAX_LOOK: usize = 64;
+
+/// A wait of less than one in so many parts of a stall is short.
+const SHORT: i64 = 100;
 
 /// A lane that a call can have waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +108,20 @@ impl<'a> Facts<'a> {
             found = self.of_pending_sends(lane, stall.call.exec);
         }
         found
+    }
+
+    /// Until when a stalled call waited for a message, as far as that proves anything: until the last one that it
+    /// receives was sent. Of a wait too short to be told from two ranks falling silent together, half counts.
+    pub(super) fn due(&self, stall: &Stall) -> TimeNs {
+        let lane = self.trace.lane(stall.lane());
+        let received = rows_of(lane, stall.call.exec)
+            .filter(|&row| lane.comms.kind[row] == CommKind::Recv)
+            .filter_map(|row| lane.comms.mate[row])
+            .map(|mate| self.clocks.common(mate.lane, self.time(mate)));
+        let last = received.filter(|&sent| sent <= stall.end).max();
+        let waited = last.map_or(0, |sent| sent.since(stall.start).0.max(0));
+        let is_short = waited < stall.duration().0 / SHORT;
+        stall.start + DurationNs(if is_short { waited / 2 } else { waited })
     }
 
     fn of_collective(&self, collective: &Collective, stall: &Stall) -> Vec<Evidence> {

@@ -40,7 +40,7 @@ fn is_share(part: DurationNs, whole: DurationNs, percent: i64) -> bool {
 /// before, for reasons of their own, and may move before it shows that it does; so both orders count, and the more
 /// telling one more.
 pub(super) fn earliness(stall: &Stall) -> (i128, ExecRef, TimeNs) {
-    let silent_ns = i128::from(stall.start.0) * SILENCE_TELLS;
+    let silent_ns = i128::from(stall.due.0) * SILENCE_TELLS;
     let moved_ns = i128::from(stall.end.0);
     (silent_ns + moved_ns, stall.call, stall.start)
 }

@@ -139,7 +139,7 @@ fn receive(
 }
 
 fn sends(facts: &Facts<'_>, index: LaneIdx, lane: &Lane, messages: &[u32], waits: &mut Vec<Wait>) {
-    for row in 0..lane.comms.len() {
+    for (row, &message) in messages.iter().enumerate() {
         let (CommKind::Send, Some(mate)) = (lane.comms.kind[row], lane.comms.mate[row]) else {
             continue;
         };
@@ -154,7 +154,7 @@ fn sends(facts: &Facts<'_>, index: LaneIdx, lane: &Lane, messages: &[u32], waits
                 call: ExecRef { lane: index, exec },
                 kind: WaitKind::LateReceiver,
                 peer: Some(mate.lane),
-                waited_for: WaitedFor::Message(messages[row]),
+                waited_for: WaitedFor::Message(message),
                 start: sent,
                 end: came,
             });
