@@ -139,6 +139,10 @@ impl<'a> Facts<'a> {
 
     fn of_message(&self, lane: &Lane, row: usize) -> Option<Evidence> {
         let mate = lane.comms.mate[row]?;
+        // A rank that sends to itself waits for nobody.
+        if self.is_of(mate, lane) {
+            return None;
+        }
         let part = self.call_of(mate);
         Some(match lane.comms.kind[row] {
             CommKind::Recv => Evidence {
@@ -174,6 +178,11 @@ impl<'a> Facts<'a> {
     fn time(&self, event: CommRef) -> TimeNs {
         let lane = self.trace.lane(event.lane);
         lane.comms.time[ExecIdx(event.row).index()]
+    }
+
+    /// Whether an event is on a lane.
+    fn is_of(&self, event: CommRef, lane: &Lane) -> bool {
+        std::ptr::eq(self.trace.lane(event.lane), lane)
     }
 
     /// The call that a message event is in.

@@ -65,7 +65,8 @@ fn receives(
     waits: &mut Vec<Wait>,
 ) {
     let received = |row: usize| {
-        let mate = lane.comms.mate[row]?;
+        // A rank that sends to itself waits for nobody.
+        let mate = lane.comms.mate[row].filter(|mate| mate.lane != index)?;
         let sent = facts.trace.lane(mate.lane).comms.time[ExecIdx(mate.row).index()];
         Some(Received {
             message: messages[row],
@@ -144,7 +145,8 @@ fn sends(facts: &Facts<'_>, index: LaneIdx, lane: &Lane, messages: &[u32], waits
             continue;
         };
         let call = lane.comms.exec[row].map(ExecIdx::from);
-        let (Some(exec), Some(part)) = (call, facts.call_of(mate)) else {
+        let part = facts.call_of(mate).filter(|part| part.lane != index);
+        let (Some(exec), Some(part)) = (call, part) else {
             continue;
         };
         let came = facts.clocks.local(index, facts.entry(part));
