@@ -4,7 +4,7 @@ mod support;
 
 use callgrove_model::{DurationNs, Progress, RankId, TimeNs, Trace};
 use callgrove_patterns::cause::{
-    CauseKind, Causes, DelayCause, DelayRole, Incident, Wait, WaitKind, WaitedFor,
+    CauseKind, Causes, DelayCause, DelayRole, Incident, LikeGroup, Wait, WaitKind, WaitedFor,
 };
 use support::{last, rank_on, run, scripts};
 
@@ -297,7 +297,7 @@ fn incidents_of_one_rank_that_come_back_are_told_together() {
     let causes = find(&trace);
     let incidents = causes.incidents();
     assert_eq!(incidents.all().len(), 4);
-    let like = incidents.like(&incidents.all()[0]).map(|it| it.in_words());
+    let like = incidents.like(&incidents.all()[0]).map(LikeGroup::in_words);
     assert_eq!(
         like.as_deref(),
         Some("3 more like this, about every 200 ms on rank 0")

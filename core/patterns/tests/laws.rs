@@ -16,6 +16,9 @@ const FUNCTIONS: [&str; 6] = [
     "MPI Collective Sync",
 ];
 
+/// Events before those of a test.
+const NUM_USUAL: u32 = 20_001;
+
 /// An event of a made-up rank: what happens, to which function or rank, and how long after the event before.
 type Event = (u8, u32, i64);
 
@@ -32,7 +35,10 @@ fn rank(number: u32, events: &[Event]) -> RankTrace {
         names.intern(name);
     }
     let mut builder = RankBuilder::new(ProgramId(0), RankId(number));
-    let (mut time, mut step) = (TimeNs(0), 0);
+    if number == 0 {
+        builder.push(usual_calls());
+    }
+    let (mut time, mut step) = (TimeNs(0), 1);
     for part in events.chunks(40) {
         let mut batch = StepBatch::empty(ProgramId(0), RankId(number), StepId(step));
         step += 1;
@@ -52,6 +58,22 @@ fn rank(number: u32, events: &[Event]) -> RankTrace {
         builder.push(batch);
     }
     builder.finish(names, NameTable::default())
+}
+
+/// Short calls before everything else, so that the run has usual gaps and long ones are unusual.
+fn usual_calls() -> StepBatch {
+    let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
+    for call in 0..NUM_USUAL {
+        let time = TimeNs((i64::from(call) - i64::from(NUM_USUAL)) * 1_000);
+        // The first one, of `main`, stays open.
+        let (kind, func) = match call {
+            0 => (FuncEventKind::Entry, FuncId(0)),
+            _ if call % 2 == 1 => (FuncEventKind::Entry, FuncId(1)),
+            _ => (FuncEventKind::Exit, FuncId(1)),
+        };
+        batch.funcs.push(ThreadId(0), kind, func, time, call);
+    }
+    batch
 }
 
 fn run(ranks: &[Vec<Event>], is_reversed: bool) -> Trace {
@@ -76,7 +98,22 @@ fn find(trace: &Trace) -> Causes {
     Causes::find(trace, Progress::none()).expect("nobody cancels")
 }
 
+#[test]
+fn made_up_runs_have_roots_victims_and_incidents() {
+    let late = vec![(0, 1, 0), (2, 1, 4_000), (0, 2, 1), (4, 1, 1), (2, 2, 1)];
+    let waits = vec![(0, 3, 5), (5, 0, 4_001), (2, 3, 1)];
+    let trace = run(&[late, waits], false);
+    let causes = find(&trace);
+    assert_eq!(causes.incidents().all().len(), 1);
+    let roles: Vec<_> = executions(&trace)
+        .map(|it| causes.of(&trace, it).role)
+        .collect();
+    assert!(roles.contains(&DelayRole::Root) && roles.contains(&DelayRole::Victim));
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn the_order_in_which_ranks_are_given_makes_no_difference(
         ranks in proptest::collection::vec(events(), 1..5)

@@ -33,7 +33,7 @@ pub(crate) fn rank_on(number: u32, host: &str, ahead_us: i64, script: &str) -> R
     let mut step = 0;
     let main = names.intern("main");
     let tick = names.intern("tick");
-    let mut func = |batch: &mut StepBatch, kind, func, time_us| {
+    let func = |batch: &mut StepBatch, kind, func, time_us| {
         let row = batch.funcs.len() as u32;
         batch.funcs.push(THREAD, kind, func, at(time_us), row);
     };
