@@ -53,7 +53,7 @@ fn analyse(tiles: &mut Tiles<View>) -> TileId {
     let lists = split(
         tiles,
         LinearDir::Vertical,
-        [(incidents, 0.48), (list, 0.52)],
+        [(incidents, 0.54), (list, 0.46)],
     );
     let left = split(tiles, LinearDir::Vertical, [(lists, 0.72), (model, 0.28)]);
     let map = tabs(tiles, &[View::Map, View::Overview]);

@@ -34,6 +34,8 @@ const BUTTONS_HEIGHT: f32 = 28.0;
 const COST_SIZE: f32 = 15.0;
 const WORDS_SIZE: f32 = 13.0;
 const FACTS_SIZE: f32 = 12.0;
+/// Room beside the buttons from which on it is said how many they label.
+const ROOM_FOR_COUNT: f32 = 60.0;
 /// Times in the run are told to as much.
 const TIME_STEP_NS: f64 = 1e6;
 
@@ -253,7 +255,7 @@ fn buttons_ui(
                     ctx.send(command);
                 }
             }
-            if trees.len() > 1 {
+            if trees.len() > 1 && ui.available_width() > ROOM_FOR_COUNT {
                 ui.weak(format!("all {}", thousands(trees.len())));
             }
         });

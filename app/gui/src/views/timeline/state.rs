@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
-use callgrove_session::{Analysis, Detection, RankFilter, Snapshot, SpanIndex};
+use callgrove_session::{Analysis, Detection, RankFilter, Selection, Snapshot, SpanIndex};
 
 use super::cascade::CascadeState;
 use super::marks::NewMark;
@@ -33,6 +33,8 @@ pub(super) struct ShownRun {
     call: Option<ExecRef>,
     /// The incident that is looked at, and its time.
     incident: Option<(usize, Window)>,
+    /// Whether it is looked at as a whole, and not one of its trees.
+    is_of_incident: bool,
     /// The path of a delay.
     pub(super) cascade: CascadeState,
     /// The call that was shown whole last.
@@ -93,6 +95,7 @@ impl TimelineState {
             focus: None,
             call: None,
             incident: None,
+            is_of_incident: false,
             cascade: CascadeState::default(),
             fitted: None,
             flagged: Arc::default(),
@@ -158,6 +161,8 @@ impl ShownRun {
             let window = Window::around(incident.start, incident.end, MARGIN);
             Some((number, window))
         });
+        let is_one = matches!(snapshot.selection, Selection::One(_));
+        self.is_of_incident = new.is_some() && !is_one;
         if self.incident != new {
             self.incident = new;
             if let Some((_, window)) = new {
@@ -166,14 +171,17 @@ impl ShownRun {
         }
     }
 
-    /// Root of the selected tree.
+    /// Root of the selected tree; none while an incident is looked at as a whole, whose rows are all alike.
     pub(super) fn tree(&self) -> Option<ExecRef> {
-        let focus = self.focus.as_ref()?;
+        let focus = self.focus.as_ref().filter(|_| !self.is_of_incident)?;
         Some(focus.analysis.forest.trees()[focus.tree.index()].root)
     }
 
     /// What it is the timeline of.
     pub(super) fn name(&self) -> String {
+        if let Some((number, _)) = self.incident.filter(|_| self.is_of_incident) {
+            return format!("Timeline of incident {}", number + 1);
+        }
         let of = self
             .focus
             .as_ref()
