@@ -26,6 +26,10 @@ pub(crate) enum LayoutName {
 pub(crate) type Layout = Tree<View>;
 
 impl LayoutName {
+    /// Sizes of windows, one for each way to arrange the views.
+    pub(crate) const NARROW: Vec2 = Vec2::new(NARROW - 1.0, 600.0);
+    pub(crate) const WIDE: Vec2 = Vec2::new(NARROW, 800.0);
+
     /// What a person calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -53,7 +57,7 @@ fn analyse(tiles: &mut Tiles<View>) -> TileId {
     let lists = split(
         tiles,
         LinearDir::Vertical,
-        [(incidents, 0.54), (list, 0.46)],
+        [(incidents, 0.48), (list, 0.52)],
     );
     let left = split(tiles, LinearDir::Vertical, [(lists, 0.72), (model, 0.28)]);
     let map = tabs(tiles, &[View::Map, View::Overview]);

@@ -9,6 +9,9 @@ use egui::Ui;
 use crate::theme::Theme;
 use crate::widgets::{SIGN_WIDTH, count_of, paint_kind};
 
+/// Room, in points, from which on the switch says where the delay began.
+const ROOM_FOR_NAME: f32 = 640.0;
+
 /// The delay that is looked at, and what the person said about drawing it.
 #[derive(Default)]
 pub(super) struct CascadeState {
@@ -87,7 +90,11 @@ pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
     let root = cascade.root;
     let mut is_shown = state.shown().is_some();
     let reached = count_of(cascade.steps.len(), "rank");
-    let text = format!("Delay from rank {} (C)", root.rank);
+    let text = if ui.available_width() < ROOM_FOR_NAME {
+        "Delay (C)".to_owned()
+    } else {
+        format!("Delay from rank {} (C)", root.rank)
+    };
     let hint = format!(
         "The way of the delay from rank {}, where it began, to {reached} that waited: each arrow leads to a rank \
          when it could go on, with the delay that it was handed. Rank {} is the first row, whatever ranks are \
@@ -95,6 +102,7 @@ pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
         root.rank, root.rank
     );
     let toggle = ui.toggle_value(&mut is_shown, text).on_hover_text(hint);
+    let toggle = toggle.accessible_name(format!("Delay from rank {}", root.rank));
     let (sign, _) = ui.allocate_exact_size(egui::Vec2::splat(SIGN_WIDTH), egui::Sense::hover());
     let color = theme.cause(root.kind);
     paint_kind(ui.painter(), root.kind, sign.center(), 5.0, color);
@@ -175,7 +183,7 @@ mod tests {
             value.contains("a delay from rank 2")
         };
         assert!(!is_drawn(&harness));
-        harness.get_by_label("Delay from rank 2 (C)").click();
+        harness.get_by_label("Delay from rank 2").click();
         harness.run();
         assert!(is_drawn(&harness));
         harness.state_mut().toggle_cascade();
