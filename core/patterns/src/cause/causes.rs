@@ -2,24 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{
-    Cancelled, DurationNs, ExecIdx, ExecRef, FuncId, LaneIdx, Progress, RankId, TimeNs, Trace,
-};
+use callgrove_model::{Cancelled, DurationNs, ExecRef, Progress, TimeNs, Trace};
 
-use super::gap::for_each_gap;
-use super::{
-    CauseKind, Clocks, DelayCause, DelayRole, Hop, Incident, Incidents, RootCause, WaitKind, Waits,
-};
+use super::call_kind::CallKind;
+use super::clock::Clocks;
+use super::cluster::clusters;
+use super::collectives::collectives;
+use super::delay::{CauseKind, DelayCause, DelayRole, Hop, RootCause};
+use super::evidence::Facts;
+use super::incidents::Incidents;
+use super::links::{Link, earliest, links};
+use super::origin::{Origins, origins};
+use super::roots::Roots;
+use super::stall::Stalls;
+use super::wait::Waits;
+use super::wait_states::wait_states;
 
 /// Causes of every delay of a run.
 #[derive(Clone, Default, Debug)]
 pub struct Causes {
     waits: Waits,
     clocks: Clocks,
+    stalls: Stalls,
+    links: Vec<Vec<Link>>,
+    origins: Origins,
+    root_of_stall: Vec<usize>,
+    incident_of_root: Vec<Option<usize>>,
     roots: Vec<RootCause>,
     incidents: Incidents,
     cycles: Vec<WaitCycle>,
-    delays: Vec<Delay>,
 }
 
 /// Ranks that all wait for one another, so that the way to a root runs in a circle.
@@ -33,15 +44,6 @@ pub struct WaitCycle {
     pub end: TimeNs,
 }
 
-/// A time in which a lane was held up.
-#[derive(Clone, Copy, Debug)]
-struct Delay {
-    call: ExecRef,
-    start: TimeNs,
-    end: TimeNs,
-    root: Option<usize>,
-}
-
 impl Causes {
     /// Finds the wait states, causes and incidents of a run. Linear in events and messages; deterministic.
     ///
@@ -49,76 +51,115 @@ impl Causes {
     /// [`Cancelled`] if the caller asked to stop.
     pub fn find(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
         progress.at(0.0)?;
+        let kinds = CallKind::of_all(&trace.names);
         let clocks = Clocks::estimate(trace);
+        progress.at(0.1)?;
+        let collectives = collectives(trace, &kinds, &clocks);
         progress.at(0.2)?;
-        let mut delays = silences(trace);
-        progress.at(0.8)?;
-        let (roots, incidents) = standstills(trace, &clocks, &mut delays);
+        let mut stalls = Stalls::find(trace, &clocks);
+        progress.at(0.5)?;
+        let facts = Facts::new(trace, &clocks, &kinds, &collectives);
+        stalls.settle_due(|stall| facts.due(stall));
+        let links = links(&facts, &stalls);
+        let origins = origins(&stalls, &links);
+        let mut roots = Roots::find(&facts, &stalls, &links, &origins);
+        progress.at(0.7)?;
+        let waits = wait_states(&facts, &stalls, &links, &origins);
+        progress.at(0.9)?;
+        let clusters = clusters(trace, &clocks, &stalls, &mut roots);
+        let cycles = cycles(&clocks, &stalls, &links, &origins);
         let lanes = trace.lanes.iter().map(|it| (it.program, it.rank)).collect();
         progress.at(1.0)?;
         Ok(Self {
-            waits: Waits::new(Vec::new(), Vec::new(), lanes),
+            waits: Waits::new(waits, collectives, lanes),
             clocks,
-            roots,
-            incidents,
-            cycles: Vec::new(),
-            delays,
+            stalls,
+            links,
+            origins,
+            root_of_stall: roots.of_stall,
+            incident_of_root: clusters.of_root,
+            roots: roots.all,
+            incidents: Incidents::new(clusters.incidents),
+            cycles,
         })
     }
 
-    /// Why an execution, of whatever function, was late. The calls inside it that waited decide, the longest delay
-    /// first; `trace` is the one that the causes were found in.
+    /// Why an execution, of whatever function, was late. The stalls inside it decide: of the roots, the one that held
+    /// it up longest; `trace` is the one that the causes were found in.
     pub fn of(&self, trace: &Trace, exec: ExecRef) -> DelayCause {
         let executions = &trace.lane(exec.lane).executions;
-        let (entry, exit) = (
-            executions.entry[exec.exec.index()],
-            executions.exit(exec.exec),
+        let entry = executions.entry[exec.exec.index()];
+        let exit = executions.exit(exec.exec);
+        let (from, to) = (
+            self.clocks.common(exec.lane, entry),
+            self.clocks.common(exec.lane, exit),
         );
-        let within =
-            |it: &&Delay| it.call.lane == exec.lane && it.start.max(entry) < it.end.min(exit);
-        let length = |it: &Delay| it.end.min(exit).since(it.start.max(entry));
-        let Some(longest) = self
-            .delays
-            .iter()
-            .filter(within)
-            .max_by_key(|it| length(it))
-        else {
+        let mut held: BTreeMap<usize, (DurationNs, usize)> = BTreeMap::new();
+        for index in self.stalls.within(exec.lane, from, to) {
+            let stall = &self.stalls.all()[index];
+            let length = stall.end.min(to).since(stall.start.max(from));
+            let of_root = held
+                .entry(self.root_of_stall[index])
+                .or_insert((DurationNs::ZERO, index));
+            of_root.0 += length;
+            let longest = &self.stalls.all()[of_root.1];
+            if stall.duration() > longest.duration() {
+                of_root.1 = index;
+            }
+        }
+        let longest = held
+            .into_iter()
+            .max_by_key(|&(root, (length, _))| (length, std::cmp::Reverse(root)));
+        let Some((root, (waited, stall))) = longest else {
             return DelayCause::ON_TIME;
         };
-        let Some(root) = longest.root else {
-            return DelayCause {
-                role: DelayRole::Undecided,
-                waited: length(longest),
-                ..DelayCause::ON_TIME
-            };
-        };
-        let held = self.roots[root];
-        let is_root = held.lane == exec.lane;
-        let hop = Hop {
-            call: longest.call,
-            rank: trace.lane(exec.lane).rank,
-            kind: WaitKind::LateSender,
-            peer: held.lane,
-            peer_rank: held.rank,
-            peer_call: Some(held.call),
-            start: longest.start,
-            end: longest.end,
-            handed_on: length(longest),
-            short_term: length(longest),
-            long_term: DurationNs::ZERO,
+        let held = &self.roots[root];
+        let role = match held.kind {
+            CauseKind::Untold => DelayRole::Undecided,
+            // Nobody's own doing.
+            CauseKind::BusyHost => DelayRole::Victim,
+            _ if held.lane == exec.lane => DelayRole::Root,
+            _ => DelayRole::Victim,
         };
         DelayCause {
-            role: if is_root {
-                DelayRole::Root
-            } else {
-                DelayRole::Victim
-            },
+            role,
             kind: held.kind,
-            root: Some(root),
-            incident: Some(root).filter(|&it| it < self.incidents.all().len()),
-            waited: length(longest),
-            hops: if is_root { Vec::new() } else { vec![hop] },
+            root: Some(root).filter(|_| role != DelayRole::Undecided),
+            incident: self.incident_of_root[root],
+            waited,
+            hops: self.hops(trace, stall),
         }
+    }
+
+    /// The way from a stall to its root.
+    fn hops(&self, trace: &Trace, from: usize) -> Vec<Hop> {
+        let mut hops = Vec::new();
+        let mut at = from;
+        while let Some(link) = self.origins.by[at].and_then(|by| self.links[at].get(by)) {
+            let stall = &self.stalls.all()[at];
+            let local = |time| self.clocks.local(stall.lane(), time);
+            let Some(to) = link.to else { break };
+            let peer = &self.stalls.all()[to];
+            let handed_on = stall.overlap(peer);
+            let next = self.origins.by[to].and_then(|by| self.links[to].get(by)?.to);
+            let before = next.map_or(DurationNs::ZERO, |it| self.stalls.all()[it].overlap(peer));
+            let short_term = handed_on.min(peer.duration() - before);
+            hops.push(Hop {
+                call: stall.call,
+                rank: trace.lane(stall.lane()).rank,
+                kind: link.kind,
+                peer: link.peer,
+                peer_rank: trace.lane(link.peer).rank,
+                peer_call: Some(peer.call),
+                start: local(stall.start),
+                end: local(stall.end),
+                handed_on,
+                short_term,
+                long_term: handed_on - short_term,
+            });
+            at = to;
+        }
+        hops
     }
 
     /// What delays began with, ordered by the delay that they caused, largest first.
@@ -147,124 +188,42 @@ impl Causes {
     }
 }
 
-/// Gaps more than this many times as long as nearly all others are silences.
-const UNUSUAL: i64 = 4;
-
-fn silences(trace: &Trace) -> Vec<Delay> {
-    let mut histogram: BTreeMap<u32, u64> = BTreeMap::new();
-    let log = |it: DurationNs| it.0.max(1).ilog2();
-    for lane in &trace.lanes {
-        for_each_gap(&lane.executions, |gap| {
-            *histogram.entry(log(gap.end.since(gap.start))).or_default() += 1;
-        });
-    }
-    let total: u64 = histogram.values().sum();
-    let mut above = total;
-    let mut least = i64::MAX;
-    for (&bin, &count) in &histogram {
-        above -= count;
-        if above <= total / 1_000 {
-            least = (1_i64 << bin.min(60)).saturating_mul(UNUSUAL);
-            break;
-        }
-    }
-    let mut delays = Vec::new();
-    for (index, lane) in trace.lanes() {
-        for_each_gap(&lane.executions, |gap| {
-            if gap.end.since(gap.start).0 > least {
-                delays.push(Delay {
-                    call: ExecRef {
-                        lane: index,
-                        exec: gap.call,
-                    },
-                    start: gap.start,
-                    end: gap.end,
-                    root: None,
-                });
-            }
-        });
-    }
-    delays
-}
-
-fn standstills(
-    trace: &Trace,
+/// One way round of each circle, from its earliest stall.
+fn cycles(
     clocks: &Clocks,
-    delays: &mut [Delay],
-) -> (Vec<RootCause>, Incidents) {
-    let mut order: Vec<usize> = (0..delays.len()).collect();
-    let common = |it: &Delay| clocks.common(it.call.lane, it.start);
-    order.sort_by_key(|&it| (common(&delays[it]), delays[it].call));
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut until = TimeNs(i64::MIN);
-    for index in order {
-        let delay = delays[index];
-        let end = clocks.common(delay.call.lane, delay.end);
-        match groups.last_mut() {
-            Some(group) if common(&delay) < until => group.push(index),
-            _ => groups.push(vec![index]),
-        }
-        until = until.max(end);
-    }
-    groups.sort_by_key(|group| {
-        let total: DurationNs = group
-            .iter()
-            .map(|&it| delays[it].end.since(delays[it].start))
-            .sum();
-        (std::cmp::Reverse(total), group.first().copied())
-    });
-    let (mut roots, mut incidents) = (Vec::new(), Vec::new());
-    for (number, group) in groups.iter().enumerate() {
-        // Who fell silent first.
-        let Some(&first) = group.first() else {
+    stalls: &Stalls,
+    links: &[Vec<Link>],
+    origins: &Origins,
+) -> Vec<WaitCycle> {
+    let mut cycles = Vec::new();
+    for members in &origins.cycles {
+        let Some(first) = earliest(stalls, members.iter().copied()) else {
             continue;
         };
-        let root = delays[first];
-        let lane = trace.lane(root.call.lane);
-        let length = |it: usize| delays[it].end.since(delays[it].start);
-        let total: DurationNs = group.iter().map(|&it| length(it)).sum();
-        let held = RootCause {
-            kind: CauseKind::StoodStill,
-            lane: root.call.lane,
-            rank: lane.rank,
-            call: root.call,
-            func: lane.executions.func[root.call.exec.index()],
-            start: root.start,
-            end: root.end,
-            own_delay: root.end.since(root.start),
-            caused: total - root.end.since(root.start),
-            num_victims: u32::try_from(group.len()).unwrap_or(u32::MAX) - 1,
+        let next = |at: usize| {
+            let mut targets = links[at].iter().filter_map(|link| link.to);
+            targets.find(|to| members.binary_search(to).is_ok())
         };
-        let mut members: Vec<ExecRef> = group.iter().map(|&it| delays[it].call).collect();
-        members.sort_unstable();
-        members.dedup();
-        let mut ranks: Vec<RankId> = members.iter().map(|it| trace.lane(it.lane).rank).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        let ends = group.iter().map(|&it| delays[it].end);
-        incidents.push(Incident {
-            start: root.start,
-            end: ends.max().unwrap_or(root.end),
-            kind: held.kind,
-            root: held,
-            call_path: call_path(trace, root.call.lane, root.call.exec),
-            members,
-            ranks,
-            delay: total,
-            like: 0,
-        });
-        for &it in group {
-            delays[it].root = Some(number);
+        let mut way = vec![first];
+        while let Some(to) = way.last().and_then(|&at| next(at)) {
+            if let Some(from) = way.iter().position(|&it| it == to) {
+                way.drain(..from);
+                break;
+            }
+            way.push(to);
         }
-        roots.push(held);
+        let of_way = || way.iter().map(|&it| &stalls.all()[it]);
+        let lane = stalls.all()[first].lane();
+        let start = of_way().map(|it| it.start).max();
+        let end = of_way().map(|it| it.end).min();
+        if let (Some(start), Some(end)) = (start, end) {
+            cycles.push(WaitCycle {
+                calls: of_way().map(|it| it.call).collect(),
+                start: clocks.local(lane, start),
+                end: clocks.local(lane, end),
+            });
+        }
     }
-    (roots, Incidents::new(incidents))
-}
-
-fn call_path(trace: &Trace, lane: LaneIdx, call: ExecIdx) -> Vec<FuncId> {
-    let executions = &trace.lane(lane).executions;
-    let stack = std::iter::successors(Some(call), |&it| executions.parent(it));
-    let mut path: Vec<FuncId> = stack.map(|it| executions.func[it.index()]).collect();
-    path.reverse();
-    path
+    cycles.sort_by(|one, other| (one.start, &one.calls).cmp(&(other.start, &other.calls)));
+    cycles
 }

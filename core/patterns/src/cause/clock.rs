@@ -89,6 +89,12 @@ impl Clocks {
         time + DurationNs(ahead.saturating_neg())
     }
 
+    /// A time on the clock of the first host as the lane's own clock has it.
+    pub(super) fn local(&self, lane: LaneIdx, time: TimeNs) -> TimeNs {
+        let ahead = self.hosts.get(self.host_of(lane)).and_then(|it| it.ahead);
+        time + ahead.unwrap_or(DurationNs::ZERO)
+    }
+
     fn set_right(&mut self, shortest: &BTreeMap<(usize, usize), DurationNs>) {
         let mut graph = UnGraph::<(), i64>::new_undirected();
         let nodes: Vec<_> = self.hosts.iter().map(|_| graph.add_node(())).collect();

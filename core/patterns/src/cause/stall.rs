@@ -1,0 +1,158 @@
+//! Stalls: gaps so long that the run has hardly any like them.
+
+use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs, Trace};
+
+use super::clock::Clocks;
+use super::gap::for_each_gap;
+
+/// One gap in so many is long.
+const ONE_IN: u64 = 1_000;
+/// Bins of the histogram of lengths for each doubling.
+const BINS_PER_OCTAVE: i64 = 8;
+
+/// A time in which nothing happened on a lane, unusually long. Times are on the common clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stall {
+    /// The innermost call that is open meanwhile.
+    pub(super) call: ExecRef,
+    /// From here.
+    pub(super) start: TimeNs,
+    /// To here.
+    pub(super) end: TimeNs,
+    /// Until here it is known to have waited for messages that were not sent yet; `start` if for none.
+    pub(super) due: TimeNs,
+}
+
+impl Stall {
+    pub(super) fn lane(&self) -> LaneIdx {
+        self.call.lane
+    }
+
+    pub(super) fn duration(&self) -> DurationNs {
+        self.end.since(self.start)
+    }
+
+    /// How long both stall.
+    pub(super) fn overlap(&self, other: &Self) -> DurationNs {
+        let start = self.start.max(other.start);
+        start.max(self.end.min(other.end)).since(start)
+    }
+}
+
+/// The stalls of a run by lane, then time.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Stalls {
+    all: Vec<Stall>,
+    /// Where each lane begins, and the end.
+    from: Vec<usize>,
+    /// Gaps longer than this are stalls.
+    pub(super) least: DurationNs,
+}
+
+impl Stalls {
+    /// Finds them. Cost: linear in events, twice.
+    pub(super) fn find(trace: &Trace, clocks: &Clocks) -> Self {
+        let mut lengths = Lengths::default();
+        for lane in &trace.lanes {
+            for_each_gap(&lane.executions, |gap| {
+                lengths.add(gap.end.since(gap.start));
+            });
+        }
+        let least = lengths.longest(ONE_IN);
+        let (mut all, mut from) = (Vec::new(), vec![0]);
+        for (index, lane) in trace.lanes() {
+            for_each_gap(&lane.executions, |gap| {
+                if gap.end.since(gap.start) > least {
+                    all.push(Stall {
+                        call: exec_ref(index, gap.call),
+                        start: clocks.common(index, gap.start),
+                        end: clocks.common(index, gap.end),
+                        due: clocks.common(index, gap.start),
+                    });
+                }
+            });
+            from.push(all.len());
+        }
+        Self { all, from, least }
+    }
+
+    pub(super) fn all(&self) -> &[Stall] {
+        &self.all
+    }
+
+    /// Sets when each stall was due, from its call's messages.
+    pub(super) fn settle_due(&mut self, due: impl Fn(&Stall) -> TimeNs) {
+        for stall in &mut self.all {
+            stall.due = due(stall);
+        }
+    }
+
+    /// The indices of those of a lane, in order of time.
+    pub(super) fn on_lane(&self, lane: LaneIdx) -> std::ops::Range<usize> {
+        let at = |lane: usize| self.from.get(lane).copied().unwrap_or(self.all.len());
+        at(lane.index())..at(lane.index() + 1)
+    }
+
+    /// The indices of those of a lane that have a part between two times.
+    pub(super) fn within(
+        &self,
+        lane: LaneIdx,
+        start: TimeNs,
+        end: TimeNs,
+    ) -> std::ops::Range<usize> {
+        let range = self.on_lane(lane);
+        let stalls = &self.all[range.clone()];
+        let from = stalls.partition_point(|it| it.end <= start);
+        let to = stalls.partition_point(|it| it.start < end);
+        range.start + from..range.start + to.max(from)
+    }
+}
+
+fn exec_ref(lane: LaneIdx, exec: ExecIdx) -> ExecRef {
+    ExecRef { lane, exec }
+}
+
+/// Lengths, counted in bins an eighth of an octave wide.
+#[derive(Default)]
+struct Lengths {
+    counts: Vec<u64>,
+}
+
+impl Lengths {
+    fn add(&mut self, length: DurationNs) {
+        let bin = bin_of(length.0.max(1));
+        if bin >= self.counts.len() {
+            self.counts.resize(bin + 1, 0);
+        }
+        self.counts[bin] += 1;
+    }
+
+    /// A length that no more than one in `one_in` is longer than.
+    fn longest(&self, one_in: u64) -> DurationNs {
+        let most = self.counts.iter().sum::<u64>() / one_in;
+        let mut above = 0;
+        for (bin, count) in self.counts.iter().enumerate().rev() {
+            above += count;
+            if above > most {
+                return DurationNs(end_of(bin));
+            }
+        }
+        DurationNs::ZERO
+    }
+}
+
+fn bin_of(length_ns: i64) -> usize {
+    let octave = i64::from(length_ns.ilog2());
+    let above = length_ns - (1 << octave);
+    let eighth = (i128::from(above) * i128::from(BINS_PER_OCTAVE)) >> octave;
+    let eighth = i64::try_from(eighth).unwrap_or(BINS_PER_OCTAVE - 1);
+    usize::try_from(octave * BINS_PER_OCTAVE + eighth).unwrap_or(0)
+}
+
+fn end_of(bin: usize) -> i64 {
+    let bin = i64::try_from(bin).unwrap_or(i64::MAX);
+    let (octave, eighth) = (bin / BINS_PER_OCTAVE, bin % BINS_PER_OCTAVE);
+    let start = 1_i128 << octave;
+    let end = start + start * i128::from(eighth + 1) / i128::from(BINS_PER_OCTAVE);
+    i64::try_from(end).unwrap_or(i64::MAX)
+}
