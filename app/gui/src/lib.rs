@@ -12,9 +12,12 @@
 mod app;
 pub mod canvas;
 pub mod context;
+mod delay;
 pub mod hover;
 mod panels;
 mod platform;
+#[cfg(test)]
+mod test_stall;
 #[cfg(test)]
 mod test_support;
 mod text;

@@ -8,6 +8,9 @@ mod dock;
 mod exercise_tests;
 mod go_to;
 mod help;
+#[cfg(test)]
+mod incident_tests;
+mod incidents;
 mod keymap;
 mod layouts;
 mod logic;
@@ -25,8 +28,8 @@ mod watch_tests;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use callgrove_session::Session;
 use callgrove_session::watch::Page;
+use callgrove_session::{RunCauses, Session};
 
 use crate::panels::{ConnectForm, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::{FilePurpose, Platform};
@@ -34,6 +37,7 @@ use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
 use crate::views::counters::CountersState;
 use crate::views::details::DetailsState;
+use crate::views::incidents::IncidentsState;
 use crate::views::overview::OverviewState;
 use crate::views::profile::FunctionsState;
 use crate::views::record::DocumentState;
@@ -84,6 +88,8 @@ type Answer = (FilePurpose, String);
 struct Seen {
     page: Page,
     has_trees: bool,
+    /// The causes of delays, once those of the trees are known.
+    causes: Option<Arc<RunCauses>>,
     has_watch: bool,
     has_call: bool,
     source: Option<String>,
@@ -95,6 +101,7 @@ struct Seen {
 /// States of views and panels.
 #[derive(Default)]
 struct States {
+    incidents: IncidentsState,
     candidates: CandidatesState,
     scatter: ScatterState,
     tree: TreeState,

@@ -12,6 +12,7 @@ use super::list::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 use crate::context::ViewContext;
 use crate::hover;
+use crate::test_stall::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{
     Written, demo_snapshot, with_focus, with_label, with_trace_write, written,
 };
@@ -406,4 +407,20 @@ fn a_held_label_is_marked_on_its_card() {
     harness.get_by_label(&card).hover();
     harness.run();
     harness.get_by_label_contains("held normal: the label stands for this execution alone");
+}
+
+#[test]
+fn a_card_says_who_made_it_late() {
+    let snapshot = stalled_snapshot();
+    let trees = trees_of_stall(&snapshot, 0);
+    for (tree, role) in [(trees[2], "root"), (trees[0], "victim of rank 2")] {
+        let name = code(&snapshot, tree);
+        let mut harness = screen(focused(&snapshot, tree), [400.0, 600.0]);
+        harness
+            .get_by_label(&format!("Candidate {name}, {role}"))
+            .hover();
+        harness.run();
+        harness.get_by_label_contains("stood still");
+        assert!(written(&harness).iter().any(|text| text.text == role));
+    }
 }
