@@ -134,6 +134,23 @@ fn a_collective_waits_for_the_last_to_come() {
 }
 
 #[test]
+fn what_all_ranks_take_long_for_once_is_no_delay_and_what_one_does_is() {
+    let usual = "0 +start 8000 +look 8001 -look 8010 +prepare 28000 -prepare 28010 -start";
+    let fast = "0 +start 8000 +look 8001 -look 8010 +prepare 26000 -prepare 28010 -start";
+    let slow = "0 +start 8000 +look 8001 -look 8010 +prepare 98000 -prepare 98010 -start";
+    let trace = scripts(&[usual, fast, usual]);
+    assert_eq!(cause(&trace, 0, "prepare").role, DelayRole::OnTime);
+    assert_eq!(
+        cause(&trace, 0, "start").role,
+        DelayRole::OnTime,
+        "its beginning neither"
+    );
+    let trace = scripts(&[usual, fast, slow]);
+    assert_eq!(cause(&trace, 0, "prepare").role, DelayRole::OnTime);
+    assert_eq!(cause(&trace, 2, "prepare").role, DelayRole::Root);
+}
+
+#[test]
 fn a_barrier_is_told_from_other_collectives() {
     let late = "0 +work 30000 -work 30010 +MPI_Barrier 30100 -MPI_Barrier";
     let trace = scripts(&["50 +MPI_Barrier 30120 -MPI_Barrier", late]);

@@ -56,7 +56,7 @@ impl Causes {
         progress.at(0.1)?;
         let collectives = collectives(trace, &kinds, &clocks);
         progress.at(0.2)?;
-        let mut stalls = Stalls::find(trace, &clocks);
+        let mut stalls = Stalls::find(trace, &clocks, &kinds);
         progress.at(0.5)?;
         let facts = Facts::new(trace, &clocks, &kinds, &collectives);
         stalls.settle_due(|stall| facts.due(stall));

@@ -41,6 +41,7 @@ mod like;
 mod links;
 mod origin;
 mod roots;
+mod set_up;
 mod stall;
 mod wait;
 mod wait_states;

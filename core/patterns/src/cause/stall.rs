@@ -1,9 +1,11 @@
 //! Stalls: gaps so long that the run has hardly any like them.
 
-use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs, Trace};
+use callgrove_model::{DurationNs, ExecIdx, ExecRef, Executions, LaneIdx, TimeNs, Trace};
 
+use super::call_kind::CallKind;
 use super::clock::Clocks;
 use super::gap::for_each_gap;
+use super::set_up::{OncePlace, SetUp, once};
 
 /// One gap in so many is long.
 const ONE_IN: u64 = 1_000;
@@ -51,28 +53,54 @@ pub(super) struct Stalls {
 
 impl Stalls {
     /// Finds them. Cost: linear in events, twice.
-    pub(super) fn find(trace: &Trace, clocks: &Clocks) -> Self {
+    pub(super) fn find(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
         let mut lengths = Lengths::default();
         for lane in &trace.lanes {
+            let begun = begun(&lane.executions);
             for_each_gap(&lane.executions, |gap| {
-                lengths.add(gap.end.since(gap.start));
+                if gap.end > begun {
+                    lengths.add(gap.end.since(gap.start));
+                }
             });
         }
         let least = lengths.longest(ONE_IN);
-        let (mut all, mut from) = (Vec::new(), vec![0]);
+        let mut found: Vec<(Stall, Option<OncePlace>)> = Vec::new();
         for (index, lane) in trace.lanes() {
+            let (begun, once) = (begun(&lane.executions), once(&lane.executions));
             for_each_gap(&lane.executions, |gap| {
-                if gap.end.since(gap.start) > least {
-                    all.push(Stall {
+                if gap.end > begun && gap.end.since(gap.start) > least {
+                    let stall = Stall {
                         call: exec_ref(index, gap.call),
                         start: clocks.common(index, gap.start),
                         end: clocks.common(index, gap.end),
                         due: clocks.common(index, gap.start),
-                    });
+                    };
+                    let func = lane.executions.func[gap.call.index()];
+                    // Who waits for others is not by itself where it is.
+                    let is_work = kinds.get(func.index()) == Some(&CallKind::Work);
+                    let is_once = is_work && once.binary_search(&func).is_ok();
+                    found.push((stall, is_once.then_some((func, gap.place))));
                 }
             });
-            from.push(all.len());
         }
+        let places = found.iter();
+        let set_up = SetUp::new(
+            trace,
+            places.filter_map(|(stall, place)| Some(((*place)?, stall.duration()))),
+        );
+        let is_set_up = |stall: &Stall, place: Option<OncePlace>| {
+            place.is_some_and(|place| set_up.is_usual(place, stall.duration()))
+        };
+        let stalls = found.into_iter();
+        let all: Vec<Stall> = stalls
+            .filter(|(stall, place)| !is_set_up(stall, *place))
+            .map(|(stall, _)| stall)
+            .collect();
+        let ends = trace.lanes().map(|(lane, _)| {
+            let is_before = |stall: &Stall| stall.lane() <= lane;
+            all.partition_point(is_before)
+        });
+        let from = std::iter::once(0).chain(ends).collect();
         Self { all, from, least }
     }
 
@@ -106,6 +134,14 @@ impl Stalls {
         let to = stalls.partition_point(|it| it.start < end);
         range.start + from..range.start + to.max(from)
     }
+}
+
+/// When a lane is in full swing: its first call without calls in it was entered. Until then the process starts, every
+/// one in its own time, and the tracer may have been told afterwards what was on the stack.
+fn begun(executions: &Executions) -> TimeNs {
+    let mut rows = (0..executions.len()).map(ExecIdx::from_index);
+    let leaf = rows.find(|&row| executions.subtree(row).len() == 1);
+    leaf.map_or(TimeNs(i64::MAX), |row| executions.entry[row.index()])
 }
 
 fn exec_ref(lane: LaneIdx, exec: ExecIdx) -> ExecRef {
