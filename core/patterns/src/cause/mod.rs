@@ -13,6 +13,9 @@
 //! - **Stalls.** Scalasca measures every excess of computation; we take gaps without any event, longer than all but one
 //!   in a thousand gaps of the run. Within milliseconds after one rank stood still all others stand too, in sends as
 //!   in receives, and only the gaps tell that.
+//! - **Set-up.** Until its first call without calls in it a process starts, and nothing is said of it. What a lane does
+//!   once cannot be compared with itself: a stall in a function that is called once is none if it is at most twice as
+//!   long as in the median of all lanes, unless it could wait there for others.
 //! - **Order.** TAU stamps a send when its call is entered and a receive when its call ends, so a message can look sent
 //!   in time though its sender stood within the send. Whether a stall waited for that of its peer is proven where the
 //!   peer came within it (sent, called to receive, entered the collective last) and it was over then. Else the order
