@@ -71,8 +71,12 @@ fn keys_go_from_incident_to_incident_and_label_each_as_a_whole() {
     assert_eq!(window.sent(), [], "that was the last");
     window.press(Key::ArrowUp);
     window.press(Key::N);
-    let expected = [select_stall(&snapshot, 0), set(0, Some(Label::Normal))];
-    assert_eq!(window.sent(), expected);
+    let expected = [
+        select_stall(&snapshot, 0),
+        set(0, Some(Label::Normal)),
+        select_stall(&snapshot, 1),
+    ];
+    assert_eq!(window.sent(), expected, "a label goes on");
     window.harness.key_press_modifiers(Modifiers::SHIFT, Key::N);
     window.harness.run();
     assert_eq!(window.sent(), [], "none has a label yet");

@@ -271,7 +271,7 @@ impl CallgroveApp {
         }
     }
 
-    /// Labels what has the keys, the open record or the selected trees, and goes on; `None` takes the label
+    /// Labels what has the keys, the open record, incident or the selected trees, and goes on; `None` takes the label
     /// away and stays.
     fn label(&mut self, label: Option<Label>) -> Vec<Command> {
         let snapshot = self.session.snapshot();
@@ -282,7 +282,12 @@ impl CallgroveApp {
             return labelled.into_iter().chain(next).collect();
         }
         if self.is_among_incidents(snapshot) && snapshot.incident.is_some() {
-            return Vec::from_iter(IncidentsState::label(snapshot, label));
+            let next = label.and_then(|_| IncidentsState::next_hit(snapshot));
+            let labelled = IncidentsState::label(snapshot, label);
+            return labelled
+                .into_iter()
+                .chain(next.into_iter().flatten())
+                .collect();
         }
         let candidates = &mut self.states.candidates;
         match label {

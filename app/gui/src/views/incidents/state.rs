@@ -121,6 +121,15 @@ impl IncidentsState {
         Some(look_at_incident(snapshot, next))
     }
 
+    /// Looks at the next incident that hit any execution.
+    pub(crate) fn next_hit(snapshot: &Snapshot) -> Option<[Command; 2]> {
+        let causes = snapshot.causes.as_ref()?;
+        let mut numbers =
+            snapshot.incident.map_or(0, |number| number + 1)..causes.incidents().len();
+        let next = numbers.find(|&number| !trees_hit(snapshot, number).is_empty())?;
+        Some(look_at_incident(snapshot, next))
+    }
+
     /// Gives all executions that the selected incident hit a label, or takes it away: one command, and so one
     /// step of Undo. `None` if they have it already, or none was hit.
     pub(crate) fn label(snapshot: &Snapshot, label: Option<Label>) -> Option<Command> {
