@@ -12,6 +12,7 @@
 mod app;
 pub mod canvas;
 pub mod context;
+mod delay;
 pub mod hover;
 mod panels;
 mod platform;

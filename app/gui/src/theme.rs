@@ -10,7 +10,7 @@ mod functions;
 use std::sync::Arc;
 
 use callgrove_model::{FuncId, Trace};
-use callgrove_session::Label;
+use callgrove_session::{CauseKind, DelayRole, Label};
 use egui::{
     Color32, CornerRadius, FontDefinitions, FontFamily, FontId, Rgba, Stroke, Style, TextStyle,
     Visuals, style::WidgetVisuals,
@@ -154,6 +154,45 @@ impl Theme {
         match label {
             Label::Normal => self.label_normal(),
             Label::Abnormal => self.abnormal_text(),
+        }
+    }
+
+    /// Where a delay began, and the way that it took.
+    pub fn delay_root(&self) -> Color32 {
+        if self.is_dark {
+            Color32::from_rgb(0xE8, 0x94, 0xC4)
+        } else {
+            Color32::from_rgb(0x99, 0x33, 0x70)
+        }
+    }
+
+    /// Who was made late.
+    pub fn delay_victim(&self) -> Color32 {
+        if self.is_dark {
+            Color32::from_rgb(0x33, 0xC2, 0x9C)
+        } else {
+            Color32::from_rgb(0x00, 0x74, 0x5A)
+        }
+    }
+
+    /// What an execution was in a delay; text can have it too.
+    pub fn role(&self, role: DelayRole) -> Color32 {
+        match role {
+            DelayRole::Root => self.delay_root(),
+            DelayRole::Victim => self.delay_victim(),
+            DelayRole::Undecided => self.warning(),
+            DelayRole::OnTime => self.normal(),
+        }
+    }
+
+    /// A kind of cause; text can have it too.
+    pub fn cause(&self, kind: CauseKind) -> Color32 {
+        match kind {
+            CauseKind::StoodStill => self.delay_root(),
+            CauseKind::OwnWork => self.warning(),
+            CauseKind::TracerWrite => self.text(),
+            CauseKind::BusyHost => self.label_normal(),
+            CauseKind::Untold => self.weak_text(),
         }
     }
 
@@ -388,6 +427,8 @@ mod tests {
                 ("abnormal", theme.abnormal_text()),
                 ("normal label", theme.label_normal()),
                 ("warning", theme.warning()),
+                ("root of a delay", theme.delay_root()),
+                ("victim of a delay", theme.delay_victim()),
                 ("link", visuals.hyperlink_color),
                 ("error", visuals.error_fg_color),
             ];

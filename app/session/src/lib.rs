@@ -47,8 +47,9 @@ pub use callgrove_ml::explain::{Difference, DifferenceKind};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
 pub use causes::{
-    Cascade, CascadeStep, CauseKind, CauseRow, DelayRole, Hop, HopRow, IncidentRow, RunCauses,
-    TreeCause, TreeCauses, WaitCell,
+    Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
+    Hop, HopRow, Incident, IncidentRow, LikeGroup, RootCause, RunCauses, TreeCause, TreeCauses,
+    WaitCell,
 };
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;

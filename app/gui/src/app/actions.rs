@@ -1,5 +1,6 @@
 //! Everything a person can do by menu, key or palette, in one table: all three are made from it.
 
+use callgrove_model::{ProgramId, RankId};
 use callgrove_session::watch::Connection;
 use callgrove_session::{MapMethod, Snapshot};
 use egui::{Key, KeyboardShortcut, Modifiers};
@@ -37,6 +38,9 @@ pub(crate) enum Action {
     DrawMap(MapMethod),
     OpenInTrace,
     FindRecords,
+    ToggleCascade,
+    /// Puts a rank on top of the timeline.
+    ShowRank(ProgramId, RankId),
     Train,
     Pause,
     ToggleJson,
@@ -120,7 +124,7 @@ const fn entry(
 
 /// All actions, in the order of the menus.
 #[rustfmt::skip]
-pub(crate) const ACTIONS: [Entry; 52] = {
+pub(crate) const ACTIONS: [Entry; 54] = {
     use Action as A;
     use FilePurpose as F;
     use Menu as M;
@@ -148,14 +152,15 @@ pub(crate) const ACTIONS: [Entry; 52] = {
 
         entry(A::Palette, "palette", "All commands…", M::Go, &[ctrl_shift(Key::P)]),
         entry(A::GoTo, "go_to", "Go to…", M::Go, &[ctrl(Key::P)]),
-        entry(A::Next, "next", "Next candidate or record", M::Go, &[key(Key::Period), key(Key::ArrowDown)]),
-        entry(A::Previous, "previous", "Previous candidate or record", M::Go, &[key(Key::Comma), key(Key::ArrowUp)]),
+        entry(A::Next, "next", "Next incident, candidate or record", M::Go, &[key(Key::Period), key(Key::ArrowDown)]),
+        entry(A::Previous, "previous", "Previous incident, candidate or record", M::Go, &[key(Key::Comma), key(Key::ArrowUp)]),
         entry(A::Find, "find", "Find in the view", M::Go, &[key(Key::Slash)]),
         entry(A::Back, "back", "Back", M::Go, &[alt(Key::ArrowLeft)]),
         entry(A::Forward, "forward", "Forward", M::Go, &[alt(Key::ArrowRight)]),
         entry(A::OpenInTrace, "open_in_trace", "Show the record in its trace", M::Go, &[key(Key::T)]),
         entry(A::FindRecords, "find_records", "Records of the selected call or tree", M::Go, &[key(Key::E)]),
 
+        entry(A::Focus(View::Incidents), "incidents", "Incidents", M::View, &[key(Key::I)]),
         entry(A::Focus(View::Candidates), "candidates", "Candidates", M::View, &[key(Key::Num1)]),
         entry(A::Focus(View::Map), "map", "Map", M::View, &[key(Key::Num2)]),
         entry(A::Focus(View::Tree), "tree", "Tree", M::View, &[key(Key::Num3)]),
@@ -168,6 +173,7 @@ pub(crate) const ACTIONS: [Entry; 52] = {
         entry(A::Focus(View::Training), "training", "Training", M::View, &[key(Key::Num0)]),
         entry(A::Focus(View::Counters), "counters", "Counters", M::View, &[]),
         entry(A::Fit, "fit", "Show all of the view", M::View, &[key(Key::F)]),
+        entry(A::ToggleCascade, "cascade", "The way of the delay on the timeline", M::View, &[key(Key::C)]),
         entry(A::DrawMap(MapMethod::Mds), "map_mds", "Map by MDS", M::View, &[ctrl_shift(Key::Num1)]),
         entry(A::DrawMap(MapMethod::Smacof), "map_smacof", "Map by SMACOF", M::View, &[ctrl_shift(Key::Num2)]),
         entry(A::DrawMap(MapMethod::Tsne), "map_tsne", "Map by t-SNE", M::View, &[ctrl_shift(Key::Num3)]),
@@ -212,6 +218,7 @@ impl Action {
             Self::FindRecords => {
                 watch.is_attached() && (snapshot.call.is_some() || snapshot.focus().is_some())
             }
+            Self::ToggleCascade => snapshot.causes.is_some(),
             Self::Cancel => snapshot.work.is_some(),
             _ => true,
         }

@@ -1,7 +1,7 @@
 //! Draws each view where it is docked, and says what is missing where a view has nothing to show.
 
 use callgrove_session::Snapshot;
-use egui::{Frame, Id, Margin, RichText, Sense, Stroke, StrokeKind, Ui, WidgetText};
+use egui::{EventFilter, Frame, Id, Margin, RichText, Sense, Stroke, StrokeKind, Ui, WidgetText};
 use egui_tiles::{SimplificationOptions, TileId, UiResponse};
 
 use super::actions::Action;
@@ -43,6 +43,13 @@ impl egui_tiles::Behavior<View> for Dock<'_, '_> {
             .inner_margin(Margin::same(MARGIN))
             .show(ui, |ui| self.view_ui(view, ui));
         if response.has_focus() {
+            // The arrows move in the view, not from one to the next.
+            let arrows = EventFilter {
+                horizontal_arrows: true,
+                vertical_arrows: true,
+                ..EventFilter::default()
+            };
+            ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, arrows));
             let stroke = Stroke::new(2.0, self.ctx.theme.focus());
             ui.painter()
                 .rect_stroke(place.shrink(1.0), 2.0, stroke, StrokeKind::Inside);
@@ -98,6 +105,7 @@ impl Dock<'_, '_> {
         }
         let (ctx, states) = (&mut *self.ctx, &mut *self.states);
         match view {
+            View::Incidents => views::incidents::incidents_ui(ctx, &mut states.incidents, ui),
             View::Candidates => {
                 views::candidates::candidates_ui(ctx, &mut states.candidates, ui);
             }
@@ -137,7 +145,7 @@ fn missing(view: View, snapshot: &Snapshot) -> Option<Missing> {
         }
         View::Records | View::Record => (!watch.is_attached()).then_some(Missing::Watch),
         _ if snapshot.trace.is_none() => Some(Missing::Trace),
-        View::Timeline | View::Details => None,
+        View::Incidents | View::Timeline | View::Details => None,
         _ => panels::has_no_trees(snapshot).then_some(Missing::Trees),
     }
 }

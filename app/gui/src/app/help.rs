@@ -14,9 +14,10 @@ pub(super) struct Help {
     waiting: Option<&'static str>,
 }
 
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
+    "An incident is a delay that began on one rank and reached others. The first list has them: when, on which rank, what it cost, who waited. The timeline draws the way that it took.",
     "Each point on the map is one execution of the root function; near points have like call stacks.",
-    "The list ranks executions from the least usual on. A negative score means abnormal: a diamond on the map.",
+    "The candidates are executions from the least usual on. A negative score means abnormal: a diamond on the map.",
     "Look at structure and timeline, then say Normal or Abnormal. The model learns at once and ranks anew.",
 ];
 

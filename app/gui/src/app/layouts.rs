@@ -47,9 +47,15 @@ impl LayoutName {
 }
 
 fn analyse(tiles: &mut Tiles<View>) -> TileId {
+    let incidents = tabs(tiles, &[View::Incidents]);
     let list = tabs(tiles, &[View::Candidates, View::Records]);
     let model = tabs(tiles, &[View::Training, View::Details]);
-    let left = split(tiles, LinearDir::Vertical, [(list, 0.62), (model, 0.38)]);
+    let lists = split(
+        tiles,
+        LinearDir::Vertical,
+        [(incidents, 0.48), (list, 0.52)],
+    );
+    let left = split(tiles, LinearDir::Vertical, [(lists, 0.72), (model, 0.28)]);
     let map = tabs(tiles, &[View::Map, View::Overview]);
     let tree = tabs(tiles, &[View::Tree, View::Record]);
     let above = split(tiles, LinearDir::Horizontal, [(map, 0.46), (tree, 0.54)]);
@@ -65,7 +71,13 @@ fn analyse_narrow(tiles: &mut Tiles<View>) -> TileId {
         View::Details,
         View::Records,
     ];
-    let left = tabs(tiles, &list);
+    let incidents = tabs(tiles, &[View::Incidents]);
+    let list = tabs(tiles, &list);
+    let left = split(
+        tiles,
+        LinearDir::Vertical,
+        [(incidents, 0.45), (list, 0.55)],
+    );
     let trees = [View::Map, View::Tree, View::Overview, View::Record];
     let above = tabs(tiles, &trees);
     let below = tabs(tiles, &[View::Timeline, View::Profile, View::Counters]);
@@ -82,7 +94,13 @@ fn watch(tiles: &mut Tiles<View>) -> TileId {
         View::Tree,
     ];
     let above = tabs(tiles, &above);
-    let left = tabs(tiles, &[View::Records, View::Candidates, View::Training]);
+    let left = [
+        View::Records,
+        View::Incidents,
+        View::Candidates,
+        View::Training,
+    ];
+    let left = tabs(tiles, &left);
     let right = tabs(tiles, &[View::Record, View::Timeline, View::Details]);
     let below = split(tiles, LinearDir::Horizontal, [(left, 0.5), (right, 0.5)]);
     split(tiles, LinearDir::Vertical, [(above, 0.58), (below, 0.42)])

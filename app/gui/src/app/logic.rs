@@ -18,6 +18,7 @@ use crate::panels::PathDialog;
 use crate::platform::FilePurpose;
 use crate::theme::Theme;
 use crate::views::candidates::Step;
+use crate::views::incidents::IncidentsState;
 
 /// How often progress is looked at.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
@@ -58,6 +59,7 @@ impl CallgroveApp {
         let now = Seen {
             page: watch.visit().page,
             has_trees: snapshot.analysis.is_some(),
+            has_causes: snapshot.tree_causes.is_some(),
             has_watch: watch.is_attached(),
             has_call: snapshot.call.is_some(),
             source: snapshot.source.clone().filter(|_| snapshot.trace.is_some()),
@@ -75,6 +77,9 @@ impl CallgroveApp {
             let view = View::of_page(self.seen.page);
             bring_to_front(&mut self.layout, view);
             self.focus = Some(view);
+        }
+        if self.seen.has_causes && !before.has_causes {
+            self.show_first_incident();
         }
         if self.seen.has_call && !before.has_call {
             bring_to_front(&mut self.layout, View::Details);
@@ -229,6 +234,14 @@ impl CallgroveApp {
             Action::DrawMap(method) => commands.push(Command::SetMap(method)),
             Action::OpenInTrace => commands.extend(self.open_in_trace(ctx)),
             Action::FindRecords => commands.extend(self.find_records()),
+            Action::ToggleCascade => {
+                bring_to_front(&mut self.layout, View::Timeline);
+                self.states.timeline.toggle_cascade();
+            }
+            Action::ShowRank(program, rank) => {
+                bring_to_front(&mut self.layout, View::Timeline);
+                self.states.timeline.pin((program, rank));
+            }
             Action::Train => commands.push(Command::Train),
             Action::Pause => {
                 let is_paused = snapshot.watch.is_paused();
@@ -256,6 +269,9 @@ impl CallgroveApp {
             let labelled = record.and_then(|record| Command::label_record(record, label));
             let next = label.and_then(|_| self.step_records(1));
             return labelled.into_iter().chain(next).collect();
+        }
+        if self.is_among_incidents(snapshot) && snapshot.incident.is_some() {
+            return Vec::from_iter(IncidentsState::label(snapshot, label));
         }
         let candidates = &mut self.states.candidates;
         match label {
@@ -292,7 +308,7 @@ impl CallgroveApp {
     fn fit(&mut self) {
         let states = &mut self.states;
         match self.focus {
-            Some(View::Timeline) => states.timeline.fit(),
+            Some(View::Timeline | View::Incidents) => states.timeline.fit(),
             Some(View::Tree) => states.tree.fit(),
             Some(View::Records) => states.records.fit(),
             Some(View::Record) => states.record.fit(),
@@ -315,18 +331,22 @@ impl CallgroveApp {
         }
     }
 
-    /// The next candidate; the next record where records have the focus.
-    fn step(&self, step: Step) -> Option<Command> {
+    /// The next candidate; the next incident or record where these have the focus.
+    fn step(&self, step: Step) -> Vec<Command> {
         let snapshot = self.session.snapshot();
-        if self.is_among_records(snapshot) {
-            let by = match step {
-                Step::Next => 1,
-                Step::Previous => -1,
-            };
-            return self.step_records(by);
+        let by = match step {
+            Step::Next => 1,
+            Step::Previous => -1,
+        };
+        if self.is_among_incidents(snapshot) {
+            let step = IncidentsState::step(snapshot, by);
+            return step.map_or_else(Vec::new, Vec::from);
         }
-        let tree = self.states.candidates.step(snapshot, step)?;
-        Some(Command::Select(Selection::One(tree)))
+        if self.is_among_records(snapshot) {
+            return Vec::from_iter(self.step_records(by));
+        }
+        let tree = self.states.candidates.step(snapshot, step);
+        Vec::from_iter(tree.map(|tree| Command::Select(Selection::One(tree))))
     }
 
     /// The record `by` places from the open one, in the order of the table.

@@ -6,6 +6,9 @@ mod dock;
 mod exercise_tests;
 mod go_to;
 mod help;
+#[cfg(test)]
+mod incident_tests;
+mod incidents;
 mod keymap;
 mod layouts;
 mod logic;
@@ -32,6 +35,7 @@ use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
 use crate::views::counters::CountersState;
 use crate::views::details::DetailsState;
+use crate::views::incidents::IncidentsState;
 use crate::views::overview::OverviewState;
 use crate::views::profile::FunctionsState;
 use crate::views::record::DocumentState;
@@ -82,6 +86,7 @@ type Answer = (FilePurpose, String);
 struct Seen {
     page: Page,
     has_trees: bool,
+    has_causes: bool,
     has_watch: bool,
     has_call: bool,
     source: Option<String>,
@@ -93,6 +98,7 @@ struct Seen {
 /// States of views and panels.
 #[derive(Default)]
 struct States {
+    incidents: IncidentsState,
     candidates: CandidatesState,
     scatter: ScatterState,
     tree: TreeState,

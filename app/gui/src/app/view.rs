@@ -4,10 +4,12 @@ use callgrove_session::watch::Page;
 use egui::Key;
 use serde::{Deserialize, Serialize};
 
-/// A view. The order is that of the keys 1 to 9.
+/// A view. The first has the key I; those after it have the digits, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum View {
+    /// Delays that reached several ranks, and who began them.
+    Incidents,
     /// Trees in order of their scores.
     Candidates,
     /// All trees in the plane.
@@ -33,8 +35,9 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// All views; the first nine have a digit.
-    pub(crate) const ALL: [Self; 11] = [
+    /// All views.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Incidents,
         Self::Candidates,
         Self::Map,
         Self::Tree,
@@ -51,6 +54,7 @@ impl View {
     /// What a person calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Incidents => "Incidents",
             Self::Candidates => "Candidates",
             Self::Map => "Map",
             Self::Tree => "Tree",
@@ -102,6 +106,7 @@ impl View {
         match self {
             Self::Map | Self::Tree | Self::Overview => is_arrow,
             Self::Timeline => is_arrow || key == Key::Slash,
+            Self::Incidents => matches!(key, Key::ArrowLeft | Key::ArrowRight),
             _ => false,
         }
     }
@@ -109,6 +114,12 @@ impl View {
     /// Keys of the view while it has the focus: as a person reads them, and what they do.
     pub(crate) fn keys(self) -> &'static [(&'static str, &'static str)] {
         match self {
+            Self::Incidents => &[
+                ("↑ ↓", "To the incident before, to the next"),
+                ("→ ←", "Unfold it to its executions, fold it"),
+                ("N X", "Label all its executions at once"),
+                ("F", "Show it whole on the timeline"),
+            ],
             Self::Map => &[
                 ("Arrows, Enter", "To the next point that way, select it"),
                 (
@@ -128,7 +139,7 @@ impl View {
                 ("[  ]", "The view before, the one after"),
                 ("Arrows", "To caller, callee, call before, call after"),
                 ("Shift+↑ ↓", "To the call at the same time on the next row"),
-                ("F", "Show the call, then the tree, then the run"),
+                ("F", "Show the call, then incident, tree and run"),
                 ("/", "Find calls of a function"),
                 ("M", "Mark the moment or the chosen stretch of time"),
                 ("Shift+drag", "Choose a stretch of time"),

@@ -4,6 +4,7 @@ pub mod candidates;
 pub(crate) mod counters;
 pub mod details;
 mod focus;
+pub(crate) mod incidents;
 mod labels;
 pub(crate) mod overview;
 pub(crate) mod profile;

@@ -1,18 +1,22 @@
 //! Own widgets, one per file, and how numbers are written.
 
+mod cause_sign;
 mod code_link;
 mod focus_ring;
 mod header;
 mod key_button;
 mod label_buttons;
 mod number;
+mod phrases;
 mod pointer_card;
 pub(crate) mod table;
 
+pub(crate) use cause_sign::{SIGN_WIDTH, paint_kind, paint_role};
 pub use code_link::code_link;
 pub use focus_ring::focus_ring;
 pub use header::view_header;
 pub use key_button::KeyButton;
 pub(crate) use label_buttons::label_buttons;
 pub use number::{count_of, score_text, thousands};
+pub(crate) use phrases::phrases_ui;
 pub(crate) use pointer_card::pointer_card;

@@ -9,12 +9,15 @@ mod words;
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, ExecRef, FunctionName, Progress, Trace};
-use callgrove_patterns::cause::{Causes, DelayCause, Incident, LikeGroup, RootCause, Waits};
+use callgrove_patterns::cause::{Causes, Waits};
 
-pub use callgrove_patterns::cause::{CauseKind, DelayRole, Hop, WaitCell};
+pub use callgrove_patterns::cause::{
+    CauseKind, DelayCause, DelayRole, Hop, Incident, LikeGroup, RootCause, WaitCell,
+};
 pub use cascade::{Cascade, CascadeStep};
 pub use rows::{CauseRow, HopRow, IncidentRow};
 pub use trees::{TreeCause, TreeCauses};
+pub use words::{CauseEvidence, CausePhrase};
 
 /// The causes of all delays of a run.
 #[derive(Debug)]

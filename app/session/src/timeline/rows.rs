@@ -27,6 +27,8 @@ pub struct RowQuery {
     pub filter: RankFilter,
     /// The order of all others.
     pub sort: RankSort,
+    /// The rank where the delay began that is looked at: it is a row whatever the filter, and the first.
+    pub root: Option<(ProgramId, RankId)>,
 }
 
 /// The order of ranks.
@@ -66,7 +68,7 @@ pub enum RankFilterError {
 pub struct LaneRow {
     /// Lane.
     pub lane: LaneIdx,
-    /// Whether its rank is the selection's, exchanges messages with it, or is pinned.
+    /// Whether its rank is the selection's, exchanges messages with it, is pinned, or began the delay.
     pub is_relevant: bool,
     /// Whether its rank is pinned.
     pub is_pinned: bool,
@@ -208,16 +210,20 @@ pub fn order_rows(
         RankSort::Messages => num_messages.get(rank).map_or(0, |num| *num as i64),
     };
     let group = |rank: &Rank| match rank {
-        _ if own == Some(*rank) => 0,
-        _ if query.pinned.contains(rank) || partners.contains(rank) => 1,
-        _ => 2,
+        _ if query.root == Some(*rank) => 0,
+        _ if own == Some(*rank) => 1,
+        _ if query.pinned.contains(rank) || partners.contains(rank) => 2,
+        _ => 3,
     };
     let mut rows: Vec<(u8, Reverse<i64>, Rank, LaneIdx)> = trace
         .lanes()
         .filter(|(_, lane)| {
             !(lane.executions.is_empty() && lane.comms.is_empty() && lane.thread != ThreadId(0))
         })
-        .filter(|(lane, held)| query.filter.keeps(held.rank, || names.name(trace, *lane)))
+        .filter(|(lane, held)| {
+            query.root == Some((held.program, held.rank))
+                || query.filter.keeps(held.rank, || names.name(trace, *lane))
+        })
         .map(|(lane, _)| {
             let rank = rank_of(lane);
             (group(&rank), Reverse(weight(&rank)), rank, lane)
@@ -228,7 +234,7 @@ pub fn order_rows(
     rows.into_iter()
         .map(|(group, _, rank, lane)| LaneRow {
             lane,
-            is_relevant: group < 2,
+            is_relevant: group < 3,
             is_pinned: query.pinned.contains(&rank),
             is_first: last.replace(rank) != Some(rank),
         })
@@ -310,6 +316,20 @@ mod tests {
             ..of_a()
         };
         assert_eq!(order(&trace, &pinned, &none), [2, 1, 4, 5, 0, 3]);
+    }
+
+    #[test]
+    fn the_rank_where_a_delay_began_is_the_first_row_whatever_the_filter() {
+        let trace = six();
+        let none = SpanIndex::default();
+        let query = RowQuery {
+            root: Some((ProgramId(0), RankId(3))),
+            ..of_a()
+        };
+        assert_eq!(order(&trace, &query, &none), [3, 2, 1, 4, 0, 5]);
+        let filter = RankFilter::parse("1-2").expect("it can be read");
+        let query = RowQuery { filter, ..query };
+        assert_eq!(order(&trace, &query, &none), [3, 2, 1]);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(crate) struct LaneCanvas {
     pub(super) clicked: Option<ExecRef>,
     /// The call that was revealed last.
     revealed: Option<ExecRef>,
+    /// Whether to scroll to the first row.
+    pub(super) wants_top: bool,
     /// A row to scroll to.
     pub(super) scroll_to: Option<LaneIdx>,
     /// Where a stretch of time that is being chosen began.
@@ -84,6 +86,7 @@ impl LaneCanvas {
             clicked: None,
             revealed: None,
             scroll_to: None,
+            wants_top: false,
             range_from: None,
             trace,
         }
@@ -180,6 +183,11 @@ impl LaneCanvas {
         let known = self.ordered.as_ref();
         if known.is_none_or(|(known, ..)| known.selection != query.selection) {
             self.scroll_to = call.or(query.selection).map(|exec| exec.lane);
+        }
+        if known.is_some_and(|(known, ..)| known.root != query.root && query.root.is_some()) {
+            // The path of a delay is read from its root on, the first row.
+            self.scroll_to = None;
+            self.wants_top = true;
         }
         if !self.ordered.as_ref().is_some_and(is_known) {
             let rows = order_rows(&self.trace, &self.names, query, flagged);

@@ -6,6 +6,7 @@
 //! in with every frame as [`LaneScene`]; what a person did goes out as [`Done`].
 
 mod axis;
+mod cascade;
 mod lanes;
 mod layout;
 mod names;

@@ -67,6 +67,7 @@ impl LaneDrawing<'_> {
         for mark in self.marks() {
             self.paint_mark(&mark, hovered);
         }
+        self.paint_cascade(hovered);
         if let Some(call) = self.shown.call {
             self.paint_call(call);
         }

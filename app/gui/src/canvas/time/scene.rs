@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, LaneIdx, ProgramId, RankId};
-use callgrove_session::{Arrow, Bar, RankFilter, RankSort, SpanIndex, TimeRange};
+use callgrove_session::{
+    Arrow, Bar, Cascade, CascadeStep, RankFilter, RankSort, RootCause, SpanIndex, TimeRange,
+};
 use egui::Color32;
 
 use super::layout::FlagMark;
@@ -34,6 +36,8 @@ pub(crate) struct LaneScene<'a> {
     pub(crate) highlights: &'a [UnderlinedCalls<'a>],
     /// Which ranks are rows, in which order.
     pub(crate) ranks: &'a RankChoice,
+    /// The delay whose path is drawn; the rank where it began is the first row.
+    pub(crate) cascade: Option<&'a Cascade>,
 }
 
 /// Calls that are underlined in a colour.
@@ -102,4 +106,8 @@ pub(crate) enum Hovered {
     Arrow(Arrow),
     /// The mark of abnormal executions.
     Mark(FlagMark),
+    /// Where the delay began whose path is drawn.
+    Root(RootCause),
+    /// A step of its path.
+    Step(CascadeStep),
 }

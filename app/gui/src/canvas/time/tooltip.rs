@@ -42,6 +42,8 @@ fn hovered_tooltip(canvas: &LaneCanvas, hovered: &Hovered, ui: &mut Ui) {
                 ui.weak("Click to select it");
             }
         }
+        // The path of a delay tells of itself.
+        Hovered::Root(_) | Hovered::Step(_) => {}
     }
 }
 

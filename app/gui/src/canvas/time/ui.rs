@@ -5,6 +5,7 @@ use callgrove_session::{RowQuery, TimeRange};
 use egui::containers::scroll_area::{DragScroll, ScrollSource};
 use egui::{Key, Pos2, Rangef, Rect, Response, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
+use super::cascade::{call_of, cascade_text, cascade_tooltip};
 use super::lanes::LaneCanvas;
 use super::layout::{PlacedRow, bar_at, nearest_line, rows_between};
 use super::names::{AtName, GUTTER, name_ui};
@@ -39,6 +40,10 @@ impl LaneCanvas {
             pinned: shown.ranks.pinned.clone(),
             filter: shown.ranks.filter.clone(),
             sort: shown.ranks.sort,
+            root: shown.cascade.map(|cascade| {
+                let lane = self.trace().lane(cascade.root.lane);
+                (lane.program, lane.rank)
+            }),
         };
         self.arrange(shown.theme, &query, shown.call, shown.flagged);
         let width = ui.available_width();
@@ -71,6 +76,10 @@ impl LaneCanvas {
         let edge = (area.left() + GUTTER).min(area.right() - 1.0);
         let (gutter, plot) = (area.with_max_x(edge), area.with_min_x(edge));
         let (axis, band) = (axis.with_min_x(edge), band.with_min_x(edge));
+        if std::mem::take(&mut self.wants_top) {
+            let first = Rect::from_min_size(area.min, Vec2::splat(1.0));
+            ui.scroll_to_rect(first, None);
+        }
         if let Some(row) = self.scroll_to.take().and_then(|lane| self.row_of(lane)) {
             let row = self.rows()[row];
             let y = area.top() + row.top..=area.top() + row.bottom;
@@ -94,7 +103,8 @@ impl LaneCanvas {
         if self.lay_out(in_view.clone(), width_px, shown.tree, shown.call) {
             ui.ctx().request_repaint();
         }
-        let value = self.in_view_text(&in_view);
+        let mut value = self.in_view_text(&in_view);
+        value.extend(shown.cascade.map(cascade_text));
         response.widget_info(|| WidgetInfo {
             current_text_value: Some(value.clone()),
             ..WidgetInfo::labeled(Role::Canvas, true, shown.name)
@@ -122,6 +132,8 @@ impl LaneCanvas {
                 lane,
                 exec: bar.exec,
             });
+        } else if let Some(call) = clicked.as_ref().and_then(call_of) {
+            self.clicked = Some(call);
         }
         Done {
             clicked,
@@ -234,12 +246,17 @@ fn draw(
     let write = pointer.and_then(|pointer| drawing.write_at(pointer));
     if hovered.is_some() || write.is_some() {
         let there = (hovered.as_ref(), write.as_ref());
-        tooltip_ui(drawing.canvas, there, response, ui);
+        match &hovered {
+            Some(path) if call_of(path).is_some() => {
+                cascade_tooltip(drawing.canvas, path, (response, ui));
+            }
+            _ => tooltip_ui(drawing.canvas, there, response, ui),
+        }
     }
     hovered
 }
 
-/// What is under the pointer: a mark, else a bar, else an arrow.
+/// What is under the pointer: a mark, else the path of a delay, else a bar, else an arrow.
 fn hit(drawing: &LaneDrawing<'_>, pointer: Pos2) -> Option<Hovered> {
     let near = drawing
         .marks()
@@ -248,6 +265,9 @@ fn hit(drawing: &LaneDrawing<'_>, pointer: Pos2) -> Option<Hovered> {
         .min_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((mark, _)) = near {
         return Some(Hovered::Mark(mark));
+    }
+    if let Some(path) = drawing.cascade_at(pointer) {
+        return Some(path);
     }
     let canvas = drawing.canvas;
     let y = pointer.y - drawing.plot.top();

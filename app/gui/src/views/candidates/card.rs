@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Detection, Selection, rareness_text};
+use callgrove_session::{Analysis, DelayRole, Detection, Selection, rareness_text};
 use egui::{
-    Align2, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2,
+    Align2, FontId, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2,
 };
 
 use super::mini_tree;
 use super::state::CandidatesState;
 use crate::context::ViewContext;
+use crate::delay::role_of_tree;
 use crate::hover;
 use crate::text::cause_text;
 use crate::theme::RADIUS;
-use crate::widgets::{label_buttons, score_text, thousands};
+use crate::widgets::{SIGN_WIDTH, label_buttons, paint_role, score_text, thousands};
 
 /// Height of a card, in points.
 pub(super) const CARD_HEIGHT: f32 = 96.0;
@@ -40,15 +41,21 @@ pub(super) fn card_ui(
     let code = analysis.forest.code(tree).to_string();
     let is_focused = ctx.snapshot.focus() == Some(tree);
     let cause = ctx.snapshot.cause(tree);
+    let role = role_of_tree(ctx.snapshot, tree);
     response.widget_info(|| {
         WidgetInfo::selected(
             Role::ListItem,
             true,
             is_focused,
-            match cause {
-                Some(cause) => format!("Candidate {code}, {}", cause.name()),
-                None => format!("Candidate {code}"),
-            },
+            [
+                Some(format!("Candidate {code}")),
+                cause.map(|cause| cause.name().to_owned()),
+                role.as_ref().map(|(_, text)| text.clone()),
+            ]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", "),
         )
     });
     if response.clicked() {
@@ -56,6 +63,13 @@ pub(super) fn card_ui(
     }
     if let Some(text) = cause_text(ctx.snapshot, tree) {
         response.clone().on_hover_text(text);
+    }
+    if role.is_some() {
+        response.clone().on_hover_ui(|ui| {
+            if let Some(words) = ctx.snapshot.cause_words(tree) {
+                ui.label(format!("{code} {words}"));
+            }
+        });
     }
     if response.contains_pointer() {
         hover::set(ui.ctx(), tree);
@@ -66,9 +80,14 @@ pub(super) fn card_ui(
         () => Stroke::new(1.0, ctx.theme.outline()),
     };
     paint_frame(ctx, tree, rect, is_focused, stroke, ui);
-    paint_words(ctx, analysis, tree, &code, rect, ui);
+    let right_of_head = paint_words(ctx, analysis, tree, &code, rect, ui);
+    let mut top = 4.0;
+    if let Some(role) = role {
+        paint_role_text(ctx, role, rect.with_min_x(right_of_head), ui);
+        top = 26.0;
+    }
     let structure =
-        Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, 4.0), rect.max - vec2(4.0, 4.0));
+        Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, top), rect.max - vec2(4.0, 4.0));
     if structure.width() >= LEAST_STRUCTURE {
         let minis = state.minis.get(analysis, tree);
         let median = analysis.median_duration;
@@ -128,7 +147,25 @@ fn paint_frame(
     ui.painter().rect_filled(bar, 1.5, color);
 }
 
-/// Place and code; duration; score.
+/// What the tree was in the delays of the run, at the right of the first line; the sign alone where there is no
+/// room for words.
+fn paint_role_text(ctx: &ViewContext<'_>, (role, text): (DelayRole, String), room: Rect, ui: &Ui) {
+    let color = ctx.theme.role(role);
+    let painter = ui.painter_at(room.intersect(ui.clip_rect()));
+    let galley = painter.layout_no_wrap(text, FontId::proportional(12.0), color);
+    let width = galley.size().x;
+    let fits = width + SIGN_WIDTH + 20.0 <= room.width();
+    let right = room.right() - 8.0 - if fits { width } else { 0.0 };
+    let y = room.top() + 18.0;
+    let sign = Pos2::new(right - SIGN_WIDTH / 2.0 - 2.0, y);
+    paint_role(&painter, role, sign, 4.5, color);
+    if fits {
+        let at = Pos2::new(right, y - galley.size().y / 2.0);
+        painter.galley(at, galley, color);
+    }
+}
+
+/// Place and code; duration; score. The answer is where the first line ends.
 fn paint_words(
     ctx: &ViewContext<'_>,
     analysis: &Analysis,
@@ -136,9 +173,9 @@ fn paint_words(
     code: &str,
     rect: Rect,
     ui: &Ui,
-) {
+) -> f32 {
     let Some(detection) = &ctx.snapshot.detection else {
-        return;
+        return rect.left();
     };
     let theme = ctx.theme;
     let painter = ui.painter_at(rect.shrink(2.0).intersect(ui.clip_rect()));
@@ -153,7 +190,7 @@ fn paint_words(
     );
     let place_text = format!("no. {}", thousands(place as usize + 1));
     let after_code = code.right_top() + vec2(8.0, 3.0);
-    let shown = painter.text(
+    let mut shown = painter.text(
         after_code,
         Align2::LEFT_TOP,
         place_text,
@@ -171,7 +208,7 @@ fn paint_words(
             ("▼", place - before)
         };
         let text = format!("{sign}{}", thousands(by as usize));
-        painter.text(
+        shown = painter.text(
             shown.right_top() + vec2(6.0, 0.0),
             Align2::LEFT_TOP,
             text,
@@ -207,6 +244,7 @@ fn paint_words(
             theme.text(),
         );
     }
+    shown.right()
 }
 
 /// One in how many normal executions stands out as much, and the score.

@@ -1,5 +1,6 @@
 //! What is known of the selected call: times, counters, messages, and whom it waited for.
 
+mod delay;
 mod facts;
 
 use std::sync::Arc;
@@ -11,11 +12,13 @@ use egui::{Align, Layout, RichText, ScrollArea, Ui};
 use crate::context::ViewContext;
 use crate::text::cause_text;
 use crate::widgets::{count_of, view_header};
+use delay::{DelayState, delay_ui};
 use facts::{Fact, FactGroup, as_text, fact_groups};
 
 /// The call that was looked up last.
 #[derive(Default)]
 pub struct DetailsState {
+    delay: DelayState,
     shown: Option<ShownCall>,
 }
 
@@ -43,6 +46,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     let Some(shown) = &state.shown else {
         view_header(ui, "Details", |_| {});
         cause_ui(ctx, ui);
+        delay_ui(ctx, &mut state.delay, ui);
         ui.centered_and_justified(|ui| ui.weak("Click a call on the timeline or in the tree"));
         return;
     };
@@ -58,6 +62,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     cause_ui(ctx, ui);
     let mut wish = None;
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        delay_ui(ctx, &mut state.delay, ui);
         for group in &shown.groups {
             wish = group_ui(group, ui).or(wish);
         }

@@ -87,6 +87,7 @@ pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut RecordTimelineS
                 flagged: &shown.flagged,
                 highlights: &[],
                 ranks: &RankChoice::default(),
+                cascade: None,
             },
             ui,
         );

@@ -1,9 +1,10 @@
 //! What the colours of the map mean.
 
 use callgrove_model::{DurationNs, Forest, TreeIdx};
-use callgrove_session::{Analysis, Label};
+use callgrove_session::{Analysis, DelayRole, Label, Snapshot};
 use egui::Color32;
 
+use super::delays::{incidents, role_legend, roles, root_ranks};
 use crate::canvas::points::{MarkShape, PointMark};
 use crate::context::ViewContext;
 use crate::theme::{NUM_CATEGORIES, Theme};
@@ -28,6 +29,12 @@ pub(super) enum Coloring {
     Duration,
     /// Which trees are built alike.
     Structure,
+    /// What the tree was in the delays of the run.
+    Role,
+    /// The rank where its delay began.
+    RootRank,
+    /// The incident that it belongs to.
+    Incident,
 }
 
 /// The colours of one forest: what each tree is, and what the ends of the scale or the classes mean.
@@ -36,13 +43,15 @@ pub(super) struct Palette {
     values: Values,
 }
 
-enum Values {
+pub(super) enum Values {
     /// No more than the snapshot tells.
     Snapshot,
     /// Place on a scale, 0 to 1, by tree, with the texts of both ends.
     Scale(Vec<f32>, [String; 2]),
     /// Class by tree, with the names of those that have a colour, and of the others.
     Classes(Vec<u32>, Vec<String>, Option<String>),
+    /// Role by tree.
+    Roles(Vec<DelayRole>),
 }
 
 /// A line of the legend: a mark, or a scale.
@@ -53,13 +62,16 @@ pub(super) enum LegendRow {
 }
 
 impl Coloring {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Verdict,
         Self::Label,
         Self::Rank,
         Self::Time,
         Self::Duration,
         Self::Structure,
+        Self::Role,
+        Self::RootRank,
+        Self::Incident,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -70,12 +82,15 @@ impl Coloring {
             Self::Time => "time in the run",
             Self::Duration => "duration",
             Self::Structure => "structure",
+            Self::Role => "role in a delay",
+            Self::RootRank => "rank that made it late",
+            Self::Incident => "incident",
         }
     }
 }
 
 impl Palette {
-    pub(super) fn new(coloring: Coloring, analysis: &Analysis) -> Self {
+    pub(super) fn new(coloring: Coloring, snapshot: &Snapshot, analysis: &Analysis) -> Self {
         let forest = &analysis.forest;
         let values = match coloring {
             Coloring::Verdict | Coloring::Label => Values::Snapshot,
@@ -83,6 +98,9 @@ impl Palette {
             Coloring::Time => times(forest),
             Coloring::Duration => durations(forest),
             Coloring::Structure => structures(analysis),
+            Coloring::Role => Values::Roles(roles(snapshot, forest)),
+            Coloring::RootRank => root_ranks(snapshot, forest),
+            Coloring::Incident => incidents(snapshot, forest),
         };
         Self { coloring, values }
     }
@@ -122,6 +140,10 @@ impl Palette {
                 .get(tree.index())
                 .and_then(|&class| theme.category(class as usize))
                 .unwrap_or(theme.normal()),
+            Values::Roles(roles) => {
+                let role = roles.get(tree.index()).copied();
+                theme.role(role.unwrap_or(DelayRole::OnTime))
+            }
         }
     }
 
@@ -131,6 +153,7 @@ impl Palette {
         let mut rows = Vec::new();
         match &self.values {
             Values::Snapshot => {}
+            Values::Roles(roles) => rows.extend(role_legend(theme, roles)),
             Values::Scale(_, ends) => rows.push(LegendRow::Scale(ends.clone())),
             Values::Classes(_, names, others) => {
                 rows.extend(names.iter().enumerate().map(|(class, name)| {
@@ -198,7 +221,7 @@ fn is_abnormal(ctx: &ViewContext<'_>, tree: TreeIdx) -> bool {
     detection.is_some_and(|detection| detection.is_abnormal(tree))
 }
 
-fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {
+pub(super) fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {
     (0..forest.len()).map(TreeIdx::from_index)
 }
 
@@ -287,7 +310,8 @@ mod tests {
         let snapshot = demo_snapshot();
         let analysis = snapshot.analysis.as_ref().unwrap();
         for coloring in [Coloring::Time, Coloring::Duration] {
-            let Values::Scale(shares, ends) = Palette::new(coloring, analysis).values else {
+            let Values::Scale(shares, ends) = Palette::new(coloring, &snapshot, analysis).values
+            else {
                 panic!("{coloring:?} is a scale");
             };
             assert_eq!(shares.len(), analysis.forest.len());
@@ -300,12 +324,12 @@ mod tests {
     #[test]
     fn few_ranks_have_a_colour_each_and_many_a_scale() {
         let few = demo_snapshot();
-        let few = Palette::new(Coloring::Rank, few.analysis.as_ref().unwrap());
+        let few = Palette::new(Coloring::Rank, &few, few.analysis.as_ref().unwrap());
         assert!(
             matches!(few.values, Values::Classes(_, names, None) if names == ["rank 0", "rank 1"])
         );
         let many = crate::test_support::snapshot(12, 3);
-        let many = Palette::new(Coloring::Rank, many.analysis.as_ref().unwrap());
+        let many = Palette::new(Coloring::Rank, &many, many.analysis.as_ref().unwrap());
         assert!(matches!(many.values, Values::Scale(_, ends) if ends == ["rank 0", "rank 11"]));
     }
 

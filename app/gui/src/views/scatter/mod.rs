@@ -1,6 +1,7 @@
 //! The map of all trees: near means alike (section 5.1 of the paper).
 
 mod coloring;
+mod delays;
 mod legend;
 mod state;
 #[cfg(test)]

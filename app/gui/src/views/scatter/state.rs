@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Detection, Label, Selection, Snapshot, TreeMap};
+use callgrove_session::{Analysis, Detection, Label, Selection, Snapshot, TreeCauses, TreeMap};
 
 use super::coloring::{Coloring, Palette};
 use crate::canvas::points::{Joining, PointsState, Taken, Tool};
@@ -30,6 +30,7 @@ struct Known {
 struct Look {
     detection: Option<Arc<Detection>>,
     labels: Arc<[Option<Label>]>,
+    tree_causes: Option<Arc<TreeCauses>>,
     coloring: Coloring,
     is_dark: bool,
 }
@@ -37,7 +38,9 @@ struct Look {
 impl Look {
     fn is_same(&self, other: &Self) -> bool {
         let pointer = |look: &Self| look.detection.as_ref().map(Arc::as_ptr);
+        let causes = |look: &Self| look.tree_causes.as_ref().map(Arc::as_ptr);
         pointer(self) == pointer(other)
+            && causes(self) == causes(other)
             && Arc::ptr_eq(&self.labels, &other.labels)
             && self.coloring == other.coloring
             && self.is_dark == other.is_dark
@@ -76,6 +79,7 @@ impl ScatterState {
         let look = Look {
             detection: snapshot.detection.clone(),
             labels: Arc::clone(&snapshot.labels_by_tree),
+            tree_causes: snapshot.tree_causes.clone(),
             coloring: self.coloring,
             is_dark: ctx.theme.is_dark(),
         };
@@ -87,7 +91,7 @@ impl ScatterState {
         let goes_on = known.is_some_and(|known| {
             Arc::ptr_eq(&known.analysis, analysis) && known.map.method == map.method
         });
-        let palette = Palette::new(self.coloring, analysis);
+        let palette = Palette::new(self.coloring, snapshot, analysis);
         let marks = palette.marks(ctx, map.points.len());
         if is_same_map {
             self.points.set_marks(marks);

@@ -4,6 +4,7 @@ use callgrove_model::{DurationNs, ExecRef};
 use callgrove_session::{RankFilter, RankSort};
 use egui::{ComboBox, TextEdit, Ui};
 
+use super::cascade::cascade_ui;
 use super::marks::marks_ui;
 use super::search::search_ui;
 use super::state::ShownRun;
@@ -16,12 +17,13 @@ pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
     view_header(ui, "Timeline", |ui| {
         if ui
             .button("Fit")
-            .on_hover_text("Show the whole tree, then the whole run (F)")
+            .on_hover_text("Show the incident, the whole tree, then the whole run (F)")
             .clicked()
         {
             shown.fit();
         }
         history_ui(shown, ui);
+        cascade_ui(&mut shown.cascade, ctx.theme, ui);
         if let Some(range) = marks_ui(ctx, shown.canvas.origin(), ui) {
             shown.canvas.view.reveal(range.from, range.to);
         }

@@ -4,6 +4,7 @@
 //! The selected tree's lane is a stack, and it and the ranks it exchanges messages with stand first; all others
 //! are folded below them. Above the rows stands the whole run with its abnormal executions.
 
+mod cascade;
 mod header;
 mod marks;
 mod search;

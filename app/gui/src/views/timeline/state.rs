@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
 use callgrove_session::{Analysis, Detection, RankFilter, Snapshot, SpanIndex};
 
+use super::cascade::CascadeState;
 use super::marks::NewMark;
 use super::search::SearchState;
 use super::statistics::StatisticsState;
@@ -30,6 +31,10 @@ pub(super) struct ShownRun {
     pub(super) ranks_error: Option<String>,
     focus: Option<Focus>,
     call: Option<ExecRef>,
+    /// The incident that is looked at, and its time.
+    incident: Option<(usize, Window)>,
+    /// The path of a delay.
+    pub(super) cascade: CascadeState,
     /// The call that was shown whole last.
     fitted: Option<ExecRef>,
     /// Abnormal trees.
@@ -46,10 +51,17 @@ pub(super) struct ShownRun {
 }
 
 impl TimelineState {
-    /// Shows the selected call; again, or without one, the whole tree; again, or without one, the whole run.
+    /// Shows the selected call, incident and tree, one after the other, then the whole run.
     pub fn fit(&mut self) {
         if let Some(shown) = self.shown() {
             shown.fit();
+        }
+    }
+
+    /// Draws the path of the delay that is looked at, or puts it away.
+    pub(crate) fn toggle_cascade(&mut self) {
+        if let Some(shown) = self.shown() {
+            shown.cascade.toggle();
         }
     }
 
@@ -80,6 +92,8 @@ impl TimelineState {
             ranks_error: None,
             focus: None,
             call: None,
+            incident: None,
+            cascade: CascadeState::default(),
             fitted: None,
             flagged: Arc::default(),
             flagged_of: None,
@@ -104,9 +118,11 @@ impl ShownRun {
         if !is_same {
             self.focus = focus;
             if let Some(window) = self.tree_window() {
-                self.canvas.view.jump(window);
+                self.show_tree(window, snapshot.incident.is_some());
             }
         }
+        self.follow_incident(snapshot);
+        self.cascade.follow(snapshot);
         let judged = snapshot.analysis.as_ref().zip(snapshot.detection.as_ref());
         let is_known = match (&self.flagged_of, judged) {
             (Some((of, by)), Some((analysis, detection))) => {
@@ -122,6 +138,31 @@ impl ShownRun {
             );
             self.flagged_of =
                 judged.map(|(analysis, detection)| (Arc::clone(analysis), Arc::clone(detection)));
+        }
+    }
+
+    /// A tree of an incident that is looked at moves the window only if nothing of it is seen.
+    fn show_tree(&mut self, tree: Window, is_of_incident: bool) {
+        let seen = self.canvas.view.window();
+        let overlaps = tree.from < seen.to && tree.to > seen.from;
+        if !(is_of_incident && overlaps) {
+            self.canvas.view.jump(tree);
+        }
+    }
+
+    /// An incident that was selected since fills the window.
+    fn follow_incident(&mut self, snapshot: &Snapshot) {
+        let causes = snapshot.causes.as_ref();
+        let new = snapshot.incident.and_then(|number| {
+            let incident = causes?.incident(number)?;
+            let window = Window::around(incident.start, incident.end, MARGIN);
+            Some((number, window))
+        });
+        if self.incident != new {
+            self.incident = new;
+            if let Some((_, window)) = new {
+                self.canvas.view.jump(window);
+            }
         }
     }
 
@@ -148,7 +189,7 @@ impl ShownRun {
         })
     }
 
-    /// A call that was selected since; else, of call, tree and run, the one after what is in view.
+    /// A call that was selected since; else, of call, incident, tree and run, the one after what is in view.
     pub(super) fn fit(&mut self) {
         let is_new = self.call.is_some() && self.call != self.fitted;
         self.fitted = self.call;
@@ -159,7 +200,8 @@ impl ShownRun {
             Window::around(entry, executions.exit(call.exec), MARGIN)
         });
         let all = self.canvas.view.bounds();
-        let parts: Vec<Window> = (call.into_iter().chain(self.tree_window()))
+        let incident = self.incident.map(|(_, window)| window);
+        let parts: Vec<Window> = (call.into_iter().chain(incident).chain(self.tree_window()))
             .map(|window| window.within(all))
             .collect();
         let view = &mut self.canvas.view;

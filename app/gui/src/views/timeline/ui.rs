@@ -72,6 +72,7 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
         flagged: &shown.flagged,
         highlights: &highlights,
         ranks: &shown.ranks,
+        cascade: shown.cascade.shown(),
     };
     let done = shown.canvas.ui(&seen, ui);
     if let Some(wish) = done.range {
@@ -92,6 +93,8 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
             }
             None
         }
+        Some(Hovered::Step(step)) => Some(step.call),
+        Some(Hovered::Root(root)) => Some(root.call),
         _ => None,
     };
     if let Some(call) = clicked.or(done.stepped) {

@@ -12,8 +12,9 @@ use super::outline::{Outline, outline};
 use super::sign::{paint_sign, sign_color};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
+use crate::delay::Delay;
 use crate::theme::{RADIUS, Theme};
-use crate::widgets::{count_of, thousands};
+use crate::widgets::{count_of, phrases_ui, thousands};
 
 /// A lower pane, in points, has no room for a title above the list.
 const ROOM_FOR_TITLE: f32 = 240.0;
@@ -89,10 +90,20 @@ fn finding_ui(
     };
     let is_pinned = state.pinned == Some(at);
     let mut is_unfolded = state.unfolded.contains(&at);
+    let root = shown.exec_of(0);
+    let delay = state.delay.of(ctx.snapshot, Some(root));
+    let delay = delay.filter(|delay| delay.func == Some(finding.func));
     // The card takes clicks below what is on it.
     let card = UiBuilder::new().id_salt(at).sense(Sense::click());
     let card = ui.scope_builder(card, |ui| {
-        card_ui(ctx.theme, shown, finding, is_pinned, &mut is_unfolded, ui);
+        card_ui(
+            ctx,
+            (shown, delay),
+            finding,
+            is_pinned,
+            &mut is_unfolded,
+            ui,
+        );
     });
     let name = short_name(shown, finding);
     let kind = finding.kind.as_str();
@@ -141,14 +152,14 @@ fn short_name<'a>(shown: &'a Shown, finding: &Difference) -> &'a str {
 }
 
 fn card_ui(
-    theme: &Theme,
-    shown: &Shown,
+    ctx: &mut ViewContext<'_>,
+    (shown, delay): (&Shown, Option<&Delay>),
     finding: &Difference,
     is_pinned: bool,
     is_unfolded: &mut bool,
     ui: &mut Ui,
 ) {
-    let forest = &shown.focus.analysis.forest;
+    let (theme, forest) = (ctx.theme, &shown.focus.analysis.forest);
     let name = short_name(shown, finding);
     let stroke = if is_pinned {
         Stroke::new(2.0, theme.abnormal())
@@ -179,6 +190,9 @@ fn card_ui(
             });
         });
         ui.label(difference_text(finding));
+        if let Some(delay) = delay {
+            phrases_ui(ctx, forest.trace(), "It", &delay.phrases, ui);
+        }
         ui.weak(share_text(finding));
         ui.add(
             egui::Label::new(RichText::new(path_text(forest.trace(), finding)).weak()).truncate(),

@@ -10,6 +10,7 @@ use egui::{Pos2, Rect, Vec2};
 
 use super::forces::Forces;
 use super::layout::{Drawing, MERGE_FROM, Scale, Way};
+use crate::delay::KnownDelay;
 use crate::views::focus::Focus;
 
 /// Importance from which differences are listed at first.
@@ -38,6 +39,8 @@ pub struct TreeState {
     pub(super) kept: Option<Focus>,
     pub(super) shown: Option<Shown>,
     pub(super) has_pointer: bool,
+    /// Who made the tree late.
+    pub(super) delay: KnownDelay,
     explained: Option<Arc<Explanation>>,
 }
 
@@ -76,6 +79,7 @@ impl Default for TreeState {
             kept: None,
             shown: None,
             has_pointer: false,
+            delay: KnownDelay::default(),
             explained: None,
         }
     }

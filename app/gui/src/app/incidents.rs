@@ -1,0 +1,42 @@
+//! What the window does with incidents: the first thing that a person sees of a run.
+
+use std::sync::Arc;
+
+use callgrove_session::{Selection, Snapshot};
+
+use super::CallgroveApp;
+use super::view::View;
+use crate::delay::{look_at_incident, trees_hit};
+
+impl CallgroveApp {
+    /// Looks at the incident that cost most of those that hit any execution, unless the person has done something
+    /// already: it says what happened to the run.
+    pub(super) fn show_first_incident(&mut self) {
+        let snapshot = Arc::clone(self.session.snapshot());
+        let most_abnormal = (snapshot.detection.as_ref())
+            .and_then(|detection| detection.order.first().copied())
+            .map_or(Selection::None, Selection::One);
+        let is_untouched = snapshot.selection == most_abnormal
+            && snapshot.call.is_none()
+            && snapshot.incident.is_none()
+            && snapshot.undo.is_none();
+        let Some(causes) = snapshot.causes.as_ref().filter(|_| is_untouched) else {
+            return;
+        };
+        let mut numbers = 0..causes.incidents().len();
+        let first = numbers.find(|&number| !trees_hit(&snapshot, number).is_empty());
+        if let Some(number) = first {
+            for command in look_at_incident(&snapshot, number) {
+                self.session.send(command);
+            }
+            self.focus = Some(View::Incidents);
+        }
+    }
+
+    /// Whether keys that step and label mean incidents: where these have the focus.
+    pub(super) fn is_among_incidents(&self, snapshot: &Snapshot) -> bool {
+        let causes = snapshot.causes.as_ref();
+        self.focus == Some(View::Incidents)
+            && causes.is_some_and(|causes| !causes.incidents().is_empty())
+    }
+}

@@ -1,0 +1,132 @@
+//! Why an execution was late, looked up once and told in every view alike.
+
+use std::sync::Arc;
+
+use callgrove_model::{ExecRef, FuncId, TreeIdx};
+use callgrove_session::{
+    CauseKind, CausePhrase, Command, DelayCause, DelayRole, Label, RunCauses, Selection, Snapshot,
+};
+
+/// The execution that was looked up last.
+#[derive(Default)]
+pub(crate) struct KnownDelay {
+    known: Option<(Arc<RunCauses>, ExecRef, Option<Delay>)>,
+}
+
+/// What is known of an execution that was late.
+pub(crate) struct Delay {
+    /// The execution.
+    pub(crate) exec: ExecRef,
+    /// Role, root and the way to it.
+    pub(crate) cause: DelayCause,
+    /// What happened, in words; begins with a verb.
+    pub(crate) phrases: Vec<CausePhrase>,
+    /// The function in which it waited, or was late by itself.
+    pub(crate) func: Option<FuncId>,
+}
+
+impl KnownDelay {
+    /// Why an execution was late; `None` for one that was on time, and while nobody knows.
+    pub(crate) fn of(&mut self, snapshot: &Snapshot, exec: Option<ExecRef>) -> Option<&Delay> {
+        let (causes, exec) = (snapshot.causes.as_ref()?, exec?);
+        let is_known = |(of, known, _): &(Arc<RunCauses>, ExecRef, Option<Delay>)| {
+            Arc::ptr_eq(of, causes) && *known == exec
+        };
+        if !self.known.as_ref().is_some_and(is_known) {
+            self.known = Some((Arc::clone(causes), exec, Delay::find(causes, exec)));
+        }
+        self.known.as_ref()?.2.as_ref()
+    }
+}
+
+impl Delay {
+    fn find(causes: &RunCauses, exec: ExecRef) -> Option<Self> {
+        let trace = causes.trace();
+        let lane = trace.lanes.get(exec.lane.index())?;
+        if exec.exec.index() >= lane.executions.len() {
+            return None;
+        }
+        let cause = causes.of(exec);
+        if cause.role == DelayRole::OnTime {
+            return None;
+        }
+        let root = cause.root.and_then(|root| causes.roots().get(root));
+        let call = match cause.hops.first() {
+            Some(hop) => Some(hop.call),
+            None => root.map(|root| root.call),
+        };
+        let func = |call: ExecRef| trace.lane(call.lane).executions.func[call.exec.index()];
+        Some(Self {
+            exec,
+            phrases: causes.phrases(lane.rank, &cause),
+            func: call.filter(|call| call.lane == exec.lane).map(func),
+            cause,
+        })
+    }
+}
+
+/// The root of the execution of a tree.
+pub(crate) fn root_of_tree(snapshot: &Snapshot, tree: Option<TreeIdx>) -> Option<ExecRef> {
+    let forest = &snapshot.analysis.as_ref()?.forest;
+    forest.trees().get(tree?.index()).map(|known| known.root)
+}
+
+/// What a tree was in the delays of the run, shortly: `root`, `victim of rank 5`; `None` for one on time.
+pub(crate) fn role_of_tree(snapshot: &Snapshot, tree: TreeIdx) -> Option<(DelayRole, String)> {
+    let cause = snapshot.tree_cause(tree)?;
+    let causes = snapshot.causes.as_ref()?;
+    let own = snapshot.analysis.as_ref()?.forest.code(tree).rank;
+    let root = cause
+        .root
+        .and_then(|root| causes.roots().get(root as usize))
+        .map(|root| root.rank);
+    let text = match (cause.role, root) {
+        (DelayRole::OnTime, _) => return None,
+        (DelayRole::Root, _) => "root".to_owned(),
+        (DelayRole::Undecided, _) => "cause not known".to_owned(),
+        (DelayRole::Victim, Some(rank)) if rank != own => format!("victim of rank {rank}"),
+        (DelayRole::Victim, _) => match cause.kind {
+            CauseKind::TracerWrite => "victim of a trace write".to_owned(),
+            CauseKind::BusyHost => "victim of a busy host".to_owned(),
+            _ => "victim".to_owned(),
+        },
+    };
+    Some((cause.role, text))
+}
+
+/// A kind of cause, as what a rank did.
+pub(crate) fn kind_text(kind: CauseKind) -> &'static str {
+    match kind {
+        CauseKind::StoodStill => "stood still",
+        CauseKind::OwnWork => "worked longer",
+        CauseKind::TracerWrite => "wrote its trace",
+        CauseKind::BusyHost => "busy host",
+        CauseKind::Untold => "late, nobody knows why",
+    }
+}
+
+/// The forest's trees that an incident hit, in ascending order.
+pub(crate) fn trees_hit(snapshot: &Snapshot, incident: usize) -> Vec<TreeIdx> {
+    let causes = snapshot.tree_causes.as_ref();
+    causes.map_or_else(Vec::new, |causes| causes.of_incident(incident).collect())
+}
+
+/// The label that all of some trees have.
+pub(crate) fn common_label(snapshot: &Snapshot, trees: &[TreeIdx]) -> Option<Label> {
+    let label = snapshot.label(*trees.first()?);
+    label.filter(|_| trees.iter().all(|&tree| snapshot.label(tree) == label))
+}
+
+/// What looks at an incident: the trees that it hit are selected, then it is itself.
+pub(crate) fn look_at_incident(snapshot: &Snapshot, incident: usize) -> [Command; 2] {
+    let trees = trees_hit(snapshot, incident);
+    let selection = match trees[..] {
+        [] => Selection::None,
+        [tree] => Selection::One(tree),
+        _ => Selection::Group(trees),
+    };
+    [
+        Command::Select(selection),
+        Command::SelectIncident(Some(incident)),
+    ]
+}

@@ -1,0 +1,115 @@
+//! Who made the selected call or tree late, in words that lead to their evidence.
+
+use callgrove_model::{FunctionName, Trace};
+use callgrove_session::{Command, DelayRole, Snapshot};
+use egui::{Link, RichText, Sense, Ui, Vec2};
+
+use crate::context::ViewContext;
+use crate::delay::{Delay, KnownDelay, look_at_incident, root_of_tree};
+use crate::widgets::{SIGN_WIDTH, count_of, paint_role, phrases_ui};
+
+/// Steps of the way to a root that are listed.
+const MAX_STEPS: usize = 6;
+
+/// What was looked up last, of the call and of the tree.
+#[derive(Default)]
+pub(super) struct DelayState {
+    call: KnownDelay,
+    tree: KnownDelay,
+}
+
+/// Draws why the selected call was late, or else the focused tree; nothing for what was on time.
+pub(super) fn delay_ui(ctx: &mut ViewContext<'_>, state: &mut DelayState, ui: &mut Ui) {
+    let snapshot = ctx.snapshot;
+    let tree = root_of_tree(snapshot, snapshot.focus());
+    let of_call = state.call.of(snapshot, snapshot.call);
+    let delay = of_call.or_else(|| state.tree.of(snapshot, tree));
+    let (Some(delay), Some(trace)) = (delay, &snapshot.trace) else {
+        return;
+    };
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 2.0;
+        let (sign, _) = ui.allocate_exact_size(Vec2::splat(SIGN_WIDTH), Sense::hover());
+        let (role, color) = (delay.cause.role, ctx.theme.role(delay.cause.role));
+        paint_role(ui.painter(), role, sign.center(), 5.0, color);
+        ui.label(RichText::new(role_title(role)).strong().color(color));
+        incident_ui(ctx, delay, ui);
+    });
+    let subject = subject(snapshot, trace, delay);
+    phrases_ui(ctx, trace, &subject, &delay.phrases, ui);
+    steps_ui(ctx, trace, delay, ui);
+    ui.separator();
+}
+
+fn role_title(role: DelayRole) -> &'static str {
+    match role {
+        DelayRole::Root => "Root: late by itself",
+        DelayRole::Victim => "Victim: made late",
+        DelayRole::Undecided => "Late, cause not known",
+        DelayRole::OnTime => "On time",
+    }
+}
+
+/// The code of the tree, or function and rank of the call.
+fn subject(snapshot: &Snapshot, trace: &Trace, delay: &Delay) -> String {
+    let tree = snapshot
+        .focus()
+        .filter(|_| snapshot.call != Some(delay.exec));
+    match (tree, &snapshot.analysis) {
+        (Some(tree), Some(analysis)) => analysis.forest.code(tree).to_string(),
+        _ => {
+            let name = FunctionName::parse(trace.function_name(delay.exec)).short;
+            format!("{name} on rank {}", trace.lane(delay.exec.lane).rank)
+        }
+    }
+}
+
+/// A link to the incident.
+fn incident_ui(ctx: &mut ViewContext<'_>, delay: &Delay, ui: &mut Ui) {
+    let snapshot = ctx.snapshot;
+    let Some((number, incident)) = delay.cause.incident.and_then(|number| {
+        let incident = snapshot.causes.as_ref()?.incident(number)?;
+        Some((number, incident))
+    }) else {
+        return;
+    };
+    let ranks = count_of(incident.ranks.len(), "rank");
+    let text = format!(
+        "incident {}: {} lost on {ranks}",
+        number + 1,
+        incident.delay
+    );
+    ui.label("·");
+    let link = ui
+        .add(Link::new(text))
+        .on_hover_text("Look at the incident");
+    if link.clicked() {
+        for command in look_at_incident(snapshot, number) {
+            ctx.send(command);
+        }
+    }
+}
+
+/// The way to the root, where it has more than one step.
+fn steps_ui(ctx: &mut ViewContext<'_>, trace: &Trace, delay: &Delay, ui: &mut Ui) {
+    let hops = &delay.cause.hops;
+    if hops.len() < 2 {
+        return;
+    }
+    for hop in hops.iter().take(MAX_STEPS) {
+        let name = FunctionName::parse(trace.function_name(hop.call)).short;
+        let kind = hop.kind.to_string().replace('_', " ");
+        let text = format!(
+            "rank {} waited {} in {name} for rank {} ({kind})",
+            hop.rank, hop.handed_on, hop.peer_rank
+        );
+        let link = ui.add(Link::new(RichText::new(text).small()));
+        if link.on_hover_text("Show this call").clicked() {
+            ctx.send(Command::SelectCall(Some(hop.call)));
+        }
+    }
+    if hops.len() > MAX_STEPS {
+        let more = count_of(hops.len() - MAX_STEPS, "more step");
+        ui.label(RichText::new(more).small().weak());
+    }
+}

@@ -1,0 +1,261 @@
+//! One incident.
+
+use std::sync::Arc;
+
+use callgrove_model::TreeIdx;
+use callgrove_session::{Incident, RunCauses, Snapshot};
+use egui::text::{LayoutJob, TextFormat, TextWrapping};
+use egui::{
+    Align2, Color32, FontId, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui,
+    UiBuilder, Vec2, WidgetInfo, vec2,
+};
+
+use super::state::IncidentsState;
+use crate::canvas::time::relative_time;
+use crate::context::{ViewContext, label_name, short_name};
+use crate::delay::{common_label, kind_text, look_at_incident, trees_hit};
+use crate::theme::RADIUS;
+use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
+
+/// From the edge of a card to its words, in points.
+const LEFT: f32 = 30.0;
+const RIGHT: f32 = 8.0;
+/// Tops of the lines.
+const COST_TOP: f32 = 7.0;
+const WORDS_TOP: f32 = 27.0;
+/// Lines that the words may have.
+const WORDS_LINES: usize = 2;
+const FACTS_TOP: f32 = 62.0;
+const LIKE_TOP: f32 = 79.0;
+/// Height of a card without more, and of what may come.
+const HEIGHT: f32 = 83.0;
+const LIKE_HEIGHT: f32 = 17.0;
+const BUTTONS_HEIGHT: f32 = 28.0;
+const COST_SIZE: f32 = 15.0;
+const WORDS_SIZE: f32 = 13.0;
+const FACTS_SIZE: f32 = 12.0;
+/// Times in the run are told to as much.
+const TIME_STEP_NS: f64 = 1e6;
+
+/// Height of the card of an incident.
+pub(super) fn height(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> f32 {
+    let comes_back = causes
+        .like(number)
+        .is_some_and(|like| like.incidents.len() > 1);
+    let like = if comes_back { LIKE_HEIGHT } else { 0.0 };
+    let has_buttons = snapshot.incident == Some(number) && !trees_hit(snapshot, number).is_empty();
+    let buttons = if has_buttons { BUTTONS_HEIGHT } else { 0.0 };
+    HEIGHT + like + buttons
+}
+
+/// Draws a card and takes clicks on it, its triangle and its buttons.
+pub(super) fn card_ui(
+    ctx: &mut ViewContext<'_>,
+    causes: &Arc<RunCauses>,
+    state: &mut IncidentsState,
+    (number, rect): (usize, Rect),
+    ui: &mut Ui,
+) {
+    let Some(incident) = causes.incident(number) else {
+        return;
+    };
+    let is_selected = ctx.snapshot.incident == Some(number);
+    let words = causes.incident_words(incident);
+    let id = ui.scope_id().with(("incident", number));
+    let response = ui.interact(rect, id, Sense::click());
+    response.widget_info(|| {
+        let name = format!("Incident {}: {words}", number + 1);
+        WidgetInfo::selected(Role::ListItem, true, is_selected, name)
+    });
+    if response.clicked() {
+        for command in look_at_incident(ctx.snapshot, number) {
+            ctx.send(command);
+        }
+    }
+    paint_frame(ctx, (incident, rect), is_selected, &response, ui);
+    let trees = trees_hit(ctx.snapshot, number);
+    paint_words(ctx, (causes, number, incident), (&words, &trees), rect, ui);
+    let tip = |ui: &mut Ui| tooltip_ui(causes, incident, ui);
+    response.on_hover_ui(tip);
+    triangle_ui(ctx, state, (number, rect), ui);
+    if is_selected && !trees.is_empty() {
+        buttons_ui(ctx, &trees, (number, rect), ui);
+    }
+}
+
+fn paint_frame(
+    ctx: &ViewContext<'_>,
+    (incident, rect): (&Incident, Rect),
+    is_selected: bool,
+    response: &Response,
+    ui: &Ui,
+) {
+    let theme = ctx.theme;
+    let (fill, stroke) = match () {
+        () if is_selected => (theme.card_focused(), Stroke::new(2.0, theme.selection())),
+        () if response.hovered() => (theme.card(), Stroke::new(1.0, theme.weak_text())),
+        () => (theme.card(), Stroke::new(1.0, theme.outline())),
+    };
+    ui.painter()
+        .rect(rect, RADIUS, fill, stroke, StrokeKind::Inside);
+    let centre = rect.min + vec2(15.0, WORDS_TOP + 9.0);
+    let color = theme.cause(incident.kind);
+    paint_kind(ui.painter(), incident.kind, centre, 6.0, color);
+}
+
+/// Cost and time; what happened; who was hit; whether it comes back.
+fn paint_words(
+    ctx: &ViewContext<'_>,
+    (causes, number, incident): (&RunCauses, usize, &Incident),
+    (words, trees): (&str, &[TreeIdx]),
+    rect: Rect,
+    ui: &Ui,
+) {
+    let theme = ctx.theme;
+    let painter = ui.painter_at(rect.shrink(2.0).intersect(ui.clip_rect()));
+    let (left, right) = (rect.left() + LEFT, rect.right() - RIGHT);
+    let line = |top: f32| rect.top() + top;
+    let origin = causes.trace().time_span().map(|(from, _)| from);
+    let time = relative_time(incident.start, origin.unwrap_or_default(), TIME_STEP_NS);
+    painter.text(
+        Pos2::new(right, line(COST_TOP + 2.0)),
+        Align2::RIGHT_TOP,
+        format!("at {time}"),
+        FontId::proportional(FACTS_SIZE),
+        theme.weak_text(),
+    );
+    painter.text(
+        Pos2::new(left, line(COST_TOP)),
+        Align2::LEFT_TOP,
+        format!("{} lost", incident.delay),
+        FontId::proportional(COST_SIZE),
+        theme.text(),
+    );
+    let text = |text: &str, size: f32, color: Color32, lines: usize| {
+        let format = TextFormat::simple(FontId::proportional(size), color);
+        let mut job = LayoutJob::single_section(text.to_owned(), format);
+        job.wrap = TextWrapping {
+            max_rows: lines,
+            ..TextWrapping::wrap_at_width(right - left)
+        };
+        painter.layout_job(job)
+    };
+    let told = text(words, WORDS_SIZE, theme.text(), WORDS_LINES);
+    painter.galley(Pos2::new(left, line(WORDS_TOP)), told, theme.text());
+    let facts = text(
+        &facts_text(ctx.snapshot, incident, trees),
+        FACTS_SIZE,
+        theme.weak_text(),
+        1,
+    );
+    painter.galley(Pos2::new(left, line(FACTS_TOP)), facts, theme.weak_text());
+    if let Some(like) = causes.like(number) {
+        let like = text(&like.in_words(), FACTS_SIZE, theme.weak_text(), 1);
+        painter.galley(Pos2::new(left, line(LIKE_TOP)), like, theme.weak_text());
+    }
+}
+
+/// `16 ranks · 5 executions of compute, labelled abnormal`.
+fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[TreeIdx]) -> String {
+    let ranks = count_of(incident.ranks.len(), "rank");
+    let Some(analysis) = &snapshot.analysis else {
+        return format!("{ranks} · {}", count_of(incident.members.len(), "call"));
+    };
+    let name = short_name(&analysis.root_name);
+    if trees.is_empty() {
+        return format!("{ranks} · no execution of {name}");
+    }
+    let labelled = common_label(snapshot, trees).map_or_else(String::new, |label| {
+        format!(", labelled {}", label_name(label))
+    });
+    format!(
+        "{ranks} · {} of {name}{labelled}",
+        count_of(trees.len(), "execution")
+    )
+}
+
+fn tooltip_ui(causes: &RunCauses, incident: &Incident, ui: &mut Ui) {
+    let trace = causes.trace();
+    let root = &incident.root;
+    ui.strong(format!(
+        "Began on rank {}: {}",
+        root.rank,
+        kind_text(root.kind)
+    ));
+    let names = incident
+        .call_path
+        .iter()
+        .map(|&func| short_name(trace.names.name(func)));
+    ui.label(names.collect::<Vec<_>>().join(" › "));
+    let length = incident.end.since(incident.start);
+    ui.label(format!("It was over after {length}"));
+    ui.label(format!(
+        "{} waited or stood still, on {}",
+        count_of(incident.members.len(), "call"),
+        count_of(incident.ranks.len(), "rank")
+    ));
+    ui.weak("Click to see it on the timeline; N or X labels all its executions");
+}
+
+/// Points down while the incident is unfolded.
+fn triangle_ui(
+    ctx: &ViewContext<'_>,
+    state: &mut IncidentsState,
+    (number, rect): (usize, Rect),
+    ui: &Ui,
+) {
+    let is_open = state.is_unfolded(number);
+    let place = Rect::from_min_size(rect.min + vec2(4.0, 3.0), Vec2::new(22.0, 22.0));
+    let id = ui.scope_id().with(("unfold", number));
+    let response = ui.interact(place, id, Sense::click());
+    let verb = if is_open { "Fold" } else { "Unfold" };
+    response.widget_info(|| {
+        let name = format!("{verb} incident {}", number + 1);
+        WidgetInfo::selected(Role::Button, true, is_open, name)
+    });
+    let corners = [vec2(-2.5, -4.5), vec2(4.0, 0.0), vec2(-2.5, 4.5)]
+        .map(|corner| place.center() + if is_open { -corner.rot90() } else { corner });
+    let is_hot = response.hovered() || response.has_focus();
+    let color = if is_hot {
+        ctx.theme.selection()
+    } else {
+        ctx.theme.weak_text()
+    };
+    ui.painter()
+        .add(Shape::convex_polygon(corners.to_vec(), color, Stroke::NONE));
+    if response.clicked() {
+        state.fold(number, is_open);
+        ui.ctx().request_repaint();
+    }
+    response.on_hover_text("Its executions (→, ←)");
+}
+
+fn buttons_ui(
+    ctx: &mut ViewContext<'_>,
+    trees: &[TreeIdx],
+    (number, rect): (usize, Rect),
+    ui: &mut Ui,
+) {
+    let place = Rect::from_min_size(
+        rect.left_bottom() + vec2(LEFT - 2.0, -BUTTONS_HEIGHT),
+        vec2(rect.width() - LEFT - RIGHT, 22.0),
+    );
+    let scope = UiBuilder::new().max_rect(place).id_salt(("label", number));
+    ui.scope_builder(scope, |ui| {
+        ui.horizontal(|ui| {
+            ui.spacing_mut().item_spacing.x = 4.0;
+            ui.spacing_mut().button_padding.x = 6.0;
+            let on = common_label(ctx.snapshot, trees);
+            let what = format!("incident {}", number + 1);
+            if let Some(label) = label_buttons(ctx.theme, on, &what, ui) {
+                let command = IncidentsState::press_label(ctx.snapshot, label);
+                if let Some(command) = command {
+                    ctx.send(command);
+                }
+            }
+            if trees.len() > 1 {
+                ui.weak(format!("all {}", thousands(trees.len())));
+            }
+        });
+    });
+}

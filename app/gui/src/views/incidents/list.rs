@@ -1,0 +1,148 @@
+//! Which lines the list has and where they are: pure, and tested without a screen.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use callgrove_model::TreeIdx;
+use egui::Rangef;
+
+/// Height of a line of an execution, in points.
+pub(super) const HIT_HEIGHT: f32 = 22.0;
+/// Space below a card, and below the last line of an unfolded one.
+const GAP: f32 = 4.0;
+
+/// A line of the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ListLine {
+    /// An incident.
+    Card(usize),
+    /// An execution that it hit.
+    Hit(usize, TreeIdx),
+    /// How many calls it hit besides.
+    Others(usize, usize),
+}
+
+/// All lines, from the top.
+#[derive(Default, Debug)]
+pub(super) struct ListLines {
+    lines: Vec<ListLine>,
+    /// Top of each line, then the end of the last.
+    tops: Vec<f32>,
+}
+
+impl ListLines {
+    /// The lines of `num_incidents` cards of some height each, with those of the unfolded ones below them.
+    pub(super) fn new(
+        num_incidents: usize,
+        unfolded: &BTreeSet<usize>,
+        height: impl Fn(usize) -> f32,
+        hits: impl Fn(usize) -> (Vec<TreeIdx>, usize),
+    ) -> Self {
+        let mut made = Self {
+            lines: Vec::with_capacity(num_incidents),
+            tops: vec![0.0],
+        };
+        for number in 0..num_incidents {
+            made.push(ListLine::Card(number), height(number) + GAP);
+            if unfolded.contains(&number) {
+                let (trees, num_others) = hits(number);
+                for tree in trees {
+                    made.push(ListLine::Hit(number, tree), HIT_HEIGHT);
+                }
+                made.push(ListLine::Others(number, num_others), HIT_HEIGHT + GAP);
+            }
+        }
+        made
+    }
+
+    fn push(&mut self, line: ListLine, height: f32) {
+        self.lines.push(line);
+        self.tops.push(self.height() + height);
+    }
+
+    /// Height of all.
+    pub(super) fn height(&self) -> f32 {
+        self.tops.last().copied().unwrap_or(0.0)
+    }
+
+    /// The line at a place of the list.
+    pub(super) fn line(&self, at: usize) -> ListLine {
+        self.lines[at]
+    }
+
+    /// From its top to its bottom, without the space below it.
+    pub(super) fn span(&self, at: usize) -> Rangef {
+        let below = match self.lines[at] {
+            ListLine::Hit(..) => 0.0,
+            ListLine::Card(_) | ListLine::Others(..) => GAP,
+        };
+        Rangef::new(self.tops[at], self.tops[at + 1] - below)
+    }
+
+    /// The lines of which something is between two heights.
+    pub(super) fn between(&self, heights: Rangef) -> Range<usize> {
+        let num_lines = self.lines.len();
+        let first = self.tops.partition_point(|&top| top <= heights.min);
+        let end = self.tops[..num_lines].partition_point(|&top| top < heights.max);
+        first.saturating_sub(1).min(end)..end
+    }
+
+    /// Where the card of an incident is.
+    pub(super) fn place_of(&self, number: usize) -> Option<usize> {
+        let is_before = |line: &ListLine| match *line {
+            ListLine::Card(other) => other < number,
+            ListLine::Hit(other, _) | ListLine::Others(other, _) => other < number,
+        };
+        let at = self.lines.partition_point(is_before);
+        (self.lines.get(at) == Some(&ListLine::Card(number))).then_some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_follow_each_other_and_those_in_view_are_found() {
+        let hits = |number: usize| (vec![TreeIdx(3); number], 7);
+        let lines = ListLines::new(4, &[1, 2].into(), |_| 80.0, hits);
+        let kinds: Vec<ListLine> = (0..lines.lines.len()).map(|at| lines.line(at)).collect();
+        let hit = |number| ListLine::Hit(number, TreeIdx(3));
+        assert_eq!(
+            kinds,
+            [
+                ListLine::Card(0),
+                ListLine::Card(1),
+                hit(1),
+                ListLine::Others(1, 7),
+                ListLine::Card(2),
+                hit(2),
+                hit(2),
+                ListLine::Others(2, 7),
+                ListLine::Card(3),
+            ]
+        );
+        for at in 1..kinds.len() {
+            assert!(lines.span(at - 1).max <= lines.span(at).min);
+        }
+        let all = Rangef::new(-10.0, 1e4);
+        assert_eq!(lines.between(all), 0..9);
+        let second = lines.span(1);
+        let inside = Rangef::new(second.min + 1.0, second.max - 1.0);
+        assert_eq!(lines.between(inside), 1..2);
+        assert_eq!(
+            lines.between(Rangef::new(second.min, second.min + 1.0)),
+            1..2
+        );
+        assert_eq!(lines.place_of(2), Some(4));
+        assert_eq!(lines.place_of(4), None);
+    }
+
+    #[test]
+    fn ten_thousand_incidents_need_only_those_in_view() {
+        let lines = ListLines::new(10_000, &BTreeSet::new(), |_| 80.0, |_| (Vec::new(), 0));
+        let seen = lines.between(Rangef::new(400_000.0, 400_500.0));
+        assert!(seen.len() <= 8 && seen.start > 4_000, "{seen:?}");
+        assert_eq!(ListLines::default().between(Rangef::new(0.0, 9.0)), 0..0);
+    }
+}

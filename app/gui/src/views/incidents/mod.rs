@@ -1,0 +1,123 @@
+//! The incidents of the run: what happened, when, who caused it, what it cost, whether it comes back.
+//!
+//! The one that cost most comes first. Each is a card that unfolds to the executions that it hit.
+
+mod card;
+mod hit;
+mod list;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use callgrove_session::{RunCauses, Snapshot};
+use egui::{Key, Rect, ScrollArea, Ui};
+
+use crate::context::ViewContext;
+use crate::widgets::{count_of, view_header};
+use list::ListLine;
+pub(crate) use state::IncidentsState;
+
+/// Room between a card and the scroll bar, in points.
+const RIGHT: f32 = 6.0;
+
+/// Draws the list and takes clicks and keys.
+pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
+    let causes = ctx.snapshot.causes.clone();
+    let num_incidents = causes.as_ref().map_or(0, |known| known.incidents().len());
+    view_header(ui, "Incidents", |ui| {
+        if num_incidents > 0 {
+            ui.weak(count_of(num_incidents, "incident")).on_hover_text(
+                "Delays that overlap and began on one rank. The one that cost most comes first; its cost is the \
+                 time that all ranks together were held up.",
+            );
+        }
+    });
+    match causes {
+        Some(causes) if num_incidents > 0 => {
+            state.refresh(ctx.snapshot);
+            keys(ctx, state, ui);
+            lines_ui(ctx, &causes, state, ui);
+        }
+        known => nothing_ui(ctx.snapshot, known.is_some(), ui),
+    }
+}
+
+/// Why the list is empty.
+fn nothing_ui(snapshot: &Snapshot, is_known: bool, ui: &mut Ui) {
+    ui.add_space(12.0);
+    ui.vertical_centered(|ui| {
+        if is_known {
+            ui.label("No incidents.");
+            ui.weak(
+                "No rank held the others up, or was held up, longer than is usual in this run.",
+            );
+        } else if let Some(work) = &snapshot.work {
+            ui.label("Following delays to where they began…");
+            ui.weak(format!("{}, {:.0} %", work.stage, work.fraction * 100.0));
+        } else {
+            ui.label("Nobody has looked who made whom late.");
+            ui.weak("Open the trace again to look.");
+        }
+    });
+}
+
+/// In focus the arrows to the side fold and unfold the selected incident; those up and down are the window's.
+fn keys(ctx: &ViewContext<'_>, state: &mut IncidentsState, ui: &Ui) {
+    if !ctx.has_focus || ui.ctx().text_edit_focused() {
+        return;
+    }
+    let pressed = |key| ui.input(|input| input.modifiers.is_none() && input.key_pressed(key));
+    let Some(number) = ctx.snapshot.incident else {
+        return;
+    };
+    if pressed(Key::ArrowRight) {
+        state.fold(number, false);
+    } else if pressed(Key::ArrowLeft) {
+        state.fold(number, true);
+    }
+    state.refresh(ctx.snapshot);
+}
+
+/// Only the lines that are on the screen are made.
+fn lines_ui(
+    ctx: &mut ViewContext<'_>,
+    causes: &Arc<RunCauses>,
+    state: &mut IncidentsState,
+    ui: &mut Ui,
+) {
+    let revealed = state.line_to_reveal(ctx.snapshot);
+    ScrollArea::vertical()
+        .auto_shrink(false)
+        .min_scrolled_height(0.0)
+        .show_viewport(ui, |ui, viewport| {
+            let lines = state.lines();
+            ui.set_height(lines.height());
+            let origin = ui.max_rect().min;
+            let width = ui.available_width() - RIGHT;
+            let place = |at: usize| {
+                let y = lines.span(at);
+                Rect::from_min_size(
+                    egui::pos2(origin.x, origin.y + y.min),
+                    egui::vec2(width, y.span()),
+                )
+            };
+            if let Some(at) = revealed {
+                ui.scroll_to_rect(place(at), None);
+            }
+            let seen: Vec<(ListLine, Rect)> = lines
+                .between(viewport.y_range())
+                .map(|at| (lines.line(at), place(at)))
+                .collect();
+            for (line, rect) in seen {
+                match line {
+                    ListLine::Card(number) => {
+                        card::card_ui(ctx, causes, state, (number, rect), ui);
+                    }
+                    ListLine::Hit(number, tree) => hit::hit_ui(ctx, (number, tree), rect, ui),
+                    ListLine::Others(number, num) => hit::others_ui(ctx, (number, num), rect, ui),
+                }
+            }
+        });
+}

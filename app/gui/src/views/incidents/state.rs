@@ -1,0 +1,144 @@
+//! What the list remembers, and where it leads next.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use callgrove_model::ExecRef;
+use callgrove_session::{Command, Label, RunCauses, Snapshot, TreeCauses};
+
+use super::card;
+use super::list::ListLines;
+use crate::delay::{common_label, look_at_incident, trees_hit};
+
+/// Which incidents are unfolded, and the lines made of them.
+#[derive(Default)]
+pub(crate) struct IncidentsState {
+    unfolded: BTreeSet<usize>,
+    lines: ListLines,
+    made_from: Option<Inputs>,
+    /// The incident that the list has shown already.
+    revealed: Option<usize>,
+}
+
+/// What the lines depend on. The Arcs are held so that their addresses stay theirs.
+#[derive(Clone)]
+struct Inputs {
+    causes: Arc<RunCauses>,
+    trees: Option<Arc<TreeCauses>>,
+    incident: Option<usize>,
+    unfolded: BTreeSet<usize>,
+}
+
+impl Inputs {
+    fn is_same(&self, other: &Self) -> bool {
+        let trees = |inputs: &Self| inputs.trees.as_ref().map(Arc::as_ptr);
+        Arc::ptr_eq(&self.causes, &other.causes)
+            && trees(self) == trees(other)
+            && self.incident == other.incident
+            && self.unfolded == other.unfolded
+    }
+}
+
+impl IncidentsState {
+    /// Makes the lines again if anything they depend on has changed.
+    pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
+        let Some(causes) = snapshot.causes.clone() else {
+            *self = Self::default();
+            return;
+        };
+        let is_of_run = |made: &Inputs| Arc::ptr_eq(&made.causes, &causes);
+        if !self.made_from.as_ref().is_some_and(is_of_run) {
+            *self = Self::default();
+        }
+        let inputs = Inputs {
+            trees: snapshot.tree_causes.clone(),
+            incident: snapshot.incident,
+            unfolded: self.unfolded.clone(),
+            causes,
+        };
+        let is_made = |made: &Inputs| made.is_same(&inputs);
+        if self.made_from.as_ref().is_some_and(is_made) {
+            return;
+        }
+        self.lines = ListLines::new(
+            inputs.causes.incidents().len(),
+            &self.unfolded,
+            |number| card::height(snapshot, &inputs.causes, number),
+            |number| {
+                (
+                    trees_hit(snapshot, number),
+                    num_others(snapshot, &inputs.causes, number),
+                )
+            },
+        );
+        self.made_from = Some(inputs);
+    }
+
+    pub(super) fn lines(&self) -> &ListLines {
+        &self.lines
+    }
+
+    /// Folds an incident, or unfolds it to the executions that it hit.
+    pub(super) fn fold(&mut self, number: usize, is_folded: bool) {
+        if is_folded {
+            self.unfolded.remove(&number);
+        } else {
+            self.unfolded.insert(number);
+        }
+    }
+
+    pub(super) fn is_unfolded(&self, number: usize) -> bool {
+        self.unfolded.contains(&number)
+    }
+
+    /// The line of the selected incident, once after another was selected.
+    pub(super) fn line_to_reveal(&mut self, snapshot: &Snapshot) -> Option<usize> {
+        if self.revealed == snapshot.incident {
+            return None;
+        }
+        self.revealed = snapshot.incident;
+        self.lines.place_of(snapshot.incident?)
+    }
+
+    /// Looks at the incident `by` places from the selected one; at the first if none is.
+    pub(crate) fn step(snapshot: &Snapshot, by: isize) -> Option<[Command; 2]> {
+        let causes = snapshot.causes.as_ref()?;
+        let next = match snapshot.incident {
+            Some(number) => number.checked_add_signed(by)?,
+            None => 0,
+        };
+        causes.incident(next)?;
+        Some(look_at_incident(snapshot, next))
+    }
+
+    /// Gives all executions that the selected incident hit a label, or takes it away: one command, and so one
+    /// step of Undo. `None` if they have it already, or none was hit.
+    pub(crate) fn label(snapshot: &Snapshot, label: Option<Label>) -> Option<Command> {
+        let trees = trees_hit(snapshot, snapshot.incident?);
+        let is_new = trees.iter().any(|&tree| snapshot.label(tree) != label);
+        is_new.then_some(Command::SetLabel { trees, label })
+    }
+
+    /// The same by a button that shows whether its label is on: off if it is.
+    pub(super) fn press_label(snapshot: &Snapshot, label: Label) -> Option<Command> {
+        let trees = trees_hit(snapshot, snapshot.incident?);
+        let is_on = common_label(snapshot, &trees) == Some(label);
+        Self::label(snapshot, Some(label).filter(|_| !is_on))
+    }
+}
+
+/// How many calls of an incident are in no execution of the function that is compared.
+fn num_others(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> usize {
+    let Some(incident) = causes.incident(number) else {
+        return 0;
+    };
+    let functions = (snapshot.analysis.as_ref()).map_or(&[][..], |known| known.forest.functions());
+    let is_within = |call: &ExecRef| {
+        let executions = &causes.trace().lane(call.lane).executions;
+        let stack = std::iter::successors(Some(call.exec), |&at| executions.parent(at));
+        let mut funcs = stack.map(|at| executions.func[at.index()]);
+        funcs.any(|func| functions.contains(&func))
+    };
+    let members = incident.members.iter();
+    members.filter(|&call| !is_within(call)).count()
+}

@@ -1,0 +1,1 @@
+//! Incidents driven by label.

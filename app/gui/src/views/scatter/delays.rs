@@ -1,0 +1,107 @@
+//! Colours of the map by what the trees were in the delays of the run.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use callgrove_model::{Forest, TreeIdx};
+use callgrove_session::{DelayRole, Snapshot};
+
+use super::coloring::{LegendRow, Values, trees};
+use crate::canvas::points::MarkShape;
+use crate::theme::{NUM_CATEGORIES, Theme};
+use crate::widgets::{count_of, thousands};
+
+/// The class of trees that have no colour of their own.
+const NO_CLASS: u32 = u32::MAX;
+
+/// Role by tree, shape `[n_trees]`.
+pub(super) fn roles(snapshot: &Snapshot, forest: &Forest) -> Vec<DelayRole> {
+    let role = |tree| {
+        snapshot
+            .tree_cause(tree)
+            .map_or(DelayRole::OnTime, |cause| cause.role)
+    };
+    trees(forest).map(role).collect()
+}
+
+/// The roles that there are, with counts.
+pub(super) fn role_legend(theme: &Theme, roles: &[DelayRole]) -> Vec<LegendRow> {
+    let row = |role: DelayRole| {
+        let count = roles.iter().filter(|&&other| other == role).count();
+        let name = match role {
+            DelayRole::Root => count_of(count, "root"),
+            DelayRole::Victim => count_of(count, "victim"),
+            DelayRole::Undecided => format!("{} late, cause not known", thousands(count)),
+            DelayRole::OnTime => format!("{} on time", thousands(count)),
+        };
+        (count > 0).then(|| LegendRow::Mark(MarkShape::Disc, theme.role(role), name))
+    };
+    [
+        DelayRole::Root,
+        DelayRole::Victim,
+        DelayRole::Undecided,
+        DelayRole::OnTime,
+    ]
+    .into_iter()
+    .filter_map(row)
+    .collect()
+}
+
+/// The rank where the delay of each tree began; those that made most trees late have colours.
+pub(super) fn root_ranks(snapshot: &Snapshot, forest: &Forest) -> Values {
+    let rank = |tree: TreeIdx| {
+        let root = snapshot.tree_cause(tree)?.root?;
+        let roots = snapshot.causes.as_ref()?.roots();
+        Some(roots.get(root as usize)?.rank.0)
+    };
+    classes(forest, rank, |rank| format!("rank {rank}"))
+}
+
+/// The incident of each tree; those that hit most trees have colours.
+pub(super) fn incidents(snapshot: &Snapshot, forest: &Forest) -> Values {
+    let incident = |tree: TreeIdx| snapshot.tree_cause(tree)?.incident;
+    let name = |number: u32| {
+        let causes = snapshot.causes.as_ref();
+        let known = causes.and_then(|causes| causes.incident(number as usize));
+        let rank = known.map_or_else(String::new, |known| format!(", rank {}", known.root.rank));
+        format!("incident {}{rank}", number + 1)
+    };
+    classes(forest, incident, name)
+}
+
+/// Trees by a number that some have; the most frequent ones are classes.
+fn classes(
+    forest: &Forest,
+    number: impl Fn(TreeIdx) -> Option<u32>,
+    name: impl Fn(u32) -> String,
+) -> Values {
+    let numbers: Vec<Option<u32>> = trees(forest).map(number).collect();
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for number in numbers.iter().flatten() {
+        *counts.entry(*number).or_default() += 1;
+    }
+    let mut order: Vec<(u32, usize)> = counts.into_iter().collect();
+    order.sort_by_key(|&(number, count)| (Reverse(count), number));
+    order.truncate(NUM_CATEGORIES);
+    let place = |number: u32| order.iter().position(|&(other, _)| other == number);
+    let class = |number: &Option<u32>| {
+        let place = number.and_then(place);
+        place.map_or(NO_CLASS, |place| place as u32)
+    };
+    let classes: Vec<u32> = numbers.iter().map(class).collect();
+    let name = |&(number, count): &(u32, usize)| {
+        format!("{}: {}", name(number), count_of(count, "execution"))
+    };
+    let names: Vec<String> = order.iter().map(name).collect();
+    let named = numbers.iter().zip(&classes);
+    let num_on_time = numbers.iter().filter(|number| number.is_none()).count();
+    let num_others = named.filter(|(number, class)| number.is_some() && **class == NO_CLASS);
+    let others = match num_others.count() {
+        0 => format!("{} on time or not decided", thousands(num_on_time)),
+        num => format!(
+            "{} others, on time or of more",
+            thousands(num + num_on_time)
+        ),
+    };
+    Values::Classes(classes, names, Some(others))
+}
