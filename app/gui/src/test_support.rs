@@ -5,13 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use callgrove_model::{
-    CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, RankBuilder,
-    RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TracerWrite, TreeIdx,
-    WarningKind, Warnings,
+    CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress,
+    RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TracerWrite,
+    TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
     Analysis, Cause, Command, Detection, Difference, DifferenceKind, Explanation, Judged, LabelSet,
-    MapMethod, MessageIndex, Selection, Snapshot, Suggestion, TreeKey, TreeMap, WriteShare,
+    MapMethod, MessageIndex, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    WriteShare,
 };
 
 use egui_kittest::Harness;
@@ -252,6 +253,17 @@ fn detection(map: &TreeMap) -> Detection {
     Detection::new(judged, None)
 }
 
+/// The same session once what recurs in its run was found.
+pub(crate) fn with_patterns(snapshot: &Snapshot) -> Snapshot {
+    let trace = snapshot.trace.as_ref().expect("it is read");
+    let patterns = RunPatterns::find(trace, Progress::none()).expect("nobody cancels");
+    Snapshot {
+        revision: snapshot.revision + 1,
+        patterns: Some(Arc::new(patterns)),
+        ..snapshot.clone()
+    }
+}
+
 /// The same session after the most abnormal tree turned out to be slow while the tracer wrote: 31 ms in the
 /// middle of it, on its rank.
 pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
@@ -317,6 +329,8 @@ pub(crate) fn harness_of<State: Default + 'static>(
                 // What the session carries out at once.
                 Command::SelectCall(call) => snapshot.call = *call,
                 Command::SelectRange(range) => snapshot.range = *range,
+                Command::SelectPattern(pattern) => snapshot.pattern = *pattern,
+                Command::SetReference(reference) => snapshot.reference = *reference,
                 _ => {}
             }
         }

@@ -242,6 +242,10 @@ impl CallgroveApp {
                 bring_to_front(&mut self.layout, View::Timeline);
                 self.states.timeline.pin((program, rank));
             }
+            Action::ShowTime(range) => {
+                bring_to_front(&mut self.layout, View::Timeline);
+                self.states.timeline.show_time(range);
+            }
             Action::Train => commands.push(Command::Train),
             Action::Pause => {
                 let is_paused = snapshot.watch.is_paused();

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
-use callgrove_session::{Analysis, Detection, RankFilter, Snapshot, SpanIndex};
+use callgrove_session::{Analysis, Detection, RankFilter, Snapshot, SpanIndex, TimeRange};
 
 use super::cascade::CascadeState;
 use super::marks::NewMark;
+use super::occurrences::PatternMarks;
 use super::search::SearchState;
 use super::statistics::StatisticsState;
 use crate::canvas::time::{LaneCanvas, RankChoice, RowWish, Window};
@@ -33,6 +34,8 @@ pub(super) struct ShownRun {
     call: Option<ExecRef>,
     /// The incident that is looked at, and its time.
     incident: Option<(usize, Window)>,
+    /// Anomalous occurrences of the pattern that is looked at.
+    pub(super) occurrences: PatternMarks,
     /// The path of a delay.
     pub(super) cascade: CascadeState,
     /// The call that was shown whole last.
@@ -72,6 +75,14 @@ impl TimelineState {
         }
     }
 
+    /// Moves to a stretch of time.
+    pub(crate) fn show_time(&mut self, range: TimeRange) {
+        if let Some(shown) = self.shown() {
+            let window = Window::around(range.from, range.to, MARGIN);
+            shown.canvas.view.jump(window);
+        }
+    }
+
     /// The run that was shown last.
     pub(super) fn shown(&mut self) -> Option<&mut ShownRun> {
         self.shown.as_mut()
@@ -93,6 +104,7 @@ impl TimelineState {
             focus: None,
             call: None,
             incident: None,
+            occurrences: PatternMarks::default(),
             cascade: CascadeState::default(),
             fitted: None,
             flagged: Arc::default(),
@@ -123,6 +135,7 @@ impl ShownRun {
         }
         self.follow_incident(snapshot);
         self.cascade.follow(snapshot);
+        self.occurrences.follow(snapshot);
         let judged = snapshot.analysis.as_ref().zip(snapshot.detection.as_ref());
         let is_known = match (&self.flagged_of, judged) {
             (Some((of, by)), Some((analysis, detection))) => {
