@@ -17,6 +17,8 @@ pub mod hover;
 mod panels;
 mod platform;
 #[cfg(test)]
+mod test_stall;
+#[cfg(test)]
 mod test_support;
 mod text;
 pub mod theme;

@@ -53,7 +53,12 @@ pub(crate) fn demo_trace(num_ranks: u32, num_calls: u32) -> Trace {
 
 /// A session with `num_ranks × num_calls` trees and nothing selected or labelled.
 pub(crate) fn snapshot(num_ranks: u32, num_calls: u32) -> Snapshot {
-    let trace = Arc::new(demo_trace(num_ranks, num_calls));
+    snapshot_of(demo_trace(num_ranks, num_calls))
+}
+
+/// A session on a trace with executions of `compute`, nothing selected or labelled.
+pub(crate) fn snapshot_of(trace: Trace) -> Snapshot {
+    let trace = Arc::new(trace);
     let root = trace.names.get("compute").expect("it is named above");
     let forest = Forest::grow(Arc::clone(&trace), &[root]);
     let num_trees = forest.len();

@@ -211,7 +211,8 @@ impl Action {
             Self::Undo => snapshot.undo.is_some(),
             Self::Redo => snapshot.redo.is_some(),
             Self::Normal | Self::Abnormal | Self::Unlabel => {
-                snapshot.focus().is_some() || watch.visit().document.is_some()
+                let has_tree = snapshot.focus().is_some() || snapshot.incident.is_some();
+                has_tree || watch.visit().document.is_some()
             }
             Self::ClearSelection => snapshot.focus().is_some(),
             Self::Skip | Self::Train | Self::Lasso | Self::DrawMap(_) => has_trees,

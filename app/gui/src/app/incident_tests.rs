@@ -1,1 +1,111 @@
-//! Incidents in the whole window.
+//! Incidents in the whole window: what a person sees first, and what keys do.
+
+use callgrove_session::{Command, Label, Selection, Snapshot};
+use egui::{Key, Modifiers};
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+
+use super::tests::Window;
+use crate::test_stall::{stalled_snapshot, trees_of_stall, with_incident};
+
+fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
+    Command::Select(Selection::Group(trees_of_stall(snapshot, number)))
+}
+
+/// The window on a run whose delays are followed after it was opened.
+fn window() -> (Window, Snapshot) {
+    let snapshot = stalled_snapshot();
+    let mut window = Window::new(Snapshot {
+        causes: None,
+        tree_causes: None,
+        ..snapshot.clone()
+    });
+    assert_eq!(window.sent(), []);
+    window.publish(snapshot.clone());
+    (window, snapshot)
+}
+
+fn timeline_value(window: &Window) -> String {
+    let timeline = window.harness.get_by_label_contains("Timeline of");
+    timeline.accesskit_node().value().unwrap_or_default()
+}
+
+#[test]
+fn the_incident_that_cost_most_is_the_first_thing_to_see() {
+    let (window, snapshot) = window();
+    assert_eq!(window.sent(), [select_stall(&snapshot, 0)]);
+    let shown = window.harness.state().session.snapshot();
+    assert_eq!(shown.incident, Some(0));
+    window
+        .harness
+        .get_by_label_contains("Incident 1: rank 2 stood still");
+    let value = timeline_value(&window);
+    assert!(value.contains("a delay from rank 2 to 3 ranks"), "{value}");
+}
+
+#[test]
+fn what_a_person_has_done_already_is_not_taken_from_them() {
+    let snapshot = stalled_snapshot();
+    let tree = trees_of_stall(&snapshot, 1)[0];
+    let own = Selection::One(tree);
+    let window = Window::new(Snapshot {
+        selection: own.clone(),
+        ..snapshot
+    });
+    assert_eq!(window.sent(), []);
+    assert_eq!(window.harness.state().session.snapshot().selection, own);
+}
+
+#[test]
+fn keys_go_from_incident_to_incident_and_label_each_as_a_whole() {
+    let (mut window, snapshot) = window();
+    window.sent();
+    window.press(Key::ArrowDown);
+    window.press(Key::X);
+    let set = |number, label| Command::SetLabel {
+        trees: trees_of_stall(&snapshot, number),
+        label,
+    };
+    let expected = [select_stall(&snapshot, 1), set(1, Some(Label::Abnormal))];
+    assert_eq!(window.sent(), expected);
+    window.press(Key::ArrowDown);
+    assert_eq!(window.sent(), [], "that was the last");
+    window.press(Key::ArrowUp);
+    window.press(Key::N);
+    let expected = [select_stall(&snapshot, 0), set(0, Some(Label::Normal))];
+    assert_eq!(window.sent(), expected);
+    window.harness.key_press_modifiers(Modifiers::SHIFT, Key::N);
+    window.harness.run();
+    assert_eq!(window.sent(), [], "none has a label yet");
+}
+
+#[test]
+fn i_goes_to_the_list_where_arrows_unfold_and_from_which_digits_lead_away() {
+    let (mut window, snapshot) = window();
+    window.press(Key::Num1);
+    window.sent();
+    window.press(Key::Period);
+    let next = window.sent();
+    assert!(
+        matches!(next[..], [Command::Select(Selection::One(_))]),
+        "candidates have the keys: {next:?}"
+    );
+    window.publish(with_incident(&snapshot, 0));
+    window.press(Key::I);
+    window.press(Key::Period);
+    window.press(Key::Comma);
+    window.press(Key::ArrowRight);
+    window.harness.get_by_label("Fold incident 1");
+    window.press(Key::ArrowLeft);
+    window.harness.get_by_label("Unfold incident 1");
+}
+
+#[test]
+fn c_puts_the_way_of_the_delay_away_and_draws_it_again() {
+    let (mut window, _) = window();
+    let is_drawn = |window: &Window| timeline_value(window).contains("a delay from rank 2");
+    assert!(is_drawn(&window));
+    window.press(Key::C);
+    assert!(!is_drawn(&window));
+    window.press(Key::C);
+    assert!(is_drawn(&window));
+}

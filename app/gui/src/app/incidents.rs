@@ -16,7 +16,7 @@ impl CallgroveApp {
         let most_abnormal = (snapshot.detection.as_ref())
             .and_then(|detection| detection.order.first().copied())
             .map_or(Selection::None, Selection::One);
-        let is_untouched = snapshot.selection == most_abnormal
+        let is_untouched = [Selection::None, most_abnormal].contains(&snapshot.selection)
             && snapshot.call.is_none()
             && snapshot.incident.is_none()
             && snapshot.undo.is_none();

@@ -26,6 +26,10 @@ pub(crate) enum LayoutName {
 pub(crate) type Layout = Tree<View>;
 
 impl LayoutName {
+    /// Sizes of windows, one for each way to arrange the views.
+    pub(crate) const NARROW: Vec2 = Vec2::new(NARROW - 1.0, 600.0);
+    pub(crate) const WIDE: Vec2 = Vec2::new(NARROW, 800.0);
+
     /// What a person calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -112,8 +112,16 @@ impl CallgroveApp {
     /// A layout that nobody has touched is made anew for each size of the window.
     fn keep_layout(&mut self, ctx: &Context) {
         let name = self.preferences.layout;
-        let untouched = name.arrange(ctx.content_rect().size());
-        if self.layout != untouched {
+        // The window may have been of another size when it was made.
+        let sizes = [
+            ctx.content_rect().size(),
+            LayoutName::NARROW,
+            LayoutName::WIDE,
+        ];
+        if !sizes
+            .into_iter()
+            .any(|size| self.layout == name.arrange(size))
+        {
             self.preferences.layouts.insert(name, self.layout.clone());
         }
     }

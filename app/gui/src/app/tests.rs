@@ -18,14 +18,14 @@ use crate::platform::{FilePurpose, NoDialogs, Platform};
 use crate::test_support::{Written, demo_snapshot, with_focus, with_label, written};
 use crate::theme::SMALLEST_TEXT;
 
-struct Window {
-    harness: Harness<'static, CallgroveApp>,
+pub(super) struct Window {
+    pub(super) harness: Harness<'static, CallgroveApp>,
     commands: Receiver<Command>,
     cell: SnapshotCell,
 }
 
 impl Window {
-    fn new(snapshot: Snapshot) -> Self {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
         Self::with_platform(snapshot, Box::new(NoDialogs))
     }
 
@@ -47,7 +47,7 @@ impl Window {
         }
     }
 
-    fn press(&mut self, key: Key) {
+    pub(super) fn press(&mut self, key: Key) {
         self.harness.key_press(key);
         self.harness.run();
     }
@@ -57,11 +57,11 @@ impl Window {
         self.harness.run();
     }
 
-    fn sent(&self) -> Vec<Command> {
+    pub(super) fn sent(&self) -> Vec<Command> {
         self.commands.try_iter().collect()
     }
 
-    fn publish(&mut self, snapshot: Snapshot) {
+    pub(super) fn publish(&mut self, snapshot: Snapshot) {
         self.cell.publish(Arc::new(snapshot));
         self.harness.run();
     }

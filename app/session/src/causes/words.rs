@@ -38,9 +38,10 @@ impl CausePhrase {
         }
     }
 
+    /// With the comma behind it, so that no line begins with one.
     fn rank(rank: RankId, lane: LaneIdx) -> Self {
         Self {
-            text: format!("rank {rank}"),
+            text: format!("rank {rank},"),
             evidence: Some(CauseEvidence::Rank(lane)),
         }
     }
@@ -115,10 +116,10 @@ impl RunCauses {
         ];
         if let Some(hop) = hop.filter(|hop| hop.peer_rank != root.rank) {
             phrases.push(CausePhrase::rank(hop.peer_rank, hop.peer));
-            phrases.push(CausePhrase::plain(", which waited for "));
+            phrases.push(CausePhrase::plain(" which waited for "));
         }
         phrases.push(CausePhrase::rank(root.rank, root.lane));
-        phrases.push(CausePhrase::plain(", "));
+        phrases.push(CausePhrase::plain(" "));
         phrases.push(CausePhrase::call(which, root.call));
         phrases
     }

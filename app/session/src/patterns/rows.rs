@@ -74,12 +74,11 @@ impl RunPatterns {
     /// The row of a pattern.
     pub fn row(&self, pattern: &Pattern, reference: PatternReference) -> PatternRow {
         let made;
-        let curve = match self.curve(pattern.id) {
-            Some(known) => known,
-            None => {
-                made = PatternCurve::new(pattern);
-                &made
-            }
+        let curve = if let Some(known) = self.curve(pattern.id) {
+            known
+        } else {
+            made = PatternCurve::new(pattern);
+            &made
         };
         let [_, num_undecided, num_anomalous] = curve.counts(reference);
         let mut places = curve.anomalous(reference).to_vec();

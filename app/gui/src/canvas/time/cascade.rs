@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, LaneIdx, TimeNs};
-use callgrove_session::{Cascade, CascadeStep, RootCause};
+use callgrove_session::{Cascade, CascadeStep, DelayRole, RootCause};
 use egui::{
     Color32, FontId, Galley, PopupAnchor, Pos2, Rangef, Rect, Response, Shape, Stroke, StrokeKind,
     Ui, Vec2,
@@ -14,8 +14,8 @@ use super::layout::{PlacedRow, arrow_ends, nearest_line, span};
 use super::paint::LaneDrawing;
 use super::scene::Hovered;
 use crate::delay::kind_text;
-use crate::theme::RADIUS;
-use crate::widgets::{SIGN_WIDTH, count_of, paint_kind, pointer_card};
+use crate::theme::{RADIUS, Theme};
+use crate::widgets::{SIGN_WIDTH, count_of, paint_kind, paint_role, pointer_card};
 
 /// The narrowest that a stretch of the path is drawn.
 const MIN_WIDTH: f32 = 4.0;
@@ -215,6 +215,20 @@ impl LaneDrawing<'_> {
         let y = plate.rect.center().y - plate.galley.size().y / 2.0;
         self.painter
             .galley(Pos2::new(left, y), Arc::clone(&plate.galley), ink);
+    }
+}
+
+impl LaneCanvas {
+    /// The sign of the root beside the name of its row.
+    pub(super) fn paint_root_name(&self, cascade: &Cascade, gutter: Rect, theme: &Theme, ui: &Ui) {
+        let row = self.row_of(cascade.root.lane);
+        let Some(row) = row.and_then(|at| self.rows().get(at)) else {
+            return;
+        };
+        let y = gutter.top() + (row.bars_top + row.bars_bottom()) / 2.0;
+        let centre = Pos2::new(gutter.right() - 2.0 * SIGN_RADIUS, y);
+        let color = theme.delay_root();
+        paint_role(ui.painter(), DelayRole::Root, centre, SIGN_RADIUS, color);
     }
 }
 

@@ -137,6 +137,9 @@ impl LaneCanvas {
         let clicked = hovered.filter(|_| response.clicked() && range.is_none());
         self.zoom_to(clicked.as_ref(), &response);
         let row = self.names_ui(in_view, gutter, ui);
+        if let Some(cascade) = shown.cascade {
+            self.paint_root_name(cascade, gutter, shown.theme, ui);
+        }
         if let Some(Hovered::Bar { lane, bar }) = clicked {
             self.clicked = Some(ExecRef {
                 lane,

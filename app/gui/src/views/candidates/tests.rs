@@ -12,6 +12,7 @@ use super::list::{CandidateFilter, CandidateOrder};
 use super::{CandidatesState, Step, candidates_ui};
 use crate::context::ViewContext;
 use crate::hover;
+use crate::test_stall::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{
     Written, demo_snapshot, with_focus, with_label, with_trace_write, written,
 };
@@ -389,4 +390,20 @@ fn what_a_trace_write_explains_is_tagged_and_stands_behind_the_other_abnormal_on
     harness.run();
     let why = "of the 40 ms beyond the usual, 31 ms passed while the tracer wrote its own data";
     harness.get_by_label(&format!("{name}, trace write: {why}"));
+}
+
+#[test]
+fn a_card_says_who_made_it_late() {
+    let snapshot = stalled_snapshot();
+    let trees = trees_of_stall(&snapshot, 0);
+    for (tree, role) in [(trees[2], "root"), (trees[0], "victim of rank 2")] {
+        let name = code(&snapshot, tree);
+        let mut harness = screen(focused(&snapshot, tree), [400.0, 600.0]);
+        harness
+            .get_by_label(&format!("Candidate {name}, {role}"))
+            .hover();
+        harness.run();
+        harness.get_by_label_contains("stood still");
+        assert!(written(&harness).iter().any(|text| text.text == role));
+    }
 }

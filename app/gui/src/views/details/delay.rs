@@ -27,7 +27,7 @@ pub(super) fn delay_ui(ctx: &mut ViewContext<'_>, state: &mut DelayState, ui: &m
     let (Some(delay), Some(trace)) = (delay, &snapshot.trace) else {
         return;
     };
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 2.0;
         let (sign, _) = ui.allocate_exact_size(Vec2::splat(SIGN_WIDTH), Sense::hover());
         let (role, color) = (delay.cause.role, ctx.theme.role(delay.cause.role));

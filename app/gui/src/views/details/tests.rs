@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use callgrove_model::{ExecIdx, LaneIdx};
-use callgrove_session::Snapshot;
+use callgrove_session::{Selection, Snapshot};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::*;
+use crate::test_stall::{stalled_snapshot, trees_of_stall};
 use crate::test_support::{demo_snapshot, harness_of, with_focus, with_trace_write};
 
 /// The view of a call of rank 0, with the commands that it sent.
@@ -97,4 +98,42 @@ fn a_call_in_which_the_tracer_wrote_says_so_and_a_tree_that_this_explains_too() 
             call.is_some()
         );
     }
+}
+
+#[test]
+fn who_made_a_tree_late_is_told_in_words_that_lead_there() {
+    let snapshot = stalled_snapshot();
+    let causes = snapshot.causes.clone().unwrap();
+    let victim = trees_of_stall(&snapshot, 0)[3];
+    let (mut harness, sent) = harness_of(with_focus(&snapshot, victim), [420.0, 700.0], details_ui);
+    harness.run();
+    harness.get_by_label("Victim: made late");
+    harness.get_by_label_contains("waited 49.9");
+    harness
+        .get_by_label("which stood still in MPI_Send")
+        .click();
+    harness.run();
+    harness.get_by_label_contains("incident 1: ").click();
+    harness.run();
+    let expected = [
+        Command::SelectCall(Some(causes.incidents()[0].root.call)),
+        Command::Select(Selection::Group(trees_of_stall(&snapshot, 0))),
+        Command::SelectIncident(Some(0)),
+    ];
+    assert_eq!(*sent.borrow(), expected);
+}
+
+#[test]
+fn the_call_of_the_root_says_that_it_is_one() {
+    let snapshot = stalled_snapshot();
+    let root = snapshot.causes.as_ref().unwrap().incidents()[0].root;
+    let snapshot = Snapshot {
+        call: Some(root.call),
+        ..snapshot
+    };
+    let (mut harness, _) = harness_of(snapshot, [420.0, 700.0], details_ui);
+    harness.run();
+    harness.get_by_label("Root: late by itself");
+    harness.get_by_label_contains("MPI_Send on rank 2");
+    harness.get_by_label_contains("stood still 50");
 }

@@ -23,29 +23,45 @@ const RIGHT: f32 = 8.0;
 /// Tops of the lines.
 const COST_TOP: f32 = 7.0;
 const WORDS_TOP: f32 = 27.0;
-/// Lines that the words may have.
-const WORDS_LINES: usize = 2;
-const FACTS_TOP: f32 = 62.0;
-const LIKE_TOP: f32 = 79.0;
-/// Height of a card without more, and of what may come.
-const HEIGHT: f32 = 83.0;
+/// Lines that the words may have, and the height of each.
+const MAX_LINES: usize = 3;
+const LINE_HEIGHT: f32 = 16.0;
+/// About the width of a letter.
+const LETTER: f32 = 6.6;
+/// From the end of the words.
+const FACTS_TOP: f32 = 3.0;
+const LIKE_TOP: f32 = 20.0;
+/// Height of a card without words, and of what may come.
+const HEIGHT: f32 = 51.0;
 const LIKE_HEIGHT: f32 = 17.0;
 const BUTTONS_HEIGHT: f32 = 28.0;
 const COST_SIZE: f32 = 15.0;
 const WORDS_SIZE: f32 = 13.0;
 const FACTS_SIZE: f32 = 12.0;
+/// Room beside the buttons from which on it is said how many they label.
+const ROOM_FOR_COUNT: f32 = 60.0;
 /// Times in the run are told to as much.
 const TIME_STEP_NS: f64 = 1e6;
 
-/// Height of the card of an incident.
-pub(super) fn height(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> f32 {
+/// Lines that words need on a card of some width.
+fn num_lines(words: &str, width: f32) -> usize {
+    let room = ((width - LEFT - RIGHT) / LETTER).max(1.0);
+    let lines = words.chars().count() as f32 / room;
+    (lines.ceil() as usize).clamp(1, MAX_LINES)
+}
+
+/// Height of the card of an incident on a list of some width.
+pub(super) fn height(snapshot: &Snapshot, causes: &RunCauses, number: usize, width: f32) -> f32 {
+    let incident = causes.incident(number);
+    let words = incident.map_or_else(String::new, |incident| causes.incident_words(incident));
+    let words = num_lines(&words, width) as f32 * LINE_HEIGHT;
     let comes_back = causes
         .like(number)
         .is_some_and(|like| like.incidents.len() > 1);
     let like = if comes_back { LIKE_HEIGHT } else { 0.0 };
     let has_buttons = snapshot.incident == Some(number) && !trees_hit(snapshot, number).is_empty();
     let buttons = if has_buttons { BUTTONS_HEIGHT } else { 0.0 };
-    HEIGHT + like + buttons
+    HEIGHT + words + like + buttons
 }
 
 /// Draws a card and takes clicks on it, its triangle and its buttons.
@@ -140,7 +156,9 @@ fn paint_words(
         };
         painter.layout_job(job)
     };
-    let told = text(words, WORDS_SIZE, theme.text(), WORDS_LINES);
+    let num_lines = num_lines(words, rect.width());
+    let told = text(words, WORDS_SIZE, theme.text(), num_lines);
+    let below = WORDS_TOP + num_lines as f32 * LINE_HEIGHT;
     painter.galley(Pos2::new(left, line(WORDS_TOP)), told, theme.text());
     let facts = text(
         &facts_text(ctx.snapshot, incident, trees),
@@ -148,10 +166,18 @@ fn paint_words(
         theme.weak_text(),
         1,
     );
-    painter.galley(Pos2::new(left, line(FACTS_TOP)), facts, theme.weak_text());
+    painter.galley(
+        Pos2::new(left, line(below + FACTS_TOP)),
+        facts,
+        theme.weak_text(),
+    );
     if let Some(like) = causes.like(number) {
         let like = text(&like.in_words(), FACTS_SIZE, theme.weak_text(), 1);
-        painter.galley(Pos2::new(left, line(LIKE_TOP)), like, theme.weak_text());
+        painter.galley(
+            Pos2::new(left, line(below + LIKE_TOP)),
+            like,
+            theme.weak_text(),
+        );
     }
 }
 
@@ -253,7 +279,7 @@ fn buttons_ui(
                     ctx.send(command);
                 }
             }
-            if trees.len() > 1 {
+            if trees.len() > 1 && ui.available_width() > ROOM_FOR_COUNT {
                 ui.weak(format!("all {}", thousands(trees.len())));
             }
         });

@@ -22,6 +22,14 @@ pub(super) enum ListLine {
     Others(usize, usize),
 }
 
+impl ListLine {
+    fn incident(&self) -> usize {
+        match *self {
+            Self::Card(number) | Self::Hit(number, _) | Self::Others(number, _) => number,
+        }
+    }
+}
+
 /// All lines, from the top.
 #[derive(Default, Debug)]
 pub(super) struct ListLines {
@@ -89,12 +97,14 @@ impl ListLines {
 
     /// Where the card of an incident is.
     pub(super) fn place_of(&self, number: usize) -> Option<usize> {
-        let is_before = |line: &ListLine| match *line {
-            ListLine::Card(other) => other < number,
-            ListLine::Hit(other, _) | ListLine::Others(other, _) => other < number,
-        };
-        let at = self.lines.partition_point(is_before);
+        let at = self.lines.partition_point(|line| line.incident() < number);
         (self.lines.get(at) == Some(&ListLine::Card(number))).then_some(at)
+    }
+
+    /// Where its last line is.
+    pub(super) fn end_of(&self, number: usize) -> usize {
+        let after = self.lines.partition_point(|line| line.incident() <= number);
+        after.saturating_sub(1)
     }
 }
 
@@ -134,7 +144,7 @@ mod tests {
             lines.between(Rangef::new(second.min, second.min + 1.0)),
             1..2
         );
-        assert_eq!(lines.place_of(2), Some(4));
+        assert_eq!((lines.place_of(2), lines.end_of(2)), (Some(4), 7));
         assert_eq!(lines.place_of(4), None);
     }
 

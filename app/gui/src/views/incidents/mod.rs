@@ -22,10 +22,28 @@ pub(crate) use state::IncidentsState;
 /// Room between a card and the scroll bar, in points.
 const RIGHT: f32 = 6.0;
 
+/// A lower pane, in points, has no room for a title above the list.
+const ROOM_FOR_TITLE: f32 = 230.0;
+
 /// Draws the list and takes clicks and keys.
 pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
     let causes = ctx.snapshot.causes.clone();
     let num_incidents = causes.as_ref().map_or(0, |known| known.incidents().len());
+    if ui.available_height() > ROOM_FOR_TITLE {
+        header_ui(num_incidents, ui);
+    }
+    match causes {
+        Some(causes) if num_incidents > 0 => {
+            keys(ctx, state, ui);
+            let bar = ui.spacing().scroll.allocated_width();
+            state.refresh(ctx.snapshot, ui.available_width() - RIGHT - bar);
+            lines_ui(ctx, &causes, state, ui);
+        }
+        known => nothing_ui(ctx.snapshot, known.is_some(), ui),
+    }
+}
+
+fn header_ui(num_incidents: usize, ui: &mut Ui) {
     view_header(ui, "Incidents", |ui| {
         if num_incidents > 0 {
             ui.weak(count_of(num_incidents, "incident")).on_hover_text(
@@ -34,14 +52,6 @@ pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState
             );
         }
     });
-    match causes {
-        Some(causes) if num_incidents > 0 => {
-            state.refresh(ctx.snapshot);
-            keys(ctx, state, ui);
-            lines_ui(ctx, &causes, state, ui);
-        }
-        known => nothing_ui(ctx.snapshot, known.is_some(), ui),
-    }
 }
 
 /// Why the list is empty.
@@ -77,7 +87,6 @@ fn keys(ctx: &ViewContext<'_>, state: &mut IncidentsState, ui: &Ui) {
     } else if pressed(Key::ArrowLeft) {
         state.fold(number, true);
     }
-    state.refresh(ctx.snapshot);
 }
 
 /// Only the lines that are on the screen are made.
@@ -87,7 +96,7 @@ fn lines_ui(
     state: &mut IncidentsState,
     ui: &mut Ui,
 ) {
-    let revealed = state.line_to_reveal(ctx.snapshot);
+    let revealed = state.lines_to_reveal(ctx.snapshot);
     ScrollArea::vertical()
         .auto_shrink(false)
         .min_scrolled_height(0.0)
@@ -103,8 +112,11 @@ fn lines_ui(
                     egui::vec2(width, y.span()),
                 )
             };
-            if let Some(at) = revealed {
-                ui.scroll_to_rect(place(at), None);
+            if let Some(revealed) = revealed {
+                // Of more than there is room for the card comes first.
+                let mut whole = place(*revealed.start()).union(place(*revealed.end()));
+                whole.set_height(whole.height().min(viewport.height()));
+                ui.scroll_to_rect(whole, None);
             }
             let seen: Vec<(ListLine, Rect)> = lines
                 .between(viewport.y_range())

@@ -1,6 +1,7 @@
 //! What the list remembers, and where it leads next.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use callgrove_model::ExecRef;
@@ -18,6 +19,8 @@ pub(crate) struct IncidentsState {
     made_from: Option<Inputs>,
     /// The incident that the list has shown already.
     revealed: Option<usize>,
+    /// An incident that was unfolded just now.
+    opened: Option<usize>,
 }
 
 /// What the lines depend on. The Arcs are held so that their addresses stay theirs.
@@ -27,6 +30,7 @@ struct Inputs {
     trees: Option<Arc<TreeCauses>>,
     incident: Option<usize>,
     unfolded: BTreeSet<usize>,
+    width: f32,
 }
 
 impl Inputs {
@@ -36,12 +40,13 @@ impl Inputs {
             && trees(self) == trees(other)
             && self.incident == other.incident
             && self.unfolded == other.unfolded
+            && (self.width - other.width).abs() < 1.0
     }
 }
 
 impl IncidentsState {
-    /// Makes the lines again if anything they depend on has changed.
-    pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
+    /// Makes the lines, for cards of some width, again if anything they depend on has changed.
+    pub(super) fn refresh(&mut self, snapshot: &Snapshot, width: f32) {
         let Some(causes) = snapshot.causes.clone() else {
             *self = Self::default();
             return;
@@ -55,6 +60,7 @@ impl IncidentsState {
             incident: snapshot.incident,
             unfolded: self.unfolded.clone(),
             causes,
+            width,
         };
         let is_made = |made: &Inputs| made.is_same(&inputs);
         if self.made_from.as_ref().is_some_and(is_made) {
@@ -63,7 +69,7 @@ impl IncidentsState {
         self.lines = ListLines::new(
             inputs.causes.incidents().len(),
             &self.unfolded,
-            |number| card::height(snapshot, &inputs.causes, number),
+            |number| card::height(snapshot, &inputs.causes, number, width),
             |number| {
                 (
                     trees_hit(snapshot, number),
@@ -84,6 +90,7 @@ impl IncidentsState {
             self.unfolded.remove(&number);
         } else {
             self.unfolded.insert(number);
+            self.opened = Some(number);
         }
     }
 
@@ -91,13 +98,16 @@ impl IncidentsState {
         self.unfolded.contains(&number)
     }
 
-    /// The line of the selected incident, once after another was selected.
-    pub(super) fn line_to_reveal(&mut self, snapshot: &Snapshot) -> Option<usize> {
-        if self.revealed == snapshot.incident {
-            return None;
-        }
+    /// The lines of the selected incident, once after another was selected, or of one that was unfolded just now.
+    pub(super) fn lines_to_reveal(&mut self, snapshot: &Snapshot) -> Option<RangeInclusive<usize>> {
+        let opened = self.opened.take();
+        let selected = snapshot
+            .incident
+            .filter(|_| self.revealed != snapshot.incident);
         self.revealed = snapshot.incident;
-        self.lines.place_of(snapshot.incident?)
+        let number = opened.or(selected)?;
+        let card = self.lines.place_of(number)?;
+        Some(card..=opened.map_or(card, |_| self.lines.end_of(number)))
     }
 
     /// Looks at the incident `by` places from the selected one; at the first if none is.

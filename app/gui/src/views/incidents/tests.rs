@@ -1,1 +1,126 @@
-//! Incidents driven by label.
+//! The list driven by label, without a display.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use callgrove_model::TreeIdx;
+use callgrove_session::{Command, Label, Selection, Snapshot, Work};
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+
+use super::{IncidentsState, incidents_ui};
+use crate::test_stall::{stalled_snapshot, trees_of_stall, with_incident};
+use crate::test_support::{demo_snapshot, harness_of, with_label, written};
+use crate::theme::SMALLEST_TEXT;
+
+type View = Harness<'static, IncidentsState>;
+
+const FIRST: &str = "Incident 1: rank 2 stood still";
+
+fn view(snapshot: Snapshot) -> (View, Rc<RefCell<Vec<Command>>>) {
+    let (mut harness, sent) = harness_of(snapshot, [320.0, 600.0], incidents_ui);
+    harness.run();
+    (harness, sent)
+}
+
+#[test]
+fn an_incident_says_who_did_what_where_and_whom_it_cost_how_much() {
+    let (harness, _) = view(stalled_snapshot());
+    harness.get_by_label_contains(FIRST);
+    let told = harness.query_all_by_label_contains("in MPI_Send; 3 ranks waited");
+    assert_eq!(told.count(), 2);
+    harness.get_by_label_contains("Incident 2: rank 1 stood still");
+    let texts: Vec<String> = written(&harness).into_iter().map(|it| it.text).collect();
+    let has = |part: &str| texts.iter().any(|text| text.contains(part));
+    assert!(has("4 ranks · 4 executions of compute"), "{texts:?}");
+    assert!(has("at 120 ms") && has(" ms lost"), "{texts:?}");
+}
+
+#[test]
+fn a_click_selects_the_trees_that_were_hit_and_then_the_incident() {
+    let snapshot = stalled_snapshot();
+    let (mut harness, sent) = view(snapshot.clone());
+    harness.get_by_label_contains(FIRST).click();
+    harness.run();
+    let expected = [
+        Command::Select(Selection::Group(trees_of_stall(&snapshot, 0))),
+        Command::SelectIncident(Some(0)),
+    ];
+    assert_eq!(*sent.borrow(), expected);
+}
+
+#[test]
+fn it_unfolds_to_its_executions_with_their_roles() {
+    let snapshot = stalled_snapshot();
+    let (mut harness, sent) = view(snapshot.clone());
+    harness.get_by_label("Unfold incident 1").click();
+    harness.run();
+    let forest = &snapshot.analysis.as_ref().unwrap().forest;
+    let code = |tree: TreeIdx| forest.code(tree).to_string();
+    let trees = trees_of_stall(&snapshot, 0);
+    harness.get_by_label(&format!("Execution {}, root", code(trees[2])));
+    harness.get_by_label("No call outside compute was hit");
+    let victim = format!("Execution {}, victim of rank 2", code(trees[3]));
+    harness.get_by_label(&victim).click();
+    harness.run();
+    let expected = [
+        Command::Select(Selection::One(trees[3])),
+        Command::SelectIncident(Some(0)),
+    ];
+    assert_eq!(*sent.borrow(), expected);
+    harness.get_by_label("Fold incident 1").click();
+    harness.run();
+    assert!(harness.query_by_label(&victim).is_none());
+}
+
+#[test]
+fn its_buttons_label_all_its_executions_in_one_command_and_take_the_label_away() {
+    let snapshot = with_incident(&stalled_snapshot(), 0);
+    let trees = trees_of_stall(&snapshot, 0);
+    let (mut harness, sent) = view(snapshot.clone());
+    harness.get_by_label("Abnormal incident 1").click();
+    harness.run();
+    let set = |label| Command::SetLabel {
+        trees: trees.clone(),
+        label,
+    };
+    assert_eq!(*sent.borrow(), [set(Some(Label::Abnormal))]);
+    let labelled = (trees.iter()).fold(snapshot, |snapshot, &tree| {
+        with_label(&snapshot, tree, Label::Abnormal)
+    });
+    let (mut harness, sent) = view(labelled);
+    harness.get_by_label("Abnormal incident 1").click();
+    harness.run();
+    assert_eq!(*sent.borrow(), [set(None)]);
+}
+
+#[test]
+fn without_incidents_it_says_why() {
+    let (harness, _) = view(demo_snapshot());
+    harness.get_by_label("Nobody has looked who made whom late.");
+    let (harness, _) = view(Snapshot {
+        work: Some(Work {
+            stage: "Following delays to their causes".to_owned(),
+            fraction: 0.5,
+        }),
+        ..demo_snapshot()
+    });
+    harness.get_by_label("Following delays to where they began…");
+    harness.get_by_label("Following delays to their causes, 50 %");
+}
+
+#[test]
+fn words_are_legible_and_stay_inside_their_card() {
+    for width in [220.0, 320.0, 560.0] {
+        let snapshot = with_incident(&stalled_snapshot(), 0);
+        let (mut harness, _) = harness_of::<IncidentsState>(snapshot, [width, 600.0], incidents_ui);
+        harness.run();
+        let card = harness.get_by_label_contains(FIRST).rect();
+        for text in written(&harness) {
+            assert!(text.size >= SMALLEST_TEXT, "{}", text.text);
+            let is_of_card = card.contains(text.rect.center());
+            let is_inside = card.expand(1.0).contains_rect(text.rect);
+            assert!(!is_of_card || is_inside, "{} at {width}", text.text);
+        }
+    }
+}

@@ -61,6 +61,17 @@ pub(super) enum LegendRow {
     Scale([String; 2]),
 }
 
+impl LegendRow {
+    /// What it says.
+    #[cfg(test)]
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Mark(.., text) | Self::Ring(.., text) => text,
+            Self::Scale([low, _]) => low,
+        }
+    }
+}
+
 impl Coloring {
     pub(super) const ALL: [Self; 9] = [
         Self::Verdict,

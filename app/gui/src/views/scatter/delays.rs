@@ -105,3 +105,51 @@ fn classes(
     };
     Values::Classes(classes, names, Some(others))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_stall::{stalled_snapshot, trees_of_stall};
+    use crate::test_support::demo_snapshot;
+
+    #[test]
+    fn trees_are_coloured_by_role_root_and_incident() {
+        let snapshot = stalled_snapshot();
+        let forest = &snapshot.analysis.as_ref().unwrap().forest;
+        let trees = trees_of_stall(&snapshot, 0);
+        let roles = roles(&snapshot, forest);
+        assert_eq!(roles[trees[2].index()], DelayRole::Root);
+        assert_eq!(roles[trees[0].index()], DelayRole::Victim);
+        assert_eq!(roles[trees[0].index() + 1], DelayRole::OnTime);
+        let legend = role_legend(&Theme::new(true, None), &roles);
+        let texts: Vec<&str> = legend.iter().map(LegendRow::text).collect();
+        assert_eq!(texts, ["2 roots", "6 victims", "992 on time"]);
+        for (values, name) in [
+            (root_ranks(&snapshot, forest), "rank 1: 4 executions"),
+            (
+                incidents(&snapshot, forest),
+                "incident 1, rank 2: 4 executions",
+            ),
+        ] {
+            let Values::Classes(classes, names, Some(others)) = values else {
+                panic!("each root and incident is a class");
+            };
+            assert_eq!(names.len(), 2);
+            assert_eq!(names[0], name);
+            assert_eq!(classes[trees[0].index()], classes[trees[3].index()]);
+            assert_eq!(classes[trees[0].index() + 1], NO_CLASS);
+            assert_eq!(others, "992 on time or not decided");
+        }
+    }
+
+    #[test]
+    fn without_causes_all_is_of_one_colour() {
+        let snapshot = demo_snapshot();
+        let forest = &snapshot.analysis.as_ref().unwrap().forest;
+        let of_none = roles(&snapshot, forest);
+        assert!(of_none.iter().all(|&role| role == DelayRole::OnTime));
+        assert!(
+            matches!(incidents(&snapshot, forest), Values::Classes(_, names, _) if names.is_empty())
+        );
+    }
+}

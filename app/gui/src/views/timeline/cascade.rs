@@ -9,6 +9,9 @@ use egui::Ui;
 use crate::theme::Theme;
 use crate::widgets::{SIGN_WIDTH, count_of, paint_kind};
 
+/// Room, in points, from which on the switch says where the delay began.
+const ROOM_FOR_NAME: f32 = 640.0;
+
 /// The delay that is looked at, and what the person said about drawing it.
 #[derive(Default)]
 pub(super) struct CascadeState {
@@ -87,7 +90,11 @@ pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
     let root = cascade.root;
     let mut is_shown = state.shown().is_some();
     let reached = count_of(cascade.steps.len(), "rank");
-    let text = format!("Delay from rank {} (C)", root.rank);
+    let text = if ui.available_width() < ROOM_FOR_NAME {
+        "Delay (C)".to_owned()
+    } else {
+        format!("Delay from rank {} (C)", root.rank)
+    };
     let hint = format!(
         "The way of the delay from rank {}, where it began, to {reached} that waited: each arrow leads to a rank \
          when it could go on, with the delay that it was handed. Rank {} is the first row, whatever ranks are \
@@ -95,10 +102,92 @@ pub(super) fn cascade_ui(state: &mut CascadeState, theme: &Theme, ui: &mut Ui) {
         root.rank, root.rank
     );
     let toggle = ui.toggle_value(&mut is_shown, text).on_hover_text(hint);
+    let toggle = toggle.accessible_name(format!("Delay from rank {}", root.rank));
     let (sign, _) = ui.allocate_exact_size(egui::Vec2::splat(SIGN_WIDTH), egui::Sense::hover());
     let color = theme.cause(root.kind);
     paint_kind(ui.painter(), root.kind, sign.center(), 5.0, color);
     if toggle.changed() {
         state.toggle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_session::RankFilter;
+    use egui_kittest::Harness;
+    use egui_kittest::kittest::{NodeT as _, Queryable as _};
+
+    use super::super::{TimelineState, timeline_ui};
+    use crate::test_stall::{stalled_snapshot, trees_of_stall, with_incident};
+    use crate::test_support::{harness_of, with_focus, written};
+
+    type View = Harness<'static, TimelineState>;
+
+    fn view(snapshot: callgrove_session::Snapshot) -> View {
+        let (mut harness, _) = harness_of(snapshot, [1000.0, 460.0], timeline_ui);
+        harness.run();
+        harness
+    }
+
+    fn is_drawn(harness: &View) -> bool {
+        let timeline = harness.get_by_label_contains("Timeline of");
+        let value = timeline.accesskit_node().value().unwrap_or_default();
+        value.contains("a delay from rank 2 to 3 ranks")
+    }
+
+    #[test]
+    fn the_way_of_an_incident_is_drawn_with_its_root_as_the_first_row() {
+        let mut harness = view(with_incident(&stalled_snapshot(), 0));
+        assert!(is_drawn(&harness));
+        let texts: Vec<String> = written(&harness).into_iter().map(|it| it.text).collect();
+        let is_told = |text: &String| text.starts_with("stood still 50");
+        assert!(texts.iter().any(is_told), "{texts:?}");
+        let shown = harness.state_mut().shown().unwrap();
+        let first = shown.canvas.rows()[0].lane.lane;
+        assert_eq!(shown.canvas.trace().lane(first).rank.0, 2);
+        // Also where the ranks that a person chose are others.
+        shown.ranks.filter = RankFilter::Ranks(vec![(0, 1)]);
+        harness.run();
+        let rows = harness.state_mut().shown().unwrap().canvas.rows();
+        let lanes: Vec<u32> = rows.iter().map(|row| row.lane.lane.0).collect();
+        assert_eq!(lanes, [2, 0, 1]);
+    }
+
+    #[test]
+    fn an_incident_fills_the_window_and_fit_goes_back_to_it() {
+        let snapshot = with_incident(&stalled_snapshot(), 0);
+        let causes = snapshot.causes.clone().unwrap();
+        let incident = &causes.incidents()[0];
+        let mut harness = view(snapshot);
+        let window = |harness: &mut View| harness.state_mut().shown().unwrap().canvas.view.window();
+        let shown = window(&mut harness);
+        assert!(shown.from < incident.start && shown.to > incident.end);
+        let length_ns = incident.end.since(incident.start).0;
+        assert!(shown.length_ns() < 2 * length_ns);
+        harness.state_mut().fit();
+        harness.run();
+        assert!(window(&mut harness).length_ns() > 5 * length_ns, "the run");
+        harness.state_mut().fit();
+        harness.run();
+        assert_eq!(window(&mut harness), shown);
+    }
+
+    #[test]
+    fn the_way_to_a_single_tree_is_drawn_when_it_is_asked_for() {
+        let snapshot = stalled_snapshot();
+        let victim = trees_of_stall(&snapshot, 0)[3];
+        let mut harness = view(with_focus(&snapshot, victim));
+        let is_drawn = |harness: &View| {
+            let timeline = harness.get_by_label_contains("Timeline of");
+            let value = timeline.accesskit_node().value().unwrap_or_default();
+            value.contains("a delay from rank 2")
+        };
+        assert!(!is_drawn(&harness));
+        harness.get_by_label("Delay from rank 2").click();
+        harness.run();
+        assert!(is_drawn(&harness));
+        harness.state_mut().toggle_cascade();
+        harness.run();
+        assert!(!is_drawn(&harness));
     }
 }

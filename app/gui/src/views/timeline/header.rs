@@ -12,6 +12,11 @@ use crate::canvas::time::write_legend_ui;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, view_header};
 
+/// Room beside the buttons, in points, from which on it is said how many messages are not drawn, and what
+/// hatching means.
+const ROOM_FOR_MESSAGES: f32 = 230.0;
+const ROOM_FOR_LEGEND: f32 = 170.0;
+
 /// Draws the header.
 pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     view_header(ui, "Timeline", |ui| {
@@ -33,7 +38,7 @@ pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
         ui.weak(format!("{length} in view")).on_hover_text(keys);
         if let Some(found) = shown.canvas.messages() {
             let num_left_out = found.num_messages - found.arrows.len();
-            if num_left_out > 0 {
+            if num_left_out > 0 && ui.available_width() > ROOM_FOR_MESSAGES {
                 ui.weak(format!("{} not drawn", count_of(num_left_out, "message")))
                     .on_hover_text(
                         "Drawn are those of the selected call and tree, those that ended the longest waits, \
@@ -42,7 +47,9 @@ pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
                     );
             }
         }
-        write_legend_ui(shown.canvas.trace(), ctx.theme, ui);
+        if ui.available_width() > ROOM_FOR_LEGEND {
+            write_legend_ui(shown.canvas.trace(), ctx.theme, ui);
+        }
     });
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
-use callgrove_session::{Analysis, Detection, RankFilter, Snapshot, SpanIndex, TimeRange};
+use callgrove_session::{
+    Analysis, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
+};
 
 use super::cascade::CascadeState;
 use super::marks::NewMark;
@@ -36,6 +38,8 @@ pub(super) struct ShownRun {
     incident: Option<(usize, Window)>,
     /// Anomalous occurrences of the pattern that is looked at.
     pub(super) occurrences: PatternMarks,
+    /// Whether it is looked at as a whole, and not one of its trees.
+    is_of_incident: bool,
     /// The path of a delay.
     pub(super) cascade: CascadeState,
     /// The call that was shown whole last.
@@ -105,6 +109,7 @@ impl TimelineState {
             call: None,
             incident: None,
             occurrences: PatternMarks::default(),
+            is_of_incident: false,
             cascade: CascadeState::default(),
             fitted: None,
             flagged: Arc::default(),
@@ -171,6 +176,8 @@ impl ShownRun {
             let window = Window::around(incident.start, incident.end, MARGIN);
             Some((number, window))
         });
+        let is_one = matches!(snapshot.selection, Selection::One(_));
+        self.is_of_incident = new.is_some() && !is_one;
         if self.incident != new {
             self.incident = new;
             if let Some((_, window)) = new {
@@ -179,14 +186,17 @@ impl ShownRun {
         }
     }
 
-    /// Root of the selected tree.
+    /// Root of the selected tree; none while an incident is looked at as a whole, whose rows are all alike.
     pub(super) fn tree(&self) -> Option<ExecRef> {
-        let focus = self.focus.as_ref()?;
+        let focus = self.focus.as_ref().filter(|_| !self.is_of_incident)?;
         Some(focus.analysis.forest.trees()[focus.tree.index()].root)
     }
 
     /// What it is the timeline of.
     pub(super) fn name(&self) -> String {
+        if let Some((number, _)) = self.incident.filter(|_| self.is_of_incident) {
+            return format!("Timeline of incident {}", number + 1);
+        }
         let of = self
             .focus
             .as_ref()
