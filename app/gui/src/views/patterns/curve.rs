@@ -223,7 +223,7 @@ impl CurveDrawing<'_> {
         for column in 0..num_columns {
             let left = x.min + column as f32 * COLUMN;
             let right = (left + COLUMN).min(x.max);
-            let y = self.y_at((left + right) / 2.0);
+            let y = self.y_at(f32::midpoint(left, right));
             let place = Rect::from_x_y_ranges(left..=right, y..=bottom);
             mesh.add_colored_rect(place, color.gamma_multiply(0.16));
             hatch(&mut mesh, part, place, color.gamma_multiply(0.75));

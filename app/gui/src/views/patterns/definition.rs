@@ -89,11 +89,10 @@ fn line_ui(ctx: &ViewContext<'_>, line: &OutlineLine, ui: &mut Ui) -> egui::Resp
         };
         WidgetInfo::labeled(role, true, format!("{verb}{}", line.text))
     });
-    if response.hovered() || response.has_focus() {
-        if line.pattern.is_some() {
-            ui.painter()
-                .rect_filled(rect, 2.0, ctx.theme.card_focused());
-        }
+    let is_hot = response.hovered() || response.has_focus();
+    if is_hot && line.pattern.is_some() {
+        ui.painter()
+            .rect_filled(rect, 2.0, ctx.theme.card_focused());
     }
     let middle = rect.center().y;
     let x = rect.left() + left;

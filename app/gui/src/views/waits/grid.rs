@@ -49,7 +49,7 @@ impl WaitGrid {
             let column = group(wait.program, wait.peer);
             if let (Some(row), Some(column)) = (row, column) {
                 let cell = &mut cells[row * num_groups + column];
-                cell.total = cell.total + wait.total;
+                cell.total += wait.total;
                 cell.num_waits += wait.num_waits;
             }
         }
