@@ -59,7 +59,7 @@ impl CallgroveApp {
         let now = Seen {
             page: watch.visit().page,
             has_trees: snapshot.analysis.is_some(),
-            has_causes: snapshot.tree_causes.is_some(),
+            causes: (snapshot.causes.clone()).filter(|_| snapshot.tree_causes.is_some()),
             has_watch: watch.is_attached(),
             has_call: snapshot.call.is_some(),
             source: snapshot.source.clone().filter(|_| snapshot.trace.is_some()),
@@ -78,7 +78,7 @@ impl CallgroveApp {
             bring_to_front(&mut self.layout, view);
             self.focus = Some(view);
         }
-        if self.seen.has_causes && !before.has_causes {
+        if self.seen.causes.is_some() && before.causes.is_none() {
             self.show_first_incident();
         }
         if self.seen.has_call && !before.has_call {

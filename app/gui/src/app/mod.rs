@@ -26,8 +26,8 @@ mod watch_tests;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use callgrove_session::Session;
 use callgrove_session::watch::Page;
+use callgrove_session::{RunCauses, Session};
 
 use crate::panels::{ConnectForm, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::{FilePurpose, Platform};
@@ -88,7 +88,8 @@ type Answer = (FilePurpose, String);
 struct Seen {
     page: Page,
     has_trees: bool,
-    has_causes: bool,
+    /// The causes of delays, once those of the trees are known.
+    causes: Option<Arc<RunCauses>>,
     has_watch: bool,
     has_call: bool,
     source: Option<String>,

@@ -4,7 +4,7 @@ use callgrove_model::{Forest, FunctionName, TreeIdx};
 use callgrove_patterns::cause::{DelayRole, Hop, Incident};
 use serde::Serialize;
 
-use super::RunCauses;
+use super::{LikeGroup, RunCauses};
 
 /// Why one execution was late: a row of `callgrove causes`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -116,9 +116,7 @@ impl RunCauses {
             num_ranks: incident.ranks.len(),
             delay_us: incident.delay.0 / 1_000,
             words: self.incident_words(incident),
-            again: self
-                .like(number)
-                .map_or(String::new(), |like| like.in_words()),
+            again: self.like(number).map_or(String::new(), LikeGroup::in_words),
         }
     }
 

@@ -6,15 +6,17 @@ use callgrove_model::{Cancelled, DurationNs, ExecRef, Progress, TimeNs, Trace};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
+use super::cluster::clusters;
 use super::collectives::collectives;
 use super::delay::{CauseKind, DelayCause, DelayRole, Hop, RootCause};
 use super::evidence::Facts;
 use super::incidents::Incidents;
-use super::links::{Link, links};
+use super::links::{Link, earliest, links};
 use super::origin::{Origins, origins};
 use super::roots::Roots;
 use super::stall::Stalls;
 use super::wait::Waits;
+use super::wait_states::wait_states;
 
 /// Causes of every delay of a run.
 #[derive(Clone, Default, Debug)]
@@ -25,6 +27,7 @@ pub struct Causes {
     links: Vec<Vec<Link>>,
     origins: Origins,
     root_of_stall: Vec<usize>,
+    incident_of_root: Vec<Option<usize>>,
     roots: Vec<RootCause>,
     incidents: Incidents,
     cycles: Vec<WaitCycle>,
@@ -53,25 +56,31 @@ impl Causes {
         progress.at(0.1)?;
         let collectives = collectives(trace, &kinds, &clocks);
         progress.at(0.2)?;
-        let stalls = Stalls::find(trace, &clocks);
+        let mut stalls = Stalls::find(trace, &clocks);
         progress.at(0.5)?;
         let facts = Facts::new(trace, &clocks, &kinds, &collectives);
+        stalls.settle_due(|stall| facts.due(stall));
         let links = links(&facts, &stalls);
         let origins = origins(&stalls, &links);
-        let roots = Roots::find(&facts, &stalls, &links, &origins);
-        progress.at(0.8)?;
+        let mut roots = Roots::find(&facts, &stalls, &links, &origins);
+        progress.at(0.7)?;
+        let waits = wait_states(&facts, &stalls, &links, &origins);
+        progress.at(0.9)?;
+        let clusters = clusters(trace, &clocks, &stalls, &mut roots);
+        let cycles = cycles(&clocks, &stalls, &links, &origins);
         let lanes = trace.lanes.iter().map(|it| (it.program, it.rank)).collect();
         progress.at(1.0)?;
         Ok(Self {
-            waits: Waits::new(Vec::new(), collectives, lanes),
+            waits: Waits::new(waits, collectives, lanes),
             clocks,
             stalls,
             links,
             origins,
             root_of_stall: roots.of_stall,
+            incident_of_root: clusters.of_root,
             roots: roots.all,
-            incidents: Incidents::new(Vec::new()),
-            cycles: Vec::new(),
+            incidents: Incidents::new(clusters.incidents),
+            cycles,
         })
     }
 
@@ -105,18 +114,18 @@ impl Causes {
             return DelayCause::ON_TIME;
         };
         let held = &self.roots[root];
-        let role = if held.kind == CauseKind::Untold {
-            DelayRole::Undecided
-        } else if held.lane == exec.lane {
-            DelayRole::Root
-        } else {
-            DelayRole::Victim
+        let role = match held.kind {
+            CauseKind::Untold => DelayRole::Undecided,
+            // Nobody's own doing.
+            CauseKind::BusyHost => DelayRole::Victim,
+            _ if held.lane == exec.lane => DelayRole::Root,
+            _ => DelayRole::Victim,
         };
         DelayCause {
             role,
             kind: held.kind,
             root: Some(root).filter(|_| role != DelayRole::Undecided),
-            incident: None,
+            incident: self.incident_of_root[root],
             waited,
             hops: self.hops(trace, stall),
         }
@@ -132,6 +141,9 @@ impl Causes {
             let Some(to) = link.to else { break };
             let peer = &self.stalls.all()[to];
             let handed_on = stall.overlap(peer);
+            let next = self.origins.by[to].and_then(|by| self.links[to].get(by)?.to);
+            let before = next.map_or(DurationNs::ZERO, |it| self.stalls.all()[it].overlap(peer));
+            let short_term = handed_on.min(peer.duration() - before);
             hops.push(Hop {
                 call: stall.call,
                 rank: trace.lane(stall.lane()).rank,
@@ -142,8 +154,8 @@ impl Causes {
                 start: local(stall.start),
                 end: local(stall.end),
                 handed_on,
-                short_term: handed_on,
-                long_term: DurationNs::ZERO,
+                short_term,
+                long_term: handed_on - short_term,
             });
             at = to;
         }
@@ -174,4 +186,44 @@ impl Causes {
     pub fn cycles(&self) -> &[WaitCycle] {
         &self.cycles
     }
+}
+
+/// One way round of each circle, from its earliest stall.
+fn cycles(
+    clocks: &Clocks,
+    stalls: &Stalls,
+    links: &[Vec<Link>],
+    origins: &Origins,
+) -> Vec<WaitCycle> {
+    let mut cycles = Vec::new();
+    for members in &origins.cycles {
+        let Some(first) = earliest(stalls, members.iter().copied()) else {
+            continue;
+        };
+        let next = |at: usize| {
+            let mut targets = links[at].iter().filter_map(|link| link.to);
+            targets.find(|to| members.binary_search(to).is_ok())
+        };
+        let mut way = vec![first];
+        while let Some(to) = way.last().and_then(|&at| next(at)) {
+            if let Some(from) = way.iter().position(|&it| it == to) {
+                way.drain(..from);
+                break;
+            }
+            way.push(to);
+        }
+        let of_way = || way.iter().map(|&it| &stalls.all()[it]);
+        let lane = stalls.all()[first].lane();
+        let start = of_way().map(|it| it.start).max();
+        let end = of_way().map(|it| it.end).min();
+        if let (Some(start), Some(end)) = (start, end) {
+            cycles.push(WaitCycle {
+                calls: of_way().map(|it| it.call).collect(),
+                start: clocks.local(lane, start),
+                end: clocks.local(lane, end),
+            });
+        }
+    }
+    cycles.sort_by(|one, other| (one.start, &one.calls).cmp(&(other.start, &other.calls)));
+    cycles
 }

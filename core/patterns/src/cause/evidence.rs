@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CommKind, CommRef, ExecIdx, ExecRef, Lane, LaneIdx, TimeNs, Trace};
+use callgrove_model::{
+    CommKind, CommRef, DurationNs, ExecIdx, ExecRef, Lane, LaneIdx, TimeNs, Trace,
+};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
@@ -11,6 +13,9 @@ use super::wait::{Collective, WaitKind};
 
 /// Sends that did not block are looked for among so many messages before the call that completes them.
 const MAX_LOOK: usize = 64;
+
+/// A wait of less than one in so many parts of a stall is short.
+const SHORT: i64 = 100;
 
 /// A lane that a call can have waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +62,8 @@ impl<'a> Facts<'a> {
         self.kinds[self.trace.lane(call.lane).executions.func[call.exec.index()].index()]
     }
 
-    /// The collective that a call, or the probe in it, belongs to.
-    pub(super) fn collective(&self, call: ExecRef) -> Option<&'a Collective> {
+    /// The collective that a call, or the probe in it, belongs to, as an index.
+    fn collective_idx(&self, call: ExecRef) -> Option<usize> {
         let call = match self.kind(call) {
             CallKind::SyncProbe => ExecRef {
                 exec: self.trace.lane(call.lane).executions.parent(call.exec)?,
@@ -66,7 +71,26 @@ impl<'a> Facts<'a> {
             },
             _ => call,
         };
-        self.collectives.get(*self.collective_of.get(&call)?)
+        self.collective_of.get(&call).copied()
+    }
+
+    /// The collective that a call, or the probe in it, belongs to.
+    fn collective(&self, call: ExecRef) -> Option<&'a Collective> {
+        self.collectives.get(self.collective_idx(call)?)
+    }
+
+    /// The collective of a stall that began when all had come to it, as an index.
+    pub(super) fn complete_collective(&self, stall: &Stall) -> Option<usize> {
+        let index = self.collective_idx(stall.call)?;
+        (self.collectives[index].last_entry <= stall.start).then_some(index)
+    }
+
+    /// How a call waits in a collective.
+    pub(super) fn meeting(&self, call: ExecRef) -> WaitKind {
+        match self.kind(call) {
+            CallKind::Barrier => WaitKind::WaitAtBarrier,
+            _ => WaitKind::WaitAtCollective,
+        }
     }
 
     /// Everyone that the call of a stall can have waited for; nobody while it works.
@@ -76,7 +100,7 @@ impl<'a> Facts<'a> {
             return Vec::new();
         }
         if let Some(collective) = self.collective(stall.call) {
-            return Self::of_collective(collective, stall, self.kind(stall.call));
+            return self.of_collective(collective, stall);
         }
         let rows = rows_of(lane, stall.call.exec);
         let mut found: Vec<_> = rows.filter_map(|row| self.of_message(lane, row)).collect();
@@ -86,34 +110,39 @@ impl<'a> Facts<'a> {
         found
     }
 
-    fn of_collective(collective: &Collective, stall: &Stall, kind: CallKind) -> Vec<Evidence> {
-        let kind = match kind {
-            CallKind::Barrier => WaitKind::WaitAtBarrier,
-            _ => WaitKind::WaitAtCollective,
-        };
+    /// Until when a stalled call waited for a message, as far as that proves anything: until the last one that it
+    /// receives was sent. Of a wait too short to be told from two ranks falling silent together, half counts.
+    pub(super) fn due(&self, stall: &Stall) -> TimeNs {
+        let lane = self.trace.lane(stall.lane());
+        let received = rows_of(lane, stall.call.exec)
+            .filter(|&row| lane.comms.kind[row] == CommKind::Recv)
+            .filter_map(|row| lane.comms.mate[row])
+            .map(|mate| self.clocks.common(mate.lane, self.time(mate)));
+        let last = received.filter(|&sent| sent <= stall.end).max();
+        let waited = last.map_or(0, |sent| sent.since(stall.start).0.max(0));
+        let is_short = waited < stall.duration().0 / SHORT;
+        stall.start + DurationNs(if is_short { waited / 2 } else { waited })
+    }
+
+    fn of_collective(&self, collective: &Collective, stall: &Stall) -> Vec<Evidence> {
         if collective.last.lane != stall.lane() && collective.last_entry > stall.start {
             return vec![Evidence {
                 peer: collective.last.lane,
-                kind,
+                kind: self.meeting(stall.call),
                 came: Some(collective.last_entry),
                 part: Some(collective.last),
             }];
         }
-        // All had come: one of them did not go on.
-        let others = collective.calls.iter();
-        others
-            .filter(|call| call.lane != stall.lane())
-            .map(|call| Evidence {
-                peer: call.lane,
-                kind,
-                came: None,
-                part: None,
-            })
-            .collect()
+        // All had come: which of them did not go on the stalls tell.
+        Vec::new()
     }
 
     fn of_message(&self, lane: &Lane, row: usize) -> Option<Evidence> {
         let mate = lane.comms.mate[row]?;
+        // A rank that sends to itself waits for nobody.
+        if self.is_of(mate, lane) {
+            return None;
+        }
         let part = self.call_of(mate);
         Some(match lane.comms.kind[row] {
             CommKind::Recv => Evidence {
@@ -151,8 +180,13 @@ impl<'a> Facts<'a> {
         lane.comms.time[ExecIdx(event.row).index()]
     }
 
+    /// Whether an event is on a lane.
+    fn is_of(&self, event: CommRef, lane: &Lane) -> bool {
+        std::ptr::eq(self.trace.lane(event.lane), lane)
+    }
+
     /// The call that a message event is in.
-    fn call_of(&self, event: CommRef) -> Option<ExecRef> {
+    pub(super) fn call_of(&self, event: CommRef) -> Option<ExecRef> {
         let lane = self.trace.lane(event.lane);
         let exec = lane.comms.exec[ExecIdx(event.row).index()]?.into();
         Some(ExecRef {
@@ -161,8 +195,8 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// When a call was entered.
-    fn entry(&self, call: ExecRef) -> TimeNs {
+    /// When a call was entered, on the common clock.
+    pub(super) fn entry(&self, call: ExecRef) -> TimeNs {
         let entry = self.trace.lane(call.lane).executions.entry[call.exec.index()];
         self.clocks.common(call.lane, entry)
     }

@@ -10,11 +10,13 @@ use super::{CauseKind, Incident, LikeGroup};
 const MIN_DISTANCES: usize = 2;
 
 /// Groups incidents by kind and root rank, and those that are alone on their rank by kind; each incident learns its
-/// group. Cost: O(n log n).
+/// group. Those of a busy host are alike whatever rank was hit most. Cost: O(n log n).
 pub(super) fn groups(incidents: &mut [Incident]) -> Vec<LikeGroup> {
-    let mut by_rank: BTreeMap<(CauseKind, LaneIdx), Vec<usize>> = BTreeMap::new();
+    let mut by_rank: BTreeMap<(CauseKind, Option<LaneIdx>), Vec<usize>> = BTreeMap::new();
     for (index, incident) in incidents.iter().enumerate() {
-        let key = (incident.kind, incident.root.lane);
+        // A busy host is not one rank's doing.
+        let lane = (incident.kind != CauseKind::BusyHost).then_some(incident.root.lane);
+        let key = (incident.kind, lane);
         by_rank.entry(key).or_default().push(index);
     }
     let mut groups: Vec<Vec<usize>> = Vec::new();

@@ -1,6 +1,8 @@
 //! Links: which stall waited for which other one.
 
-use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+use std::collections::BTreeMap;
+
+use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 
 use super::evidence::{Evidence, Facts};
 use super::stall::{Stall, Stalls};
@@ -11,8 +13,8 @@ const EXPLAINED_PERCENT: i64 = 50;
 /// Two stalls belong together if they share this part of the waiting one, in percent.
 const SHARED_PERCENT: i64 = 50;
 
-/// A peer that moved later by this share of a stall, in percent, was not what it waited for.
-const MUCH_LATER_PERCENT: i64 = 6;
+/// How many times as much the order in which ranks fall silent tells as that in which they move again.
+const SILENCE_TELLS: i128 = 8;
 
 /// From a stall to what it waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,43 +34,54 @@ fn is_share(part: DurationNs, whole: DurationNs, percent: i64) -> bool {
     i128::from(part.0) * 100 >= i128::from(whole.0) * i128::from(percent)
 }
 
-/// Whether one stall is more likely what the other stood for than the other way round.
+/// How early a stall is: of two that stood for each other, the smaller one is what the other stood for.
 ///
-/// Who falls silent first is: a rank that stands makes others stand. But others may have waited for it before, for
-/// reasons of their own; and who moves much later than the other cannot be what the other stood for.
-pub(super) fn is_earlier(one: &Stall, other: &Stall) -> bool {
-    let shorter = one.duration().min(other.duration());
-    let later = one.end.since(other.end);
-    let is_much = is_share(
-        DurationNs(later.0.saturating_abs()),
-        shorter,
-        MUCH_LATER_PERCENT,
-    );
-    if is_much {
-        later < DurationNs::ZERO
-    } else {
-        (one.start, one.end, one.call) < (other.start, other.end, other.call)
-    }
+/// A rank that stands makes others stand, so it falls silent first and moves first. But others may have been silent
+/// before, for reasons of their own, and may move before it shows that it does; so both orders count, and the more
+/// telling one more.
+pub(super) fn earliness(stall: &Stall) -> (i128, ExecRef, TimeNs) {
+    let silent_ns = i128::from(stall.due.0) * SILENCE_TELLS;
+    let moved_ns = i128::from(stall.end.0);
+    (silent_ns + moved_ns, stall.call, stall.start)
 }
 
 /// The one of several stalls that the others most likely stood for.
-pub(super) fn earliest(stalls: &Stalls, among: impl IntoIterator<Item = usize>) -> Option<usize> {
-    among.into_iter().reduce(|best, next| {
-        if is_earlier(&stalls.all()[next], &stalls.all()[best]) {
-            next
-        } else {
-            best
-        }
-    })
+pub(super) fn earliest(stalls: &Stalls, among: impl Iterator<Item = usize>) -> Option<usize> {
+    among.min_by_key(|&it| earliness(&stalls.all()[it]))
 }
 
 /// The links of every stall.
 pub(super) fn links(facts: &Facts<'_>, stalls: &Stalls) -> Vec<Vec<Link>> {
-    stalls
+    let mut links: Vec<Vec<Link>> = stalls
         .all()
         .iter()
         .map(|stall| of_stall(facts, stalls, stall))
-        .collect()
+        .collect();
+    let mut stood: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, stall) in stalls.all().iter().enumerate() {
+        if let Some(collective) = facts.complete_collective(stall) {
+            stood.entry(collective).or_default().push(index);
+        }
+    }
+    for members in stood.into_values() {
+        let Some(first) = earliest(stalls, members.iter().copied()) else {
+            continue;
+        };
+        let peer = &stalls.all()[first];
+        for member in members {
+            let stall = &stalls.all()[member];
+            let shared = peer.overlap(stall);
+            if peer.lane() != stall.lane() && is_share(shared, stall.duration(), SHARED_PERCENT) {
+                links[member].push(Link {
+                    to: Some(first),
+                    peer: peer.lane(),
+                    kind: facts.meeting(stall.call),
+                    came: None,
+                });
+            }
+        }
+    }
+    links
 }
 
 fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<Link> {
@@ -124,5 +137,5 @@ fn beside(stalls: &Stalls, stall: &Stall, peer: LaneIdx, until: TimeNs) -> Optio
 /// message was there, and whether its receiver went on with it, only the order of the two tells.
 fn is_waited_for(stall: &Stall, peer: &Stall, it: &Evidence) -> bool {
     let is_elsewhere = it.kind == WaitKind::LateReceiver && it.part != Some(peer.call);
-    is_elsewhere || is_earlier(peer, stall)
+    is_elsewhere || earliness(peer) < earliness(stall)
 }

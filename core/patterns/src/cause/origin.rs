@@ -1,5 +1,7 @@
 //! Origins: where the links of the stalls lead to.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
@@ -18,7 +20,8 @@ pub(super) struct Origins {
 }
 
 /// Follows the links to their ends. A circle ends at the stall that began and ended first, unless a link leads out
-/// of it. Cost: linear in stalls and links.
+/// of it. Cost: O(n log n) in stalls and
+/// links.
 pub(super) fn origins(stalls: &Stalls, links: &[Vec<Link>]) -> Origins {
     let mut graph = DiGraph::<(), usize>::with_capacity(links.len(), links.len());
     for _ in links {
@@ -82,17 +85,33 @@ fn settle_cycle(stalls: &Stalls, links: &[Vec<Link>], members: &[usize], origins
         };
         (first, first)
     };
-    // From the end of the way backwards, so that nobody goes round.
+    come_from(links, members, end, origin, origins);
+}
+
+/// Gives every member of a circle the shortest way to its end, going backwards, so that nobody goes round.
+fn come_from(
+    links: &[Vec<Link>],
+    members: &[usize],
+    end: usize,
+    origin: usize,
+    origins: &mut Origins,
+) {
+    let mut back: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for &from in members {
+        for (at, link) in links[from].iter().enumerate() {
+            if let Some(to) = link.to {
+                back.entry(to).or_default().push((from, at));
+            }
+        }
+    }
+    let mut seen = BTreeSet::from([end]);
     let mut reached = vec![end];
     let mut next = 0;
     origins.of[end] = origin;
-    while let Some(&to) = reached.get(next) {
+    while let Some(to) = reached.get(next) {
         next += 1;
-        for &from in members {
-            if reached.contains(&from) {
-                continue;
-            }
-            if let Some(at) = links[from].iter().position(|link| link.to == Some(to)) {
+        for (from, at) in back.remove(to).unwrap_or_default() {
+            if seen.insert(from) {
                 origins.of[from] = origin;
                 origins.by[from] = Some(at);
                 reached.push(from);

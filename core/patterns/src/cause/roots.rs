@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs, Trace};
+use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs};
 
 use super::delay::{CauseKind, RootCause};
 use super::evidence::Facts;
@@ -133,24 +133,25 @@ fn root(
 }
 
 fn kind(facts: &Facts<'_>, stall: &Stall, links: &[Link]) -> CauseKind {
-    let written = written(facts.trace, facts, stall);
+    let written = written(facts, stall);
     if written.0.saturating_mul(2) >= stall.duration().0 {
         return CauseKind::TracerWrite;
     }
     let waits = facts.kind(stall.call).can_wait();
-    if waits && links.is_empty() && facts.of(stall).is_empty() {
+    let is_known = facts.complete_collective(stall).is_some() || !facts.of(stall).is_empty();
+    if waits && links.is_empty() && !is_known {
         return CauseKind::Untold;
     }
     CauseKind::StoodStill
 }
 
 /// How long the tracer wrote in a stall.
-fn written(trace: &Trace, facts: &Facts<'_>, stall: &Stall) -> DurationNs {
+fn written(facts: &Facts<'_>, stall: &Stall) -> DurationNs {
     let (start, end) = (
         facts.clocks.local(stall.lane(), stall.start),
         facts.clocks.local(stall.lane(), stall.end),
     );
-    let writes = trace.writes_on(stall.lane());
+    let writes = facts.trace.writes_on(stall.lane());
     let from = writes.partition_point(|write| write.end <= start);
     let within = writes[from..].iter().take_while(|write| write.start < end);
     within

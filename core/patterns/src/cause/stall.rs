@@ -19,6 +19,8 @@ pub(super) struct Stall {
     pub(super) start: TimeNs,
     /// To here.
     pub(super) end: TimeNs,
+    /// Until here it is known to have waited for messages that were not sent yet; `start` if for none.
+    pub(super) due: TimeNs,
 }
 
 impl Stall {
@@ -53,7 +55,7 @@ impl Stalls {
         let mut lengths = Lengths::default();
         for lane in &trace.lanes {
             for_each_gap(&lane.executions, |gap| {
-                lengths.add(gap.end.since(gap.start))
+                lengths.add(gap.end.since(gap.start));
             });
         }
         let least = lengths.longest(ONE_IN);
@@ -65,6 +67,7 @@ impl Stalls {
                         call: exec_ref(index, gap.call),
                         start: clocks.common(index, gap.start),
                         end: clocks.common(index, gap.end),
+                        due: clocks.common(index, gap.start),
                     });
                 }
             });
@@ -75,6 +78,13 @@ impl Stalls {
 
     pub(super) fn all(&self) -> &[Stall] {
         &self.all
+    }
+
+    /// Sets when each stall was due, from its call's messages.
+    pub(super) fn settle_due(&mut self, due: impl Fn(&Stall) -> TimeNs) {
+        for stall in &mut self.all {
+            stall.due = due(stall);
+        }
     }
 
     /// The indices of those of a lane, in order of time.

@@ -103,7 +103,7 @@ pub struct WaitCell {
 /// The wait states of a run, ordered by lane, then start.
 #[derive(Clone, Default, Debug)]
 pub struct Waits {
-    waits: Vec<Wait>,
+    all: Vec<Wait>,
     collectives: Vec<Collective>,
     lanes: Vec<(ProgramId, RankId)>,
 }
@@ -117,7 +117,7 @@ impl Waits {
     ) -> Self {
         waits.sort_by_key(|wait| (wait.call.lane, wait.start, wait.call.exec, wait.waited_for));
         Self {
-            waits,
+            all: waits,
             collectives,
             lanes,
         }
@@ -125,14 +125,14 @@ impl Waits {
 
     /// All of them, ordered by lane, then start.
     pub fn all(&self) -> &[Wait] {
-        &self.waits
+        &self.all
     }
 
     /// Those of one lane, in order of start.
     pub fn on_lane(&self, lane: LaneIdx) -> &[Wait] {
-        let from = self.waits.partition_point(|wait| wait.call.lane < lane);
-        let to = self.waits.partition_point(|wait| wait.call.lane <= lane);
-        &self.waits[from..to]
+        let from = self.all.partition_point(|wait| wait.call.lane < lane);
+        let to = self.all.partition_point(|wait| wait.call.lane <= lane);
+        &self.all[from..to]
     }
 
     /// Those of one call, in order of start.
@@ -151,7 +151,7 @@ impl Waits {
     /// delays and are left out.
     pub fn matrix(&self, range: Range<TimeNs>) -> Vec<WaitCell> {
         let mut cells: BTreeMap<_, (u64, DurationNs)> = BTreeMap::new();
-        for wait in &self.waits {
+        for wait in &self.all {
             let Some(peer) = wait.peer else { continue };
             let (start, end) = (wait.start.max(range.start), wait.end.min(range.end));
             if start >= end {

@@ -225,7 +225,7 @@ impl LaneCanvas {
         let Some(row) = row.and_then(|at| self.rows().get(at)) else {
             return;
         };
-        let y = gutter.top() + (row.bars_top + row.bars_bottom()) / 2.0;
+        let y = gutter.top() + row.bars_top.midpoint(row.bars_bottom());
         let centre = Pos2::new(gutter.right() - 2.0 * SIGN_RADIUS, y);
         let color = theme.delay_root();
         paint_role(ui.painter(), DelayRole::Root, centre, SIGN_RADIUS, color);

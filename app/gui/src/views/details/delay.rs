@@ -55,13 +55,11 @@ fn subject(snapshot: &Snapshot, trace: &Trace, delay: &Delay) -> String {
     let tree = snapshot
         .focus()
         .filter(|_| snapshot.call != Some(delay.exec));
-    match (tree, &snapshot.analysis) {
-        (Some(tree), Some(analysis)) => analysis.forest.code(tree).to_string(),
-        _ => {
-            let name = FunctionName::parse(trace.function_name(delay.exec)).short;
-            format!("{name} on rank {}", trace.lane(delay.exec.lane).rank)
-        }
+    if let (Some(tree), Some(analysis)) = (tree, &snapshot.analysis) {
+        return analysis.forest.code(tree).to_string();
     }
+    let name = FunctionName::parse(trace.function_name(delay.exec)).short;
+    format!("{name} on rank {}", trace.lane(delay.exec.lane).rank)
 }
 
 /// A link to the incident.

@@ -45,9 +45,17 @@ const TIME_STEP_NS: f64 = 1e6;
 
 /// Lines that words need on a card of some width.
 fn num_lines(words: &str, width: f32) -> usize {
-    let room = ((width - LEFT - RIGHT) / LETTER).max(1.0);
-    let lines = words.chars().count() as f32 / room;
-    (lines.ceil() as usize).clamp(1, MAX_LINES)
+    let room = ((width - LEFT - RIGHT) / LETTER) as usize;
+    let (mut lines, mut used) = (1, 0);
+    for word in words.split_whitespace() {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > room {
+            (lines, used) = (lines + 1, length);
+        } else {
+            used += usize::from(used > 0) + length;
+        }
+    }
+    lines.min(MAX_LINES)
 }
 
 /// Height of the card of an incident on a list of some width.

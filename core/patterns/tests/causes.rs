@@ -1,0 +1,360 @@
+//! Causes in runs small enough to be told by hand: one for each kind of wait, and for each kind of cause.
+
+mod support;
+
+use callgrove_model::{DurationNs, Progress, RankId, TimeNs, Trace};
+use callgrove_patterns::cause::{
+    CauseKind, Causes, DelayCause, DelayRole, Incident, LikeGroup, Wait, WaitKind, WaitedFor,
+};
+use support::{last, rank_on, run, scripts};
+
+fn find(trace: &Trace) -> Causes {
+    Causes::find(trace, Progress::none()).expect("nobody cancels")
+}
+
+/// The cause of the last execution of a function on a rank.
+fn cause(trace: &Trace, rank: u32, function: &str) -> DelayCause {
+    find(trace).of(trace, last(trace, rank, function))
+}
+
+fn root_rank(causes: &Causes, cause: &DelayCause) -> Option<u32> {
+    cause.root.map(|root| causes.roots()[root].rank.0)
+}
+
+fn ms(duration_ms: i64) -> DurationNs {
+    DurationNs(duration_ms * 1_000_000)
+}
+
+/// The long waits of a rank: kind, whether for a message or a collective, the peer, and microseconds.
+fn waits(trace: &Trace, rank: u32) -> Vec<(WaitKind, Option<u32>, i64)> {
+    let plain = |it: &Wait| (it.kind, it.peer.map(|peer| peer.0), it.duration().as_us());
+    let causes = find(trace);
+    let all = causes.waits().all().iter();
+    let of_rank = all.filter(|it| it.call.lane.0 == rank && it.duration() >= ms(1));
+    of_rank.map(plain).collect()
+}
+
+#[test]
+fn a_receive_waits_for_a_late_sender() {
+    let trace = scripts(&[
+        "0 +work 50000 -work 50010 +MPI_Send s1 50020 -MPI_Send",
+        "100 +MPI_Recv 50030 r0 50040 -MPI_Recv",
+    ]);
+    assert_eq!(waits(&trace, 1), [(WaitKind::LateSender, Some(0), 49_910)]);
+    let causes = find(&trace);
+    let victim = cause(&trace, 1, "MPI_Recv");
+    assert_eq!(victim.role, DelayRole::Victim);
+    assert_eq!(victim.kind, CauseKind::StoodStill);
+    assert_eq!(root_rank(&causes, &victim), Some(0));
+    assert_eq!(victim.hops.len(), 1);
+    assert_eq!(victim.hops[0].peer_call, Some(last(&trace, 0, "work")));
+    let root = cause(&trace, 0, "work");
+    assert_eq!((root.role, root.hops.len()), (DelayRole::Root, 0));
+    assert_eq!(root.waited, ms(50));
+    assert_eq!(cause(&trace, 1, "tick").role, DelayRole::OnTime);
+}
+
+#[test]
+fn a_send_waits_for_a_late_receiver() {
+    let trace = scripts(&[
+        "100 +MPI_Send s1 50030 -MPI_Send",
+        "0 +work 50000 -work 50010 +MPI_Recv 50030 r0 50040 -MPI_Recv",
+    ]);
+    assert_eq!(
+        waits(&trace, 0),
+        [(WaitKind::LateReceiver, Some(1), 49_910)]
+    );
+    let causes = find(&trace);
+    let victim = cause(&trace, 0, "MPI_Send");
+    assert_eq!(victim.role, DelayRole::Victim);
+    assert_eq!(root_rank(&causes, &victim), Some(1));
+}
+
+#[test]
+fn a_rank_that_stands_in_a_send_though_its_receiver_waits_is_the_root() {
+    let trace = scripts(&[
+        "10000 +MPI_Send s1 50000 -MPI_Send",
+        "100 +MPI_Recv 50030 r0 50040 -MPI_Recv",
+    ]);
+    assert_eq!(cause(&trace, 0, "MPI_Send").role, DelayRole::Root);
+    let victim = cause(&trace, 1, "MPI_Recv");
+    assert_eq!(victim.role, DelayRole::Victim);
+    let all = waits(&trace, 0);
+    assert_eq!(all, [(WaitKind::OwnDelay, None, 40_000)]);
+}
+
+#[test]
+fn a_message_that_lay_ready_makes_an_own_delay() {
+    let trace = scripts(&[
+        "0 +MPI_Send s1 10 -MPI_Send",
+        "100 +MPI_Wait 40000 r0 40010 -MPI_Wait",
+    ]);
+    let found = cause(&trace, 1, "MPI_Wait");
+    assert_eq!(
+        (found.role, found.kind),
+        (DelayRole::Root, CauseKind::StoodStill)
+    );
+    let kinds: Vec<_> = waits(&trace, 1).iter().map(|it| it.0).collect();
+    assert_eq!(kinds, [WaitKind::LateCompletion, WaitKind::OwnDelay]);
+}
+
+#[test]
+fn a_message_that_is_waited_for_while_an_older_one_lies_ready_is_in_the_wrong_order() {
+    let sends =
+        "0 +MPI_Send s1.1 10 -MPI_Send 20 +work 30000 -work 30010 +MPI_Send s1 30020 -MPI_Send";
+    let trace = scripts(&[
+        sends,
+        "100 +MPI_Recv 30030 r0 30040 -MPI_Recv 30050 +MPI_Recv 30060 r0.1 30070 -MPI_Recv",
+    ]);
+    assert_eq!(waits(&trace, 1), [(WaitKind::WrongOrder, Some(0), 29_910)]);
+}
+
+#[test]
+fn a_collective_waits_for_the_last_to_come() {
+    let late = "0 +work 30000 -work 30010 +MPI_Allreduce 30100 -MPI_Allreduce";
+    let soon = "50 +MPI_Allreduce 30120 -MPI_Allreduce";
+    let trace = scripts(&[soon, late, soon]);
+    let expected = [(WaitKind::WaitAtCollective, Some(1), 29_960)];
+    assert_eq!(waits(&trace, 0), expected);
+    assert_eq!(waits(&trace, 2), expected);
+    assert_eq!(waits(&trace, 1), []);
+    let causes = find(&trace);
+    assert_eq!(causes.waits().collectives().len(), 1);
+    let wait = causes
+        .waits()
+        .of_call(last(&trace, 0, "MPI_Allreduce"))
+        .next();
+    let waited_for = wait.map(|wait| wait.waited_for);
+    assert_eq!(waited_for, Some(WaitedFor::Collective(0)));
+    let victim = cause(&trace, 2, "MPI_Allreduce");
+    assert_eq!(
+        (victim.role, root_rank(&causes, &victim)),
+        (DelayRole::Victim, Some(1))
+    );
+}
+
+#[test]
+fn a_barrier_is_told_from_other_collectives() {
+    let late = "0 +work 30000 -work 30010 +MPI_Barrier 30100 -MPI_Barrier";
+    let trace = scripts(&["50 +MPI_Barrier 30120 -MPI_Barrier", late]);
+    assert_eq!(
+        waits(&trace, 0),
+        [(WaitKind::WaitAtBarrier, Some(1), 29_960)]
+    );
+}
+
+/// Rank 2 stands, rank 1 waits for it, and rank 0 for rank 1.
+fn chain() -> Trace {
+    scripts(&[
+        "200 +MPI_Recv 41130 r1 41140 -MPI_Recv",
+        "100 +MPI_Recv 40030 r2 40040 -MPI_Recv 40050 +work 41100 -work 41110 +MPI_Send s0 41120 -MPI_Send",
+        "0 +work 40000 -work 40010 +MPI_Send s1 40020 -MPI_Send",
+    ])
+}
+
+#[test]
+fn a_chain_leads_over_the_middle_to_its_root_and_says_what_each_hop_hands_on() {
+    let trace = chain();
+    let causes = find(&trace);
+    let first = cause(&trace, 0, "MPI_Recv");
+    assert_eq!(
+        (first.role, root_rank(&causes, &first)),
+        (DelayRole::Victim, Some(2))
+    );
+    let ranks: Vec<_> = first
+        .hops
+        .iter()
+        .map(|hop| (hop.rank.0, hop.peer_rank.0))
+        .collect();
+    assert_eq!(ranks, [(0, 1), (1, 2)]);
+    for hop in &first.hops {
+        assert_eq!(hop.handed_on, hop.short_term + hop.long_term);
+    }
+    let [near, far] = [first.hops[0], first.hops[1]];
+    assert!(
+        near.long_term > near.short_term,
+        "the middle was handed its delay"
+    );
+    assert_eq!(far.long_term, DurationNs::ZERO, "the root made it itself");
+    assert_eq!(causes.roots()[0].num_victims, 2);
+}
+
+#[test]
+fn one_chain_is_one_incident_with_its_members_and_in_order_of_delay() {
+    let trace = chain();
+    let causes = find(&trace);
+    let [incident] = causes.incidents().all() else {
+        panic!("one incident, not {:?}", causes.incidents());
+    };
+    assert_eq!(incident.root.rank, RankId(2));
+    assert_eq!(incident.ranks, [0, 1, 2].map(RankId));
+    let path: Vec<_> = incident
+        .call_path
+        .iter()
+        .map(|&it| trace.names.name(it))
+        .collect();
+    assert_eq!(path, ["main", "work"]);
+    let members = [(0, "MPI_Recv"), (1, "MPI_Recv"), (2, "work")];
+    assert_eq!(
+        incident.members,
+        members.map(|(rank, it)| last(&trace, rank, it))
+    );
+    assert!(incident.delay > ms(120));
+    let like = causes.incidents().like(incident).expect("its group");
+    assert_eq!(like.in_words(), "");
+    assert_eq!(cause(&trace, 1, "MPI_Recv").incident, Some(0));
+}
+
+#[test]
+fn who_waits_for_whom_is_summed_within_a_range() {
+    let trace = chain();
+    let causes = find(&trace);
+    let whole = causes.waits().matrix(TimeNs(i64::MIN)..TimeNs(i64::MAX));
+    let pairs: Vec<_> = whole.iter().map(|it| (it.waiter.0, it.peer.0)).collect();
+    assert_eq!(pairs, [(0, 1), (1, 2)]);
+    let start = TimeNs((support::START_US + 1_000) * 1_000);
+    let part = causes.waits().matrix(start..start + ms(1));
+    assert_eq!(
+        part.iter().map(|it| it.total).collect::<Vec<_>>(),
+        [ms(1), ms(1)]
+    );
+}
+
+#[test]
+fn ranks_that_stand_in_sends_to_each_other_are_a_circle_that_ends() {
+    let trace = scripts(&[
+        "0 +MPI_Send s1 40000 -MPI_Send 40010 +MPI_Recv 40030 r1 40040 -MPI_Recv",
+        "50 +MPI_Send s0 40005 -MPI_Send 40015 +MPI_Recv 40030 r0 40040 -MPI_Recv",
+    ]);
+    let causes = find(&trace);
+    assert_eq!(causes.cycles().len(), 1);
+    assert_eq!(causes.cycles()[0].calls.len(), 2);
+    assert_eq!(cause(&trace, 0, "MPI_Send").role, DelayRole::Root);
+    assert_eq!(cause(&trace, 1, "MPI_Send").role, DelayRole::Victim);
+}
+
+#[test]
+fn a_write_of_the_tracer_is_a_cause_of_its_own() {
+    let calls = "0 +a 5 -a 10 +a 15 -a 20 +a 25 -a 30 +a 35 -a 40 +a 45 -a";
+    let more = "60050 +a 60055 -a 60060 +a 60065 -a 60070 +a 60075 -a";
+    let trace = scripts(&[
+        &format!("{calls} | {more} 60080 +MPI_Send s1 60090 -MPI_Send"),
+        "0 +MPI_Recv 60100 r0 60110 -MPI_Recv",
+    ]);
+    assert_eq!(trace.writes.len(), 1);
+    let found = cause(&trace, 1, "MPI_Recv");
+    assert_eq!(
+        (found.role, found.kind),
+        (DelayRole::Victim, CauseKind::TracerWrite)
+    );
+    assert_eq!(cause(&trace, 0, "main").kind, CauseKind::TracerWrite);
+}
+
+#[test]
+fn ranks_of_a_host_that_are_late_at_once_without_a_chain_are_its_doing() {
+    let trace = scripts(&[
+        "0 +a 30000 -a",
+        "40 +b 30020 -b",
+        "90 +c 30080 -c",
+        "20 +d 30040 -d",
+    ]);
+    let causes = find(&trace);
+    let [incident] = causes.incidents().all() else {
+        panic!("one incident, not {:?}", causes.incidents());
+    };
+    assert_eq!(
+        (incident.kind, incident.ranks.len()),
+        (CauseKind::BusyHost, 4)
+    );
+    assert_eq!(cause(&trace, 2, "c").role, DelayRole::Victim);
+}
+
+#[test]
+fn incidents_of_one_rank_that_come_back_are_told_together() {
+    let mut scripts: [String; 2] = Default::default();
+    for round in 0..4 {
+        let from = round * 200_000;
+        scripts[0] += &format!(
+            " {from} +work {} -work {} +MPI_Send s1 {} -MPI_Send",
+            from + 40_000,
+            from + 40_010,
+            from + 40_020
+        );
+        scripts[1] += &format!(
+            " {} +MPI_Recv {} r0 {} -MPI_Recv",
+            from + 50,
+            from + 40_030,
+            from + 40_040
+        );
+        for call in 0..110 {
+            let at = from + 40_100 + call * 1_450;
+            for script in &mut scripts {
+                *script += &format!(" {at} +t {} -t", at + 1_400);
+            }
+        }
+    }
+    let trace = support::scripts(&[&scripts[0], &scripts[1]]);
+    let causes = find(&trace);
+    let incidents = causes.incidents();
+    assert_eq!(incidents.all().len(), 4);
+    let like = incidents.like(&incidents.all()[0]).map(LikeGroup::in_words);
+    assert_eq!(
+        like.as_deref(),
+        Some("3 more like this, about every 200 ms on rank 0")
+    );
+}
+
+/// Two hosts, the second with a clock that is an hour ahead.
+#[test]
+fn clocks_are_compared_by_messages_and_causes_found_all_the_same() {
+    let hour_us = 3_600_000_000;
+    let exchange = |other: u32| {
+        format!("0 +MPI_Send s{other} 10 -MPI_Send 20 +MPI_Recv 60 r{other} 70 -MPI_Recv ")
+    };
+    let trace = run(vec![
+        rank_on(
+            0,
+            "near",
+            0,
+            &(exchange(1) + "100 +MPI_Recv 50130 r1 50140 -MPI_Recv"),
+        ),
+        rank_on(
+            1,
+            "far",
+            hour_us,
+            &(exchange(0) + "100 +work 50100 -work 50110 +MPI_Send s0 50120 -MPI_Send"),
+        ),
+    ]);
+    let causes = find(&trace);
+    let hosts = causes.clocks().hosts();
+    let ahead = hosts[1].ahead.expect("messages go there and back");
+    let off = (ahead - DurationNs(hour_us * 1_000)).0.abs();
+    assert!(
+        off <= hosts[1].uncertainty.0,
+        "{ahead} ± {}",
+        hosts[1].uncertainty
+    );
+    assert!(hosts[1].uncertainty <= DurationNs(60_000));
+    let back = causes.clocks().back_in_time();
+    assert_eq!(
+        back.len(),
+        1,
+        "messages from the far host come before they are sent"
+    );
+    assert_eq!((back[0].from, back[0].num_messages), (RankId(1), 2));
+    assert_eq!(back[0].num_unexplained, 0);
+    let victim = causes.of(&trace, last(&trace, 0, "MPI_Recv"));
+    assert_eq!(
+        (victim.role, root_rank(&causes, &victim)),
+        (DelayRole::Victim, Some(1))
+    );
+}
+
+#[test]
+fn a_run_without_anything_has_no_causes() {
+    let causes = find(&Trace::default());
+    assert!(causes.roots().is_empty() && causes.incidents().all().is_empty());
+    let quiet = scripts(&["0 +a 5 -a", "0 +a 5 -a"]);
+    let none: &[Incident] = &[];
+    assert_eq!(find(&quiet).incidents().all(), none);
+}
