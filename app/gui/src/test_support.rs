@@ -347,6 +347,20 @@ pub(crate) fn harness_of<State: Default + 'static>(
     (harness, sent)
 }
 
+/// A view that is drawn from the second frame on, when the fonts and sizes of the house are there.
+pub(crate) fn dressed<State>(
+    view: impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui),
+) -> impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui) {
+    let is_dressed = std::cell::Cell::new(false);
+    move |ctx, state, ui| {
+        if is_dressed.replace(true) {
+            view(ctx, state, ui);
+        } else {
+            Theme::install(ui.ctx());
+        }
+    }
+}
+
 /// The forest of `r` from `+f` (enter) and `-f` (leave) events on one rank, one per nanosecond.
 pub(crate) fn grow(events: &str) -> Forest {
     let mut names = NameTable::default();

@@ -108,7 +108,8 @@ impl LaneDrawing<'_> {
     }
 
     /// Draws the band: ticks, numbers, and the iteration at the pointer.
-    pub(super) fn paint_iterations(&self, painter: &Painter, band: Rect, pointer: Option<TimeNs>) {
+    pub(super) fn paint_iterations(&self, above: &Painter, band: Rect, pointer: Option<TimeNs>) {
+        let painter = &above.with_clip_rect(band);
         let bounds = self.iteration_bounds();
         let Some(&end) = bounds.last() else { return };
         let theme = self.shown.theme;
@@ -139,10 +140,9 @@ impl LaneDrawing<'_> {
                 }
             }
         }
-        let beside = painter.with_clip_rect(band.with_min_x(0.0));
         let at = Pos2::new(band.left() - 6.0, middle);
         let color = theme.weak_text();
-        beside.text(at, Align2::RIGHT_CENTER, "iteration", font, color);
+        above.text(at, Align2::RIGHT_CENTER, "iteration", font, color);
         let here = pointer.and_then(|time| {
             let after = bounds.partition_point(|&bound| bound <= time);
             let iteration = after.checked_sub(1)?;

@@ -256,7 +256,7 @@ fn draw(
     let time = pointer.map(|pointer| snapped(drawing.canvas, drawing.plot, pointer, ui));
     let (axis, iterations) = split_axis(axis, !drawing.iteration_bounds().is_empty());
     drawing.paint_axis(&clipped(axis), axis, time);
-    drawing.paint_iterations(&clipped(iterations), iterations, time);
+    drawing.paint_iterations(&above, iterations, time);
     drawing.paint_density(&clipped(band), band);
     let write = pointer.and_then(|pointer| drawing.write_at(pointer));
     if hovered.is_some() || write.is_some() {

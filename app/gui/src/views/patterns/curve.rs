@@ -19,6 +19,8 @@ const LEFT: f32 = 58.0;
 const BOTTOM: f32 = 18.0;
 const TOP: f32 = 22.0;
 const RIGHT: f32 = 30.0;
+/// From this height on the words above the curve have several lines, in points.
+const WRAPS_FROM: f32 = 190.0;
 /// Width of the columns that the curve is made of, and distance of the lines of a hatch, in points.
 const COLUMN: f32 = 1.0;
 const HATCH: f32 = 7.0;
@@ -155,8 +157,13 @@ fn words_ui(ctx: &ViewContext<'_>, chosen: Chosen<'_>, ui: &mut Ui) {
         share_text(reference.share),
         words(chosen, reference)
     );
-    let label = egui::Label::new(egui::RichText::new(text).small()).truncate();
-    ui.add(label);
+    let label = egui::Label::new(egui::RichText::new(text).small());
+    let has_room = ui.available_height() >= WRAPS_FROM;
+    ui.add(if has_room {
+        label.wrap()
+    } else {
+        label.truncate()
+    });
 }
 
 struct CurveDrawing<'a> {

@@ -19,13 +19,13 @@ const fn column(name: &'static str, width: f32) -> Column {
 
 const COLUMNS: [Column; 8] = [
     column("Pattern", 0.0),
-    column("Times", 84.0),
-    column("Ranks", 62.0),
-    column("Total", 84.0),
-    column("Usual d", 84.0),
-    column("Anomalous", 96.0),
-    column("Excess", 84.0),
-    column("Longest", 84.0),
+    column("Times", 62.0),
+    column("Ranks", 56.0),
+    column("Total", 68.0),
+    column("Usual d", 70.0),
+    column("Anomalous", 88.0),
+    column("Excess", 70.0),
+    column("Longest", 72.0),
 ];
 
 /// Patterns that took longest together come first.

@@ -31,7 +31,7 @@ const ALL_PARTS: Vec2 = Vec2::new(520.0, 400.0);
 const STRIP_FROM: f32 = 300.0;
 /// Share of the table, and of the curve beside the list.
 const TABLE_SHARE: f32 = 0.36;
-const CURVE_SHARE: f32 = 0.54;
+const CURVE_SHARE: f32 = 0.48;
 
 /// Draws the patterns and the selected one.
 pub(crate) fn patterns_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {

@@ -24,11 +24,11 @@ const fn column(name: &'static str, width: f32) -> Column {
 }
 
 const COLUMNS: [Column; 5] = [
-    column("Rank", 62.0),
-    column("At", 104.0),
-    column("Iteration", 72.0),
-    column("Duration", 80.0),
-    column("× d", 62.0),
+    column("Rank", 48.0),
+    column("At", 86.0),
+    column("Iteration", 70.0),
+    column("Duration", 74.0),
+    column("× d", 48.0),
 ];
 
 /// The order at first.

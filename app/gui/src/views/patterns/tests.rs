@@ -11,7 +11,7 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::scale::CurveScale;
 use super::*;
-use crate::test_support::{demo_snapshot, harness_of, snapshot, with_patterns, written};
+use crate::test_support::{demo_snapshot, dressed, harness_of, snapshot, with_patterns, written};
 use crate::theme::SMALLEST_TEXT;
 
 type View = Harness<'static, PatternsState>;
@@ -25,7 +25,7 @@ fn run() -> Snapshot {
 }
 
 fn view(snapshot: Snapshot, size: [f32; 2]) -> (View, Rc<RefCell<Vec<Command>>>) {
-    let (mut harness, sent) = harness_of(snapshot, size, patterns_ui);
+    let (mut harness, sent) = harness_of(snapshot, size, dressed(patterns_ui));
     harness.run();
     (harness, sent)
 }
@@ -106,7 +106,7 @@ fn a_click_on_a_row_looks_at_a_pattern_and_another_one_at_none() {
 }
 
 #[test]
-fn q_and_s_are_dragged_and_put_back_by_a_double_click() {
+fn q_and_s_are_dragged_and_put_back() {
     let (mut harness, sent) = wide();
     let curve = harness.get_by_label_contains("Durations of").rect();
     let q = harness.get_by_label(Q).rect();
@@ -127,17 +127,9 @@ fn q_and_s_are_dragged_and_put_back_by_a_double_click() {
     let last = *references(&sent).last().expect("s was dragged");
     assert!(last.factor > 3.5, "{last:?}");
     for handle in [Q, S] {
-        let at = harness.get_by_label(handle).rect();
-        let at = if handle == Q {
-            Pos2::new(at.center().x, at.top() + 4.0)
-        } else {
-            Pos2::new(at.right() - 4.0, at.center().y)
-        };
-        for _ in 0..2 {
-            harness.hover_at(at);
-            harness.drag_at(at);
-            harness.drop_at(at);
-        }
+        harness.get_by_label(handle).focus();
+        harness.run();
+        harness.key_press(Key::Delete);
         harness.run();
     }
     assert_eq!(references(&sent).last(), Some(&PatternReference::default()));

@@ -18,7 +18,7 @@ const MOST_CELL: f32 = 56.0;
 const LEFT: f32 = 44.0;
 const TOP: f32 = 34.0;
 /// Cells from this width on have their time in them.
-const TEXT_FROM: f32 = 46.0;
+const TEXT_FROM: f32 = 42.0;
 /// Between two numbers of ranks, in points.
 const NUMBER_SPACING: f32 = 24.0;
 

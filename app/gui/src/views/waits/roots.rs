@@ -23,18 +23,18 @@ const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
 }
 
 const COLUMNS: [Column; 7] = [
-    column("Rank", 56.0, true),
+    column("Rank", 48.0, true),
     column("Function", 0.0, false),
-    column("What", 130.0, false),
-    column("At", 104.0, true),
-    column("Itself", 78.0, true),
-    column("Caused", 84.0, true),
-    column("Ranks hit", 74.0, true),
+    column("Caused", 72.0, true),
+    column("Hit", 44.0, true),
+    column("What", 118.0, false),
+    column("At", 90.0, true),
+    column("Itself", 72.0, true),
 ];
 
 /// The order at first.
 pub(super) const BY_CAUSED: Sort = Sort {
-    column: 5,
+    column: 2,
     is_descending: true,
 };
 
@@ -49,11 +49,11 @@ pub(super) fn in_order(causes: &RunCauses, range: Option<TimeRange>, sort: Sort)
     match sort.column {
         0 => sort.by_text(&mut rows, |at| all[at].rank),
         1 => sort.by_text(&mut rows, name),
-        2 => sort.by_text(&mut rows, |at| all[at].kind),
-        3 => sort.by_text(&mut rows, |at| all[at].start),
-        4 => sort.by_text(&mut rows, |at| all[at].own_delay),
-        5 => sort.by_text(&mut rows, |at| all[at].caused),
-        _ => sort.by_text(&mut rows, |at| all[at].num_victims),
+        2 => sort.by_text(&mut rows, |at| all[at].caused),
+        3 => sort.by_text(&mut rows, |at| all[at].num_victims),
+        4 => sort.by_text(&mut rows, |at| all[at].kind),
+        5 => sort.by_text(&mut rows, |at| all[at].start),
+        _ => sort.by_text(&mut rows, |at| all[at].own_delay),
     }
     rows
 }
@@ -128,10 +128,10 @@ fn cells(
     vec![
         Cell::Text(root.rank.to_string()),
         Cell::Marked(ctx.theme.function(root.func), name.to_owned()),
+        Cell::Bar(share as f32, root.caused.to_string()),
+        Cell::Text(thousands(victims)),
         Cell::Marked(ctx.theme.cause(root.kind), kind_text(root.kind).to_owned()),
         Cell::Text(relative_time(root.start, origin, PIXEL_NS)),
         Cell::Text(root.own_delay.to_string()),
-        Cell::Bar(share as f32, root.caused.to_string()),
-        Cell::Text(thousands(victims)),
     ]
 }

@@ -1,66 +1,51 @@
 //! Matrix and list driven by label, without a display.
 
-use std::sync::Arc;
-
-use callgrove_model::{DurationNs, Progress, TimeNs};
-use callgrove_session::{Command, RunCauses, Snapshot, TimeRange, Work};
+use callgrove_model::TimeNs;
+use callgrove_session::{Command, Snapshot, TimeRange, Work};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::*;
-use crate::test_support::{demo_snapshot, harness_of, snapshot};
+use crate::test_stall::stalled_snapshot;
+use crate::test_support::{demo_snapshot, dressed, harness_of};
 
 type View = Harness<'static, WaitsState>;
 
-/// The same session once the delays of its run were followed.
-fn followed(snapshot: Snapshot) -> Snapshot {
-    let trace = snapshot.trace.as_ref().expect("it is read");
-    let causes = RunCauses::find(trace, Progress::none()).expect("nobody cancels");
-    Snapshot {
-        causes: Some(Arc::new(causes)),
-        ..snapshot
-    }
-}
-
-fn run() -> Snapshot {
-    followed(snapshot(4, 60))
-}
-
 fn view(snapshot: Snapshot, width: f32) -> View {
-    let (mut harness, _) = harness_of(snapshot, [width, 400.0], waits_ui);
+    let (mut harness, _) = harness_of(snapshot, [width, 400.0], dressed(waits_ui));
     harness.run();
     harness
 }
 
-/// Whether the run has waits that a matrix can show.
-fn has_waits(snapshot: &Snapshot) -> bool {
-    let causes = snapshot.causes.as_ref().expect("they are known");
-    let cells = causes.waits().matrix(TimeNs(i64::MIN)..TimeNs(i64::MAX));
-    cells.iter().any(|cell| cell.total > DurationNs::ZERO)
+#[test]
+fn matrix_and_roots_stand_side_by_side() {
+    let harness = view(stalled_snapshot(), 900.0);
+    harness.get_by_label("of the whole run");
+    let matrix = harness.get_by_label("Who waits for whom");
+    let summary = matrix.accesskit_node().value().unwrap_or_default();
+    assert!(summary.starts_with("4 ranks; longest: rank "), "{summary}");
+    assert!(summary.contains(" for rank 2, "), "{summary}");
+    harness.get_by_label("Sort by Caused");
+    harness.get_by_label_contains("2, MPI_Send, ");
 }
 
 #[test]
-fn matrix_and_roots_stand_side_by_side() {
-    let snapshot = run();
-    let has_waits = has_waits(&snapshot);
-    let has_roots = !snapshot.causes.as_ref().unwrap().roots().is_empty();
-    let harness = view(snapshot, 900.0);
-    harness.get_by_label("of the whole run");
-    if has_waits {
-        harness.get_by_label("Who waits for whom");
-    } else {
-        harness.get_by_label("No rank waited for another, as far as the trace tells.");
-    }
-    if has_roots {
-        harness.get_by_label("Sort by Caused");
-    } else {
-        harness.get_by_label("No delay was unusual for this run, so none has a root.");
-    }
+fn a_click_on_a_root_looks_at_its_incident_and_selects_its_call() {
+    let snapshot = stalled_snapshot();
+    let (mut harness, sent) = harness_of(snapshot.clone(), [900.0, 400.0], dressed(waits_ui));
+    harness.run();
+    let rows = harness.get_all_by_label_contains("2, MPI_Send, ");
+    rows.last().expect("it is listed").click();
+    harness.run();
+    let call = snapshot.causes.unwrap().roots()[0].call;
+    let sent = sent.borrow();
+    assert!(sent.contains(&Command::SelectIncident(Some(0))), "{sent:?}");
+    assert_eq!(sent.last(), Some(&Command::SelectCall(Some(call))));
 }
 
 #[test]
 fn a_narrow_view_shows_one_of_the_two() {
-    let mut harness = view(run(), 400.0);
+    let mut harness = view(stalled_snapshot(), 400.0);
     assert!(harness.query_by_label("Sort by Caused").is_none());
     harness.get_by_label("Roots").click();
     harness.run();
@@ -77,9 +62,9 @@ fn only_the_chosen_stretch_of_time_is_counted_until_it_is_let_go() {
             from: TimeNs(-2_000),
             to: TimeNs(-1_000),
         }),
-        ..run()
+        ..stalled_snapshot()
     };
-    let (mut harness, sent) = harness_of(chosen, [900.0, 400.0], waits_ui);
+    let (mut harness, sent) = harness_of(chosen, [900.0, 400.0], dressed(waits_ui));
     harness.run();
     harness.get_by_label("No rank waited for another in the chosen stretch of time.");
     harness.get_by_label("of 1 µs chosen");
