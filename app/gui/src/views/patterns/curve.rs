@@ -7,9 +7,9 @@ use egui::{
     Vec2, WidgetInfo,
 };
 
+use super::chosen::Chosen;
 use super::handles::handles_ui;
-use super::scale::CurveScale;
-use super::state::Chosen;
+use super::scale::{CurveScale, factor_text, share_text};
 use crate::context::ViewContext;
 use crate::theme::{SMALLEST_TEXT, Theme};
 use crate::widgets::{count_of, pointer_card, thousands};
@@ -120,19 +120,6 @@ fn standing_text(
     } else {
         "Anomalous"
     }
-}
-
-/// q in per cent.
-pub(super) fn share_text(share: f64) -> String {
-    let text = format!("{:.2}", share * 100.0);
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text} %")
-}
-
-/// s, as short as it can be.
-pub(super) fn factor_text(factor: f64) -> String {
-    let text = format!("{factor:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What the curve says: usual duration, and how many are beyond it.

@@ -6,9 +6,8 @@ use egui::{
     Ui, Vec2, WidgetInfo,
 };
 
-use super::curve::{factor_text, share_text};
-use super::scale::{CurveScale, rounded_factor};
-use super::state::Chosen;
+use super::chosen::Chosen;
+use super::scale::{CurveScale, factor_text, rounded_factor, share_text};
 use crate::context::ViewContext;
 use crate::theme::SMALLEST_TEXT;
 
@@ -215,8 +214,9 @@ fn paint(
             ];
             painter.add(Shape::convex_polygon(grip, color, Stroke::NONE));
             let text = format!("{} × d", factor_text(reference.factor));
-            let at = Pos2::new(area.right() - 4.0, right.y - 2.0);
-            painter.text(at, Align2::RIGHT_BOTTOM, text, font, color);
+            // At the left there is nothing below the line as high as this.
+            let at = Pos2::new(area.left() + 4.0, right.y - 2.0);
+            painter.text(at, Align2::LEFT_BOTTOM, text, font, color);
         }
     }
 }

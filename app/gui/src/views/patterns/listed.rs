@@ -1,13 +1,11 @@
 //! The table of patterns: what recurs, how long it usually takes, and what the slow times cost.
 
-use callgrove_model::DurationNs;
-use callgrove_session::{Command, PatternId, PatternReference, RunPatterns, Snapshot};
+use callgrove_session::{Command, PatternId, Snapshot};
 use egui::Ui;
 
 use super::state::PatternsState;
 use crate::context::ViewContext;
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table};
-use crate::widgets::thousands;
+use crate::widgets::table::{Clicked, Column, Table};
 
 const fn column(name: &'static str, width: f32) -> Column {
     Column {
@@ -28,147 +26,6 @@ const COLUMNS: [Column; 8] = [
     column("Longest", 72.0),
 ];
 
-/// Patterns that took longest together come first.
-pub(super) const BY_TOTAL: Sort = Sort {
-    column: 3,
-    is_descending: true,
-};
-
-/// What stays the same of a pattern, whatever q and s are.
-struct Fixed {
-    id: PatternId,
-    name: String,
-    num_occurrences: usize,
-    num_lanes: usize,
-    total: DurationNs,
-    longest: DurationNs,
-}
-
-/// What q and s make of it.
-#[derive(Clone, Copy, Default)]
-struct Judged {
-    usual: DurationNs,
-    num_anomalous: usize,
-    excess: DurationNs,
-}
-
-/// All patterns that recur, and their order in the table.
-pub(super) struct Listed {
-    fixed: Vec<Fixed>,
-    judged: Vec<Judged>,
-    order: Vec<usize>,
-    made_for: Option<(PatternReference, Sort)>,
-}
-
-impl Listed {
-    /// Names and counts the patterns.
-    pub(super) fn new(patterns: &RunPatterns) -> Self {
-        let fixed: Vec<Fixed> = patterns
-            .listed()
-            .into_iter()
-            .map(|pattern| Fixed {
-                id: pattern.id,
-                name: patterns.name(pattern.id),
-                num_occurrences: pattern.occurrences.len(),
-                num_lanes: (pattern.occurrences)
-                    .chunk_by(|a, b| a.lane == b.lane)
-                    .count(),
-                total: pattern.total,
-                longest: (patterns.curve(pattern.id))
-                    .and_then(|curve| curve.sorted().last().copied())
-                    .unwrap_or_default(),
-            })
-            .collect();
-        Self {
-            judged: vec![Judged::default(); fixed.len()],
-            order: (0..fixed.len()).collect(),
-            fixed,
-            made_for: None,
-        }
-    }
-
-    /// Judges by another reference and sorts again: O(log n) for each pattern.
-    pub(super) fn refresh(
-        &mut self,
-        patterns: &RunPatterns,
-        reference: PatternReference,
-        sort: Sort,
-    ) {
-        if self.made_for == Some((reference, sort)) {
-            return;
-        }
-        let is_same_reference = self.made_for.is_some_and(|(known, _)| known == reference);
-        if !is_same_reference {
-            for (judged, fixed) in self.judged.iter_mut().zip(&self.fixed) {
-                if let Some(curve) = patterns.curve(fixed.id) {
-                    *judged = Judged {
-                        usual: curve.usual(reference),
-                        num_anomalous: curve.counts(reference)[2],
-                        excess: curve.excess(reference),
-                    };
-                }
-            }
-        }
-        self.made_for = Some((reference, sort));
-        let (fixed, judged) = (&self.fixed, &self.judged);
-        self.order = (0..fixed.len()).collect();
-        let order = &mut self.order;
-        match sort.column {
-            0 => sort.by_text(order, |at| fixed[at].name.as_str()),
-            1 => sort.by_text(order, |at| fixed[at].num_occurrences),
-            2 => sort.by_text(order, |at| fixed[at].num_lanes),
-            3 => sort.by_text(order, |at| fixed[at].total),
-            4 => sort.by_text(order, |at| judged[at].usual),
-            5 => sort.by_text(order, |at| judged[at].num_anomalous),
-            6 => sort.by_text(order, |at| judged[at].excess),
-            _ => sort.by_text(order, |at| fixed[at].longest),
-        }
-    }
-
-    /// Number of patterns.
-    pub(super) fn len(&self) -> usize {
-        self.fixed.len()
-    }
-
-    /// The row of a pattern.
-    pub(super) fn place_of(&self, id: PatternId) -> Option<usize> {
-        self.order.iter().position(|&at| self.fixed[at].id == id)
-    }
-
-    /// The pattern of a row.
-    pub(super) fn at(&self, row: usize) -> Option<PatternId> {
-        self.order.get(row).map(|&at| self.fixed[at].id)
-    }
-
-    /// What a pattern is called.
-    pub(super) fn name_of(&self, id: PatternId) -> &str {
-        let found = self.fixed.iter().find(|fixed| fixed.id == id);
-        found.map_or("", |fixed| fixed.name.as_str())
-    }
-
-    fn cells(&self, ctx: &ViewContext<'_>, row: usize) -> Vec<Cell> {
-        let at = self.order[row];
-        let (fixed, judged) = (&self.fixed[at], self.judged[at]);
-        let most = self.fixed.iter().map(|it| it.total).max();
-        let share = fixed.total.as_secs_f64() / most.unwrap_or_default().as_secs_f64().max(1e-9);
-        let anomalous = thousands(judged.num_anomalous);
-        vec![
-            Cell::Text(fixed.name.clone()),
-            Cell::Text(thousands(fixed.num_occurrences)),
-            Cell::Text(thousands(fixed.num_lanes)),
-            Cell::Bar(share as f32, fixed.total.to_string()),
-            Cell::Text(judged.usual.to_string()),
-            if judged.num_anomalous > 0 {
-                Cell::Marked(ctx.theme.abnormal(), anomalous)
-            } else {
-                Cell::Text(anomalous)
-            },
-            Cell::Text(judged.excess.to_string()),
-            Cell::Text(fixed.longest.to_string()),
-        ]
-    }
-}
-
 /// Draws the table; a click looks at a pattern, another one at none.
 pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
     let Some(listed) = state.listed() else { return };
@@ -181,7 +38,7 @@ pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui
     };
     let mut sort = state.sort;
     let clicked = ui
-        .scope(|ui| table.ui(ctx.theme, &mut sort, ui, |row| listed.cells(ctx, row)))
+        .scope(|ui| table.ui(ctx.theme, &mut sort, ui, |row| listed.cells(ctx.theme, row)))
         .inner;
     if let Some(Clicked::Row(row)) = clicked {
         let id = listed.at(row).filter(|_| selected != Some(row));
@@ -193,8 +50,5 @@ pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui
 /// The pattern to look at where nobody has chosen one: that of which the slow times cost most.
 pub(super) fn first(snapshot: &Snapshot, state: &PatternsState) -> Option<PatternId> {
     let is_none = snapshot.pattern.is_none() && state.revealed.is_none();
-    let listed = state.listed().filter(|_| is_none)?;
-    let costs = listed.judged.iter().zip(&listed.fixed).rev();
-    let (_, fixed) = costs.max_by_key(|(judged, _)| judged.excess)?;
-    Some(fixed.id)
+    state.listed().filter(|_| is_none)?.most_costly()
 }

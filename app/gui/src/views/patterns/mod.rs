@@ -3,12 +3,15 @@
 //! A pattern's durations are a curve on which q (the fastest share that is usual) and s (from how many times that on
 //! an occurrence is anomalous) are dragged; the timeline underlines the anomalous occurrences meanwhile.
 
+mod chosen;
 mod curve;
 mod definition;
 mod handles;
 mod imbalance;
 mod listed;
+mod listing;
 mod occurrences;
+mod order;
 mod scale;
 mod state;
 #[cfg(test)]
@@ -22,8 +25,9 @@ use egui::{Key, Panel, Ui, Vec2};
 use crate::context::ViewContext;
 use crate::widgets::table::empty_ui;
 use crate::widgets::{count_of, view_header};
+use chosen::chosen;
 pub(crate) use state::PatternsState;
-use state::{Part, chosen};
+use state::ShownPart;
 
 /// From this size on all parts stand side by side, in points.
 const ALL_PARTS: Vec2 = Vec2::new(520.0, 400.0);
@@ -37,7 +41,7 @@ const CURVE_SHARE: f32 = 0.48;
 pub(crate) fn patterns_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
     state.refresh(ctx.snapshot);
     let patterns = ctx.snapshot.patterns.clone();
-    let num_patterns = state.listed().map_or(0, listed::Listed::len);
+    let num_patterns = state.listed().map_or(0, listing::Listed::len);
     let room = ui.available_size();
     let is_folded = room.x < ALL_PARTS.x || room.y < ALL_PARTS.y;
     view_header(ui, "Patterns", |ui| {
@@ -68,10 +72,10 @@ pub(crate) fn patterns_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, 
 fn parts_ui(state: &mut PatternsState, ui: &mut Ui) {
     // From the right.
     for (part, name) in [
-        (Part::Anomalous, "Anomalous"),
-        (Part::Definition, "Definition"),
-        (Part::Curve, "Curve"),
-        (Part::Patterns, "All"),
+        (ShownPart::Anomalous, "Anomalous"),
+        (ShownPart::Definition, "Definition"),
+        (ShownPart::Curve, "Curve"),
+        (ShownPart::Patterns, "All"),
     ] {
         if ui.selectable_label(state.part == part, name).clicked() {
             state.part = part;
@@ -125,7 +129,7 @@ fn shown_ui(
         .resizable(true)
         .default_size(width * CURVE_SHARE)
         .frame(egui::Frame::new())
-        .show(ui, |ui| part_ui(ctx, patterns, Part::Curve, state, ui));
+        .show(ui, |ui| part_ui(ctx, patterns, ShownPart::Curve, state, ui));
     ui.horizontal(|ui| {
         for (is_definition, name) in [(false, "Anomalous occurrences"), (true, "Definition")] {
             let is_on = state.shows_definition == is_definition;
@@ -135,9 +139,9 @@ fn shown_ui(
         }
     });
     let part = if state.shows_definition {
-        Part::Definition
+        ShownPart::Definition
     } else {
-        Part::Anomalous
+        ShownPart::Anomalous
     };
     part_ui(ctx, patterns, part, state, ui);
 }
@@ -145,26 +149,26 @@ fn shown_ui(
 fn part_ui(
     ctx: &mut ViewContext<'_>,
     patterns: &Arc<RunPatterns>,
-    part: Part,
+    part: ShownPart,
     state: &mut PatternsState,
     ui: &mut Ui,
 ) {
-    if part == Part::Patterns {
+    if part == ShownPart::Patterns {
         return listed::listed_ui(ctx, state, ui);
     }
     let Some(chosen) = chosen(patterns, ctx.snapshot) else {
         return empty_ui("Choose a pattern to see how long its occurrences took.", ui);
     };
     match part {
-        Part::Patterns => {}
-        Part::Curve => {
+        ShownPart::Patterns => {}
+        ShownPart::Curve => {
             let name = state
                 .listed()
                 .map_or("", |it| it.name_of(chosen.pattern.id));
             curve::curve_ui(ctx, chosen, name, ui);
         }
-        Part::Definition => definition::definition_ui(ctx, state, ui),
-        Part::Anomalous => occurrences::anomalous_ui(ctx, patterns, chosen, state, ui),
+        ShownPart::Definition => definition::definition_ui(ctx, state, ui),
+        ShownPart::Anomalous => occurrences::anomalous_ui(ctx, patterns, chosen, state, ui),
     }
 }
 

@@ -1,15 +1,17 @@
 //! The list of the selected pattern's anomalous occurrences.
 
 use callgrove_model::ExecRef;
-use callgrove_session::{Command, Occurrence, PatternId, PatternReference, TimeRange};
+use callgrove_session::{Command, Occurrence, TimeRange};
 use egui::Ui;
 
-use super::state::{Chosen, PatternsState, Shown};
+use super::chosen::Chosen;
+use super::order::{Order, occurrence};
+use super::state::{PatternsState, Shown};
 use crate::app::Action;
 use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
 use crate::text::dash;
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
+use crate::widgets::table::{Cell, Clicked, Column, Table, empty_ui};
 use crate::widgets::thousands;
 
 /// Times are told to the microsecond.
@@ -31,56 +33,6 @@ const COLUMNS: [Column; 5] = [
     column("× d", 48.0),
 ];
 
-/// The order at first.
-pub(super) const LONGEST_FIRST: Sort = Sort {
-    column: 3,
-    is_descending: true,
-};
-
-/// Anomalous occurrences in another order than by duration, made once for pattern, reference and order.
-pub(super) struct Order {
-    made_for: (PatternId, PatternReference, Sort),
-    places: Vec<u32>,
-}
-
-impl PatternsState {
-    /// Puts the anomalous occurrences in order, where the curve has them in another one.
-    fn order_by_sort(&mut self, chosen: Chosen<'_>, reference: PatternReference) {
-        let made_for = (chosen.pattern.id, reference, self.sort_of_list());
-        if is_by_duration(made_for.2) {
-            self.order = None;
-            return;
-        }
-        if (self.order.as_ref()).is_some_and(|order| order.made_for == made_for) {
-            return;
-        }
-        let mut places = chosen.curve.anomalous(reference).to_vec();
-        // Occurrences stand in order of lane, then time.
-        places.sort_unstable();
-        if matches!(made_for.2.column, 1 | 2) {
-            let start = |&place: &u32| occurrence(chosen, place).map(|it| it.start);
-            places.sort_by_key(start);
-        }
-        if made_for.2.is_descending {
-            places.reverse();
-        }
-        self.order = Some(Order { made_for, places });
-    }
-
-    fn sort_of_list(&self) -> Sort {
-        self.listed_sort
-    }
-}
-
-fn is_by_duration(sort: Sort) -> bool {
-    sort.column >= 3
-}
-
-fn occurrence(chosen: Chosen<'_>, place: u32) -> Option<&Occurrence> {
-    let place = usize::try_from(place).ok()?;
-    chosen.pattern.occurrences.get(place)
-}
-
 /// Draws those in view; a click selects the call and moves the timeline there.
 pub(super) fn anomalous_ui(
     ctx: &mut ViewContext<'_>,
@@ -90,7 +42,7 @@ pub(super) fn anomalous_ui(
     ui: &mut Ui,
 ) {
     let reference = ctx.snapshot.reference;
-    state.order_by_sort(chosen, reference);
+    state.order = Order::refresh(state.order.take(), chosen, reference, state.listed_sort);
     let by_duration = chosen.curve.anomalous(reference);
     if by_duration.is_empty() {
         return empty_ui("No occurrence took longer than s × d.", ui);
@@ -102,11 +54,11 @@ pub(super) fn anomalous_ui(
     let order = state.order.as_ref();
     let at = |row: usize| {
         let place = match order {
-            Some(order) => order.places.get(row),
-            None if sort.is_descending => by_duration.iter().rev().nth(row),
-            None => by_duration.get(row),
+            Some(order) => order.place(row),
+            None if sort.is_descending => by_duration.iter().rev().nth(row).copied(),
+            None => by_duration.get(row).copied(),
         };
-        place.and_then(|&place| occurrence(chosen, place))
+        place.and_then(|place| occurrence(chosen, place))
     };
     let table = Table {
         salt: "anomalous occurrences",

@@ -145,6 +145,19 @@ impl CurveScale {
     }
 }
 
+/// q in per cent.
+pub(super) fn share_text(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text} %")
+}
+
+/// s, as short as it can be.
+pub(super) fn factor_text(factor: f64) -> String {
+    let text = format!("{factor:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// s as it can be dragged: rounded, and never below 1.
 pub(super) fn rounded_factor(factor: f64) -> f64 {
     ((factor * FACTOR_STEPS).round() / FACTOR_STEPS).clamp(1.0, MOST_FACTOR)

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use callgrove_model::TimeNs;
 use callgrove_session::{
-    LaneNames, OutlineLine, Pattern, PatternCurve, PatternId, PatternReference, RunPatterns,
-    Snapshot, Unfolding,
+    LaneNames, OutlineLine, PatternId, PatternReference, RunPatterns, Snapshot, Unfolding,
 };
 
-use super::listed::{self, Listed};
-use super::occurrences::Order;
+use super::listing::{BY_TOTAL, Listed};
+use super::order::{LONGEST_FIRST, Order};
 use crate::widgets::table::Sort;
 
 /// Levels of a definition that are unfolded at first.
@@ -17,7 +16,7 @@ const FIRST_DEPTH: usize = 1;
 
 /// What is shown where there is no room for all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Part {
+pub(super) enum ShownPart {
     /// The table of patterns.
     #[default]
     Patterns,
@@ -31,7 +30,7 @@ pub(super) enum Part {
 
 /// What was chosen, and the tables made of that.
 pub(crate) struct PatternsState {
-    pub(super) part: Part,
+    pub(super) part: ShownPart,
     /// Whether the definition stands beside the curve, else the anomalous occurrences.
     pub(super) shows_definition: bool,
     pub(super) sort: Sort,
@@ -61,20 +60,13 @@ pub(super) struct Shown<'a> {
     pub(super) reference: PatternReference,
 }
 
-/// The pattern that is looked at, with its curve.
-#[derive(Clone, Copy)]
-pub(super) struct Chosen<'a> {
-    pub(super) pattern: &'a Pattern,
-    pub(super) curve: &'a PatternCurve,
-}
-
 impl Default for PatternsState {
     fn default() -> Self {
         Self {
-            part: Part::default(),
+            part: ShownPart::default(),
             shows_definition: false,
-            sort: listed::BY_TOTAL,
-            listed_sort: super::occurrences::LONGEST_FIRST,
+            sort: BY_TOTAL,
+            listed_sort: LONGEST_FIRST,
             unfolding: Unfolding::to_depth(FIRST_DEPTH),
             run: None,
             outline: None,
@@ -154,13 +146,4 @@ impl PatternsState {
         };
         listed.at(next)
     }
-}
-
-/// The pattern that is looked at, if it recurs.
-pub(super) fn chosen<'a>(patterns: &'a RunPatterns, snapshot: &Snapshot) -> Option<Chosen<'a>> {
-    let id = snapshot.pattern?;
-    Some(Chosen {
-        pattern: patterns.get(id)?,
-        curve: patterns.curve(id)?,
-    })
 }

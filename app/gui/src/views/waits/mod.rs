@@ -3,6 +3,7 @@
 
 mod grid;
 mod matrix;
+mod order;
 mod roots;
 mod state;
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! The list of roots: where delays began, the one that caused most first.
 
 use callgrove_model::{FunctionName, TimeNs};
-use callgrove_session::{Command, RootCause, RunCauses, TimeRange};
+use callgrove_session::{Command, RootCause, RunCauses};
 use egui::Ui;
 
 use super::WaitsState;
 use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
 use crate::delay::{kind_text, look_at_incident};
-use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
+use crate::widgets::table::{Cell, Clicked, Column, Table, empty_ui};
 use crate::widgets::thousands;
 
 /// Times are told to the microsecond.
@@ -31,32 +31,6 @@ const COLUMNS: [Column; 7] = [
     column("At", 90.0, true),
     column("Itself", 72.0, true),
 ];
-
-/// The order at first.
-pub(super) const BY_CAUSED: Sort = Sort {
-    column: 2,
-    is_descending: true,
-};
-
-/// The roots within a stretch of time, as places in [`RunCauses::roots`], in order.
-pub(super) fn in_order(causes: &RunCauses, range: Option<TimeRange>, sort: Sort) -> Vec<usize> {
-    let all = causes.roots();
-    let is_inside = |root: &RootCause| {
-        range.is_none_or(|range| root.start <= range.to && root.end >= range.from)
-    };
-    let mut rows: Vec<usize> = (0..all.len()).filter(|&at| is_inside(&all[at])).collect();
-    let name = |at: usize| FunctionName::parse(causes.trace().names.name(all[at].func)).short;
-    match sort.column {
-        0 => sort.by_text(&mut rows, |at| all[at].rank),
-        1 => sort.by_text(&mut rows, name),
-        2 => sort.by_text(&mut rows, |at| all[at].caused),
-        3 => sort.by_text(&mut rows, |at| all[at].num_victims),
-        4 => sort.by_text(&mut rows, |at| all[at].kind),
-        5 => sort.by_text(&mut rows, |at| all[at].start),
-        _ => sort.by_text(&mut rows, |at| all[at].own_delay),
-    }
-    rows
-}
 
 /// The incident that a root belongs to: the one that it began, else the one of its call.
 fn incident_of(causes: &RunCauses, root: &RootCause) -> Option<usize> {

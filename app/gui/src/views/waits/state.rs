@@ -6,7 +6,7 @@ use callgrove_model::TimeNs;
 use callgrove_session::{RunCauses, Snapshot, TimeRange, WaitCell};
 
 use super::grid::{WaitGrid, ranks_of};
-use super::roots::{BY_CAUSED, in_order};
+use super::order::{BY_CAUSED, in_order};
 use crate::widgets::table::Sort;
 
 /// What was chosen, and what was counted.
