@@ -5,13 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use callgrove_model::{
-    CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, RankBuilder,
-    RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TracerWrite, TreeIdx,
-    WarningKind, Warnings,
+    CommKind, DurationNs, Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress,
+    RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TracerWrite,
+    TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
     Analysis, Cause, Command, Detection, Difference, DifferenceKind, Explanation, Judged, LabelSet,
-    MapMethod, MessageIndex, Selection, Snapshot, Suggestion, TreeKey, TreeMap, WriteShare,
+    MapMethod, MessageIndex, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    WriteShare,
 };
 
 use egui_kittest::Harness;
@@ -257,6 +258,17 @@ fn detection(map: &TreeMap) -> Detection {
     Detection::new(judged, None)
 }
 
+/// The same session once what recurs in its run was found.
+pub(crate) fn with_patterns(snapshot: &Snapshot) -> Snapshot {
+    let trace = snapshot.trace.as_ref().expect("it is read");
+    let patterns = RunPatterns::find(trace, Progress::none()).expect("nobody cancels");
+    Snapshot {
+        revision: snapshot.revision + 1,
+        patterns: Some(Arc::new(patterns)),
+        ..snapshot.clone()
+    }
+}
+
 /// The same session after the most abnormal tree turned out to be slow while the tracer wrote: 31 ms in the
 /// middle of it, on its rank.
 pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
@@ -322,6 +334,8 @@ pub(crate) fn harness_of<State: Default + 'static>(
                 // What the session carries out at once.
                 Command::SelectCall(call) => snapshot.call = *call,
                 Command::SelectRange(range) => snapshot.range = *range,
+                Command::SelectPattern(pattern) => snapshot.pattern = *pattern,
+                Command::SetReference(reference) => snapshot.reference = *reference,
                 _ => {}
             }
         }
@@ -331,6 +345,20 @@ pub(crate) fn harness_of<State: Default + 'static>(
         .with_size(size)
         .build_ui_state(draw, State::default());
     (harness, sent)
+}
+
+/// A view that is drawn from the second frame on, when the fonts and sizes of the house are there.
+pub(crate) fn dressed<State>(
+    view: impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui),
+) -> impl Fn(&mut ViewContext<'_>, &mut State, &mut egui::Ui) {
+    let is_dressed = std::cell::Cell::new(false);
+    move |ctx, state, ui| {
+        if is_dressed.replace(true) {
+            view(ctx, state, ui);
+        } else {
+            Theme::install(ui.ctx());
+        }
+    }
 }
 
 /// The forest of `r` from `+f` (enter) and `-f` (leave) events on one rank, one per nanosecond.

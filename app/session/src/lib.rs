@@ -66,8 +66,9 @@ pub use learning::{
 pub use mark::Mark;
 pub use model::{ModelOrigin, ModelSettings, ModelUse};
 pub use patterns::{
-    AnomalyRow, Imbalance, IterationsRow, Occurrence, Pattern, PatternId, PatternReference,
-    PatternRow, ReferenceCurve, RunPatterns, Standing,
+    AnomalyRow, Imbalance, IterationsRow, LongOccurrences, Occurrence, OutlineLine, OutlinePath,
+    Pattern, PatternCurve, PatternId, PatternReference, PatternRow, ReferenceCurve, RunPatterns,
+    Standing, Unfolding,
 };
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, grow_forest, median_duration, read_forest};

@@ -2,7 +2,7 @@
 
 use callgrove_model::{ProgramId, RankId};
 use callgrove_session::watch::Connection;
-use callgrove_session::{MapMethod, Snapshot};
+use callgrove_session::{MapMethod, Snapshot, TimeRange};
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 use super::layouts::LayoutName;
@@ -41,6 +41,8 @@ pub(crate) enum Action {
     ToggleCascade,
     /// Puts a rank on top of the timeline.
     ShowRank(ProgramId, RankId),
+    /// Moves the timeline to a stretch of time.
+    ShowTime(TimeRange),
     Train,
     Keep,
     OnlyThese,
@@ -127,7 +129,7 @@ const fn entry(
 
 /// All actions, in the order of the menus.
 #[rustfmt::skip]
-pub(crate) const ACTIONS: [Entry; 57] = {
+pub(crate) const ACTIONS: [Entry; 59] = {
     use Action as A;
     use FilePurpose as F;
     use Menu as M;
@@ -177,6 +179,8 @@ pub(crate) const ACTIONS: [Entry; 57] = {
         entry(A::Focus(View::Records), "records", "Records", M::View, &[key(Key::Num8)]),
         entry(A::Focus(View::Record), "record", "Record", M::View, &[key(Key::Num9)]),
         entry(A::Focus(View::Training), "training", "Training", M::View, &[key(Key::Num0)]),
+        entry(A::Focus(View::Patterns), "patterns", "Patterns", M::View, &[key(Key::Q)]),
+        entry(A::Focus(View::Waits), "waits", "Waits", M::View, &[key(Key::H)]),
         entry(A::Focus(View::Counters), "counters", "Counters", M::View, &[]),
         entry(A::Fit, "fit", "Show all of the view", M::View, &[key(Key::F)]),
         entry(A::ToggleCascade, "cascade", "The way of the delay on the timeline", M::View, &[key(Key::C)]),

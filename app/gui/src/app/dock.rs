@@ -118,6 +118,8 @@ impl Dock<'_, '_> {
             }
             View::Overview => views::overview::overview_ui(ctx, &mut states.overview, ui),
             View::Profile => views::profile::functions_ui(ctx, &mut states.profile, ui),
+            View::Patterns => views::patterns::patterns_ui(ctx, &mut states.patterns, ui),
+            View::Waits => views::waits::waits_ui(ctx, &mut states.waits, ui),
             View::Counters => views::counters::counters_ui(ctx, &mut states.counters, ui),
             View::Records => views::records::executions_ui(ctx, &mut states.records, ui),
             View::Record => views::record::document_ui(ctx, &mut states.record, ui),
@@ -145,7 +147,7 @@ fn missing(view: View, snapshot: &Snapshot) -> Option<Missing> {
         }
         View::Records | View::Record => (!watch.is_attached()).then_some(Missing::Watch),
         _ if snapshot.trace.is_none() => Some(Missing::Trace),
-        View::Incidents | View::Timeline | View::Details => None,
+        View::Incidents | View::Timeline | View::Details | View::Patterns | View::Waits => None,
         _ => panels::has_no_trees(snapshot).then_some(Missing::Trees),
     }
 }

@@ -61,7 +61,10 @@ fn analyse(tiles: &mut Tiles<View>) -> TileId {
     );
     let left = split(tiles, LinearDir::Vertical, [(lists, 0.72), (model, 0.28)]);
     let map = tabs(tiles, &[View::Map, View::Overview]);
-    let tree = tabs(tiles, &[View::Tree, View::Record]);
+    let tree = tabs(
+        tiles,
+        &[View::Tree, View::Patterns, View::Waits, View::Record],
+    );
     let above = split(tiles, LinearDir::Horizontal, [(map, 0.46), (tree, 0.54)]);
     let below = tabs(tiles, &[View::Timeline, View::Profile, View::Counters]);
     let right = split(tiles, LinearDir::Vertical, [(above, 0.55), (below, 0.45)]);
@@ -82,7 +85,14 @@ fn analyse_narrow(tiles: &mut Tiles<View>) -> TileId {
         LinearDir::Vertical,
         [(incidents, 0.45), (list, 0.55)],
     );
-    let trees = [View::Map, View::Tree, View::Overview, View::Record];
+    let trees = [
+        View::Map,
+        View::Tree,
+        View::Patterns,
+        View::Waits,
+        View::Overview,
+        View::Record,
+    ];
     let above = tabs(tiles, &trees);
     let below = tabs(tiles, &[View::Timeline, View::Profile, View::Counters]);
     let right = split(tiles, LinearDir::Vertical, [(above, 0.52), (below, 0.48)]);
@@ -96,6 +106,8 @@ fn watch(tiles: &mut Tiles<View>) -> TileId {
         View::Counters,
         View::Map,
         View::Tree,
+        View::Patterns,
+        View::Waits,
     ];
     let above = tabs(tiles, &above);
     let left = [

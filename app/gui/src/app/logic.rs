@@ -250,6 +250,10 @@ impl CallgroveApp {
                 bring_to_front(&mut self.layout, View::Timeline);
                 self.states.timeline.pin((program, rank));
             }
+            Action::ShowTime(range) => {
+                bring_to_front(&mut self.layout, View::Timeline);
+                self.states.timeline.show_time(range);
+            }
             Action::Train => commands.push(Command::Train),
             Action::Keep => commands.push(Command::Answer(TrainingAnswer::Keep)),
             Action::OnlyThese => commands.push(Command::Answer(TrainingAnswer::OnlyThese)),

@@ -39,12 +39,14 @@ use crate::views::counters::CountersState;
 use crate::views::details::DetailsState;
 use crate::views::incidents::IncidentsState;
 use crate::views::overview::OverviewState;
+use crate::views::patterns::PatternsState;
 use crate::views::profile::FunctionsState;
 use crate::views::record::DocumentState;
 use crate::views::records::ExecutionsState;
 use crate::views::scatter::ScatterState;
 use crate::views::timeline::TimelineState;
 use crate::views::tree::TreeState;
+use crate::views::waits::WaitsState;
 use crate::widgets::focus_ring;
 pub(crate) use actions::{ACTIONS, Action, Menu};
 pub(crate) use keymap::KeyMap;
@@ -106,6 +108,8 @@ struct States {
     scatter: ScatterState,
     tree: TreeState,
     timeline: TimelineState,
+    patterns: PatternsState,
+    waits: WaitsState,
     details: DetailsState,
     overview: OverviewState,
     profile: FunctionsState,

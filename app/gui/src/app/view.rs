@@ -32,11 +32,15 @@ pub(crate) enum View {
     Training,
     /// Statistics of all counters.
     Counters,
+    /// What recurs, and how long it usually takes.
+    Patterns,
+    /// Which rank waited for which, and who began it.
+    Waits,
 }
 
 impl View {
     /// All views.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Incidents,
         Self::Candidates,
         Self::Map,
@@ -49,6 +53,8 @@ impl View {
         Self::Record,
         Self::Training,
         Self::Counters,
+        Self::Patterns,
+        Self::Waits,
     ];
 
     /// What a person calls it.
@@ -66,6 +72,8 @@ impl View {
             Self::Record => "Record",
             Self::Training => "Training",
             Self::Counters => "Counters",
+            Self::Patterns => "Patterns",
+            Self::Waits => "Waits",
         }
     }
 
@@ -104,7 +112,7 @@ impl View {
             Key::ArrowUp | Key::ArrowDown | Key::ArrowLeft | Key::ArrowRight
         );
         match self {
-            Self::Map | Self::Tree | Self::Overview => is_arrow,
+            Self::Map | Self::Tree | Self::Overview | Self::Patterns | Self::Waits => is_arrow,
             Self::Timeline => is_arrow || key == Key::Slash,
             Self::Incidents => matches!(key, Key::ArrowLeft | Key::ArrowRight),
             _ => false,
@@ -144,6 +152,18 @@ impl View {
                 ("M", "Mark the moment or the chosen stretch of time"),
                 ("Shift+drag", "Choose a stretch of time"),
             ],
+            Self::Patterns => &[
+                ("↑ ↓", "To the pattern before, to the next"),
+                ("→ ←", "Unfold its definition a level, fold it"),
+                (
+                    "Tab, then arrows",
+                    "Move q and s on the curve; with Shift a little",
+                ),
+            ],
+            Self::Waits => &[(
+                "Tab, then arrows",
+                "Move in the matrix; Enter shows both ranks",
+            )],
             Self::Overview => &[("Arrows, Enter", "Move in the heat map, look up executions")],
             _ => &[],
         }

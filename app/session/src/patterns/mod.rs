@@ -1,18 +1,27 @@
 //! What recurs, for the views and for tables: the patterns of a run, how long they usually take, and the program's
 //! iterations.
 
+mod beyond;
+mod curve;
+mod outline;
 mod rows;
+#[cfg(test)]
+mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_model::{Cancelled, DurationNs, LaneIdx, Progress, TimeNs, Trace};
+use callgrove_model::{Cancelled, LaneIdx, Progress, TimeNs, Trace};
 use callgrove_patterns::pattern::{
     DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE, Iterations, Patterns,
 };
 
+pub use beyond::LongOccurrences;
 pub use callgrove_patterns::pattern::{
     Imbalance, Occurrence, Pattern, PatternId, ReferenceCurve, Standing,
 };
+pub use curve::PatternCurve;
+pub use outline::{OutlineLine, OutlinePath, Unfolding};
 pub use rows::{AnomalyRow, IterationsRow, PatternRow};
 
 /// Levels of patterns within patterns that a definition shows.
@@ -26,6 +35,11 @@ pub struct RunPatterns {
     trace: Arc<Trace>,
     patterns: Patterns,
     iterations: Option<Iterations>,
+    /// The curves of the patterns that recur.
+    curves: BTreeMap<PatternId, PatternCurve>,
+    /// When each iteration begins on the first rank, then when the last one ends on the last.
+    iteration_bounds: Vec<TimeNs>,
+    imbalances: Vec<Imbalance>,
 }
 
 /// How a pattern's usual duration is taken, and what is far from it.
@@ -54,11 +68,35 @@ impl RunPatterns {
     pub fn find(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
         let patterns = Patterns::find(trace, progress.part(0.0, PATTERNS_SHARE))?;
         let iterations = Iterations::find(trace, &patterns, progress.part(PATTERNS_SHARE, 1.0))?;
+        let recurring = patterns.all().iter().filter(|pattern| pattern.recurs());
+        let curves = recurring.map(|pattern| (pattern.id, PatternCurve::new(pattern)));
         Ok(Self {
+            curves: curves.collect(),
+            iteration_bounds: iterations.as_ref().map(bounds_of).unwrap_or_default(),
+            imbalances: iterations
+                .as_ref()
+                .map(Iterations::imbalances)
+                .unwrap_or_default(),
             trace: Arc::clone(trace),
             patterns,
             iterations,
         })
+    }
+
+    /// The curve of the durations of a pattern that recurs.
+    pub fn curve(&self, id: PatternId) -> Option<&PatternCurve> {
+        self.curves.get(&id)
+    }
+
+    /// When each iteration begins on the rank that is there first, in order; then the end of the last one. Empty if
+    /// the program has no iterations.
+    pub fn iteration_bounds(&self) -> &[TimeNs] {
+        &self.iteration_bounds
+    }
+
+    /// How uneven each iteration was, in order.
+    pub fn imbalances(&self) -> &[Imbalance] {
+        &self.imbalances
     }
 
     /// The patterns that recur on some lane, those first whose occurrences took longest together.
@@ -104,13 +142,10 @@ impl RunPatterns {
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
+}
 
-    /// Time of the anomalous occurrences beyond the reference duration.
-    pub fn excess(&self, pattern: &Pattern, reference: PatternReference) -> DurationNs {
-        let curve = pattern.curve();
-        let usual = curve.reference(reference.share);
-        let places = curve.anomalous(reference.share, reference.factor).len();
-        let slowest = &curve.sorted()[curve.len() - places..];
-        slowest.iter().map(|&duration| duration - usual).sum()
-    }
+fn bounds_of(iterations: &Iterations) -> Vec<TimeNs> {
+    let spans = (0..iterations.len()).filter_map(|iteration| iterations.span(iteration));
+    let (starts, ends): (Vec<TimeNs>, Vec<TimeNs>) = spans.unzip();
+    starts.into_iter().chain(ends.last().copied()).collect()
 }

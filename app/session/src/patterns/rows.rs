@@ -3,7 +3,7 @@
 use callgrove_patterns::pattern::{Iterations, Occurrence, Pattern};
 use serde::Serialize;
 
-use super::{PatternReference, RunPatterns};
+use super::{PatternCurve, PatternReference, RunPatterns};
 
 /// One pattern: a row of `callgrove patterns`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -73,10 +73,15 @@ pub struct IterationsRow {
 impl RunPatterns {
     /// The row of a pattern.
     pub fn row(&self, pattern: &Pattern, reference: PatternReference) -> PatternRow {
-        let PatternReference { share, factor } = reference;
-        let curve = pattern.curve();
-        let [_, num_undecided, num_anomalous] = curve.counts(share, factor);
-        let mut places = curve.anomalous(share, factor).to_vec();
+        let made;
+        let curve = if let Some(known) = self.curve(pattern.id) {
+            known
+        } else {
+            made = PatternCurve::new(pattern);
+            &made
+        };
+        let [_, num_undecided, num_anomalous] = curve.counts(reference);
+        let mut places = curve.anomalous(reference).to_vec();
         places.sort_unstable();
         let occurrences = places
             .iter()
@@ -92,11 +97,11 @@ impl RunPatterns {
                 .count(),
             num_events: pattern.num_events.most,
             total_us: pattern.total.0 / 1_000,
-            reference_us: curve.reference(share).as_secs_f64() * 1e6,
-            limit_us: curve.limit(share, factor).as_secs_f64() * 1e6,
+            reference_us: curve.usual(reference).as_secs_f64() * 1e6,
+            limit_us: curve.limit(reference).as_secs_f64() * 1e6,
             num_undecided,
             num_anomalous,
-            excess_us: self.excess(pattern, reference).0 / 1_000,
+            excess_us: curve.excess(reference).0 / 1_000,
             anomalous: occurrences.map(|it| self.anomaly(pattern, it)).collect(),
         }
     }
@@ -104,7 +109,7 @@ impl RunPatterns {
     /// The row of the iterations, if the program has any.
     pub fn iterations_row(&self) -> Option<IterationsRow> {
         let iterations = self.iterations.as_ref()?;
-        let all = iterations.imbalances();
+        let all = self.imbalances();
         let longest = all
             .iter()
             .max_by_key(|it| (it.duration, std::cmp::Reverse(it.iteration)))?;

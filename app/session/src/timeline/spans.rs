@@ -1,6 +1,8 @@
 //! What must be seen at any zoom: flagged executions, hits of a search. They are kept apart from the
 //! bars, which may merge them away.
 
+use std::borrow::Borrow;
+
 use callgrove_model::{DurationNs, ExecRef, Forest, LaneIdx, TimeNs, Trace, TreeIdx};
 
 use crate::Detection;
@@ -110,9 +112,13 @@ impl SpanIndex {
 }
 
 /// Joins spans of one lane, in order of start, that are less than `gap` apart.
-pub fn merge_spans<'a>(spans: impl Iterator<Item = &'a Span>, gap: DurationNs) -> Vec<MergedSpan> {
+pub fn merge_spans<S: Borrow<Span>>(
+    spans: impl Iterator<Item = S>,
+    gap: DurationNs,
+) -> Vec<MergedSpan> {
     let mut merged: Vec<MergedSpan> = Vec::new();
     for span in spans {
+        let span = span.borrow();
         match merged.last_mut() {
             Some(last) if span.from.since(last.to) < gap => {
                 last.to = last.to.max(span.to);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use callgrove_model::{DurationNs, LaneIdx, TimeNs};
-use callgrove_session::{Bar, LaneRow, MergedSpan, RowKind, SpanIndex, merge_spans};
+use callgrove_session::{Bar, LaneRow, MergedSpan, RowKind, Span, SpanIndex, merge_spans};
 use egui::{Pos2, Rangef};
 
 use super::window::Window;
@@ -138,9 +138,20 @@ pub(crate) fn marks_of_row(
     window: Window,
     plot: Rangef,
 ) -> Vec<FlagMark> {
+    let spans = spans.touching(lane, window.from, window.to).copied();
+    merged_marks(spans, row, window, plot)
+}
+
+/// The same of any spans of one lane, in order of start.
+pub(crate) fn merged_marks(
+    spans: impl Iterator<Item = Span>,
+    row: usize,
+    window: Window,
+    plot: Rangef,
+) -> Vec<FlagMark> {
     let pixel_ns = window.length_ns() as f64 / f64::from(plot.span().max(1.0));
     let gap = DurationNs((pixel_ns * f64::from(MIN_MARK_WIDTH)) as i64);
-    merge_spans(spans.touching(lane, window.from, window.to), gap)
+    merge_spans(spans, gap)
         .into_iter()
         .map(|spans| FlagMark {
             row,

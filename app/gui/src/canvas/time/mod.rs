@@ -7,6 +7,7 @@
 
 mod axis;
 mod cascade;
+mod iterations;
 mod lanes;
 mod layout;
 mod names;
@@ -20,10 +21,13 @@ mod window;
 mod writes;
 
 pub(crate) use axis::{relative_time, utc_clock};
+pub(crate) use iterations::iteration_text;
 pub(crate) use lanes::LaneCanvas;
 pub(crate) use layout::span;
 pub(crate) use names::GUTTER;
-pub(crate) use scene::{Hovered, LaneScene, RangeChoice, RankChoice, RowWish, UnderlinedCalls};
+pub(crate) use scene::{
+    Hovered, LaneScene, PickedCalls, RangeChoice, RankChoice, RowWish, UnderlinedCalls,
+};
 pub(crate) use tooltip::wait_text;
 pub(crate) use window::Window;
 pub(crate) use writes::write_legend_ui;

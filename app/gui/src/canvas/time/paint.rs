@@ -7,7 +7,7 @@ use egui::{Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, St
 use super::axis::{Tick, relative_time, step_of_pixel, ticks, utc_clock};
 use super::lanes::LaneCanvas;
 use super::layout::{
-    FlagMark, PlacedRow, arrow_ends, bars_between, fitted_name, marks_of_row, span,
+    FlagMark, PlacedRow, arrow_ends, bars_between, fitted_name, marks_of_row, merged_marks, span,
 };
 use super::scene::{Hovered, LaneScene, UnderlinedCalls};
 use crate::theme::Theme;
@@ -192,10 +192,12 @@ impl LaneDrawing<'_> {
 
     /// Lines under calls that a search or a histogram picked, however narrow.
     fn paint_highlights(&self) {
-        for UnderlinedCalls { spans, color } in self.shown.highlights {
+        let window = self.canvas.view.window();
+        for UnderlinedCalls { calls, color } in self.shown.highlights {
             for (at, row) in self.rows() {
                 let y = self.plot.top() + row.bars_bottom();
-                for mark in self.marks_on(spans, at, row) {
+                let picked = calls.touching(row.lane.lane, window.from, window.to);
+                for mark in merged_marks(picked, at, window, self.plot.x_range()) {
                     let rect = Rect::from_x_y_ranges(mark.x, y - 3.0..=y);
                     self.painter.rect_filled(rect, 0.0, *color);
                 }
@@ -389,7 +391,7 @@ impl LaneDrawing<'_> {
     }
 
     /// A text on a plate, inside the axis.
-    fn paint_sign(&self, painter: &Painter, axis: Rect, middle: Pos2, text: String) {
+    pub(super) fn paint_sign(&self, painter: &Painter, axis: Rect, middle: Pos2, text: String) {
         let color = self.theme().canvas();
         let galley = painter.layout_no_wrap(text, FontId::proportional(NAME_SIZE), color);
         let size = galley.size() + Vec2::new(8.0, 1.0);

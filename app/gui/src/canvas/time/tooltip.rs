@@ -1,10 +1,11 @@
 //! What is told about the call, message or mark under the pointer.
 
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace};
-use callgrove_session::{Arrow, Bar, CallDetails, LaneNames, MessageDetails};
+use callgrove_session::{Arrow, Bar, CallDetails, LaneNames, MessageDetails, RunPatterns};
 use egui::{PopupAnchor, Response, Ui};
 
 use super::axis::relative_time;
+use super::iterations::iteration_text;
 use super::lanes::LaneCanvas;
 use super::scene::Hovered;
 use super::writes::WriteMark;
@@ -12,14 +13,14 @@ use crate::widgets::{count_of, pointer_card};
 
 /// Shows what is known about what the pointer is on, and whether the tracer wrote there.
 pub(super) fn tooltip_ui(
-    canvas: &LaneCanvas,
+    (canvas, patterns): (&LaneCanvas, Option<&RunPatterns>),
     (hovered, write): (Option<&Hovered>, Option<&WriteMark>),
     response: &Response,
     ui: &Ui,
 ) {
     pointer_card(response, PopupAnchor::Pointer, ui, |ui| {
         if let Some(hovered) = hovered {
-            hovered_tooltip(canvas, hovered, ui);
+            hovered_tooltip(canvas, patterns, hovered, ui);
         }
         if let Some(write) = write {
             ui.label(write.text());
@@ -27,9 +28,14 @@ pub(super) fn tooltip_ui(
     });
 }
 
-fn hovered_tooltip(canvas: &LaneCanvas, hovered: &Hovered, ui: &mut Ui) {
+fn hovered_tooltip(
+    canvas: &LaneCanvas,
+    patterns: Option<&RunPatterns>,
+    hovered: &Hovered,
+    ui: &mut Ui,
+) {
     match hovered {
-        Hovered::Bar { lane, bar } => bar_tooltip(canvas, *lane, bar, ui),
+        Hovered::Bar { lane, bar } => bar_tooltip((canvas, patterns), *lane, bar, ui),
         Hovered::Arrow(arrow) => arrow_tooltip(canvas, arrow, ui),
         Hovered::Mark(mark) => {
             let longest = mark.spans.longest;
@@ -47,7 +53,12 @@ fn hovered_tooltip(canvas: &LaneCanvas, hovered: &Hovered, ui: &mut Ui) {
     }
 }
 
-fn bar_tooltip(canvas: &LaneCanvas, lane: LaneIdx, bar: &Bar, ui: &mut Ui) {
+fn bar_tooltip(
+    (canvas, patterns): (&LaneCanvas, Option<&RunPatterns>),
+    lane: LaneIdx,
+    bar: &Bar,
+    ui: &mut Ui,
+) {
     let trace = canvas.trace();
     let executions = &trace.lane(lane).executions;
     let time = |time| relative_time(time, canvas.origin(), 1.0);
@@ -75,7 +86,10 @@ fn bar_tooltip(canvas: &LaneCanvas, lane: LaneIdx, bar: &Bar, ui: &mut Ui) {
         "Took {}, exclusive {}",
         executions.inclusive[row], executions.exclusive[row]
     ));
-    ui.label(format!("Entered at {}", time(executions.entry[row])));
+    let entry = executions.entry[row];
+    let iteration = iteration_text(patterns, lane, entry);
+    let iteration = iteration.map_or_else(String::new, |text| format!(", {text}"));
+    ui.label(format!("Entered at {}{iteration}", time(entry)));
     if name.is_mpi() {
         let details = CallDetails::new(trace, call);
         if let Some(message) = details.wait.map(|at| &details.messages[at]) {

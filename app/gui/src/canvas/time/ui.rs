@@ -6,6 +6,7 @@ use egui::containers::scroll_area::{DragScroll, ScrollSource};
 use egui::{Key, Pos2, Rangef, Rect, Response, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
 use super::cascade::{call_of, cascade_text, cascade_tooltip};
+use super::iterations::{ITERATIONS_HEIGHT, split_axis};
 use super::lanes::LaneCanvas;
 use super::layout::{PlacedRow, bar_at, nearest_line, rows_between};
 use super::names::{AtName, GUTTER, name_ui};
@@ -47,7 +48,16 @@ impl LaneCanvas {
         };
         self.arrange(shown.theme, &query, shown.call, shown.flagged);
         let width = ui.available_width();
-        let (_, axis) = ui.allocate_space(Vec2::new(width, AXIS_HEIGHT));
+        let has_iterations = shown
+            .patterns
+            .is_some_and(|known| !known.iteration_bounds().is_empty());
+        let axis_height = AXIS_HEIGHT
+            + if has_iterations {
+                ITERATIONS_HEIGHT
+            } else {
+                0.0
+            };
+        let (_, axis) = ui.allocate_space(Vec2::new(width, axis_height));
         let (_, band) = ui.allocate_space(Vec2::new(width, DENSITY_HEIGHT));
         let looked_at = self.view.window();
         let scroll = ScrollSource {
@@ -244,7 +254,9 @@ fn draw(
     let above = ui.ctx().layer_painter(ui.layer_id());
     let clipped = |rect: Rect| above.with_clip_rect(rect.expand2(Vec2::new(0.0, 1.0)));
     let time = pointer.map(|pointer| snapped(drawing.canvas, drawing.plot, pointer, ui));
+    let (axis, iterations) = split_axis(axis, !drawing.iteration_bounds().is_empty());
     drawing.paint_axis(&clipped(axis), axis, time);
+    drawing.paint_iterations(&above, iterations, time);
     drawing.paint_density(&clipped(band), band);
     let write = pointer.and_then(|pointer| drawing.write_at(pointer));
     if hovered.is_some() || write.is_some() {
@@ -253,7 +265,12 @@ fn draw(
             Some(path) if call_of(path).is_some() => {
                 cascade_tooltip(drawing.canvas, path, (response, ui));
             }
-            _ => tooltip_ui(drawing.canvas, there, response, ui),
+            _ => tooltip_ui(
+                (drawing.canvas, drawing.shown.patterns),
+                there,
+                response,
+                ui,
+            ),
         }
     }
     hovered

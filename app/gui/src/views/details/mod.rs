@@ -9,6 +9,7 @@ use callgrove_model::{ExecRef, Trace};
 use callgrove_session::{CallDetails, Command, LaneNames};
 use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
+use crate::canvas::time::iteration_text;
 use crate::context::ViewContext;
 use crate::text::{cause_text, held_text};
 use crate::widgets::{count_of, view_header};
@@ -60,6 +61,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
         }
     });
     cause_ui(ctx, ui);
+    iteration_ui(ctx, shown, ui);
     let mut wish = None;
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         delay_ui(ctx, &mut state.delay, ui);
@@ -69,6 +71,16 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
     });
     if let Some(call) = wish {
         ctx.send(Command::SelectCall(Some(call)));
+    }
+}
+
+/// Says which iteration of the program the call was entered in.
+fn iteration_ui(ctx: &ViewContext<'_>, shown: &ShownCall, ui: &mut Ui) {
+    let executions = &shown.trace.lane(shown.call.lane).executions;
+    let entry = executions.entry[shown.call.exec.index()];
+    let patterns = ctx.snapshot.patterns.as_deref();
+    if let Some(text) = iteration_text(patterns, shown.call.lane, entry) {
+        ui.weak(format!("In {text}"));
     }
 }
 

@@ -88,6 +88,7 @@ pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut RecordTimelineS
                 highlights: &[],
                 ranks: &RankChoice::default(),
                 cascade: None,
+                patterns: None,
             },
             ui,
         );

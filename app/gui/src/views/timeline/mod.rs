@@ -7,6 +7,7 @@
 mod cascade;
 mod header;
 mod marks;
+mod occurrences;
 mod search;
 mod state;
 mod statistics;

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
-use callgrove_session::{Analysis, Detection, RankFilter, Selection, Snapshot, SpanIndex};
+use callgrove_session::{
+    Analysis, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
+};
 
 use super::cascade::CascadeState;
 use super::marks::NewMark;
+use super::occurrences::PatternMarks;
 use super::search::SearchState;
 use super::statistics::StatisticsState;
 use crate::canvas::time::{LaneCanvas, RankChoice, RowWish, Window};
@@ -33,6 +36,8 @@ pub(super) struct ShownRun {
     call: Option<ExecRef>,
     /// The incident that is looked at, and its time.
     incident: Option<(usize, Window)>,
+    /// Anomalous occurrences of the pattern that is looked at.
+    pub(super) occurrences: PatternMarks,
     /// Whether it is looked at as a whole, and not one of its trees.
     is_of_incident: bool,
     /// The path of a delay.
@@ -74,6 +79,14 @@ impl TimelineState {
         }
     }
 
+    /// Moves to a stretch of time.
+    pub(crate) fn show_time(&mut self, range: TimeRange) {
+        if let Some(shown) = self.shown() {
+            let window = Window::around(range.from, range.to, MARGIN);
+            shown.canvas.view.jump(window);
+        }
+    }
+
     /// The run that was shown last.
     pub(super) fn shown(&mut self) -> Option<&mut ShownRun> {
         self.shown.as_mut()
@@ -95,6 +108,7 @@ impl TimelineState {
             focus: None,
             call: None,
             incident: None,
+            occurrences: PatternMarks::default(),
             is_of_incident: false,
             cascade: CascadeState::default(),
             fitted: None,
@@ -126,6 +140,7 @@ impl ShownRun {
         }
         self.follow_incident(snapshot);
         self.cascade.follow(snapshot);
+        self.occurrences.follow(snapshot);
         let judged = snapshot.analysis.as_ref().zip(snapshot.detection.as_ref());
         let is_known = match (&self.flagged_of, judged) {
             (Some((of, by)), Some((analysis, detection))) => {

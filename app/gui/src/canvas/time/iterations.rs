@@ -1,0 +1,221 @@
+//! The program's iterations on the axis: where each begins, with as many numbers as there is room for.
+
+use callgrove_model::{LaneIdx, TimeNs};
+use callgrove_session::RunPatterns;
+use egui::{Align2, FontId, Painter, Pos2, Rangef, Rect, Stroke, Vec2};
+
+use super::paint::LaneDrawing;
+use super::window::Window;
+use crate::widgets::thousands;
+
+/// Height of the band below the times, in points.
+pub(super) const ITERATIONS_HEIGHT: f32 = 15.0;
+/// Least distance between two numbers, and between two ticks, in points.
+const NUMBER_SPACING: f32 = 62.0;
+const TICK_SPACING: f32 = 5.0;
+const NUMBER_SIZE: f32 = 11.0;
+
+/// Where an iteration begins.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct IterationTick {
+    pub(super) iteration: usize,
+    pub(super) x: f32,
+    pub(super) has_number: bool,
+}
+
+/// Beginnings of iterations inside a window, thinned where they are dense; the iteration that the window begins in
+/// comes first, at its edge, if its number has room there. `bounds` are the beginnings of all and the end of the last.
+pub(super) fn iteration_ticks(
+    bounds: &[TimeNs],
+    window: Window,
+    plot: Rangef,
+) -> Vec<IterationTick> {
+    let Some((&end, starts)) = bounds.split_last() else {
+        return Vec::new();
+    };
+    let x = |time| plot.min + window.share_of(time) as f32 * plot.span();
+    let first = starts.partition_point(|&start| start < window.from);
+    let last = starts.partition_point(|&start| start <= window.to);
+    let room = plot.span() / (last - first).max(1) as f32;
+    let every = round_step(NUMBER_SPACING / room);
+    let every_tick = round_step(TICK_SPACING / room).min(every);
+    let mut ticks = Vec::new();
+    let mut free_from = f32::NEG_INFINITY;
+    let is_inside = first > 0 && end > window.from;
+    let next = starts.get(first).filter(|_| first < last);
+    if is_inside && next.is_none_or(|&next| x(next) - plot.min >= NUMBER_SPACING) {
+        ticks.push(IterationTick {
+            iteration: first - 1,
+            x: plot.min,
+            has_number: true,
+        });
+    }
+    let from = first.next_multiple_of(every_tick);
+    for iteration in (from..last).step_by(every_tick) {
+        let x = x(starts[iteration]);
+        let has_number = iteration.is_multiple_of(every) && x >= free_from;
+        if has_number {
+            free_from = x + NUMBER_SPACING * 0.8;
+        }
+        ticks.push(IterationTick {
+            iteration,
+            x,
+            has_number,
+        });
+    }
+    ticks
+}
+
+/// 1, 2 or 5 times a power of ten that is not less than `least`.
+fn round_step(least: f32) -> usize {
+    let mut power = 1;
+    while power < usize::MAX / 100 {
+        for factor in [1, 2, 5] {
+            if (power * factor) as f32 >= least {
+                return power * factor;
+            }
+        }
+        power *= 10;
+    }
+    power
+}
+
+/// The iteration that a lane is in at a time, in words; `None` outside the program's loop.
+pub(crate) fn iteration_text(
+    patterns: Option<&RunPatterns>,
+    lane: LaneIdx,
+    time: TimeNs,
+) -> Option<String> {
+    let iteration = patterns?.iteration_at(lane, time)?;
+    Some(format!("iteration {}", thousands(iteration)))
+}
+
+/// The axis without the band of iterations at its bottom, and the band.
+pub(super) fn split_axis(axis: Rect, has_iterations: bool) -> (Rect, Rect) {
+    let height = if has_iterations {
+        ITERATIONS_HEIGHT
+    } else {
+        0.0
+    };
+    axis.split_top_bottom_at_y(axis.bottom() - height)
+}
+
+impl LaneDrawing<'_> {
+    /// Beginnings of all iterations and the end of the last.
+    pub(super) fn iteration_bounds(&self) -> &[TimeNs] {
+        let patterns = self.shown.patterns;
+        patterns.map_or(&[], RunPatterns::iteration_bounds)
+    }
+
+    /// Draws the band: ticks, numbers, and the iteration at the pointer.
+    pub(super) fn paint_iterations(&self, above: &Painter, band: Rect, pointer: Option<TimeNs>) {
+        let painter = &above.with_clip_rect(band);
+        let bounds = self.iteration_bounds();
+        let Some(&end) = bounds.last() else { return };
+        let theme = self.shown.theme;
+        let window = self.canvas.view.window();
+        let font = FontId::proportional(NUMBER_SIZE);
+        let (inside, middle) = (band.x_range(), band.center().y);
+        let from = self.x(bounds[0]).max(inside.min);
+        let to = self.x(end).min(inside.max);
+        if to > from {
+            let ground =
+                Rect::from_x_y_ranges(from..=to, band.shrink2(Vec2::new(0.0, 1.0)).y_range());
+            painter.rect_filled(ground, 0.0, theme.grid().gamma_multiply(0.5));
+        }
+        for tick in iteration_ticks(bounds, window, inside) {
+            let stroke = Stroke::new(1.0, theme.weak_text());
+            let top = if tick.has_number {
+                band.top() + 1.0
+            } else {
+                band.bottom() - 5.0
+            };
+            painter.vline(tick.x, top..=band.bottom() - 1.0, stroke);
+            if tick.has_number {
+                let text = thousands(tick.iteration);
+                let galley = painter.layout_no_wrap(text, font.clone(), theme.text());
+                if tick.x + 3.0 + galley.size().x <= inside.max {
+                    let at = Pos2::new(tick.x + 3.0, middle - galley.size().y / 2.0);
+                    painter.galley(at, galley, theme.text());
+                }
+            }
+        }
+        let at = Pos2::new(band.left() - 6.0, middle);
+        let color = theme.weak_text();
+        above.text(at, Align2::RIGHT_CENTER, "iteration", font, color);
+        let here = pointer.and_then(|time| {
+            let after = bounds.partition_point(|&bound| bound <= time);
+            let iteration = after.checked_sub(1)?;
+            Some((time, iteration)).filter(|_| after < bounds.len())
+        });
+        if let Some((time, iteration)) = here {
+            let at = Pos2::new(self.x(time), middle);
+            self.paint_sign(painter, band, at, thousands(iteration));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLOT: Rangef = Rangef {
+        min: 100.0,
+        max: 900.0,
+    };
+
+    fn ticks(num: i64, from: i64, to: i64) -> Vec<IterationTick> {
+        let bounds: Vec<TimeNs> = (0..=num).map(|at| TimeNs(at * 1_000_000)).collect();
+        let window = Window {
+            from: TimeNs(from),
+            to: TimeNs(to),
+        };
+        iteration_ticks(&bounds, window, PLOT)
+    }
+
+    fn numbers(ticks: &[IterationTick]) -> Vec<usize> {
+        let numbered = ticks.iter().filter(|tick| tick.has_number);
+        numbered.map(|tick| tick.iteration).collect()
+    }
+
+    #[test]
+    fn few_iterations_have_all_their_numbers() {
+        let ticks = ticks(5, 0, 5_000_000);
+        assert_eq!(numbers(&ticks), [0, 1, 2, 3, 4]);
+        assert!((ticks[1].x - 260.0).abs() < 0.1, "{ticks:?}");
+    }
+
+    #[test]
+    fn dense_iterations_are_thinned_to_round_numbers_that_do_not_overlap() {
+        for num in [100, 1_000, 123_456] {
+            let ticks = ticks(num, 0, num * 1_000_000);
+            assert!(ticks.len() <= 200, "{} ticks", ticks.len());
+            let numbered: Vec<&IterationTick> =
+                ticks.iter().filter(|tick| tick.has_number).collect();
+            assert!((4..=14).contains(&numbered.len()), "{numbered:?}");
+            for pair in numbered.windows(2) {
+                assert!(pair[1].x - pair[0].x >= NUMBER_SPACING * 0.8);
+            }
+        }
+        assert_eq!(numbers(&ticks(100, 0, 100_000_000))[..3], [0, 10, 20]);
+    }
+
+    #[test]
+    fn inside_one_iteration_its_number_stands_at_the_edge() {
+        let inside = ticks(50, 7_200_000, 7_300_000);
+        assert_eq!(numbers(&inside), [7]);
+        assert!((inside[0].x - PLOT.min).abs() < 1e-3);
+        assert_eq!(ticks(50, 60_000_000, 70_000_000), [], "after the loop");
+        assert_eq!(
+            iteration_ticks(
+                &[],
+                Window {
+                    from: TimeNs(0),
+                    to: TimeNs(9)
+                },
+                PLOT
+            ),
+            []
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! The curve of a pattern's durations, in three parts that differ by colour and by hatch.
+
+use callgrove_model::DurationNs;
+use callgrove_session::PatternReference;
+use egui::{
+    Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Role, Sense, Shape, Stroke, Ui,
+    Vec2, WidgetInfo,
+};
+
+use super::chosen::Chosen;
+use super::handles::handles_ui;
+use super::scale::{CurveScale, factor_text, share_text};
+use crate::context::ViewContext;
+use crate::theme::{SMALLEST_TEXT, Theme};
+use crate::widgets::{count_of, pointer_card, thousands};
+
+/// Room for durations at the left, for shares at the bottom, and for the handles, in points.
+const LEFT: f32 = 58.0;
+const BOTTOM: f32 = 18.0;
+const TOP: f32 = 22.0;
+const RIGHT: f32 = 30.0;
+/// From this height on the words above the curve have several lines, in points.
+const WRAPS_FROM: f32 = 190.0;
+/// Width of the columns that the curve is made of, and distance of the lines of a hatch, in points.
+const COLUMN: f32 = 1.0;
+const HATCH: f32 = 7.0;
+const LINE: f32 = 1.3;
+
+/// A part of the curve.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum CurvePart {
+    /// The reference set: plain.
+    Reference,
+    /// Neither usual nor anomalous: hatched one way.
+    Undecided,
+    /// Beyond s × d: hatched both ways, with a thick line.
+    Anomalous,
+}
+
+impl CurvePart {
+    fn color(self, theme: &Theme) -> Color32 {
+        match self {
+            Self::Reference => theme.label_normal(),
+            Self::Undecided => theme.warning(),
+            Self::Anomalous => theme.abnormal(),
+        }
+    }
+
+    fn line_width(self) -> f32 {
+        match self {
+            Self::Reference => 1.5,
+            Self::Undecided => 2.2,
+            Self::Anomalous => 3.2,
+        }
+    }
+}
+
+/// Draws what the curve says in words, the curve and its handles; asks for a new reference where one is dragged.
+pub(super) fn curve_ui(ctx: &mut ViewContext<'_>, chosen: Chosen<'_>, name: &str, ui: &mut Ui) {
+    let reference = ctx.snapshot.reference;
+    words_ui(ctx, chosen, ui);
+    let (_, whole) = ui.allocate_space(ui.available_size().max(Vec2::new(60.0, 60.0)));
+    let area = Rect::from_min_max(
+        whole.min + Vec2::new(LEFT, TOP),
+        whole.max - Vec2::new(RIGHT, BOTTOM),
+    );
+    if area.width() < 20.0 || area.height() < 20.0 {
+        return;
+    }
+    let scale = CurveScale::new(area, chosen.curve, reference);
+    let id = ui.unique_id().with("curve");
+    let response = ui.interact(area, id, Sense::hover());
+    let text = words(chosen, reference);
+    response.widget_info(|| {
+        let label = format!("Durations of {name}");
+        WidgetInfo {
+            current_text_value: Some(text.clone()),
+            ..WidgetInfo::labeled(Role::Canvas, true, label)
+        }
+    });
+    let painter = ui.painter_at(whole);
+    let drawing = CurveDrawing {
+        theme: ctx.theme,
+        painter: &painter,
+        scale,
+        chosen,
+        reference,
+    };
+    drawing.paint();
+    if let Some(pointer) = response.hover_pos() {
+        let rank = scale.rank_at(pointer.x);
+        let duration = chosen.curve.sorted().get(rank).copied();
+        if let Some(duration) = duration {
+            let at = Pos2::new(pointer.x, scale.y(duration));
+            painter.circle_stroke(at, 4.0, Stroke::new(1.5, ctx.theme.selection()));
+            pointer_card(&response, egui::PopupAnchor::Pointer, ui, |ui| {
+                ui.strong(duration.to_string());
+                let slower = chosen.curve.sorted().len() - rank - 1;
+                ui.label(format!("{} are slower", thousands(slower)));
+                ui.label(standing_text(chosen, duration, reference));
+            });
+        }
+    }
+    let wish = handles_ui(ctx, chosen, &scale, ui);
+    if let Some(wish) = wish.filter(|wish| *wish != reference) {
+        ctx.send(callgrove_session::Command::SetReference(wish));
+    }
+}
+
+fn standing_text(
+    chosen: Chosen<'_>,
+    duration: DurationNs,
+    reference: PatternReference,
+) -> &'static str {
+    let (usual, limit) = (chosen.curve.usual(reference), chosen.curve.limit(reference));
+    if duration <= usual {
+        "Not longer than usual"
+    } else if duration <= limit {
+        "Longer than usual, but not called anomalous"
+    } else {
+        "Anomalous"
+    }
+}
+
+/// What the curve says: usual duration, and how many are beyond it.
+fn words(chosen: Chosen<'_>, reference: PatternReference) -> String {
+    let [_, undecided, anomalous] = chosen.curve.counts(reference);
+    format!(
+        "{} of {} longer than {} × d = {}; they cost {} more than usual; {} between the two",
+        thousands(anomalous),
+        count_of(chosen.pattern.occurrences.len(), "occurrence"),
+        factor_text(reference.factor),
+        chosen.curve.limit(reference),
+        chosen.curve.excess(reference),
+        thousands(undecided),
+    )
+}
+
+fn words_ui(ctx: &ViewContext<'_>, chosen: Chosen<'_>, ui: &mut Ui) {
+    let reference = ctx.snapshot.reference;
+    let usual = chosen.curve.usual(reference);
+    let text = format!(
+        "Usual: d = {usual}, reached by {} of them. {}.",
+        share_text(reference.share),
+        words(chosen, reference)
+    );
+    let label = egui::Label::new(egui::RichText::new(text).small());
+    let has_room = ui.available_height() >= WRAPS_FROM;
+    ui.add(if has_room {
+        label.wrap()
+    } else {
+        label.truncate()
+    });
+}
+
+struct CurveDrawing<'a> {
+    theme: &'a Theme,
+    painter: &'a Painter,
+    scale: CurveScale,
+    chosen: Chosen<'a>,
+    reference: PatternReference,
+}
+
+impl CurveDrawing<'_> {
+    fn paint(&self) {
+        let area = self.scale.area;
+        self.painter.rect_filled(area, 0.0, self.theme.canvas());
+        self.paint_grid();
+        for (part, x) in self.parts() {
+            self.paint_part(part, x);
+        }
+        let usual = self.chosen.curve.usual(self.reference);
+        let y = self.scale.y(usual);
+        let stroke = Stroke::new(1.0, self.theme.weak_text());
+        let ends = [area.left(), area.right()].map(|x| Pos2::new(x, y));
+        self.painter
+            .extend(Shape::dashed_line(&ends, stroke, 2.0, 3.0));
+        let at = Pos2::new(area.right() + 4.0, y);
+        self.text(at, Align2::LEFT_CENTER, "d".to_owned());
+        let stroke = Stroke::new(1.0, self.theme.outline());
+        self.painter
+            .rect_stroke(area, 0.0, stroke, egui::StrokeKind::Outside);
+    }
+
+    /// The parts of the curve that there are, with where they begin and end.
+    fn parts(&self) -> Vec<(CurvePart, Rangef)> {
+        let [usual, undecided, _] = self.chosen.curve.counts(self.reference);
+        let bounds = [
+            self.scale.area.left(),
+            self.scale.x_after(usual),
+            self.scale.x_after(usual + undecided),
+            self.scale.area.right(),
+        ];
+        let parts = [
+            CurvePart::Reference,
+            CurvePart::Undecided,
+            CurvePart::Anomalous,
+        ];
+        let ranges = bounds.windows(2).map(|ends| Rangef::new(ends[0], ends[1]));
+        let placed = parts.into_iter().zip(ranges);
+        placed.filter(|(_, x)| x.span() > 0.0).collect()
+    }
+
+    fn y_at(&self, x: f32) -> f32 {
+        let rank = self.scale.rank_at(x);
+        let duration = self.chosen.curve.sorted().get(rank).copied();
+        self.scale.y(duration.unwrap_or_default())
+    }
+
+    /// Fills a part below the curve and draws its line: a lookup for each column.
+    fn paint_part(&self, part: CurvePart, x: Rangef) {
+        let color = part.color(self.theme);
+        let bottom = self.scale.area.bottom();
+        let num_columns = (x.span() / COLUMN).ceil().max(1.0) as usize;
+        let mut mesh = Mesh::default();
+        let mut line = Vec::with_capacity(num_columns + 1);
+        for column in 0..num_columns {
+            let left = x.min + column as f32 * COLUMN;
+            let right = (left + COLUMN).min(x.max);
+            let y = self.y_at(f32::midpoint(left, right));
+            let place = Rect::from_x_y_ranges(left..=right, y..=bottom);
+            mesh.add_colored_rect(place, color.gamma_multiply(0.16));
+            hatch(&mut mesh, part, place, color.gamma_multiply(0.75));
+            line.push(Pos2::new(left, y));
+        }
+        line.push(Pos2::new(x.max, self.y_at(x.max - 0.01)));
+        self.painter.add(Shape::mesh(mesh));
+        let stroke = Stroke::new(part.line_width(), color);
+        self.painter.add(Shape::line(line, stroke));
+    }
+
+    fn paint_grid(&self) {
+        let area = self.scale.area;
+        let stroke = Stroke::new(1.0, self.theme.grid());
+        for duration in self.scale.duration_ticks() {
+            let y = self.scale.y(duration);
+            self.painter.hline(area.x_range(), y, stroke);
+            let at = Pos2::new(area.left() - 5.0, y);
+            self.text(at, Align2::RIGHT_CENTER, duration.to_string());
+        }
+        let mut free_from = f32::NEG_INFINITY;
+        for (x, text) in self.scale.share_ticks() {
+            self.painter.vline(x, area.y_range(), stroke);
+            let width = text.chars().count() as f32 * SMALLEST_TEXT * 0.6;
+            if x - width / 2.0 >= free_from && x + width / 2.0 <= area.right() + RIGHT {
+                free_from = x + width / 2.0 + 4.0;
+                let at = Pos2::new(x, area.bottom() + 3.0);
+                self.text(at, Align2::CENTER_TOP, text);
+            }
+        }
+    }
+
+    fn text(&self, at: Pos2, anchor: Align2, text: String) {
+        let font = FontId::proportional(SMALLEST_TEXT);
+        let color = self.theme.weak_text();
+        self.painter.text(at, anchor, text, font, color);
+    }
+}
+
+/// The lines of a hatch within one column.
+fn hatch(mesh: &mut Mesh, part: CurvePart, column: Rect, color: Color32) {
+    let ways: &[f32] = match part {
+        CurvePart::Reference => &[],
+        CurvePart::Undecided => &[1.0],
+        CurvePart::Anomalous => &[1.0, -1.0],
+    };
+    for way in ways {
+        // Where x ± y is a multiple of the distance.
+        let offset = (way * column.left()).rem_euclid(HATCH);
+        let mut y = (column.top() / HATCH).floor() * HATCH + offset;
+        while y < column.bottom() {
+            let line = Rangef::new(y.max(column.top()), (y + LINE).min(column.bottom()));
+            if line.span() > 0.0 {
+                mesh.add_colored_rect(Rect::from_x_y_ranges(column.x_range(), line), color);
+            }
+            y += HATCH;
+        }
+    }
+}

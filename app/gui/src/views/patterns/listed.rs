@@ -1,0 +1,54 @@
+//! The table of patterns: what recurs, how long it usually takes, and what the slow times cost.
+
+use callgrove_session::{Command, PatternId, Snapshot};
+use egui::Ui;
+
+use super::state::PatternsState;
+use crate::context::ViewContext;
+use crate::widgets::table::{Clicked, Column, Table};
+
+const fn column(name: &'static str, width: f32) -> Column {
+    Column {
+        name,
+        width,
+        is_number: width > 0.0,
+    }
+}
+
+const COLUMNS: [Column; 8] = [
+    column("Pattern", 0.0),
+    column("Times", 62.0),
+    column("Ranks", 56.0),
+    column("Total", 68.0),
+    column("Usual d", 70.0),
+    column("Anomalous", 88.0),
+    column("Excess", 70.0),
+    column("Longest", 72.0),
+];
+
+/// Draws the table; a click looks at a pattern, another one at none.
+pub(super) fn listed_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
+    let Some(listed) = state.listed() else { return };
+    let selected = ctx.snapshot.pattern.and_then(|id| listed.place_of(id));
+    let table = Table {
+        salt: "patterns",
+        columns: &COLUMNS,
+        num_rows: listed.len(),
+        selected,
+    };
+    let mut sort = state.sort;
+    let clicked = ui
+        .scope(|ui| table.ui(ctx.theme, &mut sort, ui, |row| listed.cells(ctx.theme, row)))
+        .inner;
+    if let Some(Clicked::Row(row)) = clicked {
+        let id = listed.at(row).filter(|_| selected != Some(row));
+        ctx.send(Command::SelectPattern(id));
+    }
+    state.sort = sort;
+}
+
+/// The pattern to look at where nobody has chosen one: that of which the slow times cost most.
+pub(super) fn first(snapshot: &Snapshot, state: &PatternsState) -> Option<PatternId> {
+    let is_none = snapshot.pattern.is_none() && state.revealed.is_none();
+    state.listed().filter(|_| is_none)?.most_costly()
+}

@@ -1,0 +1,168 @@
+//! Where shares and durations are on the curve: pure, and tested without a screen.
+//!
+//! Upwards is the duration, on a logarithmic scale. From left to right is the share of occurrences, fastest first;
+//! the slow end is stretched, so that one of a million is seen as well as half of them: each part of the same width
+//! halves what is left, `x = log(1 / (1 − share))`.
+
+use callgrove_model::DurationNs;
+use callgrove_session::{PatternCurve, PatternReference};
+use egui::{Pos2, Rect};
+
+/// Decades that are shown at least, and at most below the longest duration.
+const LEAST_DECADES: f64 = 0.5;
+const MOST_DECADES: f64 = 7.0;
+/// Room above the highest and below the lowest, in decades.
+const MARGIN: f64 = 0.08;
+/// The shortest duration that has a place of its own, in nanoseconds; shorter ones lie on the bottom line.
+const SHORTEST_NS: f64 = 10.0;
+/// Numbers that q and s are rounded to.
+const SHARE_STEPS: f64 = 1e4;
+const FACTOR_STEPS: f64 = 1e2;
+/// The largest s that can be dragged to.
+const MOST_FACTOR: f64 = 1e6;
+
+/// The scales of one curve in one place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CurveScale {
+    pub(super) area: Rect,
+    num: usize,
+    /// Logarithms of the durations at the bottom and at the top.
+    low: f64,
+    high: f64,
+}
+
+impl CurveScale {
+    /// Scales for a curve and the handles on it, in `area`.
+    pub(super) fn new(area: Rect, curve: &PatternCurve, reference: PatternReference) -> Self {
+        let sorted = curve.sorted();
+        let shortest = sorted.first().copied().unwrap_or_default();
+        let longest = sorted.last().copied().unwrap_or_default();
+        let high = log(longest.max(curve.limit(reference))) + MARGIN;
+        let low = log(shortest).max(high - MOST_DECADES) - MARGIN;
+        Self {
+            area,
+            num: sorted.len(),
+            low: low.min(high - LEAST_DECADES),
+            high,
+        }
+    }
+
+    /// Where a share of the occurrences ends.
+    pub(super) fn x(&self, share: f64) -> f32 {
+        let rest = (1.0 - share).max(self.least());
+        let place = -rest.log10() / -self.least().log10();
+        self.area.left() + place as f32 * self.area.width()
+    }
+
+    /// The share that ends at a place.
+    pub(super) fn share_at(&self, x: f32) -> f64 {
+        let place = f64::from((x - self.area.left()) / self.area.width().max(1.0));
+        let place = place.clamp(0.0, 1.0);
+        if place >= 1.0 {
+            return 1.0;
+        }
+        1.0 - self.least().powf(place)
+    }
+
+    /// The height of a duration.
+    pub(super) fn y(&self, duration: DurationNs) -> f32 {
+        let place = (log(duration) - self.low) / (self.high - self.low);
+        self.area.bottom() - place.clamp(0.0, 1.0) as f32 * self.area.height()
+    }
+
+    /// The duration at a height.
+    fn duration_at(&self, y: f32) -> f64 {
+        let place = f64::from((self.area.bottom() - y) / self.area.height().max(1.0));
+        10_f64.powf(self.low + place.clamp(0.0, 1.0) * (self.high - self.low))
+    }
+
+    /// The place, on the sorted curve, of the occurrence that is drawn at `x`.
+    pub(super) fn rank_at(&self, x: f32) -> usize {
+        let rank = (self.share_at(x) * self.num as f64) as usize;
+        rank.min(self.num.saturating_sub(1))
+    }
+
+    /// Where the first `count` occurrences end.
+    pub(super) fn x_after(&self, count: usize) -> f32 {
+        self.x(count as f64 / self.num.max(1) as f64)
+    }
+
+    /// The reference with q where the pointer is.
+    pub(super) fn with_share_at(&self, x: f32, reference: PatternReference) -> PatternReference {
+        let share = (self.share_at(x) * SHARE_STEPS).round() / SHARE_STEPS;
+        PatternReference { share, ..reference }
+    }
+
+    /// The reference with s where the pointer is, above a usual duration.
+    pub(super) fn with_factor_at(
+        &self,
+        y: f32,
+        usual: DurationNs,
+        reference: PatternReference,
+    ) -> PatternReference {
+        // What is shorter than a tick of the clock is compared with the tick.
+        let usual_ns = usual.as_secs_f64().max(1e-6) * 1e9;
+        let factor = self.duration_at(y) / usual_ns;
+        PatternReference {
+            factor: rounded_factor(factor),
+            ..reference
+        }
+    }
+
+    /// Shares to write at the bottom, with their texts.
+    pub(super) fn share_ticks(&self) -> Vec<(f32, String)> {
+        let mut ticks = vec![(0.0, "0 %".to_owned()), (0.5, "50 %".to_owned())];
+        let mut rest = 0.1;
+        let mut decimals = 0;
+        while rest >= self.least() * 2.0 && decimals <= 6 {
+            ticks.push((1.0 - rest, format!("{:.decimals$} %", (1.0 - rest) * 100.0)));
+            decimals += usize::from(rest < 0.05);
+            rest /= 10.0;
+        }
+        let placed = ticks.into_iter().map(|(share, text)| (self.x(share), text));
+        placed.collect()
+    }
+
+    /// Round durations to write at the left: powers of ten.
+    pub(super) fn duration_ticks(&self) -> Vec<DurationNs> {
+        let decades = self.low.ceil() as i32..=self.high.floor() as i32;
+        decades
+            .map(|decade| DurationNs::nearest(10_f64.powi(decade)))
+            .collect()
+    }
+
+    /// Where the two handles are: q at the top, s at the right.
+    pub(super) fn handles(&self, curve: &PatternCurve, reference: PatternReference) -> [Pos2; 2] {
+        [
+            Pos2::new(self.x(reference.share), self.area.top()),
+            Pos2::new(self.area.right(), self.y(curve.limit(reference))),
+        ]
+    }
+
+    /// The share that is not told apart from nothing: half an occurrence.
+    fn least(&self) -> f64 {
+        0.5 / self.num.max(1) as f64
+    }
+}
+
+/// q in per cent.
+pub(super) fn share_text(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text} %")
+}
+
+/// s, as short as it can be.
+pub(super) fn factor_text(factor: f64) -> String {
+    let text = format!("{factor:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// s as it can be dragged: rounded, and never below 1.
+pub(super) fn rounded_factor(factor: f64) -> f64 {
+    ((factor * FACTOR_STEPS).round() / FACTOR_STEPS).clamp(1.0, MOST_FACTOR)
+}
+
+fn log(duration: DurationNs) -> f64 {
+    (duration.as_secs_f64() * 1e9).max(SHORTEST_NS).log10()
+}

@@ -1,0 +1,106 @@
+//! Who waited for whom, and who began it: a matrix of ranks and the list of roots, both of the chosen stretch of
+//! time, else of the whole run.
+
+mod grid;
+mod matrix;
+mod order;
+mod roots;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use callgrove_session::{Command, RunCauses, Snapshot};
+use egui::{Panel, Ui};
+
+use crate::context::ViewContext;
+use crate::widgets::table::empty_ui;
+use crate::widgets::view_header;
+pub(crate) use state::WaitsState;
+
+/// From this width on matrix and list stand side by side, in points.
+const BOTH_FROM: f32 = 620.0;
+/// Share of the matrix at most.
+const MATRIX_SHARE: f32 = 0.48;
+
+/// Draws matrix and list.
+pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {
+    state.refresh(ctx.snapshot);
+    let causes = ctx.snapshot.causes.clone();
+    let is_folded = ui.available_width() < BOTH_FROM;
+    view_header(ui, "Waits", |ui| {
+        if causes.is_none() {
+            return;
+        }
+        if is_folded {
+            let mut is_list = state.shows_roots;
+            for (choice, name) in [(true, "Roots"), (false, "Matrix")] {
+                if ui.selectable_label(is_list == choice, name).clicked() {
+                    is_list = choice;
+                }
+            }
+            state.shows_roots = is_list;
+        }
+        scope_ui(ctx, ui);
+    });
+    let Some(causes) = causes else {
+        return nothing_ui(ctx.snapshot, ui);
+    };
+    if is_folded {
+        if state.shows_roots {
+            roots::roots_ui(ctx, &causes, state, ui);
+        } else {
+            square_ui(ctx, &causes, state, ui);
+        }
+        return;
+    }
+    let room = ui.available_size();
+    let width = (room.y + 30.0).min(room.x * MATRIX_SHARE);
+    Panel::left("matrix of waits")
+        .resizable(true)
+        .default_size(width)
+        .frame(egui::Frame::new())
+        .show(ui, |ui| square_ui(ctx, &causes, state, ui));
+    roots::roots_ui(ctx, &causes, state, ui);
+}
+
+/// Says which time is counted, and lets go of the chosen one.
+fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    let Some(range) = ctx.snapshot.range else {
+        ui.weak("of the whole run").on_hover_text(
+            "Shift and drag on the timeline chooses a stretch of time: then only that is counted.",
+        );
+        return;
+    };
+    if ui
+        .button("Whole run")
+        .on_hover_text("Let go of the chosen stretch of time")
+        .clicked()
+    {
+        ctx.send(Command::SelectRange(None));
+    }
+    ui.weak(format!("of {} chosen", range.to.since(range.from)));
+}
+
+fn square_ui(ctx: &mut ViewContext<'_>, causes: &RunCauses, state: &mut WaitsState, ui: &mut Ui) {
+    let (grid, cursor) = state.grid(causes, matrix::max_groups(ui.available_size()));
+    if grid.len() == 0 || grid.most().0 == 0 {
+        let text = if ctx.snapshot.range.is_some() {
+            "No rank waited for another in the chosen stretch of time."
+        } else {
+            "No rank waited for another, as far as the trace tells."
+        };
+        return empty_ui(text, ui);
+    }
+    matrix::matrix_ui(ctx, grid, cursor, ui);
+}
+
+/// Why there is nothing to see.
+fn nothing_ui(snapshot: &Snapshot, ui: &mut Ui) {
+    let Some(work) = &snapshot.work else {
+        let text = "Nobody has looked who waited for whom. Open the trace again to look.";
+        return empty_ui(text, ui);
+    };
+    empty_ui("Looking who waited for whom…", ui);
+    let done = format!("{}, {:.0} %", work.stage, work.fraction * 100.0);
+    ui.vertical_centered(|ui| ui.weak(done));
+}

@@ -1,0 +1,111 @@
+//! The list of roots: where delays began, the one that caused most first.
+
+use callgrove_model::{FunctionName, TimeNs};
+use callgrove_session::{Command, RootCause, RunCauses};
+use egui::Ui;
+
+use super::WaitsState;
+use crate::canvas::time::relative_time;
+use crate::context::ViewContext;
+use crate::delay::{kind_text, look_at_incident};
+use crate::widgets::table::{Cell, Clicked, Column, Table, empty_ui};
+use crate::widgets::thousands;
+
+/// Times are told to the microsecond.
+const PIXEL_NS: f64 = 1_000.0;
+
+const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
+    Column {
+        name,
+        width,
+        is_number,
+    }
+}
+
+const COLUMNS: [Column; 7] = [
+    column("Rank", 48.0, true),
+    column("Function", 0.0, false),
+    column("Caused", 72.0, true),
+    column("Hit", 44.0, true),
+    column("What", 118.0, false),
+    column("At", 90.0, true),
+    column("Itself", 72.0, true),
+];
+
+/// The incident that a root belongs to: the one that it began, else the one of its call.
+fn incident_of(causes: &RunCauses, root: &RootCause) -> Option<usize> {
+    let mut incidents = causes.incidents().iter();
+    let began = incidents.position(|incident| incident.root == *root);
+    began.or_else(|| causes.of(root.call).incident)
+}
+
+/// Draws the list; a click looks at the root's incident, and selects its call.
+pub(super) fn roots_ui(
+    ctx: &mut ViewContext<'_>,
+    causes: &RunCauses,
+    state: &mut WaitsState,
+    ui: &mut Ui,
+) {
+    let roots = causes.roots();
+    let rows = state.roots();
+    if rows.is_empty() {
+        let text = if roots.is_empty() {
+            "No delay was unusual for this run, so none has a root."
+        } else {
+            "No delay began in the chosen stretch of time."
+        };
+        return empty_ui(text, ui);
+    }
+    let most = roots.iter().map(|root| root.caused).max();
+    let most = most.unwrap_or_default().as_secs_f64().max(1e-9);
+    let selected = ctx.snapshot.call;
+    let table = Table {
+        salt: "roots of delays",
+        columns: &COLUMNS,
+        num_rows: rows.len(),
+        selected: rows.iter().position(|&at| Some(roots[at].call) == selected),
+    };
+    let mut sort = state.sort;
+    let origin = state.origin();
+    let clicked = ui
+        .scope(|ui| {
+            table.ui(ctx.theme, &mut sort, ui, |row| {
+                cells(ctx, causes, &roots[rows[row]], origin, most)
+            })
+        })
+        .inner;
+    let wish = match clicked {
+        Some(Clicked::Row(row)) => Some(roots[rows[row]]),
+        _ => None,
+    };
+    state.sort = sort;
+    if let Some(root) = wish {
+        if let Some(incident) = incident_of(causes, &root) {
+            for command in look_at_incident(ctx.snapshot, incident) {
+                ctx.send(command);
+            }
+        }
+        ctx.send(Command::SelectCall(Some(root.call)));
+    }
+}
+
+fn cells(
+    ctx: &ViewContext<'_>,
+    causes: &RunCauses,
+    root: &RootCause,
+    origin: TimeNs,
+    most: f64,
+) -> Vec<Cell> {
+    let name = FunctionName::parse(causes.trace().names.name(root.func)).short;
+    let victims = usize::try_from(root.num_victims).unwrap_or(usize::MAX);
+    let share = root.caused.as_secs_f64() / most;
+    vec![
+        Cell::Text(root.rank.to_string()),
+        Cell::Marked(ctx.theme.function(root.func), name.to_owned()),
+        Cell::Bar(share as f32, root.caused.to_string()),
+        Cell::Text(thousands(victims)),
+        Cell::Marked(ctx.theme.cause(root.kind), kind_text(root.kind).to_owned()),
+        Cell::Text(relative_time(root.start, origin, PIXEL_NS)),
+        Cell::Text(root.own_delay.to_string()),
+    ]
+}

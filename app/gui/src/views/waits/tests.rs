@@ -1,0 +1,93 @@
+//! Matrix and list driven by label, without a display.
+
+use callgrove_model::TimeNs;
+use callgrove_session::{Command, Snapshot, TimeRange, Work};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+
+use super::*;
+use crate::test_stall::stalled_snapshot;
+use crate::test_support::{demo_snapshot, dressed, harness_of};
+
+type View = Harness<'static, WaitsState>;
+
+fn view(snapshot: Snapshot, width: f32) -> View {
+    let (mut harness, _) = harness_of(snapshot, [width, 400.0], dressed(waits_ui));
+    harness.run();
+    harness
+}
+
+#[test]
+fn matrix_and_roots_stand_side_by_side() {
+    let harness = view(stalled_snapshot(), 900.0);
+    harness.get_by_label("of the whole run");
+    let matrix = harness.get_by_label("Who waits for whom");
+    let summary = matrix.accesskit_node().value().unwrap_or_default();
+    assert!(summary.starts_with("4 ranks; longest: rank "), "{summary}");
+    assert!(summary.contains(" for rank 2, "), "{summary}");
+    harness.get_by_label("Sort by Caused");
+    harness.get_by_label_contains("2, MPI_Send, ");
+}
+
+#[test]
+fn a_click_on_a_root_looks_at_its_incident_and_selects_its_call() {
+    let snapshot = stalled_snapshot();
+    let (mut harness, sent) = harness_of(snapshot.clone(), [900.0, 400.0], dressed(waits_ui));
+    harness.run();
+    let rows = harness.get_all_by_label_contains("2, MPI_Send, ");
+    rows.last().expect("it is listed").click();
+    harness.run();
+    let call = snapshot.causes.unwrap().roots()[0].call;
+    let sent = sent.borrow();
+    assert!(sent.contains(&Command::SelectIncident(Some(0))), "{sent:?}");
+    assert_eq!(sent.last(), Some(&Command::SelectCall(Some(call))));
+}
+
+#[test]
+fn a_narrow_view_shows_one_of_the_two() {
+    let mut harness = view(stalled_snapshot(), 400.0);
+    assert!(harness.query_by_label("Sort by Caused").is_none());
+    harness.get_by_label("Roots").click();
+    harness.run();
+    assert!(harness.query_by_label("Who waits for whom").is_none());
+    harness.get_by_label("Matrix").click();
+    harness.run();
+    assert!(harness.query_by_label("Sort by Caused").is_none());
+}
+
+#[test]
+fn only_the_chosen_stretch_of_time_is_counted_until_it_is_let_go() {
+    let chosen = Snapshot {
+        range: Some(TimeRange {
+            from: TimeNs(-2_000),
+            to: TimeNs(-1_000),
+        }),
+        ..stalled_snapshot()
+    };
+    let (mut harness, sent) = harness_of(chosen, [900.0, 400.0], dressed(waits_ui));
+    harness.run();
+    harness.get_by_label("No rank waited for another in the chosen stretch of time.");
+    harness.get_by_label("of 1 µs chosen");
+    harness.get_by_label("Whole run").click();
+    harness.run();
+    assert_eq!(*sent.borrow(), [Command::SelectRange(None)]);
+    harness.get_by_label("of the whole run");
+}
+
+#[test]
+fn without_causes_it_says_why() {
+    let harness = view(demo_snapshot(), 700.0);
+    harness.get_by_label("Nobody has looked who waited for whom. Open the trace again to look.");
+    let work = Some(Work {
+        stage: "Following delays to their causes".to_owned(),
+        fraction: 0.5,
+    });
+    let harness = view(
+        Snapshot {
+            work,
+            ..demo_snapshot()
+        },
+        700.0,
+    );
+    harness.get_by_label("Looking who waited for whom…");
+}
