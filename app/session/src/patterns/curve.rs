@@ -3,7 +3,7 @@
 use callgrove_model::DurationNs;
 use callgrove_patterns::pattern::{Pattern, ReferenceCurve};
 
-use super::PatternReference;
+use super::reference::PatternReference;
 
 /// Durations of a pattern in order, and their sums.
 #[derive(Clone, Debug, Default)]

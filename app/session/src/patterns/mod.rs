@@ -4,6 +4,7 @@
 mod beyond;
 mod curve;
 mod outline;
+mod reference;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -12,9 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::{Cancelled, LaneIdx, Progress, TimeNs, Trace};
-use callgrove_patterns::pattern::{
-    DEFAULT_ANOMALY_FACTOR, DEFAULT_REFERENCE_SHARE, Iterations, Patterns,
-};
+use callgrove_patterns::pattern::{Iterations, Patterns};
 
 pub use beyond::LongOccurrences;
 pub use callgrove_patterns::pattern::{
@@ -22,6 +21,7 @@ pub use callgrove_patterns::pattern::{
 };
 pub use curve::PatternCurve;
 pub use outline::{OutlineLine, OutlinePath, Unfolding};
+pub use reference::PatternReference;
 pub use rows::{AnomalyRow, IterationsRow, PatternRow};
 
 /// Levels of patterns within patterns that a definition shows.
@@ -40,24 +40,6 @@ pub struct RunPatterns {
     /// When each iteration begins on the first rank, then when the last one ends on the last.
     iteration_bounds: Vec<TimeNs>,
     imbalances: Vec<Imbalance>,
-}
-
-/// How a pattern's usual duration is taken, and what is far from it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct PatternReference {
-    /// q: the share of the fastest occurrences that are the reference, 0..=1; its end is d.
-    pub share: f64,
-    /// s: beyond this many times d an occurrence is anomalous, from 1 on; between the two it is undecided.
-    pub factor: f64,
-}
-
-impl Default for PatternReference {
-    fn default() -> Self {
-        Self {
-            share: DEFAULT_REFERENCE_SHARE,
-            factor: DEFAULT_ANOMALY_FACTOR,
-        }
-    }
 }
 
 impl RunPatterns {

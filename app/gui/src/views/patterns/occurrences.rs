@@ -6,7 +6,7 @@ use egui::Ui;
 
 use super::chosen::Chosen;
 use super::order::{Order, occurrence};
-use super::state::{PatternsState, Shown};
+use super::state::{PatternsState, ShownPatterns};
 use crate::app::Action;
 use crate::canvas::time::relative_time;
 use crate::context::ViewContext;
@@ -92,7 +92,7 @@ pub(super) fn anomalous_ui(
     }
 }
 
-fn cells(shown: &Shown<'_>, chosen: Chosen<'_>, occurrence: &Occurrence) -> Vec<Cell> {
+fn cells(shown: &ShownPatterns<'_>, chosen: Chosen<'_>, occurrence: &Occurrence) -> Vec<Cell> {
     let trace = shown.patterns.trace();
     let lane = shown.names.name(trace, occurrence.lane);
     let rank = lane.strip_prefix("rank ").unwrap_or(&lane).to_owned();

@@ -52,7 +52,7 @@ struct Run {
 }
 
 /// The patterns, and the one that is looked at.
-pub(super) struct Shown<'a> {
+pub(super) struct ShownPatterns<'a> {
     pub(super) patterns: &'a RunPatterns,
     pub(super) names: &'a LaneNames,
     /// The start of the run.
@@ -126,9 +126,9 @@ impl PatternsState {
         &'a self,
         patterns: &'a RunPatterns,
         snapshot: &Snapshot,
-    ) -> Option<Shown<'a>> {
+    ) -> Option<ShownPatterns<'a>> {
         let run = self.run.as_ref()?;
-        Some(Shown {
+        Some(ShownPatterns {
             patterns,
             names: &run.names,
             origin: run.origin,
