@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use callgrove_model::{ExecIdx, ExecRef, FunctionName, FunctionPattern, Progress, RankId, Trace};
-use callgrove_patterns::cause::{CauseKind, Causes, DelayCause, DelayRole, Incident};
+use callgrove_patterns::cause::{CauseKind, Causes, DelayCause, DelayRole, Incident, LikeGroup};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ fn judge_incidents(
                 causes
                     .incidents()
                     .like(it)
-                    .map_or(String::new(), |like| like.in_words())
+                    .map_or_else(String::new, LikeGroup::in_words)
             );
         }
     }

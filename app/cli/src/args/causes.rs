@@ -69,18 +69,16 @@ pub(crate) struct PatternsArgs {
     pub(crate) timings: bool,
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    match share {
-        _ if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("a share is above 0 and up to 1".to_owned()),
+fn share(text: &str) -> Result<f64, &'static str> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("a share is a number above 0 and up to 1"),
     }
 }
 
-fn factor(text: &str) -> Result<f64, String> {
-    let factor: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    match factor {
-        _ if factor >= 1.0 && factor.is_finite() => Ok(factor),
-        _ => Err("a factor is 1 or more".to_owned()),
+fn factor(text: &str) -> Result<f64, &'static str> {
+    match text.parse() {
+        Ok(factor) if (1.0..f64::INFINITY).contains(&factor) => Ok(factor),
+        _ => Err("a factor is a number from 1 on"),
     }
 }
