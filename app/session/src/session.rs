@@ -374,4 +374,19 @@ mod tests {
         let snapshot = session.snapshot();
         assert!(snapshot.watch.is_attached() && snapshot.notices.is_empty());
     }
+
+    #[test]
+    fn an_incident_is_let_go_by_the_next_selection_and_a_pattern_stays() {
+        let (mut session, _) = session_on(run(1));
+        session.send(Command::SelectIncident(Some(3)));
+        session.send(Command::SelectPattern(Some(PatternId(2))));
+        let shown = session.snapshot();
+        assert_eq!(
+            (shown.incident, shown.pattern),
+            (Some(3), Some(PatternId(2)))
+        );
+        session.send(Command::Select(Selection::None));
+        let shown = session.snapshot();
+        assert_eq!((shown.incident, shown.pattern), (None, Some(PatternId(2))));
+    }
 }

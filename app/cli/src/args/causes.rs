@@ -3,7 +3,7 @@
 use callgrove_session::PatternReference;
 use clap::Args;
 
-use super::common::{TRACE_HELP, TableFormat};
+use super::common::{ListingArgs, TRACE_HELP};
 
 #[derive(Args, Debug)]
 pub(crate) struct CausesArgs {
@@ -15,18 +15,11 @@ pub(crate) struct CausesArgs {
     /// All executions, not only the abnormal ones; nothing is learned
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print only the first N
-    #[arg(long, short = 'n', value_name = "N")]
-    pub(crate) limit: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-    pub(crate) format: TableFormat,
     /// Seed of everything random; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Say on standard error how long each stage took
-    #[arg(long)]
-    pub(crate) timings: bool,
+    #[command(flatten)]
+    pub(crate) listing: ListingArgs,
 }
 
 #[derive(Args, Debug)]
@@ -36,15 +29,8 @@ pub(crate) struct IncidentsArgs {
     /// Only incidents that hit executions of a function; these are counted
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
-    /// Print only the first N
-    #[arg(long, short = 'n', value_name = "N")]
-    pub(crate) limit: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-    pub(crate) format: TableFormat,
-    /// Say on standard error how long each stage took
-    #[arg(long)]
-    pub(crate) timings: bool,
+    #[command(flatten)]
+    pub(crate) listing: ListingArgs,
 }
 
 #[derive(Args, Debug)]
@@ -58,15 +44,8 @@ pub(crate) struct PatternsArgs {
     /// An occurrence is anomalous beyond this many times d, from 1 on
     #[arg(long, value_name = "FACTOR", default_value_t = PatternReference::default().factor, value_parser = factor)]
     pub(crate) s: f64,
-    /// Print only the first N; a table has 30 unless told otherwise
-    #[arg(long, short = 'n', value_name = "N")]
-    pub(crate) limit: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-    pub(crate) format: TableFormat,
-    /// Say on standard error how long each stage took
-    #[arg(long)]
-    pub(crate) timings: bool,
+    #[command(flatten)]
+    pub(crate) listing: ListingArgs,
 }
 
 fn share(text: &str) -> Result<f64, &'static str> {

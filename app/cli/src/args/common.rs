@@ -1,6 +1,6 @@
 //! What arguments of several commands have in common.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
 pub(super) const TRACE_HELP: &str =
     "A run's folder, one rank's .bp folder, or a pattern such as 'run/*.bp'";
@@ -13,4 +13,18 @@ pub(crate) enum TableFormat {
     Json,
     /// Comma-separated values with a header
     Csv,
+}
+
+/// What is printed of a list, and how.
+#[derive(Args, Debug)]
+pub(crate) struct ListingArgs {
+    /// Print only the first N
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
+    /// Say on standard error how long each stage took
+    #[arg(long)]
+    pub(crate) timings: bool,
 }

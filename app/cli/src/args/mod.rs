@@ -46,7 +46,8 @@ pub(crate) enum CliCommand {
     Causes(CausesArgs),
     /// List what happened in a run: which rank held up which others, the costliest first
     Incidents(IncidentsArgs),
-    /// List what recurs in a run: its iterations, its patterns, and which occurrences took far longer than usual
+    /// List what recurs in a run: its iterations, its patterns, and which occurrences took far longer than usual; a table
+    /// has the 30 patterns that took most time, unless --limit says how many
     Patterns(PatternsArgs),
     /// Measure how well methods find known anomalies, and how labels help
     Evaluate(EvaluateArgs),

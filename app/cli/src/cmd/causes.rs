@@ -18,7 +18,7 @@ pub(crate) fn run(args: &CausesArgs) -> Result<()> {
     if is_forest_file(&args.trace) {
         bail!("it needs a trace: the trees of a file waited for nobody");
     }
-    let mut clock = Clock::new(args.timings);
+    let mut clock = Clock::new(args.listing.timings);
     let (forest, root) = forest_of(&args.trace, args.function.as_deref(), None, &mut clock)?;
     let causes = find(forest.trace(), &mut clock)?;
     let trees = if args.all {
@@ -26,10 +26,10 @@ pub(crate) fn run(args: &CausesArgs) -> Result<()> {
     } else {
         abnormal(&forest, root, args.seed, &mut clock)?
     };
-    let limit = args.limit.unwrap_or(usize::MAX);
+    let limit = args.listing.limit.unwrap_or(usize::MAX);
     let rows = trees.into_iter().map(|tree| causes.row(&forest, tree));
     let rows: Vec<CauseRow> = rows.take(limit).collect();
-    print(|out| match args.format {
+    print(|out| match args.listing.format {
         TableFormat::Table => cause_table(&rows).print(out, 0),
         TableFormat::Json => json_lines(out, &rows),
         TableFormat::Csv => csv_lines(out, rows.iter().map(CauseLine::of)),
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CausesArgs) -> Result<()> {
 }
 
 pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<()> {
-    let mut clock = Clock::new(args.timings);
+    let mut clock = Clock::new(args.listing.timings);
     let trace = with_progress("Reading the trace", |progress| {
         read_trace(&args.trace, progress)
     })?;
@@ -57,8 +57,10 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<()> {
         }
         (row.num_executions > 0).then_some(row)
     });
-    let rows: Vec<IncidentRow> = rows.take(args.limit.unwrap_or(usize::MAX)).collect();
-    print(|out| match args.format {
+    let rows: Vec<IncidentRow> = rows
+        .take(args.listing.limit.unwrap_or(usize::MAX))
+        .collect();
+    print(|out| match args.listing.format {
         TableFormat::Table => incident_table(&rows, &trace).print(out, 0),
         TableFormat::Json => json_lines(out, &rows),
         TableFormat::Csv => csv_lines(out, &rows),

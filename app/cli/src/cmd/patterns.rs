@@ -16,7 +16,7 @@ use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progres
 const NUM_IN_TABLE: usize = 30;
 
 pub(crate) fn run(args: &PatternsArgs) -> Result<()> {
-    let mut clock = Clock::new(args.timings);
+    let mut clock = Clock::new(args.listing.timings);
     let trace = with_progress("Reading the trace", |progress| {
         read_trace(&args.trace, progress)
     })?;
@@ -30,16 +30,16 @@ pub(crate) fn run(args: &PatternsArgs) -> Result<()> {
         share: args.q,
         factor: args.s,
     };
-    let default = match args.format {
+    let default = match args.listing.format {
         TableFormat::Table => NUM_IN_TABLE,
         TableFormat::Json | TableFormat::Csv => usize::MAX,
     };
     let listed = patterns.listed();
     let num_listed = listed.len();
     let rows = listed.into_iter().map(|it| patterns.row(it, reference));
-    let rows: Vec<PatternRow> = rows.take(args.limit.unwrap_or(default)).collect();
+    let rows: Vec<PatternRow> = rows.take(args.listing.limit.unwrap_or(default)).collect();
     let iterations = patterns.iterations_row();
-    print(|out| match args.format {
+    print(|out| match args.listing.format {
         TableFormat::Table => {
             tell_iterations(out, iterations.as_ref())?;
             table(&rows).print(out, 0)?;

@@ -10,12 +10,12 @@ use crate::support::*;
 
 /// Stops the work of a session as soon as its stage begins with some words.
 #[derive(Clone, Default)]
-struct Stopper {
+pub(crate) struct Stopper {
     at_stage: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Stopper {
-    fn session(&self, disk: &Disk) -> Session {
+    pub(crate) fn session(&self, disk: &Disk) -> Session {
         let cell = SnapshotCell::default();
         let (watched, at_stage) = (cell.clone(), Arc::clone(&self.at_stage));
         let wake = move || {
@@ -38,7 +38,7 @@ impl Stopper {
         Session { engine, cell }
     }
 
-    fn stop_at(&self, stage: &'static str) {
+    pub(crate) fn stop_at(&self, stage: &'static str) {
         *self.at_stage.lock().unwrap() = Some(stage);
     }
 

@@ -7,6 +7,7 @@
 
 mod asking;
 mod cancelling;
+mod causes;
 mod journal;
 mod labels_and_marks;
 mod model_files;

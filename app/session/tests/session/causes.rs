@@ -1,0 +1,57 @@
+//! Who did it and what recurs, as the session comes to know it.
+
+use std::sync::Arc;
+
+use callgrove_model::TreeIdx;
+use callgrove_session::Command;
+
+use crate::cancelling::Stopper;
+use crate::support::*;
+
+#[test]
+fn causes_and_patterns_come_with_the_trace_and_stay_with_another_root() {
+    let mut session = Session::opened(&Disk::default());
+    let seen = session.seen();
+    let (causes, patterns) = (seen.causes.clone().unwrap(), seen.patterns.clone().unwrap());
+    assert!(Arc::ptr_eq(causes.trace(), seen.trace.as_ref().unwrap()));
+    assert!(
+        !patterns.listed().is_empty(),
+        "the run does the same again and again"
+    );
+    let num_trees = seen.analysis.as_ref().unwrap().forest.len();
+    assert!(
+        seen.tree_cause(TreeIdx::from_index(num_trees - 1))
+            .is_some()
+    );
+    let seen = session.run(Command::SetRoot {
+        function: "MPI_Wait".into(),
+    });
+    let same = seen.causes.as_ref().unwrap();
+    assert!(Arc::ptr_eq(&causes, same), "nothing is looked for again");
+    let num_trees = seen.analysis.as_ref().unwrap().forest.len();
+    assert!(
+        seen.tree_cause(TreeIdx::from_index(num_trees - 1))
+            .is_some()
+    );
+    assert!(seen.tree_cause(TreeIdx::from_index(num_trees)).is_none());
+}
+
+#[test]
+fn a_trace_can_be_worked_with_though_looking_for_causes_was_cancelled() {
+    for stage in ["Following delays", "Looking for what recurs"] {
+        let stopper = Stopper::default();
+        let mut session = stopper.session(&Disk::default());
+        stopper.stop_at(stage);
+        let seen = session.run(open("run", "compute"));
+        assert!(
+            seen.detection.is_some() && seen.patterns.is_none(),
+            "{stage}"
+        );
+        assert_eq!(seen.causes.is_some(), stage.starts_with("Looking"));
+        let told = &seen.notices.last().unwrap().text;
+        assert!(
+            told.starts_with("The trace is open; looking for causes"),
+            "{told}"
+        );
+    }
+}
