@@ -17,7 +17,7 @@ pub mod hover;
 mod panels;
 mod platform;
 #[cfg(test)]
-mod test_stall;
+mod stall_for_tests;
 #[cfg(test)]
 mod test_support;
 mod text;

@@ -5,7 +5,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
-use crate::test_stall::{stalled_snapshot, trees_of_stall, with_incident};
+use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
 
 fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
     Command::Select(Selection::Group(trees_of_stall(snapshot, number)))

@@ -11,7 +11,7 @@ use super::collectives::collectives;
 use super::delay::{CauseKind, DelayCause, DelayRole, Hop, RootCause};
 use super::evidence::Facts;
 use super::incidents::Incidents;
-use super::links::{Link, earliest, links};
+use super::links::{StallLink, earliest, links};
 use super::origin::{Origins, origins};
 use super::roots::Roots;
 use super::stall::Stalls;
@@ -24,7 +24,7 @@ pub struct Causes {
     waits: Waits,
     clocks: Clocks,
     stalls: Stalls,
-    links: Vec<Vec<Link>>,
+    links: Vec<Vec<StallLink>>,
     origins: Origins,
     root_of_stall: Vec<usize>,
     incident_of_root: Vec<Option<usize>>,
@@ -192,7 +192,7 @@ impl Causes {
 fn cycles(
     clocks: &Clocks,
     stalls: &Stalls,
-    links: &[Vec<Link>],
+    links: &[Vec<StallLink>],
     origins: &Origins,
 ) -> Vec<WaitCycle> {
     let mut cycles = Vec::new();

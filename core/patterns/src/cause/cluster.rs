@@ -19,7 +19,7 @@ const STALLS_OF_EACH: u32 = 2;
 
 /// The incidents, ordered by delay, and the incident of each root.
 #[derive(Default)]
-pub(super) struct Clusters {
+pub(super) struct RootClusters {
     pub(super) incidents: Vec<Incident>,
     pub(super) of_root: Vec<Option<usize>>,
 }
@@ -47,7 +47,7 @@ pub(super) fn clusters(
     clocks: &Clocks,
     stalls: &Stalls,
     roots: &mut Roots,
-) -> Clusters {
+) -> RootClusters {
     let parts = parts(clocks, stalls, roots);
     let loads = loads(clocks, stalls);
     let (mut joined, mut shared): (Vec<Vec<Part>>, Vec<Part>) = (Vec::new(), Vec::new());
@@ -72,9 +72,9 @@ pub(super) fn clusters(
         }
     }
     found.sort_by_key(|(it, _)| (Reverse(it.delay), it.start, it.root.lane));
-    let mut clusters = Clusters {
+    let mut clusters = RootClusters {
         of_root: vec![None; roots.all.len()],
-        ..Clusters::default()
+        ..RootClusters::default()
     };
     for (index, (incident, members)) in found.into_iter().enumerate() {
         for root in members {
@@ -128,8 +128,8 @@ impl Load {
         let sums = |times: &mut Vec<i64>| {
             times.sort_unstable();
             let mut sum = 0;
-            let add = |&time: &i64| {
-                sum += i128::from(time);
+            let add = |&time_ns: &i64| {
+                sum += i128::from(time_ns);
                 sum
             };
             std::iter::once(0).chain(times.iter().map(add)).collect()

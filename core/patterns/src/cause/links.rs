@@ -18,7 +18,7 @@ const SILENCE_TELLS: i128 = 8;
 
 /// From a stall to what it waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Link {
+pub(super) struct StallLink {
     /// The stall that it waited for; `None` if the peer did not stall.
     pub(super) to: Option<usize>,
     /// The lane of the peer.
@@ -51,8 +51,8 @@ pub(super) fn earliest(stalls: &Stalls, among: impl Iterator<Item = usize>) -> O
 }
 
 /// The links of every stall.
-pub(super) fn links(facts: &Facts<'_>, stalls: &Stalls) -> Vec<Vec<Link>> {
-    let mut links: Vec<Vec<Link>> = stalls
+pub(super) fn links(facts: &Facts<'_>, stalls: &Stalls) -> Vec<Vec<StallLink>> {
+    let mut links: Vec<Vec<StallLink>> = stalls
         .all()
         .iter()
         .map(|stall| of_stall(facts, stalls, stall))
@@ -72,7 +72,7 @@ pub(super) fn links(facts: &Facts<'_>, stalls: &Stalls) -> Vec<Vec<Link>> {
             let stall = &stalls.all()[member];
             let shared = peer.overlap(stall);
             if peer.lane() != stall.lane() && is_share(shared, stall.duration(), SHARED_PERCENT) {
-                links[member].push(Link {
+                links[member].push(StallLink {
                     to: Some(first),
                     peer: peer.lane(),
                     kind: facts.meeting(stall.call),
@@ -84,19 +84,19 @@ pub(super) fn links(facts: &Facts<'_>, stalls: &Stalls) -> Vec<Vec<Link>> {
     links
 }
 
-fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<Link> {
+fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<StallLink> {
     let evidence = facts.of(stall);
     if let Some(proven) = proven(stalls, stall, &evidence) {
         return vec![proven];
     }
-    let mut found: Vec<Link> = Vec::new();
+    let mut found: Vec<StallLink> = Vec::new();
     for it in &evidence {
         let Some(to) = beside(stalls, stall, it.peer, stall.end) else {
             continue;
         };
         let is_new = found.iter().all(|known| known.to != Some(to));
         if is_new && is_waited_for(stall, &stalls.all()[to], it) {
-            found.push(Link {
+            found.push(StallLink {
                 to: Some(to),
                 peer: it.peer,
                 kind: it.kind,
@@ -109,7 +109,7 @@ fn of_stall(facts: &Facts<'_>, stalls: &Stalls, stall: &Stall) -> Vec<Link> {
 }
 
 /// The peer that came last, if the stall was over soon after it came.
-fn proven(stalls: &Stalls, stall: &Stall, evidence: &[Evidence]) -> Option<Link> {
+fn proven(stalls: &Stalls, stall: &Stall, evidence: &[Evidence]) -> Option<StallLink> {
     let came = |it: &Evidence| it.came.filter(|&came| came <= stall.end);
     let last = evidence
         .iter()
@@ -117,7 +117,7 @@ fn proven(stalls: &Stalls, stall: &Stall, evidence: &[Evidence]) -> Option<Link>
         .max_by_key(|it| (it.came, it.peer))?;
     let at = last.came?;
     let waited = at.since(stall.start);
-    is_share(waited, stall.duration(), EXPLAINED_PERCENT).then(|| Link {
+    is_share(waited, stall.duration(), EXPLAINED_PERCENT).then(|| StallLink {
         to: beside(stalls, stall, last.peer, at),
         peer: last.peer,
         kind: last.kind,

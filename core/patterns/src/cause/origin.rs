@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::links::{Link, earliest};
+use super::links::{StallLink, earliest};
 use super::stall::Stalls;
 
 /// Where the links lead.
@@ -22,7 +22,7 @@ pub(super) struct Origins {
 /// Follows the links to their ends. A circle ends at the stall that began and ended first, unless a link leads out
 /// of it. Cost: O(n log n) in stalls and
 /// links.
-pub(super) fn origins(stalls: &Stalls, links: &[Vec<Link>]) -> Origins {
+pub(super) fn origins(stalls: &Stalls, links: &[Vec<StallLink>]) -> Origins {
     let mut graph = DiGraph::<(), usize>::with_capacity(links.len(), links.len());
     for _ in links {
         graph.add_node(());
@@ -55,24 +55,29 @@ pub(super) fn origins(stalls: &Stalls, links: &[Vec<Link>]) -> Origins {
 }
 
 /// Takes the link whose origin is the earliest.
-fn settle(stalls: &Stalls, links: &[Vec<Link>], stall: usize, origins: &mut Origins) {
+fn settle(stalls: &Stalls, links: &[Vec<StallLink>], stall: usize, origins: &mut Origins) {
     let of = &origins.of;
     let targets = links[stall].iter().filter_map(|link| Some(of[link.to?]));
     if let Some(best) = earliest(stalls, targets) {
-        let leads_there = |link: &Link| link.to.is_some_and(|to| of[to] == best);
+        let leads_there = |link: &StallLink| link.to.is_some_and(|to| of[to] == best);
         origins.by[stall] = links[stall].iter().position(leads_there);
         origins.of[stall] = best;
     }
 }
 
 /// A circle that links lead out of comes from there; any other one from its earliest member.
-fn settle_cycle(stalls: &Stalls, links: &[Vec<Link>], members: &[usize], origins: &mut Origins) {
-    let is_out = |link: &Link| link.to.filter(|to| members.binary_search(to).is_err());
+fn settle_cycle(
+    stalls: &Stalls,
+    links: &[Vec<StallLink>],
+    members: &[usize],
+    origins: &mut Origins,
+) {
+    let is_out = |link: &StallLink| link.to.filter(|to| members.binary_search(to).is_err());
     let of = &origins.of;
     let outs = members.iter().flat_map(|&stall| links[stall].iter());
     let out = earliest(stalls, outs.filter_map(|link| Some(of[is_out(link)?])));
     let way_out = out.and_then(|origin| {
-        let leads_there = |link: &Link| is_out(link).is_some_and(|to| of[to] == origin);
+        let leads_there = |link: &StallLink| is_out(link).is_some_and(|to| of[to] == origin);
         let mut ends = members.iter();
         ends.find_map(|&stall| Some((stall, links[stall].iter().position(leads_there)?, origin)))
     });
@@ -90,7 +95,7 @@ fn settle_cycle(stalls: &Stalls, links: &[Vec<Link>], members: &[usize], origins
 
 /// Gives every member of a circle the shortest way to its end, going backwards, so that nobody goes round.
 fn come_from(
-    links: &[Vec<Link>],
+    links: &[Vec<StallLink>],
     members: &[usize],
     end: usize,
     origin: usize,

@@ -7,7 +7,7 @@ use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs};
 
 use super::delay::{CauseKind, RootCause};
 use super::evidence::Facts;
-use super::links::Link;
+use super::links::StallLink;
 use super::origin::Origins;
 use super::stall::{Stall, Stalls};
 
@@ -34,7 +34,7 @@ impl Roots {
     pub(super) fn find(
         facts: &Facts<'_>,
         stalls: &Stalls,
-        links: &[Vec<Link>],
+        links: &[Vec<StallLink>],
         origins: &Origins,
     ) -> Self {
         let sources = origins.of.iter();
@@ -61,7 +61,7 @@ impl Roots {
     }
 }
 
-fn source(facts: &Facts<'_>, stalls: &Stalls, links: &[Vec<Link>], origin: usize) -> Source {
+fn source(facts: &Facts<'_>, stalls: &Stalls, links: &[Vec<StallLink>], origin: usize) -> Source {
     let late_worker = links[origin].iter().find(|link| link.to.is_none());
     let worked = late_worker.and_then(|link| {
         let stall = &stalls.all()[origin];
@@ -98,7 +98,7 @@ fn busiest(facts: &Facts<'_>, lane: LaneIdx, start: TimeNs, end: TimeNs) -> Opti
 fn root(
     facts: &Facts<'_>,
     stalls: &Stalls,
-    links: &[Vec<Link>],
+    links: &[Vec<StallLink>],
     source: Source,
     members: &[usize],
 ) -> RootCause {
@@ -132,7 +132,7 @@ fn root(
     }
 }
 
-fn kind(facts: &Facts<'_>, stall: &Stall, links: &[Link]) -> CauseKind {
+fn kind(facts: &Facts<'_>, stall: &Stall, links: &[StallLink]) -> CauseKind {
     let written = written(facts, stall);
     if written.0.saturating_mul(2) >= stall.duration().0 {
         return CauseKind::TracerWrite;

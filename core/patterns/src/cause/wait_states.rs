@@ -11,7 +11,7 @@ use callgrove_model::{CommKind, DurationNs, ExecIdx, ExecRef, Lane, LaneIdx, Tim
 
 use super::call_kind::CallKind;
 use super::evidence::Facts;
-use super::links::Link;
+use super::links::StallLink;
 use super::origin::Origins;
 use super::stall::Stalls;
 use super::wait::{Wait, WaitKind, WaitedFor};
@@ -29,7 +29,7 @@ struct Received {
 pub(super) fn wait_states(
     facts: &Facts<'_>,
     stalls: &Stalls,
-    links: &[Vec<Link>],
+    links: &[Vec<StallLink>],
     origins: &Origins,
 ) -> Vec<Wait> {
     let mut waits = Vec::new();
@@ -189,7 +189,7 @@ fn collectives(facts: &Facts<'_>, waits: &mut Vec<Wait>) {
 fn of_stalls(
     facts: &Facts<'_>,
     stalls: &Stalls,
-    links: &[Vec<Link>],
+    links: &[Vec<StallLink>],
     origins: &Origins,
     waits: &mut Vec<Wait>,
 ) {

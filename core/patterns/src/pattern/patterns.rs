@@ -9,10 +9,10 @@ use super::event::CallEvent;
 use super::expand;
 use super::factorise::{KnownPairs, factorise};
 use super::pattern::{Pattern, PatternId, PatternItem, PatternSymbol, Times};
-use super::rules::{Factored, Part, RuleItem, Rules, items_of};
+use super::rules::{Factored, RuleItem, RulePart, Rules, items_of};
 use super::symbols::{Body, Def, Sym, Symbols, number};
 use super::time_loop::{LoopPlace, find_loop};
-use super::walk::{Found, walk};
+use super::walk::{WalkedOccurrences, walk};
 use super::words;
 
 /// Share of the progress when the grammar is made; finding the occurrences takes the rest.
@@ -64,8 +64,8 @@ impl Patterns {
         Ok(patterns)
     }
 
-    fn assemble(symbols: &Symbols, rules: &Rules, found: Found) -> Self {
-        let Found {
+    fn assemble(symbols: &Symbols, rules: &Rules, found: WalkedOccurrences) -> Self {
+        let WalkedOccurrences {
             occurrences,
             times,
             counts,
@@ -264,10 +264,10 @@ fn public_items(
         .zip(times)
         .map(|(item, times)| PatternItem {
             symbol: match item.part {
-                Part::Enter(func) => PatternSymbol::Enter(func),
-                Part::Leave(func) => PatternSymbol::Leave(func),
-                Part::Call(func) => PatternSymbol::Call(func),
-                Part::Rule(rule) => PatternSymbol::Pattern(ids[super::symbols::index(rule)]),
+                RulePart::Enter(func) => PatternSymbol::Enter(func),
+                RulePart::Leave(func) => PatternSymbol::Leave(func),
+                RulePart::Call(func) => PatternSymbol::Call(func),
+                RulePart::Rule(rule) => PatternSymbol::Pattern(ids[super::symbols::index(rule)]),
             },
             times,
         })

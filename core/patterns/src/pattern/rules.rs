@@ -10,7 +10,7 @@ use super::symbols::{Body, Def, Sym, Symbols, index, number};
 
 /// What an item of a rule is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+pub(super) enum RulePart {
     Enter(FuncId),
     Leave(FuncId),
     Call(FuncId),
@@ -20,7 +20,7 @@ pub(super) enum Part {
 /// An item of a rule; all items of all rules stand in one list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleItem {
-    pub(super) part: Part,
+    pub(super) part: RulePart,
     /// The symbol, to see in the lane whether it goes on.
     pub(super) sym: Sym,
     /// How many times in a row; `None` if that differs.
@@ -29,7 +29,7 @@ pub(super) struct RuleItem {
 
 /// A pattern.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rule {
+pub(super) struct GrammarRule {
     pub(super) sym: Sym,
     /// The function, if the pattern is its call.
     pub(super) func: Option<FuncId>,
@@ -41,7 +41,7 @@ pub(super) struct Rule {
 #[derive(Default)]
 pub(super) struct Rules {
     pub(super) items: Vec<RuleItem>,
-    pub(super) patterns: Vec<Rule>,
+    pub(super) patterns: Vec<GrammarRule>,
     /// The items of each lane.
     pub(super) roots: Vec<Body>,
 }
@@ -71,7 +71,7 @@ impl Rules {
             };
             if uses.is_pattern(symbols, sym) {
                 *of_sym = Some(number(rules.patterns.len()));
-                rules.patterns.push(Rule {
+                rules.patterns.push(GrammarRule {
                     sym,
                     func,
                     items: Body { start: 0, end: 0 },
@@ -109,7 +109,7 @@ impl Rules {
             let sym = match task {
                 Task::Write(sym) => sym,
                 Task::Leave(func, sym) => {
-                    self.push(Part::Leave(func), sym, Some(1));
+                    self.push(RulePart::Leave(func), sym, Some(1));
                     continue;
                 }
             };
@@ -121,13 +121,13 @@ impl Rules {
             let rule = of_sym[of.index()].filter(|_| !is_rule);
             is_rule = false;
             if let Some(rule) = rule {
-                self.push(Part::Rule(rule), of, times);
+                self.push(RulePart::Rule(rule), of, times);
                 continue;
             }
             match symbols.def(of) {
-                Def::Leaf(func) => self.push(Part::Call(func), of, times),
+                Def::Leaf(func) => self.push(RulePart::Call(func), of, times),
                 Def::Call { func, .. } | Def::Open { func, .. } => {
-                    self.push(Part::Enter(func), of, Some(1));
+                    self.push(RulePart::Enter(func), of, Some(1));
                     if symbols.can_recur(of) {
                         tasks.push(Task::Leave(func, of));
                     }
@@ -148,7 +148,7 @@ impl Rules {
         }
     }
 
-    fn push(&mut self, part: Part, sym: Sym, times: Option<u32>) {
+    fn push(&mut self, part: RulePart, sym: Sym, times: Option<u32>) {
         self.items.push(RuleItem { part, sym, times });
     }
 }

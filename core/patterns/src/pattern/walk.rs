@@ -6,14 +6,14 @@ use callgrove_model::{
 
 use super::calls::{LaneCalls, next_sibling, share};
 use super::pattern::{Occurrence, Times};
-use super::rules::{Part, RuleItem, Rules};
+use super::rules::{RuleItem, RulePart, Rules};
 use super::symbols::{Body, Sym, index, number};
 
 /// Items between two looks at whether to go on.
 const ITEMS_A_LOOK: u32 = 1 << 16;
 
 /// What the grammar does not say by itself.
-pub(super) struct Found {
+pub(super) struct WalkedOccurrences {
     /// Occurrences of each rule, by lane and time.
     pub(super) occurrences: Vec<Vec<Occurrence>>,
     /// How often each item follows itself.
@@ -28,13 +28,14 @@ pub(super) fn walk(
     calls: &[LaneCalls],
     rules: &Rules,
     progress: Progress<'_>,
-) -> Result<Found, Cancelled> {
+) -> Result<WalkedOccurrences, Cancelled> {
     let never = Times {
         least: u32::MAX,
         most: 0,
     };
-    let with_room = |rule: &super::rules::Rule| Vec::with_capacity(index(rule.num_occurrences));
-    let mut found = Found {
+    let with_room =
+        |rule: &super::rules::GrammarRule| Vec::with_capacity(index(rule.num_occurrences));
+    let mut found = WalkedOccurrences {
         occurrences: rules.patterns.iter().map(with_room).collect(),
         times: rules
             .items
@@ -109,7 +110,7 @@ impl Walker<'_> {
     fn run(
         &mut self,
         root: Body,
-        found: &mut Found,
+        found: &mut WalkedOccurrences,
         progress: Progress<'_>,
     ) -> Result<(), Cancelled> {
         let mut frames = vec![self.frame(None, 0, root)];
@@ -132,7 +133,7 @@ impl Walker<'_> {
             let item = frame.next;
             frame.next += 1;
             match self.rules.items[index(item)].part {
-                Part::Enter(_) => {
+                RulePart::Enter(_) => {
                     if frame.num_open == 0 {
                         frame.last = self.row;
                     }
@@ -140,14 +141,14 @@ impl Walker<'_> {
                     frame.num_open += 1;
                     self.row += 1;
                 }
-                Part::Leave(_) => frame.num_open = frame.num_open.saturating_sub(1),
-                Part::Call(_) => {
+                RulePart::Leave(_) => frame.num_open = frame.num_open.saturating_sub(1),
+                RulePart::Call(_) => {
                     let last = self.leaves(item, found);
                     if frame.num_open == 0 {
                         frame.last = last;
                     }
                 }
-                Part::Rule(rule) => {
+                RulePart::Rule(rule) => {
                     let body = self.rules.patterns[index(rule)].items;
                     let inner = self.frame(Some(rule), item, body);
                     frames.push(inner);
@@ -177,7 +178,7 @@ impl Walker<'_> {
     }
 
     /// Ends a pass of a rule; says whether it was the last one.
-    fn end_pass(&mut self, frame: &mut Frame, found: &mut Found) -> bool {
+    fn end_pass(&mut self, frame: &mut Frame, found: &mut WalkedOccurrences) -> bool {
         let Some(rule) = frame.rule else { return true };
         if self.rules.patterns[index(rule)].func.is_some() {
             frame.last = frame.first;
@@ -222,7 +223,7 @@ impl Walker<'_> {
     }
 
     /// Goes through a run of calls in which nothing was recorded; returns the row of the last one.
-    fn leaves(&mut self, item: u32, found: &mut Found) -> usize {
+    fn leaves(&mut self, item: u32, found: &mut WalkedOccurrences) -> usize {
         let RuleItem { times, .. } = self.rules.items[index(item)];
         let first = self.row;
         if let Some(times) = times {

@@ -93,6 +93,17 @@ pub(super) fn card_ui(
         let median = analysis.median_duration;
         mini_tree::paint(ui.painter(), structure, minis, median, ctx.theme);
     }
+    buttons_ui(ctx, state, (tree, &code), rect, ui);
+}
+
+/// The buttons that label it.
+fn buttons_ui(
+    ctx: &mut ViewContext<'_>,
+    state: &mut CandidatesState,
+    (tree, code): (TreeIdx, &str),
+    rect: Rect,
+    ui: &mut Ui,
+) {
     let buttons = Rect::from_min_size(
         rect.left_bottom() + vec2(12.0, -30.0),
         vec2(WORDS_WIDTH, 22.0),
@@ -106,7 +117,7 @@ pub(super) fn card_ui(
                 ui.spacing_mut().item_spacing.x = 4.0;
                 ui.spacing_mut().button_padding.x = 6.0;
                 let on = ctx.snapshot.label(tree);
-                if let Some(label) = label_buttons(ctx.theme, on, &code, ui) {
+                if let Some(label) = label_buttons(ctx.theme, on, code, ui) {
                     for command in state.press_label(ctx.snapshot, tree, label) {
                         ctx.send(command);
                     }

@@ -10,6 +10,7 @@ use egui::{
     UiBuilder, Vec2, WidgetInfo, vec2,
 };
 
+use super::measure::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use super::state::IncidentsState;
 use crate::canvas::time::relative_time;
 use crate::context::{ViewContext, label_name, short_name};
@@ -17,24 +18,12 @@ use crate::delay::{common_label, kind_text, look_at_incident, trees_hit};
 use crate::theme::RADIUS;
 use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
 
-/// From the edge of a card to its words, in points.
-const LEFT: f32 = 30.0;
-const RIGHT: f32 = 8.0;
 /// Tops of the lines.
 const COST_TOP: f32 = 7.0;
 const WORDS_TOP: f32 = 27.0;
-/// Lines that the words may have, and the height of each.
-const MAX_LINES: usize = 3;
-const LINE_HEIGHT: f32 = 16.0;
-/// About the width of a letter.
-const LETTER: f32 = 6.6;
 /// From the end of the words.
 const FACTS_TOP: f32 = 3.0;
 const LIKE_TOP: f32 = 20.0;
-/// Height of a card without words, and of what may come.
-const HEIGHT: f32 = 51.0;
-const LIKE_HEIGHT: f32 = 17.0;
-const BUTTONS_HEIGHT: f32 = 28.0;
 const COST_SIZE: f32 = 15.0;
 const WORDS_SIZE: f32 = 13.0;
 const FACTS_SIZE: f32 = 12.0;
@@ -42,35 +31,6 @@ const FACTS_SIZE: f32 = 12.0;
 const ROOM_FOR_COUNT: f32 = 60.0;
 /// Times in the run are told to as much.
 const TIME_STEP_NS: f64 = 1e6;
-
-/// Lines that words need on a card of some width.
-fn num_lines(words: &str, width: f32) -> usize {
-    let room = ((width - LEFT - RIGHT) / LETTER) as usize;
-    let (mut lines, mut used) = (1, 0);
-    for word in words.split_whitespace() {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > room {
-            (lines, used) = (lines + 1, length);
-        } else {
-            used += usize::from(used > 0) + length;
-        }
-    }
-    lines.min(MAX_LINES)
-}
-
-/// Height of the card of an incident on a list of some width.
-pub(super) fn height(snapshot: &Snapshot, causes: &RunCauses, number: usize, width: f32) -> f32 {
-    let incident = causes.incident(number);
-    let words = incident.map_or_else(String::new, |incident| causes.incident_words(incident));
-    let words = num_lines(&words, width) as f32 * LINE_HEIGHT;
-    let comes_back = causes
-        .like(number)
-        .is_some_and(|like| like.incidents.len() > 1);
-    let like = if comes_back { LIKE_HEIGHT } else { 0.0 };
-    let has_buttons = snapshot.incident == Some(number) && !trees_hit(snapshot, number).is_empty();
-    let buttons = if has_buttons { BUTTONS_HEIGHT } else { 0.0 };
-    HEIGHT + words + like + buttons
-}
 
 /// Draws a card and takes clicks on it, its triangle and its buttons.
 pub(super) fn card_ui(

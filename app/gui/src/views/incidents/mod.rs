@@ -5,6 +5,7 @@
 mod card;
 mod hit;
 mod list;
+mod measure;
 mod state;
 #[cfg(test)]
 mod tests;

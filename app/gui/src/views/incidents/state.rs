@@ -7,8 +7,8 @@ use std::sync::Arc;
 use callgrove_model::ExecRef;
 use callgrove_session::{Command, Label, RunCauses, Snapshot, TreeCauses};
 
-use super::card;
 use super::list::ListLines;
+use super::measure;
 use crate::delay::{common_label, look_at_incident, trees_hit};
 
 /// Which incidents are unfolded, and the lines made of them.
@@ -69,7 +69,7 @@ impl IncidentsState {
         self.lines = ListLines::new(
             inputs.causes.incidents().len(),
             &self.unfolded,
-            |number| card::height(snapshot, &inputs.causes, number, width),
+            |number| measure::height(snapshot, &inputs.causes, number, width),
             |number| {
                 (
                     trees_hit(snapshot, number),

@@ -9,7 +9,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 
 use super::{IncidentsState, incidents_ui};
-use crate::test_stall::{stalled_snapshot, trees_of_stall, with_incident};
+use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
 use crate::test_support::{demo_snapshot, harness_of, with_label, written};
 use crate::theme::SMALLEST_TEXT;
 

@@ -5,6 +5,7 @@ use callgrove_session::{Analysis, DelayRole, Label, Snapshot};
 use egui::Color32;
 
 use super::delays::{incidents, role_legend, roles, root_ranks};
+use super::values::{LegendRow, Values, trees};
 use crate::canvas::points::{MarkShape, PointMark};
 use crate::context::ViewContext;
 use crate::theme::{NUM_CATEGORIES, Theme};
@@ -41,35 +42,6 @@ pub(super) enum Coloring {
 pub(super) struct Palette {
     coloring: Coloring,
     values: Values,
-}
-
-pub(super) enum Values {
-    /// No more than the snapshot tells.
-    Snapshot,
-    /// Place on a scale, 0 to 1, by tree, with the texts of both ends.
-    Scale(Vec<f32>, [String; 2]),
-    /// Class by tree, with the names of those that have a colour, and of the others.
-    Classes(Vec<u32>, Vec<String>, Option<String>),
-    /// Role by tree.
-    Roles(Vec<DelayRole>),
-}
-
-/// A line of the legend: a mark, or a scale.
-pub(super) enum LegendRow {
-    Mark(MarkShape, Color32, String),
-    Ring(MarkShape, Color32, Color32, String),
-    Scale([String; 2]),
-}
-
-impl LegendRow {
-    /// What it says.
-    #[cfg(test)]
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Self::Mark(.., text) | Self::Ring(.., text) => text,
-            Self::Scale([low, _]) => low,
-        }
-    }
 }
 
 impl Coloring {
@@ -230,10 +202,6 @@ fn shape(is_abnormal: bool) -> MarkShape {
 fn is_abnormal(ctx: &ViewContext<'_>, tree: TreeIdx) -> bool {
     let detection = ctx.snapshot.detection.as_ref();
     detection.is_some_and(|detection| detection.is_abnormal(tree))
-}
-
-pub(super) fn trees(forest: &Forest) -> impl Iterator<Item = TreeIdx> + use<> {
-    (0..forest.len()).map(TreeIdx::from_index)
 }
 
 /// Places of values on a scale from the least to the most, and which trees those are.

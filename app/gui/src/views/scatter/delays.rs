@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::{DelayRole, Snapshot};
 
-use super::coloring::{LegendRow, Values, trees};
+use super::values::{LegendRow, Values, trees};
 use crate::canvas::points::MarkShape;
 use crate::theme::{NUM_CATEGORIES, Theme};
 use crate::widgets::{count_of, thousands};
@@ -109,7 +109,7 @@ fn classes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_stall::{stalled_snapshot, trees_of_stall};
+    use crate::stall_for_tests::{stalled_snapshot, trees_of_stall};
     use crate::test_support::demo_snapshot;
 
     #[test]

@@ -4,7 +4,8 @@ use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Selection};
 use egui::{FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2};
 
-use super::coloring::{LegendRow, Palette};
+use super::coloring::Palette;
+use super::values::LegendRow;
 use crate::canvas::points::{Transform, mark_shape};
 use crate::context::ViewContext;
 use crate::theme::{RADIUS, Theme};

@@ -6,6 +6,7 @@ mod legend;
 mod state;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use callgrove_model::TreeIdx;
 use callgrove_session::{Analysis, Command, MapMethod, TreeMap};

@@ -6,7 +6,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::*;
-use crate::test_stall::stalled_snapshot;
+use crate::stall_for_tests::stalled_snapshot;
 use crate::test_support::{demo_snapshot, dressed, harness_of};
 
 type View = Harness<'static, WaitsState>;
