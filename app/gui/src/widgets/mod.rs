@@ -3,6 +3,7 @@
 mod cause_sign;
 mod code_link;
 mod focus_ring;
+mod grid_cursor;
 mod header;
 mod key_button;
 mod label_buttons;
@@ -14,6 +15,7 @@ pub(crate) mod table;
 pub(crate) use cause_sign::{SIGN_WIDTH, paint_kind, paint_role};
 pub use code_link::code_link;
 pub use focus_ring::focus_ring;
+pub(crate) use grid_cursor::move_by_arrows;
 pub use header::view_header;
 pub use key_button::KeyButton;
 pub(crate) use label_buttons::label_buttons;

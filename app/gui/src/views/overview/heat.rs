@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use callgrove_session::watch::{HeatMap, Scope, WatchCommand};
 use egui::{
-    Align2, EventFilter, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, ScrollArea,
-    Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
+    Align2, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, ScrollArea, Sense, Shape,
+    Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
 use crate::context::ViewContext;
 use crate::text::{num_anomalies, number};
 use crate::widgets::table::empty_ui;
-use crate::widgets::{count_of, pointer_card, view_header};
+use crate::widgets::{count_of, move_by_arrows, pointer_card, view_header};
 
 /// Room for the names of ranks, in points.
 pub(crate) const GUTTER: f32 = 64.0;
@@ -340,30 +340,11 @@ fn take_keys(
     if !response.has_focus() {
         return;
     }
-    let filter = EventFilter {
-        horizontal_arrows: true,
-        vertical_arrows: true,
-        ..EventFilter::default()
-    };
-    ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
-    let (row, column) = state.cursor.unwrap_or((0, grid.map.columns.len() - 1));
-    let pressed = |key| ui.input(|input| input.key_pressed(key));
-    let moved = [
-        (Key::ArrowUp, (row.saturating_sub(1), column)),
-        (Key::ArrowDown, (row + 1, column)),
-        (Key::ArrowLeft, (row, column.saturating_sub(1))),
-        (Key::ArrowRight, (row, column + 1)),
-    ];
-    let at = moved
-        .into_iter()
-        .find_map(|(key, at)| pressed(key).then_some(at))
-        .unwrap_or((row, column));
-    let cursor = (
-        at.0.min(grid.order.len() - 1),
-        at.1.min(grid.map.columns.len() - 1),
-    );
+    let size = (grid.order.len(), grid.map.columns.len());
+    let cursor = state.cursor.unwrap_or((0, size.1 - 1));
+    let cursor = move_by_arrows(cursor, size, response, ui);
     state.cursor = Some(cursor);
-    if pressed(Key::Enter) {
+    if ui.input(|input| input.key_pressed(Key::Enter)) {
         ctx.choose(grid.focus(cursor), ui);
     }
 }

@@ -1,15 +1,15 @@
 //! The matrix on the screen: a row waits for a column.
 
 use egui::{
-    Align2, EventFilter, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, Sense, Shape,
-    Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
+    Align2, FontId, Key, Mesh, PopupAnchor, Pos2, Rect, Response, Role, Sense, Shape, Stroke,
+    StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
 use super::grid::WaitGrid;
 use crate::app::Action;
 use crate::context::ViewContext;
 use crate::theme::SMALLEST_TEXT;
-use crate::widgets::pointer_card;
+use crate::widgets::{move_by_arrows, pointer_card};
 
 /// Cells are at least and at most so wide, in points.
 pub(super) const LEAST_CELL: f32 = 3.0;
@@ -196,25 +196,12 @@ fn keys(
     if !response.has_focus() || grid.len() == 0 {
         return false;
     }
-    let filter = EventFilter {
-        horizontal_arrows: true,
-        vertical_arrows: true,
-        ..EventFilter::default()
-    };
-    ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
-    let last = grid.len() - 1;
-    let (row, column) = cursor.unwrap_or((0, 0));
-    let pressed = |key| ui.input(|input| input.key_pressed(key));
-    let moved = [
-        (Key::ArrowUp, (row.saturating_sub(1), column)),
-        (Key::ArrowDown, (row + 1, column)),
-        (Key::ArrowLeft, (row, column.saturating_sub(1))),
-        (Key::ArrowRight, (row, column + 1)),
-    ];
-    let at = moved
-        .into_iter()
-        .find_map(|(key, at)| pressed(key).then_some(at));
-    let at = at.unwrap_or((row, column));
-    *cursor = Some((at.0.min(last), at.1.min(last)));
-    pressed(Key::Enter)
+    let size = (grid.len(), grid.len());
+    *cursor = Some(move_by_arrows(
+        cursor.unwrap_or_default(),
+        size,
+        response,
+        ui,
+    ));
+    ui.input(|input| input.key_pressed(Key::Enter))
 }
