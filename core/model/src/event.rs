@@ -1,5 +1,7 @@
 //! Events of one I/O step of one rank, in columns, as a reader decodes them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs};
 
 /// Whether a function was entered or left.
@@ -67,7 +69,7 @@ pub struct CounterEvents {
 }
 
 /// One entry of the run's metadata.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Metadata {
     /// Rank that reported it.
     pub rank: RankId,

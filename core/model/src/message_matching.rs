@@ -57,13 +57,18 @@ pub(crate) fn match_messages(lanes: &mut [Lane], warnings: &mut Warnings) -> Vec
     for &message in &messages {
         set_mates(lanes, message, warnings);
     }
+    in_order_of_sending(lanes, &mut messages);
+    messages
+}
+
+/// Sorts messages by the time at which they were sent.
+pub(crate) fn in_order_of_sending(lanes: &[Lane], messages: &mut [Message]) {
     messages.sort_by_key(|message| {
         (
             lanes[message.send.lane.index()].comms.time[message.send.row as usize],
             message.send,
         )
     });
-    messages
 }
 
 /// All events of one kind by channel, then in order of time.

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{DurationNs, ExecIdx, Executions, FuncEventKind, FuncId, LaneIdx, TimeNs};
 
 /// Executions on either side of the end of a step among which the same two events are looked for.
@@ -16,7 +18,9 @@ const MIN_SAMPLE: usize = 4;
 
 /// A time in which the tracer wrote its own data and the lane stood still. No function is entered or left in
 /// it: it starts at an event of its lane, and ends before the next one by what the program usually takes there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
+)]
 pub struct TracerWrite {
     /// The lane that stood still.
     pub lane: LaneIdx,

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{RankId, TimeNs};
 
 /// What was found wrong, and what was done about it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum WarningKind {
     /// The communicator has more ranks than the trace.
@@ -74,7 +76,7 @@ impl fmt::Display for WarningKind {
 }
 
 /// Where something was seen first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstSeen {
     /// In words.
     pub place: String,
@@ -112,7 +114,7 @@ impl From<String> for FirstSeen {
 }
 
 /// One kind of damage on one rank, counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// What.
     pub kind: WarningKind,
@@ -125,7 +127,8 @@ pub struct Warning {
 }
 
 /// Warnings by kind and rank, in that order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Warning>", into = "Vec<Warning>")]
 pub struct Warnings {
     entries: BTreeMap<(WarningKind, Option<RankId>), (u64, FirstSeen)>,
 }
@@ -201,6 +204,22 @@ impl Warnings {
             .filter(|warning| warning.kind == kind)
             .map(|warning| warning.count)
             .sum()
+    }
+}
+
+impl From<Vec<Warning>> for Warnings {
+    fn from(all: Vec<Warning>) -> Self {
+        let mut warnings = Self::default();
+        for one in all {
+            warnings.count_many(one.kind, one.rank, one.count, || one.first);
+        }
+        warnings
+    }
+}
+
+impl From<Warnings> for Vec<Warning> {
+    fn from(warnings: Warnings) -> Self {
+        warnings.iter().collect()
     }
 }
 

@@ -1,0 +1,122 @@
+//! Messages and counter samples of a lane as bytes.
+
+use super::PackedError;
+use super::bytes::{Bytes, put, put_signed};
+use crate::{
+    CommKind, CommRef, Comms, CounterId, Counters, ExecIdx, LaneIdx, NonMaxIdx, RankId, TimeNs,
+};
+
+/// The times and the calls of events, each as its distance to the one before.
+fn pack_places(time: &[TimeNs], exec: &[Option<NonMaxIdx>], unit: i64, bytes: &mut Vec<u8>) {
+    put(bytes, time.len() as u64);
+    let mut before = (0, 0);
+    for (&time, exec) in time.iter().zip(exec) {
+        let exec = exec.map_or(0, |exec| i64::from(ExecIdx::from(exec).0) + 1);
+        put_signed(bytes, time.0.wrapping_sub(before.0) / unit);
+        put_signed(bytes, exec - before.1);
+        before = (time.0, exec);
+    }
+}
+
+type Places = (Vec<TimeNs>, Vec<Option<NonMaxIdx>>);
+
+fn unpack_places(
+    bytes: &mut Bytes<'_>,
+    unit: i64,
+    num_executions: usize,
+) -> Result<Places, PackedError> {
+    let len = bytes.take_len()?;
+    let mut before = (0_i64, 0_i64);
+    let places = bytes.take_column(len, |bytes| {
+        before.0 = bytes.take_ns(before.0, unit)?;
+        before.1 = before.1.wrapping_add(bytes.take_signed()?);
+        let exec = match before.1 {
+            0 => None,
+            exec if (1..=num_executions as i64).contains(&exec) => {
+                Some(ExecIdx::from_index(exec as usize - 1).into())
+            }
+            _ => return Err(PackedError::Missing("call")),
+        };
+        Ok((TimeNs(before.0), exec))
+    })?;
+    Ok(places.into_iter().unzip())
+}
+
+pub(super) fn pack(comms: &Comms, unit: i64, bytes: &mut Vec<u8>) {
+    pack_places(&comms.time, &comms.exec, unit, bytes);
+    for row in 0..comms.len() {
+        let is_send = comms.kind[row] == CommKind::Send;
+        put(bytes, u64::from(comms.partner[row].0) << 1 | u64::from(is_send));
+        put(bytes, comms.tag[row]);
+        put(bytes, comms.size_bytes[row]);
+        match comms.mate[row] {
+            None => put(bytes, 0),
+            Some(mate) => {
+                put(bytes, u64::from(mate.lane.0) + 1);
+                put(bytes, u64::from(mate.row));
+            }
+        }
+    }
+}
+
+pub(super) fn unpack(
+    bytes: &mut Bytes<'_>,
+    unit: i64,
+    num_executions: usize,
+) -> Result<Comms, PackedError> {
+    let (time, exec) = unpack_places(bytes, unit, num_executions)?;
+    let mut comms = Comms {
+        time,
+        exec,
+        ..Comms::default()
+    };
+    for _ in 0..comms.time.len() {
+        let partner = bytes.take()?;
+        let is_send = partner & 1 == 1;
+        comms.kind.push(if is_send { CommKind::Send } else { CommKind::Recv });
+        let partner = u32::try_from(partner >> 1).map_err(|_| PackedError::Number)?;
+        comms.partner.push(RankId(partner));
+        comms.tag.push(bytes.take()?);
+        comms.size_bytes.push(bytes.take()?);
+        let mate = match bytes.take()?.checked_sub(1) {
+            None => None,
+            Some(lane) => Some(CommRef {
+                lane: LaneIdx(u32::try_from(lane).map_err(|_| PackedError::Number)?),
+                row: bytes.take_u32()?,
+            }),
+        };
+        comms.mate.push(mate);
+    }
+    Ok(comms)
+}
+
+pub(super) fn pack_counters(counters: &Counters, unit: i64, bytes: &mut Vec<u8>) {
+    pack_places(&counters.time, &counters.exec, unit, bytes);
+    for (&counter, &value) in counters.counter.iter().zip(&counters.value) {
+        put(bytes, u64::from(counter.0));
+        put(bytes, value);
+    }
+}
+
+pub(super) fn unpack_counters(
+    bytes: &mut Bytes<'_>,
+    unit: i64,
+    num_executions: usize,
+    num_counters: usize,
+) -> Result<Counters, PackedError> {
+    let (time, exec) = unpack_places(bytes, unit, num_executions)?;
+    let mut counters = Counters {
+        time,
+        exec,
+        ..Counters::default()
+    };
+    for _ in 0..counters.time.len() {
+        let counter = CounterId(bytes.take_u32()?);
+        if counter.index() >= num_counters {
+            return Err(PackedError::Missing("counter"));
+        }
+        counters.counter.push(counter);
+        counters.value.push(bytes.take()?);
+    }
+    Ok(counters)
+}

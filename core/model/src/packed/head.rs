@@ -1,0 +1,174 @@
+//! What a trace has beside its lanes, and how lanes come to it.
+
+use serde::{Deserialize, Serialize};
+
+use super::lane::{self, Columns};
+use super::PackedError;
+use crate::message_matching::in_order_of_sending;
+use crate::{
+    CommKind, CommRef, CounterId, FuncId, Lane, LaneIdx, Message, Metadata, Name, NameTable,
+    ProgramId, RankId, RunIdentity, ThreadId, Trace, TracerWrite, Warnings,
+};
+
+/// All of a trace but what its lanes hold.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TraceHead {
+    names: Vec<String>,
+    counter_names: Vec<String>,
+    lanes: Vec<(ProgramId, RankId, ThreadId)>,
+    writes: Vec<TracerWrite>,
+    metadata: Vec<Metadata>,
+    warnings: Warnings,
+    num_steps: u64,
+    identity: RunIdentity,
+}
+
+/// A trace whose lanes come one after another.
+#[derive(Debug)]
+pub struct PackedLanes {
+    trace: Trace,
+    /// Of the lanes that have not come yet.
+    missing: std::vec::IntoIter<(ProgramId, RankId, ThreadId)>,
+}
+
+fn names_of<Id: Name>(names: &NameTable<Id>) -> Vec<String> {
+    names.iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+fn table_of<Id: Name>(names: &[String]) -> NameTable<Id> {
+    let mut table = NameTable::default();
+    for name in names {
+        table.intern(name);
+    }
+    table
+}
+
+impl TraceHead {
+    /// The head of a trace.
+    pub fn of(trace: &Trace) -> Self {
+        Self {
+            names: names_of(&trace.names),
+            counter_names: names_of(&trace.counter_names),
+            lanes: trace
+                .lanes
+                .iter()
+                .map(|lane| (lane.program, lane.rank, lane.thread))
+                .collect(),
+            writes: trace.writes.clone(),
+            metadata: trace.metadata.clone(),
+            warnings: trace.warnings.clone(),
+            num_steps: trace.num_steps,
+            identity: trace.identity.clone(),
+        }
+    }
+
+    /// Number of lanes.
+    pub fn num_lanes(&self) -> usize {
+        self.lanes.len()
+    }
+}
+
+impl PackedLanes {
+    /// A trace that waits for its lanes.
+    ///
+    /// # Errors
+    /// The head does not fit itself.
+    pub fn new(head: TraceHead) -> Result<Self, PackedError> {
+        let names = table_of::<FuncId>(&head.names);
+        let counter_names = table_of::<CounterId>(&head.counter_names);
+        if names.len() != head.names.len() || counter_names.len() != head.counter_names.len() {
+            return Err(PackedError::Missing("name of its own"));
+        }
+        let is_known = |write: &TracerWrite| write.lane.index() < head.lanes.len();
+        if !head.writes.iter().all(is_known) {
+            return Err(PackedError::Missing("lane"));
+        }
+        Ok(Self {
+            trace: Trace {
+                names,
+                counter_names,
+                lanes: Vec::with_capacity(head.lanes.len()),
+                messages: Vec::new(),
+                writes: head.writes,
+                metadata: head.metadata,
+                warnings: head.warnings,
+                num_steps: head.num_steps,
+                identity: head.identity,
+            },
+            missing: head.lanes.into_iter(),
+        })
+    }
+
+    /// Number of lanes that have not come yet.
+    pub fn num_missing(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// Takes the next lane, as [`Trace::pack_lane`] wrote it.
+    ///
+    /// # Errors
+    /// The bytes are no such lane, or it is one too many.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), PackedError> {
+        let (num_funcs, num_counters) = (self.trace.names.len(), self.trace.counter_names.len());
+        let Columns {
+            executions,
+            comms,
+            counters,
+        } = lane::unpack(bytes, num_funcs, num_counters)?;
+        let (program, rank, thread) = self.missing.next().ok_or(PackedError::Lanes)?;
+        self.trace.lanes.push(Lane {
+            program,
+            rank,
+            thread,
+            executions,
+            comms,
+            counters,
+        });
+        Ok(())
+    }
+
+    /// The trace, once all its lanes have come.
+    ///
+    /// # Errors
+    /// Lanes are missing, or a message has no other end.
+    pub fn finish(self) -> Result<Trace, PackedError> {
+        if self.missing.len() > 0 {
+            return Err(PackedError::Lanes);
+        }
+        let mut trace = self.trace;
+        let mut messages = Vec::new();
+        for (lane, held) in trace.lanes() {
+            for (row, mate) in held.comms.mate.iter().enumerate() {
+                let Some(mate) = *mate else { continue };
+                let here = CommRef {
+                    lane,
+                    row: row as u32,
+                };
+                if mate_of(&trace, mate) != Some(here) {
+                    return Err(PackedError::Missing("mate of a message"));
+                }
+                if held.comms.kind[row] == CommKind::Send {
+                    messages.push(Message {
+                        send: here,
+                        recv: mate,
+                    });
+                }
+            }
+        }
+        in_order_of_sending(&trace.lanes, &mut messages);
+        trace.messages = messages;
+        Ok(trace)
+    }
+}
+
+fn mate_of(trace: &Trace, event: CommRef) -> Option<CommRef> {
+    let lane = trace.lanes.get(event.lane.index())?;
+    *lane.comms.mate.get(event.row as usize)?
+}
+
+impl Trace {
+    /// What a lane holds, as bytes.
+    pub fn pack_lane(&self, lane: LaneIdx) -> Vec<u8> {
+        lane::pack(self.lane(lane))
+    }
+}

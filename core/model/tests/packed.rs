@@ -1,0 +1,141 @@
+//! Packed traces: they come out as they went in, and bytes from anywhere do no harm.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what is missing fails the test"
+)]
+
+use callgrove_model::{
+    CommKind, CounterId, DurationNs, FuncEventKind, FuncId, LaneIdx, NameTable, PackedError,
+    PackedLanes, ProgramId, RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs,
+    Trace, TraceHead, Warnings,
+};
+use proptest::prelude::*;
+
+const START: TimeNs = TimeNs(1_795_231_715_000_000_000);
+
+/// A rank whose events are told by numbers, each with the nanoseconds since the one before.
+fn rank(rank: u32, events: &[(u8, u32)], unit: i64) -> RankTrace {
+    let (mut names, mut counters) = (NameTable::default(), NameTable::<CounterId>::default());
+    for name in ["main", "MPI_Send()", "work [{a.c} {1,2}]"] {
+        names.intern(name);
+    }
+    counters.intern("bytes");
+    let mut builder = RankBuilder::new(ProgramId(0), RankId(rank));
+    let mut time = START;
+    for (step, events) in events.chunks(7).enumerate() {
+        let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(step as u32 * 2));
+        for &(event, after) in events {
+            time = time + DurationNs(i64::from(after) * unit);
+            let (thread, func) = (ThreadId(u32::from(event) & 1), FuncId(u32::from(event) % 3));
+            let row = batch.funcs.len() as u32;
+            let partner = RankId(u32::from(event) / 2 % 3);
+            match event {
+                0..90 => batch.funcs.push(thread, FuncEventKind::Entry, func, time, row),
+                90..180 => batch.funcs.push(thread, FuncEventKind::Exit, func, time, row),
+                180..210 => batch.comms.push(thread, CommKind::Send, 7, partner, 8, time),
+                210..240 => batch.comms.push(thread, CommKind::Recv, 7, partner, 99, time),
+                _ => batch.counters.push(thread, CounterId(0), u64::MAX - u64::from(after), time),
+            }
+        }
+        builder.push(batch);
+    }
+    builder.finish(names, counters)
+}
+
+fn packed(trace: &Trace) -> (TraceHead, Vec<Vec<u8>>) {
+    let head = serde_json::to_string(&TraceHead::of(trace)).unwrap();
+    let lanes = trace.lanes().map(|(lane, _)| trace.pack_lane(lane));
+    (serde_json::from_str(&head).unwrap(), lanes.collect())
+}
+
+fn unpacked(head: TraceHead, lanes: &[Vec<u8>]) -> Result<Trace, PackedError> {
+    let mut arriving = PackedLanes::new(head)?;
+    for lane in lanes {
+        arriving.push(lane)?;
+    }
+    arriving.finish()
+}
+
+/// All of a trace, as text.
+fn picture(trace: &Trace) -> String {
+    let names: Vec<&str> = trace.names.iter().map(|(_, name)| name).collect();
+    let counters: Vec<&str> = trace.counter_names.iter().map(|(_, name)| name).collect();
+    format!(
+        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {} {:?}",
+        trace.lanes,
+        trace.messages,
+        trace.writes,
+        trace.metadata,
+        trace.warnings,
+        trace.num_steps,
+        trace.identity
+    )
+}
+
+fn events() -> impl Strategy<Value = Vec<(u8, u32)>> {
+    prop::collection::vec((any::<u8>(), 0..2_000_u32), 0..120)
+}
+
+proptest! {
+    #[test]
+    fn a_trace_comes_out_as_it_went_in(
+        a in events(),
+        b in events(),
+        unit in prop_oneof![Just(1), Just(1_000)],
+    ) {
+        let trace = Trace::assemble(vec![rank(0, &a, unit), rank(1, &b, unit)], Warnings::default());
+        let (head, lanes) = packed(&trace);
+        prop_assert_eq!(picture(&unpacked(head, &lanes).unwrap()), picture(&trace));
+    }
+
+    #[test]
+    fn damaged_bytes_are_refused_or_make_a_trace_that_fits_itself(
+        a in events(),
+        b in events(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let trace = Trace::assemble(vec![rank(0, &a, 1), rank(1, &b, 1)], Warnings::default());
+        let (head, mut lanes) = packed(&trace);
+        let Some(first) = lanes.first_mut() else { return Ok(()) };
+        for (place, byte) in damage {
+            let place = place.index(first.len());
+            first[place] = byte;
+        }
+        if let Some(cut) = cut {
+            let len = cut.index(first.len());
+            first.truncate(len);
+        }
+        if let Ok(trace) = unpacked(head, &lanes) {
+            for (lane, held) in trace.lanes() {
+                for row in 0..held.executions.len() {
+                    let exec = callgrove_model::ExecRef { lane, exec: callgrove_model::ExecIdx(row as u32) };
+                    let name = trace.function_name(exec);
+                    prop_assert!(!name.is_empty());
+                    prop_assert!(held.executions.subtree(exec.exec).end <= held.executions.len());
+                }
+            }
+            prop_assert!(trace.time_span().is_none_or(|(from, to)| from <= to || from > to));
+        }
+    }
+}
+
+#[test]
+fn a_stack_too_deep_to_tell_is_written_in_full() {
+    let num_calls = usize::from(u16::MAX) + 10;
+    let events: Vec<(u8, u32)> = std::iter::repeat_n((0, 1), num_calls).collect();
+    let trace = Trace::assemble(vec![rank(0, &events, 1)], Warnings::default());
+    let (head, lanes) = packed(&trace);
+    assert_eq!(picture(&unpacked(head, &lanes).unwrap()), picture(&trace));
+}
+
+#[test]
+fn lanes_that_are_missing_or_too_many_are_refused() {
+    let trace = Trace::assemble(vec![rank(0, &[(0, 1), (90, 1)], 1)], Warnings::default());
+    let (head, lanes) = packed(&trace);
+    assert_eq!(unpacked(head.clone(), &[]).err(), Some(PackedError::Lanes));
+    let twice = [lanes[0].clone(), lanes[0].clone()];
+    assert_eq!(unpacked(head, &twice).err(), Some(PackedError::Lanes));
+    assert_eq!(trace.pack_lane(LaneIdx(0)), lanes[0]);
+}
