@@ -3,6 +3,7 @@
 mod args;
 mod cmd;
 mod connect;
+mod engine;
 mod example;
 mod exit;
 mod follow;

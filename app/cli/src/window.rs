@@ -1,27 +1,19 @@
 //! The desktop window: the session on a thread of its own, the views on the main thread.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use callgrove_gui::{CallgroveApp, Platform, stored_window_size};
-use callgrove_session::{
-    Command, Engine, LearnSettings, Session, SessionHandle, SnapshotCell, Wake,
-};
+use callgrove_session::{Command, Session, Wake};
 use eframe::egui;
 
+use crate::engine;
 use crate::follow;
 use crate::host::NativeHost;
 use crate::journal_file;
 use crate::platform::NativePlatform;
 
-/// Commands that may wait while long work runs; a person does not type that fast.
-const MAX_WAITING: usize = 4096;
-/// Seed of everything random in the window; the same trace gives the same picture.
-const SEED: u64 = 1;
 /// Size of a window that nobody has touched, in points.
 const SIZE: [f32; 2] = [1600.0, 1000.0];
 
@@ -33,16 +25,15 @@ pub(crate) fn show(
     token: Option<String>,
 ) -> Result<()> {
     check_display()?;
-    let (sender, receiver) = sync_channel(MAX_WAITING);
-    let cell = SnapshotCell::default();
     let context = egui::Context::default();
     let wake: Wake = {
         let context = context.clone();
         Arc::new(move || context.request_repaint())
     };
-    start_engine(receiver, cell.clone(), Arc::clone(&wake))?;
+    let host = Box::new(NativeHost::new(journal_file::default_folder()));
+    let engine = engine::start(host, Arc::clone(&wake))?;
     let line = follow::start(ca_file, token, wake)?;
-    let mut session = Session::new(SessionHandle::new(sender, cell), Some(line));
+    let mut session = Session::new(engine, Some(line));
     for command in commands {
         session.send(command);
     }
@@ -71,31 +62,6 @@ fn show_app(context: egui::Context, session: Session) -> Result<()> {
             "the window could not be opened ({error}); on a machine without OpenGL, set LIBGL_ALWAYS_SOFTWARE=1"
         )
     })
-}
-
-fn start_engine(commands: Receiver<Command>, cell: SnapshotCell, wake: Wake) -> Result<()> {
-    let host = NativeHost::new(journal_file::default_folder());
-    std::thread::Builder::new()
-        .name("session".to_owned())
-        .spawn(move || {
-            let settings = LearnSettings::with_seed(SEED);
-            let engine = Engine::new(Box::new(host), settings, cell.clone(), Arc::clone(&wake));
-            // The engine dies with its panic; only the cell is used after it.
-            let run = AssertUnwindSafe(|| engine.run(&commands));
-            if let Err(panic) = catch_unwind(run) {
-                cell.end(&words_of(&*panic));
-                wake();
-            }
-        })
-        .context("cannot start the session")?;
-    Ok(())
-}
-
-/// What a panic says.
-fn words_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "a defect that says nothing of itself".to_owned())
 }
 
 fn check_display() -> Result<()> {

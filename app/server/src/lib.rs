@@ -14,6 +14,7 @@ mod stall;
 mod tls;
 mod token;
 mod token_check;
+pub mod view;
 
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use error::ServerError;

@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::watch::{ExecutionDocument, WatchCommand};
 use crate::{
     EventKey, Label, MapMethod, ModelAnswer, ModelSettings, PatternId, PatternReference,
-    TrainingAnswer,
+    TrainingAnswer, ViewerId,
 };
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Command {
     /// Opens a trace: a run's folder, one rank's file or a pattern. Labels given to it before come back.
     OpenTrace {
@@ -36,6 +36,17 @@ pub enum Command {
     },
     /// Selects trees; the views show the first, or the centre of several.
     Select(Selection),
+    /// What one of several viewers asks for, who each have a selection and files of their own.
+    Of {
+        /// Who.
+        viewer: ViewerId,
+        /// Counts the viewer's commands from 1; see [`crate::Snapshot::carried_out`].
+        number: u64,
+        /// What.
+        command: Box<Command>,
+    },
+    /// A viewer has gone.
+    Leave(ViewerId),
     /// Shows the details of a call of the trace, or no call's.
     SelectCall(Option<ExecRef>),
     /// Looks at an incident, a place in [`crate::RunCauses::incidents`], or at none.
@@ -55,6 +66,7 @@ pub enum Command {
         label: ExecLabel,
     },
     /// Whatever concerns the watched run.
+    #[serde(skip)]
     Watch(WatchCommand),
     /// Gives trees a label, or takes it away.
     SetLabel {
@@ -164,8 +176,21 @@ impl Command {
         })
     }
 
+    /// The file that the command reads, if any; a trace is none.
+    pub fn file_to_read(&self) -> Option<&str> {
+        match self {
+            Self::ImportLabels { path } | Self::LoadModel { path } | Self::LoadSession { path } => {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the command changes what the person made, and so is journalled and undoable.
     pub fn is_edit(&self) -> bool {
+        if let Self::Of { command, .. } = self {
+            return command.is_edit();
+        }
         matches!(
             self,
             Self::SetLabel { .. }
@@ -185,7 +210,7 @@ impl Command {
 }
 
 /// Which trees are selected. One selection links all views.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Selection {
     /// Nothing.
     #[default]

@@ -21,7 +21,7 @@ use crate::history::HistoryStep;
 use crate::host::Host;
 use crate::learning::LearnSettings;
 use crate::session_file::SessionFile;
-use crate::{Command, LabelKey, Selection, Severity, SnapshotCell, TreeKey};
+use crate::{Command, LabelKey, Selection, Severity, SnapshotCell, TreeKey, ViewerId};
 
 use executor::Executor;
 pub use publisher::Wake;
@@ -121,6 +121,16 @@ impl Engine {
                 Ok(())
             }
             Command::Select(selection) => self.select(selection),
+            Command::Of {
+                viewer,
+                number,
+                command,
+            } => self.carry_out_for(viewer, number, *command),
+            Command::Leave(viewer) => {
+                let looks = &mut self.executor.publisher.view.looks;
+                Arc::make_mut(looks).remove(&viewer);
+                Ok(())
+            }
             Command::SetLabel { trees, label } => self.set_label(&trees, label),
             Command::SetRecordLabel {
                 program,
@@ -168,6 +178,25 @@ impl Engine {
             | Command::OpenExecution { .. }
             | Command::Watch(_) => Ok(()),
         }
+    }
+
+    /// Carries out what a viewer asks for, with the viewer's own selection and files.
+    fn carry_out_for(
+        &mut self,
+        viewer: ViewerId,
+        number: u64,
+        command: Command,
+    ) -> Result<(), Stop> {
+        self.executor.host.turn_to(Some(viewer));
+        let done = match command {
+            Command::Select(selection) => self.look(viewer, selection),
+            Command::Of { .. } | Command::Leave(_) => Ok(()),
+            command => self.carry_out(command),
+        };
+        self.executor.host.turn_to(None);
+        let looks = Arc::make_mut(&mut self.executor.publisher.view.looks);
+        looks.entry(viewer).or_default().carried_out = number;
+        done
     }
 
     fn export_labels(&mut self, path: &str) -> Result<(), Stop> {

@@ -20,6 +20,8 @@ struct CancelCounts {
     begun: AtomicU64,
     /// Commands up to this one shall stop.
     cancelled: AtomicU64,
+    /// How often somebody wished to stop.
+    wishes: AtomicU64,
 }
 
 /// What the views hold of a session.
@@ -56,6 +58,12 @@ impl SnapshotCell {
         let num_begun = counts.begun.load(Ordering::SeqCst);
         let num_cancelled = num_sent.max(num_begun);
         counts.cancelled.store(num_cancelled, Ordering::SeqCst);
+        counts.wishes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often somebody asked to stop.
+    pub(crate) fn num_wishes_to_stop(&self) -> u64 {
+        self.cancel.wishes.load(Ordering::SeqCst)
     }
 
     /// Whether the running work shall stop.

@@ -2,6 +2,8 @@
 
 use callgrove_model::{Cancelled, Progress, RunIdentity, TimeNs, Trace};
 
+use crate::ViewerId;
+
 /// The outside refused. The text is for the person: cause, place, remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -35,6 +37,10 @@ pub trait Host: Send {
     /// # Errors
     /// The journal exists but cannot be read or written.
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError>;
+
+    /// From now on a viewer's wishes are carried out, whose files and name are meant; with `None` nobody's in
+    /// particular.
+    fn turn_to(&mut self, _viewer: Option<ViewerId>) {}
 
     /// The time, since the epoch.
     fn now(&self) -> TimeNs;

@@ -40,6 +40,7 @@ mod table;
 mod timeline;
 mod tree_map;
 pub mod watch;
+pub mod wire;
 
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::cause::WriteShare;
@@ -74,7 +75,8 @@ pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion}
 pub use root::{RootError, grow_forest, median_duration, read_forest};
 pub use session::Session;
 pub use snapshot::{
-    Analysis, Change, Detection, Explanation, Move, Notice, Severity, Snapshot, Suggestion, Work,
+    Analysis, Change, Detection, Explanation, Look, Move, Notice, Severity, Snapshot, Suggestion,
+    ViewerId, Work,
 };
 pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{

@@ -1,6 +1,8 @@
 //! What the person is asked before it takes effect: trainings that move many executions, and models that are
 //! not made for the run.
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_ml::detector::Misfit;
 use callgrove_model::TreeIdx;
 
@@ -12,7 +14,7 @@ const MANY_IN: usize = 50;
 const FEW: usize = 5;
 
 /// A training that would move many executions across the border.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct TrainingQuestion {
     /// Labels that it would learn.
     pub num_labels: usize,
@@ -25,7 +27,7 @@ pub struct TrainingQuestion {
 }
 
 /// A model file that is not made for the forest.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ModelQuestion {
     /// The file.
     pub path: String,
@@ -42,7 +44,7 @@ pub struct ModelQuestion {
 }
 
 /// The answer to a [`TrainingQuestion`]; a third is [`crate::Command::Undo`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TrainingAnswer {
     /// The model learns the labels.
     Keep,
@@ -51,7 +53,7 @@ pub enum TrainingAnswer {
 }
 
 /// The answer to a [`ModelQuestion`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ModelAnswer {
     /// The scores are those of the model as it is.
     UseAnyway,

@@ -1,6 +1,9 @@
 //! What there is to see: an immutable picture of the session, cheap to clone and to share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_ml::cause::WriteShare;
@@ -16,7 +19,10 @@ use crate::{
 };
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
-#[derive(Clone, Debug, Default)]
+///
+/// What is skipped in its serialised form is large and goes its own way ([`crate::wire`]), follows from what
+/// is there, or is not of the session but of whoever looks at it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Grows with every snapshot.
     pub revision: u64,
@@ -25,32 +31,44 @@ pub struct Snapshot {
     /// The source that is open or being opened, as the person named it.
     pub source: Option<String>,
     /// The trace.
+    #[serde(skip)]
     pub trace: Option<Arc<Trace>>,
     /// Its messages, to be found by time; comes with the trace.
+    #[serde(skip)]
     pub messages: Option<Arc<MessageIndex>>,
     /// Who made whom late; comes some time after the trace.
+    #[serde(skip)]
     pub causes: Option<Arc<RunCauses>>,
     /// What the forest's trees were in that.
+    #[serde(skip)]
     pub tree_causes: Option<Arc<TreeCauses>>,
     /// The incident that is looked at, a place in [`RunCauses::incidents`].
+    #[serde(skip)]
     pub incident: Option<usize>,
     /// What recurs; comes some time after the trace.
+    #[serde(skip)]
     pub patterns: Option<Arc<RunPatterns>>,
     /// The pattern that is looked at.
+    #[serde(skip)]
     pub pattern: Option<PatternId>,
     /// What is usual of it, and what far from that.
+    #[serde(skip)]
     pub reference: PatternReference,
     /// Root functions worth looking at, most promising first.
     pub suggestions: Arc<[Suggestion]>,
     /// The forest.
+    #[serde(skip)]
     pub analysis: Option<Arc<Analysis>>,
     /// Where its trees lie in the plane.
+    #[serde(skip)]
     pub map: Option<Arc<TreeMap>>,
     /// Scores of the forest's trees by the newest model.
+    #[serde(skip)]
     pub detection: Option<Arc<Detection>>,
     /// Labels of the forest's trees.
     pub labels: Arc<LabelSet>,
     /// The same by tree, shape `[n_trees]`.
+    #[serde(skip)]
     pub labels_by_tree: Arc<[Option<Label>]>,
     /// Labels of executions by their event labels: of all records, and of the forest's trees.
     pub record_labels: Arc<LabelSet>,
@@ -86,13 +104,21 @@ pub struct Snapshot {
     /// Which trees are selected.
     pub selection: Selection,
     /// The call of the trace whose details are shown.
+    #[serde(skip)]
     pub call: Option<ExecRef>,
     /// The stretch of time that is chosen.
+    #[serde(skip)]
     pub range: Option<TimeRange>,
     /// What is known of the watched run.
+    #[serde(skip)]
     pub watch: Arc<Watch>,
     /// Why the focused tree got its score; `None` until it is computed.
     pub explanation: Option<Arc<Explanation>>,
+    /// Number of the viewer's newest command that was carried out; 0 where viewers are not told apart.
+    pub carried_out: u64,
+    /// What each of several viewers has selected who do not share `selection`.
+    #[serde(skip)]
+    pub looks: Arc<BTreeMap<ViewerId, Look>>,
     /// What Undo would take back, in words.
     pub undo: Option<String>,
     /// What Redo would do again, in words.
@@ -101,7 +127,35 @@ pub struct Snapshot {
     pub notices: Arc<[Notice]>,
 }
 
+/// One of several who look at a session at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ViewerId(pub u32);
+
+/// What a viewer looks at.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// Which trees are selected and why the focused one got its score; `None` as long as the viewer has selected
+    /// nothing since the forest was shown.
+    pub selected: Option<(Selection, Option<Arc<Explanation>>)>,
+    /// [`Snapshot::carried_out`].
+    pub carried_out: u64,
+}
+
 impl Snapshot {
+    /// The same as one of several viewers sees it.
+    #[must_use]
+    pub fn seen_by(&self, viewer: ViewerId) -> Self {
+        let mut seen = self.clone();
+        if let Some(look) = self.looks.get(&viewer) {
+            seen.carried_out = look.carried_out;
+            if let Some((selection, explanation)) = &look.selected {
+                seen.selection.clone_from(selection);
+                seen.explanation.clone_from(explanation);
+            }
+        }
+        seen
+    }
+
     /// The tree that the views show: the selected one, or the centre of the selected group.
     pub fn focus(&self) -> Option<TreeIdx> {
         match &self.selection {
@@ -163,7 +217,7 @@ impl Snapshot {
 }
 
 /// Long work in progress.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Work {
     /// What is done now, in words: `Reading rank 3 of 16`.
     pub stage: String,
@@ -172,7 +226,7 @@ pub struct Work {
 }
 
 /// A function that could be the root of a forest.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Suggestion {
     /// Function.
     pub func: FuncId,
@@ -191,9 +245,12 @@ pub struct Suggestion {
 }
 
 /// A forest and what is known of it: the result of the slow part, made once per root function.
-#[derive(Clone, Debug)]
+///
+/// Its serialised form is without the trees.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Analysis {
     /// The trees.
+    #[serde(skip)]
     pub forest: Forest,
     /// Name of the root function without arguments, or the pattern where it names several.
     pub root_name: String,
@@ -223,7 +280,7 @@ impl Analysis {
 }
 
 /// Scores by one model.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detection {
     /// Signed decision value of each tree, shape `[n_trees]`; negative = abnormal.
     pub scores: Vec<f64>,
@@ -248,7 +305,7 @@ pub struct Detection {
 }
 
 /// What a training changed.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Change {
     /// Trees that were normal and are abnormal now.
     pub became_abnormal: Vec<TreeIdx>,
@@ -261,7 +318,7 @@ pub struct Change {
 }
 
 /// A tree that changed its place in the list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Move {
     /// Tree.
     pub tree: TreeIdx,
@@ -272,7 +329,7 @@ pub struct Move {
 }
 
 /// Why a tree has its score.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     /// The tree.
     pub tree: TreeIdx,
@@ -289,7 +346,7 @@ pub struct Explanation {
 }
 
 /// A message to the person.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Notice {
     /// Names the notice for [`crate::Command::Dismiss`].
     pub id: u64,
@@ -300,7 +357,7 @@ pub struct Notice {
 }
 
 /// How serious a notice is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Severity {
     /// Something went as wished.
     Info,

@@ -1,7 +1,9 @@
 //! The map of all trees, as the views take it.
 
+use serde::{Deserialize, Serialize};
+
 /// How trees are laid out in the plane.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum MapMethod {
     /// Multidimensional scaling: distances are kept as well as a projection can; ready at once.
     #[default]
@@ -13,7 +15,7 @@ pub enum MapMethod {
 }
 
 /// A map of the forest's trees.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TreeMap {
     /// How it was made.
     pub method: MapMethod,

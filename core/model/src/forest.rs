@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     DurationNs, ExecIdx, ExecRef, Executions, FuncId, FunctionName, FunctionPattern, Lane, LaneIdx,
     ProgramId, ThreadId, TimeNs, Trace, TreeCode, TreeIdx,
 };
 
 /// Where a tree stands in the trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TreeRef {
     /// The root.
     pub root: ExecRef,
@@ -20,7 +22,7 @@ pub struct TreeRef {
 /// All call stack trees (CSTrees) of a function of interest, section 3.1 of the paper.
 ///
 /// Trees are ordered by program, rank and time of entry. They share the columns of the trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Forest {
     trace: Arc<Trace>,
     functions: Vec<FuncId>,
@@ -100,6 +102,27 @@ impl Forest {
             trees,
             num_unclosed,
         }
+    }
+
+    /// A forest whose trees are known already, as [`Forest::trees`] gives them; `None` where the trace lacks one.
+    pub fn of_trees(
+        trace: Arc<Trace>,
+        functions: Vec<FuncId>,
+        trees: Vec<TreeRef>,
+        num_unclosed: usize,
+    ) -> Option<Self> {
+        let exists = |tree: &TreeRef| {
+            let lane = trace.lanes.get(tree.root.lane.index());
+            lane.is_some_and(|lane| tree.root.exec.index() < lane.executions.len())
+        };
+        let is_known = |func: &FuncId| func.index() < trace.names.len();
+        let fits = trees.iter().all(exists) && functions.iter().all(is_known);
+        fits.then_some(Self {
+            trace,
+            functions,
+            trees,
+            num_unclosed,
+        })
     }
 
     /// The trees that are entered within `times`, with the codes that they have here.

@@ -1,5 +1,7 @@
 //! Labels that disagree with their neighbourhood.
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{Label, TreeIdx};
 
 use crate::detector::{Detector, Embedding};
@@ -18,7 +20,7 @@ const GUESS: f64 = 0.05;
 const DOUBTFUL: f64 = 0.3;
 
 /// A label that trees nearby contradict: a slip, or a difference that the rows do not show.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Doubt {
     /// The labelled tree.
     pub tree: TreeIdx,

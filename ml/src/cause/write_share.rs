@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{
     DurationNs, Forest, Lane, ProgramId, RankId, TimeNs, Trace, TracerWrite, TreeIdx, UsualDuration,
 };
@@ -14,7 +16,7 @@ use crate::wl::Bags;
 type Rank = (ProgramId, RankId);
 
 /// The time of a tree beyond the usual, and how much of it the tracer's writes cover.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WriteShare {
     /// Duration less the median of the tree's class; above 0.
     pub excess: DurationNs,

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
 use callgrove_model::{Forest, Progress};
 
 use super::artifact::{FeatureArtifact, ModelArtifact};
@@ -46,7 +47,7 @@ pub struct Judgement {
 }
 
 /// Why a model should not be used for a forest.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, thiserror::Error)]
 pub enum Misfit {
     /// It was trained on another program.
     #[error("it was trained on the program {model}, and this is a run of {run}")]

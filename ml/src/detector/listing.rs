@@ -4,13 +4,13 @@
 //! tagged, is no alarm, and stands behind the anomalies that nothing explains ([`listed_scores`]).
 
 use callgrove_model::Label;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::trained::Detector;
 use crate::cause::WriteShare;
 
 /// What explains an anomaly.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Cause {
     /// The tracer wrote its own data: see [`crate::cause::write_shares`].
     #[serde(rename = "trace write")]

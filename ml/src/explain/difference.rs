@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use callgrove_model::{DurationNs, Forest, FuncId, TreeIdx};
 
 use super::compare::{Comparison, side_by_side};
@@ -29,7 +30,7 @@ pub struct TreeExplanation {
 /// One difference between a tree and the usual tree of its kind.
 ///
 /// Times are exclusive, but of something new or missing as a whole: that stands for everything below it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Difference {
     /// What kind of difference.
     pub kind: DifferenceKind,

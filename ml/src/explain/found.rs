@@ -1,9 +1,11 @@
 //! A difference before it is told.
 
+use serde::{Deserialize, Serialize};
+
 use super::merge::CallPath;
 
 /// Kinds of differences.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum DifferenceKind {
     /// Most trees of the kind do not call it.
     New,

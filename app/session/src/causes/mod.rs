@@ -38,6 +38,16 @@ impl RunCauses {
         })
     }
 
+    /// What was found in the trace before.
+    pub(crate) fn of_found(trace: Arc<Trace>, causes: Causes) -> Self {
+        Self { trace, causes }
+    }
+
+    /// What was found, without the trace.
+    pub(crate) fn found(&self) -> &Causes {
+        &self.causes
+    }
+
     /// The incidents, the one that caused most delay first. Whoever names one does so by its place here.
     pub fn incidents(&self) -> &[Incident] {
         self.causes.incidents().all()

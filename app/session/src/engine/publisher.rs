@@ -42,6 +42,7 @@ pub(super) enum Topic {
 impl Topic {
     pub(super) fn of(command: &Command) -> Self {
         match command {
+            Command::Of { command, .. } => Self::of(command),
             Command::OpenTrace { .. } | Command::LoadSession { .. } => Self::Opening,
             other => Self::Kind(Some(discriminant(other))),
         }

@@ -10,6 +10,7 @@ use super::state::State;
 use super::stop::Stop;
 use crate::{
     EventKey, LabelSet, MapMethod, RunCauses, RunPatterns, Selection, Severity, TreeCauses,
+    ViewerId,
 };
 
 impl Engine {
@@ -35,6 +36,9 @@ impl Engine {
         view.num_held = 0;
         view.held = Arc::new([]);
         view.selection = Selection::None;
+        for look in Arc::make_mut(&mut view.looks).values_mut() {
+            look.selected = None;
+        }
         view.explanation = None;
         view.queue = Arc::new([]);
         view.doubts = Arc::new([]);
@@ -52,6 +56,9 @@ impl Engine {
         view.map = Some(grown.first_map());
         view.misfit = None;
         view.selection = Selection::None;
+        for look in Arc::make_mut(&mut view.looks).values_mut() {
+            look.selected = None;
+        }
         view.explanation = None;
         view.tree_causes = None;
         self.show_edits();
@@ -157,6 +164,16 @@ impl Engine {
         self.executor.publisher.publish();
         let explanation = grown.explain(&selection)?;
         self.executor.publisher.view.explanation = explanation.map(Arc::new);
+        Ok(())
+    }
+
+    /// The same for one of several viewers.
+    pub(super) fn look(&mut self, viewer: ViewerId, selection: Selection) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest()?;
+        let selection = selection.within(grown.forest().len());
+        let explanation = grown.explain(&selection)?.map(Arc::new);
+        let looks = Arc::make_mut(&mut self.executor.publisher.view.looks);
+        looks.entry(viewer).or_default().selected = Some((selection, explanation));
         Ok(())
     }
 

@@ -6,14 +6,28 @@ mod key;
 use std::collections::BTreeMap;
 
 use callgrove_model::{Forest, Label, ProgramId, TreeIdx};
+use serde::{Deserialize, Serialize};
 
 pub use csv::{LabelCsvError, LabelRow, label_rows};
 pub use key::{EventKey, LabelKey, TreeKey};
 
 /// The labels of one root function's executions, in order of key, trees first.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<(LabelKey, Label)>", into = "Vec<(LabelKey, Label)>")]
 pub struct LabelSet {
     labels: BTreeMap<LabelKey, Label>,
+}
+
+impl From<Vec<(LabelKey, Label)>> for LabelSet {
+    fn from(labels: Vec<(LabelKey, Label)>) -> Self {
+        labels.into_iter().collect()
+    }
+}
+
+impl From<LabelSet> for Vec<(LabelKey, Label)> {
+    fn from(labels: LabelSet) -> Self {
+        labels.iter().collect()
+    }
 }
 
 impl LabelSet {

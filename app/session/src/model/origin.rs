@@ -6,7 +6,7 @@ use callgrove_model::DurationNs;
 use serde::{Deserialize, Serialize};
 
 /// What a model was made for.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ModelOrigin {
     /// Programs by the names of their files, ascending; empty if the trace did not say.
     pub programs: Vec<String>,

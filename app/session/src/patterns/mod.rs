@@ -50,19 +50,33 @@ impl RunPatterns {
     pub fn find(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
         let patterns = Patterns::find(trace, progress.part(0.0, PATTERNS_SHARE))?;
         let iterations = Iterations::find(trace, &patterns, progress.part(PATTERNS_SHARE, 1.0))?;
+        Ok(Self::of_found(Arc::clone(trace), patterns, iterations))
+    }
+
+    /// What was found in the trace before.
+    pub(crate) fn of_found(
+        trace: Arc<Trace>,
+        patterns: Patterns,
+        iterations: Option<Iterations>,
+    ) -> Self {
         let recurring = patterns.all().iter().filter(|pattern| pattern.recurs());
         let curves = recurring.map(|pattern| (pattern.id, PatternCurve::new(pattern)));
-        Ok(Self {
+        Self {
             curves: curves.collect(),
             iteration_bounds: iterations.as_ref().map(bounds_of).unwrap_or_default(),
             imbalances: iterations
                 .as_ref()
                 .map(Iterations::imbalances)
                 .unwrap_or_default(),
-            trace: Arc::clone(trace),
+            trace,
             patterns,
             iterations,
-        })
+        }
+    }
+
+    /// What was found, without the trace.
+    pub(crate) fn found(&self) -> (&Patterns, Option<&Iterations>) {
+        (&self.patterns, self.iterations.as_ref())
     }
 
     /// The curve of the durations of a pattern that recurs.

@@ -13,6 +13,7 @@ mod labels_and_marks;
 mod model_files;
 mod support;
 mod tracing_records;
+mod wire;
 
 use std::sync::Arc;
 

@@ -62,10 +62,6 @@ impl TraceHead {
         }
     }
 
-    /// Number of lanes.
-    pub fn num_lanes(&self) -> usize {
-        self.lanes.len()
-    }
 }
 
 impl PackedLanes {
@@ -102,6 +98,11 @@ impl PackedLanes {
     /// Number of lanes that have not come yet.
     pub fn num_missing(&self) -> usize {
         self.missing.len()
+    }
+
+    /// Number of lanes of the whole trace.
+    pub fn num_lanes(&self) -> usize {
+        self.trace.lanes.len() + self.missing.len()
     }
 
     /// Takes the next lane, as [`Trace::pack_lane`] wrote it.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{Cancelled, DurationNs, ExecRef, Progress, TimeNs, Trace};
 
 use super::call_kind::CallKind;
@@ -19,7 +21,7 @@ use super::wait::Waits;
 use super::wait_states::wait_states;
 
 /// Causes of every delay of a run.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Causes {
     waits: Waits,
     clocks: Clocks,
@@ -34,7 +36,7 @@ pub struct Causes {
 }
 
 /// Ranks that all wait for one another, so that the way to a root runs in a circle.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaitCycle {
     /// The calls in the circle; each waits for the next, the last for the first.
     pub calls: Vec<ExecRef>,

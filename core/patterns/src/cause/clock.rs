@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{CommRef, DurationNs, LaneIdx, RankId, TimeNs, Trace};
 use petgraph::algo::min_spanning_tree;
 use petgraph::data::Element;
 use petgraph::graph::UnGraph;
 
 /// The clock of one host.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostClock {
     /// The host as the tracer names it; empty where it does not.
     pub host: String,
@@ -19,7 +21,7 @@ pub struct HostClock {
 }
 
 /// Messages that were received before they were sent, between two ranks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BackInTime {
     /// The sender.
     pub from: RankId,
@@ -39,7 +41,7 @@ pub struct BackInTime {
 /// far the clocks are apart; their half difference is the estimate (Cristian 1989), and the smallest half sums lead
 /// from host to host. Drift within the run is not estimated: it stays in the uncertainty. TAU stamps a message when
 /// the send is entered and when the receive ends, so that on one host none goes back.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Clocks {
     hosts: Vec<HostClock>,
     host_of_lane: Vec<usize>,

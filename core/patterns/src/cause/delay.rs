@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{DurationNs, ExecRef, FuncId, LaneIdx, RankId, TimeNs};
 
 use super::WaitKind;
 
 /// What an execution was in a delay.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum DelayRole {
     /// Late by itself: nobody made it wait.
     Root,
@@ -20,7 +22,7 @@ pub enum DelayRole {
 }
 
 /// What kind of thing delayed the program.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CauseKind {
     /// A rank did nothing at all though nothing kept it from going on.
     StoodStill,
@@ -58,7 +60,7 @@ impl fmt::Display for CauseKind {
 }
 
 /// Where a delay began, and what it cost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RootCause {
     /// What kind of cause it is.
     pub kind: CauseKind,

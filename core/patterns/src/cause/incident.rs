@@ -1,11 +1,13 @@
 //! Incidents: what a person would call one event, over all functions and ranks.
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{DurationNs, ExecRef, FuncId, RankId, TimeNs};
 
 use super::{CauseKind, RootCause};
 
 /// Delayed executions that overlap and share a root.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Incident {
     /// The first delay begins.
     pub start: TimeNs,
@@ -28,7 +30,7 @@ pub struct Incident {
 }
 
 /// Incidents of one kind that come back: on one rank, or, where no rank has two, on different ones.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LikeGroup {
     /// Their kind.
     pub kind: CauseKind,

@@ -2,11 +2,13 @@
 
 use std::cmp::Reverse;
 
+use serde::{Deserialize, Serialize};
+
 use super::like::groups;
 use super::{Incident, LikeGroup};
 
 /// The incidents of a run, the one that caused most delay first.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Incidents {
     incidents: Vec<Incident>,
     groups: Vec<LikeGroup>,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 
 use super::evidence::{Evidence, Facts};
@@ -17,7 +19,7 @@ const SHARED_PERCENT: i64 = 50;
 const SILENCE_TELLS: i128 = 8;
 
 /// From a stall to what it waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct StallLink {
     /// The stall that it waited for; `None` if the peer did not stall.
     pub(super) to: Option<usize>,

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
@@ -9,7 +11,7 @@ use super::links::{StallLink, earliest};
 use super::stall::Stalls;
 
 /// Where the links lead.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Origins {
     /// The stall that each stall comes from; itself if it waited for none.
     pub(super) of: Vec<usize>,

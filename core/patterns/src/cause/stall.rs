@@ -1,5 +1,7 @@
 //! Stalls: gaps so long that the run has hardly any like them.
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{DurationNs, ExecIdx, ExecRef, Executions, LaneIdx, TimeNs, Trace};
 
 use super::call_kind::CallKind;
@@ -13,7 +15,7 @@ const ONE_IN: u64 = 1_000;
 const BINS_PER_OCTAVE: i64 = 8;
 
 /// A time in which nothing happened on a lane, unusually long. Times are on the common clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Stall {
     /// The innermost call that is open meanwhile.
     pub(super) call: ExecRef,
@@ -42,7 +44,7 @@ impl Stall {
 }
 
 /// The stalls of a run by lane, then time.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Stalls {
     all: Vec<Stall>,
     /// Where each lane begins, and the end.

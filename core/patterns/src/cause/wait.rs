@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{DurationNs, ExecRef, LaneIdx, ProgramId, RankId, TimeNs};
 
 /// How a call waited. The names are Scalasca's where it has one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum WaitKind {
     /// A receive waited for a message that was sent later than it was asked for.
     LateSender,
@@ -40,7 +42,7 @@ impl fmt::Display for WaitKind {
 }
 
 /// What a call waited for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum WaitedFor {
     /// A message, an index into [`callgrove_model::Trace::messages`].
     Message(u32),
@@ -51,7 +53,7 @@ pub enum WaitedFor {
 }
 
 /// One call that waited.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Wait {
     /// The waiting call.
     pub call: ExecRef,
@@ -75,7 +77,7 @@ impl Wait {
 }
 
 /// One collective operation: the calls of all ranks that took part, by function and order of call.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Collective {
     /// The calls, in order of lane.
     pub calls: Vec<ExecRef>,
@@ -101,7 +103,7 @@ pub struct WaitCell {
 }
 
 /// The wait states of a run, ordered by lane, then start.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Waits {
     all: Vec<Wait>,
     collectives: Vec<Collective>,

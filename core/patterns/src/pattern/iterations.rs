@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{
     Cancelled, DurationNs, ExecIdx, Executions, FuncId, FunctionName, LaneIdx, Progress, TimeNs,
     Trace,
@@ -14,7 +16,7 @@ use super::symbols::index;
 use super::time_loop::{LoopPlace, siblings, without_runs};
 
 /// The passes of the time step loop on one lane, in order of time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LanePasses {
     /// The execution that began each.
     pub firsts: Vec<ExecIdx>,
@@ -55,7 +57,7 @@ impl Imbalance {
 }
 
 /// The program's time step loop.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Iterations {
     /// The callers around the loop, outermost first; the loop is in the last one. None if nothing is open around
     /// it.

@@ -1,11 +1,13 @@
 //! A recurring pattern: its definition and its occurrences.
 
+use serde::{Deserialize, Serialize};
+
 use callgrove_model::{DurationNs, ExecIdx, FuncId, LaneIdx, TimeNs};
 
 use super::reference_curve::ReferenceCurve;
 
 /// A pattern of one trace: its place in [`super::Patterns::all`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PatternId(pub u32);
 
 impl PatternId {
@@ -16,7 +18,7 @@ impl PatternId {
 }
 
 /// What an item of a definition stands for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum PatternSymbol {
     /// A function is entered; what follows, up to its `Leave`, is called inside it.
     Enter(FuncId),
@@ -30,7 +32,7 @@ pub enum PatternSymbol {
 
 /// How often an item follows itself: the fewest and the most times over all occurrences. They differ only for
 /// long runs of equal calls, of which the number is no part of a pattern (see the module's documentation).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Times {
     /// Fewest times.
     pub least: u32,
@@ -49,7 +51,7 @@ impl Times {
 }
 
 /// One item of a definition: an event, a call, a pattern, or a loop of one of the last two.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct PatternItem {
     /// What.
     pub symbol: PatternSymbol,
@@ -58,7 +60,7 @@ pub struct PatternItem {
 }
 
 /// One time that a pattern was run through.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Occurrence {
     /// Where.
     pub lane: LaneIdx,
@@ -86,7 +88,7 @@ impl Occurrence {
 }
 
 /// A sequence of events that occurs at least twice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pattern {
     /// Which one it is in this trace.
     pub id: PatternId,

@@ -1,0 +1,42 @@
+//! The session's engine on a thread of its own.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use anyhow::{Context, Result};
+use callgrove_session::{Engine, Host, LearnSettings, SessionHandle, SnapshotCell, Wake};
+
+/// Commands that may wait while long work runs; a person does not type that fast.
+const MAX_WAITING: usize = 4096;
+/// Seed of everything random; the same trace gives the same picture.
+const SEED: u64 = 1;
+
+/// Starts an engine over `host`, which ends with the last handle; `wake` is called after each of its snapshots.
+pub(crate) fn start(host: Box<dyn Host>, wake: Wake) -> Result<SessionHandle> {
+    let (sender, commands) = sync_channel(MAX_WAITING);
+    let cell = SnapshotCell::default();
+    let handle = SessionHandle::new(sender, cell.clone());
+    std::thread::Builder::new()
+        .name("session".to_owned())
+        .spawn(move || {
+            let settings = LearnSettings::with_seed(SEED);
+            let engine = Engine::new(host, settings, cell.clone(), Arc::clone(&wake));
+            // The engine dies with its panic; only the cell is used after it.
+            let run = AssertUnwindSafe(|| engine.run(&commands));
+            if let Err(panic) = catch_unwind(run) {
+                cell.end(&words_of(&*panic));
+                wake();
+            }
+        })
+        .context("cannot start the session")?;
+    Ok(handle)
+}
+
+/// What a panic says.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a defect that says nothing of itself".to_owned())
+}

@@ -1,0 +1,287 @@
+//! A session for pages: each WebSocket is a viewer with a selection and files of its own; labels are everybody's.
+//!
+//! The session runs wherever its carrier puts it; its commands and snapshots go over the wire as
+//! [`callgrove_session::wire`] says. A viewer who is slow gets fewer snapshots, not late ones. What a page may not ask
+//! for is refused with words, and the connection stays.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Router, body::Bytes};
+use callgrove_session::wire::{
+    SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, welcome_frame,
+};
+use callgrove_session::{Command, SendError, SessionHandle, ViewerId};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tracing::{debug, info};
+
+use crate::api::ApiError;
+use crate::connection::Stopping;
+
+/// The path of the WebSocket.
+pub const VIEW_PATH: &str = "/view";
+/// Viewers at once; each has a connection and the newest snapshot.
+const MAX_VIEWERS: usize = 64;
+/// Larger messages of a viewer are refused: a model file fits, and a group of a million trees.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
+/// Snapshots come at most this often; a person does not see more.
+const LEAST_PAUSE: Duration = Duration::from_millis(33);
+/// When the session takes no more commands, this long until it is asked again.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+/// A viewer who does not say hello for so long is none.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// A viewer whose connection broke and who does not come back for so long is forgotten.
+const COMES_BACK_WITHIN: Duration = Duration::from_secs(120);
+/// Bytes of a viewer's name.
+const MAX_NAME_BYTES: usize = 80;
+
+/// A session that pages look at.
+#[derive(Clone)]
+pub struct ViewedSession {
+    /// Its commands and snapshots.
+    pub session: SessionHandle,
+    /// Changes with every snapshot.
+    pub news: watch::Receiver<()>,
+    /// Those who look at it; the session's host must know them too.
+    pub viewers: Viewers,
+    /// Another number whenever the session has begun anew.
+    pub life: u64,
+}
+
+/// The route of the WebSocket.
+pub fn router(session: ViewedSession) -> Router {
+    Router::new()
+        .route(VIEW_PATH, get(enter))
+        .with_state(session)
+}
+
+async fn enter(
+    State(viewed): State<ViewedSession>,
+    Extension(Stopping(stopping)): Extension<Stopping>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if viewed.viewers.len() >= MAX_VIEWERS {
+        let text = format!("{MAX_VIEWERS} pages look at this run already; close one of them");
+        return ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    }
+    upgrade
+        .max_message_size(MAX_MESSAGE_BYTES)
+        .max_frame_size(MAX_MESSAGE_BYTES)
+        .on_upgrade(move |socket| serve(viewed, stopping, socket))
+}
+
+async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socket: WebSocket) {
+    let (key, name) = match timeout(HELLO_WITHIN, hello(&mut socket)).await {
+        Ok(Ok(viewer)) => viewer,
+        Ok(Err(gone)) => return gone.tell(socket).await,
+        Err(_) => return Gone::refused("no hello came").tell(socket).await,
+    };
+    let viewers = viewed.viewers.clone();
+    let commands = viewed.session.clone();
+    let viewer = viewers.enter(key, name);
+    info!(viewer = viewer.0, "a page has come");
+    let viewing = Viewing {
+        sender: SnapshotSender::new(viewer),
+        viewer,
+        waiting: VecDeque::new(),
+        viewed,
+    };
+    let gone = viewing.run(stopping, &mut socket).await;
+    gone.tell(socket).await;
+    viewers.lose(viewer);
+    info!(viewer = viewer.0, "a page has gone");
+    sleep(COMES_BACK_WITHIN).await;
+    if viewers.forget(viewer) {
+        // Where the session is too busy or has ended, there is nothing left to tidy up.
+        commands.send(Command::Leave(viewer)).ok();
+    }
+}
+
+/// Why a connection ends.
+struct Gone(Option<(u16, String)>);
+
+impl Gone {
+    fn refused(why: impl Into<String>) -> Self {
+        Self(Some((close_code::POLICY, why.into())))
+    }
+
+    /// Says so, if there is still somebody to hear it.
+    async fn tell(self, mut socket: WebSocket) {
+        let Some((code, reason)) = self.0 else {
+            return;
+        };
+        debug!(reason, "a page is let go");
+        let frame = CloseFrame {
+            code,
+            reason: reason.into(),
+        };
+        socket.send(Message::Close(Some(frame))).await.ok();
+    }
+}
+
+impl From<axum::Error> for Gone {
+    fn from(error: axum::Error) -> Self {
+        debug!(%error, "the connection to a page broke");
+        Self(None)
+    }
+}
+
+impl From<WireError> for Gone {
+    fn from(error: WireError) -> Self {
+        Self(Some((close_code::INVALID, error.to_string())))
+    }
+}
+
+/// The next message; there is none once the viewer has gone.
+async fn next(socket: &mut WebSocket) -> Result<ViewerMessage, Gone> {
+    loop {
+        match socket.recv().await.transpose()? {
+            None | Some(Message::Close(_)) => return Err(Gone(None)),
+            Some(Message::Binary(bytes)) => return Ok(ViewerMessage::from_bytes(&bytes)?),
+            Some(Message::Text(_)) => return Err(Gone::refused("messages are binary")),
+            Some(Message::Ping(_) | Message::Pong(_)) => {}
+        }
+    }
+}
+
+/// The viewer's key and name.
+async fn hello(socket: &mut WebSocket) -> Result<(u64, Option<String>), Gone> {
+    match next(socket).await? {
+        ViewerMessage::Hello {
+            version: WIRE_VERSION,
+            key,
+            name,
+        } => Ok((key, name.filter(|name| name.len() <= MAX_NAME_BYTES))),
+        ViewerMessage::Hello { version, .. } => Err(Gone::refused(format!(
+            "the page speaks version {version} of the protocol, this server version {WIRE_VERSION}: load the page \
+             again"
+        ))),
+        _ => Err(Gone::refused("the first message must be a hello")),
+    }
+}
+
+/// One viewer.
+struct Viewing {
+    viewed: ViewedSession,
+    viewer: ViewerId,
+    sender: SnapshotSender,
+    /// Commands that the session has not taken yet.
+    waiting: VecDeque<Command>,
+}
+
+impl Viewing {
+    async fn run(mut self, stopping: watch::Receiver<bool>, socket: &mut WebSocket) -> Gone {
+        let Err(gone) = self.view(stopping, socket).await;
+        gone
+    }
+
+    async fn view(
+        &mut self,
+        mut stopping: watch::Receiver<bool>,
+        socket: &mut WebSocket,
+    ) -> Result<Infallible, Gone> {
+        let welcome = welcome_frame(self.viewed.life)?;
+        socket.send(Message::Binary(Bytes::from(welcome))).await?;
+        let mut has_news = true;
+        let mut not_before = Instant::now();
+        loop {
+            tokio::select! {
+                message = next(socket), if self.waiting.is_empty() => self.hear(message?)?,
+                changed = self.viewed.news.changed(), if !has_news => {
+                    changed.map_err(|_| Gone::refused("the session has ended"))?;
+                    has_news = true;
+                }
+                () = sleep_until(not_before), if has_news => match self.tell(socket).await? {
+                    Told::All => has_news = false,
+                    Told::Part => {}
+                    Told::Snapshot => not_before = Instant::now() + LEAST_PAUSE,
+                },
+                () = sleep(BUSY_PAUSE), if !self.waiting.is_empty() => self.pass_on()?,
+                _ = stopping.wait_for(|stop| *stop) => {
+                    return Err(Gone(Some((close_code::AWAY, "the server ends".to_owned()))));
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, message: ViewerMessage) -> Result<(), Gone> {
+        match message {
+            ViewerMessage::Hello { .. } => Err(Gone::refused("one hello is enough")),
+            ViewerMessage::Cancel => {
+                self.viewed.session.cancel();
+                Ok(())
+            }
+            ViewerMessage::File(file) => {
+                let name = file.name.clone();
+                if self.viewed.viewers.give(self.viewer, file) {
+                    Ok(())
+                } else {
+                    Err(Gone::refused(format!("there is no room for {name}")))
+                }
+            }
+            ViewerMessage::Command { number, command } => {
+                if matches!(*command, Command::Of { .. } | Command::Leave(_)) {
+                    return Err(Gone::refused("a page cannot speak for another"));
+                }
+                self.waiting.push_back(Command::Of {
+                    viewer: self.viewer,
+                    number,
+                    command,
+                });
+                self.pass_on()
+            }
+        }
+    }
+
+    fn pass_on(&mut self) -> Result<(), Gone> {
+        while let Some(command) = self.waiting.pop_front() {
+            match self.viewed.session.send(command) {
+                Ok(()) => {}
+                Err(SendError::Full(command)) => {
+                    self.waiting.push_front(command);
+                    break;
+                }
+                Err(SendError::Ended(_)) => return Err(Gone::refused("the session has ended")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the next thing, if there is any.
+    async fn tell(&mut self, socket: &mut WebSocket) -> Result<Told, Gone> {
+        self.viewed.news.borrow_and_update();
+        let newest = self.viewed.session.snapshot();
+        let frame = self.sender.next_frame(&newest)?;
+        let Some(frame) = frame else {
+            while let Some(file) = self.viewed.viewers.get(self.viewer) {
+                let frame = file.to_frame()?;
+                socket.send(Message::Binary(Bytes::from(frame))).await?;
+            }
+            return Ok(Told::All);
+        };
+        let told = if self.sender.has_told(&newest) {
+            Told::Snapshot
+        } else {
+            Told::Part
+        };
+        socket.send(Message::Binary(Bytes::from(frame))).await?;
+        Ok(told)
+    }
+}
+
+/// What was told.
+enum Told {
+    /// There was nothing left.
+    All,
+    /// Something that belongs to a snapshot.
+    Part,
+    /// A snapshot.
+    Snapshot,
+}

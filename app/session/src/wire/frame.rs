@@ -1,0 +1,186 @@
+//! What is said on the wire.
+
+use callgrove_model::{FuncId, PackedError, TreeRef};
+use callgrove_patterns::pattern::{Iterations, Patterns};
+use rmp_serde::Serializer;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{Analysis, Command};
+
+/// Both sides must speak the same version.
+pub const WIRE_VERSION: u32 = 1;
+
+/// From a view to the session.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum ViewerMessage {
+    /// The first message of all.
+    Hello {
+        /// [`WIRE_VERSION`] of the view.
+        version: u32,
+        /// Tells the viewer from all others, also when it comes back after its connection broke.
+        key: u64,
+        /// What the person calls itself, if it does.
+        name: Option<String>,
+    },
+    /// A wish.
+    Command {
+        /// The viewer's first is 1.
+        number: u64,
+        /// What.
+        command: Box<Command>,
+    },
+    /// The running work shall stop.
+    Cancel,
+    /// A file of the viewer's own, which a command that follows names.
+    File(ViewerFile),
+}
+
+/// What a frame holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum FrameKind {
+    /// All that is small, of the newest snapshot. What came before belongs to it.
+    Snapshot = 1,
+    /// A trace without its lanes, or no trace. All that was of another one goes.
+    Trace = 2,
+    /// The next lane.
+    Lane = 3,
+    /// The forest, or none. All that was of another one goes.
+    Analysis = 4,
+    Map = 5,
+    Detection = 6,
+    Causes = 7,
+    Patterns = 8,
+    /// A file for the viewer.
+    File = 9,
+    /// The answer to a hello: which life of the session this is, as a number.
+    Welcome = 10,
+}
+
+/// [`Analysis`] without the trace.
+#[derive(Serialize, Deserialize)]
+pub(super) struct AnalysisParts {
+    pub(super) functions: Vec<FuncId>,
+    pub(super) trees: Vec<TreeRef>,
+    pub(super) num_unclosed: usize,
+    pub(super) analysis: Analysis,
+}
+
+/// [`crate::RunPatterns`] without the trace, to be read.
+#[derive(Deserialize)]
+pub(super) struct PatternParts(pub(super) Patterns, pub(super) Option<Iterations>);
+
+/// The first frame of a connection. `life` is another number whenever the session has begun anew.
+///
+/// # Errors
+/// Never, as far as is known.
+pub fn welcome_frame(life: u64) -> Result<Vec<u8>, WireError> {
+    FrameKind::Welcome.named(&life)
+}
+
+/// A file that a viewer gives or gets.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ViewerFile {
+    /// Its name, without a folder.
+    pub name: String,
+    /// What it holds.
+    #[serde(with = "serde_bytes")]
+    pub content: Vec<u8>,
+}
+
+/// Why bytes could not be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// They are no message.
+    #[error("a message cannot be read: {0}")]
+    Message(#[from] rmp_serde::decode::Error),
+    /// A message cannot be written.
+    #[error("a message cannot be written: {0}")]
+    Write(#[from] rmp_serde::encode::Error),
+    /// They are no lane of a trace.
+    #[error("the trace cannot be read: {0}")]
+    Trace(#[from] PackedError),
+    /// They do not fit what came before.
+    #[error("a message does not fit the one before it")]
+    Order,
+}
+
+impl ViewerFile {
+    /// The frame that brings it.
+    ///
+    /// # Errors
+    /// Never, as far as is known.
+    pub fn to_frame(&self) -> Result<Vec<u8>, WireError> {
+        FrameKind::File.named(self)
+    }
+}
+
+impl ViewerMessage {
+    /// The message as bytes.
+    ///
+    /// # Errors
+    /// It holds what cannot be written.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, WireError> {
+        Ok(rmp_serde::to_vec_named(self)?)
+    }
+
+    /// The message that bytes hold.
+    ///
+    /// # Errors
+    /// They hold none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, WireError> {
+        Ok(rmp_serde::from_slice(bytes)?)
+    }
+}
+
+impl FrameKind {
+    fn of_byte(byte: u8) -> Option<Self> {
+        let all = [
+            Self::Snapshot,
+            Self::Trace,
+            Self::Lane,
+            Self::Analysis,
+            Self::Map,
+            Self::Detection,
+            Self::Causes,
+            Self::Patterns,
+            Self::File,
+            Self::Welcome,
+        ];
+        all.into_iter().find(|kind| *kind as u8 == byte)
+    }
+
+    /// A frame whose fields have names.
+    pub(super) fn named(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
+        let mut bytes = vec![self as u8];
+        content.serialize(&mut Serializer::new(&mut bytes).with_struct_map())?;
+        Ok(bytes)
+    }
+
+    /// A frame of many small things whose fields need no names.
+    pub(super) fn compact(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
+        let mut bytes = vec![self as u8];
+        content.serialize(&mut Serializer::new(&mut bytes))?;
+        Ok(bytes)
+    }
+
+    /// A frame whose content is bytes already.
+    pub(super) fn raw(self, content: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(content.len() + 1);
+        bytes.push(self as u8);
+        bytes.extend_from_slice(content);
+        bytes
+    }
+
+    /// What a frame holds.
+    pub(super) fn open(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
+        let (&kind, content) = frame.split_first().ok_or(WireError::Order)?;
+        let kind = Self::of_byte(kind).ok_or(WireError::Order)?;
+        Ok((kind, content))
+    }
+}
+
+pub(super) fn read<T: DeserializeOwned>(content: &[u8]) -> Result<T, WireError> {
+    Ok(rmp_serde::from_slice(content)?)
+}

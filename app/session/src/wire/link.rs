@@ -1,0 +1,179 @@
+//! The viewer's end of the wire: what is to be sent, and what has come. Whoever has the connection moves the bytes.
+//!
+//! No command is lost with a connection: each is kept until the session has carried it out, and sent again on the
+//! next connection. A session that has begun anew meanwhile is not told to undo or redo again, since nobody knows
+//! whether it did.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use super::frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
+use super::mirror::{Arrived, SnapshotMirror};
+use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
+
+/// Commands that may wait before any is taken up; a person does not type that fast.
+const MAX_WAITING: usize = 4096;
+/// The number of the notice that the connection is lost: no session gives it.
+const LOST: u64 = (1 << 63) - 1;
+
+/// The viewer's end of the wire.
+pub struct SessionLink {
+    key: u64,
+    name: Option<String>,
+    commands: Receiver<Command>,
+    cell: SnapshotCell,
+    mirror: SnapshotMirror,
+    /// Which life of the session this is; `None` until it has said so on this connection.
+    life: Option<u64>,
+    /// The one before.
+    last_life: Option<u64>,
+    /// Number of the newest command.
+    number: u64,
+    /// Commands that are not known to be carried out, oldest first.
+    kept: VecDeque<(u64, Command)>,
+    /// How many of them were sent on this connection.
+    num_sent: usize,
+    /// Messages that go before all others.
+    first: VecDeque<ViewerMessage>,
+    wishes_told: u64,
+}
+
+impl SessionLink {
+    /// A link for a viewer with a key that no other has; the handle is for the views.
+    pub fn new(key: u64, name: Option<String>) -> (SessionHandle, Self) {
+        let (sender, commands) = sync_channel(MAX_WAITING);
+        let cell = SnapshotCell::default();
+        let link = Self {
+            key,
+            name,
+            commands,
+            cell: cell.clone(),
+            mirror: SnapshotMirror::default(),
+            life: None,
+            last_life: None,
+            number: 0,
+            kept: VecDeque::new(),
+            num_sent: 0,
+            first: VecDeque::new(),
+            wishes_told: 0,
+        };
+        (SessionHandle::new(sender, cell), link)
+    }
+
+    /// A connection stands: the first message on it.
+    ///
+    /// # Errors
+    /// Never, as far as is known.
+    pub fn connected(&mut self) -> Result<Vec<u8>, WireError> {
+        self.mirror = SnapshotMirror::default();
+        self.last_life = self.life.take().or(self.last_life);
+        self.num_sent = 0;
+        self.first.clear();
+        let hello = ViewerMessage::Hello {
+            version: WIRE_VERSION,
+            key: self.key,
+            name: self.name.clone(),
+        };
+        hello.to_bytes()
+    }
+
+    /// The next message to send, if any; `file` knows the files of the viewer.
+    ///
+    /// # Errors
+    /// A command holds what cannot be written; it is left out.
+    pub fn next_message(
+        &mut self,
+        file: impl Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, WireError> {
+        while let Ok(command) = self.commands.try_recv() {
+            self.number += 1;
+            self.kept.push_back((self.number, command));
+        }
+        if self.life.is_none() {
+            return Ok(None);
+        }
+        let wishes = self.cell.num_wishes_to_stop();
+        if wishes != std::mem::replace(&mut self.wishes_told, wishes) {
+            self.first.push_front(ViewerMessage::Cancel);
+        }
+        if let Some(message) = self.first.pop_front() {
+            return message.to_bytes().map(Some);
+        }
+        let Some((number, command)) = self.kept.get(self.num_sent) else {
+            return Ok(None);
+        };
+        self.num_sent += 1;
+        let message = ViewerMessage::Command {
+            number: *number,
+            command: Box::new(command.clone()),
+        };
+        let given = command
+            .file_to_read()
+            .and_then(|name| Some((name, file(name)?)));
+        let Some((name, content)) = given else {
+            return message.to_bytes().map(Some);
+        };
+        self.first.push_back(message);
+        let name = name.to_owned();
+        let file = ViewerMessage::File(ViewerFile { name, content });
+        file.to_bytes().map(Some)
+    }
+
+    /// Takes a frame; the answer is a file for the person, if it brought one.
+    ///
+    /// # Errors
+    /// The frame cannot be read; the connection is best made anew.
+    pub fn take(&mut self, frame: &[u8]) -> Result<Option<ViewerFile>, WireError> {
+        match self.mirror.take(frame)? {
+            Arrived::Part => {}
+            Arrived::Welcome(life) => self.begin_life(life),
+            Arrived::File(file) => return Ok(Some(file)),
+            Arrived::Snapshot(snapshot) => {
+                let is_done = |kept: &mut (u64, Command)| kept.0 <= snapshot.carried_out;
+                while self.kept.pop_front_if(is_done).is_some() {
+                    self.num_sent = self.num_sent.saturating_sub(1);
+                }
+                self.cell.publish(snapshot);
+            }
+        }
+        Ok(None)
+    }
+
+    fn begin_life(&mut self, life: u64) {
+        self.life = Some(life);
+        let is_another = self.last_life.is_some_and(|last| last != life);
+        if is_another {
+            let is_certain =
+                |kept: &(u64, Command)| !matches!(kept.1, Command::Undo | Command::Redo);
+            self.kept.retain(is_certain);
+        }
+    }
+
+    /// The connection is lost; the person is told `why`, and that it is tried again.
+    pub fn lost(&mut self, why: &str) {
+        let last = self.cell.newest();
+        let waiting = match self.kept.len() {
+            0 => String::new(),
+            1 => " One thing that you did waits to be sent.".to_owned(),
+            number => format!(" {number} things that you did wait to be sent."),
+        };
+        let notice = Notice {
+            id: LOST,
+            severity: Severity::Warning,
+            text: format!("{why}. Trying again.{waiting}"),
+        };
+        let others = last.notices.iter().filter(|known| known.id != LOST);
+        let snapshot = Snapshot {
+            work: None,
+            notices: others.cloned().chain([notice]).collect(),
+            ..Snapshot::clone(&last)
+        };
+        self.cell.publish(Arc::new(snapshot));
+    }
+
+    /// Number of commands that are not known to be carried out.
+    pub fn num_kept(&self) -> usize {
+        self.kept.len()
+    }
+}

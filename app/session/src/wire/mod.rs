@@ -1,0 +1,26 @@
+//! A session and a view that do not share their memory: commands one way, snapshots the other, as bytes.
+//!
+//! A browser talks so with the program that serves it, and a page alone with its worker.
+//!
+//! ```text
+//! view: Session ─ SessionLink ── ViewerMessage ──▶ Engine
+//!                   ▲                               │
+//!            SnapshotMirror ◀── frames ── SnapshotSender (one for each viewer)
+//! ```
+//!
+//! A frame is a byte that says what it holds, and that: a lane of the trace as [`callgrove_model::PackedLanes`] takes
+//! it, all else as MessagePack. What is large comes once, and again only when it is another; the rest, a snapshot
+//! without it, comes whenever something changed, always the newest. What was on its way to a viewer who is slower than
+//! the session is never sent.
+
+mod frame;
+mod link;
+mod mirror;
+mod sender;
+mod viewers;
+
+pub use frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError, welcome_frame};
+pub use link::SessionLink;
+pub use mirror::{Arrived, SnapshotMirror};
+pub use sender::SnapshotSender;
+pub use viewers::{ViewerHost, Viewers};

@@ -1,0 +1,136 @@
+//! What a viewer has been told, and what is to be told next.
+
+use std::sync::Arc;
+
+use callgrove_model::{LaneIdx, Trace, TraceHead};
+
+use super::WireError;
+use super::frame::{AnalysisParts, FrameKind};
+use crate::{Analysis, Detection, RunCauses, RunPatterns, Snapshot, TreeMap, ViewerId};
+
+/// Turns snapshots into frames for one viewer.
+pub struct SnapshotSender {
+    viewer: ViewerId,
+    trace: Option<Arc<Trace>>,
+    /// The next lane of it.
+    next_lane: usize,
+    analysis: Option<Arc<Analysis>>,
+    map: Option<Arc<TreeMap>>,
+    detection: Option<Arc<Detection>>,
+    causes: Option<Arc<RunCauses>>,
+    patterns: Option<Arc<RunPatterns>>,
+    /// Of the snapshot that was told; `None` if something large came after it.
+    revision: Option<u64>,
+}
+
+impl SnapshotSender {
+    /// A sender to a viewer who knows nothing yet.
+    pub fn new(viewer: ViewerId) -> Self {
+        Self {
+            viewer,
+            trace: None,
+            next_lane: 0,
+            analysis: None,
+            map: None,
+            detection: None,
+            causes: None,
+            patterns: None,
+            revision: None,
+        }
+    }
+
+    /// The next frame on the way to `newest`; `None` once all of it has been told.
+    ///
+    /// # Errors
+    /// Something cannot be written.
+    pub fn next_frame(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+        if let Some(frame) = self.next_of_trace(newest)? {
+            return Ok(Some(frame));
+        }
+        if let Some(frame) = self.next_of_forest(newest)? {
+            return Ok(Some(frame));
+        }
+        if self.revision != Some(newest.revision) {
+            self.revision = Some(newest.revision);
+            let seen = newest.seen_by(self.viewer);
+            return FrameKind::Snapshot.named(&seen).map(Some);
+        }
+        self.next_of_run(newest)
+    }
+
+    /// Whether the viewer has seen a snapshot, with what belongs to it.
+    pub fn has_told(&self, snapshot: &Snapshot) -> bool {
+        self.revision == Some(snapshot.revision)
+    }
+
+    fn next_of_trace(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+        if take_over(&mut self.trace, &newest.trace) {
+            self.next_lane = 0;
+            (self.analysis, self.map, self.detection) = (None, None, None);
+            (self.causes, self.patterns) = (None, None);
+            self.revision = None;
+            let head = self.trace.as_ref().map(|trace| TraceHead::of(trace));
+            return FrameKind::Trace.named(&head).map(Some);
+        }
+        let Some(trace) = &self.trace else {
+            return Ok(None);
+        };
+        if self.next_lane == trace.lanes.len() {
+            return Ok(None);
+        }
+        let lane = trace.pack_lane(LaneIdx::from_index(self.next_lane));
+        self.next_lane += 1;
+        Ok(Some(FrameKind::Lane.raw(&lane)))
+    }
+
+    fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+        if take_over(&mut self.analysis, &newest.analysis) {
+            (self.map, self.detection) = (None, None);
+            self.revision = None;
+            let parts = self.analysis.as_ref().map(|analysis| AnalysisParts {
+                functions: analysis.forest.functions().to_vec(),
+                trees: analysis.forest.trees().to_vec(),
+                num_unclosed: analysis.forest.num_unclosed(),
+                analysis: Analysis::clone(analysis),
+            });
+            return FrameKind::Analysis.compact(&parts).map(Some);
+        }
+        if take_over(&mut self.map, &newest.map) {
+            self.revision = None;
+            return FrameKind::Map.compact(&self.map).map(Some);
+        }
+        if take_over(&mut self.detection, &newest.detection) {
+            self.revision = None;
+            return FrameKind::Detection.compact(&self.detection).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// What comes late anyway, and is not waited for.
+    fn next_of_run(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+        if take_over(&mut self.causes, &newest.causes) {
+            self.revision = None;
+            let found = self.causes.as_ref().map(|causes| causes.found());
+            return FrameKind::Causes.compact(&found).map(Some);
+        }
+        if take_over(&mut self.patterns, &newest.patterns) {
+            self.revision = None;
+            let found = self.patterns.as_ref().map(|patterns| patterns.found());
+            return FrameKind::Patterns.compact(&found).map(Some);
+        }
+        Ok(None)
+    }
+}
+
+/// Whether it is another.
+fn take_over<T>(told: &mut Option<Arc<T>>, newest: &Option<Arc<T>>) -> bool {
+    let is_same = match (&*told, newest) {
+        (Some(told), Some(newest)) => Arc::ptr_eq(told, newest),
+        (None, None) => true,
+        _ => false,
+    };
+    if !is_same {
+        told.clone_from(newest);
+    }
+    !is_same
+}

@@ -1,0 +1,352 @@
+//! A session seen from elsewhere: what arrives is what there is.
+
+use std::sync::Arc;
+
+use callgrove_model::Label;
+use callgrove_session::wire::{
+    Arrived, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost, ViewerMessage, Viewers,
+    WIRE_VERSION, WireError, welcome_frame,
+};
+use callgrove_session::{
+    Command, Engine, LearnSettings, MapMethod, Selection, Snapshot, SnapshotCell, ViewerId,
+};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+/// All that a snapshot says to a viewer, as text.
+fn picture(snapshot: &Snapshot) -> String {
+    let text = |it: &dyn std::fmt::Debug| format!("{it:?}");
+    let trace = snapshot.trace.as_ref();
+    let analysis = snapshot.analysis.as_ref();
+    let parts = [
+        text(&serde_json::to_string(snapshot).unwrap()),
+        text(&trace.map(|trace| (&trace.lanes, &trace.messages))),
+        text(&analysis.map(|it| (it.forest.trees(), &it.structures, &it.root_name))),
+        text(&snapshot.map),
+        text(&snapshot.detection),
+        text(&snapshot.labels_by_tree),
+        text(&snapshot.causes.as_ref().map(|causes| causes.incidents().to_vec())),
+        text(&snapshot.tree_causes),
+        text(&snapshot.patterns.as_ref().map(|patterns| {
+            let listed = patterns.listed().into_iter();
+            let names: Vec<_> = listed.map(|it| (patterns.name(it.id), it.occurrences.clone())).collect();
+            (names, patterns.iteration_bounds().to_vec(), patterns.loop_name())
+        })),
+    ];
+    parts.join("\n")
+}
+
+/// A viewer of a session.
+struct Viewer {
+    id: ViewerId,
+    sender: SnapshotSender,
+    mirror: SnapshotMirror,
+    num_bytes: usize,
+}
+
+impl Viewer {
+    fn new(id: ViewerId) -> Self {
+        Self {
+            id,
+            sender: SnapshotSender::new(id),
+            mirror: SnapshotMirror::default(),
+            num_bytes: 0,
+        }
+    }
+
+    /// What it sees once all has come.
+    fn look(&mut self, newest: &Snapshot) -> Arc<Snapshot> {
+        let mut seen = None;
+        self.num_bytes = 0;
+        while let Some(frame) = self.sender.next_frame(newest).unwrap() {
+            self.num_bytes += frame.len();
+            if let Arrived::Snapshot(snapshot) = self.mirror.take(&frame).unwrap() {
+                seen = Some(snapshot);
+            }
+        }
+        seen.unwrap()
+    }
+
+    fn asks(&self, command: Command) -> Command {
+        Command::Of {
+            viewer: self.id,
+            number: 1,
+            command: Box::new(command),
+        }
+    }
+}
+
+#[test]
+fn a_viewer_sees_what_there_is_and_only_what_changed_is_sent() {
+    let mut session = Session::on(&Disk::default());
+    let mut viewer = Viewer::new(ViewerId(0));
+    let seen = viewer.look(&session.seen());
+    assert!(seen.trace.is_none());
+    session.run(open("run", "compute"));
+    let seen = viewer.look(&session.seen());
+    assert_eq!(picture(&seen), picture(&session.seen()));
+    assert_eq!(seen.focus(), Some(SLOW_TREE));
+    let all = viewer.num_bytes;
+    session.label(SLOW_TREE, Label::Abnormal);
+    let seen = viewer.look(&session.seen());
+    assert_eq!(picture(&seen), picture(&session.seen()));
+    assert_eq!(seen.label(SLOW_TREE), Some(Label::Abnormal));
+    assert!(viewer.num_bytes * 3 < all, "{} of {all}", viewer.num_bytes);
+    session.run(Command::SetMap(MapMethod::Smacof));
+    let seen = viewer.look(&session.seen());
+    assert_eq!(picture(&seen), picture(&session.seen()));
+    session.run(open("run", "MPI_Wait"));
+    let seen = viewer.look(&session.seen());
+    assert_eq!(picture(&seen), picture(&session.seen()), "another forest of the same trace");
+    session.run(open("other run", "compute"));
+    let seen = viewer.look(&session.seen());
+    assert_eq!(picture(&seen), picture(&session.seen()), "another trace");
+}
+
+#[test]
+fn a_viewer_who_comes_late_or_is_slow_sees_the_newest() {
+    let mut session = Session::opened(&Disk::default());
+    let mut slow = Viewer::new(ViewerId(0));
+    let before = session.seen();
+    // Half of it is on its way when another trace is opened.
+    for _ in 0..3 {
+        let frame = slow.sender.next_frame(&before).unwrap().unwrap();
+        slow.mirror.take(&frame).unwrap();
+    }
+    session.run(open("other run", "compute"));
+    let seen = slow.look(&session.seen());
+    assert_eq!(picture(&seen), picture(&session.seen()));
+    let late = Viewer::new(ViewerId(1)).look(&session.seen());
+    assert_eq!(picture(&late), picture(&session.seen()));
+}
+
+#[test]
+fn viewers_have_selections_of_their_own_and_labels_in_common() {
+    let mut session = Session::opened(&Disk::default());
+    let [mut ana, mut ben] = [ViewerId(0), ViewerId(1)].map(Viewer::new);
+    let trees = [SLOW_TREE, callgrove_model::TreeIdx(3)];
+    for (viewer, tree) in [&ana, &ben].into_iter().zip(trees) {
+        session.run(viewer.asks(Command::Select(Selection::One(tree))));
+    }
+    session.run(ben.asks(Command::SetLabel {
+        trees: vec![trees[1]],
+        label: Some(Label::Normal),
+    }));
+    for (viewer, tree) in [&mut ana, &mut ben].into_iter().zip(trees) {
+        let seen = viewer.look(&session.seen());
+        assert_eq!(seen.focus(), Some(tree));
+        assert_eq!(seen.explanation.as_ref().unwrap().tree, tree);
+        assert_eq!(seen.label(trees[1]), Some(Label::Normal));
+    }
+    session.run(Command::Leave(ben.id));
+    assert_eq!(session.seen().looks.len(), 1);
+}
+
+#[test]
+fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_told() {
+    let disk = Disk::default();
+    let viewers = Viewers::default();
+    let cell = SnapshotCell::default();
+    let host = ViewerHost::new(DiskHost(disk.clone()), viewers.clone(), "run".to_owned());
+    let settings = LearnSettings::with_seed(1);
+    let mut engine = Engine::new(Box::new(host), settings, cell.clone(), Arc::new(|| ()));
+    engine.handle(open("run", "compute"));
+    let id = viewers.enter(7, Some("ben".to_owned()));
+    let viewer = Viewer::new(id);
+    engine.handle(viewer.asks(Command::SetLabel {
+        trees: vec![SLOW_TREE],
+        label: Some(Label::Abnormal),
+    }));
+    assert!(disk.journal.lock().unwrap().iter().any(|line| line.contains("ben")));
+    engine.handle(viewer.asks(Command::ExportLabels {
+        path: "labels.csv".to_owned(),
+    }));
+    let file = viewers.get(id).unwrap();
+    assert_eq!(file.name, "labels.csv");
+    assert!(disk.files.lock().unwrap().is_empty());
+    let import = || Command::ImportLabels {
+        path: "labels.csv".to_owned(),
+    };
+    engine.handle(viewer.asks(import()));
+    assert!(last_notice(&cell.newest()).contains("did not arrive"));
+    assert!(viewers.give(id, file.clone()));
+    engine.handle(viewer.asks(import()));
+    assert!(last_notice(&cell.newest()).contains("1 labels were imported"));
+    let refused = Command::OpenTrace {
+        source: "other run".to_owned(),
+        function: None,
+    };
+    engine.handle(viewer.asks(refused));
+    assert!(last_notice(&cell.newest()).contains("this page is about run"));
+    viewers.lose(id);
+    assert_eq!(viewers.enter(7, None), id, "it has come back");
+    assert!(!viewers.forget(id));
+    viewers.lose(id);
+    assert!(viewers.forget(id));
+    assert!(!viewers.give(id, file), "who has gone has no files");
+}
+
+#[test]
+fn what_does_not_fit_is_an_error_and_what_was_known_stays() {
+    let session = Session::opened(&Disk::default());
+    let mut viewer = Viewer::new(ViewerId(0));
+    let seen = viewer.look(&session.seen());
+    for frame in [&[][..], &[77], &[3, 1, 2], &[4, 0x91]] {
+        assert!(viewer.mirror.take(frame).is_err(), "{frame:?}");
+    }
+    let mut newest = Snapshot::clone(&session.seen());
+    newest.revision += 1;
+    assert_eq!(viewer.look(&newest).labels, seen.labels);
+    assert_eq!(viewer.look(&{ newest.revision += 1; newest }).trace.is_some(), true);
+    let mut strange = SnapshotMirror::default();
+    assert!(matches!(strange.take(&[3, 0]), Err(WireError::Order)), "a lane of no trace");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_understood_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = ViewerMessage::from_bytes(&bytes).is_ok();
+        let _ = SnapshotMirror::default().take(&bytes).is_ok();
+    }
+
+    #[test]
+    fn damaged_frames_are_understood_or_refused(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        which in any::<prop::sample::Index>(),
+    ) {
+        let (frames, mut mirror) = (frames_of_a_session(), SnapshotMirror::default());
+        let which = which.index(frames.len());
+        for (place, frame) in frames.iter().enumerate() {
+            let mut frame = frame.clone();
+            if place == which {
+                for (at, byte) in &damage {
+                    let at = at.index(frame.len());
+                    frame[at] = *byte;
+                }
+            }
+            if mirror.take(&frame).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// All frames of a session with a trace, made once.
+fn frames_of_a_session() -> &'static [Vec<u8>] {
+    static FRAMES: std::sync::OnceLock<Vec<Vec<u8>>> = std::sync::OnceLock::new();
+    FRAMES.get_or_init(|| {
+        let session = Session::opened(&Disk::default());
+        let mut sender = SnapshotSender::new(ViewerId(0));
+        let hello = ViewerMessage::Hello { version: WIRE_VERSION, key: 1, name: None };
+        let file = ViewerFile { name: "a".to_owned(), content: hello.to_bytes().unwrap() };
+        let mut frames = vec![file.to_frame().unwrap()];
+        while let Some(frame) = sender.next_frame(&session.seen()).unwrap() {
+            frames.push(frame);
+        }
+        frames
+    })
+}
+
+/// A session behind a wire that can break.
+struct Far {
+    session: Session,
+    viewers: Viewers,
+    life: u64,
+}
+
+impl Far {
+    fn new(disk: &Disk, life: u64) -> Self {
+        let mut session = Session::on(disk);
+        session.run(open("run", "compute"));
+        Self {
+            session,
+            viewers: Viewers::default(),
+            life,
+        }
+    }
+
+    /// Carries out what the link says, at most `max` messages, and answers with all there is to tell.
+    fn talk(&mut self, link: &mut SessionLink, max: usize, is_answered: bool) {
+        let hello = ViewerMessage::from_bytes(&link.connected().unwrap()).unwrap();
+        let ViewerMessage::Hello { key, name, .. } = hello else {
+            panic!("it says hello first");
+        };
+        let viewer = self.viewers.enter(key, name);
+        let mut sender = SnapshotSender::new(viewer);
+        link.take(&welcome_frame(self.life).unwrap()).unwrap();
+        for _ in 0..max {
+            let Some(message) = link.next_message(|_| None).unwrap() else {
+                break;
+            };
+            match ViewerMessage::from_bytes(&message).unwrap() {
+                ViewerMessage::Command { number, command } => {
+                    self.session.run(Command::Of {
+                        viewer,
+                        number,
+                        command,
+                    });
+                }
+                other => assert_eq!(other, ViewerMessage::Cancel),
+            }
+        }
+        if is_answered {
+            while let Some(frame) = sender.next_frame(&self.session.seen()).unwrap() {
+                link.take(&frame).unwrap();
+            }
+        }
+        self.viewers.lose(viewer);
+    }
+}
+
+fn label(tree: u32, label: Label) -> Command {
+    Command::SetLabel {
+        trees: vec![callgrove_model::TreeIdx(tree)],
+        label: Some(label),
+    }
+}
+
+#[test]
+fn what_was_asked_for_survives_the_connection_and_is_done_once() {
+    let disk = Disk::default();
+    let mut far = Far::new(&disk, 1);
+    let (handle, mut link) = SessionLink::new(7, None);
+    far.talk(&mut link, 9, true);
+    assert!(handle.snapshot().analysis.is_some());
+    handle.send(Command::SetAutoTrain(false)).unwrap();
+    handle.send(label(1, Label::Normal)).unwrap();
+    handle.send(label(2, Label::Abnormal)).unwrap();
+    handle.send(Command::Undo).unwrap();
+    // All but the last are carried out, but the answer is lost with the connection.
+    far.talk(&mut link, 3, false);
+    link.lost("the connection is lost");
+    let told = handle.snapshot();
+    assert_eq!(
+        told.notices.last().unwrap().text,
+        "the connection is lost. Trying again. 4 things that you did wait to be sent."
+    );
+    far.talk(&mut link, 0, true);
+    assert_eq!(link.num_kept(), 1, "it is told what was done");
+    far.talk(&mut link, 9, true);
+    let seen = handle.snapshot();
+    assert_eq!((seen.labels.len(), link.num_kept()), (1, 0));
+    assert_eq!(seen.label(callgrove_model::TreeIdx(1)), Some(Label::Normal));
+    assert!(!seen.notices.iter().any(|it| it.text.contains("lost")));
+}
+
+#[test]
+fn a_session_that_began_anew_gets_the_labels_again_and_no_undo() {
+    let disk = Disk::default();
+    let mut far = Far::new(&disk, 1);
+    let (handle, mut link) = SessionLink::new(7, None);
+    far.talk(&mut link, 9, true);
+    for command in [label(1, Label::Normal), label(2, Label::Normal), Command::Undo] {
+        handle.send(command).unwrap();
+    }
+    far.talk(&mut link, 1, false);
+    drop(far);
+    let mut far = Far::new(&disk, 2);
+    far.talk(&mut link, 9, true);
+    let seen = handle.snapshot();
+    assert_eq!((seen.labels.len(), link.num_kept()), (2, 0));
+}
