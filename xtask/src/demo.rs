@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result};
 
 use crate::workspace::Workspace;
-use crate::{adios2, packages, shell};
+use crate::{adios2, packages, shell, web};
 
 /// Sets up, builds and runs `callgrove demo`, whose exit code becomes ours.
 ///
@@ -14,6 +14,10 @@ use crate::{adios2, packages, shell};
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<ExitCode> {
     packages::ensure("the window", &[packages::WINDOW])?;
     let adios2 = adios2::ensure(workspace)?;
+    // The demo is the window's: a machine that cannot build the page has it all the same.
+    if let Err(error) = web::build(workspace) {
+        eprintln!("warning: `callgrove serve` will have no page: {error:#}");
+    }
     shell::heading("building callgrove (the first time takes some minutes)");
     shell::run(&mut workspace.cargo(["build", "--release", "--package", "callgrove"]))?;
     let mut demo = Command::new(workspace.program("release"));

@@ -6,10 +6,12 @@
 mod adios2;
 mod demo;
 mod packages;
+mod playwright;
 mod shell;
 mod study;
 mod test;
 mod wasm;
+mod web;
 mod workspace;
 
 use std::path::PathBuf;
@@ -32,6 +34,7 @@ cargo xtask <task>
                folders whose names begin with lammps have PairEAM::compute, those with lulesh
                LagrangeLeapFrog. A forest is a file in DATA, NAME.jsonl or NAME.jsonl.gz, whose trees have
                a label and a word for their kind
+  web          builds the page that `callgrove serve` serves, for the next build of the program to take in
   help         this list
 ";
 
@@ -42,6 +45,7 @@ enum Task {
     Test,
     Setup,
     Study { data: Vec<PathBuf> },
+    Web,
     Help,
 }
 
@@ -65,6 +69,7 @@ fn parse(args: &[String]) -> Result<Task> {
         },
         ["test"] => Task::Test,
         ["setup"] => Task::Setup,
+        ["web"] => Task::Web,
         ["study", data @ ..] if !data.is_empty() => Task::Study {
             data: data.iter().map(PathBuf::from).collect(),
         },
@@ -92,6 +97,10 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Study { data } => {
             let tables = study::run(&Workspace::load()?, &data)?;
             println!("{}", tables.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Web => {
+            println!("{}", web::build(&Workspace::load()?)?.told());
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -134,6 +143,7 @@ mod tests {
             &["test"],
             &["setup"],
             &["study", "data", "forests"],
+            &["web"],
             &["help"],
         ] {
             let is_it = |line: &str| line.trim_start().starts_with(words[0]);

@@ -34,13 +34,16 @@ pub(crate) const WINDOW: &[Need] = &[
     library("libxkbcommon-x11.so.0", &["libxkbcommon-x11-0"]),
 ];
 
-/// What the tests start besides: a display of their own, hands and eyes for it, a database server, and an
-/// unpacker of test data.
+/// What the tests start besides: a display of their own, hands and eyes for it, a browser and what drives it, a
+/// database server, and an unpacker of test data.
 pub(crate) const TESTS: &[Need] = &[
     program("Xvfb", &["xvfb"]),
     program("xdotool", &["xdotool"]),
     program("import", &["imagemagick"]),
     program("display", &["imagemagick"]),
+    program("chromium", &["chromium"]),
+    program("node", &["nodejs"]),
+    program("npm", &["npm"]),
     program("initdb", &["postgresql"]),
     ZSTD,
 ];
@@ -200,7 +203,16 @@ mod tests {
         );
         assert_eq!(
             missing,
-            ["libegl1", "xdotool", "imagemagick", "postgresql", "zstd"]
+            [
+                "libegl1",
+                "xdotool",
+                "imagemagick",
+                "chromium",
+                "nodejs",
+                "npm",
+                "postgresql",
+                "zstd"
+            ]
         );
     }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::workspace::Workspace;
-use crate::{adios2, packages, shell, wasm};
+use crate::{adios2, packages, playwright, shell, wasm, web};
 
 /// Environment variables to set for the program and its tests: names and values.
 pub(crate) type Exports = Vec<(&'static str, PathBuf)>;
@@ -17,11 +17,9 @@ pub(crate) type Exports = Vec<(&'static str, PathBuf)>;
 /// Something is missing and cannot be installed from here.
 pub(crate) fn set_up(workspace: &Workspace) -> Result<Exports> {
     packages::ensure("the test suite", &[packages::WINDOW, packages::TESTS])?;
-    let adios2 = adios2::ensure(workspace)?;
-    Ok(adios2
-        .map(|path| (adios2::VARIABLE, path))
-        .into_iter()
-        .collect())
+    let adios2 = adios2::ensure(workspace)?.map(|path| (adios2::VARIABLE, path));
+    let playwright = (playwright::VARIABLE, playwright::ensure(workspace)?);
+    Ok(adios2.into_iter().chain([playwright]).collect())
 }
 
 /// Runs every check; the first that fails ends the run.
@@ -63,6 +61,8 @@ fn if_installed(workspace: &Workspace, program: &str, title: &str, args: &[&str]
 
 /// Runs the examples of the documentation and then, so that their summary closes the run, the tests.
 fn run_tests(workspace: &Workspace, exports: &Exports) -> Result<()> {
+    // The program takes the page in when it is built.
+    eprintln!("{}", web::build(workspace)?.told());
     // With the program built beforehand, no test has to ask cargo for it.
     shell::heading("program under test");
     shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;

@@ -1,4 +1,4 @@
-//! Checks that the browser's crates compile for WebAssembly.
+//! Compiles for WebAssembly, and checks that the browser's crates do.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,17 +8,16 @@ use anyhow::{Context, Result};
 use crate::shell;
 use crate::workspace::Workspace;
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// The browser's target.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Lints the browser's crates for the browser's target.
+/// A cargo command that compiles for the browser's target.
 ///
 /// # Errors
-/// One of them does not compile there or has a warning, or the target's standard library cannot be had.
-pub(crate) fn check(workspace: &Workspace) -> Result<()> {
-    let mut command = workspace.cargo(["clippy", "--lib", "--target", TARGET]);
-    for name in workspace.browser_crates() {
-        command.args(["--package", name]);
-    }
+/// The target's standard library cannot be had.
+pub(crate) fn cargo(workspace: &Workspace, args: &[&str]) -> Result<Command> {
+    let mut command = workspace.cargo(args.iter().copied());
+    command.args(["--target", TARGET]);
     if !is_installed()? {
         let sysroot = build_standard_library(workspace)?;
         // RUSTFLAGS would take the place of the target's own flags.
@@ -26,6 +25,18 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
             "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
             format!("--sysroot {sysroot}"),
         );
+    }
+    Ok(command)
+}
+
+/// Lints the browser's crates for the browser's target.
+///
+/// # Errors
+/// One of them does not compile there or has a warning, or the target's standard library cannot be had.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let mut command = cargo(workspace, &["clippy", "--lib"])?;
+    for name in workspace.browser_crates() {
+        command.args(["--package", name]);
     }
     shell::run(command.args(["--", "--deny", "warnings"]))
 }

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         CliCommand::Patterns(args) => cmd::patterns::run(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => cmd::open::run(&args),
+        CliCommand::Serve(args) => cmd::serve::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),
         CliCommand::Ad(args) => cmd::ad::run(&args),
         CliCommand::Pserver(args) => cmd::pserver::run(&args),

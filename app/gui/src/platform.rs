@@ -26,6 +26,11 @@ pub trait Platform {
         None
     }
 
+    /// Whether what a person types can name files: a browser knows only those that it was handed.
+    fn has_paths(&self) -> bool {
+        true
+    }
+
     /// What [`Platform::store_preferences`] stored last.
     fn load_preferences(&self) -> Option<String> {
         None

@@ -57,6 +57,12 @@ pub enum ServerError {
         /// The file or variable that it came from.
         origin: String,
     },
+    /// No token could be made.
+    #[error("{cause}: the system gives no randomness for a token; pass one with --token-file")]
+    Randomness {
+        /// The system's answer.
+        cause: String,
+    },
     /// A file for TLS cannot be read.
     #[error("{source}: cannot read {}", path.display())]
     TlsFile {

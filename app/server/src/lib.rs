@@ -1,13 +1,15 @@
-//! The one port of a server of Callgrove: gRPC and the JSON interface, behind one token and one certificate.
+//! The one port of a server of Callgrove: gRPC, the JSON interface and the page, behind one token and one certificate.
 
 pub mod api;
 pub mod client;
 mod config;
 mod connection;
+mod cookie;
 mod error;
 pub mod grpc;
 pub mod hub;
 pub mod keeper;
+pub mod page;
 pub mod past;
 mod server;
 mod stall;
@@ -16,6 +18,7 @@ mod token;
 mod token_check;
 pub mod view;
 
+pub use cookie::address_with_token;
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use error::ServerError;
 pub use server::{RunningServer, Server};

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 
 use crate::api::ApiError;
 use crate::connection::Shared;
-use crate::token_check::check_token;
+use crate::token_check::{Gate, check_token};
 use crate::{ServerConfig, ServerError, grpc};
 
 /// More threads than this do not help a server whose work is to hand messages on.
@@ -57,10 +57,14 @@ impl Server {
         if acceptor.is_none() && !listen.ip().to_canonical().is_loopback() {
             warn!(%local_addr, "without TLS the token and all data cross the network in the clear; consider --tls-cert and --tls-key");
         }
+        let gate = Gate {
+            token,
+            is_tls: acceptor.is_some(),
+        };
         let routes = routes
             .fallback(nothing_here)
             .layer(DefaultBodyLimit::max(limits.max_body_bytes))
-            .layer(from_fn_with_state(token, check_token));
+            .layer(from_fn_with_state(gate, check_token));
         let (stop, stopping) = watch::channel(false);
         let shared = Shared {
             routes,

@@ -1,4 +1,5 @@
-//! The token that clients send with every request, as `authorization: Bearer …` (RFC 6750).
+//! The token that clients send with every request, as `authorization: Bearer …` (RFC 6750); browsers exchange it for a
+//! cookie.
 
 use std::fmt;
 use std::fs::File;
@@ -94,6 +95,25 @@ impl Token {
         file.map_or_else(Self::from_env, |path| Self::from_file(path).map(Some))
     }
 
+    /// A token that nobody can guess, for a server that was given none.
+    ///
+    /// # Errors
+    /// If the system has no randomness to give.
+    pub fn random() -> Result<Self, ServerError> {
+        let mut bytes = [0; 24];
+        getrandom::fill(&mut bytes).map_err(|error| ServerError::Randomness {
+            cause: error.to_string(),
+        })?;
+        Self::new(&hex(&bytes), "the system's randomness")
+    }
+
+    /// What a browser gets in exchange for the token: proof that it had it, from which nobody can tell the token.
+    pub(crate) fn proof(&self) -> String {
+        let mut hasher = Sha256::new_with_prefix(b"callgrove cookie\0");
+        hasher.update(&self.secret);
+        hex(&hasher.finalize())
+    }
+
     /// What to send.
     pub fn secret(&self) -> &str {
         &self.secret
@@ -103,13 +123,23 @@ impl Token {
     /// their bytes, and a digest cannot be approached byte by byte.
     pub fn matches(&self, sent: &[u8]) -> bool {
         let sent: [u8; 32] = Sha256::digest(sent).into();
-        let difference = self
-            .digest
-            .iter()
-            .zip(sent)
-            .fold(0, |sum, (own, other)| sum | (own ^ other));
-        difference == 0
+        are_equal(&self.digest, &sent)
     }
+
+    /// Whether a browser sent what it was given; how long it takes tells nothing.
+    pub(crate) fn proves(sent: &str, given: &str) -> bool {
+        are_equal(&Sha256::digest(given), &Sha256::digest(sent))
+    }
+}
+
+/// Looks at all bytes, wherever the first difference is.
+fn are_equal(a: &[u8], b: &[u8]) -> bool {
+    let difference = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
+    difference == 0 && a.len() == b.len()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Debug for Token {
@@ -165,6 +195,15 @@ mod tests {
         assert!(refusal(&"x".repeat(4097)).contains("too long"));
         assert!(refusal("0123456789 abcdef").contains("cannot carry"));
         assert!(refusal("0123456789abcdef\u{e9}").contains("cannot carry"));
+    }
+
+    #[test]
+    fn random_tokens_are_fit_and_differ() {
+        let [first, second] = [(); 2].map(|()| Token::random().unwrap());
+        assert_eq!(first.secret().len(), 48);
+        assert_ne!(first.secret(), second.secret());
+        assert_ne!(first.proof(), second.proof());
+        assert!(!first.proof().contains(first.secret()));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Who may pass: the token of every request, and for servers without one, the name that the client called.
+//! Who may pass: the token of every request, and for servers without one, the name that the client called; and no
+//! page of another site.
 
 use std::sync::Arc;
 
@@ -9,42 +10,65 @@ use axum::response::{IntoResponse as _, Response};
 use tokio::sync::Notify;
 use tonic::Status;
 
-use crate::Token;
 use crate::api::ApiError;
-use crate::grpc;
+use crate::{Token, cookie, grpc, page};
 
 /// Told once a request on this connection has passed; an extension of each request.
 #[derive(Clone, Default)]
 pub(crate) struct Admission(pub(crate) Arc<Notify>);
 
-/// Lets a request pass that has the token, or answers 401; without a token, see [`calls_this_machine`].
+/// What requests are checked against.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    pub(crate) token: Option<Token>,
+    /// Whether browsers may send their cookie over TLS only.
+    pub(crate) is_tls: bool,
+}
+
+/// Lets a request pass that has the token, in its header or as a browser's cookie, or answers 401; without a token,
+/// see [`calls_this_machine`]. What a page of another site sends is refused in any case.
 ///
 /// It stands before every route, gRPC and JSON, known or not: a stranger learns nothing.
-pub(crate) async fn check_token(
-    State(token): State<Option<Token>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let refusal = match &token {
-        Some(token) if !bears(request.headers(), token) => Some((
-            StatusCode::UNAUTHORIZED,
-            "this server wants its token with every request: send the header `authorization: Bearer TOKEN` (the \
-             token is in the server's --token-file or its CALLGROVE_TOKEN)",
-        )),
-        None if !calls_this_machine(&request) => Some((
+pub(crate) async fn check_token(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    if let (Some(token), Some(sent)) = (&gate.token, cookie::token_in_address(request.uri()))
+        && token.matches(sent.as_bytes())
+    {
+        admit(&request);
+        return page::guarded(cookie::exchange(token, request.uri(), gate.is_tls)).await;
+    }
+    let refusal = if comes_from_elsewhere(&request) {
+        Some((
             StatusCode::FORBIDDEN,
-            "without a token this server answers only to `localhost` and loopback addresses: call it by one of them, or \
-             start it with --token-file",
-        )),
-        _ => None,
+            "this server answers only to its own pages: open its address in the browser itself",
+        ))
+    } else {
+        match &gate.token {
+            Some(token) if !bears(request.headers(), token) => Some((
+                StatusCode::UNAUTHORIZED,
+                "this server wants its token with every request: send the header `authorization: Bearer TOKEN` (the \
+                 token is in the server's --token-file or its CALLGROVE_TOKEN), or open the address with the token, which \
+                 `callgrove serve` prints, in a browser that takes its cookie",
+            )),
+            None if !calls_this_machine(&request) => Some((
+                StatusCode::FORBIDDEN,
+                "without a token this server answers only to `localhost` and loopback addresses: call it by one of them, or \
+                 start it with --token-file",
+            )),
+            _ => None,
+        }
     };
     if let Some((status, message)) = refusal {
         return refuse(&request, status, message);
     }
+    admit(&request);
+    next.run(request).await
+}
+
+/// Tells the connection that its client may stay.
+fn admit(request: &Request) {
     if let Some(admission) = request.extensions().get::<Admission>() {
         admission.0.notify_one();
     }
-    next.run(request).await
 }
 
 fn refuse(request: &Request, status: StatusCode, message: &str) -> Response {
@@ -67,7 +91,7 @@ fn refuse(request: &Request, status: StatusCode, message: &str) -> Response {
 
 fn bears(headers: &HeaderMap, token: &Token) -> bool {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
-        return false;
+        return cookie::bears(headers, token);
     };
     let value = value.as_bytes();
     value
@@ -77,18 +101,30 @@ fn bears(headers: &HeaderMap, token: &Token) -> bool {
         })
 }
 
+/// How the client calls the server, as it says itself.
+fn called(request: &Request) -> Option<&str> {
+    let named = request.uri().authority().map(Authority::as_str);
+    named.or_else(|| {
+        let host = request.headers().get(header::HOST)?;
+        Some(host.to_str().unwrap_or("?"))
+    })
+}
+
+/// Whether a browser sends the request for a page of another origin. Browsers always say so where it matters: when
+/// something is sent, and when a WebSocket is opened; other clients never do.
+fn comes_from_elsewhere(request: &Request) -> bool {
+    let Some(origin) = request.headers().get(header::ORIGIN) else {
+        return false;
+    };
+    let origin = origin.to_str().unwrap_or("?");
+    let site = origin.split_once("://").map(|(_, site)| site);
+    site.is_none_or(|site| called(request).is_none_or(|own| !own.eq_ignore_ascii_case(site)))
+}
+
 /// Whether the client called the server by a loopback name. A page of a foreign site can make a browser connect to this
 /// machine under the site's own name (DNS rebinding); that name gives it away.
 fn calls_this_machine(request: &Request) -> bool {
-    let named = request
-        .uri()
-        .authority()
-        .map(Authority::as_str)
-        .or_else(|| {
-            let host = request.headers().get(header::HOST)?;
-            Some(host.to_str().unwrap_or("?"))
-        });
-    named.is_none_or(is_loopback_name)
+    called(request).is_none_or(is_loopback_name)
 }
 
 fn is_loopback_name(authority: &str) -> bool {
@@ -145,5 +181,27 @@ mod tests {
         assert!(!sent("Basic 0123456789abcdef"));
         assert!(!sent("0123456789abcdef"));
         assert!(!sent("Bearer"));
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_known_by_what_browsers_say() {
+        let from = |origin: &str, host: &str| {
+            let request = Request::builder()
+                .header(header::ORIGIN, origin)
+                .header(header::HOST, host)
+                .body(axum::body::Body::empty());
+            comes_from_elsewhere(&request.unwrap())
+        };
+        assert!(!from("http://127.0.0.1:7880", "127.0.0.1:7880"));
+        assert!(!from("https://head.cluster", "head.cluster"));
+        for (origin, host) in [
+            ("http://evil.example", "127.0.0.1:7880"),
+            ("http://127.0.0.1:7881", "127.0.0.1:7880"),
+            ("http://localhost:7880", "127.0.0.1:7880"),
+            ("null", "127.0.0.1:7880"),
+        ] {
+            assert!(from(origin, host), "{origin}");
+        }
+        assert!(!comes_from_elsewhere(&Request::default()));
     }
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::map_response;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Router, body::Bytes};
@@ -26,7 +27,9 @@ use crate::api::ApiError;
 use crate::connection::Stopping;
 
 /// The path of the WebSocket.
-pub const VIEW_PATH: &str = "/view";
+const VIEW_PATH: &str = "/view";
+/// The header that tells it to a page.
+const VIEW_HEADER: HeaderName = HeaderName::from_static("callgrove-view");
 /// Viewers at once; each has a connection and the newest snapshot.
 const MAX_VIEWERS: usize = 64;
 /// Larger messages of a viewer are refused: a model file fits, and a group of a million trees.
@@ -53,6 +56,15 @@ pub struct ViewedSession {
     pub viewers: Viewers,
     /// Another number whenever the session has begun anew.
     pub life: u64,
+}
+
+/// Lets a page know, by a header of its own answer, that there is a session to look at.
+pub fn announce(page: Router) -> Router {
+    page.layer(map_response(|mut response: Response| async {
+        let path = HeaderValue::from_static(VIEW_PATH);
+        response.headers_mut().insert(VIEW_HEADER, path);
+        response
+    }))
 }
 
 /// The route of the WebSocket.

@@ -29,6 +29,11 @@ pub trait Host: Send {
     /// Cancelled, or what is wrong with the source and what to do.
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError>;
 
+    /// The root function that a source is about, where it is about one; asked once its trace was read.
+    fn root_of(&self, _source: &str) -> Option<String> {
+        None
+    }
+
     /// Opens the journal of a run, wherever its trace lies now; [`crate::journal_run`] says which run a
     /// journal is about. A journal that does not say it belongs to the source. Nobody else can open it until it is dropped, but this
     /// host can, so that a trace is opened anew without losing what is open. A last line that a crash cut

@@ -2,6 +2,7 @@
 
 mod causes;
 mod common;
+mod page;
 mod part;
 mod pipeline;
 
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs};
 use common::TRACE_HELP;
 pub(crate) use common::TableFormat;
+pub(crate) use page::PageArgs;
 pub(crate) use part::Part;
 pub(crate) use pipeline::{
     AdArgs, CaArgs, ConnectArgs, DetectArgs, ProvDbServerArgs, PserverArgs, QueryArgs, ReplayArgs,
@@ -54,6 +56,8 @@ pub(crate) enum CliCommand {
     /// Open a run in a window: its trace, its records, the running job itself, or several of them
     #[command(visible_aliases = ["watch", "monitor"])]
     Open(OpenArgs),
+    /// Serve the window as a page to browsers, here or through a tunnel; prints its address
+    Serve(PageArgs),
     /// Watch a running job (or a recorded one) on this machine: detectors, parameter server and provenance
     /// database in one process
     Run(RunArgs),

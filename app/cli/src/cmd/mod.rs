@@ -14,3 +14,4 @@ pub(crate) mod pserver;
 pub(crate) mod query;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod serve;

@@ -42,8 +42,8 @@ impl CallgroveApp {
             CentralPanel::default().show(ui, |ui| {
                 let states = &mut self.states;
                 let recent = &self.preferences.recent;
-                let open = |named: &str| self.platform.open(named);
-                panels::start_ui(&mut ctx, &mut states.start, recent, &open, ui);
+                let platform = &*self.platform;
+                panels::start_ui(&mut ctx, &mut states.start, recent, platform, ui);
             });
         } else {
             panels::questions_ui(&mut ctx, &self.preferences.keys, ui);

@@ -1,15 +1,18 @@
 //! What fills the window as long as nothing is attached: an invitation, progress, or what went wrong.
 
-use callgrove_session::{Command, Snapshot};
+use callgrove_session::Snapshot;
 use egui::{Frame, Key, ProgressBar, RichText, TextEdit, Ui};
 
 use super::RootChooser;
 use super::notices::notice_ui;
-use crate::FilePurpose;
 use crate::app::Action;
 use crate::context::ViewContext;
+use crate::platform::{FilePurpose, Platform};
 
 const WIDTH: f32 = 560.0;
+const INTRODUCTION: &str = "Callgrove compares all executions of a function in the trace of a parallel program and \
+    shows the few that are unlike the others. It reads what TAU writes through ADIOS2, the anomalies that \
+    `callgrove run` recorded, and running jobs.";
 
 /// What is typed into the field, and the list of functions.
 #[derive(Default)]
@@ -18,13 +21,12 @@ pub(crate) struct Start {
     chooser: RootChooser,
 }
 
-/// Draws what the state of the session calls for. `recent` are runs that were open before; `open` says what
-/// opening something by its name means.
+/// Draws what the state of the session calls for. `recent` are runs that were open before.
 pub(crate) fn start_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut Start,
     recent: &[String],
-    open: &dyn Fn(&str) -> Command,
+    platform: &dyn Platform,
     ui: &mut Ui,
 ) {
     egui::ScrollArea::vertical()
@@ -40,7 +42,7 @@ pub(crate) fn start_ui(
                     match phase(ctx.snapshot) {
                         Phase::Working => working_ui(ctx, ui),
                         Phase::NoTrees => no_trees_ui(ctx, &mut state.chooser, ui),
-                        Phase::NoTrace => open_ui(ctx, state, recent, open, ui),
+                        Phase::NoTrace => open_ui(ctx, state, recent, platform, ui),
                     }
                     for notice in ctx.snapshot.notices.clone().iter().rev() {
                         notice_ui(ctx, notice, ui);
@@ -106,31 +108,20 @@ fn open_ui(
     ctx: &mut ViewContext<'_>,
     state: &mut Start,
     recent: &[String],
-    open: &dyn Fn(&str) -> Command,
+    platform: &dyn Platform,
     ui: &mut Ui,
 ) {
     ui.heading(match &ctx.snapshot.source {
         Some(source) => format!("{source} is not open"),
         None => "Open a run".to_owned(),
     });
-    ui.label("Callgrove compares all executions of a function in the trace of a parallel program and shows the few that are unlike the others. It reads what TAU writes through ADIOS2, the anomalies that `callgrove run` recorded, and running jobs.");
-    ui.horizontal(|ui| {
-        let field = TextEdit::singleline(&mut state.path)
-            .hint_text("Folder of a trace or of records, pattern, or http://host:port")
-            .desired_width(ui.available_width() - 160.0);
-        let field = ui.add(field).accessible_name("Trace, records or address");
-        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-        let path = state.path.trim();
-        let opened = ui
-            .add_enabled(!path.is_empty(), egui::Button::new("Open"))
-            .clicked();
-        if !path.is_empty() && (opened || entered) {
-            ctx.send(open(path));
-        }
-        if ui.button("Browse…").clicked() {
-            ctx.actions.push(Action::File(FilePurpose::OpenTrace));
-        }
-    });
+    ui.label(INTRODUCTION);
+    if platform.has_paths() {
+        name_ui(ctx, &mut state.path, platform, ui);
+    } else {
+        ui.label("Drop a forest file (.jsonl) or a saved session (.json) on this page, or choose one.");
+        browse_ui(ctx, ui);
+    }
     ui.horizontal_wrapped(|ui| {
         let others = [
             ("Demo", Action::Demo),
@@ -143,13 +134,38 @@ fn open_ui(
             }
         }
     });
-    if !recent.is_empty() {
+    if !recent.is_empty() && platform.has_paths() {
         ui.label(RichText::new("Recent").strong());
-    }
-    for source in recent {
-        if ui.link(source).clicked() {
-            ctx.send(open(source));
+        for source in recent {
+            if ui.link(source).clicked() {
+                ctx.send(platform.open(source));
+            }
         }
+    }
+}
+
+/// A field for the name of what to open.
+fn name_ui(ctx: &mut ViewContext<'_>, path: &mut String, platform: &dyn Platform, ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        let field = TextEdit::singleline(path)
+            .hint_text("Folder of a trace or of records, pattern, or http://host:port")
+            .desired_width(ui.available_width() - 160.0);
+        let field = ui.add(field).accessible_name("Trace, records or address");
+        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        let path = path.trim();
+        let opened = ui
+            .add_enabled(!path.is_empty(), egui::Button::new("Open"))
+            .clicked();
+        if !path.is_empty() && (opened || entered) {
+            ctx.send(platform.open(path));
+        }
+        browse_ui(ctx, ui);
+    });
+}
+
+fn browse_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+    if ui.button("Browse…").clicked() {
+        ctx.actions.push(Action::File(FilePurpose::OpenTrace));
     }
 }
 

@@ -102,8 +102,9 @@ impl Engine {
             let run = &trace.trace.identity;
             Notebook::open(&mut *self.executor.host, &trace.source, run)
         };
-        let root = match function.or(notebook.last_root()) {
-            Some(root) => Ok(root.to_owned()),
+        let root = function.or(notebook.last_root()).map(str::to_owned);
+        let root = match root.or_else(|| self.executor.host.root_of(&trace.source)) {
+            Some(root) => Ok(root),
             None => trace.best_root(),
         };
         let grown = root

@@ -178,7 +178,12 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_told() {
         function: None,
     };
     engine.handle(viewer.asks(refused));
-    assert!(last_notice(&cell.newest()).contains("this page is about run"));
+    let told = cell.newest();
+    assert!(
+        last_notice(&told).contains("This page is about run"),
+        "{:?}",
+        told.notices
+    );
     viewers.lose(id);
     assert_eq!(viewers.enter(7, None), id, "it has come back");
     assert!(!viewers.forget(id));

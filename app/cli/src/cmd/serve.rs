@@ -1,0 +1,181 @@
+//! `callgrove serve`: the page, for browsers here and, through a tunnel, elsewhere.
+
+use std::env;
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result, bail};
+use callgrove_server::api::{self, Api, Live};
+use callgrove_server::page::{self, PageFile};
+use callgrove_server::view::{self, ViewedSession};
+use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
+use callgrove_session::wire::{ViewerHost, Viewers};
+use tokio::sync::watch;
+
+use crate::args::PageArgs;
+use crate::connect::server_config;
+use crate::host::NativeHost;
+use crate::output::{complain, print};
+use crate::platform::open_command;
+use crate::{engine, journal_file};
+
+/// Name, brotli form and gzip form of each file of the page; none if the program was built without it.
+const PAGE: &[(&str, &[u8], &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+pub(crate) fn run(args: &PageArgs) -> Result<()> {
+    let mut page = page::router(files())?;
+    let config = config(args)?;
+    let token = config.token.clone();
+    let api = Api {
+        live: Live::Absent,
+        documents: None,
+    };
+    if let Some(run) = &args.run {
+        page = view::announce(page).merge(view::router(session(run)?));
+    }
+    let server = RunningServer::start(config, || page.merge(api::router(api)))?;
+    let base = server.url();
+    let address = token.as_ref().map_or_else(
+        || format!("{base}/"),
+        |token| address_with_token(&with_name(base), token),
+    );
+    print(|out| writeln!(out, "{address}"))?;
+    if let Some(tunnel) = tunnel(server.local_addr(), |name| env::var(name).ok()) {
+        complain(&format!(
+            "from your own machine, reach it through a tunnel: {tunnel}"
+        ));
+    }
+    if args.open {
+        open(&address)?;
+    }
+    server.wait_for_interrupt()?;
+    server.stop()?;
+    Ok(())
+}
+
+/// A session that opens `run` at once, whoever comes to look at it.
+fn session(run: &str) -> Result<ViewedSession> {
+    let viewers = Viewers::default();
+    let host = NativeHost::new(journal_file::default_folder());
+    let host = ViewerHost::new(host, viewers.clone(), run.to_owned());
+    let (tell, news) = watch::channel(());
+    let session = engine::start(Box::new(host), Arc::new(move || {
+        tell.send_replace(());
+    }))?;
+    if session.send(open_command(run)).is_err() {
+        bail!("the session has ended before it began");
+    }
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    Ok(ViewedSession {
+        session,
+        news,
+        viewers,
+        life: since_epoch.map_or(0, |since| since.as_nanos() as u64),
+    })
+}
+
+fn files() -> Vec<PageFile> {
+    let files = PAGE.iter().map(|(name, brotli, gzip)| PageFile {
+        name: (*name).to_owned(),
+        brotli: (*brotli).into(),
+        gzip: (*gzip).into(),
+    });
+    files.collect()
+}
+
+/// As asked for; an address that other machines reach gets a token if there is none.
+fn config(args: &PageArgs) -> Result<ServerConfig> {
+    let listen = SocketAddr::new(args.bind, args.port);
+    let mut config = server_config(listen, &args.serve)?;
+    if config.token.is_none() && !args.bind.to_canonical().is_loopback() {
+        config.token = Some(Token::random()?);
+    }
+    Ok(config)
+}
+
+/// An address under which other machines find this one, instead of one that means "any".
+fn with_name(base: &str) -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match name.trim() {
+        "" => base.to_owned(),
+        name => base.replace("0.0.0.0", name).replace("[::]", name),
+    }
+}
+
+/// The command that brings the port to the machine where the browser runs, if somebody is logged in from there.
+fn tunnel(served: SocketAddr, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let connection = variable("SSH_CONNECTION")?;
+    let mut words = connection.split(' ').skip(2);
+    let (host, ssh_port) = (words.next()?, words.next()?);
+    let user = variable("USER").map_or_else(String::new, |user| format!("{user}@"));
+    let ssh_port = match ssh_port {
+        "22" => String::new(),
+        other => format!(" -p {other}"),
+    };
+    let port = served.port();
+    let from = if served.ip().is_unspecified() {
+        "localhost".to_owned()
+    } else {
+        // Addresses of IPv6 need their brackets here.
+        let text = served.to_string();
+        text.rsplit_once(':')?.0.to_owned()
+    };
+    Some(format!("ssh -N -L {port}:{from}:{port}{ssh_port} {user}{host}"))
+}
+
+/// Opens the page in the person's browser.
+fn open(address: &str) -> Result<()> {
+    let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("rundll32", &["url.dll,FileProtocolHandler"])
+    } else {
+        ("xdg-open", &[])
+    };
+    let status = Command::new(program)
+        .args(before)
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start {program}; open {address} in a browser"))?;
+    if !status.success() {
+        bail!("{program} found no browser; open {address} in one");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(served: &str, connection: &'static str) -> Option<String> {
+        tunnel(served.parse().unwrap(), |name| match name {
+            "SSH_CONNECTION" => Some(connection.to_owned()).filter(|it| !it.is_empty()),
+            "USER" => Some("ada".to_owned()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_tunnel_leads_back_the_way_the_person_came() {
+        assert_eq!(
+            told("127.0.0.1:7880", "10.0.0.9 51234 10.0.0.1 22").as_deref(),
+            Some("ssh -N -L 7880:127.0.0.1:7880 ada@10.0.0.1")
+        );
+        assert_eq!(
+            told("[::1]:7880", "10.0.0.9 51234 10.0.0.1 2222").as_deref(),
+            Some("ssh -N -L 7880:[::1]:7880 -p 2222 ada@10.0.0.1")
+        );
+        assert_eq!(
+            told("0.0.0.0:80", "10.0.0.9 51234 10.0.0.1 22").as_deref(),
+            Some("ssh -N -L 80:localhost:80 ada@10.0.0.1")
+        );
+        for here in ["", "10.0.0.9 51234"] {
+            assert_eq!(told("127.0.0.1:7880", here), None);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! How a browser shows the token: once in the address, from then on as a cookie.
+//!
+//! Addresses are kept in histories and shown on screens, so the token leaves it at once. The cookie proves that its
+//! browser had the token, and does not tell it; no script can read it, and pages of other sites cannot send it.
+
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::Token;
+
+/// Name of the parameter of the address.
+pub(crate) const PARAMETER: &str = "token";
+/// Digits of the proof that tell cookies of several servers on one machine apart: browsers do so by name only, not by
+/// port.
+const NAME_DIGITS: usize = 12;
+
+/// The token in the address of a request, decoded.
+pub(crate) fn token_in_address(uri: &Uri) -> Option<String> {
+    let query = uri.query()?;
+    let mut parameters = query.split('&').filter_map(|it| it.split_once('='));
+    let (_, value) = parameters.find(|(name, _)| *name == PARAMETER)?;
+    decoded(value)
+}
+
+/// The address of the page at `base` with a token in it.
+pub fn address_with_token(base: &str, token: &Token) -> String {
+    let mut address = format!("{}/?{PARAMETER}=", base.trim_end_matches('/'));
+    for byte in token.secret().bytes() {
+        if byte.is_ascii_alphanumeric() {
+            address.push(char::from(byte));
+        } else {
+            address.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    address
+}
+
+/// Gives the cookie, and sends the browser to the same address without the token. Not by a redirect: where a link on
+/// another site led here, browsers would not send the cookie along with it.
+pub(crate) fn exchange(token: &Token, uri: &Uri, is_tls: bool) -> Response {
+    let (name, value) = cookie_of(token);
+    let secure = if is_tls { "; Secure" } else { "" };
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}");
+    let target = without_token(uri);
+    let html = format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url={target}\">\
+         <title>Callgrove</title><p><a href=\"{target}\">Callgrove</a>"
+    );
+    let mut response = (StatusCode::OK, html).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/html; charset=utf-8"),
+    );
+    match HeaderValue::from_str(&cookie) {
+        Ok(cookie) => {
+            headers.insert(SET_COOKIE, cookie);
+            response
+        }
+        Err(error) => crate::api::ApiError::defect(&error).into_response(),
+    }
+}
+
+/// Whether the browser has the cookie of the token.
+pub(crate) fn bears(headers: &HeaderMap, token: &Token) -> bool {
+    let (name, value) = cookie_of(token);
+    let cookies = headers.get_all(COOKIE).iter();
+    cookies
+        .filter_map(|cookies| cookies.to_str().ok())
+        .flat_map(|cookies| cookies.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='))
+        .any(|(known, sent)| known == name && Token::proves(sent, &value))
+}
+
+fn cookie_of(token: &Token) -> (String, String) {
+    let proof = token.proof();
+    let (name, value) = proof.split_at(NAME_DIGITS);
+    (format!("callgrove-{name}"), value.to_owned())
+}
+
+/// Path and query without the token, fit for HTML.
+fn without_token(uri: &Uri) -> String {
+    let kept = uri.query().unwrap_or_default().split('&');
+    let kept: Vec<&str> = kept
+        .filter(|it| !it.is_empty() && it.split_once('=').is_none_or(|(name, _)| name != PARAMETER))
+        .collect();
+    // A path that begins with two slashes would be another host.
+    let path = format!("/{}", uri.path().trim_start_matches('/'));
+    let target = if kept.is_empty() {
+        path
+    } else {
+        format!("{path}?{}", kept.join("&"))
+    };
+    target
+        .replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;")
+}
+
+/// Undoes percent-encoding; `None` where that is damaged.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        if first == b'%' {
+            let (digits, after) = after.split_at_checked(2)?;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+            rest = after;
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(secret: &str) -> Token {
+        Token::new(secret, "the test").unwrap()
+    }
+
+    fn sent(cookie: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(COOKIE, cookie.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn a_token_comes_through_an_address_whatever_it_is_made_of() {
+        for secret in ["0123456789abcdef", "a&b=c#d%e+f/g?h\"i<j>", "%%%%%%%%%%%%%%%%"] {
+            let address = address_with_token("http://127.0.0.1:7880", &token(secret));
+            let uri: Uri = address.parse().unwrap();
+            assert_eq!(token_in_address(&uri).as_deref(), Some(secret), "{address}");
+        }
+        for damaged in ["/?token=%4", "/?token=%zz", "/?token=%ff", "/", "/?other=1"] {
+            assert_eq!(token_in_address(&damaged.parse().unwrap()), None, "{damaged}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_of_the_exchange_lets_its_browser_in_and_no_other() {
+        let (own, other) = (token("0123456789abcdef"), token("fedcba9876543210"));
+        let uri: Uri = "/?token=0123456789abcdef".parse().unwrap();
+        let given = exchange(&own, &uri, true);
+        let cookie = given.headers()[SET_COOKIE].to_str().unwrap().to_owned();
+        assert!(!cookie.contains(own.secret()), "{cookie}");
+        assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"));
+        let (pair, _) = cookie.split_once(';').unwrap();
+        assert!(bears(&sent(&format!("theme=dark; {pair}")), &own));
+        assert!(!bears(&sent(pair), &other));
+        assert!(!bears(&sent(&pair[..pair.len() - 1]), &own));
+        assert!(!bears(&HeaderMap::new(), &own));
+    }
+
+    #[test]
+    fn the_browser_goes_on_without_the_token() {
+        for (address, target) in [
+            ("/?token=abc", "/"),
+            ("/?a=1&token=abc&b=2", "/?a=1&amp;b=2"),
+            ("//evil.example/?token=abc", "/evil.example/"),
+            ("/?token=abc&a=\"x\"", "/?a=&quot;x&quot;"),
+        ] {
+            let Ok(uri) = address.parse() else { continue };
+            assert_eq!(without_token(&uri), target, "{address}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Why there is no page.
+
+use thiserror::Error;
+
+/// Why the page cannot be served.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum PageError {
+    /// The program was built before the page.
+    #[error(
+        "this program was built without the page: run `cargo xtask web`, then build it again (`cargo xtask demo` and \
+         `cargo xtask test` do both)"
+    )]
+    Missing,
+    /// The bundle lacks what browsers ask for first.
+    #[error(
+        "the page in this program has no index.html: run `cargo xtask web` and build the program again"
+    )]
+    NoIndex,
+}

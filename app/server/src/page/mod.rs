@@ -1,0 +1,77 @@
+//! The page: Callgrove in a browser, from the bundle that `cargo xtask web` makes.
+//!
+//! All that the page is made of is in memory and compressed beforehand. Every file but `index.html` has a part of its
+//! hash in its name, so browsers ask for it once. A session that runs on the server gets a path of its own beside
+//! these.
+
+mod encoding;
+mod error;
+mod file;
+
+use axum::Router;
+use axum::http::{HeaderValue, header};
+use axum::middleware::map_response;
+use axum::response::Response;
+use axum::routing::get;
+
+pub use error::PageError;
+pub use file::PageFile;
+
+/// The file that the root of the server is.
+const INDEX: &str = "index.html";
+
+/// What a page may do: run our scripts and WebAssembly, and talk to this server. The icon of an open run is drawn by
+/// the page itself.
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The routes of the page that `files` make.
+///
+/// # Errors
+/// If there are no files, or none is the index.
+pub fn router(files: Vec<PageFile>) -> Result<Router, PageError> {
+    if files.is_empty() {
+        return Err(PageError::Missing);
+    }
+    if !files.iter().any(|file| file.name == INDEX) {
+        return Err(PageError::NoIndex);
+    }
+    let mut routes = Router::new();
+    for file in files {
+        let file = file.served(INDEX);
+        let paths = [
+            Some(format!("/{}", file.name())),
+            (file.name() == INDEX).then(|| "/".to_owned()),
+        ];
+        for path in paths.into_iter().flatten() {
+            let file = file.clone();
+            routes = routes.route(
+                &path,
+                get(move |headers: axum::http::HeaderMap| async move { file.answer(&headers) }),
+            );
+        }
+    }
+    Ok(routes.layer(map_response(guarded)))
+}
+
+/// Adds what keeps a page from harm, and its address, which may hold the token, from others.
+#[expect(clippy::unused_async, reason = "a layer of axum")]
+pub(crate) async fn guarded(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (
+            header::HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            header::HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,211 @@
+// Drives a real browser: what `tests/web.rs` asks for in its arguments, told back as one line of JSON.
+//
+// usage: node browser.mjs SCENARIO ADDRESS FOLDER [FILE..]
+
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+const { chromium } = createRequire(import.meta.url)(process.env.CALLGROVE_PLAYWRIGHT);
+const [scenario, address, folder, ...files] = process.argv.slice(2);
+
+const PATIENCE_MS = 120_000;
+// Draws in software, so that every machine draws the same.
+const FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+    "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
+];
+const WITHOUT_WEBGL = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--disable-webgl", "--disable-webgl2"];
+
+const browser = await chromium.launch({
+    executablePath: process.env.CALLGROVE_BROWSER ?? "/usr/bin/chromium",
+    args: scenario === "no-webgl" ? WITHOUT_WEBGL : FLAGS,
+});
+const context = await browser.newContext({
+    viewport: { width: 1400, height: 900 },
+    colorScheme: scenario === "light" ? "light" : "dark",
+    deviceScaleFactor: scenario === "light" ? 2 : 1,
+    acceptDownloads: true,
+});
+const told = { errors: [], violations: [], sentBytes: 0 };
+await context.exposeFunction("tellViolation", (text) => told.violations.push(text));
+await context.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation",
+        (event) => window.tellViolation(`${event.violatedDirective} ${event.blockedURI}`));
+});
+const page = await context.newPage();
+page.setDefaultTimeout(PATIENCE_MS);
+page.on("console", (message) => {
+    if (message.type() === "error") told.errors.push(message.text());
+});
+page.on("pageerror", (error) => told.errors.push(String(error)));
+page.on("requestfinished", async (request) => {
+    const sizes = await request.sizes().catch(() => null);
+    told.sentBytes += sizes?.responseBodySize ?? 0;
+});
+
+// The outline: role, name, value and place of everything that is drawn and has a name.
+const outline = () => page.evaluate(() => [...document.querySelectorAll("#outline > div")].map((it) => ({
+    role: it.role ?? "",
+    name: it.ariaLabel ?? it.textContent,
+    value: it.ariaLabel === null ? null : it.textContent,
+    current: it.ariaCurrent === "true",
+    rect: ["left", "top", "width", "height"].map((side) => parseFloat(it.style[side])),
+})));
+
+async function waitFor(what, found) {
+    const end = Date.now() + PATIENCE_MS;
+    for (;;) {
+        const items = await outline();
+        const item = items.find(found);
+        if (item !== undefined) return item;
+        if (Date.now() > end) throw new Error(`no ${what} in ${JSON.stringify(items)}`);
+        await page.waitForTimeout(50);
+    }
+}
+
+async function click(role, name) {
+    const item = await waitFor(name, (it) => it.role === role && it.name === name);
+    const [left, top, width, height] = item.rect;
+    await page.mouse.click(left + width / 2, top + height / 2);
+}
+
+const waitForText = (text) => waitFor(text, (it) => it.name.includes(text));
+
+async function ready() {
+    await page.waitForSelector("#message", { state: "hidden" });
+    await waitForText("Open a run");
+}
+
+// How many colours there are, and the share of each that is asked for (red, green, blue).
+async function look(name, ...wanted) {
+    const picture = await page.screenshot({ path: join(folder, `${name}.png`) });
+    const probe = await browser.newPage();
+    const seen = await probe.evaluate(async ([picture, wanted]) => {
+        const image = new Image();
+        image.src = `data:image/png;base64,${picture}`;
+        await image.decode();
+        const canvas = new OffscreenCanvas(image.width, image.height);
+        const context = canvas.getContext("2d");
+        context.drawImage(image, 0, 0);
+        const { data } = context.getImageData(0, 0, image.width, image.height);
+        const colors = new Set();
+        const counts = wanted.map(() => 0);
+        for (let at = 0; at < data.length; at += 4) {
+            colors.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+            wanted.forEach((color, index) => {
+                counts[index] += color.every((part, place) => Math.abs(part - data[at + place]) <= 6);
+            });
+        }
+        return { size: [image.width, image.height], colors: colors.size, counts };
+    }, [picture.toString("base64"), wanted]);
+    await probe.close();
+    return seen;
+}
+
+async function openDemo() {
+    const start = Date.now();
+    await click("button", "Demo");
+    await waitForText("196 trees");
+    return Date.now() - start;
+}
+
+const scenarios = {
+    // From nothing to a label that a reload does not lose.
+    async demo() {
+        const start = Date.now();
+        await page.goto(address);
+        await ready();
+        told.readyMs = Date.now() - start;
+        told.start = await outline();
+        told.startLook = await look("start");
+        told.demoMs = await openDemo();
+        told.opened = await outline();
+        told.title = await page.title();
+        told.icon = await page.getAttribute("#icon", "href");
+        told.status = await page.textContent("#status");
+        await page.waitForTimeout(500);
+        told.look = await look("demo", [0xff, 0x7a, 0x1f]);
+        await page.keyboard.press("x");
+        await waitForText("1 label");
+        await page.keyboard.press("n");
+        await waitForText("2 labels");
+        await page.reload();
+        await ready();
+        await openDemo();
+        await waitForText("2 labels");
+        told.reloaded = await outline();
+        told.bytesAfterReload = told.sentBytes;
+    },
+    // Light, at twice the density, opened from the outline as a screen reader does it.
+    async light() {
+        await page.goto(address);
+        await ready();
+        told.startLook = await look("start-light", [0xff, 0xff, 0xff]);
+        await page.evaluate(() => [...document.querySelectorAll("#outline > [role=button]")]
+            .find((it) => it.textContent === "Demo").click());
+        await waitForText("196 trees");
+        await page.waitForTimeout(500);
+        told.look = await look("light");
+        const [download] = await Promise.all([page.waitForEvent("download"), saveModel()]);
+        told.download = download.suggestedFilename();
+    },
+    // Files from the person's disk, whole and cut.
+    async files() {
+        await page.goto(address);
+        await ready();
+        for (const file of files) {
+            const content = readFileSync(file).toString("base64");
+            const transfer = await page.evaluateHandle(([name, content]) => {
+                const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+                const transfer = new DataTransfer();
+                transfer.items.add(new File([bytes], name));
+                return transfer;
+            }, [basename(file), content]);
+            await page.dispatchEvent("#canvas", "drop", { dataTransfer: transfer });
+            await page.waitForFunction((name) => document.title.startsWith(name)
+                || document.getElementById("status").textContent.includes(name), basename(file));
+        }
+        told.status = await page.textContent("#status");
+        told.title = await page.title();
+        await look("files");
+    },
+    // What a browser gets that is not let in, or cannot draw.
+    async message() {
+        const response = await page.goto(address);
+        told.code = response.status();
+        told.text = await page.textContent("body");
+    },
+    async "no-webgl"() {
+        await page.goto(address);
+        await page.waitForFunction(() => document.getElementById("message-title").textContent !== "Callgrove");
+        told.text = await page.textContent("#message");
+        await look("no-webgl");
+    },
+    // In by the token of the address, which is gone afterwards.
+    async token() {
+        await page.goto(address);
+        await ready();
+        told.address = page.url();
+        told.cookies = await context.cookies();
+        told.visible = await page.evaluate(() => document.cookie);
+        await look("token");
+    },
+};
+
+async function saveModel() {
+    await click("button", "File");
+    await click("button", "Save the model…");
+}
+
+try {
+    await scenarios[scenario]();
+    console.log(JSON.stringify(told));
+} catch (error) {
+    await page.screenshot({ path: join(folder, `${scenario}-failed.png`) }).catch(() => {});
+    console.error(error, JSON.stringify(told));
+    process.exitCode = 1;
+} finally {
+    await browser.close();
+}

@@ -1,0 +1,25 @@
+//! Callgrove in a browser: the application of the desktop's window, in a page.
+//!
+//! ```text
+//! page/index.html ─ boot.js ─ start ─ WebApp ─ CallgroveApp ── Session ── commands ─▶ carrier ─▶ Engine
+//!        ▲                              │           ▲                                              │
+//!        └── mirror: outline ◀──────────┘           └────────────────── snapshots ◀────────────────┘
+//! ```
+//!
+//! * [`carrier`] runs the session's engine. It is the only file that knows where: today between two frames of
+//!   the page.
+//! * [`shelf`] holds the files that a person gave to the page, which has no other files; [`host`] lends them to
+//!   the engine, with the browser's storage for journals and its downloads for what is saved.
+//! * [`outline`] makes of what is drawn a list that a screen reader can read; the mirror keeps it in the page.
+//!
+//! `cargo xtask web` builds the page; `README.md` beside this crate's manifest says what the bundle holds.
+
+pub mod carrier;
+pub mod host;
+pub mod outline;
+pub mod shelf;
+#[cfg(target_arch = "wasm32")]
+mod web;
+
+#[cfg(target_arch = "wasm32")]
+pub use web::start;

@@ -1,0 +1,50 @@
+//! The browser that shows the page: its storage, its clock, its downloads.
+
+use js_sys::{Array, Uint8Array};
+use wasm_bindgen::{JsCast as _, JsValue};
+use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Storage, Url};
+
+use super::page;
+use crate::host::Browser;
+
+/// What belongs to the origin of the page.
+#[derive(Clone, Copy)]
+pub(super) struct LocalBrowser;
+
+impl Browser for LocalBrowser {
+    fn kept(&self, key: &str) -> Option<String> {
+        storage()?.get_item(key).ok().flatten()
+    }
+
+    fn keep(&self, key: &str, text: &str) -> Result<(), String> {
+        let storage = storage().ok_or("this browser keeps nothing for pages; allow site data")?;
+        let kept = storage.set_item(key, text);
+        kept.map_err(|error| format!("{}: free some site data", page::words_of(&error)))
+    }
+
+    fn download(&self, name: &str, content: &[u8]) -> Result<(), String> {
+        save(name, content).map_err(|error| page::words_of(&error))
+    }
+
+    fn now_ms(&self) -> f64 {
+        js_sys::Date::now()
+    }
+}
+
+/// None where the person forbids it.
+fn storage() -> Option<Storage> {
+    page::window()?.local_storage().ok().flatten()
+}
+
+fn save(name: &str, content: &[u8]) -> Result<(), JsValue> {
+    let parts = Array::of1(&Uint8Array::from(content));
+    let options = BlobPropertyBag::new();
+    options.set_type("application/octet-stream");
+    let blob = Blob::new_with_u8_array_sequence_and_options(&parts, &options)?;
+    let url = Url::create_object_url_with_blob(&blob)?;
+    let link: HtmlAnchorElement = page::document()?.create_element("a")?.unchecked_into();
+    link.set_href(&url);
+    link.set_download(name);
+    link.click();
+    Url::revoke_object_url(&url)
+}

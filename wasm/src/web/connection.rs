@@ -1,0 +1,210 @@
+//! The line to a session on the server that sent the page: a WebSocket, made anew whenever it breaks.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use callgrove_session::SessionHandle;
+use callgrove_session::wire::{SessionLink, WireError};
+use eframe::egui;
+use js_sys::{ArrayBuffer, Uint8Array};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{BinaryType, CloseEvent, MessageEvent, RequestInit, Response, WebSocket};
+
+use super::browser::LocalBrowser;
+use super::page;
+use crate::host::Browser as _;
+use crate::shelf::Shelf;
+
+/// The header in which a server tells the path of its session.
+const VIEW_HEADER: &str = "callgrove-view";
+/// Pauses between attempts to connect, in milliseconds; the last one is for all further ones.
+const PAUSES_MS: [i32; 6] = [200, 500, 1_000, 2_000, 4_000, 8_000];
+/// Bytes that may wait in the browser before the page holds back what it sends.
+const MAX_BUFFERED_BYTES: u32 = 4 << 20;
+
+/// The address of the session that the server of this page has, if it has one.
+///
+/// # Errors
+/// The page cannot ask.
+pub(super) async fn address() -> Result<Option<String>, JsValue> {
+    let window = page::window().ok_or("this is no page")?;
+    let location = window.location();
+    let ask = RequestInit::new();
+    ask.set_method("HEAD");
+    let asked = window.fetch_with_str_and_init(&location.href()?, &ask);
+    // Without a server (a page from a disk) there is nothing to ask.
+    let Ok(answer) = JsFuture::from(asked).await else {
+        return Ok(None);
+    };
+    let path = answer.dyn_into::<Response>()?.headers().get(VIEW_HEADER)?;
+    let scheme = if location.protocol()? == "https:" {
+        "wss"
+    } else {
+        "ws"
+    };
+    let host = location.host()?;
+    Ok(path.map(|path| format!("{scheme}://{host}{path}")))
+}
+
+/// The line.
+pub(super) struct Connection(Rc<Inner>);
+
+struct Inner {
+    address: String,
+    link: RefCell<SessionLink>,
+    socket: RefCell<Option<Socket>>,
+    num_failures: Cell<usize>,
+    shelf: Shelf,
+    context: egui::Context,
+}
+
+/// A WebSocket, and what the browser calls when something happens to it.
+struct Socket {
+    socket: WebSocket,
+    _opened: Closure<dyn FnMut()>,
+    _came: Closure<dyn FnMut(MessageEvent)>,
+    _closed: Closure<dyn FnMut(CloseEvent)>,
+}
+
+impl Connection {
+    /// Connects to the session at `address`, now and whenever the connection is lost.
+    pub(super) fn open(
+        address: String,
+        shelf: Shelf,
+        context: egui::Context,
+    ) -> (SessionHandle, Self) {
+        let (handle, link) = SessionLink::new(random_key(), None);
+        let inner = Rc::new(Inner {
+            address,
+            link: RefCell::new(link),
+            socket: RefCell::new(None),
+            num_failures: Cell::new(0),
+            shelf,
+            context,
+        });
+        connect(&inner);
+        (handle, Self(inner))
+    }
+
+    /// Sends what waits to be sent.
+    pub(super) fn send(&self) {
+        self.0.send();
+    }
+}
+
+impl Inner {
+    fn send(&self) {
+        let socket = self.socket.borrow();
+        let Some(socket) = socket.as_ref().map(|socket| &socket.socket) else {
+            return;
+        };
+        while socket.ready_state() == WebSocket::OPEN
+            && socket.buffered_amount() < MAX_BUFFERED_BYTES
+        {
+            let file = |name: &str| Some(self.shelf.get(name)?.to_vec());
+            let message = self.link.borrow_mut().next_message(file);
+            let sent = match message {
+                Ok(None) => return,
+                Ok(Some(message)) => socket.send_with_u8_array(&message),
+                Err(error) => Err(JsValue::from_str(&error.to_string())),
+            };
+            if let Err(error) = sent {
+                page::log(&page::words_of(&error));
+                return;
+            }
+        }
+    }
+
+    fn take(&self, frame: &[u8]) -> Result<(), WireError> {
+        let file = self.link.borrow_mut().take(frame)?;
+        if let Some(file) = file
+            && let Err(cause) = LocalBrowser.download(&file.name, &file.content)
+        {
+            page::log(&format!("cannot download {}: {cause}", file.name));
+        }
+        self.num_failures.set(0);
+        self.send();
+        self.context.request_repaint();
+        Ok(())
+    }
+
+    /// Tells the person, and what to do next.
+    fn lose(self: &Rc<Self>, why: &str) {
+        self.link.borrow_mut().lost(why);
+        self.context.request_repaint();
+        let failures = self.num_failures.get();
+        self.num_failures.set(failures + 1);
+        let pause = PAUSES_MS[failures.min(PAUSES_MS.len() - 1)];
+        let again = Rc::clone(self);
+        let again = Closure::once_into_js(move || connect(&again));
+        let window = page::window();
+        let set = window.map(|window| {
+            let again = again.unchecked_ref();
+            window.set_timeout_with_callback_and_timeout_and_arguments_0(again, pause)
+        });
+        if let Some(Err(error)) = set {
+            page::log(&page::words_of(&error));
+        }
+    }
+}
+
+fn connect(inner: &Rc<Inner>) {
+    match begin(inner) {
+        Ok(socket) => *inner.socket.borrow_mut() = Some(socket),
+        Err(error) => inner.lose(&format!("The server cannot be reached: {}", page::words_of(&error))),
+    }
+}
+
+fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
+    let socket = WebSocket::new(&inner.address)?;
+    socket.set_binary_type(BinaryType::Arraybuffer);
+    let opened = {
+        let (inner, socket) = (Rc::clone(inner), socket.clone());
+        Closure::<dyn FnMut()>::new(move || {
+            let hello = inner.link.borrow_mut().connected();
+            let hello = hello.map_err(|error| JsValue::from_str(&error.to_string()));
+            if let Err(error) = hello.and_then(|hello| socket.send_with_u8_array(&hello)) {
+                page::log(&page::words_of(&error));
+            }
+        })
+    };
+    let came = {
+        let (inner, socket) = (Rc::clone(inner), socket.clone());
+        Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
+            let Ok(buffer) = message.data().dyn_into::<ArrayBuffer>() else {
+                return;
+            };
+            if let Err(error) = inner.take(&Uint8Array::new(&buffer).to_vec()) {
+                page::log(&error.to_string());
+                // What comes next cannot be understood either; the next connection begins anew.
+                socket.close().ok();
+            }
+        })
+    };
+    let closed = {
+        let inner = Rc::clone(inner);
+        Closure::<dyn FnMut(CloseEvent)>::new(move |closed: CloseEvent| {
+            let why = match closed.reason() {
+                reason if reason.is_empty() => "The connection to the server is lost".to_owned(),
+                reason => format!("The server has ended the connection: {reason}"),
+            };
+            inner.lose(&why);
+        })
+    };
+    socket.set_onopen(Some(opened.as_ref().unchecked_ref()));
+    socket.set_onmessage(Some(came.as_ref().unchecked_ref()));
+    socket.set_onclose(Some(closed.as_ref().unchecked_ref()));
+    Ok(Socket {
+        socket,
+        _opened: opened,
+        _came: came,
+        _closed: closed,
+    })
+}
+
+/// A number that no other page has.
+fn random_key() -> u64 {
+    const PLACES: f64 = (1_u64 << 53) as f64;
+    (js_sys::Math::random() * PLACES) as u64
+}

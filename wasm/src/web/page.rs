@@ -1,0 +1,89 @@
+//! The document around the canvas: title, icon, status, and what stands there when the canvas cannot.
+
+use wasm_bindgen::prelude::*;
+use web_sys::{Document, HtmlElement, Window};
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = console)]
+    fn error(text: &str);
+}
+
+pub(super) fn window() -> Option<Window> {
+    web_sys::window()
+}
+
+pub(super) fn document() -> Result<Document, JsValue> {
+    let document = window().and_then(|window| window.document());
+    document.ok_or_else(|| JsValue::from_str("this is no page"))
+}
+
+/// The element with an id.
+pub(super) fn element<T: JsCast>(id: &str) -> Result<T, JsValue> {
+    let found = document()?.get_element_by_id(id);
+    let found = found.and_then(|element| element.dyn_into().ok());
+    found.ok_or_else(|| JsValue::from_str(&format!("the page has no #{id} of this kind")))
+}
+
+/// Where errors go that nobody but a developer can do anything about.
+pub(super) fn log(text: &str) {
+    error(text);
+}
+
+/// What the browser says of an error.
+pub(super) fn words_of(thrown: &JsValue) -> String {
+    let text = thrown.dyn_ref::<js_sys::Error>().map(js_sys::Error::message);
+    text.map_or_else(|| format!("{thrown:?}"), String::from)
+}
+
+/// Shows in title, icon and status what is open and what is going on.
+pub(super) fn tell(source: Option<&str>, status: &str) {
+    if let Err(error) = try_tell(source, status) {
+        log(&words_of(&error));
+    }
+}
+
+fn try_tell(source: Option<&str>, status: &str) -> Result<(), JsValue> {
+    let title = source.map_or_else(
+        || "Callgrove".to_owned(),
+        |source| format!("{source} – Callgrove"),
+    );
+    document()?.set_title(&title);
+    if let Some(source) = source {
+        element::<web_sys::Element>("icon")?.set_attribute("href", &icon_of(source))?;
+    }
+    element::<HtmlElement>("status")?.set_text_content(Some(status));
+    Ok(())
+}
+
+/// An icon in a colour and with a letter of the run, so that tabs can be told apart.
+fn icon_of(source: &str) -> String {
+    // Names that differ in a letter get hues that are far from each other.
+    let hue = source
+        .bytes()
+        .fold(0_u32, |hue, byte| (hue * 31 + u32::from(byte) * 47) % 360);
+    let letter = source.chars().find(char::is_ascii_alphanumeric);
+    let letter = letter.unwrap_or('C').to_ascii_uppercase();
+    format!(
+        "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E\
+         %3Crect width='32' height='32' rx='7' fill='hsl({hue} 55%25 36%25)'/%3E\
+         %3Ctext x='16' y='23' font-family='sans-serif' font-size='20' font-weight='bold' \
+         text-anchor='middle' fill='white'%3E{letter}%3C/text%3E%3C/svg%3E"
+    )
+}
+
+/// Covers the canvas, which nobody draws any more, with what happened and what to do.
+pub(super) fn tell_of_panic(panic: &str) {
+    let shown = || -> Result<(), JsValue> {
+        let text = "Labels are kept in this browser: reload the page and open the run again. If it happens again, \
+                    report it with the text below.";
+        element::<HtmlElement>("message-title")?.set_text_content(Some("Callgrove has stopped"));
+        element::<HtmlElement>("message-text")?.set_text_content(Some(text));
+        element::<HtmlElement>("message-detail")?.set_text_content(Some(panic));
+        element::<HtmlElement>("message")?.set_hidden(false);
+        Ok(())
+    };
+    if let Err(error) = shown() {
+        log(&words_of(&error));
+    }
+}
