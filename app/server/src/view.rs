@@ -179,6 +179,11 @@ async fn hello(socket: &mut WebSocket) -> Result<(u64, Option<String>), Gone> {
     }
 }
 
+async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone, which is a reason to stop as well.
+    stopping.wait_for(|stop| *stop).await.ok();
+}
+
 /// One viewer.
 struct Viewing {
     viewed: ViewedSession,
@@ -216,7 +221,7 @@ impl Viewing {
                     Told::Snapshot => not_before = Instant::now() + LEAST_PAUSE,
                 },
                 () = sleep(BUSY_PAUSE), if !self.waiting.is_empty() => self.pass_on()?,
-                _ = stopping.wait_for(|stop| *stop) => {
+                () = told_to_stop(&mut stopping) => {
                     return Err(Gone(Some((close_code::AWAY, "the server ends".to_owned()))));
                 }
             }

@@ -1,0 +1,273 @@
+//! Pages that look at a session: what they see, what they may do, and what they are refused.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod support;
+
+use std::fmt::Write as _;
+use std::io::Cursor;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use callgrove_model::{Label, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
+use callgrove_server::view::{self, ViewedSession};
+use callgrove_server::{RunningServer, ServerConfig};
+use callgrove_session::wire::{
+    SessionLink, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION,
+};
+use callgrove_session::{
+    Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Selection,
+    SessionHandle, Snapshot, SnapshotCell, ViewerId, read_forest,
+};
+use support::{SECRET, config, token};
+use tokio::sync::watch;
+use tungstenite::client::IntoClientRequest as _;
+use tungstenite::stream::MaybeTlsStream;
+use tungstenite::{Message, WebSocket, connect};
+
+/// Longer than anything takes here.
+const PATIENCE: Duration = Duration::from_secs(30);
+const NUM_TREES: u32 = 60;
+
+/// A run of made-up trees, one of which is slow.
+struct Trees;
+
+impl JournalWriter for Trees {
+    fn append(&mut self, _: &str) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+impl Host for Trees {
+    fn load_trace(&mut self, _: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+        let mut text = String::from(
+            "{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n",
+        );
+        for number in 0..NUM_TREES {
+            let slow = if number == 31 { 900 } else { 40 + number % 3 };
+            writeln!(
+                text,
+                "{{\"entry\":{number},\"parent\":[-1,0,1],\"names\":[\"step\",\"solve\",\"send\"],\"w\":[{},{slow},5]}}",
+                slow + 10
+            )
+            .unwrap();
+        }
+        let (forest, _) = read_forest(Cursor::new(&text), text.len() as u64, progress).unwrap();
+        Ok(Trace::clone(forest.trace()))
+    }
+
+    fn open_journal(&mut self, _: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
+        Ok(OpenJournal {
+            lines: Vec::new(),
+            place: "a test".to_owned(),
+            writer: Box::new(Self),
+        })
+    }
+
+    fn now(&self) -> TimeNs {
+        TimeNs(1)
+    }
+
+    fn user(&self) -> Option<String> {
+        None
+    }
+
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
+        panic!("{path} is of this machine")
+    }
+
+    fn write_file(&mut self, path: &str, _: &[u8]) -> Result<(), HostError> {
+        panic!("{path} is of this machine")
+    }
+}
+
+fn serve(config: ServerConfig) -> RunningServer {
+    let viewers = Viewers::default();
+    let host = ViewerHost::new(Trees, viewers.clone(), "run".to_owned());
+    let (sender, commands) = sync_channel(64);
+    let cell = SnapshotCell::default();
+    let (tell, news) = watch::channel(());
+    let session = SessionHandle::new(sender, cell.clone());
+    let wake = Arc::new(move || {
+        tell.send_replace(());
+    });
+    std::thread::spawn(move || {
+        let settings = LearnSettings::with_seed(1);
+        Engine::new(Box::new(host), settings, cell, wake).run(&commands);
+    });
+    let open = Command::OpenTrace {
+        source: "run".to_owned(),
+        function: Some("step".to_owned()),
+    };
+    session.send(open).unwrap();
+    let viewed = ViewedSession {
+        session,
+        news,
+        viewers,
+        life: 1,
+    };
+    RunningServer::start(config, || view::router(viewed)).unwrap()
+}
+
+type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
+
+fn dial(server: &RunningServer, headers: &[(&'static str, &str)]) -> tungstenite::Result<Socket> {
+    let address = format!("ws://{}/view", server.local_addr());
+    let mut request = address.into_client_request()?;
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    let (socket, _) = connect(request)?;
+    let MaybeTlsStream::Plain(stream) = socket.get_ref() else {
+        panic!("there is no TLS here");
+    };
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    Ok(socket)
+}
+
+/// A page.
+struct Page {
+    socket: Socket,
+    handle: SessionHandle,
+    link: SessionLink,
+}
+
+impl Page {
+    fn open(server: &RunningServer, key: u64) -> Self {
+        let (handle, mut link) = SessionLink::new(key, None);
+        let mut socket = dial(server, &[]).unwrap();
+        socket
+            .send(Message::Binary(link.connected().unwrap().into()))
+            .unwrap();
+        Self {
+            socket,
+            handle,
+            link,
+        }
+    }
+
+    /// Says what waits to be said, and listens until it sees what is awaited.
+    fn until(&mut self, is_there: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let start = Instant::now();
+        loop {
+            while let Some(message) = self.link.next_message(|_| None).unwrap() {
+                self.socket.send(Message::Binary(message.into())).unwrap();
+            }
+            let seen = self.handle.snapshot();
+            if is_there(&seen) {
+                return seen;
+            }
+            assert!(start.elapsed() < PATIENCE, "{:?}", seen.notices);
+            if let Message::Binary(frame) = self.socket.read().unwrap() {
+                self.link.take(&frame).unwrap();
+            }
+        }
+    }
+}
+
+/// Why the server ends the connection.
+fn reason(socket: &mut Socket) -> String {
+    loop {
+        match socket.read() {
+            Ok(Message::Close(frame)) => return frame.map_or_else(String::new, |it| it.reason.to_string()),
+            Ok(_) => {}
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+#[test]
+fn pages_see_the_run_and_each_others_labels_and_have_their_own_selection() {
+    let server = serve(config());
+    let [mut ana, mut ben] = [1, 2].map(|key| Page::open(&server, key));
+    let seen = ana.until(|seen| seen.detection.is_some() && seen.causes.is_some());
+    assert_eq!(seen.analysis.as_ref().unwrap().forest.len(), NUM_TREES as usize);
+    assert_eq!(seen.focus(), Some(TreeIdx(31)));
+    let label = Command::SetLabel {
+        trees: vec![TreeIdx(7)],
+        label: Some(Label::Normal),
+    };
+    ana.handle.send(label).unwrap();
+    ben.handle.send(Command::Select(Selection::One(TreeIdx(3)))).unwrap();
+    let seen = ben.until(|seen| {
+        seen.label(TreeIdx(7)) == Some(Label::Normal) && seen.focus() == Some(TreeIdx(3))
+    });
+    assert!(seen.explanation.is_some());
+    let seen = ana.until(|seen| seen.label(TreeIdx(7)) == Some(Label::Normal));
+    assert_eq!(seen.focus(), Some(TreeIdx(31)), "what the other page looks at is its own");
+    server.stop().unwrap();
+    assert_eq!(reason(&mut ana.socket), "the server ends");
+}
+
+#[test]
+fn a_page_gets_its_files_and_reads_none_of_this_machine() {
+    let server = serve(config());
+    let mut page = Page::open(&server, 1);
+    page.until(|seen| seen.detection.is_some());
+    let path = "labels.csv".to_owned();
+    page.handle.send(Command::ExportLabels { path }).unwrap();
+    let path = "/etc/hostname".to_owned();
+    page.handle.send(Command::ImportLabels { path }).unwrap();
+    let seen = page.until(|seen| seen.notices.len() >= 2);
+    let told: Vec<&str> = seen.notices.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(told[0], "0 labels were written to labels.csv.");
+    assert!(told[1].contains("did not arrive"), "{told:?}");
+    server.stop().unwrap();
+}
+
+#[test]
+fn what_is_no_talk_of_a_page_ends_its_connection_and_no_other() {
+    let server = serve(config());
+    let mut good = Page::open(&server, 1);
+    let hello = |version| ViewerMessage::Hello {
+        version,
+        key: 5,
+        name: None,
+    };
+    let of_another = ViewerMessage::Command {
+        number: 1,
+        command: Box::new(Command::Leave(ViewerId(0))),
+    };
+    let bytes = |message: &ViewerMessage| Message::Binary(message.to_bytes().unwrap().into());
+    let right = bytes(&hello(WIRE_VERSION));
+    for (messages, expected) in [
+        (vec![bytes(&hello(WIRE_VERSION + 1))], "load the page again"),
+        (vec![Message::text("hello")], "messages are binary"),
+        (vec![bytes(&of_another)], "must be a hello"),
+        (vec![Message::Binary(vec![0xc1; 9].into())], "cannot be read"),
+        (vec![right.clone(), right.clone()], "one hello is enough"),
+        (vec![right.clone(), bytes(&of_another)], "cannot speak for another"),
+        (vec![right, Message::Binary(vec![0; 65 << 20].into())], ""),
+    ] {
+        let mut socket = dial(&server, &[]).unwrap();
+        for message in messages {
+            // One that is too large may be cut off while it is sent.
+            socket.send(message).ok();
+        }
+        let told = reason(&mut socket);
+        assert!(told.contains(expected), "{told:?} for {expected:?}");
+    }
+    good.until(|seen| seen.detection.is_some());
+    server.stop().unwrap();
+}
+
+#[test]
+fn strangers_do_not_get_in() {
+    let server = serve(ServerConfig {
+        token: Some(token()),
+        ..config()
+    });
+    let own = format!("http://{}", server.local_addr());
+    let right = format!("Bearer {SECRET}");
+    for headers in [
+        vec![],
+        vec![("authorization", "Bearer not-the-token-at-all")],
+        vec![("authorization", right.as_str()), ("origin", "http://evil.example")],
+    ] {
+        assert!(dial(&server, &headers).is_err(), "{headers:?}");
+    }
+    let allowed = [("authorization", right.as_str()), ("origin", own.as_str())];
+    assert!(dial(&server, &allowed).is_ok());
+    server.stop().unwrap();
+}

@@ -1,0 +1,123 @@
+//! What a page is sent of a run: bytes and times of each kind of frame, on both sides.
+//!
+//! `cargo run --release --package callgrove-benches --example wire -- RUN FUNCTION`
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgrove_model::{Label, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
+use callgrove_session::wire::{SnapshotMirror, SnapshotSender};
+use callgrove_session::{
+    Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Snapshot,
+    SnapshotCell, ViewerId,
+};
+use callgrove_trace::{ReadOptions, find_streams};
+
+/// Traces of this machine, and journals that nobody keeps.
+struct ReadOnly;
+
+impl JournalWriter for ReadOnly {
+    fn append(&mut self, _: &str) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+impl Host for ReadOnly {
+    fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+        let failed = |error: callgrove_trace::TraceError| HostError::Failed(error.with_causes());
+        let streams = find_streams(Path::new(source)).map_err(failed)?;
+        let options = ReadOptions::of_this_machine();
+        callgrove_trace::read_trace(&streams, &options, progress).map_err(failed)
+    }
+
+    fn open_journal(&mut self, _: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
+        Ok(OpenJournal {
+            lines: Vec::new(),
+            place: "nowhere".to_owned(),
+            writer: Box::new(Self),
+        })
+    }
+
+    fn now(&self) -> TimeNs {
+        TimeNs(0)
+    }
+
+    fn user(&self) -> Option<String> {
+        None
+    }
+
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
+        Err(HostError::Failed(format!("{path} is not read here")))
+    }
+
+    fn write_file(&mut self, path: &str, _: &[u8]) -> Result<(), HostError> {
+        Err(HostError::Failed(format!("{path} is not written here")))
+    }
+}
+
+/// Frames of one kind.
+#[derive(Default)]
+struct Kind {
+    num_frames: usize,
+    num_bytes: usize,
+    written: Duration,
+    read: Duration,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [run, function] = arguments.as_slice() else {
+        return Err("usage: wire RUN FUNCTION".into());
+    };
+    let cell = SnapshotCell::default();
+    let settings = LearnSettings::with_seed(1);
+    let mut engine = Engine::new(Box::new(ReadOnly), settings, cell.clone(), Arc::new(|| ()));
+    engine.handle(Command::OpenTrace {
+        source: run.clone(),
+        function: Some(function.clone()),
+    });
+    let (mut sender, mut mirror) = (SnapshotSender::new(ViewerId(0)), SnapshotMirror::default());
+    println!("a page that opens the run:");
+    tell(&cell.newest(), &mut sender, &mut mirror)?;
+    engine.handle(Command::SetLabel {
+        trees: vec![TreeIdx(0)],
+        label: Some(Label::Abnormal),
+    });
+    println!("a label, all trained anew:");
+    tell(&cell.newest(), &mut sender, &mut mirror)
+}
+
+fn tell(
+    newest: &Snapshot,
+    sender: &mut SnapshotSender,
+    mirror: &mut SnapshotMirror,
+) -> Result<(), Box<dyn Error>> {
+    let mut kinds: BTreeMap<u8, Kind> = BTreeMap::new();
+    loop {
+        let start = Instant::now();
+        let Some(frame) = sender.next_frame(newest)? else {
+            break;
+        };
+        let written = start.elapsed();
+        let start = Instant::now();
+        mirror.take(&frame)?;
+        let kind = kinds.entry(frame[0]).or_default();
+        kind.num_frames += 1;
+        kind.num_bytes += frame.len();
+        kind.written += written;
+        kind.read += start.elapsed();
+    }
+    for (kind, told) in kinds {
+        println!(
+            "  kind {kind}: {} frames, {} kB, written in {:?}, read in {:?}",
+            told.num_frames,
+            told.num_bytes / 1_000,
+            told.written,
+            told.read
+        );
+    }
+    Ok(())
+}
