@@ -34,7 +34,7 @@ fn main() -> Result<(), String> {
 /// The bundle's place in the target folder, of which cargo tells only a folder deep inside.
 fn in_target(out: &Path) -> Option<PathBuf> {
     let target = out.ancestors().find(|it| it.join("CACHEDIR.TAG").is_file());
-    target.map(|target| target.join("web"))
+    target.map(|target| target.join("page"))
 }
 
 /// Adds what the list names: each name, with its brotli form and its gzip form.

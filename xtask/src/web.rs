@@ -53,7 +53,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Bundle> {
         .join("web")
         .join(format!("{}.wasm", PACKAGE.replace('-', "_")));
     let files = files(&module, &workspace.root().join("wasm").join("page"))?;
-    let bundle = write(&files, &workspace.target_dir().join("web"))?;
+    let bundle = write(&files, &workspace.target_dir().join("page"))?;
     ensure!(
         bundle.brotli_bytes <= MAX_BROTLI_BYTES,
         "the page is too large: {}, but browsers shall be sent {MAX_BROTLI_BYTES} bytes at most",
