@@ -74,6 +74,7 @@ fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
         .input_path(module)
         .web(true)?
         .typescript(false)
+        .remove_name_section(true)
         .remove_producers_section(true)
         .omit_default_module_path(true)
         .generate_output()
