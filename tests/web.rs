@@ -44,7 +44,8 @@ impl Server {
     /// Host and port.
     fn authority(&self) -> &str {
         let (_, rest) = self.address.split_once("://").unwrap_or_default();
-        rest.split_once('/').map_or(rest, |(authority, _)| authority)
+        rest.split_once('/')
+            .map_or(rest, |(authority, _)| authority)
     }
 }
 
@@ -131,9 +132,18 @@ fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
     assert!(number(&told["startLook"]["colors"]) > 50, "{told}");
     let opened = &told["opened"];
     let rows = names(opened, "listitem");
-    assert!(rows.iter().any(|row| row.starts_with("Candidate #")), "{rows:?}");
-    assert!(text(&told, "title").starts_with("lammps-4r-small.jsonl"), "{told}");
-    assert!(text(&told, "icon").starts_with("data:image/svg+xml"), "{told}");
+    assert!(
+        rows.iter().any(|row| row.starts_with("Candidate #")),
+        "{rows:?}"
+    );
+    assert!(
+        text(&told, "title").starts_with("lammps-4r-small.jsonl"),
+        "{told}"
+    );
+    assert!(
+        text(&told, "icon").starts_with("data:image/svg+xml"),
+        "{told}"
+    );
     assert!(text(&told, "status").contains("196 executions"), "{told}");
     // Abnormal trees are drawn.
     assert!(number(&told["look"]["counts"][0]) > 100, "{}", told["look"]);
@@ -185,7 +195,10 @@ fn a_browser_without_webgl_is_told_so_in_the_page() -> Result<()> {
     let server = Server::start(&[])?;
     let told = play("no-webgl", &server.address, &[])?;
     let said = text(&told, "text");
-    assert!(said.contains("WebGL 2") && said.contains("acceleration"), "{said}");
+    assert!(
+        said.contains("WebGL 2") && said.contains("acceleration"),
+        "{said}"
+    );
     Ok(())
 }
 
@@ -205,7 +218,10 @@ fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Resul
     assert!(!text(&told, "address").contains("token"), "{told}");
     assert_eq!(told["visible"], "");
     let cookie = &told["cookies"][0];
-    assert_eq!((&cookie["httpOnly"], &cookie["sameSite"]), (&true.into(), &"Strict".into()));
+    assert_eq!(
+        (&cookie["httpOnly"], &cookie["sameSite"]),
+        (&true.into(), &"Strict".into())
+    );
     assert!(!told["cookies"].to_string().contains("horse"), "{told}");
 
     let plain = format!("http://{}/", server.authority());
@@ -219,9 +235,15 @@ fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Resul
 
 #[test]
 fn other_machines_are_served_with_a_token_that_was_made_for_them() -> Result<()> {
-    let [first, second] = [Server::start(&["--bind", "0.0.0.0"])?, Server::start(&["--bind", "0.0.0.0"])?];
+    let [first, second] = [
+        Server::start(&["--bind", "0.0.0.0"])?,
+        Server::start(&["--bind", "0.0.0.0"])?,
+    ];
     let token = |server: &Server| Some(server.address.split_once("/?token=")?.1.to_owned());
-    let (one, other) = (token(&first).context("a token")?, token(&second).context("a token")?);
+    let (one, other) = (
+        token(&first).context("a token")?,
+        token(&second).context("a token")?,
+    );
     assert!(one.len() >= 32 && one != other, "{one} {other}");
     Ok(())
 }
@@ -230,7 +252,10 @@ fn other_machines_are_served_with_a_token_that_was_made_for_them() -> Result<()>
 fn the_page_is_packed_kept_and_guarded() -> Result<()> {
     let server = Server::start(&[])?;
     let (head, index) = ask(&server, "/", &[])?;
-    assert!(head.starts_with("http/1.1 200") && head.contains("cache-control: no-cache"), "{head}");
+    assert!(
+        head.starts_with("http/1.1 200") && head.contains("cache-control: no-cache"),
+        "{head}"
+    );
     for guard in [
         "script-src 'self' 'wasm-unsafe-eval';",
         "frame-ancestors 'none'",
@@ -240,16 +265,31 @@ fn the_page_is_packed_kept_and_guarded() -> Result<()> {
         assert!(head.contains(guard), "{guard}: {head}");
     }
     let index = String::from_utf8(index)?;
-    let script = index.split('"').find(|name| name.starts_with("callgrove-")).context("script")?;
+    let script = index
+        .split('"')
+        .find(|name| name.starts_with("callgrove-"))
+        .context("script")?;
     let path = format!("/{script}");
     for encoding in ["br", "gzip"] {
         let (head, _) = ask(&server, &path, &[("Accept-Encoding", encoding)])?;
-        assert!(head.contains(&format!("content-encoding: {encoding}")), "{head}");
-        assert!(head.contains("immutable") && head.contains("content-type: text/javascript"), "{head}");
-        let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).context("etag")?;
+        assert!(
+            head.contains(&format!("content-encoding: {encoding}")),
+            "{head}"
+        );
+        assert!(
+            head.contains("immutable") && head.contains("content-type: text/javascript"),
+            "{head}"
+        );
+        let tag = head
+            .lines()
+            .find_map(|line| line.strip_prefix("etag: "))
+            .context("etag")?;
         let known = [("Accept-Encoding", encoding), ("If-None-Match", tag)];
         let (head, body) = ask(&server, &path, &known)?;
-        assert!(head.starts_with("http/1.1 304") && body.is_empty(), "{head}");
+        assert!(
+            head.starts_with("http/1.1 304") && body.is_empty(),
+            "{head}"
+        );
     }
     let (head, plain) = ask(&server, &path, &[])?;
     assert!(!head.contains("content-encoding"), "{head}");
@@ -278,7 +318,10 @@ fn strangers_are_refused_and_the_server_goes_on() -> Result<()> {
         ("/api/health", &[], "200"),
     ] {
         let (head, _) = ask(&server, path, headers)?;
-        assert!(head.starts_with(&format!("http/1.1 {status}")), "{path}: {head}");
+        assert!(
+            head.starts_with(&format!("http/1.1 {status}")),
+            "{path}: {head}"
+        );
     }
     Ok(())
 }

@@ -17,8 +17,8 @@ mod tls;
 mod token;
 mod token_check;
 
-pub use cookie::address_with_token;
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
+pub use cookie::address_with_token;
 pub use error::ServerError;
 pub use server::{RunningServer, Server};
 pub use tls::TlsFiles;
