@@ -127,14 +127,15 @@ const scenarios = {
         told.status = await page.textContent("#status");
         await page.waitForTimeout(500);
         told.look = await look("demo", [0xff, 0x7a, 0x1f]);
+        // Two incidents, with the executions that each hit.
         await page.keyboard.press("x");
-        await waitForText("1 label");
+        await waitForText("4 labels");
         await page.keyboard.press("n");
-        await waitForText("2 labels");
+        await waitForText("6 labels");
         await page.reload();
         await ready();
         await openDemo();
-        await waitForText("2 labels");
+        await waitForText("6 labels");
         told.reloaded = await outline();
         told.bytesAfterReload = told.sentBytes;
     },
