@@ -168,6 +168,7 @@ fn a_light_page_of_twice_the_density_is_operated_through_its_outline() -> Result
         brightest > number(&size[0]) * number(&size[1]) / 4,
         "it is light: {told}"
     );
+    assert_eq!(told["download"], "callgrove-model.json");
     Ok(())
 }
 

@@ -67,8 +67,9 @@ async function waitFor(what, found) {
     }
 }
 
+// The name may go on, as those in menus do with their keys.
 async function click(role, name) {
-    const item = await waitFor(name, (it) => it.role === role && it.name === name);
+    const item = await waitFor(name, (it) => it.role === role && it.name.startsWith(name));
     const [left, top, width, height] = item.rect;
     await page.mouse.click(left + width / 2, top + height / 2);
 }
@@ -155,6 +156,12 @@ const scenarios = {
             const canvas = document.getElementById("canvas");
             return [devicePixelRatio, canvas.width / canvas.clientWidth, canvas.height / canvas.clientHeight];
         });
+        await click("button", "File");
+        const [download] = await Promise.all([
+            page.waitForEvent("download"),
+            click("button", "Save the model…"),
+        ]);
+        told.download = download.suggestedFilename();
     },
     // Files from the person's disk, whole and cut.
     async files() {
