@@ -21,7 +21,10 @@ fn forest_file() -> Result<String> {
     let trace = read_trace(&streams, &ReadOptions::of_this_machine(), Progress::none())?;
     let (forest, _) = grow_forest(&Arc::new(trace), FUNCTION)?;
     let trees = || (0..forest.len()).map(|index| forest.tree(TreeIdx::from_index(index)));
-    let start = trees().map(|tree| tree.entry()[0].0).min().context("trees")?;
+    let start = trees()
+        .map(|tree| tree.entry()[0].0)
+        .min()
+        .context("trees")?;
     let mut functions: Vec<_> = trees().flat_map(|tree| tree.funcs().to_vec()).collect();
     functions.sort_unstable();
     functions.dedup();
@@ -36,7 +39,10 @@ fn forest_file() -> Result<String> {
     for (index, tree) in trees().enumerate() {
         let rank = forest.lane_of(TreeIdx::from_index(index)).rank;
         let parents = (0..tree.len()).map(|at| tree.parent(at).map_or(-1, |it| it as i64));
-        let places = tree.funcs().iter().map(|func| functions.binary_search(func));
+        let places = tree
+            .funcs()
+            .iter()
+            .map(|func| functions.binary_search(func));
         let places: Vec<usize> = places
             .map(|place| place.map_err(|_| anyhow::anyhow!("a function without a place")))
             .collect::<Result<_>>()?;

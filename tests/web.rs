@@ -1,1 +1,331 @@
-//! x
+//! The page in a real browser: it starts, opens the example and files, takes labels by key, keeps them over a
+//! reload, and refuses in words.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use callgrove_tests::program;
+use serde_json::Value;
+
+/// Where `cargo xtask setup` put what drives the browser.
+const DRIVER: &str = "CALLGROVE_PLAYWRIGHT";
+/// The most that a browser is sent when it opens the page for the first time.
+const MAX_SENT_BYTES: u64 = 3 << 20;
+
+/// A running `callgrove serve`, which ends with the test.
+struct Server {
+    program: Child,
+    /// What it printed.
+    address: String,
+}
+
+impl Server {
+    fn start(args: &[&str]) -> Result<Self> {
+        let mut program = Command::new(program::path()?)
+            .args(["serve", "--port", "0"])
+            .args(args)
+            .env_remove("CALLGROVE_TOKEN")
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let out = program.stdout.take().context("it was piped")?;
+        let mut server = Self {
+            program,
+            address: String::new(),
+        };
+        BufReader::new(out).read_line(&mut server.address)?;
+        server.address = server.address.trim().to_owned();
+        ensure!(server.address.starts_with("http"), "it serves nothing");
+        Ok(server)
+    }
+
+    /// Host and port.
+    fn authority(&self) -> &str {
+        let (_, rest) = self.address.split_once("://").unwrap_or_default();
+        rest.split_once('/')
+            .map_or(rest, |(authority, _)| authority)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.program.kill().ok();
+        self.program.wait().ok();
+    }
+}
+
+/// Where pictures go.
+fn folder() -> Result<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("web");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Has a browser play a scenario; the answer is what it saw.
+fn play(scenario: &str, address: &str, files: &[&Path]) -> Result<Value> {
+    let driver = std::env::var_os(DRIVER)
+        .with_context(|| format!("{DRIVER} is not set: eval \"$(cargo xtask setup)\""))?;
+    let output = Command::new("node")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/web/browser.mjs"))
+        .args([scenario, address])
+        .arg(folder()?)
+        .args(files)
+        .env(DRIVER, driver)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start node")?;
+    let told = String::from_utf8(output.stdout)?;
+    ensure!(output.status.success(), "{scenario} failed: {told}");
+    Ok(serde_json::from_str(&told)?)
+}
+
+/// That the browser complained of nothing.
+fn assert_clean(told: &Value) {
+    assert_eq!(told["errors"], serde_json::json!([]), "{told}");
+    assert_eq!(told["violations"], serde_json::json!([]), "{told}");
+}
+
+fn text<'a>(told: &'a Value, field: &str) -> &'a str {
+    told[field].as_str().unwrap_or_default()
+}
+
+/// The names of a role in an outline.
+fn names<'a>(outline: &'a Value, role: &str) -> Vec<&'a str> {
+    let items = outline.as_array().into_iter().flatten();
+    let of_role = items.filter(|item| item["role"] == role);
+    of_role.filter_map(|item| item["name"].as_str()).collect()
+}
+
+fn number(told: &Value) -> u64 {
+    told.as_u64().unwrap_or_default()
+}
+
+/// An answer to a request that is written by hand: its head and its body.
+fn ask(server: &Server, path: &str, headers: &[(&str, &str)]) -> Result<(String, Vec<u8>)> {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(server.authority())?;
+    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n")?;
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        write!(stream, "Host: {}\r\n", server.authority())?;
+    }
+    for (name, value) in headers {
+        write!(stream, "{name}: {value}\r\n")?;
+    }
+    write!(stream, "\r\n")?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n");
+    let end = end.context("an answer with a head")?;
+    let head = String::from_utf8(answer[..end].to_vec())?;
+    Ok((head.to_ascii_lowercase(), answer[end + 4..].to_vec()))
+}
+
+#[test]
+fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
+    let server = Server::start(&[])?;
+    let told = play("demo", &server.address, &[])?;
+    assert_clean(&told);
+    assert!(names(&told["start"], "button").contains(&"Demo"), "{told}");
+    assert!(number(&told["startLook"]["colors"]) > 50, "{told}");
+    let opened = &told["opened"];
+    let rows = names(opened, "listitem");
+    assert!(
+        rows.iter().any(|row| row.starts_with("Candidate #")),
+        "{rows:?}"
+    );
+    assert!(
+        text(&told, "title").starts_with("lammps-4r-small.jsonl"),
+        "{told}"
+    );
+    assert!(
+        text(&told, "icon").starts_with("data:image/svg+xml"),
+        "{told}"
+    );
+    assert!(text(&told, "status").contains("196 executions"), "{told}");
+    // Abnormal trees are drawn.
+    assert!(number(&told["look"]["counts"][0]) > 100, "{}", told["look"]);
+    let sent = number(&told["sentBytes"]);
+    println!(
+        "the page was sent in {sent} bytes; ready after {} ms, first points of the example {} ms later",
+        told["readyMs"], told["demoMs"]
+    );
+    assert!(sent <= MAX_SENT_BYTES, "{sent} bytes were sent");
+    Ok(())
+}
+
+#[test]
+fn a_light_page_of_twice_the_density_is_operated_through_its_outline() -> Result<()> {
+    let server = Server::start(&[])?;
+    let told = play("light", &server.address, &[])?;
+    assert_clean(&told);
+    assert_eq!(told["density"], serde_json::json!([2, 2, 2]), "{told}");
+    let size = &told["startLook"]["size"];
+    let brightest = number(&told["startLook"]["counts"][0]);
+    assert!(
+        brightest > number(&size[0]) * number(&size[1]) / 4,
+        "it is light: {told}"
+    );
+    assert_eq!(told["download"], "callgrove-model.json");
+    Ok(())
+}
+
+#[test]
+fn dropped_files_open_and_damaged_ones_are_refused_in_words() -> Result<()> {
+    let server = Server::start(&[])?;
+    let disk = tempfile::tempdir()?;
+    let example = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../assets/lammps-4r-small/pair-eam-compute.jsonl"
+    );
+    let content = fs::read(example)?;
+    let [whole, cut, other] =
+        ["whole.jsonl", "cut.jsonl", "other.json"].map(|name| disk.path().join(name));
+    fs::write(&whole, &content)?;
+    fs::write(&cut, &content[..content.len() / 2])?;
+    fs::write(&other, b"\xff\x00{")?;
+    let told = play("files", &server.address, &[&whole, &other, &cut])?;
+    assert_clean(&told);
+    // What was open stays.
+    assert!(text(&told, "title").starts_with("whole.jsonl"), "{told}");
+    assert!(text(&told, "status").contains("cut.jsonl"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn a_browser_without_webgl_is_told_so_in_the_page() -> Result<()> {
+    let server = Server::start(&[])?;
+    let told = play("no-webgl", &server.address, &[])?;
+    let said = text(&told, "text");
+    assert!(
+        said.contains("WebGL 2") && said.contains("acceleration"),
+        "{said}"
+    );
+    Ok(())
+}
+
+#[test]
+fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("token");
+    let secret = "correct&horse=battery%staple";
+    fs::write(&file, secret)?;
+    let mut only_ours = fs::metadata(&file)?.permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut only_ours, 0o600);
+    fs::set_permissions(&file, only_ours)?;
+    let server = Server::start(&["--token-file", file.to_str().context("UTF-8")?])?;
+    assert!(server.address.contains("/?token="), "{}", server.address);
+    let told = play("token", &server.address, &[])?;
+    assert_clean(&told);
+    assert!(!text(&told, "address").contains("token"), "{told}");
+    assert_eq!(told["visible"], "");
+    let cookie = &told["cookies"][0];
+    assert_eq!(
+        (&cookie["httpOnly"], &cookie["sameSite"]),
+        (&true.into(), &"Strict".into())
+    );
+    assert!(!told["cookies"].to_string().contains("horse"), "{told}");
+
+    let plain = format!("http://{}/", server.authority());
+    for address in [plain.clone(), format!("{plain}?token=correct")] {
+        let told = play("message", &address, &[])?;
+        assert_eq!(told["code"], 401, "{told}");
+        assert!(text(&told, "text").contains("wants its token"), "{told}");
+    }
+    Ok(())
+}
+
+#[test]
+fn other_machines_are_served_with_a_token_that_was_made_for_them() -> Result<()> {
+    let [first, second] = [
+        Server::start(&["--bind", "0.0.0.0"])?,
+        Server::start(&["--bind", "0.0.0.0"])?,
+    ];
+    let token = |server: &Server| Some(server.address.split_once("/?token=")?.1.to_owned());
+    let (one, other) = (
+        token(&first).context("a token")?,
+        token(&second).context("a token")?,
+    );
+    assert!(one.len() >= 32 && one != other, "{one} {other}");
+    Ok(())
+}
+
+#[test]
+fn the_page_is_packed_kept_and_guarded() -> Result<()> {
+    let server = Server::start(&[])?;
+    let (head, index) = ask(&server, "/", &[])?;
+    assert!(
+        head.starts_with("http/1.1 200") && head.contains("cache-control: no-cache"),
+        "{head}"
+    );
+    for guard in [
+        "script-src 'self' 'wasm-unsafe-eval';",
+        "frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+    ] {
+        assert!(head.contains(guard), "{guard}: {head}");
+    }
+    let index = String::from_utf8(index)?;
+    let script = index
+        .split('"')
+        .find(|name| name.starts_with("callgrove-"))
+        .context("script")?;
+    let path = format!("/{script}");
+    for encoding in ["br", "gzip"] {
+        let (head, _) = ask(&server, &path, &[("Accept-Encoding", encoding)])?;
+        assert!(
+            head.contains(&format!("content-encoding: {encoding}")),
+            "{head}"
+        );
+        assert!(
+            head.contains("immutable") && head.contains("content-type: text/javascript"),
+            "{head}"
+        );
+        let tag = head
+            .lines()
+            .find_map(|line| line.strip_prefix("etag: "))
+            .context("etag")?;
+        let known = [("Accept-Encoding", encoding), ("If-None-Match", tag)];
+        let (head, body) = ask(&server, &path, &known)?;
+        assert!(
+            head.starts_with("http/1.1 304") && body.is_empty(),
+            "{head}"
+        );
+    }
+    let (head, plain) = ask(&server, &path, &[])?;
+    assert!(!head.contains("content-encoding"), "{head}");
+    assert!(String::from_utf8(plain)?.contains("WebAssembly"));
+    Ok(())
+}
+
+#[test]
+fn strangers_are_refused_and_the_server_goes_on() -> Result<()> {
+    let server = Server::start(&[])?;
+    for headers in [
+        &[("Host", "callgrove.example")][..],
+        &[("Host", "127.0.0.1.nip.io:80")],
+        &[("Origin", "http://evil.example")],
+        &[("Origin", "null")],
+    ] {
+        let (head, _) = ask(&server, "/", headers)?;
+        assert!(head.starts_with("http/1.1 403"), "{headers:?}: {head}");
+    }
+    let own = format!("http://{}", server.authority());
+    for (path, headers, status) in [
+        ("/", &[("Origin", own.as_str())][..], "200"),
+        ("/../../etc/passwd", &[], "404"),
+        ("/callgrove-0.wasm", &[], "404"),
+        ("/", &[("Accept-Encoding", "identity;q=0, *;q=0")], "406"),
+        ("/api/health", &[], "200"),
+    ] {
+        let (head, _) = ask(&server, path, headers)?;
+        assert!(
+            head.starts_with(&format!("http/1.1 {status}")),
+            "{path}: {head}"
+        );
+    }
+    Ok(())
+}

@@ -31,10 +31,12 @@ fn main() -> Result<(), String> {
     fs::write(out.join("page.rs"), code).map_err(|error| failed(&out, &error.to_string()))
 }
 
-/// The bundle's place in the target folder, of which cargo tells only a folder deep inside.
+/// The bundle's place in the target folder, of which cargo tells only `[TRIPLE/]PROFILE/build/PACKAGE/out` in it.
 fn in_target(out: &Path) -> Option<PathBuf> {
-    let target = out.ancestors().find(|it| it.join("CACHEDIR.TAG").is_file());
-    target.map(|target| target.join("web"))
+    let above = out.ancestors().nth(4)?;
+    let is_of_triple = env::var_os("TARGET").is_some_and(|triple| above.ends_with(triple));
+    let target = if is_of_triple { above.parent()? } else { above };
+    Some(target.join("page"))
 }
 
 /// Adds what the list names: each name, with its brotli form and its gzip form.

@@ -2,9 +2,7 @@
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use callgrove_session::{
-    Command, Engine, Host, LearnSettings, SessionHandle, SnapshotCell, Wake,
-};
+use callgrove_session::{Command, Engine, Host, LearnSettings, SessionHandle, SnapshotCell, Wake};
 
 /// Commands that may wait; a person does not type that fast.
 const MAX_WAITING: usize = 4096;
@@ -23,10 +21,7 @@ impl Carrier {
         let (sender, commands) = sync_channel(MAX_WAITING);
         let cell = SnapshotCell::default();
         let engine = Engine::new(host, LearnSettings::with_seed(SEED), cell.clone(), wake);
-        (
-            SessionHandle::new(sender, cell),
-            Self { engine, commands },
-        )
+        (SessionHandle::new(sender, cell), Self { engine, commands })
     }
 
     /// Carries out the oldest command, or else goes on with the map that forms. Whether there was anything to do.

@@ -218,11 +218,17 @@ mod tests {
         };
         let shown = page(&memory, &shelf, "runs.jsonl", vec![label]);
         let analysis = shown.analysis.as_ref().expect("it is open");
-        assert_eq!((analysis.root_name.as_str(), analysis.forest.len()), ("step", 60));
+        assert_eq!(
+            (analysis.root_name.as_str(), analysis.forest.len()),
+            ("step", 60)
+        );
         assert_eq!(shown.labels.len(), 1, "{:?}", shown.notices);
         // The same file under another name, in another page of this browser.
         shelf.put("copy.jsonl", forest().into_bytes());
-        assert_eq!(page(&memory, &shelf, "copy.jsonl", Vec::new()).labels.len(), 1);
+        assert_eq!(
+            page(&memory, &shelf, "copy.jsonl", Vec::new()).labels.len(),
+            1
+        );
     }
 
     #[test]
@@ -230,7 +236,10 @@ mod tests {
         let (memory, shelf) = (Memory::default(), Shelf::default());
         shelf.put("a.jsonl", forest().into_bytes());
         let mut host = BrowserHost::new(memory, shelf);
-        let mut open = || host.open_journal("a.jsonl", &RunIdentity::default()).unwrap();
+        let mut open = || {
+            host.open_journal("a.jsonl", &RunIdentity::default())
+                .unwrap()
+        };
         let (mut first, mut second) = (open(), open());
         first.writer.append("one").unwrap();
         let refused = second.writer.append("two").unwrap_err().to_string();
@@ -256,7 +265,12 @@ mod tests {
         let (memory, shelf) = (Memory::default(), Shelf::default());
         shelf.put("a.jsonl", forest().into_bytes());
         let path = "model.json".to_owned();
-        page(&memory, &shelf, "a.jsonl", vec![Command::SaveModel { path }]);
+        page(
+            &memory,
+            &shelf,
+            "a.jsonl",
+            vec![Command::SaveModel { path }],
+        );
         let downloads = memory.downloads.lock().unwrap();
         assert_eq!(downloads[0].0, "model.json");
         assert!(downloads[0].1.starts_with(b"{"));

@@ -164,7 +164,9 @@ mod tests {
     /// A window with these children, in this order, of which the first has the keyboard.
     fn window(children: Vec<Node>) -> TreeUpdate {
         let ids = (1..=children.len() as u64).map(NodeId);
-        let root = node(Role::Window, |root| root.set_children(ids.clone().collect::<Vec<_>>()));
+        let root = node(Role::Window, |root| {
+            root.set_children(ids.clone().collect::<Vec<_>>())
+        });
         TreeUpdate {
             nodes: ids.zip(children).chain([(NodeId(0), root)]).collect(),
             tree: Some(TreeInfo::new(NodeId(0))),
@@ -223,7 +225,10 @@ mod tests {
             roles,
             ["list", "listitem", "listitem", "", "list", "listitem"]
         );
-        assert_eq!((&items[0].owned[..], &items[4].owned[..]), (&[1, 2][..], &[4][..]));
+        assert_eq!(
+            (&items[0].owned[..], &items[4].owned[..]),
+            (&[1, 2][..], &[4][..])
+        );
         assert_eq!(items[2].state, Some(("aria-current", "true")));
         assert_eq!(items[1].state, None);
     }
@@ -238,6 +243,9 @@ mod tests {
             }),
         ]);
         let item = &outline_of(&update)[1];
-        assert_eq!((item.name.as_str(), item.value.as_deref()), ("Share", Some("0.5")));
+        assert_eq!(
+            (item.name.as_str(), item.value.as_deref()),
+            ("Share", Some("0.5"))
+        );
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Bundle> {
         .join("web")
         .join(format!("{}.wasm", PACKAGE.replace('-', "_")));
     let files = files(&module, &workspace.root().join("wasm").join("page"))?;
-    let bundle = write(&files, &workspace.target_dir().join("web"))?;
+    let bundle = write(&files, &workspace.target_dir().join("page"))?;
     ensure!(
         bundle.brotli_bytes <= MAX_BROTLI_BYTES,
         "the page is too large: {}, but browsers shall be sent {MAX_BROTLI_BYTES} bytes at most",
@@ -74,6 +74,7 @@ fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
         .input_path(module)
         .web(true)?
         .typescript(false)
+        .remove_name_section(true)
         .remove_producers_section(true)
         .omit_default_module_path(true)
         .generate_output()
@@ -84,8 +85,7 @@ fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
         let path = page.join(name);
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
-    let [index, boot, style, icon] =
-        ["index.html", "boot.js", "style.css", "icon.svg"].map(read);
+    let [index, boot, style, icon] = ["index.html", "boot.js", "style.css", "icon.svg"].map(read);
     // Whoever names another comes after it.
     let mut files = vec![
         hashed("callgrove.wasm", wasm),
@@ -121,7 +121,9 @@ fn hash_of(content: &[u8]) -> String {
 /// A text that calls `files` by the names that they have now; as quoted in it, with or without `./`.
 fn with_hashes(text: &str, files: &[File]) -> String {
     files.iter().fold(text.to_owned(), |text, file| {
-        let (stem, rest) = file.name.split_at(file.name.len() - extension_len(&file.name));
+        let (stem, rest) = file
+            .name
+            .split_at(file.name.len() - extension_len(&file.name));
         let plain = format!("{}{rest}", &stem[..stem.len() - NAME_DIGITS - 1]);
         text.replace(&format!("\"{plain}\""), &format!("\"{}\"", file.name))
             .replace(&format!("\"./{plain}\""), &format!("\"./{}\"", file.name))
@@ -216,10 +218,19 @@ mod tests {
 
     #[test]
     fn texts_call_files_by_their_hashed_names() {
-        let files = [hashed("callgrove.js", b"1".to_vec()), hashed("style.css", b"2".to_vec())];
+        let files = [
+            hashed("callgrove.js", b"1".to_vec()),
+            hashed("style.css", b"2".to_vec()),
+        ];
         let [script, style] = files.each_ref().map(|file| &file.name);
-        assert!(script.starts_with("callgrove-") && script.ends_with(".js"), "{script}");
-        let text = with_hashes(r#"import("./callgrove.js"); <link href="style.css"> callgrove.js"#, &files);
+        assert!(
+            script.starts_with("callgrove-") && script.ends_with(".js"),
+            "{script}"
+        );
+        let text = with_hashes(
+            r#"import("./callgrove.js"); <link href="style.css"> callgrove.js"#,
+            &files,
+        );
         let expected = format!(r#"import("./{script}"); <link href="{style}"> callgrove.js"#);
         assert_eq!(text, expected);
     }
@@ -239,11 +250,20 @@ mod tests {
         };
         write(&[script("old"), index("old")], folder.path()).unwrap();
         let before = names();
-        let written = fs::metadata(folder.path().join(LIST)).unwrap().modified().unwrap();
+        let written = fs::metadata(folder.path().join(LIST))
+            .unwrap()
+            .modified()
+            .unwrap();
         let bundle = write(&[script("old"), index("old")], folder.path()).unwrap();
         assert!(bundle.brotli_bytes > 0 && bundle.gzip_bytes > bundle.brotli_bytes);
         assert_eq!(names(), before);
-        assert_eq!(fs::metadata(folder.path().join(LIST)).unwrap().modified().unwrap(), written);
+        assert_eq!(
+            fs::metadata(folder.path().join(LIST))
+                .unwrap()
+                .modified()
+                .unwrap(),
+            written
+        );
         // A file that was cut is made anew.
         let cut = folder.path().join(format!("{}.br", script("old").name));
         fs::write(&cut, b"").unwrap();

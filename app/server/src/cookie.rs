@@ -132,13 +132,21 @@ mod tests {
 
     #[test]
     fn a_token_comes_through_an_address_whatever_it_is_made_of() {
-        for secret in ["0123456789abcdef", "a&b=c#d%e+f/g?h\"i<j>", "%%%%%%%%%%%%%%%%"] {
+        for secret in [
+            "0123456789abcdef",
+            "a&b=c#d%e+f/g?h\"i<j>",
+            "%%%%%%%%%%%%%%%%",
+        ] {
             let address = address_with_token("http://127.0.0.1:7880", &token(secret));
             let uri: Uri = address.parse().unwrap();
             assert_eq!(token_in_address(&uri).as_deref(), Some(secret), "{address}");
         }
         for damaged in ["/?token=%4", "/?token=%zz", "/?token=%ff", "/", "/?other=1"] {
-            assert_eq!(token_in_address(&damaged.parse().unwrap()), None, "{damaged}");
+            assert_eq!(
+                token_in_address(&damaged.parse().unwrap()),
+                None,
+                "{damaged}"
+            );
         }
     }
 

@@ -18,8 +18,8 @@ mod token;
 mod token_check;
 pub mod view;
 
-pub use cookie::address_with_token;
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
+pub use cookie::address_with_token;
 pub use error::ServerError;
 pub use server::{RunningServer, Server};
 pub use tls::TlsFiles;

@@ -29,7 +29,11 @@ pub(crate) struct Gate {
 /// see [`calls_this_machine`]. What a page of another site sends is refused in any case.
 ///
 /// It stands before every route, gRPC and JSON, known or not: a stranger learns nothing.
-pub(crate) async fn check_token(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+pub(crate) async fn check_token(
+    State(gate): State<Gate>,
+    request: Request,
+    next: Next,
+) -> Response {
     if let (Some(token), Some(sent)) = (&gate.token, cookie::token_in_address(request.uri()))
         && token.matches(sent.as_bytes())
     {

@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("app/gui", &["app/session", "core/model"]),
     ("app/server", &["core/*", "ml", "app/session", "app/gui"]),
     ("app/cli", &["core/*", "ml", "app/*"]),
+    ("wasm", &["app/gui", "app/session", "core/model"]),
     ("tests", &["*"]),
     ("benches", &["*"]),
     ("xtask", &["core/adios2-sys"]),
@@ -39,9 +40,10 @@ const DEBT: &[Debt] = &[];
 /// Third-party packages that belong to a layer, and the folders that may use them.
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("axum", &["app/server"]),
-    ("eframe", &["app/cli", "app/gui"]),
-    ("egui", &["app/cli", "app/gui", "benches"]),
+    ("eframe", &["app/cli", "app/gui", "wasm"]),
+    ("egui", &["app/cli", "app/gui", "benches", "wasm"]),
     ("libloading", &["core/*-sys"]),
+    ("web-sys", &["wasm"]),
 ];
 
 /// An edge that is tolerated for now.

@@ -49,7 +49,10 @@ pub(super) fn choose(
                 match content_of(&file).await {
                     Ok(content) => shelf.put(name, content),
                     Err(error) => {
-                        page::log(&format!("{name} cannot be read: {}", page::words_of(&error)));
+                        page::log(&format!(
+                            "{name} cannot be read: {}",
+                            page::words_of(&error)
+                        ));
                     }
                 }
             }

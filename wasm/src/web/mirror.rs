@@ -62,12 +62,14 @@ impl Plugin for Mirror {
     fn input_hook(&mut self, _: &Context, input: &mut RawInput) {
         let mut clicks = self.clicks.lock().unwrap_or_else(PoisonError::into_inner);
         for node in clicks.drain(..) {
-            input.events.push(Event::AccessKitActionRequest(ActionRequest {
-                action: Action::Click,
-                target_tree: TreeId::ROOT,
-                target_node: NodeId(node),
-                data: None,
-            }));
+            input
+                .events
+                .push(Event::AccessKitActionRequest(ActionRequest {
+                    action: Action::Click,
+                    target_tree: TreeId::ROOT,
+                    target_node: NodeId(node),
+                    data: None,
+                }));
         }
     }
 
@@ -127,7 +129,11 @@ fn describe(element: &Element, item: &OutlineItem) -> Result<(), JsValue> {
         element.remove_attribute(attribute)?;
     }
     let id = id_of(item.node);
-    element.set_id(&if item.owned.is_empty() { id } else { format!("{id}-list") });
+    element.set_id(&if item.owned.is_empty() {
+        id
+    } else {
+        format!("{id}-list")
+    });
     if !item.role.is_empty() {
         element.set_attribute("role", item.role)?;
     }
@@ -169,7 +175,10 @@ fn listen(ctx: Context, clicks: Arc<Mutex<Vec<u64>>>) -> Result<(), JsValue> {
         let id = target.map(|element: Element| element.id());
         let node = id.and_then(|id| id.strip_prefix("widget-")?.parse().ok());
         if let Some(node) = node {
-            clicks.lock().unwrap_or_else(PoisonError::into_inner).push(node);
+            clicks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(node);
             ctx.request_repaint();
         }
     };

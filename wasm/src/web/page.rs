@@ -32,7 +32,9 @@ pub(super) fn log(text: &str) {
 
 /// What the browser says of an error.
 pub(super) fn words_of(thrown: &JsValue) -> String {
-    let text = thrown.dyn_ref::<js_sys::Error>().map(js_sys::Error::message);
+    let text = thrown
+        .dyn_ref::<js_sys::Error>()
+        .map(js_sys::Error::message);
     text.map_or_else(|| format!("{thrown:?}"), String::from)
 }
 

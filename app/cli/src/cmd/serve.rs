@@ -122,7 +122,9 @@ fn tunnel(served: SocketAddr, variable: impl Fn(&str) -> Option<String>) -> Opti
         let text = served.to_string();
         text.rsplit_once(':')?.0.to_owned()
     };
-    Some(format!("ssh -N -L {port}:{from}:{port}{ssh_port} {user}{host}"))
+    Some(format!(
+        "ssh -N -L {port}:{from}:{port}{ssh_port} {user}{host}"
+    ))
 }
 
 /// Opens the page in the person's browser.

@@ -11,8 +11,9 @@ use crate::platform::{FilePurpose, Platform};
 
 const WIDTH: f32 = 560.0;
 const INTRODUCTION: &str = "Callgrove compares all executions of a function in the trace of a parallel program and \
-    shows the few that are unlike the others. It reads what TAU writes through ADIOS2, the anomalies that \
-    `callgrove run` recorded, and running jobs.";
+    shows the few that are unlike the others.";
+const WHAT_IS_READ: &str = "It reads what TAU writes through ADIOS2, the anomalies that `callgrove run` recorded, and running jobs.";
+const WHAT_IS_DROPPED: &str = "Drop a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
 
 /// What is typed into the field, and the list of functions.
 #[derive(Default)]
@@ -115,14 +116,18 @@ fn open_ui(
         Some(source) => format!("{source} is not open"),
         None => "Open a run".to_owned(),
     });
-    ui.label(INTRODUCTION);
-    if platform.has_paths() {
+    let has_paths = platform.has_paths();
+    if has_paths {
+        ui.label(format!("{INTRODUCTION} {WHAT_IS_READ}"));
         name_ui(ctx, &mut state.path, platform, ui);
     } else {
-        ui.label("Drop a forest file (.jsonl) or a saved session (.json) on this page, or choose one.");
-        browse_ui(ctx, ui);
+        ui.label(INTRODUCTION);
+        ui.label(WHAT_IS_DROPPED);
     }
     ui.horizontal_wrapped(|ui| {
+        if !has_paths {
+            browse_ui(ctx, ui);
+        }
         let others = [
             ("Demo", Action::Demo),
             ("Open a session…", Action::File(FilePurpose::LoadSession)),
@@ -134,7 +139,7 @@ fn open_ui(
             }
         }
     });
-    if !recent.is_empty() && platform.has_paths() {
+    if !recent.is_empty() && has_paths {
         ui.label(RichText::new("Recent").strong());
         for source in recent {
             if ui.link(source).clicked() {
