@@ -1,5 +1,7 @@
 //! Events of one I/O step of one rank, in columns, as a reader decodes them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs};
 
 /// Whether a function was entered or left.
@@ -12,7 +14,7 @@ pub enum FuncEventKind {
 }
 
 /// Whether a message was sent or received.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CommKind {
     /// SEND, stamped before the real call.
     Send,
