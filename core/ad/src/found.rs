@@ -1,10 +1,8 @@
 //! The outliers of a step by function, and what is told of them.
 
-use callgrove_model::FuncId;
 use callgrove_pserver::AnomalySummary;
 
 use crate::OutlierStatistic;
-use crate::brief::FoundAnomaly;
 use crate::by_function::ExecPosition;
 use crate::compiled_model::CompiledModel;
 use crate::node_state::epoch_us;
@@ -46,28 +44,24 @@ impl FoundOutliers {
     }
 }
 
-/// The anomalies that took longer than usual: others can have waited for none else. `compiled` and `fids`, the global
-/// indices, are by number of the function.
+/// The anomalies that took longer than usual: others can have waited for none else. `compiled` is by number of the function.
 pub(crate) fn longer_than_usual(
     found: &[FoundOutliers],
     lanes: &[JudgedLane<'_>],
     compiled: &[Option<CompiledModel>],
-    fids: &[FuncId],
     statistic: OutlierStatistic,
-) -> Vec<FoundAnomaly> {
+) -> Vec<ExecPosition> {
     let mut anomalies = Vec::new();
     for of_function in found {
-        let number = of_function.number as usize;
-        let (Some(Some(compiled)), Some(&fid)) = (compiled.get(number), fids.get(number)) else {
+        let Some(Some(compiled)) = compiled.get(of_function.number as usize) else {
             continue;
         };
         let mean_us = compiled.model.moments().mean();
         let positions = of_function.anomalies.iter().map(|&(position, _)| position);
-        let longer = positions.filter(|&position| {
+        anomalies.extend(positions.filter(|position| {
             let lane = &lanes[position.lane as usize];
             lane.judged_us(position.exec, statistic) > mean_us
-        });
-        anomalies.extend(longer.map(|position| FoundAnomaly { fid, position }));
+        }));
     }
     anomalies
 }

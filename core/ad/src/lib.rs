@@ -18,6 +18,7 @@ mod compiled_model;
 mod error;
 mod event_window;
 mod found;
+mod gaps;
 mod gpu;
 mod instance;
 mod message_numbers;

@@ -13,7 +13,7 @@ use callgrove_model::{
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{CounterReport, FunctionReport, StepBrief, StepReport};
 
-use crate::brief::BriefState;
+use crate::brief::{BriefState, BriefedStep};
 use crate::by_function::{ExecutionsByFunction, LaneExecutions, VerdictState};
 use crate::compiled_model::CompiledModel;
 use crate::found::{FoundOutliers, longer_than_usual};
@@ -212,7 +212,7 @@ impl RankDetector {
             .iter()
             .map(|of_function| of_function.anomalies.len() as u64)
             .sum();
-        let brief = self.brief(&found, compiled, fids, options);
+        let brief = self.brief(&found, compiled, options);
         let report = self.report(&functions, &found, fids, brief);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
@@ -386,18 +386,24 @@ impl RankDetector {
         })
     }
 
-    /// The anomalies one by one.
+    /// What stood in the step, for incidents.
     fn brief(
         &mut self,
         found: &[FoundOutliers],
         compiled: &[Option<CompiledModel>],
-        fids: &[FuncId],
         options: &AdOptions,
     ) -> StepBrief {
         let mut briefs = std::mem::take(&mut self.briefs);
-        let (lanes, step) = (self.judged_lanes(), self.span.step());
-        let longer = longer_than_usual(found, &lanes, compiled, fids, options.statistic);
-        let brief = briefs.brief(self.rank, step, &lanes, &longer, &self.message_numbers);
+        let lanes = self.judged_lanes();
+        let longer = longer_than_usual(found, &lanes, compiled, options.statistic);
+        let step = BriefedStep {
+            rank: self.rank,
+            step: self.span.step(),
+            lanes: &lanes,
+            functions: &self.functions,
+            numbers: &self.message_numbers,
+        };
+        let brief = briefs.brief(&step, &longer);
         self.briefs = briefs;
         brief
     }

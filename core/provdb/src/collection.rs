@@ -18,7 +18,7 @@ pub enum Collection {
     CounterStats,
     /// The final model of each function, global.
     AdModel,
-    /// Anomalies of several ranks that belong together, global.
+    /// Executions of several ranks that stood together, and where that came from; global.
     Incidents,
 }
 

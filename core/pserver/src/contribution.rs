@@ -1,4 +1,4 @@
-//! What an AD instance adds to the server: models, statistics, and briefs of anomalies. The server's own state is the sum of
+//! What an AD instance adds to the server: models, statistics, and what stood. The server's own state is the sum of
 //! all contributions, so whatever was lost can be sent again, merged or in parts.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub struct Contribution {
     pub models: BTreeMap<FuncId, FuncModel>,
     /// Profile, anomalies and counters.
     pub statistics: Statistics,
-    /// Anomalies one by one, for incidents; whoever holds them bounds them.
+    /// What stood in each step, for incidents; whoever holds it bounds it.
     pub briefs: BTreeMap<BriefKey, StepBrief>,
 }
 
@@ -62,8 +62,8 @@ impl Contribution {
         } = self.statistics;
         let of_rank = |(program, rank, fid)| (program, rank, renumber(fid));
         let mut briefs = self.briefs;
-        for anomaly in briefs.values_mut().flat_map(|it| &mut it.anomalies) {
-            anomaly.fid = renumber(anomaly.fid);
+        for stood in briefs.values_mut().flat_map(|it| &mut it.stood) {
+            stood.fid = renumber(stood.fid);
         }
         Self {
             models: rekeyed(self.models, &renumber, merge_model),
@@ -85,8 +85,8 @@ impl Contribution {
     /// Every function index in it, in no order, some more than once.
     pub fn fids(&self) -> impl Iterator<Item = FuncId> {
         let of_metrics = self.statistics.metrics.keys().map(|&(_, _, fid)| fid);
-        let of_briefs = self.briefs.values().flat_map(|brief| &brief.anomalies);
-        let of_briefs = of_briefs.map(|anomaly| anomaly.fid);
+        let of_briefs = self.briefs.values().flat_map(|brief| &brief.stood);
+        let of_briefs = of_briefs.map(|stood| stood.fid);
         let of_functions = self.statistics.functions.keys().copied();
         self.models
             .keys()

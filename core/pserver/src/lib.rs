@@ -34,7 +34,7 @@ pub use functions::{
     FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_FUNCTIONS, MAX_NAME_BYTES,
 };
 pub use in_process::InProcess;
-pub use incident::{AnomalyBrief, BriefKey, IncidentDocument, MessageBrief, StepBrief};
+pub use incident::{BriefKey, IncidentDocument, MessageBrief, StepBrief, StoodBrief};
 pub use model_exchange::{Hello, Link, ModelExchange, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport};

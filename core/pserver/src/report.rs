@@ -19,7 +19,7 @@ pub struct StepReport {
     pub functions: Vec<FunctionReport>,
     /// The counters with values in the step, each at most once, in any order.
     pub counters: Vec<CounterReport>,
-    /// The anomalies one by one, for incidents; empty if none is to be joined with those of other ranks.
+    /// What stood in it, for incidents.
     pub brief: StepBrief,
 }
 

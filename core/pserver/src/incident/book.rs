@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use callgrove_model::{ExecLabel, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use super::brief::{AnomalyBrief, BriefKey, StepBrief};
+use super::brief::{StoodBrief, BriefKey, StepBrief};
 use super::join::{IncidentKind, JoinedIncident, joined};
 use super::link::StoodCall;
 use super::message_ends::MessageEnds;
 use crate::statistics::pairs;
 
-/// Most anomalies and messages that are kept, about 20 MB; then the older half of the steps is closed.
+/// Most executions and messages that are kept, about 20 MB; then the older half of the steps is closed.
 const MAX_WEIGHT: usize = 1 << 18;
 /// Most incidents of closed steps that wait for a database, should it be away for long.
 const MAX_CLOSED: usize = 1 << 14;
@@ -114,7 +114,7 @@ impl OpenSteps {
             .flat_map(|(&(_, rank), brief)| brief.messages.iter().map(move |it| (rank, it)));
         let ends = MessageEnds::new(told);
         let calls = self.briefs.iter().flat_map(|(&(step, _), brief)| {
-            brief.anomalies.iter().map(move |anomaly| (step, anomaly))
+            brief.stood.iter().map(move |stood| (step, stood))
         });
         let calls = calls.map(|(step, brief)| StoodCall::new(step, brief, &ends));
         joined(calls.collect(), &ends)
@@ -178,6 +178,7 @@ impl OpenSteps {
                 kind: IncidentKind::Untold,
                 root: None,
                 delay_us: 0,
+                num_anomalies: 0,
                 ranks: Vec::new(),
                 members: Vec::new(),
                 hops: Vec::new(),
@@ -202,7 +203,7 @@ impl OpenSteps {
         let closing: BTreeSet<ExecLabel> = self
             .briefs
             .range(..=(last, RankId(u32::MAX)))
-            .flat_map(|(_, brief)| brief.anomalies.iter().map(|it| it.label))
+            .flat_map(|(_, brief)| brief.stood.iter().map(|it| it.label))
             .collect();
         let mut gone = BTreeSet::new();
         for mut incident in self.joined() {
@@ -217,8 +218,8 @@ impl OpenSteps {
         self.closed.drain(..num_lost);
         self.briefs.retain(|&(step, _), brief| {
             brief
-                .anomalies
-                .retain(|it: &AnomalyBrief| !gone.contains(&it.label));
+                .stood
+                .retain(|it: &StoodBrief| !gone.contains(&it.label));
             step > last
         });
         self.heard_ms.retain(|&(step, _), _| step > last);

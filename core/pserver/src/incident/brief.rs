@@ -1,4 +1,4 @@
-//! What an AD instance tells of the anomalies of a step, so that they can be joined with those of other ranks.
+//! What an AD instance tells of a step, so that its anomalies can be joined with those of other ranks.
 
 use std::collections::BTreeMap;
 
@@ -8,36 +8,33 @@ use serde::{Deserialize, Serialize};
 /// A step of a rank: program, I/O step, rank; so the oldest steps come first.
 pub type BriefKey = (ProgramId, StepId, RankId);
 
-/// The anomalies of one I/O step of one rank, and the messages around them.
+/// What stood in one I/O step of one rank, and the messages around that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepBrief {
-    /// Executions that took longer than usual, each once.
-    pub anomalies: Vec<AnomalyBrief>,
-    /// Messages whose number is known, in them or shortly before or after.
+    /// Executions that ended in the step, each once.
+    pub stood: Vec<StoodBrief>,
+    /// Messages whose number is known, in these or shortly before or after.
     pub messages: Vec<MessageBrief>,
 }
 
-/// One anomaly. Times are microseconds since the epoch.
+/// An execution that stood: an anomaly, or one that stood longer than nearly all others of its rank. Times are microseconds since the
+/// epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AnomalyBrief {
+pub struct StoodBrief {
     /// Its label.
     pub label: ExecLabel,
     /// Global index of its function.
     pub fid: FuncId,
     /// Its thread.
     pub thread: ThreadId,
-    /// Entry.
-    pub entry_us: u64,
-    /// Exit.
-    pub exit_us: u64,
-    /// Its exclusive time, in microseconds.
-    pub severity_us: u64,
     /// From here it stood: the longest time in which nothing happened on its thread while it was on top of the stack.
-    pub stood_from_us: u64,
+    pub from_us: u64,
     /// To here.
-    pub stood_to_us: u64,
+    pub to_us: u64,
+    /// Whether the detector found it.
+    pub is_anomaly: bool,
 }
 
 /// One end of a message. Times are microseconds since the epoch.
@@ -63,12 +60,12 @@ pub struct MessageBrief {
 impl StepBrief {
     /// Nothing is told.
     pub fn is_empty(&self) -> bool {
-        self.anomalies.is_empty() && self.messages.is_empty()
+        self.stood.is_empty() && self.messages.is_empty()
     }
 
     /// What it takes of a bound: its entries, and one for itself.
     pub(crate) fn weight(&self) -> usize {
-        1 + self.anomalies.len() + self.messages.len()
+        1 + self.stood.len() + self.messages.len()
     }
 }
 

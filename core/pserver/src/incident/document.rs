@@ -61,6 +61,7 @@ fn to_json(program: ProgramId, incident: &JoinedIncident, functions: &FunctionTa
         "stood": call.map(|call| call.stood_us),
         "delay": incident.delay_us,
         "num_executions": incident.members.len(),
+        "num_anomalies": incident.num_anomalies,
         "num_ranks": incident.ranks.len(),
         "ranks": incident.ranks,
         "members": incident.members.iter().map(ToString::to_string).collect::<Vec<_>>(),

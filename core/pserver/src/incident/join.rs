@@ -1,4 +1,4 @@
-//! Joins anomalies to incidents, and finds the root of each.
+//! Joins what stood to incidents, and finds the root of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::message_ends::MessageEnds;
 /// Most messages of an incident.
 const MAX_MESSAGES: usize = 4096;
 
-/// Anomalies of several ranks that stood together. Times are microseconds since the epoch.
+/// Executions of several ranks that stood together. Times are microseconds since the epoch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct JoinedIncident {
     /// Its name; that of its earliest member until it has been given another.
@@ -30,6 +30,8 @@ pub(crate) struct JoinedIncident {
     pub(super) ranks: Vec<RankId>,
     /// In the order in which they began to stand.
     pub(super) members: Vec<ExecLabel>,
+    /// Members that the detector found.
+    pub(super) num_anomalies: usize,
     pub(super) hops: Vec<IncidentHop>,
     pub(super) messages: Vec<MatedMessage>,
 }
@@ -92,7 +94,7 @@ pub(super) fn joined(
     mut calls: Vec<StoodCall<'_>>,
     ends: &MessageEnds<'_>,
 ) -> Vec<JoinedIncident> {
-    calls.sort_by_key(|call| (call.brief.stood_from_us, call.brief.label));
+    calls.sort_by_key(|call| (call.brief.from_us, call.brief.label));
     let links = links(&calls, ends);
     let mut sets = Sets::new(calls.len());
     for (at, link) in links.iter().enumerate() {
@@ -102,7 +104,7 @@ pub(super) fn joined(
     }
     let mut open: Vec<usize> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
-        open.retain(|&it| calls[it].brief.stood_to_us > call.brief.stood_from_us);
+        open.retain(|&it| calls[it].brief.to_us > call.brief.from_us);
         for &it in &open {
             if sets.of(it) != sets.of(at) && stand_together(&calls[it], call) {
                 sets.join(it, at);
@@ -162,31 +164,21 @@ fn incident(
         id: of_members().map(|call| call.label).next()?,
         joined_to: None,
         step: members.iter().map(|&at| calls[at].step).max()?,
-        start_us: of_members().map(|call| call.stood_from_us).min()?,
-        end_us: of_members().map(|call| call.stood_to_us).max()?,
-        kind: kind(calls, members, root),
+        start_us: of_members().map(|call| call.from_us).min()?,
+        end_us: of_members().map(|call| call.to_us).max()?,
+        kind: match root {
+            None => IncidentKind::Untold,
+            Some(root) if root.call.is_some() => IncidentKind::StoodStill,
+            Some(_) => IncidentKind::OwnWork,
+        },
         root,
         delay_us: total(members.iter().map(|&at| calls[at].length_us())),
         ranks: ranks.into_iter().collect(),
         members: of_members().map(|call| call.label).collect(),
+        num_anomalies: of_members().filter(|call| call.is_anomaly).count(),
         hops: hops.collect(),
         messages,
     })
-}
-
-fn kind(
-    calls: &[StoodCall<'_>],
-    members: &[usize],
-    root: Option<IncidentRoot>,
-) -> IncidentKind {
-    let Some(root) = root else {
-        return IncidentKind::Untold;
-    };
-    let is_root = |at: &&usize| Some(calls[**at].brief.label) == root.call.map(|call| call.label);
-    match members.iter().find(is_root).map(|&at| &calls[at]) {
-        Some(call) if call.length_us() >= call.brief.severity_us / 2 => IncidentKind::StoodStill,
-        _ => IncidentKind::OwnWork,
-    }
 }
 
 /// A sum, however large.

@@ -1,11 +1,11 @@
-//! Links: which anomaly stood because of whom, as far as messages tell.
+//! Links: what stood because of whom, as far as messages tell.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use callgrove_model::{ExecLabel, RankId, StepId, ThreadId};
 
-use super::brief::AnomalyBrief;
+use super::brief::StoodBrief;
 use super::message_ends::{MessageEnds, MessageKey};
 
 /// How many times as much the order in which ranks fall silent tells as that in which they move again.
@@ -13,11 +13,11 @@ const SILENCE_TELLS: u128 = 8;
 /// A wait of less than one in so many parts of the time that a call stood is short.
 const SHORT: u64 = 100;
 
-/// An anomaly of some rank, with the step in which it was told.
+/// What stood on some rank, with the step in which it was told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoodCall<'a> {
     pub(super) step: StepId,
-    pub(super) brief: &'a AnomalyBrief,
+    pub(super) brief: &'a StoodBrief,
     /// Until here it is known to have waited for messages that were not sent yet; from where it stood if for none.
     due_us: u64,
 }
@@ -54,8 +54,8 @@ struct Peer {
 }
 
 impl<'a> StoodCall<'a> {
-    pub(super) fn new(step: StepId, brief: &'a AnomalyBrief, ends: &MessageEnds<'_>) -> Self {
-        let from_us = brief.stood_from_us;
+    pub(super) fn new(step: StepId, brief: &'a StoodBrief, ends: &MessageEnds<'_>) -> Self {
+        let from_us = brief.from_us;
         let mut stood = Self {
             step,
             brief,
@@ -63,7 +63,7 @@ impl<'a> StoodCall<'a> {
         };
         let sent = peers(brief.label, ends).filter(|it| it.lateness == Lateness::Sender);
         let sent = sent.map(|it| it.came_us);
-        let last = sent.filter(|&came_us| came_us <= brief.stood_to_us).max();
+        let last = sent.filter(|&came_us| came_us <= brief.to_us).max();
         let waited_us = last.map_or(0, |sent_us| sent_us.saturating_sub(from_us));
         // Of a wait too short to be told from two ranks falling silent together, half counts.
         let is_short = waited_us < stood.length_us() / SHORT;
@@ -79,21 +79,21 @@ impl<'a> StoodCall<'a> {
     /// How long it stood.
     pub(super) fn length_us(&self) -> u64 {
         self.brief
-            .stood_to_us
-            .saturating_sub(self.brief.stood_from_us)
+            .to_us
+            .saturating_sub(self.brief.from_us)
     }
 
     /// How long both stood.
     pub(super) fn overlap_us(&self, other: &Self) -> u64 {
-        let from_us = self.brief.stood_from_us.max(other.brief.stood_from_us);
-        let to_us = self.brief.stood_to_us.min(other.brief.stood_to_us);
+        let from_us = self.brief.from_us.max(other.brief.from_us);
+        let to_us = self.brief.to_us.min(other.brief.to_us);
         to_us.saturating_sub(from_us)
     }
 
     /// How early it is: of two that stood for each other, the smaller one is what the other stood for.
     pub(super) fn earliness(&self) -> (u128, ExecLabel) {
         let silent = u128::from(self.due_us) * SILENCE_TELLS;
-        (silent + u128::from(self.brief.stood_to_us), self.brief.label)
+        (silent + u128::from(self.brief.to_us), self.brief.label)
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) fn links(calls: &[StoodCall<'_>], ends: &MessageEnds<'_>) -> Vec<Opti
         lanes.entry(call.lane()).or_default().push(at);
     }
     for lane in lanes.values_mut() {
-        lane.sort_by_key(|&at| (calls[at].brief.stood_from_us, calls[at].brief.label));
+        lane.sort_by_key(|&at| (calls[at].brief.from_us, calls[at].brief.label));
     }
     let beside = Beside { calls, lanes };
     let of_call = |at: usize| {
@@ -148,9 +148,9 @@ fn proven(beside: &Beside<'_>, at: usize, peers: &[Peer]) -> Option<WaitLink> {
     let call = &beside.calls[at];
     let in_time = peers
         .iter()
-        .filter(|it| it.came_us <= call.brief.stood_to_us);
+        .filter(|it| it.came_us <= call.brief.to_us);
     let last = in_time.max_by_key(|it| (it.came_us, it.message))?;
-    let waited_us = last.came_us.saturating_sub(call.brief.stood_from_us);
+    let waited_us = last.came_us.saturating_sub(call.brief.from_us);
     (waited_us > 0 && waited_us >= call.length_us() / 2).then(|| WaitLink {
         to: beside.longest(at, last.rank, last.came_us),
         peer: last.rank,
@@ -165,7 +165,7 @@ fn proven(beside: &Beside<'_>, at: usize, peers: &[Peer]) -> Option<WaitLink> {
 fn likely(beside: &Beside<'_>, at: usize, peers: &[Peer]) -> Option<WaitLink> {
     let call = &beside.calls[at];
     let found = peers.iter().filter_map(|it| {
-        let to = beside.longest(at, it.rank, call.brief.stood_to_us)?;
+        let to = beside.longest(at, it.rank, call.brief.to_us)?;
         let peer = &beside.calls[to];
         let is_elsewhere =
             it.lateness == Lateness::Receiver && it.part != Some(peer.brief.label);
@@ -200,11 +200,11 @@ impl Beside<'_> {
         );
         let mut best: Option<(u64, usize)> = None;
         for lane in self.lanes.range(of_rank).map(|(_, lane)| lane) {
-            let end = lane.partition_point(|&it| self.calls[it].brief.stood_from_us < until_us);
+            let end = lane.partition_point(|&it| self.calls[it].brief.from_us < until_us);
             let overlapping = lane[..end]
                 .iter()
                 .rev()
-                .take_while(|&&it| self.calls[it].brief.stood_to_us > call.brief.stood_from_us);
+                .take_while(|&&it| self.calls[it].brief.to_us > call.brief.from_us);
             for &it in overlapping {
                 let shared_us = self.calls[it].overlap_us(call);
                 if best.is_none_or(|(most_us, _)| shared_us > most_us) {

@@ -1,11 +1,11 @@
-//! Briefs of anomalies as messages.
+//! Briefs of stood as messages.
 
 use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
 
 use super::error::{Result, damaged};
 use crate::incident::BriefKey;
 use crate::net::proto;
-use crate::{AnomalyBrief, MessageBrief, StepBrief};
+use crate::{StoodBrief, MessageBrief, StepBrief};
 
 pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
     let (program, step, rank) = key;
@@ -13,18 +13,18 @@ pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
         program: program.0,
         rank: rank.0,
         step: step.0,
-        anomalies: brief.anomalies.iter().map(anomaly_to_wire).collect(),
+        stood: brief.stood.iter().map(stood_to_wire).collect(),
         messages: brief.messages.iter().map(message_to_wire).collect(),
     }
 }
 
 pub(super) fn brief_from_wire(brief: &proto::Brief) -> Result<(BriefKey, StepBrief)> {
     let rank = RankId(brief.rank);
-    let anomalies = brief.anomalies.iter();
+    let stood = brief.stood.iter();
     let messages = brief.messages.iter();
     let told = StepBrief {
-        anomalies: anomalies
-            .map(|anomaly| anomaly_from_wire(rank, anomaly))
+        stood: stood
+            .map(|stood| stood_from_wire(rank, stood))
             .collect::<Result<_>>()?,
         messages: messages
             .map(|message| message_from_wire(rank, message))
@@ -33,32 +33,28 @@ pub(super) fn brief_from_wire(brief: &proto::Brief) -> Result<(BriefKey, StepBri
     Ok(((ProgramId(brief.program), StepId(brief.step), rank), told))
 }
 
-fn anomaly_to_wire(anomaly: &AnomalyBrief) -> proto::BriefAnomaly {
-    proto::BriefAnomaly {
-        label: Some(call_to_wire(anomaly.label)),
-        fid: anomaly.fid.0,
-        thread: anomaly.thread.0,
-        entry_us: anomaly.entry_us,
-        exit_us: anomaly.exit_us,
-        severity_us: anomaly.severity_us,
-        stood_from_us: anomaly.stood_from_us,
-        stood_to_us: anomaly.stood_to_us,
+fn stood_to_wire(stood: &StoodBrief) -> proto::BriefStood {
+    proto::BriefStood {
+        label: Some(call_to_wire(stood.label)),
+        fid: stood.fid.0,
+        thread: stood.thread.0,
+        from_us: stood.from_us,
+        to_us: stood.to_us,
+        is_anomaly: stood.is_anomaly,
     }
 }
 
-fn anomaly_from_wire(rank: RankId, anomaly: &proto::BriefAnomaly) -> Result<AnomalyBrief> {
-    let Some(label) = &anomaly.label else {
-        return Err(damaged(&"an anomaly without a label"));
+fn stood_from_wire(rank: RankId, stood: &proto::BriefStood) -> Result<StoodBrief> {
+    let Some(label) = &stood.label else {
+        return Err(damaged(&"an execution without a label"));
     };
-    Ok(AnomalyBrief {
+    Ok(StoodBrief {
         label: call_from_wire(rank, label),
-        fid: FuncId(anomaly.fid),
-        thread: ThreadId(anomaly.thread),
-        entry_us: anomaly.entry_us,
-        exit_us: anomaly.exit_us,
-        severity_us: anomaly.severity_us,
-        stood_from_us: anomaly.stood_from_us,
-        stood_to_us: anomaly.stood_to_us,
+        fid: FuncId(stood.fid),
+        thread: ThreadId(stood.thread),
+        from_us: stood.from_us,
+        to_us: stood.to_us,
+        is_anomaly: stood.is_anomaly,
     })
 }
 

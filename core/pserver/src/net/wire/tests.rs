@@ -9,8 +9,8 @@ use prost::Message;
 
 use super::{proto, reply_from_wire, request_from_wire, request_to_wire};
 use crate::{
-    AnomalyBrief, AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageBrief,
-    PserverError, StepBrief, StepReport, SyncRequest,
+    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageBrief,
+    PserverError, StepBrief, StepReport, StoodBrief, SyncRequest,
 };
 
 fn moments(values: &[u64]) -> Moments {
@@ -63,22 +63,20 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
     }
 }
 
-/// An anomaly and a message for each value.
+/// An execution and a message for each value.
 fn brief(values: &[u64]) -> StepBrief {
     let label = |row| ExecLabel {
         rank: RankId(2),
         step: StepId(4),
         row,
     };
-    let anomaly = |(row, &value): (u32, &u64)| AnomalyBrief {
+    let stood = |(row, &value): (u32, &u64)| StoodBrief {
         label: label(row),
         fid: FuncId(7),
         thread: ThreadId(1),
-        entry_us: value,
-        exit_us: value.saturating_add(9),
-        severity_us: value,
-        stood_from_us: value,
-        stood_to_us: value.saturating_add(8),
+        from_us: value,
+        to_us: value.saturating_add(8),
+        is_anomaly: row % 2 == 0,
     };
     let message = |(row, &value): (u32, &u64)| MessageBrief {
         kind: if row % 2 == 0 { CommKind::Send } else { CommKind::Recv },
@@ -90,7 +88,7 @@ fn brief(values: &[u64]) -> StepBrief {
         called_us: value,
     };
     StepBrief {
-        anomalies: (0..).zip(values).map(anomaly).collect(),
+        stood: (0..).zip(values).map(stood).collect(),
         messages: (0..).zip(values).map(message).collect(),
     }
 }
