@@ -11,8 +11,8 @@ use super::link::StoodCall;
 use super::message_ends::MessageEnds;
 use crate::statistics::pairs;
 
-/// Most executions and messages that are kept, about 20 MB; then the older half of the steps is closed.
-const MAX_WEIGHT: usize = 1 << 18;
+/// Most executions and messages that are kept, about 10 MB; then the older half of the steps is closed.
+const MAX_WEIGHT: usize = 1 << 17;
 /// Most incidents of closed steps that wait for a database, should it be away for long.
 const MAX_CLOSED: usize = 1 << 14;
 /// How long an incident waits for ranks that have not told their steps.
@@ -55,6 +55,14 @@ struct OpenSteps {
     /// What the database has of each incident: a hash of its document.
     #[serde(skip)]
     told: BTreeMap<ExecLabel, u64>,
+    /// Counts what was taken in.
+    #[serde(skip)]
+    revision: u64,
+    /// At which revision every incident was due, and at which all of them were stored.
+    #[serde(skip)]
+    due_at: Option<u64>,
+    #[serde(skip)]
+    stored_at: Option<u64>,
 }
 
 impl IncidentBook {
@@ -66,6 +74,7 @@ impl IncidentBook {
             if is_late || open.briefs.contains_key(&(step, rank)) {
                 continue;
             }
+            open.revision += 1;
             open.weight += brief.weight();
             open.briefs.insert((step, rank), brief);
             if open.weight > MAX_WEIGHT {
@@ -89,6 +98,13 @@ impl IncidentBook {
     pub(crate) fn has(&self, program: ProgramId, id: ExecLabel, hash: u64) -> bool {
         let open = self.programs.get(&program);
         open.and_then(|open| open.told.get(&id)) == Some(&hash)
+    }
+
+    /// The database has all documents that were due.
+    pub(crate) fn confirm_all(&mut self) {
+        for open in self.programs.values_mut() {
+            open.stored_at = open.due_at;
+        }
     }
 
     /// The database has a document now.
@@ -121,17 +137,24 @@ impl OpenSteps {
     }
 
     fn due(&mut self, program: ProgramId, progress: &RankProgress) -> Vec<JoinedIncident> {
+        if self.stored_at == Some(self.revision) {
+            return Vec::new();
+        }
         for &key in self.briefs.keys() {
             self.heard_ms.entry(key).or_insert(progress.now_ms);
         }
         let mut due = Vec::new();
+        let mut is_all = true;
         for mut incident in self.joined() {
             let is_told = incident.members.iter().any(|it| self.ids.contains(it));
             if is_told || self.is_due(program, &incident, progress) {
                 self.name(&mut incident);
                 due.push(incident);
+            } else {
+                is_all = false;
             }
         }
+        self.due_at = is_all.then_some(self.revision);
         due.extend(self.closed.iter().cloned());
         due.sort_by_key(|it| it.id);
         due

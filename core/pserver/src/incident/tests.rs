@@ -101,13 +101,16 @@ impl TestRun {
 
     fn on(state: Arc<ServerState>, num_ranks: u32) -> Self {
         let mut sessions: Vec<Box<dyn ModelExchange>> = Vec::new();
+        let process = json!({"host": "vm", "pid": 4900, "start": 1_793_787_072_034_000_000_i64});
+        let program = json!({"executables": [], "command_lines": ["lmp"], "ranks": {"0": process}});
+        let run = json!({"programs": {"0": program}});
         for rank in 0..num_ranks {
             let mut session = state.session();
             let hello = Hello {
                 instance: format!("test:{rank}"),
                 program: PROGRAM,
                 ranks: vec![RankId(rank)],
-                ..Hello::default()
+                run: serde_json::from_value(run.clone()).expect("an identity"),
             };
             session.register(&hello).expect("ranks differ");
             let names = ["MPI_Wait()".to_owned()];

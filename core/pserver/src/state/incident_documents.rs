@@ -36,7 +36,7 @@ impl ServerState {
             .collect()
     }
 
-    /// Tells that documents are safe in the database.
+    /// Tells that all documents of [`ServerState::incidents`] are safe in the database.
     pub fn confirm_incidents(&self, documents: &[IncidentDocument]) {
         let mut global = lock(&self.global);
         for document in documents {
@@ -44,5 +44,6 @@ impl ServerState {
                 .incidents
                 .confirm(document.program, document.id, document.hash);
         }
+        global.incidents.confirm_all();
     }
 }
