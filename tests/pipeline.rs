@@ -237,7 +237,10 @@ fn incidents_name_the_rank_that_was_stopped() {
     // Mates are what their numbers say: each end is in the window of its record, if there is one.
     let records = documents(&provdb, Collection::Anomalies);
     let mut num_checked = 0;
-    for message in incidents.iter().flat_map(|it| it["messages"].as_array().unwrap()) {
+    for message in incidents
+        .iter()
+        .flat_map(|it| it["messages"].as_array().unwrap())
+    {
         assert!(message["sent"]["timestamp"].as_u64() <= message["received"]["timestamp"].as_u64());
         let call = &message["received"]["event_id"];
         for record in records.iter().filter(|it| &it["event_id"] == call) {
@@ -414,7 +417,10 @@ fn processes_find_together_what_one_finds_and_post_it() {
     // Each instance has its own view of the models on the way, but who was stopped all see.
     let incidents = documents(&store, Collection::Incidents);
     let is_known = |it: &&Value| it["delay"].as_u64() > Some(100_000) && it["rid"].is_u64();
-    assert!(incidents.iter().filter(is_known).count() >= 2, "{incidents:#?}");
+    assert!(
+        incidents.iter().filter(is_known).count() >= 2,
+        "{incidents:#?}"
+    );
 }
 
 #[test]

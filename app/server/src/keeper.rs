@@ -153,10 +153,12 @@ impl KeeperConfig {
             self.state.confirm_saved(saved.version);
         }
         // After the state, which has their names: a restarted server tells them again under the same ones.
-        let of_incident = |it: &IncidentDocument| {
-            Document::incident(it.program.0, &it.id.to_string(), &it.json)
-        };
-        let documents: Vec<Document> = incidents.iter().map(of_incident).collect::<Result<_, _>>()?;
+        let of_incident =
+            |it: &IncidentDocument| Document::incident(it.program.0, &it.id.to_string(), &it.json);
+        let documents: Vec<Document> = incidents
+            .iter()
+            .map(of_incident)
+            .collect::<Result<_, _>>()?;
         store.put(&documents)?;
         self.state.confirm_incidents(&incidents);
         Ok(())

@@ -76,7 +76,9 @@ impl BriefState {
         told.sort_by_key(|&(at, exec, _)| (at, exec));
         for (at, lane) in of.lanes.iter().enumerate() {
             let of_lane = || told.iter().filter(move |it| it.0 == at);
-            brief.stood.extend(of_lane().map(|&(_, exec, gap)| stood(of, *lane, exec, gap)));
+            brief
+                .stood
+                .extend(of_lane().map(|&(_, exec, gap)| stood(of, *lane, exec, gap)));
             let gaps: Vec<Gap> = of_lane().map(|it| it.2).collect();
             for row in self.rows_to_tell(*lane, &gaps) {
                 if brief.messages.len() < MAX_MESSAGES {
@@ -110,7 +112,8 @@ impl BriefState {
             let last = executions.entry.partition_point(|&entry| entry <= from);
             let innermost = last.checked_sub(1).map(ExecIdx::from_index);
             let mut stack = std::iter::successors(innermost, |&exec| executions.parent(exec));
-            let is_on_top = |&exec: &ExecIdx| executions.is_open(exec) || executions.exit(exec) > from;
+            let is_on_top =
+                |&exec: &ExecIdx| executions.is_open(exec) || executions.exit(exec) > from;
             if let Some(exec) = stack.find(is_on_top) {
                 take(exec, (from, to));
             }

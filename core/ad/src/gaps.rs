@@ -124,7 +124,13 @@ mod tests {
             let mut funcs = FuncEvents::default();
             for row in 0..1500 {
                 time += if long_at == Some(row) { 50_000 } else { 100 };
-                funcs.push(ThreadId(3), FuncEventKind::Entry, FuncId(0), TimeNs(time), 0);
+                funcs.push(
+                    ThreadId(3),
+                    FuncEventKind::Entry,
+                    FuncId(0),
+                    TimeNs(time),
+                    0,
+                );
             }
             watch.begin_step(&funcs);
             watch.of(ThreadId(3)).unwrap().long.clone()
@@ -141,7 +147,10 @@ mod tests {
         for length in [1, 2, 3, 7, 8, 9, 1_000, 123_456_789, i64::MAX / 2] {
             let bin = bin_of(DurationNs(length));
             assert!(DurationNs(length) < end_of(bin), "{length}");
-            assert!(bin == 0 || DurationNs(length) >= end_of(bin - 1) || length < 8, "{length}");
+            assert!(
+                bin == 0 || DurationNs(length) >= end_of(bin - 1) || length < 8,
+                "{length}"
+            );
         }
     }
 }

@@ -75,10 +75,7 @@ impl MessageNumbers {
         let num_later = later.filter(|&it| channel(it) == own).count();
         let messages = self.threads.get(&thread)?;
         let end = messages.partition_point(|it| it.time <= time);
-        let same_time = messages
-            .range(..end)
-            .rev()
-            .take_while(|it| it.time == time);
+        let same_time = messages.range(..end).rev().take_while(|it| it.time == time);
         // Of several at one time, the newest are the last to be forgotten.
         let mut same = same_time.filter(|it| it.channel == own);
         same.nth(num_later)?.number
@@ -179,9 +176,6 @@ mod tests {
         of.take_in(StepId(0), &step(&[(10, 0), (30, 0)]));
         of.take_in(StepId(1), &step(&[(20, 0), (40, 0), (50, 7)]));
         let all = [(10, 0), (20, 0), (30, 0), (40, 0), (50, 7)];
-        assert_eq!(
-            numbers(&of, &all),
-            [Some(0), None, Some(1), None, Some(0)]
-        );
+        assert_eq!(numbers(&of, &all), [Some(0), None, Some(1), None, Some(0)]);
     }
 }

@@ -8,9 +8,7 @@ use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
 
 use crate::incident::BriefKey;
-use crate::statistics::{
-    Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed,
-};
+use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
 use crate::{PserverError, StepBrief, StepReport};
 
 /// Models and statistics that merge in any order: histograms and counts exactly, moments to rounding.
@@ -78,7 +76,10 @@ impl Contribution {
 
     /// Every rank that something is told of, in no order, some more than once.
     pub(crate) fn rank_keys(&self) -> impl Iterator<Item = RankKey> {
-        let of_briefs = self.briefs.keys().map(|&(program, _, rank)| (program, rank));
+        let of_briefs = self
+            .briefs
+            .keys()
+            .map(|&(program, _, rank)| (program, rank));
         self.statistics.rank_keys().chain(of_briefs)
     }
 

@@ -3,8 +3,9 @@
 use callgrove_model::{CommKind, FunctionName};
 use serde_json::Value;
 
+use super::ExecutionDocument;
+use super::document::WindowComm;
 use super::document::decode::{items, small, text, whole};
-use super::{ExecutionDocument, WindowComm};
 
 /// Executions of several ranks that stood together. Times are microseconds since the epoch.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -356,7 +356,12 @@ impl Watcher {
     /// Looks up the executions of an incident, to show that of the root.
     fn open_incident(&mut self, incident: &Arc<RecordedIncident>) {
         let members = incident.members.iter().take(MAX_MEMBERS);
-        let labels: Vec<String> = incident.event_id.iter().chain(members).map(quoted).collect();
+        let labels: Vec<String> = incident
+            .event_id
+            .iter()
+            .chain(members)
+            .map(quoted)
+            .collect();
         let form = QueryForm {
             apps: incident.app.to_string(),
             filter: format!("event_id in ({})", labels.join(", ")),

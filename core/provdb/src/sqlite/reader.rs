@@ -215,7 +215,9 @@ fn empty_views(connection: &Connection) -> rusqlite::Result<()> {
             |row| row.get(0),
         )?;
         if !is_there {
-            let columns = schema::COLUMNS.split(", ").map(|it| format!("null as {it}"));
+            let columns = schema::COLUMNS
+                .split(", ")
+                .map(|it| format!("null as {it}"));
             let columns: Vec<String> = columns.collect();
             connection.execute_batch(&format!(
                 "create temp view {collection} as select 0 as id, {} where false;",

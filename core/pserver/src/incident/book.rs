@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use callgrove_model::{ExecLabel, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use super::brief::{StoodBrief, BriefKey, StepBrief};
+use super::brief::{BriefKey, StepBrief, StoodBrief};
 use super::join::{IncidentKind, JoinedIncident, joined};
 use super::link::StoodCall;
 use super::message_ends::MessageEnds;
@@ -129,9 +129,10 @@ impl OpenSteps {
             .iter()
             .flat_map(|(&(_, rank), brief)| brief.messages.iter().map(move |it| (rank, it)));
         let ends = MessageEnds::new(told);
-        let calls = self.briefs.iter().flat_map(|(&(step, _), brief)| {
-            brief.stood.iter().map(move |stood| (step, stood))
-        });
+        let calls = self
+            .briefs
+            .iter()
+            .flat_map(|(&(step, _), brief)| brief.stood.iter().map(move |stood| (step, stood)));
         let calls = calls.map(|(step, brief)| StoodCall::new(step, brief, &ends));
         joined(calls.collect(), &ends)
     }

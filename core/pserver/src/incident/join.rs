@@ -90,10 +90,7 @@ pub(crate) struct MatedMessage {
 
 /// The incidents among calls that stood, in order of their beginning. They do not depend on the order of `calls`. Cost:
 /// O(n log n), and O(n) for each call while n others stand.
-pub(super) fn joined(
-    mut calls: Vec<StoodCall<'_>>,
-    ends: &MessageEnds<'_>,
-) -> Vec<JoinedIncident> {
+pub(super) fn joined(mut calls: Vec<StoodCall<'_>>, ends: &MessageEnds<'_>) -> Vec<JoinedIncident> {
     calls.sort_by_key(|call| (call.brief.from_us, call.brief.label));
     let links = links(&calls, ends);
     let mut sets = Sets::new(calls.len());
@@ -253,9 +250,7 @@ fn messages(
     calls: &[StoodCall<'_>],
     members: &[usize],
 ) -> Vec<MatedMessage> {
-    let of_links = members
-        .iter()
-        .filter_map(|&at| Some(links[at]?.message));
+    let of_links = members.iter().filter_map(|&at| Some(links[at]?.message));
     let mut keys: BTreeSet<_> = of_links.collect();
     let of_members = members
         .iter()

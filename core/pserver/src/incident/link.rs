@@ -78,9 +78,7 @@ impl<'a> StoodCall<'a> {
 
     /// How long it stood.
     pub(super) fn length_us(&self) -> u64 {
-        self.brief
-            .to_us
-            .saturating_sub(self.brief.from_us)
+        self.brief.to_us.saturating_sub(self.brief.from_us)
     }
 
     /// How long both stood.
@@ -146,9 +144,7 @@ pub(super) fn links(calls: &[StoodCall<'_>], ends: &MessageEnds<'_>) -> Vec<Opti
 /// The peer that came last, if that was in the latter half of the time in which the call stood.
 fn proven(beside: &Beside<'_>, at: usize, peers: &[Peer]) -> Option<WaitLink> {
     let call = &beside.calls[at];
-    let in_time = peers
-        .iter()
-        .filter(|it| it.came_us <= call.brief.to_us);
+    let in_time = peers.iter().filter(|it| it.came_us <= call.brief.to_us);
     let last = in_time.max_by_key(|it| (it.came_us, it.message))?;
     let waited_us = last.came_us.saturating_sub(call.brief.from_us);
     (waited_us > 0 && waited_us >= call.length_us() / 2).then(|| WaitLink {
@@ -167,8 +163,7 @@ fn likely(beside: &Beside<'_>, at: usize, peers: &[Peer]) -> Option<WaitLink> {
     let found = peers.iter().filter_map(|it| {
         let to = beside.longest(at, it.rank, call.brief.to_us)?;
         let peer = &beside.calls[to];
-        let is_elsewhere =
-            it.lateness == Lateness::Receiver && it.part != Some(peer.brief.label);
+        let is_elsewhere = it.lateness == Lateness::Receiver && it.part != Some(peer.brief.label);
         (is_elsewhere || peer.earliness() < call.earliness()).then(|| WaitLink {
             to: Some(to),
             peer: it.rank,

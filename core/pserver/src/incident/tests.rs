@@ -8,9 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::brief::{MessageBrief, StepBrief, StoodBrief};
-use crate::{
-    Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport,
-};
+use crate::{Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport};
 
 const PROGRAM: ProgramId = ProgramId(0);
 
@@ -57,11 +55,23 @@ fn message(
 fn late_sender() -> Vec<(u32, StepBrief)> {
     let waits = StepBrief {
         stood: vec![stood(0, 4, 10, (1_000, 51_000))],
-        messages: vec![message(CommKind::Recv, 1, 7, label(0, 4, 10), (1_000, 51_000))],
+        messages: vec![message(
+            CommKind::Recv,
+            1,
+            7,
+            label(0, 4, 10),
+            (1_000, 51_000),
+        )],
     };
     let late = StepBrief {
         stood: vec![stood(1, 4, 3, (900, 50_900))],
-        messages: vec![message(CommKind::Send, 0, 7, label(1, 4, 20), (50_950, 50_950))],
+        messages: vec![message(
+            CommKind::Send,
+            0,
+            7,
+            label(1, 4, 20),
+            (50_950, 50_950),
+        )],
     };
     vec![(0, waits), (1, late)]
 }
@@ -73,7 +83,13 @@ fn chain() -> Vec<(u32, StepBrief)> {
     briefs[0].1.messages.push(sent);
     let waits = StepBrief {
         stood: vec![stood(2, 3, 99, (1_500, 51_100))],
-        messages: vec![message(CommKind::Recv, 0, 0, label(2, 3, 99), (1_500, 51_100))],
+        messages: vec![message(
+            CommKind::Recv,
+            0,
+            0,
+            label(2, 3, 99),
+            (1_500, 51_100),
+        )],
     };
     briefs.push((2, waits));
     briefs
@@ -196,7 +212,10 @@ fn a_chain_of_waits_leads_to_the_rank_that_waited_for_nobody() {
     assert_eq!(incident["rid"], 1);
     assert_eq!(incident["ranks"], json!([0, 1, 2]));
     let hops = incident["hops"].as_array().expect("a list");
-    let peers: Vec<_> = hops.iter().map(|hop| (&hop["rid"], &hop["peer_rid"])).collect();
+    let peers: Vec<_> = hops
+        .iter()
+        .map(|hop| (&hop["rid"], &hop["peer_rid"]))
+        .collect();
     assert_eq!(peers, [(&json!(0), &json!(1)), (&json!(2), &json!(0))]);
 }
 
@@ -207,7 +226,10 @@ fn a_rank_that_came_late_without_standing_worked() {
     // Rank 2 falls silent together with rank 0, and rank 1 is heard of by its message only.
     let incident = all_told(briefs).into_values().next().expect("one");
     assert_eq!(incident["kind"], "own_work");
-    assert_eq!((&incident["rid"], &incident["event_id"]), (&json!(1), &Value::Null));
+    assert_eq!(
+        (&incident["rid"], &incident["event_id"]),
+        (&json!(1), &Value::Null)
+    );
     assert_eq!(incident["ranks"], json!([0, 1, 2]));
 }
 
@@ -255,12 +277,21 @@ fn two_that_turn_out_to_be_one_say_so() {
     let pair = |ranks: [u32; 2], at: (u64, u64)| {
         ranks.map(|rank| {
             let stood = stood(rank, 4, rank, at);
-            (rank, StepBrief { stood: vec![stood], messages: Vec::new() })
+            (
+                rank,
+                StepBrief {
+                    stood: vec![stood],
+                    messages: Vec::new(),
+                },
+            )
         })
     };
     let mut run = TestRun::new(5);
     let mut database = BTreeMap::new();
-    for (rank, brief) in pair([0, 1], (1_000, 11_000)).into_iter().chain(pair([2, 3], (10_000, 20_000))) {
+    for (rank, brief) in pair([0, 1], (1_000, 11_000))
+        .into_iter()
+        .chain(pair([2, 3], (10_000, 20_000)))
+    {
         run.tell(rank, 4, brief);
     }
     let told = run.state.incidents(now_ms() + 60_000, true);
@@ -270,8 +301,14 @@ fn two_that_turn_out_to_be_one_say_so() {
     }
     assert_eq!(run.save(&mut database), 2);
     let (first, second) = (&database[&label(0, 4, 0)], &database[&label(2, 4, 2)]);
-    assert_eq!((&first["num_executions"], &first["joined_to"]), (&json!(5), &Value::Null));
-    assert_eq!((&second["num_executions"], &second["joined_to"]), (&json!(0), &json!("0:4:0")));
+    assert_eq!(
+        (&first["num_executions"], &first["joined_to"]),
+        (&json!(5), &Value::Null)
+    );
+    assert_eq!(
+        (&second["num_executions"], &second["joined_to"]),
+        (&json!(0), &json!("0:4:0"))
+    );
     assert_eq!(run.save(&mut database), 0);
 }
 
@@ -285,13 +322,21 @@ fn a_restarted_server_goes_on_with_the_same_names() {
     for rank in 0..2 {
         run.tell(rank, 5, StepBrief::default());
     }
-    run.sessions.pop().expect("three").goodbye(&[]).expect("it is in this process");
+    run.sessions
+        .pop()
+        .expect("three")
+        .goodbye(&[])
+        .expect("it is in this process");
     assert_eq!(run.save(&mut database), 1);
     let saved = run.state.save().expect("finite numbers");
     let before = database.clone();
     let state = ServerState::restored(options(2), &saved.json);
     let mut again = TestRun::on(Arc::new(state.expect("what was saved")), 3);
-    assert_eq!(again.save(&mut database), 1, "in case it was not stored before");
+    assert_eq!(
+        again.save(&mut database),
+        1,
+        "in case it was not stored before"
+    );
     assert_eq!(database, before);
     for (rank, brief) in chain() {
         again.tell(rank, 4, brief);
@@ -390,10 +435,22 @@ fn random_steps(stalls: &[(u32, u32, u64, u64, u32)]) -> BTreeMap<(u32, u32), St
         free_from[rank as usize] = to_us;
         let brief = steps.entry((rank, step)).or_default();
         brief.stood.push(stood(rank, step, row, (from_us, to_us)));
-        let received = message(CommKind::Recv, peer, number, label(rank, step, row), (from_us, to_us));
+        let received = message(
+            CommKind::Recv,
+            peer,
+            number,
+            label(rank, step, row),
+            (from_us, to_us),
+        );
         brief.messages.push(received);
         let sent_us = to_us.saturating_sub(length_us / 3);
-        let sent = message(CommKind::Send, rank, number, label(peer, step, 1000 + row), (sent_us, sent_us));
+        let sent = message(
+            CommKind::Send,
+            rank,
+            number,
+            label(peer, step, 1000 + row),
+            (sent_us, sent_us),
+        );
         steps.entry((peer, step)).or_default().messages.push(sent);
     }
     steps

@@ -73,7 +73,10 @@ pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState
             Cell::Text(clock(incident.start_us)),
             Cell::Text(incident.in_words(duration)),
             Cell::Text(incident.step.to_string()),
-            Cell::Bar((delay_us / most_us.max(1) as f64) as f32, duration(delay_us)),
+            Cell::Bar(
+                (delay_us / most_us.max(1) as f64) as f32,
+                duration(delay_us),
+            ),
         ]
     };
     if let Some(Clicked::Row(at)) = table.ui(ctx.theme, &mut state.sort, ui, cells) {

@@ -87,7 +87,9 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
             state.lists_incidents = false;
         }
         state.lists_incidents |= incidents.clicked();
-        incidents.on_hover_text("When several ranks stood together, and which of them made the others wait");
+        incidents.on_hover_text(
+            "When several ranks stood together, and which of them made the others wait",
+        );
         whole.on_hover_text("All anomalies since the run began");
         newest.on_hover_text(
             "What was new when each was last heard of, since this window is connected",

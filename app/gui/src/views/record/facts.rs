@@ -144,10 +144,16 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
                             None => (entry_us - end.time_us, "before"),
                         };
                         let call = end.event_id.as_deref().unwrap_or("no call");
-                        format!(", {mate} {} {order} entry, in {call}", duration(apart_us as f64))
+                        format!(
+                            ", {mate} {} {order} entry, in {call}",
+                            duration(apart_us as f64)
+                        )
                     },
                 );
-                (name, format!("rank {}, tag {}{mate}", message.partner, message.tag))
+                (
+                    name,
+                    format!("rank {}, tag {}{mate}", message.partner, message.tag),
+                )
             })
             .collect();
         rows_ui("messages", &rows, ui);

@@ -91,7 +91,10 @@ fn flag(json: &Value, key: &str) -> Option<bool> {
         .or_else(|| value.as_u64().map(|value| value != 0))
 }
 
-pub(in crate::watch) fn items<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+pub(in crate::watch) fn items<'a>(
+    json: &'a Value,
+    key: &str,
+) -> impl Iterator<Item = &'a Value> + use<'a> {
     json.get(key)
         .and_then(Value::as_array)
         .into_iter()

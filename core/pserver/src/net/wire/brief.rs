@@ -5,7 +5,7 @@ use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, Th
 use super::error::{Result, damaged};
 use crate::incident::BriefKey;
 use crate::net::proto;
-use crate::{StoodBrief, MessageBrief, StepBrief};
+use crate::{MessageBrief, StepBrief, StoodBrief};
 
 pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
     let (program, step, rank) = key;
@@ -45,7 +45,7 @@ fn stood_to_wire(stood: &StoodBrief) -> proto::BriefStood {
 }
 
 fn stood_from_wire(rank: RankId, stood: &proto::BriefStood) -> Result<StoodBrief> {
-    let Some(label) = &stood.label else {
+    let Some(label) = stood.label else {
         return Err(damaged(&"an execution without a label"));
     };
     Ok(StoodBrief {
@@ -81,7 +81,7 @@ fn message_from_wire(rank: RankId, message: &proto::BriefMessage) -> MessageBrie
         tag: message.tag,
         number: message.number,
         time_us: message.time_us,
-        call: message.call.as_ref().map(|call| call_from_wire(rank, call)),
+        call: message.call.map(|call| call_from_wire(rank, call)),
         called_us: message.called_us,
     }
 }
@@ -93,7 +93,7 @@ fn call_to_wire(label: ExecLabel) -> proto::BriefCall {
     }
 }
 
-fn call_from_wire(rank: RankId, call: &proto::BriefCall) -> ExecLabel {
+fn call_from_wire(rank: RankId, call: proto::BriefCall) -> ExecLabel {
     ExecLabel {
         rank,
         step: StepId(call.step),

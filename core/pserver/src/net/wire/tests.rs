@@ -79,7 +79,11 @@ fn brief(values: &[u64]) -> StepBrief {
         is_anomaly: row % 2 == 0,
     };
     let message = |(row, &value): (u32, &u64)| MessageBrief {
-        kind: if row % 2 == 0 { CommKind::Send } else { CommKind::Recv },
+        kind: if row % 2 == 0 {
+            CommKind::Send
+        } else {
+            CommKind::Recv
+        },
         partner: RankId(row),
         tag: value,
         number: u64::from(row),
