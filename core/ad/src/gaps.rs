@@ -106,7 +106,7 @@ fn bin_of(length: DurationNs) -> usize {
 fn end_of(bin: usize) -> DurationNs {
     let (octave, eighth) = (bin / 8, bin % 8);
     let eighths = u128::try_from(eighth + 9).unwrap_or(0);
-    let end_ns = (eighths << octave) >> 3;
+    let end_ns = (eighths << octave).div_ceil(8);
     DurationNs(i64::try_from(end_ns).unwrap_or(i64::MAX))
 }
 

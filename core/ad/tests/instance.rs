@@ -380,7 +380,7 @@ fn script_of_a_pair(rank: u32, first_step: u32) -> Script {
     script
         .step(first_step)
         .metadata(0, "Hostname", "node1")
-        .enter(0, "main", 0);
+        .enter(0, "main", 95);
     for index in 0..200 {
         let at = 100 + 20 * index;
         script
