@@ -56,8 +56,8 @@ impl BriefState {
         self.gaps.begin_step(funcs);
     }
 
-    /// The brief of a judged step: its `anomalies`, and whatever else ended in it and stood unusually long. Who was stopped
-    /// makes so many others stand that neither may be rare enough for the detector.
+    /// The brief of a judged step: its `anomalies`, and whatever else ended in it and stood unusually long. Who was
+    /// stopped makes so many others stand that neither may be rare enough for the detector.
     pub(crate) fn brief(&mut self, of: &BriefedStep<'_>, anomalies: &[ExecPosition]) -> StepBrief {
         let mut brief = StepBrief::default();
         let mut told: Vec<(usize, ExecIdx, Gap)> = Vec::new();

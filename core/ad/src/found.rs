@@ -44,7 +44,8 @@ impl FoundOutliers {
     }
 }
 
-/// The anomalies that took longer than usual: others can have waited for none else. `compiled` is by number of the function.
+/// The anomalies that took longer than usual: others can have waited for none else. `compiled` is by number of the
+/// function.
 pub(crate) fn longer_than_usual(
     found: &[FoundOutliers],
     lanes: &[JudgedLane<'_>],

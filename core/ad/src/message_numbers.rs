@@ -14,9 +14,9 @@ type ChannelEnd = (CommKind, RankId, u64);
 
 /// Counts the messages of one rank by channel.
 ///
-/// MPI keeps the order of the messages with one sender, receiver and tag, so the n-th SEND of one side and the n-th RECV
-/// of the other are mates. That holds if none was missed: once a step is missing, or the stream was joined
-/// late, no message has a number any more, and a channel whose events come out of order has none from there on.
+/// MPI keeps the order of the messages with one sender, receiver and tag, so the n-th SEND of one side and the n-th
+/// RECV of the other are mates. That holds if none was missed: once a step is missing, or the stream was joined late,
+/// no message has a number any more, and a channel whose events come out of order has none from there on.
 #[derive(Debug, Default)]
 pub(crate) struct MessageNumbers {
     /// The step that comes next if none is missing.

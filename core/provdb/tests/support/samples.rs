@@ -187,9 +187,10 @@ pub(crate) fn one_of_each() -> Vec<Document> {
 /// An incident of two ranks, whose root is known.
 pub(crate) fn incident() -> Value {
     json!({
-        "version": 1, "incident_id": "6:3:122", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000, "end": 53_800,
-        "kind": "stood_still", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:122", "stood": 52_800,
-        "delay": 105_000, "num_executions": 2, "num_anomalies": 1, "num_ranks": 2, "ranks": [5, 6], "members": ["6:3:122", "5:3:40"],
+        "version": 1, "incident_id": "6:3:122", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000,
+        "end": 53_800, "kind": "stood_still", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:122", "stood": 52_800,
+        "delay": 105_000, "num_executions": 2, "num_anomalies": 1, "num_ranks": 2,
+        "ranks": [5, 6], "members": ["6:3:122", "5:3:40"],
         "hops": [{
             "rid": 5, "event_id": "5:3:40", "fid": 7, "func": "MPI_Wait()", "waited": 52_200, "kind": "late_sender",
             "peer_rid": 6, "peer_event_id": null, "message": 0

@@ -18,8 +18,8 @@ pub struct StepBrief {
     pub messages: Vec<MessageBrief>,
 }
 
-/// An execution that stood: an anomaly, or one that stood longer than nearly all others of its rank. Times are microseconds since the
-/// epoch.
+/// An execution that stood: an anomaly, or one that stood longer than nearly all others of its rank. Times are
+/// microseconds since the epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoodBrief {

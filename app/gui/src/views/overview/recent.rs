@@ -69,32 +69,7 @@ struct Row<'a> {
 /// Draws the table; a click asks for the executions of the function on the rank.
 pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: &mut Ui) {
     let watch = &ctx.snapshot.watch;
-    let nothing_new = watch.pace().recent.is_empty();
-    let mut is_whole_run = state.is_whole_run.unwrap_or(nothing_new);
-    let title = if state.lists_incidents {
-        "Incidents"
-    } else {
-        "Anomalies by rank and function"
-    };
-    view_header(ui, title, |ui| {
-        let shown = (!state.lists_incidents).then_some(is_whole_run);
-        let whole = ui.selectable_label(shown == Some(true), "Whole run");
-        let newest = ui.selectable_label(shown == Some(false), "Newest");
-        let incidents = ui.selectable_label(state.lists_incidents, "Incidents");
-        if whole.clicked() || newest.clicked() {
-            is_whole_run = whole.clicked();
-            state.is_whole_run = Some(is_whole_run);
-            state.lists_incidents = false;
-        }
-        state.lists_incidents |= incidents.clicked();
-        incidents.on_hover_text(
-            "When several ranks stood together, and which of them made the others wait",
-        );
-        whole.on_hover_text("All anomalies since the run began");
-        newest.on_hover_text(
-            "What was new when each was last heard of, since this window is connected",
-        );
-    });
+    let is_whole_run = header_ui(state, watch.pace().recent.is_empty(), ui);
     if state.lists_incidents {
         return incidents_ui(ctx, &mut state.incidents, ui);
     }
@@ -166,6 +141,36 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
         };
         ctx.choose(focus, ui);
     }
+}
+
+/// Draws the heading with what can be listed; whether that is of the whole run.
+fn header_ui(state: &mut RecentState, nothing_new: bool, ui: &mut Ui) -> bool {
+    let mut is_whole_run = state.is_whole_run.unwrap_or(nothing_new);
+    let title = if state.lists_incidents {
+        "Incidents"
+    } else {
+        "Anomalies by rank and function"
+    };
+    view_header(ui, title, |ui| {
+        let shown = (!state.lists_incidents).then_some(is_whole_run);
+        let whole = ui.selectable_label(shown == Some(true), "Whole run");
+        let newest = ui.selectable_label(shown == Some(false), "Newest");
+        let incidents = ui.selectable_label(state.lists_incidents, "Incidents");
+        if whole.clicked() || newest.clicked() {
+            is_whole_run = whole.clicked();
+            state.is_whole_run = Some(is_whole_run);
+            state.lists_incidents = false;
+        }
+        state.lists_incidents |= incidents.clicked();
+        incidents.on_hover_text(
+            "When several ranks stood together, and which of them made the others wait",
+        );
+        whole.on_hover_text("All anomalies since the run began");
+        newest.on_hover_text(
+            "What was new when each was last heard of, since this window is connected",
+        );
+    });
+    is_whole_run
 }
 
 /// Of the whole run, or what was new when each was last heard of.
