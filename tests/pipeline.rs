@@ -220,6 +220,47 @@ fn one_process_finds_records_and_tells() {
 }
 
 #[test]
+fn incidents_name_the_rank_that_was_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    stdout(&["run", &example(), "--provdb", &provdb]);
+    let incidents = documents(&provdb, Collection::Incidents);
+    // The three stops of the run while it computed: 33 ms each at least, of ranks 2, 0 and 0.
+    let mut large: Vec<&Value> = incidents
+        .iter()
+        .filter(|it| it["delay"].as_u64() > Some(100_000))
+        .collect();
+    large.sort_by_key(|it| it["start"].as_u64());
+    let roots: Vec<_> = large.iter().map(|it| it["rid"].as_u64()).collect();
+    assert_eq!(roots[0], Some(2), "{large:#?}");
+    assert!(roots.iter().all(Option::is_some), "{large:#?}");
+    // Mates are what their numbers say: each end is in the window of its record, if there is one.
+    let records = documents(&provdb, Collection::Anomalies);
+    let mut num_checked = 0;
+    for message in incidents
+        .iter()
+        .flat_map(|it| it["messages"].as_array().unwrap())
+    {
+        assert!(message["sent"]["timestamp"].as_u64() <= message["received"]["timestamp"].as_u64());
+        let call = &message["received"]["event_id"];
+        for record in records.iter().filter(|it| &it["event_id"] == call) {
+            let comms = record["event_window"]["comm_window"].as_array().unwrap();
+            let is_it = |it: &&Value| {
+                let fields = ["src", "tar", "tag", "number"];
+                it["type"] == "RECV" && fields.iter().all(|&field| it[field] == message[field])
+            };
+            let found = comms.iter().find(is_it).unwrap();
+            assert_eq!(found["timestamp"], message["received"]["timestamp"]);
+            num_checked += 1;
+        }
+    }
+    assert!(num_checked > 0);
+    // Again from the saved state: nothing new.
+    stdout(&["run", &example(), "--provdb", &provdb]);
+    assert_eq!(documents(&provdb, Collection::Incidents), incidents);
+}
+
+#[test]
 fn the_three_detectors_and_their_settings_reach_the_records() {
     for (args, field) in [
         (&["--algorithm", "sstd", "--sigma", "12"][..], "mean"),
@@ -367,11 +408,19 @@ fn processes_find_together_what_one_finds_and_post_it() {
         Collection::FuncStats,
         Collection::AdModel,
         Collection::Metadata,
+        Collection::Incidents,
     ] {
         check_schema(collection.schema(), &documents(&store, collection));
     }
     let calls = num_calls(&documents(&store, Collection::FuncStats));
     assert_eq!(calls, executions, "each execution counts once");
+    // Each instance has its own view of the models on the way, but who was stopped all see.
+    let incidents = documents(&store, Collection::Incidents);
+    let is_known = |it: &&Value| it["delay"].as_u64() > Some(100_000) && it["rid"].is_u64();
+    assert!(
+        incidents.iter().filter(is_known).count() >= 2,
+        "{incidents:#?}"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_provdb::{Document, ProvDbError, Store};
 use callgrove_pserver::net::Poster;
-use callgrove_pserver::{MonotonicClock, ServerState};
+use callgrove_pserver::{IncidentDocument, MonotonicClock, ServerState};
 use serde_json::Value;
 
 use crate::ServerError;
@@ -97,14 +97,14 @@ impl KeeperConfig {
                 poster.post(packet.clone());
             }
             if is_last {
-                let saved = self.save();
+                let saved = self.save(clock.now_ms(), true);
                 self.hub.end();
                 // Dropped posters have delivered what they could.
                 self.posters.clear();
                 return saved;
             }
             if last_saved.elapsed() >= SAVE_INTERVAL {
-                let saved = self.save();
+                let saved = self.save(clock.now_ms(), false);
                 *trouble.lock().unwrap_or_else(PoisonError::into_inner) =
                     saved.err().map(|error| error.to_string());
                 last_saved = Instant::now();
@@ -112,8 +112,8 @@ impl KeeperConfig {
         }
     }
 
-    /// Writes the three global collections, and the state from which a restarted server goes on.
-    fn save(&mut self) -> Result<(), ProvDbError> {
+    /// Writes the global collections, and the state from which a restarted server goes on.
+    fn save(&mut self, now_ms: u64, is_last: bool) -> Result<(), ProvDbError> {
         let Some(store) = &mut self.store else {
             return Ok(());
         };
@@ -147,10 +147,20 @@ impl KeeperConfig {
             )?);
         }
         store.put(&all)?;
+        let incidents = self.state.incidents(now_ms, is_last);
         if let Ok(saved) = self.state.save() {
             store.replace_state(STATE_NAME, saved.json.as_bytes())?;
             self.state.confirm_saved(saved.version);
         }
+        // After the state, which has their names: a restarted server tells them again under the same ones.
+        let of_incident =
+            |it: &IncidentDocument| Document::incident(it.program.0, &it.id.to_string(), &it.json);
+        let documents: Vec<Document> = incidents
+            .iter()
+            .map(of_incident)
+            .collect::<Result<_, _>>()?;
+        store.put(&documents)?;
+        self.state.confirm_incidents(&incidents);
         Ok(())
     }
 }

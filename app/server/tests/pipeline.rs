@@ -67,6 +67,7 @@ fn report_one_anomaly(options: ExchangeOptions) {
         step: StepId(7),
         functions: vec![function],
         counters: Vec::new(),
+        brief: callgrove_pserver::StepBrief::default(),
     };
     exchange.sync_and_report(Vec::new(), &[report]).unwrap();
     exchange.goodbye(&[]).unwrap();

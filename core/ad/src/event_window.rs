@@ -83,6 +83,7 @@ impl RecordBuilder<'_> {
             tar,
             bytes: comms.size_bytes[row],
             tag: comms.tag[row],
+            number: self.message_numbers.number(lane.thread, comms, row),
             timestamp_us: epoch_us(comms.time[row]),
             execdata_key: lane.label(self.rank, exec).to_string(),
         }

@@ -12,12 +12,16 @@
 //! normal executions become records, and the rest is forgotten. With recorded streams the rounds, and
 //! with that the result, do not depend on threads or speed.
 
+mod brief;
 mod by_function;
 mod compiled_model;
 mod error;
 mod event_window;
+mod found;
+mod gaps;
 mod gpu;
 mod instance;
+mod message_numbers;
 mod node_state;
 mod options;
 mod provenance_writer;

@@ -8,15 +8,18 @@ use std::sync::Arc;
 use callgrove_detect::{FuncModel, Moments};
 use callgrove_model::{
     CounterEvents, CounterId, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
-    TimeNs, Warnings,
+    Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
-use callgrove_pserver::{AnomalySummary, CounterReport, FunctionReport, StepReport};
+use callgrove_pserver::{CounterReport, FunctionReport, StepBrief, StepReport};
 
-use crate::by_function::{ExecPosition, ExecutionsByFunction, LaneExecutions, VerdictState};
+use crate::brief::{BriefState, BriefedStep};
+use crate::by_function::{ExecutionsByFunction, LaneExecutions, VerdictState};
 use crate::compiled_model::CompiledModel;
+use crate::found::{FoundOutliers, longer_than_usual};
 use crate::gpu::{CORRELATION_ID, GpuThreads, Launches};
-use crate::node_state::{NodeWatch, epoch_us};
+use crate::message_numbers::MessageNumbers;
+use crate::node_state::NodeWatch;
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
 use crate::stream_reader::StepInput;
 use crate::{AdOptions, OutlierStatistic};
@@ -40,6 +43,8 @@ pub(crate) struct RankDetector {
     gpu: GpuThreads,
     launches: Launches<KernelLaunch>,
     node: NodeWatch,
+    message_numbers: MessageNumbers,
+    briefs: BriefState,
     hostname: Arc<str>,
     grouped: ExecutionsByFunction,
     span: StepTimes,
@@ -93,6 +98,8 @@ impl RankDetector {
             gpu: GpuThreads::default(),
             launches: Launches::default(),
             node: NodeWatch::default(),
+            message_numbers: MessageNumbers::default(),
+            briefs: BriefState::default(),
             hostname: Arc::from(""),
             grouped: ExecutionsByFunction::default(),
             span: StepTimes::default(),
@@ -128,7 +135,9 @@ impl RankDetector {
         self.warnings.join(warnings);
         self.name_counters(counters, options);
         self.learn_metadata(&batch);
-        self.span = span(&batch);
+        self.span = StepTimes::of(&batch);
+        self.message_numbers.take_in(batch.step, &batch.comms);
+        self.briefs.begin_step(&batch.funcs);
         self.take_counters(&mut batch.counters);
         let step = batch.step;
         self.builder.push(*batch);
@@ -162,7 +171,7 @@ impl RankDetector {
         recorded: bool,
     ) -> Result<StepOutcome, ProvDbError> {
         let mut functions = Vec::with_capacity(self.grouped.functions.len());
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<FoundOutliers> = Vec::new();
         let mut lanes: Vec<&mut LaneState> = self.lanes.values_mut().collect();
         let values = match options.statistic {
             OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
@@ -178,7 +187,7 @@ impl RankDetector {
                 }
                 continue;
             };
-            let mut of_function = Found::new(*number);
+            let mut of_function = FoundOutliers::new(*number);
             for (&value, &position) in values[rows.clone()].iter().zip(positions) {
                 let verdict = compiled.judge.judge(value);
                 if verdict.is_outlier {
@@ -203,7 +212,8 @@ impl RankDetector {
             .iter()
             .map(|of_function| of_function.anomalies.len() as u64)
             .sum();
-        let report = self.report(&functions, &found, fids);
+        let brief = self.brief(&found, compiled, options);
+        let report = self.report(&functions, &found, fids, brief);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
         if recorded {
@@ -341,13 +351,15 @@ impl RankDetector {
     fn report(
         &mut self,
         functions: &[(Range<usize>, u32)],
-        found: &[Found],
+        found: &[FoundOutliers],
         fids: &[FuncId],
+        brief: StepBrief,
     ) -> Option<StepReport> {
-        let step = StepId(u32::try_from(self.span.step).unwrap_or(u32::MAX));
+        let step = self.span.step();
         if self.reported_until.is_some_and(|last| step <= last) {
             return None;
         }
+        let lanes = self.judged_lanes();
         let mut found = found.iter().peekable();
         let functions = functions.iter().map(|(rows, number)| {
             let moments = |values: &[u64]| {
@@ -360,39 +372,56 @@ impl RankDetector {
                 fid: fids[*number as usize],
                 exclusive: moments(&self.grouped.exclusive_us[rows.clone()]),
                 inclusive: moments(&self.grouped.inclusive_us[rows.clone()]),
-                anomalies: of_function.map(|it| self.summary(it)).unwrap_or_default(),
+                anomalies: of_function.map(|it| it.summary(&lanes)).unwrap_or_default(),
             }
         });
+        let functions = functions.collect();
         Some(StepReport {
             program: self.program,
             rank: self.rank,
             step,
-            functions: functions.collect(),
+            functions,
             counters: std::mem::take(&mut self.counter_reports),
+            brief,
         })
     }
 
-    fn summary(&self, found: &Found) -> AnomalySummary {
-        let lanes: Vec<_> = self.builder.lanes().collect();
-        let mut summary = AnomalySummary::default();
-        for &(position, score) in &found.anomalies {
-            let executions = lanes[position.lane as usize].1.executions();
-            let row = position.exec.index();
-            let severity = executions.exclusive[row].as_us() as f64;
-            summary.push(
-                score,
-                severity,
-                epoch_us(executions.entry[row]),
-                epoch_us(executions.exit(position.exec)),
-            );
-        }
-        summary
+    /// What stood in the step, for incidents.
+    fn brief(
+        &mut self,
+        found: &[FoundOutliers],
+        compiled: &[Option<CompiledModel>],
+        options: &AdOptions,
+    ) -> StepBrief {
+        let mut briefs = std::mem::take(&mut self.briefs);
+        let lanes = self.judged_lanes();
+        let longer = longer_than_usual(found, &lanes, compiled, options.statistic);
+        let step = BriefedStep {
+            rank: self.rank,
+            step: self.span.step(),
+            lanes: &lanes,
+            functions: &self.functions,
+            numbers: &self.message_numbers,
+        };
+        let brief = briefs.brief(&step, &longer);
+        self.briefs = briefs;
+        brief
+    }
+
+    fn judged_lanes(&self) -> Vec<JudgedLane<'_>> {
+        let lanes = self.builder.lanes().zip(self.lanes.values());
+        let judged = lanes.map(|((thread, stack), state)| JudgedLane {
+            thread,
+            stack,
+            verdicts: &state.verdicts,
+        });
+        judged.collect()
     }
 
     /// Writes a record of each anomaly, and of one normal execution of each function that has some.
     fn write_records(
         &mut self,
-        found: &[Found],
+        found: &[FoundOutliers],
         compiled: &[Option<CompiledModel>],
         options: &AdOptions,
         documents: &mut Vec<Document>,
@@ -432,17 +461,11 @@ impl RankDetector {
     }
 
     fn record_builder(&self, window: usize) -> RecordBuilder<'_> {
-        let lanes = self.builder.lanes().zip(self.lanes.values());
         RecordBuilder {
             program: self.program,
             rank: self.rank,
-            lanes: lanes
-                .map(|((thread, stack), state)| JudgedLane {
-                    thread,
-                    stack,
-                    verdicts: &state.verdicts,
-                })
-                .collect(),
+            lanes: self.judged_lanes(),
+            message_numbers: &self.message_numbers,
             functions: &self.functions,
             counters: &self.counter_names,
             correlation: self.correlation,
@@ -456,6 +479,7 @@ impl RankDetector {
     }
 
     fn retire(&mut self, window: usize) {
+        self.message_numbers.retire();
         let lanes = &mut self.lanes;
         self.builder
             .retire(window, MAX_EVENTS_KEPT, |thread, kept| {
@@ -466,37 +490,5 @@ impl RankDetector {
         for ((_, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
             state.num_counters_seen = stack.counters().len();
         }
-    }
-}
-
-/// The outliers of one function.
-#[derive(Debug)]
-struct Found {
-    number: u32,
-    anomalies: Vec<(ExecPosition, f64)>,
-    /// The normal execution with the lowest score, the first of those.
-    normal: Option<(ExecPosition, f64)>,
-}
-
-impl Found {
-    fn new(number: u32) -> Self {
-        Self {
-            number,
-            anomalies: Vec::new(),
-            normal: None,
-        }
-    }
-}
-
-/// When a step took place.
-fn span(batch: &StepBatch) -> StepTimes {
-    let columns = [&batch.funcs.time, &batch.comms.time, &batch.counters.time];
-    let first = columns.iter().filter_map(|times| times.iter().min()).min();
-    let last = columns.iter().filter_map(|times| times.iter().max()).max();
-    let or_zero = |time: Option<&TimeNs>| time.map_or(0, |&time| epoch_us(time));
-    StepTimes {
-        step: batch.step.0.into(),
-        start_us: or_zero(first),
-        end_us: or_zero(last),
     }
 }

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use callgrove_model::{
-    CallStackBuilder, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, ThreadId,
+    CallStackBuilder, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, StepBatch, StepId,
+    ThreadId, TimeNs,
 };
 use callgrove_provdb::{
     CallStackEntry, CounterEvent, ExecutionRecord, GpuParent, NodeState, VERSION,
 };
 use serde_json::value::RawValue;
 
+use crate::OutlierStatistic;
 use crate::by_function::{ExecPosition, VerdictState};
 use crate::gpu::{GpuThreads, Launches};
+use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
 
 /// A lane with the verdicts on its executions.
@@ -68,12 +71,43 @@ pub(crate) struct RecordBuilder<'a> {
     pub(crate) launches: &'a Launches<KernelLaunch>,
     pub(crate) hostname: &'a Arc<str>,
     pub(crate) node_state: Option<NodeState>,
+    pub(crate) message_numbers: &'a MessageNumbers,
     pub(crate) span: StepTimes,
     /// Executions before and after the one recorded.
     pub(crate) window: usize,
 }
 
+impl StepTimes {
+    /// Those of a step.
+    pub(crate) fn of(batch: &StepBatch) -> Self {
+        let columns = [&batch.funcs.time, &batch.comms.time, &batch.counters.time];
+        let first = columns.iter().filter_map(|times| times.iter().min()).min();
+        let last = columns.iter().filter_map(|times| times.iter().max()).max();
+        let or_zero = |time: Option<&TimeNs>| time.map_or(0, |&time| epoch_us(time));
+        Self {
+            step: batch.step.0.into(),
+            start_us: or_zero(first),
+            end_us: or_zero(last),
+        }
+    }
+
+    /// The step.
+    pub(crate) fn step(&self) -> StepId {
+        StepId(u32::try_from(self.step).unwrap_or(u32::MAX))
+    }
+}
+
 impl<'a> JudgedLane<'a> {
+    /// The time of an execution that is judged, in µs.
+    pub(crate) fn judged_us(&self, exec: ExecIdx, statistic: OutlierStatistic) -> f64 {
+        let executions = self.stack.executions();
+        let column = match statistic {
+            OutlierStatistic::Exclusive => &executions.exclusive,
+            OutlierStatistic::Inclusive => &executions.inclusive,
+        };
+        column[exec.index()].as_us() as f64
+    }
+
     pub(crate) fn label(&self, rank: RankId, exec: ExecIdx) -> ExecLabel {
         let executions = self.stack.executions();
         ExecLabel {

@@ -105,7 +105,7 @@ fn an_anomaly_is_recorded_with_its_stack_its_window_and_its_events() {
     assert_eq!(window["exec_window"][10]["event_id"], record["event_id"]);
     assert_eq!(window["exec_window"][10]["parent_event_id"], "3:1:40");
     let message = json!([{
-        "type": "SEND", "pid": 0, "rid": 3, "tid": 0, "src": 3, "tar": 1, "bytes": 64, "tag": 9,
+        "type": "SEND", "pid": 0, "rid": 3, "tid": 0, "src": 3, "tar": 1, "bytes": 64, "tag": 9, "number": 0,
         "timestamp": 60_020, "execdata_key": "3:1:41",
     }]);
     assert_eq!(window["comm_window"], message);
@@ -372,4 +372,85 @@ fn a_reader_that_panics_is_counted_as_a_broken_stream() {
     .unwrap();
     assert_eq!(status.num_executions, 10);
     assert_eq!(status.warnings.total(WarningKind::StreamTruncated), 1);
+}
+
+/// A rank of two: waits for the other one, or works for so long and sends then; thread 0, times in µs.
+fn script_of_a_pair(rank: u32, first_step: u32) -> Script {
+    let mut script = Script::new(rank);
+    script
+        .step(first_step)
+        .metadata(0, "Hostname", "node1")
+        .enter(0, "main", 95);
+    for index in 0..200 {
+        let at = 100 + 20 * index;
+        script
+            .call(0, "work", at, at + 9)
+            .send(0, 1 - rank, 9, at + 10);
+        script.call(0, "MPI_Send", at + 10, at + 12);
+        script
+            .enter(0, "MPI_Recv", at + 13)
+            .recv(0, 1 - rank, 9, at + 16);
+        script.exit(0, "MPI_Recv", at + 16);
+    }
+    script.step(first_step + 1);
+    if rank == 0 {
+        script
+            .call(0, "work", 5_000, 55_000)
+            .send(0, 1, 9, 55_001)
+            .call(0, "MPI_Send", 55_001, 55_003);
+    } else {
+        script
+            .enter(0, "MPI_Recv", 5_010)
+            .recv(0, 0, 9, 55_010)
+            .exit(0, "MPI_Recv", 55_010);
+    }
+    script.step(first_step + 2).exit(0, "main", 60_000);
+    script
+}
+
+/// The incidents of a pair of ranks whose streams begin at steps.
+fn incidents_of_a_pair(first_steps: [u32; 2]) -> Vec<serde_json::Value> {
+    let server = Arc::new(ServerState::new(StateOptions {
+        joins_incidents: true,
+        ..StateOptions::default()
+    }));
+    let scripts = [0, 1].map(|rank| script_of_a_pair(rank, first_steps[rank as usize]));
+    let streams = scripts.iter().map(Script::stream).collect();
+    let shelf = Shelf::default();
+    follow_streams(streams, options(sstd()), session(&server), &shelf).unwrap();
+    let documents = server.incidents(0, false);
+    documents
+        .into_iter()
+        .map(|document| document.json)
+        .collect()
+}
+
+#[test]
+fn messages_lead_from_a_rank_that_waits_to_the_one_that_was_late() {
+    let incidents = incidents_of_a_pair([0, 0]);
+    assert_eq!(incidents.len(), 1, "{incidents:#?}");
+    let incident = &incidents[0];
+    assert_eq!(
+        (&incident["rid"], &incident["func"]),
+        (&json!(0), &json!("work"))
+    );
+    assert_eq!(
+        (&incident["stood"], &incident["num_ranks"]),
+        (&json!(50_000), &json!(2))
+    );
+    let message = &incident["messages"][0];
+    assert_eq!(
+        (&message["src"], &message["number"]),
+        (&json!(0), &json!(200))
+    );
+    assert_eq!(message["sent"]["timestamp"], 55_001);
+    assert_eq!(message["received"]["timestamp"], 55_010);
+}
+
+#[test]
+fn a_stream_that_was_joined_late_has_no_numbers_and_its_incidents_no_root() {
+    let incidents = incidents_of_a_pair([0, 3]);
+    assert_eq!(incidents.len(), 1, "{incidents:#?}");
+    assert_eq!(incidents[0]["rid"], serde_json::Value::Null);
+    assert_eq!(incidents[0]["messages"], json!([]));
 }

@@ -14,7 +14,7 @@ pub enum FuncEventKind {
 }
 
 /// Whether a message was sent or received.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CommKind {
     /// SEND, stamped before the real call.
     Send,

@@ -18,17 +18,20 @@ pub enum Collection {
     CounterStats,
     /// The final model of each function, global.
     AdModel,
+    /// Executions of several ranks that stood together, and where that came from; global.
+    Incidents,
 }
 
 impl Collection {
-    /// All of them, in the order of the schemas.
-    pub const ALL: [Self; 6] = [
+    /// All of them, in the order of the schemas; our own last.
+    pub const ALL: [Self; 7] = [
         Self::Anomalies,
         Self::NormalExecs,
         Self::Metadata,
         Self::FuncStats,
         Self::CounterStats,
         Self::AdModel,
+        Self::Incidents,
     ];
 
     /// The name in the schemas, which is also that of its table.
@@ -40,12 +43,16 @@ impl Collection {
             Self::FuncStats => "func_stats",
             Self::CounterStats => "counter_stats",
             Self::AdModel => "ad_model",
+            Self::Incidents => "incidents",
         }
     }
 
     /// Whether there is one for the whole run, not one in each shard.
     pub fn is_global(self) -> bool {
-        matches!(self, Self::FuncStats | Self::CounterStats | Self::AdModel)
+        matches!(
+            self,
+            Self::FuncStats | Self::CounterStats | Self::AdModel | Self::Incidents
+        )
     }
 
     /// The JSON Schema (draft 2020-12) of its documents as they are read back, `__id` included.
@@ -56,6 +63,7 @@ impl Collection {
             Self::FuncStats => include_str!("../schema/func_stats.schema.json"),
             Self::CounterStats => include_str!("../schema/counter_stats.schema.json"),
             Self::AdModel => include_str!("../schema/ad_model.schema.json"),
+            Self::Incidents => include_str!("../schema/incidents.schema.json"),
         }
     }
 }
@@ -66,7 +74,7 @@ pub const PACKET_SCHEMA: &str = include_str!("../schema/packet.schema.json");
 /// A collection's name is not one of the schemas'.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats or ad_model, not {0:?}"
+    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model or incidents, not {0:?}"
 )]
 pub struct UnknownCollection(pub String);
 

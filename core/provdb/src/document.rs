@@ -87,6 +87,23 @@ impl Document {
         Self::new(Collection::AdModel, 0, format!("{pid}:{fid}"), model)
     }
 
+    /// An incident (`pid`, `incident_id`).
+    ///
+    /// # Errors
+    /// The incident cannot be written as JSON.
+    pub fn incident(
+        pid: u32,
+        incident_id: &str,
+        incident: &impl Serialize,
+    ) -> Result<Self, ProvDbError> {
+        Self::new(
+            Collection::Incidents,
+            0,
+            format!("{pid}:{incident_id}"),
+            incident,
+        )
+    }
+
     fn new(
         collection: Collection,
         rank: u32,

@@ -167,6 +167,10 @@ pub struct CommWindowEntry {
     pub bytes: u64,
     /// Its tag.
     pub tag: u64,
+    /// The how manieth message it is of those with this sender, receiver and tag since the start of the stream, from 0.
+    /// The event with the same number on the other side is its mate. None where messages may have been missed before.
+    #[serde(default)]
+    pub number: Option<u64>,
     /// When the MPI function ran.
     #[serde(rename = "timestamp")]
     pub timestamp_us: u64,

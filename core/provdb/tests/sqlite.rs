@@ -436,3 +436,25 @@ fn records_of_an_earlier_release_are_read_and_not_mixed_with_those_of_a_run() {
     let found = reader.find(&Query::all(Collection::Anomalies));
     assert!(!found.expect("found").is_empty());
 }
+
+#[test]
+fn a_folder_without_the_newest_collection_is_read_as_if_that_were_empty_and_gets_it_when_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = folder.path().to_str().expect("UTF-8");
+    open(url, &OpenOptions::default()).expect("made");
+    rusqlite::Connection::open(folder.path().join("provdb.global.sqlite"))
+        .and_then(|it| it.execute_batch("drop table incidents"))
+        .expect("dropped");
+    let all = Query::all(Collection::Incidents);
+    let mut reader = open(url, &options(AccessMode::ReadOnly, None)).expect("opened");
+    assert!(reader.find(&all).expect("read").is_empty());
+    assert_eq!(reader.count(&all).expect("read"), 0);
+    let sql = "select count(*) from incidents where rid = 1";
+    assert_eq!(
+        reader.find_plain_sql(sql).expect("read").rows,
+        [[serde_json::json!(0)]]
+    );
+    let mut writer = open(url, &OpenOptions::default()).expect("opened");
+    writer.put(&one_of_each()).expect("stored");
+    assert_eq!(writer.count(&all).expect("read"), 2);
+}

@@ -19,7 +19,7 @@ use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::net::{ExchangeOptions, connect, service};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, Link, ModelExchange, ServerState,
-    StateOptions, StepReport,
+    StateOptions, StepBrief, StepReport,
 };
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -246,6 +246,7 @@ fn step(load: Load, rank: u64, seed: u64, fids: &[FuncId]) -> Step {
         step: StepId(0),
         functions,
         counters,
+        brief: StepBrief::default(),
     };
     Step {
         values: all_values,

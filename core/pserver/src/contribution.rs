@@ -1,4 +1,4 @@
-//! What an AD instance adds to the server: models and statistics. The server's own state is the sum of
+//! What an AD instance adds to the server: models, statistics, and what stood. The server's own state is the sum of
 //! all contributions, so whatever was lost can be sent again, merged or in parts.
 
 use std::collections::BTreeMap;
@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
 
-use crate::statistics::{Metrics, Profile, Statistics, merge_entry, merge_maps, rekeyed};
-use crate::{PserverError, StepReport};
+use crate::incident::BriefKey;
+use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
+use crate::{PserverError, StepBrief, StepReport};
 
 /// Models and statistics that merge in any order: histograms and counts exactly, moments to rounding.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Contribution {
     pub models: BTreeMap<FuncId, FuncModel>,
     /// Profile, anomalies and counters.
     pub statistics: Statistics,
+    /// What stood in each step, for incidents; whoever holds it bounds it.
+    pub briefs: BTreeMap<BriefKey, StepBrief>,
 }
 
 impl Contribution {
@@ -28,6 +31,10 @@ impl Contribution {
         }
         for report in reports {
             contribution.statistics.add(report);
+            if !report.brief.is_empty() {
+                let key = (report.program, report.step, report.rank);
+                contribution.briefs.insert(key, report.brief.clone());
+            }
         }
         contribution
     }
@@ -36,11 +43,13 @@ impl Contribution {
     pub fn merge(&mut self, other: Self) {
         merge_maps(&mut self.models, other.models, merge_model);
         self.statistics.merge(other.statistics);
+        // What is told twice is the same.
+        self.briefs.extend(other.briefs);
     }
 
     /// Nothing was added yet.
     pub fn is_empty(&self) -> bool {
-        self.models.is_empty() && self.statistics.is_empty()
+        self.models.is_empty() && self.statistics.is_empty() && self.briefs.is_empty()
     }
 
     /// The same under other function indices; entries that meet are merged.
@@ -50,6 +59,10 @@ impl Contribution {
             functions, metrics, ..
         } = self.statistics;
         let of_rank = |(program, rank, fid)| (program, rank, renumber(fid));
+        let mut briefs = self.briefs;
+        for stood in briefs.values_mut().flat_map(|it| &mut it.stood) {
+            stood.fid = renumber(stood.fid);
+        }
         Self {
             models: rekeyed(self.models, &renumber, merge_model),
             statistics: Statistics {
@@ -57,18 +70,31 @@ impl Contribution {
                 metrics: rekeyed(metrics, of_rank, Metrics::merge),
                 ..self.statistics
             },
+            briefs,
         }
+    }
+
+    /// Every rank that something is told of, in no order, some more than once.
+    pub(crate) fn rank_keys(&self) -> impl Iterator<Item = RankKey> {
+        let of_briefs = self
+            .briefs
+            .keys()
+            .map(|&(program, _, rank)| (program, rank));
+        self.statistics.rank_keys().chain(of_briefs)
     }
 
     /// Every function index in it, in no order, some more than once.
     pub fn fids(&self) -> impl Iterator<Item = FuncId> {
         let of_metrics = self.statistics.metrics.keys().map(|&(_, _, fid)| fid);
+        let of_briefs = self.briefs.values().flat_map(|brief| &brief.stood);
+        let of_briefs = of_briefs.map(|stood| stood.fid);
         let of_functions = self.statistics.functions.keys().copied();
         self.models
             .keys()
             .copied()
             .chain(of_functions)
             .chain(of_metrics)
+            .chain(of_briefs)
     }
 
     /// In parts of at most about `max_bytes` each on the wire, at least one; together they are the whole.
@@ -101,6 +127,7 @@ impl Contribution {
             + self.statistics.metrics.len() * 5 * MOMENTS_BYTES
             + self.statistics.ranks.len() * 2 * MOMENTS_BYTES
             + self.statistics.steps.len() * 3 * MOMENTS_BYTES
+            + self.briefs.values().map(StepBrief::weight).sum::<usize>() * MOMENTS_BYTES
     }
 
     /// Moves the latter half of each list out; `None` if no list can be split.
@@ -108,6 +135,7 @@ impl Contribution {
         let before = self.num_entries();
         let rest = Self {
             models: split_map(&mut self.models),
+            briefs: split_map(&mut self.briefs),
             statistics: Statistics {
                 ranks: split_map(&mut self.statistics.ranks),
                 functions: split_map(&mut self.statistics.functions),
@@ -130,6 +158,7 @@ impl Contribution {
             + statistics.metrics.len()
             + statistics.counters.len()
             + statistics.steps.len()
+            + self.briefs.len()
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! AD instance ─ ModelExchange ─ ExchangeSession ─ Transport ─┬─ InProcess ─────┬─ ServerState ─┬─ models back
 //!                               keeps what the               └─ gRPC (`net`) ──┘   partial     ├─ packets to viewers
-//!                               server lacks                                       states      └─ documents, saved state
+//!                               server lacks                                       states      └─ documents, incidents, saved state
 //! ```
 //!
 //! Without the feature `net` nothing here opens a socket. What an instance adds is a [`Contribution`], and so is a
@@ -15,6 +15,7 @@ mod error;
 mod exchange_session;
 mod functions;
 mod in_process;
+mod incident;
 mod model_exchange;
 mod monotonic_clock;
 #[cfg(feature = "net")]
@@ -33,6 +34,7 @@ pub use functions::{
     FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_FUNCTIONS, MAX_NAME_BYTES,
 };
 pub use in_process::InProcess;
+pub use incident::{BriefKey, IncidentDocument, MessageBrief, StepBrief, StoodBrief};
 pub use model_exchange::{Hello, Link, ModelExchange, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport};

@@ -4,6 +4,8 @@ use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
+use crate::StepBrief;
+
 /// One I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepReport {
@@ -17,6 +19,8 @@ pub struct StepReport {
     pub functions: Vec<FunctionReport>,
     /// The counters with values in the step, each at most once, in any order.
     pub counters: Vec<CounterReport>,
+    /// What stood in it, for incidents.
+    pub brief: StepBrief,
 }
 
 /// One function in one I/O step of one rank.

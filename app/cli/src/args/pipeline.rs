@@ -91,7 +91,8 @@ pub(crate) struct QueryArgs {
     /// The provenance database: its folder, postgres://… or the URL of `callgrove provdb`
     #[arg(value_name = "FOLDER|URL")]
     pub(crate) provdb: String,
-    /// anomalies, normalexecs, metadata, func_stats, counter_stats or ad_model; or run, for the run that all is of
+    /// anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model or incidents; or run, for the run that all
+    /// is of
     #[arg(
         value_name = "COLLECTION",
         default_value = "anomalies",

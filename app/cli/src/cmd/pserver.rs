@@ -89,6 +89,7 @@ pub(super) fn state(
         epoch: clock.now_ms(),
         retention,
         fold_on_sync: is_own,
+        joins_incidents: store.is_some(),
         ..StateOptions::default()
     };
     if let Some(path) = &args.load_model {

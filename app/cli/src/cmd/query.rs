@@ -131,6 +131,19 @@ fn default_columns(collection: Collection) -> Vec<String> {
             "counter",
         ],
         Collection::AdModel => &["pid", "fid", "func_name"],
+        Collection::Incidents => &[
+            "incident_id",
+            "io_step",
+            "start",
+            "delay",
+            "num_ranks",
+            "num_executions",
+            "kind",
+            "rid",
+            "stood",
+            "event_id",
+            "func",
+        ],
     };
     columns.iter().map(ToString::to_string).collect()
 }

@@ -1,8 +1,10 @@
 //! What a person may ask of the watched run.
 
+use std::sync::Arc;
+
 use callgrove_model::ExecLabel;
 
-use super::{Page, QueryForm, Scope};
+use super::{Page, QueryForm, RecordedIncident, Scope};
 
 /// A wish, carried out by [`crate::Session::send`].
 #[derive(Clone, PartialEq, Debug)]
@@ -30,6 +32,8 @@ pub enum WatchCommand {
     More,
     /// Show an execution's document: its place in the results.
     Open(usize),
+    /// Show the record of an incident's root, or of another execution of it if there is none; all are looked up.
+    OpenIncident(Arc<RecordedIncident>),
     /// To where the person was before.
     Back,
     /// Undo a step back.

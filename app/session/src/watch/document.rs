@@ -3,7 +3,7 @@
 //! Fields that are missing or of another type are `None` or empty, never an error: documents of
 //! other writers and versions are shown as well as they can be.
 
-mod decode;
+pub(super) mod decode;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -185,6 +185,8 @@ pub struct WindowComm {
     pub size_bytes: u64,
     /// Tag.
     pub tag: i64,
+    /// How many messages with the same sender, receiver and tag came before it; `None` if that is not known.
+    pub number: Option<u64>,
     /// Time.
     pub time_us: u64,
     /// Label of the execution that sent or received.

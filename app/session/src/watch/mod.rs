@@ -16,6 +16,7 @@ pub mod document;
 mod field;
 mod form;
 mod heat;
+mod incident;
 mod pace;
 mod picture;
 
@@ -39,6 +40,7 @@ pub use document::{ExecutionDocument, RecordEvents, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};
 pub use form::{FormError, QueryForm, RecordCollection, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};
+pub use incident::{IncidentMessage, MessageEnd, RecordedIncident};
 pub use pace::{Pace, PaceEntry, RecentMetrics};
 pub use picture::{Connection, QueryState, Watch};
 pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};

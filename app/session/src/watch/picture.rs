@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::visit::Visits;
-use super::{Overview, Pace, Visit};
+use super::{Overview, Pace, RecordedIncident, Visit};
 
 /// The watched run at one moment. Later pictures share what has not changed.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub struct Watch {
     pub(super) num_held_back: u64,
     pub(super) visits: Visits,
     pub(super) query: QueryState,
+    /// The incident that the open document is of.
+    pub(super) incident: Option<Arc<RecordedIncident>>,
 }
 
 /// How the window and the watched server stand.
@@ -58,6 +60,8 @@ pub enum QueryState {
 pub(super) struct Known {
     pub(super) overview: Overview,
     pub(super) pace: Pace,
+    /// Those that cost most, the greatest first.
+    pub(super) incidents: Arc<Vec<Arc<RecordedIncident>>>,
     pub(super) revision: u64,
 }
 
@@ -96,6 +100,20 @@ impl Watch {
     /// How anomalies came in.
     pub fn pace(&self) -> &Pace {
         &self.shown().pace
+    }
+
+    /// The incidents that cost most, the greatest first; empty while none is recorded, and without a database.
+    pub fn incidents(&self) -> &[Arc<RecordedIncident>] {
+        &self.shown().incidents
+    }
+
+    /// The incident that the open document is of, if it is of one and was looked up.
+    pub fn incident(&self) -> Option<&Arc<RecordedIncident>> {
+        let document = self.visit().document.as_ref()?;
+        let is_of = |it: &&Arc<RecordedIncident>| {
+            Some(it.app) == document.app && it.members.contains(&document.event_id)
+        };
+        self.incident.iter().find(is_of)
     }
 
     /// A number that changes whenever what [`Watch::overview`] and [`Watch::pace`] show changes.

@@ -1,5 +1,7 @@
 //! The watched run against a carrier that says what the test wants.
 
+use std::sync::Arc;
+
 use callgrove_model::RunIdentity;
 use serde_json::{Value, json};
 
@@ -109,6 +111,121 @@ fn asked(carrier: &WatchCarrier) -> QueryRequest {
         panic!("no query but {last:?}");
     };
     request
+}
+
+fn incident() -> Value {
+    json!({
+        "incident_id": "6:3:7", "pid": 0, "io_step": 3, "start": 1_000, "end": 53_800, "rid": 6, "func": "MPI_Send()",
+        "event_id": "6:3:7", "stood": 52_800, "delay": 800_000, "num_ranks": 16, "members": ["6:3:7", "5:3:2"],
+        "messages": [{
+            "src": 6, "tar": 5, "tag": 9, "number": 17,
+            "sent": {"timestamp": 53_790, "event_id": "6:3:30"}, "received": {"timestamp": 53_800, "event_id": "5:3:2"}
+        }],
+    })
+}
+
+fn found(id: u64, documents: Vec<Value>) -> WatchUpdate {
+    WatchUpdate::Found {
+        id,
+        documents,
+        total: None,
+    }
+}
+
+#[test]
+fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
+    let (mut watcher, carrier) = connected();
+    let request = asked(&carrier);
+    assert_eq!(
+        (request.collection, request.sort),
+        ("incidents", Some("delay"))
+    );
+    say(
+        &mut watcher,
+        &carrier,
+        WatchUpdate::Packet(Box::new(packet(1))),
+    );
+    assert!(
+        carrier.requests.try_recv().is_err(),
+        "one question at a time"
+    );
+    let part = json!({"incident_id": "9:3:7", "members": [], "joined_to": "6:3:7"});
+    say(
+        &mut watcher,
+        &carrier,
+        found(request.id, vec![incident(), part]),
+    );
+    let known = watcher.watch().incidents().to_vec();
+    let words = known[0].in_words(|us| format!("{} ms", us / 1e3));
+    assert_eq!(
+        words,
+        "rank 6 stood still 52.8 ms in MPI_Send; 15 ranks waited"
+    );
+    assert_eq!(known.len(), 1, "what is part of another is not listed");
+
+    watcher.carry_out(WatchCommand::OpenIncident(Arc::clone(&known[0])));
+    let request = asked(&carrier);
+    let filter = "pid = 0 and (event_id in ('6:3:7', '6:3:7', '5:3:2'))";
+    assert_eq!(request.filter.as_deref(), Some(filter));
+    let mut victim = document(5, 2);
+    victim["event_window"] = json!({"comm_window": [
+        {"type": "RECV", "src": 6, "tar": 5, "tag": 9, "number": 17, "timestamp": 53_800},
+        {"type": "RECV", "src": 6, "tar": 5, "tag": 9, "number": null, "timestamp": 53_801},
+    ]});
+    say(
+        &mut watcher,
+        &carrier,
+        found(request.id, vec![victim, document(6, 7)]),
+    );
+    let opened = |watcher: &Watcher| watcher.watch().visit().document.clone().unwrap();
+    assert_eq!(opened(&watcher).event_id, "6:3:7");
+    assert!(
+        carrier.requests.try_recv().is_err(),
+        "its incident is known"
+    );
+
+    watcher.carry_out(WatchCommand::Open(0));
+    let (victim, incident) = (opened(&watcher), watcher.watch().incident().cloned());
+    let incident = incident.unwrap();
+    let mates = victim
+        .window
+        .messages
+        .iter()
+        .map(|it| incident.mate(&victim, it));
+    let mates: Vec<_> = mates.map(|end| end.map(|end| end.time_us)).collect();
+    assert_eq!(mates, [Some(53_790), None]);
+}
+
+#[test]
+fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
+    let (mut watcher, carrier) = connected();
+    watcher.carry_out(WatchCommand::Query(Box::default()));
+    let request = asked(&carrier);
+    say(
+        &mut watcher,
+        &carrier,
+        found(request.id, vec![document(5, 2)]),
+    );
+    watcher.carry_out(WatchCommand::Open(0));
+    let request = asked(&carrier);
+    assert_eq!(request.collection, "incidents");
+    assert_eq!(
+        request.filter.as_deref(),
+        Some("pid = 0 and members[*] = '5:3:2'")
+    );
+    assert!(watcher.watch().incident().is_none());
+    say(&mut watcher, &carrier, found(request.id, vec![incident()]));
+    assert_eq!(watcher.watch().incident().map(|it| it.rank), Some(Some(6)));
+    let failed = WatchUpdate::QueryFailed {
+        id: 0,
+        cause: "no database".to_owned(),
+    };
+    say(&mut watcher, &carrier, failed);
+    assert_eq!(
+        watcher.watch().query(),
+        &QueryState::Idle,
+        "nobody asked for incidents"
+    );
 }
 
 #[test]

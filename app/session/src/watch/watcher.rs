@@ -5,12 +5,17 @@ use std::sync::Arc;
 
 use super::picture::Known;
 use super::{
-    Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryState,
-    Results, Scope, Visit, Watch, WatchCommand, WatchHandle, WatchRequest, WatchUpdate,
+    Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryRequest,
+    QueryState, RecordedIncident, Results, Scope, Visit, Watch, WatchCommand, WatchHandle,
+    WatchRequest, WatchUpdate,
 };
 
 /// Updates taken over in one go, so that a frame stays short.
 const MAX_UPDATES_AT_ONCE: usize = 64;
+/// Incidents that are listed.
+const MAX_INCIDENTS: u64 = 200;
+/// Executions of an incident that are looked up at once.
+const MAX_MEMBERS: usize = 200;
 
 /// Watches one run at a time through its carrier.
 pub(crate) struct Watcher {
@@ -21,6 +26,18 @@ pub(crate) struct Watcher {
     /// The connection asked for last.
     connection: ConnectionId,
     next_query: u64,
+    asked: Asked,
+}
+
+/// Questions that no person asked, by id.
+#[derive(Default)]
+struct Asked {
+    /// For the incidents that cost most.
+    incidents: Option<u64>,
+    /// For the incident of the open document.
+    incident: Option<u64>,
+    /// A person's question for the executions of an incident, and which of them to show.
+    to_open: Option<(u64, Option<String>)>,
 }
 
 impl Watcher {
@@ -35,6 +52,7 @@ impl Watcher {
             }),
             connection: ConnectionId::default(),
             next_query: 0,
+            asked: Asked::default(),
         }
     }
 
@@ -90,6 +108,7 @@ impl Watcher {
             }
             WatchCommand::More => self.ask_more(),
             WatchCommand::Open(index) => self.open(index),
+            WatchCommand::OpenIncident(incident) => self.open_incident(&incident),
             WatchCommand::Back => self.now().visits.back(),
             WatchCommand::Forward => self.now().visits.forward(),
         }
@@ -168,18 +187,33 @@ impl Watcher {
                 known.overview = *overview;
                 known.revision += 1;
                 watch.connection = Connection::Live;
+                self.asked.incidents = None;
+                self.ask_incidents();
             }
-            WatchUpdate::Packet(packet) => self.take_packet(&packet),
+            WatchUpdate::Packet(packet) => {
+                self.take_packet(&packet);
+                self.ask_incidents();
+            }
             WatchUpdate::Lost { cause, retry_in_ms } => {
                 self.now().connection = Connection::Lost { cause, retry_in_ms };
             }
-            WatchUpdate::Ended => self.now().connection = Connection::Ended,
+            WatchUpdate::Ended => {
+                self.now().connection = Connection::Ended;
+                self.ask_incidents();
+            }
             WatchUpdate::Found {
                 id,
                 documents,
                 total,
-            } => self.take_documents(id, documents, total),
+            } => {
+                if !self.take_incidents(id, &documents) {
+                    self.take_documents(id, documents, total);
+                    self.open_found(id);
+                }
+            }
             WatchUpdate::QueryFailed { id, cause } => {
+                // Without a database there are no incidents, and nobody asked for them.
+                self.take_incidents(id, &[]);
                 if self.watch.query == QueryState::Asked(id) {
                     self.now().query = QueryState::Failed(cause);
                 }
@@ -273,6 +307,98 @@ impl Watcher {
         self.now().visits.answer(id, &Arc::new(results));
     }
 
+    /// Asks for the incidents that cost most, unless that is asked already.
+    fn ask_incidents(&mut self) {
+        if self.asked.incidents.is_some() {
+            return;
+        }
+        let request = self.incident_request("joined_to is null".to_owned(), MAX_INCIDENTS);
+        self.asked.incidents = Some(request.id);
+        self.send(WatchRequest::Query(request));
+    }
+
+    fn incident_request(&mut self, filter: String, limit: u64) -> QueryRequest {
+        let id = self.next_query;
+        self.next_query += 1;
+        QueryRequest {
+            id,
+            collection: "incidents",
+            filter: Some(filter),
+            sort: Some("delay"),
+            is_descending: true,
+            limit,
+            offset: 0,
+        }
+    }
+
+    /// Takes the answer to a question for incidents; whether it was one.
+    fn take_incidents(&mut self, id: u64, documents: &[serde_json::Value]) -> bool {
+        let mut incidents = documents
+            .iter()
+            .filter_map(|document| Some(Arc::new(RecordedIncident::new(document)?)));
+        if self.asked.incidents == Some(id) {
+            self.asked.incidents = None;
+            let incidents: Vec<_> = incidents.collect();
+            if *self.watch.newest.incidents != incidents {
+                let known = Arc::make_mut(&mut self.now().newest);
+                known.incidents = Arc::new(incidents);
+                known.revision += 1;
+            }
+        } else if self.asked.incident == Some(id) {
+            self.asked.incident = None;
+            self.now().incident = incidents.next();
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Looks up the executions of an incident, to show that of the root.
+    fn open_incident(&mut self, incident: &Arc<RecordedIncident>) {
+        let members = incident.members.iter().take(MAX_MEMBERS);
+        let labels: Vec<String> = incident
+            .event_id
+            .iter()
+            .chain(members)
+            .map(quoted)
+            .collect();
+        let form = QueryForm {
+            apps: incident.app.to_string(),
+            filter: format!("event_id in ({})", labels.join(", ")),
+            ..QueryForm::default()
+        };
+        self.asked.to_open = Some((self.next_query, incident.event_id.clone()));
+        self.now().incident = Some(Arc::clone(incident));
+        self.ask(form, None);
+    }
+
+    /// Shows what was to be shown of the answer to a question.
+    fn open_found(&mut self, id: u64) {
+        let Some((_, event_id)) = self.asked.to_open.take_if(|(asked, _)| *asked == id) else {
+            return;
+        };
+        let results = self.watch.visit().results.clone();
+        if let Some(results) = results.filter(|results| results.request.id == id) {
+            let is_root = |it: &Arc<ExecutionDocument>| Some(&it.event_id) == event_id.as_ref();
+            self.open(results.documents.iter().position(is_root).unwrap_or(0));
+        }
+    }
+
+    /// Asks for the incident that the open document is of, for the other ends of its messages.
+    fn ask_incident(&mut self, document: &ExecutionDocument) {
+        if self.watch.incident().is_some() || document.event_id.is_empty() {
+            return;
+        }
+        let filter = format!(
+            "pid = {} and members[*] = {}",
+            document.app.unwrap_or(0),
+            quoted(&document.event_id)
+        );
+        let request = self.incident_request(filter, 1);
+        self.asked.incident = Some(request.id);
+        self.send(WatchRequest::Query(request));
+    }
+
     fn open(&mut self, index: usize) {
         let results = self.watch.visit().results.as_ref();
         let document = results.and_then(|results| results.documents.get(index));
@@ -281,12 +407,18 @@ impl Watcher {
         };
         // Going from one execution to the next is no new place, or a step back would go through them all.
         if self.watch.visit().page == Page::Document {
-            self.now().visits.now_mut().document = Some(document);
+            self.now().visits.now_mut().document = Some(Arc::clone(&document));
         } else {
             self.go(|visit| {
                 visit.page = Page::Document;
-                visit.document = Some(document);
+                visit.document = Some(Arc::clone(&document));
             });
         }
+        self.ask_incident(&document);
     }
+}
+
+/// A text as filters have it.
+fn quoted(text: impl AsRef<str>) -> String {
+    format!("'{}'", text.as_ref().replace('\'', "''"))
 }

@@ -111,6 +111,20 @@ impl Script {
         self
     }
 
+    pub(crate) fn recv(&mut self, thread: u32, from: u32, tag: u64, time_us: u64) -> &mut Self {
+        let time = TimeNs::from_us(time_us).unwrap();
+        let comms = &mut self.last().comms;
+        comms.push(
+            ThreadId(thread),
+            CommKind::Recv,
+            tag,
+            RankId(from),
+            64,
+            time,
+        );
+        self
+    }
+
     pub(crate) fn metadata(&mut self, thread: u32, key: &str, value: &str) -> &mut Self {
         let rank = self.rank;
         self.last().metadata.push(Metadata {

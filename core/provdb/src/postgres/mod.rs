@@ -60,6 +60,16 @@ impl PostgresStore {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether there can be documents: only who reads meets databases without some of the tables.
+    fn has_table(&self, collection: Collection) -> Result<bool, ProvDbError> {
+        match self.mode {
+            AccessMode::ReadWrite => Ok(true),
+            AccessMode::ReadOnly => self
+                .connection()
+                .run(|client| schema::has_table(client, collection)),
+        }
+    }
+
     fn writable(&self) -> Result<MutexGuard<'_, PostgresConnection>, ProvDbError> {
         match self.mode {
             AccessMode::ReadWrite => Ok(self.connection()),
@@ -101,6 +111,9 @@ impl Store for PostgresStore {
     }
 
     fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+        if !self.has_table(query.collection)? {
+            return Ok(Vec::new());
+        }
         let sql = postgres_sql::select(query);
         let rows = self
             .connection()
@@ -112,6 +125,9 @@ impl Store for PostgresStore {
     }
 
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
+        if !self.has_table(query.collection)? {
+            return Ok(0);
+        }
         let sql = postgres_sql::count(query);
         let row = self
             .connection()

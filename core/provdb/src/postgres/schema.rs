@@ -33,6 +33,8 @@ pub(super) fn prepare(
     let found = match (connection.run(format)?, mode) {
         (None, AccessMode::ReadOnly) => return Err(ProvDbError::Missing(place)),
         (None, AccessMode::ReadWrite) => connection.run(create)?,
+        // An earlier release may have made fewer tables.
+        (Some(found), AccessMode::ReadWrite) if found <= FORMAT => connection.run(complete)?,
         (Some(found), _) => found,
     };
     if found > FORMAT {
@@ -55,6 +57,28 @@ fn format(client: &mut Client) -> Result<Option<u32>, postgres::Error> {
     }
     let row = client.query_opt("select value from meta where name = 'format'", &[])?;
     Ok(row.map(|row| row.get::<_, i64>(0) as u32))
+}
+
+/// Whether the table of a collection is there: those that an earlier release made lack the newer ones.
+pub(super) fn has_table(
+    client: &mut Client,
+    collection: Collection,
+) -> Result<bool, postgres::Error> {
+    let row = client.query_one(
+        "select to_regclass($1::text) is not null",
+        &[&collection.name()],
+    )?;
+    Ok(row.get(0))
+}
+
+/// Makes the tables that are missing, if any are.
+fn complete(client: &mut Client) -> Result<u32, postgres::Error> {
+    for collection in Collection::ALL {
+        if !has_table(client, collection)? {
+            return create(client);
+        }
+    }
+    Ok(FORMAT)
 }
 
 /// Makes all tables, one process at a time: `if not exists` alone is not safe against others that do the same.

@@ -66,6 +66,7 @@ impl Reader {
         }
         let views = views(num_shards);
         connection.execute_batch(&views).map_err(at(&path))?;
+        empty_views(&connection).map_err(at(&path))?;
         plain::guard(&mut connection).map_err(at(&path))?;
         Ok(Self {
             connection,
@@ -84,6 +85,9 @@ impl Reader {
         let ids: Vec<i64> = statement
             .query_map(rusqlite::params_from_iter(&sql.params), |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         // Ids tell the shard.
         let (collection, num_files) = (query.collection, i64::from(self.num_shards));
         let num_files = if collection.is_global() { 1 } else { num_files };
@@ -200,4 +204,26 @@ fn views(num_shards: u32) -> String {
         ));
     }
     sql
+}
+
+/// An empty view for each global collection that the release which made the database did not have.
+fn empty_views(connection: &Connection) -> rusqlite::Result<()> {
+    for collection in Collection::ALL.into_iter().filter(|it| it.is_global()) {
+        let is_there: bool = connection.query_row(
+            "select count(*) > 0 from main.sqlite_schema where type = 'table' and name = ?1",
+            [collection.name()],
+            |row| row.get(0),
+        )?;
+        if !is_there {
+            let columns = schema::COLUMNS
+                .split(", ")
+                .map(|it| format!("null as {it}"));
+            let columns: Vec<String> = columns.collect();
+            connection.execute_batch(&format!(
+                "create temp view {collection} as select 0 as id, {} where false;",
+                columns.join(", ")
+            ))?;
+        }
+    }
+    Ok(())
 }

@@ -49,10 +49,11 @@ impl ShardFile {
                 schema::create_tables(&shard.connection, false).map_err(at(&shard.path))?;
             }
             schema::create_meta(&transaction).map_err(&fail)?;
-            schema::create_tables(&transaction, true).map_err(&fail)?;
             schema::set_meta(&transaction, "format", FORMAT).map_err(&fail)?;
             schema::set_meta(&transaction, "num_shards", num_shards).map_err(&fail)?;
         }
+        // Also what an earlier release did not have.
+        schema::create_tables(&transaction, true).map_err(&fail)?;
         transaction.commit().map_err(&fail)?;
         Ok((
             Self {

@@ -97,6 +97,7 @@ pub(crate) fn execution(rank: u32, step: u64, index: u64) -> ExecutionRecord {
                     tar: tar as u32 + 4,
                     bytes: 1 << 20,
                     tag: 9,
+                    number: (tar == 0).then_some(index),
                     timestamp_us: 1_200,
                     execdata_key: event_id.clone(),
                 })
@@ -178,7 +179,46 @@ pub(crate) fn one_of_each() -> Vec<Document> {
         Document::counter_stats(0, "PAPI_L1_TCM", &counter).expect("JSON"),
         Document::ad_model(0, 1, &model).expect("JSON"),
         Document::ad_model(0, 2, &sstd).expect("JSON"),
+        Document::incident(0, "6:3:122", &incident()).expect("JSON"),
+        Document::incident(0, "7:3:9", &joined_incident()).expect("JSON"),
     ]
+}
+
+/// An incident of two ranks, whose root is known.
+pub(crate) fn incident() -> Value {
+    json!({
+        "version": 1, "incident_id": "6:3:122", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000,
+        "end": 53_800, "kind": "stood_still", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:122", "stood": 52_800,
+        "delay": 105_000, "num_executions": 2, "num_anomalies": 1, "num_ranks": 2,
+        "ranks": [5, 6], "members": ["6:3:122", "5:3:40"],
+        "hops": [{
+            "rid": 5, "event_id": "5:3:40", "fid": 7, "func": "MPI_Wait()", "waited": 52_200, "kind": "late_sender",
+            "peer_rid": 6, "peer_event_id": null, "message": 0
+        }],
+        "messages": [{
+            "src": 6, "tar": 5, "tag": 9, "number": 17,
+            "sent": {"timestamp": 53_790, "event_id": "6:3:130"},
+            "received": {"timestamp": 53_800, "event_id": null}
+        }]
+    })
+}
+
+/// What is left of an incident that turned out to be part of another.
+pub(crate) fn joined_incident() -> Value {
+    let mut incident = incident();
+    for field in ["rid", "fid", "func", "event_id", "stood"] {
+        incident[field] = Value::Null;
+    }
+    for field in ["ranks", "members", "hops", "messages"] {
+        incident[field] = json!([]);
+    }
+    for field in ["delay", "num_executions", "num_anomalies", "num_ranks"] {
+        incident[field] = json!(0);
+    }
+    incident["kind"] = json!("untold");
+    incident["incident_id"] = json!("7:3:9");
+    incident["joined_to"] = json!("6:3:122");
+    incident
 }
 
 /// A document of any JSON object.

@@ -6,11 +6,14 @@ use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
 
 use crate::Contribution;
+use crate::incident::bound_briefs;
 use crate::protocol::Retention;
 use crate::statistics::bound_steps;
 
 /// Most steps whose own numbers wait for the server; older ones are in the totals only.
 const MAX_WAITING_STEPS: usize = 4096;
+/// Most anomalies and messages of briefs in a contribution that waits or is held; those of older steps are given up.
+const MAX_BRIEFS: usize = 1 << 15;
 /// Most versions that wait to be saved, should the server fail to save for long.
 const MAX_UNSAVED: usize = 64;
 
@@ -76,9 +79,14 @@ impl Outbox {
         };
         // They were told; should they be sent again, then for the totals.
         contribution.statistics.steps.clear();
+        if self.retention == Retention::Nothing {
+            // All is held for ever then, which only totals can be.
+            contribution.briefs.clear();
+        }
         match self.held.back_mut() {
             Some(last) if last.included_in == included_in => {
                 last.contribution.merge(contribution);
+                bound_briefs(&mut last.contribution.briefs, MAX_BRIEFS);
             }
             _ => self.held.push_back(Acknowledged {
                 first_sequence: sequence,
@@ -168,10 +176,12 @@ impl Outbox {
         let newer = std::mem::replace(&mut second.contribution, oldest.contribution);
         second.contribution.merge(newer);
         second.first_sequence = oldest.first_sequence;
+        bound_briefs(&mut second.contribution.briefs, MAX_BRIEFS);
     }
 
     fn bound_waiting(&mut self) {
         self.num_dropped_steps +=
             bound_steps(&mut self.waiting.statistics.steps, MAX_WAITING_STEPS);
+        bound_briefs(&mut self.waiting.briefs, MAX_BRIEFS);
     }
 }

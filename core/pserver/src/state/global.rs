@@ -8,6 +8,7 @@ use callgrove_model::{FuncId, ProgramId, RankId};
 
 use crate::Contribution;
 use crate::contribution::merge_model;
+use crate::incident::IncidentBook;
 use crate::statistics::{Metrics, Statistics, StepSummary, bound_steps, merge_maps};
 
 /// Most steps that wait for a packet, should nobody take packets: half an hour of 64 ranks with two steps a second
@@ -38,6 +39,7 @@ pub(crate) struct GlobalState {
     pub(crate) metric_ids: BTreeMap<(ProgramId, RankId, FuncId), u64>,
     /// What is new since the last packet.
     pub(crate) delta: PacketDelta,
+    pub(crate) incidents: IncidentBook,
 }
 
 /// What came since the last packet.
@@ -58,6 +60,7 @@ impl GlobalState {
         for (fid, delta) in partial.models {
             self.add_model(fid, delta, version);
         }
+        self.incidents.take_in(partial.briefs);
         let mut statistics = partial.statistics;
         self.delta.any |= !statistics.is_empty();
         self.delta.steps.append(&mut statistics.steps);

@@ -4,7 +4,7 @@
 //! ```text
 //! sync ─ partial state 0 ─┐
 //! sync ─ partial state 1 ─┼─ fold (about once a second) ─ global ─┬─ published models ─ answers to sync
-//! sync ─ partial state 2 ─┘                                       └─ packets, documents, saved state
+//! sync ─ partial state 2 ─┘                                       └─ packets, documents, incidents, saved state
 //! ```
 //!
 //! An instance always goes to the same partial state, so its requests are counted where they are merged. No lock is taken by
@@ -13,6 +13,7 @@
 
 pub(crate) mod global;
 mod global_documents;
+mod incident_documents;
 mod partial;
 mod published_models;
 mod registrations;
@@ -57,6 +58,8 @@ pub struct StateOptions {
     pub retention: Retention,
     /// Fold on every request: the published model is never old, at the cost of a lock that all share. For one process.
     pub fold_on_sync: bool,
+    /// Join anomalies to incidents. Without a database, nobody takes them.
+    pub joins_incidents: bool,
 }
 
 impl Default for StateOptions {
@@ -69,6 +72,7 @@ impl Default for StateOptions {
             epoch: 1,
             retention: Retention::Nothing,
             fold_on_sync: false,
+            joins_incidents: false,
         }
     }
 }
@@ -182,7 +186,10 @@ impl ServerState {
         let next = global.version + 1;
         let mut changed = false;
         for partial_state in &self.partial_states {
-            let contribution = lock(partial_state).take(next, &mut global.sequences);
+            let mut contribution = lock(partial_state).take(next, &mut global.sequences);
+            if !self.options.joins_incidents {
+                contribution.briefs.clear();
+            }
             changed |= !contribution.is_empty();
             global.add(contribution, next);
         }

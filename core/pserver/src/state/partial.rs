@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::incident::bound_briefs;
 use crate::protocol::LEASE_MS;
 use crate::statistics::{RankKey, bound_steps};
 use crate::{Contribution, PserverError};
 
 /// Most steps that wait for a fold, until the next fold.
 const MAX_WAITING_STEPS: usize = 1 << 16;
+/// Most anomalies and messages of briefs that wait for a fold.
+const MAX_WAITING_BRIEFS: usize = 1 << 17;
 
 /// A partial state behind a lock of its own.
 #[derive(Debug, Default)]
@@ -57,7 +60,7 @@ impl PartialState {
         if sequence <= registration.last_sequence {
             return Ok(registration.last_included_in);
         }
-        for (program, rank) in contribution.statistics.rank_keys() {
+        for (program, rank) in contribution.rank_keys() {
             if !registration.ranks.contains(&(program, rank)) {
                 return Err(PserverError::ForeignRank {
                     instance: instance.to_owned(),
@@ -70,6 +73,7 @@ impl PartialState {
         registration.last_included_in = version + 1;
         self.partial.merge(contribution);
         bound_steps(&mut self.partial.statistics.steps, MAX_WAITING_STEPS);
+        bound_briefs(&mut self.partial.briefs, MAX_WAITING_BRIEFS);
         Ok(version + 1)
     }
 

@@ -14,6 +14,7 @@ use super::published_models::PublishedModels;
 use super::{ServerState, StateOptions, lock};
 use crate::PserverError;
 use crate::functions::FunctionTable;
+use crate::incident::IncidentBook;
 use crate::statistics::{Statistics, pairs};
 
 /// What the file calls itself.
@@ -46,6 +47,9 @@ struct File {
     metric_ids: BTreeMap<(ProgramId, RankId, FuncId), u64>,
     #[serde(with = "pairs")]
     sequences: BTreeMap<String, u64>,
+    /// Earlier releases had none.
+    #[serde(default)]
+    incidents: IncidentBook,
 }
 
 impl ServerState {
@@ -73,6 +77,7 @@ impl ServerState {
             statistics: global.total.clone(),
             metric_ids: global.metric_ids.clone(),
             sequences: global.sequences.clone(),
+            incidents: global.incidents.clone(),
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
@@ -120,6 +125,7 @@ impl ServerState {
             total: file.statistics,
             sequences: file.sequences,
             metric_ids: file.metric_ids,
+            incidents: file.incidents,
             ..GlobalState::default()
         };
         state.begin_with(global, file.functions, file.models)?;

@@ -6,7 +6,7 @@ use callgrove_detect::{FuncModel, Moments, Params, ValidParams};
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StateOptions,
-    StepReport,
+    StepBrief, StepReport,
 };
 use serde_json::json;
 
@@ -76,6 +76,7 @@ pub(crate) fn report(rank: u32, step: u32, fid: FuncId, values: &[u64]) -> StepR
             name: String::from("Memory Footprint (VmRSS) (KB)"),
             values: moments(values),
         }],
+        brief: StepBrief::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod bars;
 mod heat;
 mod history;
+mod incidents;
 mod recent;
 
 use egui::{CentralPanel, Frame, Margin, Panel, Ui};

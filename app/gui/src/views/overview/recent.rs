@@ -1,4 +1,4 @@
-//! The newest anomalies by rank and function, as a table.
+//! The newest anomalies by rank and function, as a table; in its place the incidents, on demand.
 //!
 //! The peer draws the same six numbers (program, rank, function, severity, score, count) as a radar chart. Its
 //! axes have no common unit and their order decides the shape, so that shapes cannot be compared; a table with
@@ -7,6 +7,7 @@
 use callgrove_session::watch::{MetricsData, Scope, Watch};
 use egui::Ui;
 
+use super::incidents::{IncidentsState, incidents_ui};
 use crate::context::{ViewContext, short_name};
 use crate::text::{clock, duration, number};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
@@ -17,6 +18,9 @@ pub(crate) struct RecentState {
     sort: Sort,
     /// What the person chose; until then, what there is.
     is_whole_run: Option<bool>,
+    /// Whether incidents are listed instead.
+    lists_incidents: bool,
+    incidents: IncidentsState,
 }
 
 impl Default for RecentState {
@@ -27,6 +31,8 @@ impl Default for RecentState {
                 is_descending: true,
             },
             is_whole_run: None,
+            lists_incidents: false,
+            incidents: IncidentsState::default(),
         }
     }
 }
@@ -63,19 +69,10 @@ struct Row<'a> {
 /// Draws the table; a click asks for the executions of the function on the rank.
 pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: &mut Ui) {
     let watch = &ctx.snapshot.watch;
-    let nothing_new = watch.pace().recent.is_empty();
-    let mut is_whole_run = state.is_whole_run.unwrap_or(nothing_new);
-    view_header(ui, "Anomalies by rank and function", |ui| {
-        let whole = ui.selectable_value(&mut is_whole_run, true, "Whole run");
-        let newest = ui.selectable_value(&mut is_whole_run, false, "Newest");
-        if whole.clicked() || newest.clicked() {
-            state.is_whole_run = Some(is_whole_run);
-        }
-        whole.on_hover_text("All anomalies since the run began");
-        newest.on_hover_text(
-            "What was new when each was last heard of, since this window is connected",
-        );
-    });
+    let is_whole_run = header_ui(state, watch.pace().recent.is_empty(), ui);
+    if state.lists_incidents {
+        return incidents_ui(ctx, &mut state.incidents, ui);
+    }
     let rows = rows(watch, is_whole_run);
     if rows.is_empty() {
         return empty_ui("No anomaly since this window is connected.", ui);
@@ -144,6 +141,36 @@ pub(crate) fn recent_ui(ctx: &mut ViewContext<'_>, state: &mut RecentState, ui: 
         };
         ctx.choose(focus, ui);
     }
+}
+
+/// Draws the heading with what can be listed; whether that is of the whole run.
+fn header_ui(state: &mut RecentState, nothing_new: bool, ui: &mut Ui) -> bool {
+    let mut is_whole_run = state.is_whole_run.unwrap_or(nothing_new);
+    let title = if state.lists_incidents {
+        "Incidents"
+    } else {
+        "Anomalies by rank and function"
+    };
+    view_header(ui, title, |ui| {
+        let shown = (!state.lists_incidents).then_some(is_whole_run);
+        let whole = ui.selectable_label(shown == Some(true), "Whole run");
+        let newest = ui.selectable_label(shown == Some(false), "Newest");
+        let incidents = ui.selectable_label(state.lists_incidents, "Incidents");
+        if whole.clicked() || newest.clicked() {
+            is_whole_run = whole.clicked();
+            state.is_whole_run = Some(is_whole_run);
+            state.lists_incidents = false;
+        }
+        state.lists_incidents |= incidents.clicked();
+        incidents.on_hover_text(
+            "When several ranks stood together, and which of them made the others wait",
+        );
+        whole.on_hover_text("All anomalies since the run began");
+        newest.on_hover_text(
+            "What was new when each was last heard of, since this window is connected",
+        );
+    });
+    is_whole_run
 }
 
 /// Of the whole run, or what was new when each was last heard of.

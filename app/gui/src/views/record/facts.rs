@@ -1,6 +1,6 @@
 //! What a document says, in words: facts, call stack, detector, GPU, counters, node.
 
-use callgrove_model::FunctionName;
+use callgrove_model::{CommKind, FunctionName};
 use callgrove_session::watch::ExecutionDocument;
 use callgrove_session::watch::document::{Model, RecordGpuParent, StackFrame};
 use egui::{CollapsingHeader, Grid, Label, RichText, Ui};
@@ -11,6 +11,8 @@ use crate::text::{dash, duration, duration_or_dash, number, number_or_dash, utc}
 
 /// Counters shown at once; more are in the JSON.
 const MAX_COUNTERS: usize = 200;
+/// Messages shown at once; more are in the JSON.
+const MAX_MESSAGES: usize = 64;
 
 /// Draws all parts that the document has.
 pub(crate) fn facts_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
@@ -22,6 +24,7 @@ pub(crate) fn facts_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: 
     if document.is_gpu || document.gpu_location.is_some() || document.gpu_parent.is_some() {
         part_ui("GPU", ui, |ui| gpu_ui(ctx, document, ui));
     }
+    messages_ui(ctx, document, ui);
     part_ui("Counters", ui, |ui| counters_ui(document, ui));
     part_ui("Node", ui, |ui| node_ui(document, ui));
 }
@@ -109,6 +112,52 @@ fn stack_ui(ctx: &ViewContext<'_>, stack: &[StackFrame], ui: &mut Ui) {
             }
         });
     }
+}
+
+/// The messages of the execution itself, each with its other end if that is known.
+fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
+    let own = document.window.messages.iter();
+    let own: Vec<_> = own.filter(|it| it.event_id == document.event_id).collect();
+    if own.is_empty() {
+        return;
+    }
+    let incident = ctx.snapshot.watch.incident();
+    part_ui("Messages", ui, |ui| {
+        if let Some(incident) = incident {
+            ui.add(Label::new(incident.in_words(duration)).wrap());
+        }
+        let rows: Vec<(&str, String)> = own
+            .into_iter()
+            .take(MAX_MESSAGES)
+            .map(|message| {
+                let (name, mate) = match message.kind {
+                    CommKind::Send => ("Sent to", "received"),
+                    CommKind::Recv => ("Received from", "sent"),
+                };
+                let end = incident.and_then(|incident| incident.mate(document, message));
+                let mate = end.map_or_else(
+                    || "; its other end is not known".to_owned(),
+                    |end| {
+                        let entry_us = document.entry_us.unwrap_or(message.time_us);
+                        let (apart_us, order) = match end.time_us.checked_sub(entry_us) {
+                            Some(after_us) => (after_us, "after"),
+                            None => (entry_us - end.time_us, "before"),
+                        };
+                        let call = end.event_id.as_deref().unwrap_or("no call");
+                        format!(
+                            ", {mate} {} {order} entry, in {call}",
+                            duration(apart_us as f64)
+                        )
+                    },
+                );
+                (
+                    name,
+                    format!("rank {}, tag {}{mate}", message.partner, message.tag),
+                )
+            })
+            .collect();
+        rows_ui("messages", &rows, ui);
+    });
 }
 
 fn model_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {

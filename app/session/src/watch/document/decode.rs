@@ -60,14 +60,14 @@ fn number(json: &Value, key: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-fn whole(json: &Value, key: &str) -> Option<u64> {
+pub(in crate::watch) fn whole(json: &Value, key: &str) -> Option<u64> {
     let value = json.get(key)?;
     value
         .as_u64()
         .or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-fn small(json: &Value, key: &str) -> Option<u32> {
+pub(in crate::watch) fn small(json: &Value, key: &str) -> Option<u32> {
     whole(json, key).and_then(|value| u32::try_from(value).ok())
 }
 
@@ -76,7 +76,7 @@ fn time(json: &Value, key: &str) -> Option<u64> {
     whole(json, key).filter(|&time_us| time_us > 0)
 }
 
-fn text(json: &Value, key: &str) -> String {
+pub(in crate::watch) fn text(json: &Value, key: &str) -> String {
     json.get(key)
         .and_then(Value::as_str)
         .unwrap_or_default()
@@ -91,7 +91,10 @@ fn flag(json: &Value, key: &str) -> Option<bool> {
         .or_else(|| value.as_u64().map(|value| value != 0))
 }
 
-fn items<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+pub(in crate::watch) fn items<'a>(
+    json: &'a Value,
+    key: &str,
+) -> impl Iterator<Item = &'a Value> + use<'a> {
     json.get(key)
         .and_then(Value::as_array)
         .into_iter()
@@ -211,6 +214,7 @@ fn message(json: &Value) -> Option<WindowComm> {
         partner,
         size_bytes: whole(json, "bytes").unwrap_or_default(),
         tag: json.get("tag").and_then(Value::as_i64).unwrap_or_default(),
+        number: whole(json, "number"),
         time_us: whole(json, "timestamp")?,
         event_id: text(json, "execdata_key"),
     })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
+use super::brief::{brief_from_wire, brief_to_wire};
 use super::error::{Result, damaged};
 use super::model::{model_from_wire, model_to_wire, moments_from_wire, moments_to_wire};
 use crate::net::proto;
@@ -11,6 +12,7 @@ use crate::{AnomalySummary, Contribution, Metrics, Profile, RankTotals, Statisti
 
 pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contribution {
     let statistics = contribution.statistics;
+    let briefs = contribution.briefs.iter();
     proto::Contribution {
         models: contribution
             .models
@@ -69,6 +71,9 @@ pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contrib
                 anomalies: anomalies_to_wire(&step.anomalies),
             })
             .collect(),
+        briefs: briefs
+            .map(|(&key, brief)| brief_to_wire(key, brief))
+            .collect(),
     }
 }
 
@@ -92,6 +97,7 @@ pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Con
                 .map(step_from_wire)
                 .collect::<Result<_>>()?,
         },
+        briefs: unique(message.briefs.iter().map(brief_from_wire))?,
     })
 }
 

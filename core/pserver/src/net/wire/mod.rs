@@ -1,6 +1,7 @@
 //! Messages to values and back. Whatever comes from the network is checked here: what passes can be merged without
 //! panic, and without numbers that run out of the range of doubles.
 
+mod brief;
 mod contribution;
 mod error;
 mod model;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use callgrove_detect::{Algorithm, FuncModel, Moments, Params};
-use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
 use proptest::prelude::*;
 use prost::Message;
 
 use super::{proto, reply_from_wire, request_from_wire, request_to_wire};
 use crate::{
-    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, PserverError, StepReport,
-    SyncRequest,
+    AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageBrief,
+    PserverError, StepBrief, StepReport, StoodBrief, SyncRequest,
 };
 
 fn moments(values: &[u64]) -> Moments {
@@ -49,6 +49,7 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
             name: String::from("PAPI_TOT_INS"),
             values: moments(values),
         }],
+        brief: brief(values),
     };
     SyncRequest {
         instance: String::from("node7:123"),
@@ -59,6 +60,40 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
             fid: FuncId(u32::MAX),
         },
         contribution: Contribution::new(vec![(FuncId(7), model(values, algorithm))], &[report]),
+    }
+}
+
+/// An execution and a message for each value.
+fn brief(values: &[u64]) -> StepBrief {
+    let label = |row| ExecLabel {
+        rank: RankId(2),
+        step: StepId(4),
+        row,
+    };
+    let stood = |(row, &value): (u32, &u64)| StoodBrief {
+        label: label(row),
+        fid: FuncId(7),
+        thread: ThreadId(1),
+        from_us: value,
+        to_us: value.saturating_add(8),
+        is_anomaly: row % 2 == 0,
+    };
+    let message = |(row, &value): (u32, &u64)| MessageBrief {
+        kind: if row % 2 == 0 {
+            CommKind::Send
+        } else {
+            CommKind::Recv
+        },
+        partner: RankId(row),
+        tag: value,
+        number: u64::from(row),
+        time_us: value,
+        call: (row % 3 > 0).then(|| label(row)),
+        called_us: value,
+    };
+    StepBrief {
+        stood: (0..).zip(values).map(stood).collect(),
+        messages: (0..).zip(values).map(message).collect(),
     }
 }
 

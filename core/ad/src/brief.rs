@@ -1,0 +1,221 @@
+//! The brief of a step for the parameter server: what stood in it, and the messages around that.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use callgrove_model::{ExecIdx, ExecLabel, FuncEvents, FuncId, RankId, StepId, ThreadId, TimeNs};
+use callgrove_pserver::{MessageBrief, StepBrief, StoodBrief};
+
+use crate::by_function::ExecPosition;
+use crate::gaps::GapWatch;
+use crate::message_numbers::MessageNumbers;
+use crate::node_state::epoch_us;
+use crate::record_builder::{JudgedLane, NamedFunction};
+
+/// Messages told of before something stood: those that it can have been waiting for.
+const MESSAGES_BEFORE: usize = 16;
+/// And since then: those that it held up.
+const MESSAGES_SINCE: usize = 48;
+/// Most executions of a step, those that stood longest.
+const MAX_STOOD: usize = 1024;
+/// Most messages of a step, the first ones.
+const MAX_MESSAGES: usize = 4096;
+
+/// A time in which nothing happened: from, to.
+type Gap = (TimeNs, TimeNs);
+
+/// What briefs need to know of the steps before.
+#[derive(Debug, Default)]
+pub(crate) struct BriefState {
+    gaps: GapWatch,
+    lanes: BTreeMap<ThreadId, BriefedLane>,
+}
+
+#[derive(Debug, Default)]
+struct BriefedLane {
+    /// The longest long gap so far of each execution that is still open.
+    open: BTreeMap<ExecLabel, Gap>,
+    /// Messages after the one at this time are to be told still, so many.
+    wanted: Option<(TimeNs, usize)>,
+}
+
+/// What a rank did in a judged step.
+pub(crate) struct BriefedStep<'a> {
+    pub(crate) rank: RankId,
+    pub(crate) step: StepId,
+    pub(crate) lanes: &'a [JudgedLane<'a>],
+    /// By the rank's own ids.
+    pub(crate) functions: &'a [NamedFunction],
+    pub(crate) numbers: &'a MessageNumbers,
+}
+
+impl BriefState {
+    /// Looks at the events of the next step.
+    pub(crate) fn begin_step(&mut self, funcs: &FuncEvents) {
+        self.gaps.begin_step(funcs);
+    }
+
+    /// The brief of a judged step: its `anomalies`, and whatever else ended in it and stood unusually long. Who was
+    /// stopped makes so many others stand that neither may be rare enough for the detector.
+    pub(crate) fn brief(&mut self, of: &BriefedStep<'_>, anomalies: &[ExecPosition]) -> StepBrief {
+        let mut brief = StepBrief::default();
+        let mut told: Vec<(usize, ExecIdx, Gap)> = Vec::new();
+        for (at, lane) in of.lanes.iter().enumerate() {
+            let mut stood = self.long_gaps(of, *lane);
+            for position in anomalies.iter().filter(|it| it.lane as usize == at) {
+                let exec = position.exec;
+                stood
+                    .entry(exec)
+                    .or_insert_with(|| self.longest_gap(*lane, exec, of.step));
+            }
+            told.extend(stood.into_iter().map(|(exec, gap)| (at, exec, gap)));
+        }
+        told.sort_by_key(|&(at, exec, (from, to))| (Reverse(to.since(from)), at, exec));
+        told.truncate(MAX_STOOD);
+        told.sort_by_key(|&(at, exec, _)| (at, exec));
+        for (at, lane) in of.lanes.iter().enumerate() {
+            let of_lane = || told.iter().filter(move |it| it.0 == at);
+            brief
+                .stood
+                .extend(of_lane().map(|&(_, exec, gap)| stood(of, *lane, exec, gap)));
+            let gaps: Vec<Gap> = of_lane().map(|it| it.2).collect();
+            for row in self.rows_to_tell(*lane, &gaps) {
+                if brief.messages.len() < MAX_MESSAGES {
+                    brief.messages.extend(message(of, *lane, row));
+                }
+            }
+        }
+        brief
+    }
+
+    /// The longest long gap of each execution that ended in the step; those of what is open are remembered.
+    fn long_gaps(&mut self, of: &BriefedStep<'_>, lane: JudgedLane<'_>) -> BTreeMap<ExecIdx, Gap> {
+        let executions = lane.stack.executions();
+        let open = &mut self.lanes.entry(lane.thread).or_default().open;
+        let mut stood: BTreeMap<ExecIdx, Gap> = BTreeMap::new();
+        let mut take = |exec: ExecIdx, gap: Gap| {
+            let known = stood.entry(exec).or_insert(gap);
+            *known = longer(*known, gap);
+        };
+        for (label, gap) in std::mem::take(open) {
+            let steps = &executions.step;
+            let first = steps.partition_point(|&step| step < label.step);
+            let end = steps.partition_point(|&step| step <= label.step);
+            // Of a former step only what is open was kept, and a few more.
+            if let Some(row) = (first..end).find(|&row| executions.row[row] == label.row) {
+                take(ExecIdx::from_index(row), gap);
+            }
+        }
+        let long = self.gaps.of(lane.thread).map_or(&[][..], |it| &it.long);
+        for &(from, to) in long {
+            let last = executions.entry.partition_point(|&entry| entry <= from);
+            let innermost = last.checked_sub(1).map(ExecIdx::from_index);
+            let mut stack = std::iter::successors(innermost, |&exec| executions.parent(exec));
+            let is_on_top =
+                |&exec: &ExecIdx| executions.is_open(exec) || executions.exit(exec) > from;
+            if let Some(exec) = stack.find(is_on_top) {
+                take(exec, (from, to));
+            }
+        }
+        stood.retain(|&exec, gap| {
+            if executions.is_open(exec) {
+                open.insert(lane.label(of.rank, exec), *gap);
+                return false;
+            }
+            executions.closed[exec.index()]
+        });
+        stood
+    }
+
+    /// The longest time in which an execution that has ended was on top of the stack and nothing happened. Of one that
+    /// was entered before the step and called others, only what came since the step before is known.
+    fn longest_gap(&self, lane: JudgedLane<'_>, exec: ExecIdx, step: StepId) -> Gap {
+        let executions = lane.stack.executions();
+        let (entry, exit) = (executions.entry[exec.index()], executions.exit(exec));
+        let row = exec.index();
+        if executions.exclusive[row] == executions.inclusive[row] {
+            return (entry, exit);
+        }
+        let mut last = entry;
+        if executions.step[row] < step {
+            let before = self.gaps.of(lane.thread).and_then(|it| it.last_before);
+            last = last.max(before.unwrap_or(entry));
+        }
+        let mut longest = (last, last);
+        let end = executions.subtree_end[row].index();
+        let mut child = row + 1;
+        while child < end {
+            longest = longer(longest, (last, executions.entry[child]));
+            last = last.max(executions.exit(ExecIdx::from_index(child)));
+            child = executions.subtree_end[child].index().max(child + 1);
+        }
+        longer(longest, (last, exit))
+    }
+
+    /// The rows of the messages around the times in which a lane stood, and those that steps before asked for.
+    fn rows_to_tell(&mut self, lane: JudgedLane<'_>, gaps: &[Gap]) -> BTreeSet<usize> {
+        let state = self.lanes.entry(lane.thread).or_default();
+        let times = &lane.stack.comms().time;
+        let mut rows = BTreeSet::new();
+        let mut wanted: Option<(TimeNs, usize)> = None;
+        let mut tell = |range: Range<usize>, since: TimeNs| {
+            let num_missing = range.end.saturating_sub(times.len());
+            let last = times.last().copied().unwrap_or(since);
+            rows.extend(range.start..range.end.min(times.len()));
+            if num_missing > 0 && wanted.is_none_or(|(_, most)| most < num_missing) {
+                wanted = Some((last.max(since), num_missing));
+            }
+        };
+        if let Some((since, num_wanted)) = state.wanted {
+            let from = times.partition_point(|&time| time <= since);
+            tell(from..from + num_wanted, since);
+        }
+        for &(from, to) in gaps {
+            let first = times.partition_point(|&time| time < from);
+            let end = times.partition_point(|&time| time < to);
+            let before = first.saturating_sub(MESSAGES_BEFORE);
+            tell(before..end + MESSAGES_SINCE, to);
+        }
+        state.wanted = wanted;
+        rows
+    }
+}
+
+/// The longer of two gaps, the first one of two that are as long.
+fn longer(one: Gap, other: Gap) -> Gap {
+    if other.1.since(other.0) > one.1.since(one.0) {
+        other
+    } else {
+        one
+    }
+}
+
+fn stood(of: &BriefedStep<'_>, lane: JudgedLane<'_>, exec: ExecIdx, (from, to): Gap) -> StoodBrief {
+    let func = lane.stack.executions().func[exec.index()];
+    let fid = of.functions.get(func.index()).map_or(0, |it| it.fid);
+    StoodBrief {
+        label: lane.label(of.rank, exec),
+        fid: FuncId(fid),
+        thread: lane.thread,
+        from_us: epoch_us(from),
+        to_us: epoch_us(to),
+        is_anomaly: lane.is_anomaly(exec),
+    }
+}
+
+fn message(of: &BriefedStep<'_>, lane: JudgedLane<'_>, row: usize) -> Option<MessageBrief> {
+    let comms = lane.stack.comms();
+    let number = of.numbers.number(lane.thread, comms, row)?;
+    let time_us = epoch_us(comms.time[row]);
+    let call: Option<ExecIdx> = comms.exec[row].map(ExecIdx::from);
+    Some(MessageBrief {
+        kind: comms.kind[row],
+        partner: comms.partner[row],
+        tag: comms.tag[row],
+        number,
+        time_us,
+        call: call.map(|exec| lane.label(of.rank, exec)),
+        called_us: call.map_or(time_us, |exec| lane.times_us(exec).0),
+    })
+}

@@ -1,0 +1,83 @@
+//! What an AD instance tells of a step, so that its anomalies can be joined with those of other ranks.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// A step of a rank: program, I/O step, rank; so the oldest steps come first.
+pub type BriefKey = (ProgramId, StepId, RankId);
+
+/// What stood in one I/O step of one rank, and the messages around that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepBrief {
+    /// Executions that ended in the step, each once.
+    pub stood: Vec<StoodBrief>,
+    /// Messages whose number is known, in these or shortly before or after.
+    pub messages: Vec<MessageBrief>,
+}
+
+/// An execution that stood: an anomaly, or one that stood longer than nearly all others of its rank. Times are
+/// microseconds since the epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoodBrief {
+    /// Its label.
+    pub label: ExecLabel,
+    /// Global index of its function.
+    pub fid: FuncId,
+    /// Its thread.
+    pub thread: ThreadId,
+    /// From here it stood: the longest time in which nothing happened on its thread while it was on top of the stack.
+    pub from_us: u64,
+    /// To here.
+    pub to_us: u64,
+    /// Whether the detector found it.
+    pub is_anomaly: bool,
+}
+
+/// One end of a message. Times are microseconds since the epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageBrief {
+    /// Sent or received.
+    pub kind: CommKind,
+    /// The rank at the other end.
+    pub partner: RankId,
+    /// Tag.
+    pub tag: u64,
+    /// How many messages with the same sender, receiver and tag came before it.
+    pub number: u64,
+    /// When, as the tracer tells: a SEND when its call is entered, a RECV when its call ends.
+    pub time_us: u64,
+    /// The execution that it is in; none outside every function.
+    pub call: Option<ExecLabel>,
+    /// When that was entered; the time of the message without one.
+    pub called_us: u64,
+}
+
+impl StepBrief {
+    /// Nothing is told.
+    pub fn is_empty(&self) -> bool {
+        self.stood.is_empty() && self.messages.is_empty()
+    }
+
+    /// What it takes of a bound: its entries, and one for itself.
+    pub(crate) fn weight(&self) -> usize {
+        1 + self.stood.len() + self.messages.len()
+    }
+}
+
+/// Drops the oldest steps of `briefs` beyond a `limit` of entries.
+pub(crate) fn bound_briefs(briefs: &mut BTreeMap<BriefKey, StepBrief>, limit: usize) {
+    let mut weight: usize = briefs.values().map(StepBrief::weight).sum();
+    while weight > limit {
+        // Whatever the program, the oldest step.
+        let oldest = briefs.keys().min_by_key(|key| (key.1, key.0, key.2));
+        let Some(brief) = oldest.copied().and_then(|key| briefs.remove(&key)) else {
+            return;
+        };
+        weight -= brief.weight();
+    }
+}

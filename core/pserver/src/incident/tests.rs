@@ -1,0 +1,457 @@
+//! Incidents by hand: two and three ranks, numbers that are lost, reports that come late, restarts, any order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::brief::{MessageBrief, StepBrief, StoodBrief};
+use crate::{Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport};
+
+const PROGRAM: ProgramId = ProgramId(0);
+
+fn label(rank: u32, step: u32, row: u32) -> ExecLabel {
+    ExecLabel {
+        rank: RankId(rank),
+        step: StepId(step),
+        row,
+    }
+}
+
+/// An anomaly that stood, in µs.
+fn stood(rank: u32, step: u32, row: u32, (from_us, to_us): (u64, u64)) -> StoodBrief {
+    StoodBrief {
+        label: label(rank, step, row),
+        fid: FuncId(0),
+        thread: ThreadId(0),
+        from_us,
+        to_us,
+        is_anomaly: true,
+    }
+}
+
+/// A message of a call, entered at a time, with its number; the event itself comes at another one.
+fn message(
+    kind: CommKind,
+    partner: u32,
+    number: u64,
+    call: ExecLabel,
+    (called_us, time_us): (u64, u64),
+) -> MessageBrief {
+    MessageBrief {
+        kind,
+        partner: RankId(partner),
+        tag: 9,
+        number,
+        time_us,
+        call: Some(call),
+        called_us,
+    }
+}
+
+/// Rank 1 stands in a call and then sends to rank 0, which waits in a receive meanwhile; its step is 4.
+fn late_sender() -> Vec<(u32, StepBrief)> {
+    let waits = StepBrief {
+        stood: vec![stood(0, 4, 10, (1_000, 51_000))],
+        messages: vec![message(
+            CommKind::Recv,
+            1,
+            7,
+            label(0, 4, 10),
+            (1_000, 51_000),
+        )],
+    };
+    let late = StepBrief {
+        stood: vec![stood(1, 4, 3, (900, 50_900))],
+        messages: vec![message(
+            CommKind::Send,
+            0,
+            7,
+            label(1, 4, 20),
+            (50_950, 50_950),
+        )],
+    };
+    vec![(0, waits), (1, late)]
+}
+
+/// And rank 2 waits for a message of rank 0.
+fn chain() -> Vec<(u32, StepBrief)> {
+    let mut briefs = late_sender();
+    let sent = message(CommKind::Send, 2, 0, label(0, 4, 12), (51_050, 51_050));
+    briefs[0].1.messages.push(sent);
+    let waits = StepBrief {
+        stood: vec![stood(2, 3, 99, (1_500, 51_100))],
+        messages: vec![message(
+            CommKind::Recv,
+            0,
+            0,
+            label(2, 3, 99),
+            (1_500, 51_100),
+        )],
+    };
+    briefs.push((2, waits));
+    briefs
+}
+
+/// A server with a session of each rank.
+struct TestRun {
+    state: Arc<ServerState>,
+    sessions: Vec<Box<dyn ModelExchange>>,
+}
+
+fn options(epoch: u64) -> StateOptions {
+    StateOptions {
+        joins_incidents: true,
+        retention: Retention::Saved,
+        epoch,
+        ..StateOptions::default()
+    }
+}
+
+impl TestRun {
+    fn new(num_ranks: u32) -> Self {
+        Self::on(Arc::new(ServerState::new(options(1))), num_ranks)
+    }
+
+    fn on(state: Arc<ServerState>, num_ranks: u32) -> Self {
+        let mut sessions: Vec<Box<dyn ModelExchange>> = Vec::new();
+        let process = json!({"host": "vm", "pid": 4900, "start": 1_793_787_072_034_000_000_i64});
+        let program = json!({"executables": [], "command_lines": ["lmp"], "ranks": {"0": process}});
+        let run = json!({"programs": {"0": program}});
+        for rank in 0..num_ranks {
+            let mut session = state.session();
+            let hello = Hello {
+                instance: format!("test:{rank}"),
+                program: PROGRAM,
+                ranks: vec![RankId(rank)],
+                run: serde_json::from_value(run.clone()).expect("an identity"),
+            };
+            session.register(&hello).expect("ranks differ");
+            let names = ["MPI_Wait()".to_owned()];
+            session.functions(PROGRAM, &names).expect("it is short");
+            sessions.push(Box::new(session));
+        }
+        Self { state, sessions }
+    }
+
+    fn tell(&mut self, rank: u32, step: u32, brief: StepBrief) {
+        let report = StepReport {
+            program: PROGRAM,
+            rank: RankId(rank),
+            step: StepId(step),
+            functions: Vec::new(),
+            counters: Vec::new(),
+            brief,
+        };
+        let session = &mut self.sessions[rank as usize];
+        session
+            .sync_and_report(Vec::new(), &[report])
+            .expect("nothing is refused");
+    }
+
+    /// What a database would be given now, by name.
+    fn save(&self, database: &mut BTreeMap<ExecLabel, Value>) -> usize {
+        let documents = self.state.incidents(now_ms(), false);
+        for document in &documents {
+            database.insert(document.id, document.json.clone());
+        }
+        self.state.confirm_incidents(&documents);
+        documents.len()
+    }
+}
+
+/// Sessions in the process go by the clock.
+fn now_ms() -> u64 {
+    crate::MonotonicClock::new().now_ms()
+}
+
+/// Tells all briefs, and then of an empty step, so that they are complete; the documents.
+fn all_told(briefs: Vec<(u32, StepBrief)>) -> BTreeMap<ExecLabel, Value> {
+    let mut run = TestRun::new(3);
+    let mut database = BTreeMap::new();
+    for (rank, brief) in briefs {
+        run.tell(rank, 4, brief);
+    }
+    assert_eq!(run.save(&mut database), 0, "no rank has told the next step");
+    for rank in 0..3 {
+        run.tell(rank, 5, StepBrief::default());
+    }
+    run.save(&mut database);
+    assert_eq!(run.save(&mut database), 0, "nothing is written twice");
+    database
+}
+
+#[test]
+fn a_late_sender_is_the_root_and_the_message_has_both_ends() {
+    let database = all_told(late_sender());
+    let expected = json!({
+        "version": 1, "incident_id": "1:4:3", "joined_to": null, "pid": 0, "io_step": 4, "start": 900, "end": 51_000,
+        "kind": "stood_still", "rid": 1, "fid": 0, "func": "MPI_Wait()", "event_id": "1:4:3", "stood": 50_000,
+        "delay": 100_000, "num_executions": 2, "num_anomalies": 2, "num_ranks": 2, "ranks": [0, 1],
+        "members": ["1:4:3", "0:4:10"],
+        "hops": [{
+            "rid": 0, "event_id": "0:4:10", "fid": 0, "func": "MPI_Wait()", "waited": 49_950, "kind": "late_sender",
+            "peer_rid": 1, "peer_event_id": "1:4:3", "message": 0
+        }],
+        "messages": [{
+            "src": 1, "tar": 0, "tag": 9, "number": 7,
+            "sent": {"timestamp": 50_950, "event_id": "1:4:20"},
+            "received": {"timestamp": 51_000, "event_id": "0:4:10"}
+        }]
+    });
+    assert_eq!(database, BTreeMap::from([(label(1, 4, 3), expected)]));
+}
+
+#[test]
+fn a_chain_of_waits_leads_to_the_rank_that_waited_for_nobody() {
+    let database = all_told(chain());
+    assert_eq!(database.len(), 1);
+    let incident = &database[&label(1, 4, 3)];
+    assert_eq!(incident["rid"], 1);
+    assert_eq!(incident["ranks"], json!([0, 1, 2]));
+    let hops = incident["hops"].as_array().expect("a list");
+    let peers: Vec<_> = hops
+        .iter()
+        .map(|hop| (&hop["rid"], &hop["peer_rid"]))
+        .collect();
+    assert_eq!(peers, [(&json!(0), &json!(1)), (&json!(2), &json!(0))]);
+}
+
+#[test]
+fn a_rank_that_came_late_without_standing_worked() {
+    let mut briefs = chain();
+    briefs[1].1.stood.clear();
+    // Rank 2 falls silent together with rank 0, and rank 1 is heard of by its message only.
+    let incident = all_told(briefs).into_values().next().expect("one");
+    assert_eq!(incident["kind"], "own_work");
+    assert_eq!(
+        (&incident["rid"], &incident["event_id"]),
+        (&json!(1), &Value::Null)
+    );
+    assert_eq!(incident["ranks"], json!([0, 1, 2]));
+}
+
+#[test]
+fn without_numbers_nobody_is_accused() {
+    let mut briefs = chain();
+    for (_, brief) in &mut briefs {
+        brief.messages.clear();
+    }
+    let incident = all_told(briefs).into_values().next().expect("one");
+    assert_eq!(incident["kind"], "untold");
+    assert_eq!(incident["rid"], Value::Null);
+    assert_eq!(incident["num_ranks"], 3);
+    assert_eq!(incident["hops"], json!([]));
+}
+
+#[test]
+fn a_report_that_comes_late_changes_the_document_under_its_name() {
+    let mut run = TestRun::new(3);
+    let mut database = BTreeMap::new();
+    for (rank, brief) in late_sender() {
+        run.tell(rank, 4, brief);
+    }
+    let late = chain().pop().expect("three");
+    assert_eq!(run.save(&mut database), 0);
+    // Rank 2 is silent for too long.
+    let waited = run.state.incidents(now_ms() + 60_000, false);
+    assert_eq!(waited.len(), 1);
+    for (rank, step) in [(0, 5), (1, 5), (2, 3)] {
+        run.tell(rank, step, StepBrief::default());
+    }
+    assert_eq!(run.save(&mut database), 1);
+    assert_eq!(database[&label(1, 4, 3)]["num_ranks"], 2);
+    run.tell(late.0, 4, late.1.clone());
+    assert_eq!(run.save(&mut database), 1);
+    assert_eq!(database.len(), 1);
+    assert_eq!(database[&label(1, 4, 3)]["num_ranks"], 3);
+    // Told once more, it counts once.
+    run.tell(late.0, 4, late.1);
+    assert_eq!(run.save(&mut database), 0);
+}
+
+#[test]
+fn two_that_turn_out_to_be_one_say_so() {
+    let pair = |ranks: [u32; 2], at: (u64, u64)| {
+        ranks.map(|rank| {
+            let stood = stood(rank, 4, rank, at);
+            (
+                rank,
+                StepBrief {
+                    stood: vec![stood],
+                    messages: Vec::new(),
+                },
+            )
+        })
+    };
+    let mut run = TestRun::new(5);
+    let mut database = BTreeMap::new();
+    for (rank, brief) in pair([0, 1], (1_000, 11_000))
+        .into_iter()
+        .chain(pair([2, 3], (10_000, 20_000)))
+    {
+        run.tell(rank, 4, brief);
+    }
+    let told = run.state.incidents(now_ms() + 60_000, true);
+    assert_eq!(told.len(), 2);
+    for (rank, brief) in pair([4, 4], (5_000, 16_000)).into_iter().take(1) {
+        run.tell(rank, 4, brief);
+    }
+    assert_eq!(run.save(&mut database), 2);
+    let (first, second) = (&database[&label(0, 4, 0)], &database[&label(2, 4, 2)]);
+    assert_eq!(
+        (&first["num_executions"], &first["joined_to"]),
+        (&json!(5), &Value::Null)
+    );
+    assert_eq!(
+        (&second["num_executions"], &second["joined_to"]),
+        (&json!(0), &json!("0:4:0"))
+    );
+    assert_eq!(run.save(&mut database), 0);
+}
+
+#[test]
+fn a_restarted_server_goes_on_with_the_same_names() {
+    let mut run = TestRun::new(3);
+    let mut database = BTreeMap::new();
+    for (rank, brief) in late_sender() {
+        run.tell(rank, 4, brief);
+    }
+    for rank in 0..2 {
+        run.tell(rank, 5, StepBrief::default());
+    }
+    run.sessions
+        .pop()
+        .expect("three")
+        .goodbye(&[])
+        .expect("it is in this process");
+    assert_eq!(run.save(&mut database), 1);
+    let saved = run.state.save().expect("finite numbers");
+    let before = database.clone();
+    let state = ServerState::restored(options(2), &saved.json);
+    let mut again = TestRun::on(Arc::new(state.expect("what was saved")), 3);
+    assert_eq!(
+        again.save(&mut database),
+        1,
+        "in case it was not stored before"
+    );
+    assert_eq!(database, before);
+    for (rank, brief) in chain() {
+        again.tell(rank, 4, brief);
+    }
+    again.save(&mut database);
+    assert_eq!(database.len(), 1);
+    assert_eq!(database[&label(1, 4, 3)]["num_ranks"], 3);
+}
+
+#[test]
+fn old_steps_are_closed_and_stay_as_they_are() {
+    let mut run = TestRun::new(3);
+    let mut database = BTreeMap::new();
+    for (rank, brief) in chain() {
+        run.tell(rank, 4, brief);
+    }
+    let filler = |rank: u32, step: u32| StepBrief {
+        stood: Vec::new(),
+        messages: vec![message(CommKind::Send, rank, 0, label(rank, step, 0), (0, 0)); 1 << 14],
+    };
+    for step in 5..40 {
+        run.tell(0, step, filler(0, step));
+        run.state.fold();
+    }
+    run.save(&mut database);
+    let before = database.clone();
+    assert_eq!(before[&label(1, 4, 3)]["num_ranks"], 3);
+    let late = StepBrief {
+        stood: vec![stood(1, 4, 77, (1_000, 51_000))],
+        messages: Vec::new(),
+    };
+    run.tell(1, 4, late);
+    run.save(&mut database);
+    assert_eq!(database, before);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_order_of_reports_does_not_matter(
+        stalls in prop::collection::vec((0_u32..4, 0_u32..4, 0_u64..400, 5_u64..60, 0_u32..4), 1..40),
+        order in Just((0..16).collect::<Vec<usize>>()).prop_shuffle(),
+        saves in prop::collection::vec(any::<bool>(), 16),
+    ) {
+        let steps = random_steps(&stalls);
+        let documents = |order: &[usize], saves: &[bool]| {
+            let mut run = TestRun::new(4);
+            let mut database = BTreeMap::new();
+            let mut next = [0_u32; 4];
+            for (&at, &is_saved) in order.iter().zip(saves) {
+                // Each rank tells its steps in order.
+                let rank = at as u32 % 4;
+                let step = next[rank as usize];
+                next[rank as usize] += 1;
+                run.tell(rank, step, steps[&(rank, step)].clone());
+                if is_saved {
+                    run.save(&mut database);
+                }
+            }
+            for rank in 0..4 {
+                run.tell(rank, 9, StepBrief::default());
+            }
+            run.save(&mut database);
+            database.retain(|_, incident| incident["joined_to"].is_null());
+            database
+        };
+        let in_order: Vec<usize> = (0..16).collect();
+        let expected = documents(&in_order, &[false; 16]);
+        prop_assert_eq!(&documents(&order, &[false; 16]), &expected);
+        // What is told early may have another name in the end, and is the same otherwise.
+        let contents = |database: &BTreeMap<ExecLabel, Value>| {
+            let mut all: Vec<Value> = database.values().cloned().collect();
+            for incident in &mut all {
+                incident["incident_id"] = Value::Null;
+            }
+            all.sort_by_key(ToString::to_string);
+            all
+        };
+        prop_assert_eq!(contents(&documents(&order, &saves)), contents(&expected));
+    }
+}
+
+/// Four steps of four ranks; each call receives from a rank whose next call has sent.
+fn random_steps(stalls: &[(u32, u32, u64, u64, u32)]) -> BTreeMap<(u32, u32), StepBrief> {
+    let mut steps: BTreeMap<(u32, u32), StepBrief> = BTreeMap::new();
+    for key in (0..4).flat_map(|rank| (0..4).map(move |step| (rank, step))) {
+        steps.insert(key, StepBrief::default());
+    }
+    let mut free_from = [0_u64; 4];
+    for (at, &(rank, step, after_us, length_us, peer)) in stalls.iter().enumerate() {
+        let (row, number) = (at as u32, at as u64);
+        // Those of one lane do not overlap.
+        let from_us = free_from[rank as usize] + after_us;
+        let to_us = from_us + length_us;
+        free_from[rank as usize] = to_us;
+        let brief = steps.entry((rank, step)).or_default();
+        brief.stood.push(stood(rank, step, row, (from_us, to_us)));
+        let received = message(
+            CommKind::Recv,
+            peer,
+            number,
+            label(rank, step, row),
+            (from_us, to_us),
+        );
+        brief.messages.push(received);
+        let sent_us = to_us.saturating_sub(length_us / 3);
+        let sent = message(
+            CommKind::Send,
+            rank,
+            number,
+            label(peer, step, 1000 + row),
+            (sent_us, sent_us),
+        );
+        steps.entry((peer, step)).or_default().messages.push(sent);
+    }
+    steps
+}

@@ -1,0 +1,102 @@
+//! Briefs of stood as messages.
+
+use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
+
+use super::error::{Result, damaged};
+use crate::incident::BriefKey;
+use crate::net::proto;
+use crate::{MessageBrief, StepBrief, StoodBrief};
+
+pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
+    let (program, step, rank) = key;
+    proto::Brief {
+        program: program.0,
+        rank: rank.0,
+        step: step.0,
+        stood: brief.stood.iter().map(stood_to_wire).collect(),
+        messages: brief.messages.iter().map(message_to_wire).collect(),
+    }
+}
+
+pub(super) fn brief_from_wire(brief: &proto::Brief) -> Result<(BriefKey, StepBrief)> {
+    let rank = RankId(brief.rank);
+    let stood = brief.stood.iter();
+    let messages = brief.messages.iter();
+    let told = StepBrief {
+        stood: stood
+            .map(|stood| stood_from_wire(rank, stood))
+            .collect::<Result<_>>()?,
+        messages: messages
+            .map(|message| message_from_wire(rank, message))
+            .collect(),
+    };
+    Ok(((ProgramId(brief.program), StepId(brief.step), rank), told))
+}
+
+fn stood_to_wire(stood: &StoodBrief) -> proto::BriefStood {
+    proto::BriefStood {
+        label: Some(call_to_wire(stood.label)),
+        fid: stood.fid.0,
+        thread: stood.thread.0,
+        from_us: stood.from_us,
+        to_us: stood.to_us,
+        is_anomaly: stood.is_anomaly,
+    }
+}
+
+fn stood_from_wire(rank: RankId, stood: &proto::BriefStood) -> Result<StoodBrief> {
+    let Some(label) = stood.label else {
+        return Err(damaged(&"an execution without a label"));
+    };
+    Ok(StoodBrief {
+        label: call_from_wire(rank, label),
+        fid: FuncId(stood.fid),
+        thread: ThreadId(stood.thread),
+        from_us: stood.from_us,
+        to_us: stood.to_us,
+        is_anomaly: stood.is_anomaly,
+    })
+}
+
+fn message_to_wire(message: &MessageBrief) -> proto::BriefMessage {
+    proto::BriefMessage {
+        is_recv: message.kind == CommKind::Recv,
+        partner: message.partner.0,
+        tag: message.tag,
+        number: message.number,
+        time_us: message.time_us,
+        call: message.call.map(call_to_wire),
+        called_us: message.called_us,
+    }
+}
+
+fn message_from_wire(rank: RankId, message: &proto::BriefMessage) -> MessageBrief {
+    MessageBrief {
+        kind: if message.is_recv {
+            CommKind::Recv
+        } else {
+            CommKind::Send
+        },
+        partner: RankId(message.partner),
+        tag: message.tag,
+        number: message.number,
+        time_us: message.time_us,
+        call: message.call.map(|call| call_from_wire(rank, call)),
+        called_us: message.called_us,
+    }
+}
+
+fn call_to_wire(label: ExecLabel) -> proto::BriefCall {
+    proto::BriefCall {
+        step: label.step.0,
+        row: label.row,
+    }
+}
+
+fn call_from_wire(rank: RankId, call: proto::BriefCall) -> ExecLabel {
+    ExecLabel {
+        rank,
+        step: StepId(call.step),
+        row: call.row,
+    }
+}
