@@ -417,7 +417,7 @@ fn incidents_of_a_pair(first_steps: [u32; 2]) -> Vec<serde_json::Value> {
     let scripts = [0, 1].map(|rank| script_of_a_pair(rank, first_steps[rank as usize]));
     let streams = scripts.iter().map(Script::stream).collect();
     let shelf = Shelf::default();
-    follow_streams(streams, options(sstd()), session(&server), &shelf).unwrap();
+    follow_streams(streams, options(sstd()), session(&server), &shelf).expect("followed");
     let documents = server.incidents(0, false);
     documents
         .into_iter()

@@ -28,11 +28,11 @@ const COLUMNS: [Column; 4] = [
 ];
 
 /// How the table is sorted.
-pub(super) struct IncidentsState {
+pub(super) struct IncidentTableState {
     sort: Sort,
 }
 
-impl Default for IncidentsState {
+impl Default for IncidentTableState {
     fn default() -> Self {
         Self {
             sort: Sort {
@@ -44,7 +44,7 @@ impl Default for IncidentsState {
 }
 
 /// Draws the table; a click opens the record of the root.
-pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
+pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableState, ui: &mut Ui) {
     let incidents = ctx.snapshot.watch.incidents().to_vec();
     if incidents.is_empty() {
         return empty_ui(

@@ -7,7 +7,7 @@
 use callgrove_session::watch::{MetricsData, Scope, Watch};
 use egui::Ui;
 
-use super::incidents::{IncidentsState, incidents_ui};
+use super::incidents::{IncidentTableState, incidents_ui};
 use crate::context::{ViewContext, short_name};
 use crate::text::{clock, duration, number};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
@@ -20,7 +20,7 @@ pub(crate) struct RecentState {
     is_whole_run: Option<bool>,
     /// Whether incidents are listed instead.
     lists_incidents: bool,
-    incidents: IncidentsState,
+    incidents: IncidentTableState,
 }
 
 impl Default for RecentState {
@@ -32,7 +32,7 @@ impl Default for RecentState {
             },
             is_whole_run: None,
             lists_incidents: false,
-            incidents: IncidentsState::default(),
+            incidents: IncidentTableState::default(),
         }
     }
 }
