@@ -24,8 +24,17 @@ struct Server {
 
 impl Server {
     fn start(args: &[&str]) -> Result<Self> {
-        let mut program = Command::new(program::path()?)
-            .args(["serve", "--port", "0"])
+        Self::start_at(0, args, None)
+    }
+
+    /// On a port, with journals in a folder.
+    fn start_at(port: u16, args: &[&str], journals: Option<&Path>) -> Result<Self> {
+        let mut command = Command::new(program::path()?);
+        if let Some(journals) = journals {
+            command.env("XDG_STATE_HOME", journals);
+        }
+        let mut program = command
+            .args(["serve", "--port", &port.to_string()])
             .args(args)
             .env_remove("CALLGROVE_TOKEN")
             .stdout(Stdio::piped())
@@ -153,6 +162,44 @@ fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
         told["readyMs"], told["demoMs"]
     );
     assert!(sent <= MAX_SENT_BYTES, "{sent} bytes were sent");
+    Ok(())
+}
+
+#[test]
+fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let run = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4r-small-bp4");
+    let args = [run, "--function", "PairEAM::compute"];
+    let mut server = Server::start_at(0, &args, Some(disk.path()))?;
+    let address = server.address.clone();
+    let port: u16 = {
+        let (_, port) = server.authority().rsplit_once(':').context("a port")?;
+        port.parse()?
+    };
+    let [down, up] = ["down", "up"].map(|name| disk.path().join(name));
+    let told = std::thread::scope(|scope| {
+        let playing = scope.spawn(|| play("served", &address, &[&down, &up]));
+        let wait = |file: &Path| {
+            while !file.exists() && !playing.is_finished() {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        };
+        wait(&down);
+        server.program.kill()?;
+        server.program.wait()?;
+        wait(&up);
+        server = Server::start_at(port, &args, Some(disk.path()))?;
+        match playing.join() {
+            Ok(told) => told,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })?;
+    assert_clean(&told);
+    let rows = names(&told["opened"], "listitem");
+    assert!(rows.iter().any(|row| row.starts_with("Candidate #")), "{rows:?}");
+    assert!(text(&told, "title").contains("lammps-4r-small-bp4"), "{told}");
+    assert!(number(&told["labels"][0]) < number(&told["labels"][1]), "{told}");
+    println!("a page of the run is ready after {} ms", told["openMs"]);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 // usage: node browser.mjs SCENARIO ADDRESS FOLDER [FILE..]
 
 import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
 const { chromium } = createRequire(import.meta.url)(process.env.CALLGROVE_PLAYWRIGHT);
@@ -48,7 +48,7 @@ page.on("requestfinished", async (request) => {
 });
 
 // The outline: role, name, value and place of everything that is drawn and has a name.
-const outline = () => page.evaluate(() => [...document.querySelectorAll("#outline > div")].map((it) => ({
+const outline = (seen = page) => seen.evaluate(() => [...document.querySelectorAll("#outline > div")].map((it) => ({
     role: it.role ?? "",
     name: it.ariaLabel ?? it.textContent,
     value: it.ariaLabel === null ? null : it.textContent,
@@ -56,14 +56,14 @@ const outline = () => page.evaluate(() => [...document.querySelectorAll("#outlin
     rect: ["left", "top", "width", "height"].map((side) => parseFloat(it.style[side])),
 })));
 
-async function waitFor(what, found) {
+async function waitFor(what, found, seen = page) {
     const end = Date.now() + PATIENCE_MS;
     for (;;) {
-        const items = await outline();
+        const items = await outline(seen);
         const item = items.find(found);
         if (item !== undefined) return item;
         if (Date.now() > end) throw new Error(`no ${what} in ${JSON.stringify(items)}`);
-        await page.waitForTimeout(50);
+        await seen.waitForTimeout(50);
     }
 }
 
@@ -74,7 +74,7 @@ async function click(role, name) {
     await page.mouse.click(left + width / 2, top + height / 2);
 }
 
-const waitForText = (text) => waitFor(text, (it) => it.name.includes(text));
+const waitForText = (text, seen = page) => waitFor(text, (it) => it.name.includes(text), seen);
 
 async function ready() {
     await page.waitForSelector("#message", { state: "hidden" });
@@ -141,6 +141,41 @@ const scenarios = {
         await waitForText("6 labels");
         told.reloaded = await outline();
         told.bytesAfterReload = told.sentBytes;
+    },
+    // Two pages on one session, whose server ends and comes back: `files` are what to write when.
+    async served() {
+        const [down, up] = files;
+        const other = await context.newPage();
+        other.setDefaultTimeout(PATIENCE_MS);
+        other.on("pageerror", (error) => told.errors.push(String(error)));
+        const start = Date.now();
+        await page.goto(address);
+        await waitForText("196 trees");
+        told.openMs = Date.now() - start;
+        await other.goto(address);
+        await waitForText("196 trees", other);
+        told.opened = await outline();
+        told.title = await page.title();
+        // The executions of the first incident, then while nobody answers those of the second.
+        await page.keyboard.press("x");
+        const labels = /^(\d+) labels?$/;
+        const first = (await waitFor("labels", (it) => labels.test(it.name))).name;
+        await waitForText(first, other);
+        writeFileSync(down, "");
+        await waitForText("Trying again");
+        await page.keyboard.press("n");
+        await waitForText("to be sent");
+        await look("away");
+        writeFileSync(up, "");
+        const grown = (it) => labels.test(it.name) && it.name !== first;
+        const second = (await waitFor("more labels", grown)).name;
+        await waitForText(second, other);
+        told.labels = [first, second].map((name) => Number(labels.exec(name)[1]));
+        await page.reload();
+        await waitForText(second);
+        told.look = await look("served", [0xff, 0x7a, 0x1f]);
+        // A browser says on its console that it could not connect.
+        told.errors = told.errors.filter((text) => !text.includes("ERR_CONNECTION_REFUSED"));
     },
     // Light, at twice the density, opened from the outline as a screen reader does it.
     async light() {

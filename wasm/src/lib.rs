@@ -6,8 +6,8 @@
 //!        └── mirror: outline ◀──────────┘           └────────────────── snapshots ◀────────────────┘
 //! ```
 //!
-//! * [`carrier`] runs the session's engine. It is the only file that knows where: today between two frames of
-//!   the page.
+//! * [`carrier`] runs the engine of a page that is alone, between two of its frames. A page from a server that has a
+//!   session talks to that instead, over a WebSocket.
 //! * [`shelf`] holds the files that a person gave to the page, which has no other files; [`host`] lends them to
 //!   the engine, with the browser's storage for journals and its downloads for what is saved.
 //! * [`outline`] makes of what is drawn a list that a screen reader can read; the mirror keeps it in the page.

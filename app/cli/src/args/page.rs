@@ -8,9 +8,13 @@ use super::pipeline::ServeArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct PageArgs {
-    /// What to open, as for open
+    /// What pages look at: a trace, as for open, or a saved session. Without it a page is alone, and opens what is dropped
+    /// on it
     #[arg(value_name = "RUN|SESSION")]
     pub(crate) run: Option<String>,
+    /// Root function to start with, as for analyze
+    #[arg(long, short, value_name = "A", requires = "run")]
+    pub(crate) function: Option<String>,
     /// Port to listen on; 0 takes any free port
     #[arg(long, value_name = "PORT", default_value_t = callgrove_server::DEFAULT_PORT)]
     pub(crate) port: u16,

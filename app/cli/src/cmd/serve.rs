@@ -11,6 +11,7 @@ use callgrove_server::api::{self, Api, Live};
 use callgrove_server::page::{self, PageFile};
 use callgrove_server::view::{self, ViewedSession};
 use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
+use callgrove_session::Command as SessionCommand;
 use callgrove_session::wire::{ViewerHost, Viewers};
 use tokio::sync::watch;
 
@@ -33,7 +34,8 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
         documents: None,
     };
     if let Some(run) = &args.run {
-        page = view::announce(page).merge(view::router(session(run)?));
+        let session = session(run, args.function.as_deref())?;
+        page = view::announce(page).merge(view::router(session));
     }
     let server = RunningServer::start(config, || page.merge(api::router(api)))?;
     let base = server.url();
@@ -56,7 +58,13 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
 }
 
 /// A session that opens `run` at once, whoever comes to look at it.
-fn session(run: &str) -> Result<ViewedSession> {
+fn session(run: &str, function: Option<&str>) -> Result<ViewedSession> {
+    let mut open = open_command(run);
+    match &mut open {
+        SessionCommand::OpenTrace { function: root, .. } => *root = function.map(str::to_owned),
+        SessionCommand::LoadSession { .. } => {}
+        _ => bail!("{run} is no trace and no saved session; `callgrove open {run}` shows it in a window"),
+    }
     let viewers = Viewers::default();
     let host = NativeHost::new(journal_file::default_folder());
     let host = ViewerHost::new(host, viewers.clone(), run.to_owned());
@@ -64,7 +72,7 @@ fn session(run: &str) -> Result<ViewedSession> {
     let session = engine::start(Box::new(host), Arc::new(move || {
         tell.send_replace(());
     }))?;
-    if session.send(open_command(run)).is_err() {
+    if session.send(open).is_err() {
         bail!("the session has ended before it began");
     }
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
