@@ -146,6 +146,7 @@ impl Watcher {
             ..Watch::default()
         };
         self.connection.0 += 1;
+        self.asked = Asked::default();
         self.send(WatchRequest::Disconnect);
     }
 
@@ -165,6 +166,7 @@ impl Watcher {
         watch.address.clone_from(&address);
         watch.connection = Connection::Connecting;
         self.connection.0 += 1;
+        self.asked = Asked::default();
         self.send(WatchRequest::Connect {
             connection: self.connection,
             address,
