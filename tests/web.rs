@@ -196,9 +196,18 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
     })?;
     assert_clean(&told);
     let rows = names(&told["opened"], "listitem");
-    assert!(rows.iter().any(|row| row.starts_with("Candidate #")), "{rows:?}");
-    assert!(text(&told, "title").contains("lammps-4r-small-bp4"), "{told}");
-    assert!(number(&told["labels"][0]) < number(&told["labels"][1]), "{told}");
+    assert!(
+        rows.iter().any(|row| row.starts_with("Candidate #")),
+        "{rows:?}"
+    );
+    assert!(
+        text(&told, "title").contains("lammps-4r-small-bp4"),
+        "{told}"
+    );
+    assert!(
+        number(&told["labels"][0]) < number(&told["labels"][1]),
+        "{told}"
+    );
     println!("a page of the run is ready after {} ms", told["openMs"]);
     Ok(())
 }

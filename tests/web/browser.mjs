@@ -158,7 +158,7 @@ const scenarios = {
         told.title = await page.title();
         // The executions of the first incident, then while nobody answers those of the second.
         await page.keyboard.press("x");
-        const labels = /^(\d+) labels?$/;
+        const labels = /(\d+) labels?$/;
         const first = (await waitFor("labels", (it) => labels.test(it.name))).name;
         await waitForText(first, other);
         writeFileSync(down, "");

@@ -71,7 +71,8 @@ impl Shared {
             stopping: Stopping(self.stopping.clone()),
         });
         let builder = http(&self.limits);
-        let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+        let mut connection =
+            pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
         let mut stopping = self.stopping;
         let mut admitted = false;
         let mut stopped = false;

@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use callgrove_model::{Label, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
 use callgrove_server::view::{self, ViewedSession};
 use callgrove_server::{RunningServer, ServerConfig};
-use callgrove_session::wire::{
-    SessionLink, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION,
-};
+use callgrove_session::wire::{SessionLink, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION};
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Selection,
     SessionHandle, Snapshot, SnapshotCell, ViewerId, read_forest,
@@ -41,9 +39,8 @@ impl JournalWriter for Trees {
 
 impl Host for Trees {
     fn load_trace(&mut self, _: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        let mut text = String::from(
-            "{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n",
-        );
+        let mut text =
+            String::from("{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n");
         for number in 0..NUM_TREES {
             let slow = if number == 31 { 900 } else { 40 + number % 3 };
             writeln!(
@@ -170,7 +167,9 @@ impl Page {
 fn reason(socket: &mut Socket) -> String {
     loop {
         match socket.read() {
-            Ok(Message::Close(frame)) => return frame.map_or_else(String::new, |it| it.reason.to_string()),
+            Ok(Message::Close(frame)) => {
+                return frame.map_or_else(String::new, |it| it.reason.to_string());
+            }
             Ok(_) => {}
             Err(error) => return error.to_string(),
         }
@@ -182,20 +181,29 @@ fn pages_see_the_run_and_each_others_labels_and_have_their_own_selection() {
     let server = serve(config());
     let [mut ana, mut ben] = [1, 2].map(|key| Page::open(&server, key));
     let seen = ana.until(|seen| seen.detection.is_some() && seen.causes.is_some());
-    assert_eq!(seen.analysis.as_ref().unwrap().forest.len(), NUM_TREES as usize);
+    assert_eq!(
+        seen.analysis.as_ref().unwrap().forest.len(),
+        NUM_TREES as usize
+    );
     assert_eq!(seen.focus(), Some(TreeIdx(31)));
     let label = Command::SetLabel {
         trees: vec![TreeIdx(7)],
         label: Some(Label::Normal),
     };
     ana.handle.send(label).unwrap();
-    ben.handle.send(Command::Select(Selection::One(TreeIdx(3)))).unwrap();
-    let seen = ben.until(|seen| {
-        seen.label(TreeIdx(7)) == Some(Label::Normal) && seen.focus() == Some(TreeIdx(3))
-    });
+    ben.handle
+        .send(Command::Select(Selection::One(TreeIdx(3))))
+        .unwrap();
+    let is_labelled = |seen: &Snapshot| seen.label(TreeIdx(7)) == Some(Label::Normal);
+    let seen = ana.until(is_labelled);
+    assert_eq!(seen.focus(), Some(TreeIdx(31)));
+    let seen = ben.until(|seen| is_labelled(seen) && seen.focus() == Some(TreeIdx(3)));
     assert!(seen.explanation.is_some());
-    let seen = ana.until(|seen| seen.label(TreeIdx(7)) == Some(Label::Normal));
-    assert_eq!(seen.focus(), Some(TreeIdx(31)), "what the other page looks at is its own");
+    assert_eq!(
+        ana.handle.snapshot().focus(),
+        Some(TreeIdx(31)),
+        "what the other page looks at is its own"
+    );
     server.stop().unwrap();
     assert_eq!(reason(&mut ana.socket), "the server ends");
 }
@@ -235,9 +243,15 @@ fn what_is_no_talk_of_a_page_ends_its_connection_and_no_other() {
         (vec![bytes(&hello(WIRE_VERSION + 1))], "load the page again"),
         (vec![Message::text("hello")], "messages are binary"),
         (vec![bytes(&of_another)], "must be a hello"),
-        (vec![Message::Binary(vec![0xc1; 9].into())], "cannot be read"),
+        (
+            vec![Message::Binary(vec![0xc1; 9].into())],
+            "cannot be read",
+        ),
         (vec![right.clone(), right.clone()], "one hello is enough"),
-        (vec![right.clone(), bytes(&of_another)], "cannot speak for another"),
+        (
+            vec![right.clone(), bytes(&of_another)],
+            "cannot speak for another",
+        ),
         (vec![right, Message::Binary(vec![0; 65 << 20].into())], ""),
     ] {
         let mut socket = dial(&server, &[]).unwrap();
@@ -263,7 +277,10 @@ fn strangers_do_not_get_in() {
     for headers in [
         vec![],
         vec![("authorization", "Bearer not-the-token-at-all")],
-        vec![("authorization", right.as_str()), ("origin", "http://evil.example")],
+        vec![
+            ("authorization", right.as_str()),
+            ("origin", "http://evil.example"),
+        ],
     ] {
         assert!(dial(&server, &headers).is_err(), "{headers:?}");
     }

@@ -39,6 +39,7 @@ mod snapshot;
 mod table;
 mod timeline;
 mod tree_map;
+mod viewer;
 pub mod watch;
 pub mod wire;
 
@@ -76,7 +77,7 @@ pub use root::{RootError, grow_forest, median_duration, read_forest};
 pub use session::Session;
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Look, Move, Notice, Severity, Snapshot, Suggestion,
-    ViewerId, Work,
+    Work,
 };
 pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{
@@ -87,3 +88,4 @@ pub use timeline::{
     order_rows,
 };
 pub use tree_map::{MapMethod, TreeMap};
+pub use viewer::ViewerId;

@@ -15,7 +15,7 @@ use crate::watch::{ExecutionDocument, Watch};
 use crate::{
     Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelQuestion, ModelSettings,
     PatternId, PatternReference, RunCauses, RunPatterns, Selection, TimeRange, TrainingQuestion,
-    TreeCause, TreeCauses, TreeMap,
+    TreeCause, TreeCauses, TreeMap, ViewerId,
 };
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
@@ -126,10 +126,6 @@ pub struct Snapshot {
     /// Messages to the person, oldest first.
     pub notices: Arc<[Notice]>,
 }
-
-/// One of several who look at a session at the same time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct ViewerId(pub u32);
 
 /// What a viewer looks at.
 #[derive(Clone, Debug, Default)]

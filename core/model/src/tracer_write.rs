@@ -18,9 +18,7 @@ const MIN_SAMPLE: usize = 4;
 
 /// A time in which the tracer wrote its own data and the lane stood still. No function is entered or left in
 /// it: it starts at an event of its lane, and ends before the next one by what the program usually takes there.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TracerWrite {
     /// The lane that stood still.
     pub lane: LaneIdx,

@@ -31,11 +31,21 @@ fn rank(rank: u32, events: &[(u8, u32)], unit: i64) -> RankTrace {
             let row = batch.funcs.len() as u32;
             let partner = RankId(u32::from(event) / 2 % 3);
             match event {
-                0..90 => batch.funcs.push(thread, FuncEventKind::Entry, func, time, row),
-                90..180 => batch.funcs.push(thread, FuncEventKind::Exit, func, time, row),
-                180..210 => batch.comms.push(thread, CommKind::Send, 7, partner, 8, time),
-                210..240 => batch.comms.push(thread, CommKind::Recv, 7, partner, 99, time),
-                _ => batch.counters.push(thread, CounterId(0), u64::MAX - u64::from(after), time),
+                0..90 => batch
+                    .funcs
+                    .push(thread, FuncEventKind::Entry, func, time, row),
+                90..180 => batch
+                    .funcs
+                    .push(thread, FuncEventKind::Exit, func, time, row),
+                180..210 => batch
+                    .comms
+                    .push(thread, CommKind::Send, 7, partner, 8, time),
+                210..240 => batch
+                    .comms
+                    .push(thread, CommKind::Recv, 7, partner, 99, time),
+                _ => batch
+                    .counters
+                    .push(thread, CounterId(0), u64::MAX - u64::from(after), time),
             }
         }
         builder.push(batch);

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
 use callgrove_model::{Forest, Progress};
+use serde::{Deserialize, Serialize};
 
 use super::artifact::{FeatureArtifact, ModelArtifact};
 use super::listing::{Cause, causes};

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use callgrove_model::{DurationNs, Forest, FuncId, TreeIdx};
+use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, side_by_side};
 use super::found::DifferenceKind;

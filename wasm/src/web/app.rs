@@ -7,7 +7,7 @@ use callgrove_session::{Session, SessionHandle, Snapshot, Wake};
 use eframe::egui;
 
 use super::browser::LocalBrowser;
-use super::connection::Connection;
+use super::connection::ServerLine;
 use super::mirror::Mirror;
 use super::platform::BrowserPlatform;
 use super::{files, page};
@@ -29,7 +29,7 @@ enum Line {
     /// It is the page's own.
     Own(Carrier),
     /// It lies on the server that sent the page.
-    Far(Connection),
+    Far(ServerLine),
 }
 
 impl Line {
@@ -58,7 +58,7 @@ impl WebApp {
         let context = &creation.egui_ctx;
         let shelf = Shelf::default();
         let (handle, line) = if let Some(address) = address {
-            let (handle, connection) = Connection::open(address, shelf.clone(), context.clone());
+            let (handle, connection) = ServerLine::open(address, shelf.clone(), context.clone());
             (handle, Line::Far(connection))
         } else {
             let waker = context.clone();

@@ -48,7 +48,7 @@ pub(super) async fn address() -> Result<Option<String>, JsValue> {
 }
 
 /// The line.
-pub(super) struct Connection(Rc<Inner>);
+pub(super) struct ServerLine(Rc<Inner>);
 
 struct Inner {
     address: String,
@@ -67,7 +67,7 @@ struct Socket {
     _closed: Closure<dyn FnMut(CloseEvent)>,
 }
 
-impl Connection {
+impl ServerLine {
     /// Connects to the session at `address`, now and whenever the connection is lost.
     pub(super) fn open(
         address: String,
@@ -152,7 +152,10 @@ impl Inner {
 fn connect(inner: &Rc<Inner>) {
     match begin(inner) {
         Ok(socket) => *inner.socket.borrow_mut() = Some(socket),
-        Err(error) => inner.lose(&format!("The server cannot be reached: {}", page::words_of(&error))),
+        Err(error) => inner.lose(&format!(
+            "The server cannot be reached: {}",
+            page::words_of(&error)
+        )),
     }
 }
 

@@ -63,15 +63,20 @@ fn session(run: &str, function: Option<&str>) -> Result<ViewedSession> {
     match &mut open {
         SessionCommand::OpenTrace { function: root, .. } => *root = function.map(str::to_owned),
         SessionCommand::LoadSession { .. } => {}
-        _ => bail!("{run} is no trace and no saved session; `callgrove open {run}` shows it in a window"),
+        _ => bail!(
+            "{run} is no trace and no saved session; `callgrove open {run}` shows it in a window"
+        ),
     }
     let viewers = Viewers::default();
     let host = NativeHost::new(journal_file::default_folder());
     let host = ViewerHost::new(host, viewers.clone(), run.to_owned());
     let (tell, news) = watch::channel(());
-    let session = engine::start(Box::new(host), Arc::new(move || {
-        tell.send_replace(());
-    }))?;
+    let session = engine::start(
+        Box::new(host),
+        Arc::new(move || {
+            tell.send_replace(());
+        }),
+    )?;
     if session.send(open).is_err() {
         bail!("the session has ended before it began");
     }

@@ -158,7 +158,11 @@ impl SnapshotMirror {
         let found: Option<PatternParts> = read(content)?;
         let trace = self.known.trace.as_ref().ok_or(WireError::Order)?;
         self.known.patterns = found.map(|PatternParts(patterns, iterations)| {
-            Arc::new(RunPatterns::of_found(Arc::clone(trace), patterns, iterations))
+            Arc::new(RunPatterns::of_found(
+                Arc::clone(trace),
+                patterns,
+                iterations,
+            ))
         });
         Ok(())
     }

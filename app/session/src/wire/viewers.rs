@@ -135,7 +135,10 @@ impl<H: Host> ViewerHost<H> {
 impl<H: Host> Host for ViewerHost<H> {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
         if self.viewer.is_some() && source != self.source {
-            let text = format!("this page is about {}; serve {source} to look at it", self.source);
+            let text = format!(
+                "this page is about {}; serve {source} to look at it",
+                self.source
+            );
             return Err(HostError::Failed(text));
         }
         self.host.load_trace(source, progress)

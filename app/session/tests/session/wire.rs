@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use callgrove_model::Label;
 use callgrove_session::wire::{
-    Arrived, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost, ViewerMessage, Viewers,
-    WIRE_VERSION, WireError, welcome_frame,
+    Arrived, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost, ViewerMessage,
+    Viewers, WIRE_VERSION, WireError, welcome_frame,
 };
 use callgrove_session::{
     Command, Engine, LearnSettings, MapMethod, Selection, Snapshot, SnapshotCell, ViewerId,
@@ -26,12 +26,23 @@ fn picture(snapshot: &Snapshot) -> String {
         text(&snapshot.map),
         text(&snapshot.detection),
         text(&snapshot.labels_by_tree),
-        text(&snapshot.causes.as_ref().map(|causes| causes.incidents().to_vec())),
+        text(
+            &snapshot
+                .causes
+                .as_ref()
+                .map(|causes| causes.incidents().to_vec()),
+        ),
         text(&snapshot.tree_causes),
         text(&snapshot.patterns.as_ref().map(|patterns| {
             let listed = patterns.listed().into_iter();
-            let names: Vec<_> = listed.map(|it| (patterns.name(it.id), it.occurrences.clone())).collect();
-            (names, patterns.iteration_bounds().to_vec(), patterns.loop_name())
+            let names: Vec<_> = listed
+                .map(|it| (patterns.name(it.id), it.occurrences.clone()))
+                .collect();
+            (
+                names,
+                patterns.iteration_bounds().to_vec(),
+                patterns.loop_name(),
+            )
         })),
     ];
     parts.join("\n")
@@ -98,7 +109,11 @@ fn a_viewer_sees_what_there_is_and_only_what_changed_is_sent() {
     assert_eq!(picture(&seen), picture(&session.seen()));
     session.run(open("run", "MPI_Wait"));
     let seen = viewer.look(&session.seen());
-    assert_eq!(picture(&seen), picture(&session.seen()), "another forest of the same trace");
+    assert_eq!(
+        picture(&seen),
+        picture(&session.seen()),
+        "another forest of the same trace"
+    );
     session.run(open("other run", "compute"));
     let seen = viewer.look(&session.seen());
     assert_eq!(picture(&seen), picture(&session.seen()), "another trace");
@@ -158,7 +173,13 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_told() {
         trees: vec![SLOW_TREE],
         label: Some(Label::Abnormal),
     }));
-    assert!(disk.journal.lock().unwrap().iter().any(|line| line.contains("ben")));
+    assert!(
+        disk.journal
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|line| line.contains("ben"))
+    );
     engine.handle(viewer.asks(Command::ExportLabels {
         path: "labels.csv".to_owned(),
     }));
@@ -203,9 +224,21 @@ fn what_does_not_fit_is_an_error_and_what_was_known_stays() {
     let mut newest = Snapshot::clone(&session.seen());
     newest.revision += 1;
     assert_eq!(viewer.look(&newest).labels, seen.labels);
-    assert_eq!(viewer.look(&{ newest.revision += 1; newest }).trace.is_some(), true);
+    assert_eq!(
+        viewer
+            .look(&{
+                newest.revision += 1;
+                newest
+            })
+            .trace
+            .is_some(),
+        true
+    );
     let mut strange = SnapshotMirror::default();
-    assert!(matches!(strange.take(&[3, 0]), Err(WireError::Order)), "a lane of no trace");
+    assert!(
+        matches!(strange.take(&[3, 0]), Err(WireError::Order)),
+        "a lane of no trace"
+    );
 }
 
 proptest! {
@@ -243,8 +276,15 @@ fn frames_of_a_session() -> &'static [Vec<u8>] {
     FRAMES.get_or_init(|| {
         let session = Session::opened(&Disk::default());
         let mut sender = SnapshotSender::new(ViewerId(0));
-        let hello = ViewerMessage::Hello { version: WIRE_VERSION, key: 1, name: None };
-        let file = ViewerFile { name: "a".to_owned(), content: hello.to_bytes().unwrap() };
+        let hello = ViewerMessage::Hello {
+            version: WIRE_VERSION,
+            key: 1,
+            name: None,
+        };
+        let file = ViewerFile {
+            name: "a".to_owned(),
+            content: hello.to_bytes().unwrap(),
+        };
         let mut frames = vec![file.to_frame().unwrap()];
         while let Some(frame) = sender.next_frame(&session.seen()).unwrap() {
             frames.push(frame);
@@ -345,7 +385,11 @@ fn a_session_that_began_anew_gets_the_labels_again_and_no_undo() {
     let mut far = Far::new(&disk, 1);
     let (handle, mut link) = SessionLink::new(7, None);
     far.talk(&mut link, 9, true);
-    for command in [label(1, Label::Normal), label(2, Label::Normal), Command::Undo] {
+    for command in [
+        label(1, Label::Normal),
+        label(2, Label::Normal),
+        Command::Undo,
+    ] {
         handle.send(command).unwrap();
     }
     far.talk(&mut link, 1, false);

@@ -3,20 +3,25 @@
 use super::PackedError;
 
 /// Bits of a number in one byte; the highest says that more follow.
-const BITS: u32 = 7;
+const BITS: usize = 7;
 
 /// Appends a number, seven bits a byte, the lowest first.
 pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 1 << BITS {
-        bytes.push(value as u8 | 1 << BITS);
+        bytes.push(value.to_le_bytes()[0] | 1 << BITS);
         value >>= BITS;
     }
-    bytes.push(value as u8);
+    bytes.push(value.to_le_bytes()[0]);
+}
+
+/// Appends a number of things.
+pub(super) fn put_len(bytes: &mut Vec<u8>, len: usize) {
+    put(bytes, u64::try_from(len).unwrap_or(u64::MAX));
 }
 
 /// The same for numbers that may be negative; small ones of both signs are short.
 pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
-    put(bytes, (value << 1 ^ value >> 63) as u64);
+    put(bytes, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
 /// Reads what was put. Bytes may come from anywhere.
@@ -31,7 +36,7 @@ impl<'a> Bytes<'a> {
 
     pub(super) fn take(&mut self) -> Result<u64, PackedError> {
         let mut value = 0;
-        for shift in (0..u64::BITS).step_by(BITS as usize) {
+        for shift in (0..u64::BITS).step_by(BITS) {
             let (&byte, left) = self.left.split_first().ok_or(PackedError::Short)?;
             self.left = left;
             value |= u64::from(byte & 0x7f) << shift;
@@ -44,7 +49,7 @@ impl<'a> Bytes<'a> {
 
     pub(super) fn take_signed(&mut self) -> Result<i64, PackedError> {
         let value = self.take()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+        Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
     /// A time or a duration: `before` and so many units more.

@@ -1,14 +1,14 @@
 //! Messages and counter samples of a lane as bytes.
 
 use super::PackedError;
-use super::bytes::{Bytes, put, put_signed};
+use super::bytes::{Bytes, put, put_len, put_signed};
 use crate::{
     CommKind, CommRef, Comms, CounterId, Counters, ExecIdx, LaneIdx, NonMaxIdx, RankId, TimeNs,
 };
 
 /// The times and the calls of events, each as its distance to the one before.
 fn pack_places(time: &[TimeNs], exec: &[Option<NonMaxIdx>], unit: i64, bytes: &mut Vec<u8>) {
-    put(bytes, time.len() as u64);
+    put_len(bytes, time.len());
     let mut before = (0, 0);
     for (&time, exec) in time.iter().zip(exec) {
         let exec = exec.map_or(0, |exec| i64::from(ExecIdx::from(exec).0) + 1);
@@ -30,13 +30,13 @@ fn unpack_places(
     let places = bytes.take_column(len, |bytes| {
         before.0 = bytes.take_ns(before.0, unit)?;
         before.1 = before.1.wrapping_add(bytes.take_signed()?);
-        let exec = match before.1 {
-            0 => None,
-            exec if (1..=num_executions as i64).contains(&exec) => {
-                Some(ExecIdx::from_index(exec as usize - 1).into())
-            }
-            _ => return Err(PackedError::Missing("call")),
-        };
+        let exec = usize::try_from(before.1).map_err(|_| PackedError::Number)?;
+        if exec > num_executions {
+            return Err(PackedError::Missing("call"));
+        }
+        let exec = exec
+            .checked_sub(1)
+            .map(|exec| ExecIdx::from_index(exec).into());
         Ok((TimeNs(before.0), exec))
     })?;
     Ok(places.into_iter().unzip())
@@ -46,7 +46,10 @@ pub(super) fn pack(comms: &Comms, unit: i64, bytes: &mut Vec<u8>) {
     pack_places(&comms.time, &comms.exec, unit, bytes);
     for row in 0..comms.len() {
         let is_send = comms.kind[row] == CommKind::Send;
-        put(bytes, u64::from(comms.partner[row].0) << 1 | u64::from(is_send));
+        put(
+            bytes,
+            u64::from(comms.partner[row].0) << 1 | u64::from(is_send),
+        );
         put(bytes, comms.tag[row]);
         put(bytes, comms.size_bytes[row]);
         match comms.mate[row] {
@@ -73,7 +76,11 @@ pub(super) fn unpack(
     for _ in 0..comms.time.len() {
         let partner = bytes.take()?;
         let is_send = partner & 1 == 1;
-        comms.kind.push(if is_send { CommKind::Send } else { CommKind::Recv });
+        comms.kind.push(if is_send {
+            CommKind::Send
+        } else {
+            CommKind::Recv
+        });
         let partner = u32::try_from(partner >> 1).map_err(|_| PackedError::Number)?;
         comms.partner.push(RankId(partner));
         comms.tag.push(bytes.take()?);

@@ -1,7 +1,7 @@
 //! The executions of a lane as bytes.
 
 use super::PackedError;
-use super::bytes::{Bytes, put, put_signed};
+use super::bytes::{Bytes, put, put_len, put_signed};
 use crate::{DurationNs, ExecIdx, Executions, FuncId, NonMaxIdx, StepId, TimeNs};
 
 /// What follows from the depths of executions in pre-order.
@@ -52,7 +52,7 @@ impl Derived {
 
 /// Appends the executions of a lane whose times are multiples of `unit` nanoseconds.
 pub(super) fn pack(executions: &Executions, unit: i64, bytes: &mut Vec<u8>) {
-    put(bytes, executions.len() as u64);
+    put_len(bytes, executions.len());
     for &func in &executions.func {
         put(bytes, u64::from(func.0));
     }
@@ -85,16 +85,19 @@ pub(super) fn pack(executions: &Executions, unit: i64, bytes: &mut Vec<u8>) {
     let open: Vec<usize> = (0..executions.len())
         .filter(|&row| !executions.closed[row])
         .collect();
-    put(bytes, open.len() as u64);
+    put_len(bytes, open.len());
     for row in open {
-        put(bytes, row as u64);
+        put_len(bytes, row);
     }
     let derived = Derived::of(&executions.depth, &executions.inclusive);
     let is_derived = derived.is_some_and(|derived| derived.is_of(executions));
     put(bytes, u64::from(is_derived));
     if !is_derived {
         for row in 0..executions.len() {
-            put(bytes, executions.parent[row].map_or(0, |parent| u64::from(ExecIdx::from(parent).0) + 1));
+            put(
+                bytes,
+                executions.parent[row].map_or(0, |parent| u64::from(ExecIdx::from(parent).0) + 1),
+            );
             put(bytes, u64::from(executions.subtree_end[row].0));
             put_signed(bytes, executions.exclusive[row].0);
         }
@@ -111,7 +114,9 @@ pub(super) fn unpack(
     let func = bytes.take_column(len, |bytes| {
         let func = FuncId(bytes.take_u32()?);
         let is_known = func.index() < num_funcs;
-        is_known.then_some(func).ok_or(PackedError::Missing("function"))
+        is_known
+            .then_some(func)
+            .ok_or(PackedError::Missing("function"))
     })?;
     let mut before = 0_i64;
     let depth = bytes.take_column(len, |bytes| {
@@ -138,8 +143,10 @@ pub(super) fn unpack(
     let (step, row) = places.into_iter().unzip();
     let mut closed = vec![true; len];
     for _ in 0..bytes.take_len()? {
-        let row = bytes.take_u32()? as usize;
-        *closed.get_mut(row).ok_or(PackedError::Missing("call"))? = false;
+        let row = ExecIdx(bytes.take_u32()?);
+        *closed
+            .get_mut(row.index())
+            .ok_or(PackedError::Missing("call"))? = false;
     }
     let is_derived = bytes.take()? == 1;
     let derived = if is_derived {
@@ -168,19 +175,17 @@ fn unpack_derived(bytes: &mut Bytes<'_>, len: usize) -> Result<Derived, PackedEr
         exclusive: Vec::with_capacity(len),
     };
     for row in 0..len {
-        let parent = bytes.take()?.checked_sub(1);
-        let parent = parent.map(|parent| {
-            let is_before = parent < row as u64;
-            let parent = ExecIdx::from_index(parent as usize);
-            is_before.then_some(parent.into()).ok_or(PackedError::Missing("caller"))
-        });
-        derived.parent.push(parent.transpose()?);
-        let end = bytes.take_u32()?;
+        let parent = bytes.take_u32()?.checked_sub(1).map(ExecIdx);
+        if parent.is_some_and(|parent| parent.index() >= row) {
+            return Err(PackedError::Missing("caller"));
+        }
+        derived.parent.push(parent.map(NonMaxIdx::from));
+        let end = ExecIdx(bytes.take_u32()?);
         // An execution that is open ends where it begins.
-        if (end as usize) < row || end as usize > len {
+        if !(row..=len).contains(&end.index()) {
             return Err(PackedError::Missing("end of a call"));
         }
-        derived.subtree_end.push(ExecIdx(end));
+        derived.subtree_end.push(end);
         derived.exclusive.push(DurationNs(bytes.take_signed()?));
     }
     Ok(derived)

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lane::{self, Columns};
 use super::PackedError;
+use super::lane::{self, LaneColumns};
 use crate::message_matching::in_order_of_sending;
 use crate::{
     CommKind, CommRef, CounterId, FuncId, Lane, LaneIdx, Message, Metadata, Name, NameTable,
@@ -61,7 +61,6 @@ impl TraceHead {
             identity: trace.identity.clone(),
         }
     }
-
 }
 
 impl PackedLanes {
@@ -111,7 +110,7 @@ impl PackedLanes {
     /// The bytes are no such lane, or it is one too many.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), PackedError> {
         let (num_funcs, num_counters) = (self.trace.names.len(), self.trace.counter_names.len());
-        let Columns {
+        let LaneColumns {
             executions,
             comms,
             counters,
@@ -141,9 +140,10 @@ impl PackedLanes {
         for (lane, held) in trace.lanes() {
             for (row, mate) in held.comms.mate.iter().enumerate() {
                 let Some(mate) = *mate else { continue };
+                let row_here = u32::try_from(row).map_err(|_| PackedError::Number)?;
                 let here = CommRef {
                     lane,
-                    row: row as u32,
+                    row: row_here,
                 };
                 if mate_of(&trace, mate) != Some(here) {
                     return Err(PackedError::Missing("mate of a message"));

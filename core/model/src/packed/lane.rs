@@ -8,7 +8,7 @@ use crate::{Comms, Counters, DurationNs, Executions, Lane, TimeNs};
 const US: i64 = 1_000;
 
 /// What a lane holds.
-pub(super) struct Columns {
+pub(super) struct LaneColumns {
     pub(super) executions: Executions,
     pub(super) comms: Comms,
     pub(super) counters: Counters,
@@ -16,7 +16,11 @@ pub(super) struct Columns {
 
 /// The largest unit in which all times of the lane are whole.
 fn unit_of(lane: &Lane) -> i64 {
-    let times = [&lane.executions.entry, &lane.comms.time, &lane.counters.time];
+    let times = [
+        &lane.executions.entry,
+        &lane.comms.time,
+        &lane.counters.time,
+    ];
     let mut times = times.into_iter().flatten();
     let in_us = times.all(|TimeNs(ns)| ns % US == 0);
     let mut durations = lane.executions.inclusive.iter();
@@ -30,7 +34,7 @@ fn unit_of(lane: &Lane) -> i64 {
 pub(super) fn pack(lane: &Lane) -> Vec<u8> {
     let unit = unit_of(lane);
     let mut bytes = Vec::new();
-    put(&mut bytes, unit as u64);
+    put(&mut bytes, unit.unsigned_abs());
     executions::pack(&lane.executions, unit, &mut bytes);
     comms::pack(&lane.comms, unit, &mut bytes);
     comms::pack_counters(&lane.counters, unit, &mut bytes);
@@ -41,7 +45,7 @@ pub(super) fn unpack(
     bytes: &[u8],
     num_funcs: usize,
     num_counters: usize,
-) -> Result<Columns, PackedError> {
+) -> Result<LaneColumns, PackedError> {
     let mut bytes = Bytes::new(bytes);
     let unit = i64::from(bytes.take_u32()?);
     let executions = executions::unpack(&mut bytes, unit, num_funcs)?;
@@ -49,7 +53,7 @@ pub(super) fn unpack(
     let comms = comms::unpack(&mut bytes, unit, num_executions)?;
     let counters = comms::unpack_counters(&mut bytes, unit, num_executions, num_counters)?;
     bytes.end()?;
-    Ok(Columns {
+    Ok(LaneColumns {
         executions,
         comms,
         counters,
