@@ -45,15 +45,14 @@ fn add(code: &mut String, folder: &Path, list: &str) -> Result<(), String> {
     for (hash, file) in files {
         let path = folder.join(file);
         let content = fs::read(&path).map_err(|error| failed(&path, &error.to_string()))?;
-        let digest = Sha256::digest(&content);
-        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        if found != hash {
+        if digits_of(&Sha256::digest(&content)) != hash {
             return Err(failed(&path, "the file is damaged"));
         }
         let Some(name) = file.strip_suffix(".br") else {
             continue;
         };
-        let gzip = folder.join(format!("{name}.gz"));
+        let [path, gzip] =
+            [path, folder.join(format!("{name}.gz"))].map(|file| file.display().to_string());
         writeln!(
             code,
             "({name:?}, include_bytes!({path:?}).as_slice(), include_bytes!({gzip:?}).as_slice()),"
@@ -61,6 +60,14 @@ fn add(code: &mut String, folder: &Path, list: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+fn digits_of(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('?');
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
 }
 
 fn failed(path: &Path, cause: &str) -> String {

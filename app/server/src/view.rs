@@ -41,7 +41,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(20);
 /// A viewer who does not say hello for so long is none.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// A viewer whose connection broke and who does not come back for so long is forgotten.
-const COMES_BACK_WITHIN: Duration = Duration::from_secs(120);
+const COMES_BACK_WITHIN: Duration = Duration::from_mins(2);
 /// Bytes of a viewer's name.
 const MAX_NAME_BYTES: usize = 80;
 
@@ -212,7 +212,9 @@ impl Viewing {
             tokio::select! {
                 message = next(socket), if self.waiting.is_empty() => self.hear(message?)?,
                 changed = self.viewed.news.changed(), if !has_news => {
-                    changed.map_err(|_| Gone::refused("the session has ended"))?;
+                    if changed.is_err() {
+                        return Err(Gone::refused("the session has ended"));
+                    }
                     has_news = true;
                 }
                 () = sleep_until(not_before), if has_news => match self.tell(socket).await? {

@@ -89,10 +89,12 @@ fn serve(config: ServerConfig) -> RunningServer {
     let wake = Arc::new(move || {
         tell.send_replace(());
     });
-    std::thread::spawn(move || {
+    let thread = std::thread::Builder::new().name("session".to_owned());
+    let run = move || {
         let settings = LearnSettings::with_seed(1);
         Engine::new(Box::new(host), settings, cell, wake).run(&commands);
-    });
+    };
+    thread.spawn(run).unwrap();
     let open = Command::OpenTrace {
         source: "run".to_owned(),
         function: Some("step".to_owned()),

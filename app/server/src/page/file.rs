@@ -1,6 +1,5 @@
 //! One file of the page, and how it is answered.
 
-use std::fmt::Write as _;
 use std::io::Read as _;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::encoding::Encoding;
 use crate::api::ApiError;
+use crate::token::hex;
 
 /// No file of the page is larger when it is unpacked.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -43,11 +43,7 @@ impl PageFile {
     /// The file with all that an answer says of it; the one called `index` is asked for again each time, the others
     /// have their hash in their name.
     pub(super) fn served(self, index: &str) -> ServedFile {
-        let mut tag = String::new();
-        for byte in &Sha256::digest(&self.gzip)[..12] {
-            // Writing to a string cannot fail.
-            write!(tag, "{byte:02x}").ok();
-        }
+        let tag = hex(&Sha256::digest(&self.gzip)[..12]);
         let is_index = self.name == index;
         ServedFile(Arc::new(Served {
             kind: kind_of(&self.name),

@@ -55,7 +55,6 @@ pub fn router(files: Vec<PageFile>) -> Result<Router, PageError> {
 }
 
 /// Adds what keeps a page from harm, and its address, which may hold the token, from others.
-#[expect(clippy::unused_async, reason = "a layer of axum")]
 pub(crate) async fn guarded(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [

@@ -64,7 +64,7 @@ impl SnapshotSender {
     }
 
     fn next_of_trace(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if take_over(&mut self.trace, &newest.trace) {
+        if take_over(&mut self.trace, newest.trace.as_ref()) {
             self.next_lane = 0;
             (self.analysis, self.map, self.detection) = (None, None, None);
             (self.causes, self.patterns) = (None, None);
@@ -84,7 +84,7 @@ impl SnapshotSender {
     }
 
     fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if take_over(&mut self.analysis, &newest.analysis) {
+        if take_over(&mut self.analysis, newest.analysis.as_ref()) {
             (self.map, self.detection) = (None, None);
             self.revision = None;
             let parts = self.analysis.as_ref().map(|analysis| AnalysisParts {
@@ -95,11 +95,11 @@ impl SnapshotSender {
             });
             return FrameKind::Analysis.compact(&parts).map(Some);
         }
-        if take_over(&mut self.map, &newest.map) {
+        if take_over(&mut self.map, newest.map.as_ref()) {
             self.revision = None;
             return FrameKind::Map.compact(&self.map).map(Some);
         }
-        if take_over(&mut self.detection, &newest.detection) {
+        if take_over(&mut self.detection, newest.detection.as_ref()) {
             self.revision = None;
             return FrameKind::Detection.compact(&self.detection).map(Some);
         }
@@ -108,12 +108,12 @@ impl SnapshotSender {
 
     /// What comes late anyway, and is not waited for.
     fn next_of_run(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if take_over(&mut self.causes, &newest.causes) {
+        if take_over(&mut self.causes, newest.causes.as_ref()) {
             self.revision = None;
             let found = self.causes.as_ref().map(|causes| causes.found());
             return FrameKind::Causes.compact(&found).map(Some);
         }
-        if take_over(&mut self.patterns, &newest.patterns) {
+        if take_over(&mut self.patterns, newest.patterns.as_ref()) {
             self.revision = None;
             let found = self.patterns.as_ref().map(|patterns| patterns.found());
             return FrameKind::Patterns.compact(&found).map(Some);
@@ -123,14 +123,14 @@ impl SnapshotSender {
 }
 
 /// Whether it is another.
-fn take_over<T>(told: &mut Option<Arc<T>>, newest: &Option<Arc<T>>) -> bool {
+fn take_over<T>(told: &mut Option<Arc<T>>, newest: Option<&Arc<T>>) -> bool {
     let is_same = match (&*told, newest) {
         (Some(told), Some(newest)) => Arc::ptr_eq(told, newest),
         (None, None) => true,
         _ => false,
     };
     if !is_same {
-        told.clone_from(newest);
+        *told = newest.map(Arc::clone);
     }
     !is_same
 }

@@ -62,7 +62,7 @@ impl<'a> Bytes<'a> {
     }
 
     pub(super) fn take_u32(&mut self) -> Result<u32, PackedError> {
-        u32::try_from(self.take()?).map_err(|_| PackedError::Number)
+        Ok(u32::try_from(self.take()?)?)
     }
 
     /// A number of things of which each takes at least one byte, so that no memory is taken for what cannot come.

@@ -30,7 +30,7 @@ fn unpack_places(
     let places = bytes.take_column(len, |bytes| {
         before.0 = bytes.take_ns(before.0, unit)?;
         before.1 = before.1.wrapping_add(bytes.take_signed()?);
-        let exec = usize::try_from(before.1).map_err(|_| PackedError::Number)?;
+        let exec = usize::try_from(before.1)?;
         if exec > num_executions {
             return Err(PackedError::Missing("call"));
         }
@@ -81,14 +81,14 @@ pub(super) fn unpack(
         } else {
             CommKind::Recv
         });
-        let partner = u32::try_from(partner >> 1).map_err(|_| PackedError::Number)?;
+        let partner = u32::try_from(partner >> 1)?;
         comms.partner.push(RankId(partner));
         comms.tag.push(bytes.take()?);
         comms.size_bytes.push(bytes.take()?);
         let mate = match bytes.take()?.checked_sub(1) {
             None => None,
             Some(lane) => Some(CommRef {
-                lane: LaneIdx(u32::try_from(lane).map_err(|_| PackedError::Number)?),
+                lane: LaneIdx(u32::try_from(lane)?),
                 row: bytes.take_u32()?,
             }),
         };

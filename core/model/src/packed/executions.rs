@@ -122,7 +122,7 @@ pub(super) fn unpack(
     let depth = bytes.take_column(len, |bytes| {
         let depth = before.wrapping_add(1).wrapping_sub(bytes.take_signed()?);
         before = depth;
-        u16::try_from(depth).map_err(|_| PackedError::Number)
+        Ok(u16::try_from(depth)?)
     })?;
     let mut before = 0_i64;
     let entry = bytes.take_column(len, |bytes| {
@@ -137,8 +137,7 @@ pub(super) fn unpack(
         if next & 1 == 1 {
             before.0 = before.0.wrapping_add(bytes.take_signed()?);
         }
-        let number = |it: i64| u32::try_from(it).map_err(|_| PackedError::Number);
-        Ok((StepId(number(before.0)?), number(before.1)?))
+        Ok((StepId(u32::try_from(before.0)?), u32::try_from(before.1)?))
     })?;
     let (step, row) = places.into_iter().unzip();
     let mut closed = vec![true; len];

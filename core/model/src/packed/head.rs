@@ -140,10 +140,9 @@ impl PackedLanes {
         for (lane, held) in trace.lanes() {
             for (row, mate) in held.comms.mate.iter().enumerate() {
                 let Some(mate) = *mate else { continue };
-                let row_here = u32::try_from(row).map_err(|_| PackedError::Number)?;
                 let here = CommRef {
                     lane,
-                    row: row_here,
+                    row: u32::try_from(row)?,
                 };
                 if mate_of(&trace, mate) != Some(here) {
                     return Err(PackedError::Missing("mate of a message"));

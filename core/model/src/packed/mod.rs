@@ -42,3 +42,9 @@ impl std::fmt::Display for PackedError {
 }
 
 impl std::error::Error for PackedError {}
+
+impl From<std::num::TryFromIntError> for PackedError {
+    fn from(_: std::num::TryFromIntError) -> Self {
+        Self::Number
+    }
+}
