@@ -44,7 +44,7 @@ fn forest_file() -> Result<String> {
             .iter()
             .map(|func| functions.binary_search(func));
         let places: Vec<usize> = places
-            .map(|place| place.map_err(|_| anyhow::anyhow!("a function without a place")))
+            .map(|place| place.ok().context("a function without a place"))
             .collect::<Result<_>>()?;
         let weights: Vec<i64> = tree.inclusive().iter().map(|weight| weight.0).collect();
         let line = serde_json::json!({

@@ -153,11 +153,14 @@ mod tests {
     use crate::carrier::Carrier;
     use crate::shelf::open_command;
 
+    /// Names and contents.
+    type Downloads = Vec<(String, Vec<u8>)>;
+
     /// A browser that keeps everything in memory.
     #[derive(Clone, Default)]
     struct Memory {
         kept: Arc<Mutex<BTreeMap<String, String>>>,
-        downloads: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+        downloads: Arc<Mutex<Downloads>>,
     }
 
     impl Browser for Memory {

@@ -165,7 +165,7 @@ mod tests {
     fn window(children: Vec<Node>) -> TreeUpdate {
         let ids = (1..=children.len() as u64).map(NodeId);
         let root = node(Role::Window, |root| {
-            root.set_children(ids.clone().collect::<Vec<_>>())
+            root.set_children(ids.clone().collect::<Vec<_>>());
         });
         TreeUpdate {
             nodes: ids.zip(children).chain([(NodeId(0), root)]).collect(),

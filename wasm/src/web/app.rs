@@ -27,7 +27,7 @@ pub(super) struct WebApp {
 /// How the page reaches its session.
 enum Line {
     /// It is the page's own.
-    Own(Carrier),
+    Own(Box<Carrier>),
     /// It lies on the server that sent the page.
     Far(ServerLine),
 }
@@ -65,7 +65,7 @@ impl WebApp {
             let wake: Wake = Arc::new(move || waker.request_repaint());
             let host = BrowserHost::new(LocalBrowser, shelf.clone());
             let (handle, carrier) = Carrier::start(Box::new(host), wake);
-            (handle, Line::Own(carrier))
+            (handle, Line::Own(Box::new(carrier)))
         };
         let platform = BrowserPlatform::new(shelf.clone());
         let session = Session::new(handle.clone(), None);

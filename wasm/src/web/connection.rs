@@ -61,7 +61,7 @@ struct Inner {
 
 /// A WebSocket, and what the browser calls when something happens to it.
 struct Socket {
-    socket: WebSocket,
+    raw: WebSocket,
     _opened: Closure<dyn FnMut()>,
     _came: Closure<dyn FnMut(MessageEvent)>,
     _closed: Closure<dyn FnMut(CloseEvent)>,
@@ -96,7 +96,7 @@ impl ServerLine {
 impl Inner {
     fn send(&self) {
         let socket = self.socket.borrow();
-        let Some(socket) = socket.as_ref().map(|socket| &socket.socket) else {
+        let Some(socket) = socket.as_ref().map(|socket| &socket.raw) else {
             return;
         };
         while socket.ready_state() == WebSocket::OPEN
@@ -199,7 +199,7 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
     socket.set_onmessage(Some(came.as_ref().unchecked_ref()));
     socket.set_onclose(Some(closed.as_ref().unchecked_ref()));
     Ok(Socket {
-        socket,
+        raw: socket,
         _opened: opened,
         _came: came,
         _closed: closed,

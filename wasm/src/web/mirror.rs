@@ -4,7 +4,6 @@
 //! a screen reader makes on one goes to its widget.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use eframe::egui::accesskit::{Action, ActionRequest, NodeId, TreeId};
 use eframe::egui::{Context, Event, FullOutput, Plugin, RawInput};
@@ -80,7 +79,7 @@ impl Plugin for Mirror {
         let now_ms = js_sys::Date::now();
         if now_ms < self.next_ms {
             let left_ms = (self.next_ms - now_ms).min(PERIOD_MS);
-            ctx.request_repaint_after(Duration::from_secs_f64(left_ms / 1e3));
+            ctx.request_repaint_after_secs((left_ms / 1e3) as f32);
             return;
         }
         self.next_ms = now_ms + PERIOD_MS;
@@ -104,13 +103,12 @@ fn write(before: &[OutlineItem], items: &[OutlineItem]) -> Result<(), JsValue> {
             continue;
         }
         let known = outline.children().item(index as u32);
-        let element = match known {
-            Some(element) => element,
-            None => {
-                let made = document.create_element("div")?;
-                outline.append_child(&made)?;
-                made
-            }
+        let element = if let Some(element) = known {
+            element
+        } else {
+            let made = document.create_element("div")?;
+            outline.append_child(&made)?;
+            made
         };
         describe(&element, item)?;
     }
