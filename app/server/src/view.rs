@@ -42,6 +42,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(20);
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// A viewer whose connection broke and who does not come back for so long is forgotten.
 const COMES_BACK_WITHIN: Duration = Duration::from_mins(2);
+/// How long a viewer may take to hear why it is let go.
+const GOOD_BYE: Duration = Duration::from_secs(2);
 /// Bytes of a viewer's name.
 const MAX_NAME_BYTES: usize = 80;
 
@@ -135,6 +137,9 @@ impl Gone {
             reason: reason.into(),
         };
         socket.send(Message::Close(Some(frame))).await.ok();
+        // What is still on its way would reset the connection, and the reason would be lost with it.
+        let rest = async { while let Some(Ok(_)) = socket.recv().await {} };
+        timeout(GOOD_BYE, rest).await.ok();
     }
 }
 

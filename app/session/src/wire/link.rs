@@ -86,10 +86,7 @@ impl SessionLink {
         &mut self,
         file: impl Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>, WireError> {
-        while let Ok(command) = self.commands.try_recv() {
-            self.number += 1;
-            self.kept.push_back((self.number, command));
-        }
+        self.keep_commands();
         if self.life.is_none() {
             return Ok(None);
         }
@@ -140,6 +137,13 @@ impl SessionLink {
         Ok(None)
     }
 
+    fn keep_commands(&mut self) {
+        while let Ok(command) = self.commands.try_recv() {
+            self.number += 1;
+            self.kept.push_back((self.number, command));
+        }
+    }
+
     fn begin_life(&mut self, life: u64) {
         self.life = Some(life);
         let is_another = self.last_life.is_some_and(|last| last != life);
@@ -152,6 +156,7 @@ impl SessionLink {
 
     /// The connection is lost; the person is told `why`, and that it is tried again.
     pub fn lost(&mut self, why: &str) {
+        self.keep_commands();
         let last = self.cell.newest();
         let waiting = match self.kept.len() {
             0 => String::new(),

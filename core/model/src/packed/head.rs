@@ -163,7 +163,7 @@ impl PackedLanes {
 
 fn mate_of(trace: &Trace, event: CommRef) -> Option<CommRef> {
     let lane = trace.lanes.get(event.lane.index())?;
-    *lane.comms.mate.get(event.row as usize)?
+    *lane.comms.mate.get(usize::try_from(event.row).ok()?)?
 }
 
 impl Trace {
