@@ -110,7 +110,11 @@ impl Server {
             () = shutdown => {}
         }
         stop.send_replace(true);
-        let ended = async { while connections.join_next().await.is_some() {} };
+        let ended = async {
+            while connections.join_next().await.is_some() {}
+            // What grew out of a connection, as a WebSocket does, is told to stop as well and lets go of that word last.
+            stop.closed().await;
+        };
         if timeout(grace, ended).await.is_err() {
             warn!(%local_addr, open = connections.len(), "connections outlast the grace and are cut off");
             connections.shutdown().await;

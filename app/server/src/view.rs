@@ -107,8 +107,10 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
         waiting: VecDeque::new(),
         viewed,
     };
-    let gone = viewing.run(stopping, &mut socket).await;
+    let gone = viewing.run(stopping.clone(), &mut socket).await;
     gone.tell(socket).await;
+    // A server that stops waits for those who hold it.
+    drop(stopping);
     viewers.lose(viewer);
     info!(viewer = viewer.0, "a page has gone");
     sleep(COMES_BACK_WITHIN).await;
