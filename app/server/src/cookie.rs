@@ -45,7 +45,7 @@ pub(crate) fn exchange(token: &Token, uri: &Uri, is_tls: bool) -> Response {
     let target = without_token(uri);
     let html = format!(
         "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url={target}\">\
-         <title>Callgrove</title><p><a href=\"{target}\">Callgrove</a>"
+         <link rel=\"icon\" href=\"data:,\"><title>Callgrove</title><p><a href=\"{target}\">Callgrove</a>"
     );
     let mut response = (StatusCode::OK, html).into_response();
     let headers = response.headers_mut();

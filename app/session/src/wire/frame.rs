@@ -1,6 +1,6 @@
 //! What is said on the wire.
 
-use callgrove_model::{FuncId, PackedError, TreeRef};
+use callgrove_model::{FuncId, PackedError, TreeRef, fnv1a};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
@@ -10,6 +10,10 @@ use crate::{Analysis, Command};
 
 /// Both sides must speak the same version.
 pub const WIRE_VERSION: u32 = 1;
+
+/// What stands before the content of a frame: a byte for its kind, eight for the sum of both. Whoever makes frames
+/// is trusted, as it made the page; what happened to them on the way is not.
+const HEAD_BYTES: usize = 9;
 
 /// From a view to the session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -101,6 +105,9 @@ pub enum WireError {
     /// They are no lane of a trace.
     #[error("the trace cannot be read: {0}")]
     Trace(#[from] PackedError),
+    /// They are not as they were sent.
+    #[error("a message is damaged")]
+    Damaged,
     /// They do not fit what came before.
     #[error("a message does not fit the one before it")]
     Order,
@@ -153,30 +160,53 @@ impl FrameKind {
 
     /// A frame whose fields have names.
     pub(super) fn named(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
-        let mut bytes = vec![self as u8];
-        content.serialize(&mut Serializer::new(&mut bytes).with_struct_map())?;
-        Ok(bytes)
+        let mut frame = Self::begin(0);
+        content.serialize(&mut Serializer::new(&mut frame).with_struct_map())?;
+        Ok(self.seal(frame))
     }
 
     /// A frame of many small things whose fields need no names.
     pub(super) fn compact(self, content: &impl Serialize) -> Result<Vec<u8>, WireError> {
-        let mut bytes = vec![self as u8];
-        content.serialize(&mut Serializer::new(&mut bytes))?;
-        Ok(bytes)
+        let mut frame = Self::begin(0);
+        content.serialize(&mut Serializer::new(&mut frame))?;
+        Ok(self.seal(frame))
     }
 
     /// A frame whose content is bytes already.
     pub(super) fn raw(self, content: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(content.len() + 1);
-        bytes.push(self as u8);
-        bytes.extend_from_slice(content);
-        bytes
+        let mut frame = Self::begin(content.len());
+        frame.extend_from_slice(content);
+        self.seal(frame)
     }
 
-    /// What a frame holds.
+    /// An empty head, with room for so many bytes of content.
+    fn begin(num_bytes: usize) -> Vec<u8> {
+        let mut frame = Vec::with_capacity(HEAD_BYTES + num_bytes);
+        frame.resize(HEAD_BYTES, 0);
+        frame
+    }
+
+    fn seal(self, mut frame: Vec<u8>) -> Vec<u8> {
+        let sum = self.sum(&frame[HEAD_BYTES..]);
+        frame[0] = self as u8;
+        frame[1..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
+        frame
+    }
+
+    fn sum(self, content: &[u8]) -> u64 {
+        fnv1a(content) ^ u64::from(self as u8)
+    }
+
+    /// What a frame holds, if it is as it was sent.
     pub(super) fn open(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
-        let (&kind, content) = frame.split_first().ok_or(WireError::Order)?;
-        let kind = Self::of_byte(kind).ok_or(WireError::Order)?;
+        let (head, content) = frame
+            .split_first_chunk::<HEAD_BYTES>()
+            .ok_or(WireError::Damaged)?;
+        let [kind, sum @ ..] = *head;
+        let kind = Self::of_byte(kind).ok_or(WireError::Damaged)?;
+        if kind.sum(content) != u64::from_le_bytes(sum) {
+            return Err(WireError::Damaged);
+        }
         Ok((kind, content))
     }
 }

@@ -8,7 +8,7 @@
 //!            SnapshotMirror ◀── frames ── SnapshotSender (one for each viewer)
 //! ```
 //!
-//! A frame is a byte that says what it holds, and that: a lane of the trace as [`callgrove_model::PackedLanes`] takes
+//! A frame is a byte that says what it holds, a sum against damage, and that: a lane of the trace as [`callgrove_model::PackedLanes`] takes
 //! it, all else as MessagePack. What is large comes once, and again only when it is another; the rest, a snapshot
 //! without it, comes whenever something changed, always the newest. What was on its way to a viewer who is slower than
 //! the session is never sent.

@@ -218,17 +218,22 @@ fn what_does_not_fit_is_an_error_and_what_was_known_stays() {
     let session = Session::opened(&Disk::default());
     let mut viewer = Viewer::new(ViewerId(0));
     let seen = viewer.look(&session.seen());
-    for frame in [&[][..], &[77], &[3, 1, 2], &[4, 0x91]] {
-        assert!(viewer.mirror.take(frame).is_err(), "{frame:?}");
+    let lane = frame_of_kind(3);
+    let short = &lane[..lane.len() - 1];
+    for frame in [&[][..], &[77], &[3, 1, 2], short] {
+        let refused = viewer.mirror.take(frame);
+        assert!(matches!(refused, Err(WireError::Damaged)), "{frame:?}");
     }
+    let refused = viewer.mirror.take(&lane);
+    assert!(matches!(refused, Err(WireError::Order)), "a lane too many");
     let mut newest = Snapshot::clone(&session.seen());
     newest.revision += 1;
     assert_eq!(viewer.look(&newest).labels, seen.labels);
     newest.revision += 1;
     assert!(viewer.look(&newest).trace.is_some());
-    let mut strange = SnapshotMirror::default();
+    let refused = SnapshotMirror::default().take(&lane).err();
     assert!(
-        matches!(strange.take(&[3, 0]), Err(WireError::Order)),
+        matches!(refused, Some(WireError::Order)),
         "a lane of no trace"
     );
 }
@@ -241,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_frames_are_understood_or_refused(
+    fn damaged_frames_are_refused(
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         which in any::<prop::sample::Index>(),
     ) {
@@ -255,11 +260,19 @@ proptest! {
                     frame[at] = *byte;
                 }
             }
-            if mirror.take(&frame).is_err() {
+            let is_whole = frame == frames[place];
+            prop_assert_eq!(mirror.take(&frame).is_ok(), is_whole);
+            if !is_whole {
                 break;
             }
         }
     }
+}
+
+/// The first frame that begins so.
+fn frame_of_kind(kind: u8) -> Vec<u8> {
+    let frames = frames_of_a_session().iter();
+    frames.cloned().find(|frame| frame[0] == kind).unwrap()
 }
 
 /// All frames of a session with a trace, made once.
