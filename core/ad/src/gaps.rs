@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{DurationNs, FuncEvents, ThreadId, TimeNs};
+use callgrove_model::{FuncEvents, GapLengths, ThreadId, TimeNs};
 
 /// One gap in so many is long, as in `core/patterns`.
 const ONE_IN: u64 = 1_000;
-/// Bins of the histogram of lengths: eight for each doubling.
-const NUM_BINS: usize = 64 * 8;
 
 /// The gaps of one rank, step by step.
 #[derive(Debug, Default)]
 pub(crate) struct GapWatch {
     lanes: BTreeMap<ThreadId, LaneGaps>,
-    /// How many gaps there were of each length, since the start.
-    counts: Vec<u64>,
+    /// Of all gaps since the start.
+    lengths: GapLengths,
 }
 
 /// The gaps of one thread in the present step.
@@ -30,18 +28,15 @@ pub(crate) struct LaneGaps {
 impl GapWatch {
     /// Finds the long gaps of the next step. Cost: linear in events.
     pub(crate) fn begin_step(&mut self, funcs: &FuncEvents) {
-        self.counts.resize(NUM_BINS, 0);
         for lane in self.lanes.values_mut() {
             lane.long.clear();
             lane.last_before = lane.last;
         }
-        let counts = &mut self.counts;
+        let lengths = &mut self.lengths;
         for_each_gap(&mut self.lanes, funcs, |_, from, to| {
-            if let Some(count) = counts.get_mut(bin_of(to.since(from))) {
-                *count += 1;
-            }
+            lengths.add(to.since(from))
         });
-        let least = self.least();
+        let least = lengths.exceeded_by_one_in(ONE_IN);
         for lane in self.lanes.values_mut() {
             lane.last = lane.last_before;
         }
@@ -55,19 +50,6 @@ impl GapWatch {
     /// Those of a thread, if it had any event.
     pub(crate) fn of(&self, thread: ThreadId) -> Option<&LaneGaps> {
         self.lanes.get(&thread)
-    }
-
-    /// A length that no more than one gap in [`ONE_IN`] is longer than.
-    fn least(&self) -> DurationNs {
-        let most = self.counts.iter().sum::<u64>() / ONE_IN;
-        let mut above = 0;
-        for (bin, count) in self.counts.iter().enumerate().rev() {
-            above += count;
-            if above > most {
-                return end_of(bin);
-            }
-        }
-        DurationNs(0)
     }
 }
 
@@ -94,25 +76,9 @@ fn for_each_gap(
     }
 }
 
-/// The bin of a length: an eighth of an octave.
-fn bin_of(length: DurationNs) -> usize {
-    let length_ns = length.0.unsigned_abs().max(1);
-    let octave = length_ns.ilog2();
-    let eighth = (u128::from(length_ns) << 3 >> octave) & 7;
-    usize::try_from(u128::from(octave) * 8 + eighth).unwrap_or(0)
-}
-
-/// The length at which a bin ends.
-fn end_of(bin: usize) -> DurationNs {
-    let (octave, eighth) = (bin / 8, bin % 8);
-    let eighths = u128::try_from(eighth + 9).unwrap_or(0);
-    let end_ns = (eighths << octave).div_ceil(8);
-    DurationNs(i64::try_from(end_ns).unwrap_or(i64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
-    use callgrove_model::{FuncEventKind, FuncId};
+    use callgrove_model::{DurationNs, FuncEventKind, FuncId};
 
     use super::*;
 
@@ -140,17 +106,5 @@ mod tests {
         assert_eq!(within.len(), 1);
         assert_eq!(within[0].1.since(within[0].0), DurationNs(50_000));
         assert_eq!(step(Some(0)).len(), 1, "from the step before to this one");
-    }
-
-    #[test]
-    fn bins_hold_their_lengths() {
-        for length in [1, 2, 3, 7, 8, 9, 1_000, 123_456_789, i64::MAX / 2] {
-            let bin = bin_of(DurationNs(length));
-            assert!(DurationNs(length) < end_of(bin), "{length}");
-            assert!(
-                bin == 0 || DurationNs(length) >= end_of(bin - 1) || length < 8,
-                "{length}"
-            );
-        }
     }
 }

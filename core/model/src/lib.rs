@@ -21,6 +21,7 @@ mod event;
 mod executions;
 mod forest;
 mod function_name;
+mod gap_lengths;
 mod hash;
 mod id;
 mod label;
@@ -44,6 +45,7 @@ pub use event::{
 pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
 pub use forest::{CsTree, Forest, TreeRef};
 pub use function_name::{FunctionName, FunctionPattern};
+pub use gap_lengths::GapLengths;
 pub use hash::fnv1a;
 pub use id::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{DurationNs, ExecIdx, ExecRef, Executions, LaneIdx, TimeNs, Trace};
+use callgrove_model::{
+    DurationNs, ExecIdx, ExecRef, Executions, GapLengths, LaneIdx, TimeNs, Trace,
+};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
@@ -11,8 +13,6 @@ use super::set_up::{OncePlace, SetUp, once};
 
 /// One gap in so many is long.
 const ONE_IN: u64 = 1_000;
-/// Bins of the histogram of lengths for each doubling.
-const BINS_PER_OCTAVE: i64 = 8;
 
 /// A time in which nothing happened on a lane, unusually long. Times are on the common clock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub(super) struct Stalls {
 impl Stalls {
     /// Finds them. Cost: linear in events, twice.
     pub(super) fn find(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
-        let mut lengths = Lengths::default();
+        let mut lengths = GapLengths::default();
         for lane in &trace.lanes {
             let begun = begun(&lane.executions);
             for_each_gap(&lane.executions, |gap| {
@@ -65,7 +65,7 @@ impl Stalls {
                 }
             });
         }
-        let least = lengths.longest(ONE_IN);
+        let least = lengths.exceeded_by_one_in(ONE_IN);
         let mut found: Vec<(Stall, Option<OncePlace>)> = Vec::new();
         for (index, lane) in trace.lanes() {
             let (begun, once) = (begun(&lane.executions), once(&lane.executions));
@@ -148,49 +148,4 @@ fn begun(executions: &Executions) -> TimeNs {
 
 fn exec_ref(lane: LaneIdx, exec: ExecIdx) -> ExecRef {
     ExecRef { lane, exec }
-}
-
-/// Lengths, counted in bins an eighth of an octave wide.
-#[derive(Default)]
-struct Lengths {
-    counts: Vec<u64>,
-}
-
-impl Lengths {
-    fn add(&mut self, length: DurationNs) {
-        let bin = bin_of(length.0.max(1));
-        if bin >= self.counts.len() {
-            self.counts.resize(bin + 1, 0);
-        }
-        self.counts[bin] += 1;
-    }
-
-    /// A length that no more than one in `one_in` is longer than.
-    fn longest(&self, one_in: u64) -> DurationNs {
-        let most = self.counts.iter().sum::<u64>() / one_in;
-        let mut above = 0;
-        for (bin, count) in self.counts.iter().enumerate().rev() {
-            above += count;
-            if above > most {
-                return DurationNs(end_of(bin));
-            }
-        }
-        DurationNs::ZERO
-    }
-}
-
-fn bin_of(length_ns: i64) -> usize {
-    let octave = i64::from(length_ns.ilog2());
-    let above = length_ns - (1 << octave);
-    let eighth = (i128::from(above) * i128::from(BINS_PER_OCTAVE)) >> octave;
-    let eighth = i64::try_from(eighth).unwrap_or(BINS_PER_OCTAVE - 1);
-    usize::try_from(octave * BINS_PER_OCTAVE + eighth).unwrap_or(0)
-}
-
-fn end_of(bin: usize) -> i64 {
-    let bin = i64::try_from(bin).unwrap_or(i64::MAX);
-    let (octave, eighth) = (bin / BINS_PER_OCTAVE, bin % BINS_PER_OCTAVE);
-    let start = 1_i128 << octave;
-    let end = start + start * i128::from(eighth + 1) / i128::from(BINS_PER_OCTAVE);
-    i64::try_from(end).unwrap_or(i64::MAX)
 }

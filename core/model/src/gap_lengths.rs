@@ -1,0 +1,82 @@
+//! How long the gaps between events are, and which of them are unusually long.
+
+use crate::DurationNs;
+
+/// Bins for each doubling of the length.
+const BINS_PER_OCTAVE: u32 = 8;
+
+/// Lengths of gaps, counted in bins an eighth of an octave wide.
+#[derive(Clone, Default, Debug)]
+pub struct GapLengths {
+    counts: Vec<u64>,
+}
+
+impl GapLengths {
+    /// Counts one more gap. Cost: constant.
+    pub fn add(&mut self, length: DurationNs) {
+        let bin = bin_of(length);
+        if bin >= self.counts.len() {
+            self.counts.resize(bin + 1, 0);
+        }
+        self.counts[bin] += 1;
+    }
+
+    /// A length that no more than one gap in `one_in` is longer than.
+    pub fn exceeded_by_one_in(&self, one_in: u64) -> DurationNs {
+        let most = self.counts.iter().sum::<u64>() / one_in;
+        let mut above = 0;
+        for (bin, count) in self.counts.iter().enumerate().rev() {
+            above += count;
+            if above > most {
+                return end_of(bin);
+            }
+        }
+        DurationNs::ZERO
+    }
+}
+
+fn bin_of(length: DurationNs) -> usize {
+    let length_ns = u128::from(length.0.unsigned_abs().max(1));
+    let octave = length_ns.ilog2();
+    let part = (length_ns * u128::from(BINS_PER_OCTAVE)) >> octave;
+    let bins = u128::from(octave * BINS_PER_OCTAVE) + part - u128::from(BINS_PER_OCTAVE);
+    usize::try_from(bins).unwrap_or(0)
+}
+
+/// The length at which a bin ends.
+fn end_of(bin: usize) -> DurationNs {
+    let bin = u32::try_from(bin).unwrap_or(u32::MAX);
+    let (octave, part) = (bin / BINS_PER_OCTAVE, bin % BINS_PER_OCTAVE);
+    let parts = u128::from(BINS_PER_OCTAVE + part + 1) << octave;
+    let end_ns = parts.div_ceil(u128::from(BINS_PER_OCTAVE));
+    DurationNs(i64::try_from(end_ns).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_hold_their_lengths() {
+        for length in [1, 2, 3, 7, 8, 9, 1_000, 123_456_789, i64::MAX / 2] {
+            let bin = bin_of(DurationNs(length));
+            assert!(DurationNs(length) < end_of(bin), "{length}");
+            assert!(
+                bin == 0 || DurationNs(length) >= end_of(bin - 1) || length < 8,
+                "{length}"
+            );
+        }
+        assert!(end_of(bin_of(DurationNs(i64::MAX))) >= DurationNs(i64::MAX));
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_longer() {
+        let mut lengths = GapLengths::default();
+        assert_eq!(lengths.exceeded_by_one_in(10), DurationNs::ZERO);
+        for length in 1..=1_000 {
+            lengths.add(DurationNs(length));
+        }
+        let limit = lengths.exceeded_by_one_in(10);
+        assert!((900..=1_024).contains(&limit.0), "{limit:?}");
+    }
+}
