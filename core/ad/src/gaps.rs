@@ -34,7 +34,7 @@ impl GapWatch {
         }
         let lengths = &mut self.lengths;
         for_each_gap(&mut self.lanes, funcs, |_, from, to| {
-            lengths.add(to.since(from))
+            lengths.add(to.since(from));
         });
         let least = lengths.exceeded_by_one_in(ONE_IN);
         for lane in self.lanes.values_mut() {

@@ -12,12 +12,29 @@ const PADDING: f32 = 6.0;
 
 /// A column.
 pub(crate) struct Column {
-    /// Heading.
-    pub(crate) name: &'static str,
-    /// Width in points; columns with 0 share what is left.
-    pub(crate) width: f32,
-    /// Whether it holds numbers, which are right-aligned.
-    pub(crate) is_number: bool,
+    name: &'static str,
+    width: f32,
+    is_number: bool,
+}
+
+impl Column {
+    /// A column of texts under its heading, so many points wide; those with 0 share what is left.
+    pub(crate) const fn text(name: &'static str, width: f32) -> Self {
+        Self {
+            name,
+            width,
+            is_number: false,
+        }
+    }
+
+    /// The same for numbers, which are right-aligned.
+    pub(crate) const fn number(name: &'static str, width: f32) -> Self {
+        Self {
+            name,
+            width,
+            is_number: true,
+        }
+    }
 }
 
 /// What a cell shows.

@@ -46,25 +46,17 @@ const STATISTICS: [Statistic; 8] = [
     Statistic::Kurtosis,
 ];
 
-const fn column(name: &'static str, width: f32) -> Column {
-    Column {
-        name,
-        width,
-        is_number: width > 0.0,
-    }
-}
-
 const COLUMNS: [Column; 10] = [
-    column("Counter", 0.0),
-    column("Program", 80.0),
-    column("Count", 100.0),
-    column("Mean", 110.0),
-    column("Minimum", 110.0),
-    column("Maximum", 110.0),
-    column("σ", 110.0),
-    column("Total", 130.0),
-    column("Skewness", 90.0),
-    column("Kurtosis", 90.0),
+    Column::text("Counter", 0.0),
+    Column::number("Program", 80.0),
+    Column::number("Count", 100.0),
+    Column::number("Mean", 110.0),
+    Column::number("Minimum", 110.0),
+    Column::number("Maximum", 110.0),
+    Column::number("σ", 110.0),
+    Column::number("Total", 130.0),
+    Column::number("Skewness", 90.0),
+    Column::number("Kurtosis", 90.0),
 ];
 
 /// Draws the table.

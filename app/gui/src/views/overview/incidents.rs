@@ -12,19 +12,11 @@ use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 /// Place of the delay among the columns.
 const DELAY: usize = 3;
 
-const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
-    Column {
-        name,
-        width,
-        is_number,
-    }
-}
-
 const COLUMNS: [Column; 4] = [
-    column("Began (UTC)", 130.0, false),
-    column("What", 0.0, false),
-    column("Step", 70.0, true),
-    column("Delay", 110.0, true),
+    Column::text("Began (UTC)", 130.0),
+    Column::text("What", 0.0),
+    Column::number("Step", 70.0),
+    Column::number("Delay", 110.0),
 ];
 
 /// How the table is sorted.

@@ -37,26 +37,18 @@ impl Default for RecentState {
     }
 }
 
-const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
-    Column {
-        name,
-        width,
-        is_number,
-    }
-}
-
 /// Place of the total severity among the columns.
 const SEVERITY: usize = 6;
 
 const COLUMNS: [Column; 8] = [
-    column("Heard of (UTC)", 110.0, false),
-    column("Rank", 90.0, false),
-    column("Function", 0.0, false),
-    column("Steps", 110.0, false),
-    column("Count", 90.0, true),
-    column("Severity max", 110.0, true),
-    column("Severity total", 110.0, true),
-    column("Score max", 100.0, true),
+    Column::text("Heard of (UTC)", 110.0),
+    Column::text("Rank", 90.0),
+    Column::text("Function", 0.0),
+    Column::text("Steps", 110.0),
+    Column::number("Count", 90.0),
+    Column::number("Severity max", 110.0),
+    Column::number("Severity total", 110.0),
+    Column::number("Score max", 100.0),
 ];
 
 /// One row.

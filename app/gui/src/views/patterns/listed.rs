@@ -7,23 +7,15 @@ use super::state::PatternsState;
 use crate::context::ViewContext;
 use crate::widgets::table::{Clicked, Column, Table};
 
-const fn column(name: &'static str, width: f32) -> Column {
-    Column {
-        name,
-        width,
-        is_number: width > 0.0,
-    }
-}
-
 const COLUMNS: [Column; 8] = [
-    column("Pattern", 0.0),
-    column("Times", 62.0),
-    column("Ranks", 56.0),
-    column("Total", 68.0),
-    column("Usual d", 70.0),
-    column("Anomalous", 88.0),
-    column("Excess", 70.0),
-    column("Longest", 72.0),
+    Column::text("Pattern", 0.0),
+    Column::number("Times", 62.0),
+    Column::number("Ranks", 56.0),
+    Column::number("Total", 68.0),
+    Column::number("Usual d", 70.0),
+    Column::number("Anomalous", 88.0),
+    Column::number("Excess", 70.0),
+    Column::number("Longest", 72.0),
 ];
 
 /// Draws the table; a click looks at a pattern, another one at none.

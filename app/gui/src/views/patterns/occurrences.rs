@@ -17,20 +17,12 @@ use crate::widgets::thousands;
 /// Times are told to the microsecond.
 const PIXEL_NS: f64 = 1_000.0;
 
-const fn column(name: &'static str, width: f32) -> Column {
-    Column {
-        name,
-        width,
-        is_number: true,
-    }
-}
-
 const COLUMNS: [Column; 5] = [
-    column("Rank", 48.0),
-    column("At", 86.0),
-    column("Iteration", 70.0),
-    column("Duration", 74.0),
-    column("× d", 48.0),
+    Column::number("Rank", 48.0),
+    Column::number("At", 86.0),
+    Column::number("Iteration", 70.0),
+    Column::number("Duration", 74.0),
+    Column::number("× d", 48.0),
 ];
 
 /// Draws those in view; a click selects the call and moves the timeline there.

@@ -92,18 +92,10 @@ const FIGURES: [Figure; 13] = [
 const FIRST_FIGURE: usize = 2;
 
 fn columns() -> Vec<Column> {
-    let column = |name, width, is_number| Column {
-        name,
-        width,
-        is_number,
-    };
-    let first = [
-        column("Function", 210.0, false),
-        column("Trees", 64.0, false),
-    ];
+    let first = [Column::text("Function", 210.0), Column::text("Trees", 64.0)];
     let figures = FIGURES
         .iter()
-        .map(|figure| column(figure.name, figure.width, true));
+        .map(|figure| Column::number(figure.name, figure.width));
     first.into_iter().chain(figures).collect()
 }
 

@@ -49,26 +49,18 @@ impl Default for ExecutionsState {
     }
 }
 
-const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
-    Column {
-        name,
-        width,
-        is_number,
-    }
-}
-
 const COLUMNS: [Column; 11] = [
-    column("Execution", 92.0, false),
-    column("Function", 0.0, false),
-    column("Severity", 86.0, true),
-    column("Label", 84.0, false),
-    column("Score", 80.0, true),
-    column("Rank", 70.0, true),
-    column("Step", 70.0, true),
-    column("Exclusive", 96.0, true),
-    column("Inclusive", 96.0, true),
-    column("Entry (UTC)", 200.0, false),
-    column("Host", 110.0, false),
+    Column::text("Execution", 92.0),
+    Column::text("Function", 0.0),
+    Column::number("Severity", 86.0),
+    Column::text("Label", 84.0),
+    Column::number("Score", 80.0),
+    Column::number("Rank", 70.0),
+    Column::number("Step", 70.0),
+    Column::number("Exclusive", 96.0),
+    Column::number("Inclusive", 96.0),
+    Column::text("Entry (UTC)", 200.0),
+    Column::text("Host", 110.0),
 ];
 
 impl ExecutionsState {

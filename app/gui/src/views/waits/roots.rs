@@ -14,22 +14,14 @@ use crate::widgets::thousands;
 /// Times are told to the microsecond.
 const PIXEL_NS: f64 = 1_000.0;
 
-const fn column(name: &'static str, width: f32, is_number: bool) -> Column {
-    Column {
-        name,
-        width,
-        is_number,
-    }
-}
-
 const COLUMNS: [Column; 7] = [
-    column("Rank", 48.0, true),
-    column("Function", 0.0, false),
-    column("Caused", 72.0, true),
-    column("Hit", 44.0, true),
-    column("What", 118.0, false),
-    column("At", 90.0, true),
-    column("Itself", 72.0, true),
+    Column::number("Rank", 48.0),
+    Column::text("Function", 0.0),
+    Column::number("Caused", 72.0),
+    Column::number("Hit", 44.0),
+    Column::text("What", 118.0),
+    Column::number("At", 90.0),
+    Column::number("Itself", 72.0),
 ];
 
 /// The incident that a root belongs to: the one that it began, else the one of its call.
