@@ -271,8 +271,8 @@ proptest! {
 
 /// The first frame that begins so.
 fn frame_of_kind(kind: u8) -> Vec<u8> {
-    let frames = frames_of_a_session().iter();
-    frames.cloned().find(|frame| frame[0] == kind).unwrap()
+    let mut frames = frames_of_a_session().iter();
+    frames.find(|frame| frame[0] == kind).cloned().unwrap()
 }
 
 /// All frames of a session with a trace, made once.
