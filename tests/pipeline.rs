@@ -5,18 +5,17 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use callgrove_provdb::{Collection, PACKET_SCHEMA};
+use callgrove_tests::process::Process;
 use callgrove_tests::program;
 use serde_json::Value;
 
-/// Long enough for any answer on a busy machine; a test that waits so long fails.
-const PATIENCE: Duration = Duration::from_mins(2);
-/// Lines and packets that wait for the test to look at them.
+/// Packets that wait for the test to look at them.
 const MAX_WAITING: usize = 1 << 16;
 const TOKEN: &str = "a-token-of-sufficient-length";
 
@@ -31,6 +30,10 @@ fn command(args: &[&str]) -> Command {
     let mut command = Command::new(program::path().unwrap());
     command.args(args).env_remove("CALLGROVE_TOKEN");
     command
+}
+
+fn start(args: &[&str]) -> Process {
+    Process::start(&mut command(args)).unwrap()
 }
 
 /// Standard output of a run that must succeed.
@@ -68,95 +71,6 @@ fn found(provdb: &str) -> Vec<(Collection, Vec<Value>)> {
         (collection, documents)
     };
     Collection::ALL.map(of).into()
-}
-
-/// A process of the test, killed at its end; its standard error line by line.
-struct Process {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Process {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (sender, lines) = sync_channel(MAX_WAITING);
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        start_thread("standard error", move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { child, lines }
-    }
-
-    /// Waits for a line with `text`, and gives it.
-    fn line_with(&self, text: &str) -> String {
-        loop {
-            let line = self
-                .lines
-                .recv_timeout(PATIENCE)
-                .unwrap_or_else(|_| panic!("never said {text}"));
-            if line.contains(text) {
-                return line;
-            }
-        }
-    }
-
-    /// The address that a server says it listens at.
-    fn url(&self) -> String {
-        let line = self.line_with("://");
-        let start = line.find("http").unwrap();
-        line[start..].split_whitespace().next().unwrap().to_owned()
-    }
-
-    /// Standard output of a process that must end well.
-    fn finish(mut self) -> String {
-        let mut text = String::new();
-        self.child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut text)
-            .unwrap();
-        let status = self.child.wait().unwrap();
-        let said: Vec<String> = self.lines.try_iter().collect();
-        assert!(status.success(), "{status}: {said:#?}");
-        text
-    }
-
-    /// Asks it to end, as a batch system does.
-    fn terminate(self) -> String {
-        let pid = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-TERM", &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
-        self.finish()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended already.
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(work)
-        .unwrap();
 }
 
 fn check_schema(schema: &str, instances: &[Value]) {
@@ -351,10 +265,8 @@ fn processes_find_together_what_one_finds_and_post_it() {
     let token = token.to_string_lossy().into_owned();
     let store = folder.path().join("served").to_string_lossy().into_owned();
     let server = ["--listen", "127.0.0.1:0", "--token-file", &token];
-    let provdb = Process::start(&mut command(
-        &[&["provdb", &store, "--shards", "2"][..], &server].concat(),
-    ));
-    let provdb_url = provdb.url();
+    let provdb = start(&[&["provdb", &store, "--shards", "2"][..], &server].concat());
+    let provdb_url = provdb.url().unwrap();
     let (viz, packets) = receiver_of_packets();
     let pserver_args = [
         "pserver",
@@ -365,8 +277,8 @@ fn processes_find_together_what_one_finds_and_post_it() {
         "--interval",
         "0.2",
     ];
-    let pserver = Process::start(&mut command(&[&pserver_args[..], &server].concat()));
-    let pserver_url = pserver.url();
+    let pserver = start(&[&pserver_args[..], &server].concat());
+    let pserver_url = pserver.url().unwrap();
     let refused = command(&["ad", &example(), "--pserver", &pserver_url])
         .output()
         .unwrap();
@@ -388,14 +300,18 @@ fn processes_find_together_what_one_finds_and_post_it() {
                 "--format",
                 "json",
             ];
-            Process::start(&mut command(&args))
+            start(&args)
         })
         .collect();
     let executions: u64 = instances
         .into_iter()
-        .map(|instance| lines(&instance.finish())[0]["executions"].as_u64().unwrap())
+        .map(|instance| {
+            lines(&instance.finish().unwrap())[0]["executions"]
+                .as_u64()
+                .unwrap()
+        })
         .sum();
-    pserver.terminate();
+    pserver.terminate().unwrap();
     let posted: Vec<Value> = packets.try_iter().collect();
     check_schema(PACKET_SCHEMA, &posted);
     assert!(
@@ -403,7 +319,7 @@ fn processes_find_together_what_one_finds_and_post_it() {
             .iter()
             .any(|packet| !packet["anomaly_stats"].is_null())
     );
-    provdb.terminate();
+    provdb.terminate().unwrap();
     for collection in [
         Collection::FuncStats,
         Collection::AdModel,
@@ -428,23 +344,16 @@ fn a_replayed_run_is_followed_live() {
     let folder = tempfile::tempdir().unwrap();
     let live = folder.path().join("live").to_string_lossy().into_owned();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
-    let replay = Process::start(&mut command(&[
-        "replay",
-        &example(),
-        "--out",
-        &live,
-        "--speed",
-        "20",
-    ]));
-    replay.line_with("waiting for a reader");
+    let replay = start(&["replay", &example(), "--out", &live, "--speed", "20"]);
+    replay.line_with("waiting for a reader").unwrap();
     let names: Vec<String> = streams(Path::new(&example()))
         .iter()
         .map(|stream| format!("{live}/{}", stream.file_name().unwrap().to_string_lossy()))
         .collect();
     let mut args = vec!["run", "--provdb", &provdb, "--format", "json", "--sst"];
     args.extend(names.iter().map(String::as_str));
-    let summary = lines(&Process::start(&mut command(&args)).finish()).remove(0);
-    replay.finish();
+    let summary = lines(&start(&args).finish().unwrap()).remove(0);
+    replay.finish().unwrap();
     let recorded = stdout(&["run", &example(), "--format", "json"]);
     for field in ["steps", "function_events", "executions"] {
         assert_eq!(summary[field], lines(&recorded)[0][field], "{field}");
@@ -459,14 +368,8 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let live = folder.path().join("live");
     let store = folder.path().join("served").to_string_lossy().into_owned();
-    let pserver = Process::start(&mut command(&[
-        "pserver",
-        "--provdb",
-        &store,
-        "--listen",
-        "127.0.0.1:0",
-    ]));
-    let url = pserver.url();
+    let pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
+    let url = pserver.url().unwrap();
     // A growing copy of the run, followed by an instance that is killed on the way.
     let out = live.to_string_lossy().into_owned();
     let replay = growing(&out, "bp5", "4");
@@ -481,12 +384,11 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
         "--format",
         "json",
     ];
-    let mut killed = Process::start(&mut command(&follow));
+    let mut killed = start(&follow);
     wait_for_records(&provdb);
     let before = documents(&provdb, Collection::Metadata);
-    killed.child.kill().unwrap();
-    killed.child.wait().unwrap();
-    replay.finish();
+    killed.kill().unwrap();
+    replay.finish().unwrap();
     let summary = lines(&stdout(&[
         "ad",
         &out,
@@ -498,7 +400,7 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
         "json",
     ]))
     .remove(0);
-    pserver.terminate();
+    pserver.terminate().unwrap();
     let after = documents(&provdb, Collection::Metadata);
     assert!(
         before.iter().all(|entry| after.contains(entry)),
@@ -518,9 +420,7 @@ fn two_instances_cannot_watch_one_rank() {
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let live = folder.path().join("live").to_string_lossy().into_owned();
     let replay = growing(&live, "bp4", "0.02");
-    let first = Process::start(&mut command(&[
-        "ad", &live, "--follow", "--provdb", &provdb,
-    ]));
+    let first = start(&["ad", &live, "--follow", "--provdb", &provdb]);
     wait_for_records(&provdb);
     let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
         .output()
@@ -584,7 +484,7 @@ fn growing(out: &str, engine: &str, speed: &str) -> Process {
     let args = [
         "replay", &trace, "--out", out, "--engine", engine, "--speed", speed,
     ];
-    let replay = Process::start(&mut command(&args));
+    let replay = start(&args);
     while streams(Path::new(out)).len() < 4 {
         thread::sleep(Duration::from_millis(20));
     }
@@ -644,7 +544,7 @@ fn receiver_of_packets() -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/api/anomalydata", listener.local_addr().unwrap());
     let (sender, packets) = sync_channel(MAX_WAITING);
-    start_thread("receiver", move || {
+    let receive = move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let mut stream = BufReader::new(stream);
             let mut length_bytes = 0;
@@ -665,6 +565,8 @@ fn receiver_of_packets() -> (String, Receiver<Value>) {
                 return;
             }
         }
-    });
+    };
+    let thread = thread::Builder::new().name("receiver".to_owned());
+    thread.spawn(receive).unwrap();
     (url, packets)
 }

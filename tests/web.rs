@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use callgrove_tests::process::Process;
 use callgrove_tests::program;
 use serde_json::Value;
 
@@ -209,6 +210,41 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
         "{told}"
     );
     println!("a page of the run is ready after {} ms", told["openMs"]);
+    Ok(())
+}
+
+#[test]
+fn a_page_watches_a_running_job_from_its_own_port() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let path = |name: &str| disk.path().join(name).to_string_lossy().into_owned();
+    let (live, found) = (path("live"), path("found"));
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/lammps-4r-small");
+    let names = (0..4).map(|rank| format!("{live}/tau-metrics-lmp-{rank}.bp"));
+    let names: Vec<String> = names.collect();
+    let mut run = Command::new(program::path()?);
+    run.args(["run", "--provdb", &found, "--listen", "127.0.0.1:0"]);
+    run.args(["--stay", "--interval", "0.1", "--sst"])
+        .args(&names);
+    let run = Process::start(
+        run.env_remove("CALLGROVE_TOKEN")
+            .env("XDG_STATE_HOME", disk.path()),
+    )?;
+    let address = run.url()?;
+    let go = disk.path().join("go");
+    let told = std::thread::scope(|scope| {
+        let playing = scope.spawn(|| play("live", &address, &[&go]));
+        while !go.exists() && !playing.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let mut replay = Command::new(program::path()?);
+        let replay = replay.args(["replay", example, "--out", &live, "--speed", "4"]);
+        let replay = Process::start(replay)?;
+        let told = playing.join();
+        replay.finish()?;
+        told.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    assert_clean(&told);
+    run.terminate()?;
     Ok(())
 }
 

@@ -3,13 +3,14 @@
 // usage: node browser.mjs SCENARIO ADDRESS FOLDER [FILE..]
 
 import { createRequire } from "node:module";
+import { createServer } from "node:http";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
 const { chromium } = createRequire(import.meta.url)(process.env.CALLGROVE_PLAYWRIGHT);
 const [scenario, address, folder, ...files] = process.argv.slice(2);
 
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = Number(process.env.CALLGROVE_PATIENCE_MS ?? 120_000);
 // Draws in software, so that every machine draws the same.
 const FLAGS = [
     "--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
@@ -176,6 +177,54 @@ const scenarios = {
         told.look = await look("served", [0xff, 0x7a, 0x1f]);
         // A browser says on its console that it could not connect.
         told.errors = told.errors.filter((text) => !text.startsWith("WebSocket connection to"));
+    },
+    // A folder on any web server: `files` names it.
+    async exported() {
+        const types = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml", wasm: "application/wasm" };
+        const server = createServer((request, response) => {
+            const name = request.url === "/" ? "index.html" : basename(request.url);
+            try {
+                const content = readFileSync(join(files[0], name));
+                response.setHeader("Content-Type", types[name.split(".").pop()] ?? "application/octet-stream");
+                response.end(request.method === "HEAD" ? "" : content);
+            } catch {
+                response.writeHead(404).end();
+            }
+        });
+        await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+        server.unref();
+        const start = Date.now();
+        await page.goto(`http://127.0.0.1:${server.address().port}/`);
+        await waitForText("196 trees");
+        told.openMs = Date.now() - start;
+        await waitFor("an incident", (it) => it.role === "listitem" && it.name.startsWith("Incident"));
+        told.opened = await outline();
+        await page.keyboard.press("x");
+        const labels = /([1-9]\d*) labels?$/;
+        const labelled = (await waitFor("labels", (it) => labels.test(it.name))).name;
+        await page.reload();
+        await waitForText(labelled);
+        told.status = await page.textContent("#status");
+        await look("exported");
+    },
+    // A running job: nothing is there until it starts, when `files` says so.
+    async live() {
+        const [go] = files;
+        await page.goto(address);
+        await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("Watching"));
+        told.before = await outline();
+        writeFileSync(go, "");
+        const rank = (it) => /^rank \d+, /.test(it.name);
+        await waitFor("a rank", rank);
+        await waitForText("The run has ended");
+        told.ended = await outline();
+        told.title = await page.title();
+        await look("live");
+        const [left, top, width, height] = (await waitFor("a rank", rank)).rect;
+        await page.mouse.click(left + width / 2, top + height / 2);
+        await waitForText("Scatter plot of");
+        told.records = await outline();
+        await look("live-records");
     },
     // Light, at twice the density, opened from the outline as a screen reader does it.
     async light() {

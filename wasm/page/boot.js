@@ -19,7 +19,7 @@ function hasWebGl2() {
 async function boot() {
     if (typeof WebAssembly !== "object") {
         say("This browser does not run WebAssembly",
-            "Callgrove needs it. Use a Firefox, Chrome, Edge or Safari of 2022 or later; where WebAssembly was switched "
+            "Callgrove needs it. Use a Firefox, Chrome, Edge or Safari of 2023 or later; where WebAssembly was switched "
             + "off (a strict security mode), allow it for this address.");
         return;
     }
@@ -33,7 +33,7 @@ async function boot() {
     try {
         const { default: init, start } = await import("./callgrove.js");
         await init({ module_or_path: new URL("./callgrove.wasm", import.meta.url) });
-        await start();
+        await start(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }));
     } catch (error) {
         // A panic has its own words.
         if (document.getElementById("message-detail").textContent === "") {

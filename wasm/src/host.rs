@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use callgrove_model::{FunctionName, Progress, RunIdentity, TimeNs, Trace};
+use callgrove_session::wire::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file};
 use callgrove_session::{
     ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest,
 };
 use sha2::{Digest, Sha256};
 
 use crate::shelf::Shelf;
+
+/// What the names of journals begin with in the browser's storage.
+pub const JOURNAL: &str = "callgrove journal ";
 
 /// What the host needs of the browser.
 pub trait Browser: Clone + Send + 'static {
@@ -70,6 +74,13 @@ impl<B: Browser> BrowserHost<B> {
 impl<B: Browser> Host for BrowserHost<B> {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
         let bytes = self.file(source)?;
+        if source.ends_with(&format!(".{TRACE_FILE_EXTENSION}")) {
+            let read = read_trace_file(&bytes[..], bytes.len() as u64, progress);
+            return read.map_err(|error| match error {
+                TraceFileError::Cancelled => HostError::Cancelled,
+                error => HostError::Failed(format!("cannot use {source} as a trace: {error}")),
+            });
+        }
         let read = read_forest(&bytes[..], bytes.len() as u64, progress);
         let (forest, _) = read.map_err(|error| match error {
             ForestFileError::Cancelled => HostError::Cancelled,
@@ -89,7 +100,7 @@ impl<B: Browser> Host for BrowserHost<B> {
 
     fn open_journal(&mut self, source: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
         // The content, not the name, says which run it is.
-        let mut name = String::from("callgrove journal ");
+        let mut name = String::from(JOURNAL);
         for byte in &Sha256::digest(self.file(source)?)[..16] {
             write!(name, "{byte:02x}").map_err(|error| HostError::Failed(error.to_string()))?;
         }
@@ -147,10 +158,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use callgrove_model::{Label, TreeIdx};
-    use callgrove_session::{Command, Snapshot};
+    use callgrove_session::{Command, Engine, LearnSettings, Snapshot, SnapshotCell};
 
     use super::*;
-    use crate::carrier::Carrier;
     use crate::shelf::open_command;
 
     /// Names and contents.
@@ -203,12 +213,13 @@ mod tests {
     /// What a page that opens `name` shows after `commands`.
     fn page(memory: &Memory, shelf: &Shelf, name: &str, commands: Vec<Command>) -> Arc<Snapshot> {
         let host = Box::new(BrowserHost::new(memory.clone(), shelf.clone()));
-        let (handle, mut carrier) = Carrier::start(host, Arc::new(|| ()));
+        let cell = SnapshotCell::default();
+        let settings = LearnSettings::with_seed(1);
+        let mut engine = Engine::new(host, settings, cell.clone(), Arc::new(|| ()));
         for command in [open_command(name)].into_iter().chain(commands) {
-            handle.send(command).unwrap();
+            engine.handle(command);
         }
-        while carrier.work() {}
-        handle.snapshot()
+        cell.newest()
     }
 
     #[test]

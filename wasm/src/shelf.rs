@@ -6,23 +6,44 @@ use std::sync::{Arc, Mutex, PoisonError};
 use callgrove_gui::{PathKind, command_for};
 use callgrove_session::Command;
 
+/// Name and content.
+pub type NamedFile = (String, Arc<[u8]>);
+
 /// Files in memory. Clones are the same shelf.
 #[derive(Clone, Default)]
-pub struct Shelf {
-    files: Arc<Mutex<BTreeMap<String, Arc<[u8]>>>>,
+pub struct Shelf(Arc<Mutex<Files>>);
+
+#[derive(Default)]
+struct Files {
+    /// Each with how many had been put there when it came.
+    files: BTreeMap<String, (u64, Arc<[u8]>)>,
+    num_put: u64,
 }
 
 impl Shelf {
     /// Puts a file there; one of the same name is replaced.
     pub fn put(&self, name: &str, content: Vec<u8>) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.insert(name.to_owned(), content.into());
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.num_put += 1;
+        let number = files.num_put;
+        files
+            .files
+            .insert(name.to_owned(), (number, content.into()));
+    }
+
+    /// The files that came after the first `number`, by name, and how many have come by now.
+    pub fn since(&self, number: u64) -> (Vec<NamedFile>, u64) {
+        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let newer = files.files.iter().filter(|(_, (came, _))| *came > number);
+        let newer = newer.map(|(name, (_, content))| (name.clone(), Arc::clone(content)));
+        (newer.collect(), files.num_put)
     }
 
     /// The content of a file.
     pub fn get(&self, name: &str) -> Option<Arc<[u8]>> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.get(name).cloned()
+        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, content) = files.files.get(name)?;
+        Some(Arc::clone(content))
     }
 }
 
@@ -49,6 +70,13 @@ mod tests {
         shelf.put("a.jsonl", vec![2]);
         assert_eq!(same.get("a.jsonl").as_deref(), Some(&[2][..]));
         assert_eq!(same.get("b.jsonl"), None);
+        shelf.put("b.jsonl", vec![3]);
+        let (newer, number) = shelf.since(2);
+        assert_eq!(
+            (newer.len(), newer[0].0.as_str(), number),
+            (1, "b.jsonl", 3)
+        );
+        assert!(shelf.since(number).0.is_empty());
     }
 
     #[test]

@@ -85,7 +85,14 @@ fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
         let path = page.join(name);
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
-    let [index, boot, style, icon] = ["index.html", "boot.js", "style.css", "icon.svg"].map(read);
+    let [index, boot, worker, style, icon] = [
+        "index.html",
+        "boot.js",
+        "worker.js",
+        "style.css",
+        "icon.svg",
+    ]
+    .map(read);
     // Whoever names another comes after it.
     let mut files = vec![
         hashed("callgrove.wasm", wasm),
@@ -93,6 +100,8 @@ fn files(module: &Path, page: &Path) -> Result<Vec<File>> {
         hashed("style.css", style?.into_bytes()),
         hashed("icon.svg", icon?.into_bytes()),
     ];
+    let worker = with_hashes(&worker?, &files);
+    files.push(hashed("worker.js", worker.into_bytes()));
     let boot = with_hashes(&boot?, &files);
     files.push(hashed("boot.js", boot.into_bytes()));
     let index = with_hashes(&index?, &files);

@@ -1,5 +1,5 @@
-//! What fetches the news of a running job for the window, over HTTP, on threads of its own. A provenance
-//! database on this machine, of a run that may be over, is served to the window alone.
+//! What fetches the news of a running job for a window or a page, over HTTP, on threads of its own. A provenance
+//! database on this machine, of a run that may be over, is asked as a server would be, without a network.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_pserver::MonotonicClock;
-use callgrove_server::api::{Api, Live, router};
+use callgrove_server::api::{Api, Live};
 use callgrove_server::client::{Client, ClientError, ClientOptions, DocumentsRequest};
 use callgrove_server::hub::Hub;
-use callgrove_server::{RunningServer, ServerConfig, Token, past};
+use callgrove_server::{Token, past};
 use callgrove_session::Wake;
 use callgrove_session::watch::{
     ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
@@ -28,21 +28,26 @@ const WAIT: Duration = Duration::from_secs(20);
 /// Pause before a lost server is asked again.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Starts the threads; the answer is the window's end. `token` is shown to servers for which none is typed.
-pub(crate) fn start(
-    ca_file: Option<PathBuf>,
-    token: Option<String>,
-    wake: Wake,
-) -> Result<WatchHandle> {
+/// How servers are reached.
+#[derive(Clone, Default)]
+pub(crate) struct Reach {
+    /// Certificates to trust instead of the public authorities.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Shown to servers for which none is typed.
+    pub(crate) token: Option<String>,
+    /// The run that this program watches itself, and the address that stands for it.
+    pub(crate) own: Option<(String, Api)>,
+}
+
+/// Starts the threads; the answer is the view's end.
+pub(crate) fn start(reach: Reach, wake: Wake) -> Result<WatchHandle> {
     let (handle, WatchCarrier { requests, updates }) = WatchHandle::pair();
     let mut line = Line {
         updates,
         wake,
         newest: Arc::default(),
-        ca_file,
-        token,
+        reach,
         client: None,
-        own_server: None,
     };
     thread::Builder::new()
         .name("monitor".to_owned())
@@ -50,6 +55,7 @@ pub(crate) fn start(
             for request in requests {
                 line.take(request);
             }
+            line.newest.store(0, Ordering::Relaxed);
         })
         .context("cannot start the thread that watches the job")?;
     Ok(handle)
@@ -61,11 +67,8 @@ struct Line {
     wake: Wake,
     /// Number of the connection that is wanted; what belongs to an earlier one ends.
     newest: Arc<AtomicU64>,
-    ca_file: Option<PathBuf>,
-    token: Option<String>,
+    reach: Reach,
     client: Option<Arc<Client>>,
-    /// What serves the database that is open, if it is on this machine.
-    own_server: Option<RunningServer>,
 }
 
 /// Where one connection tells its news.
@@ -121,33 +124,28 @@ impl Line {
         }
     }
 
-    fn client(&mut self, address: &str, token: Option<String>) -> Result<Client> {
-        if let Some(server) = self.own_server.take() {
-            server.stop()?;
+    fn client(&self, address: &str, token: Option<String>) -> Result<Client> {
+        let own = self.reach.own.as_ref();
+        if let Some((_, api)) = own.filter(|(name, _)| name == address) {
+            return Ok(Client::within(address, api.clone())?);
         }
-        if is_server(address) {
-            let address = if address.contains("://") {
-                address.to_owned()
-            } else {
-                format!("http://{address}")
-            };
-            return self.client_of(&address, token.or_else(|| self.token.clone()));
+        if !is_server(address) {
+            return Ok(Client::within(address, api_of_database(address)?)?);
         }
-        let server = serve_database(address)?;
-        let client = self.client_of(server.url(), None);
-        self.own_server = Some(server);
-        client
-    }
-
-    fn client_of(&self, address: &str, token: Option<String>) -> Result<Client> {
+        let address = if address.contains("://") {
+            address.to_owned()
+        } else {
+            format!("http://{address}")
+        };
+        let token = token.or_else(|| self.reach.token.clone());
         let token = token
             .map(|secret| Token::new(&secret, "the token typed in"))
             .transpose()?;
         let options = ClientOptions {
             token,
-            ca_file: self.ca_file.clone(),
+            ca_file: self.reach.ca_file.clone(),
         };
-        Ok(Client::new(address, &options)?)
+        Ok(Client::new(&address, &options)?)
     }
 
     fn teller(&self) -> Teller {
@@ -171,8 +169,8 @@ pub(crate) fn is_server(address: &str) -> bool {
     address.starts_with("http://") || address.starts_with("https://") || is_host_and_port()
 }
 
-/// Serves a database to this program alone, with what is known of its run.
-fn serve_database(url: &str) -> Result<RunningServer> {
+/// What a server of a database would say, with what is known of its run.
+fn api_of_database(url: &str) -> Result<Api> {
     let options = OpenOptions {
         mode: AccessMode::ReadOnly,
         ..OpenOptions::default()
@@ -183,22 +181,20 @@ fn serve_database(url: &str) -> Result<RunningServer> {
     hub.publish(&past::packet(store.as_mut(), now_ms)?);
     hub.end();
     drop(store);
-    let api = Api {
+    Ok(Api {
         live: Live::Published(hub),
         documents: Some(documents(url, &options)),
-    };
-    let config = ServerConfig {
-        listen: ([127, 0, 0, 1], 0).into(),
-        ..ServerConfig::default()
-    };
-    Ok(RunningServer::start(config, || router(api))?)
+    })
 }
 
 impl Teller {
+    fn is_wanted(&self) -> bool {
+        self.newest.load(Ordering::Relaxed) == self.own.0
+    }
+
     /// Whether the connection is still wanted and somebody listens.
     fn tell(&self, update: WatchUpdate) -> bool {
-        let is_wanted = self.newest.load(Ordering::Relaxed) == self.own.0;
-        is_wanted && self.answer(update)
+        self.is_wanted() && self.answer(update)
     }
 
     /// Answers a question, whatever became of the connection; whether somebody listens.
@@ -254,7 +250,7 @@ fn follow_once(client: &Client, teller: &Teller) -> Result<(), ClientError> {
     };
     let mut version = answer.version;
     let mut is_over = !teller.tell(WatchUpdate::Connected(Box::new(answer.overview)));
-    while !is_over {
+    while !is_over && teller.is_wanted() {
         let news = client.packets(version, WAIT)?;
         version = news.version;
         for packet in news.packets {
@@ -275,7 +271,7 @@ fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
         let documents = client.documents(&DocumentsRequest {
             collection,
             filter: query.filter.clone(),
-            sort: query.sort.map(str::to_owned),
+            sort: query.sort.as_deref().map(str::to_owned),
             is_descending: query.is_descending,
             limit: query.limit,
             offset: query.offset,

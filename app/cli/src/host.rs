@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use callgrove_model::{Forest, Progress, RunIdentity, TimeNs, Trace};
+use callgrove_session::wire::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file};
 use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, read_forest};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
@@ -101,6 +102,9 @@ impl Host for NativeHost {
 
 /// Reads the trace that a person named.
 pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+    if has_extension(Path::new(source), TRACE_FILE_EXTENSION) {
+        return read_exported(source, progress);
+    }
     let read = || {
         let streams = find_streams(Path::new(source))?;
         callgrove_trace::read_trace(&streams, &ReadOptions::of_this_machine(), progress)
@@ -108,6 +112,19 @@ pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, 
     read().map_err(|error| match error {
         TraceError::Cancelled(_) => HostError::Cancelled,
         error => HostError::Failed(error.with_causes()),
+    })
+}
+
+/// Reads what `callgrove export` wrote.
+fn read_exported(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+    let read = || {
+        let file = File::open(source)?;
+        let num_bytes = file.metadata()?.len();
+        read_trace_file(BufReader::new(file), num_bytes, progress)
+    };
+    read().map_err(|error| match error {
+        TraceFileError::Cancelled => HostError::Cancelled,
+        error => HostError::Failed(format!("cannot use {source} as a trace: {error}")),
     })
 }
 

@@ -10,6 +10,7 @@ mod follow;
 mod host;
 mod journal_file;
 mod output;
+mod pages;
 mod platform;
 mod stop;
 mod streams;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => cmd::open::run(&args),
         CliCommand::Serve(args) => cmd::serve::run(&args),
+        CliCommand::Export(args) => cmd::export::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),
         CliCommand::Ad(args) => cmd::ad::run(&args),
         CliCommand::Pserver(args) => cmd::pserver::run(&args),

@@ -1,6 +1,5 @@
 //! The desktop window: the session on a thread of its own, the views on the main thread.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
@@ -9,7 +8,7 @@ use callgrove_session::{Command, Session, Wake};
 use eframe::egui;
 
 use crate::engine;
-use crate::follow;
+use crate::follow::{self, Reach};
 use crate::host::NativeHost;
 use crate::journal_file;
 use crate::platform::NativePlatform;
@@ -17,13 +16,8 @@ use crate::platform::NativePlatform;
 /// Size of a window that nobody has touched, in points.
 const SIZE: [f32; 2] = [1600.0, 1000.0];
 
-/// Opens a window, has it carry out `commands`, and returns when it is closed. `ca_file` and `token` are
-/// for servers that ask for them.
-pub(crate) fn show(
-    commands: Vec<Command>,
-    ca_file: Option<PathBuf>,
-    token: Option<String>,
-) -> Result<()> {
+/// Opens a window, has it carry out `commands`, and returns when it is closed.
+pub(crate) fn show(commands: Vec<Command>, reach: Reach) -> Result<()> {
     check_display()?;
     let context = egui::Context::default();
     let wake: Wake = {
@@ -32,7 +26,7 @@ pub(crate) fn show(
     };
     let host = Box::new(NativeHost::new(journal_file::default_folder()));
     let engine = engine::start(host, Arc::clone(&wake))?;
-    let line = follow::start(ca_file, token, wake)?;
+    let line = follow::start(reach, wake)?;
     let mut session = Session::new(engine, Some(line));
     for command in commands {
         session.send(command);

@@ -1,6 +1,7 @@
 //! The JSON interface from the other side: blocking, for a thread of its own.
 
 mod error;
+mod within;
 
 use std::fs;
 use std::io::Read as _;
@@ -15,14 +16,15 @@ use callgrove_pserver::packet::Packet;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::http::{Response, Uri};
+use ureq::http::{Method, Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 pub use error::ClientError;
+use within::Within;
 
 use crate::Token;
-use crate::api::{Health, MAX_WAIT};
+use crate::api::{Api, Health, MAX_WAIT, router};
 
 /// To reach a server; a machine that is there answers sooner.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,10 +50,18 @@ pub struct ClientOptions {
 /// A server to ask. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
-    agent: Agent,
-    /// Scheme, host and port, without a slash at the end.
+    line: Line,
     base: String,
-    bearer: Option<String>,
+}
+
+/// How requests reach the server.
+#[derive(Clone)]
+enum Line {
+    Network {
+        agent: Agent,
+        bearer: Option<String>,
+    },
+    Within(Arc<Within>),
 }
 
 /// Answer of [`Client::overview`].
@@ -136,9 +146,22 @@ impl Client {
             .map(|token| format!("Bearer {}", token.secret()));
         let base = uri.to_string().trim_end_matches('/').to_owned();
         Ok(Self {
-            agent: config.build().into(),
+            line: Line::Network {
+                agent: config.build().into(),
+                bearer,
+            },
             base,
-            bearer,
+        })
+    }
+
+    /// A client of an interface that this program has itself; `name` stands for its address.
+    ///
+    /// # Errors
+    /// If the system gives nothing to wait with.
+    pub fn within(name: &str, api: Api) -> std::io::Result<Self> {
+        Ok(Self {
+            line: Line::Within(Arc::new(Within::new(router(api))?)),
+            base: name.to_owned(),
         })
     }
 
@@ -182,11 +205,20 @@ impl Client {
     /// # Errors
     /// If the server cannot be reached or refuses.
     pub fn post(&self, packet: &Packet) -> Result<u64, ClientError> {
-        let mut request = self.agent.post(format!("{}/api/anomalydata", self.base));
-        if let Some(bearer) = &self.bearer {
-            request = request.header("authorization", bearer);
-        }
-        let posted: Posted = self.read(request.send_json(packet))?;
+        let path = "/api/anomalydata";
+        let posted: Posted = match &self.line {
+            Line::Network { agent, bearer } => {
+                let mut request = agent.post(format!("{}{path}", self.base));
+                if let Some(bearer) = bearer {
+                    request = request.header("authorization", bearer);
+                }
+                self.read(request.send_json(packet))?
+            }
+            Line::Within(within) => {
+                let json = serde_json::to_vec(packet).map_err(|error| self.unfit(&error))?;
+                self.ask_within(within, Method::POST, path, json)?
+            }
+        };
         Ok(posted.version)
     }
 
@@ -230,11 +262,20 @@ impl Client {
         parameters: &[(&str, String)],
         wait: Duration,
     ) -> Result<T, ClientError> {
-        let mut request = self.agent.get(format!("{}{path}", self.base));
+        let (agent, bearer) = match &self.line {
+            Line::Network { agent, bearer } => (agent, bearer),
+            Line::Within(within) => {
+                let parameters = serde_urlencoded::to_string(parameters);
+                let parameters = parameters.map_err(|error| self.unfit(&error))?;
+                let path = format!("{path}?{parameters}");
+                return self.ask_within(within, Method::GET, &path, Vec::new());
+            }
+        };
+        let mut request = agent.get(format!("{}{path}", self.base));
         for (name, value) in parameters {
             request = request.query(name, value);
         }
-        if let Some(bearer) = &self.bearer {
+        if let Some(bearer) = bearer {
             request = request.header("authorization", bearer);
         }
         let request = request
@@ -242,6 +283,30 @@ impl Client {
             .timeout_global(Some(REQUEST_TIMEOUT + wait))
             .build();
         self.read(request.call())
+    }
+
+    fn ask_within<T: DeserializeOwned>(
+        &self,
+        within: &Within,
+        method: Method,
+        path: &str,
+        json: Vec<u8>,
+    ) -> Result<T, ClientError> {
+        let answer = within.ask(method, path, json, MAX_ANSWER_BYTES as usize);
+        let (status, body) = answer.map_err(|cause| self.unfit(&cause))?;
+        if status == 200 {
+            return serde_json::from_slice(&body).map_err(|error| self.unfit(&error));
+        }
+        let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
+        let refusal = refusal.map(|refusal| refusal.error);
+        Err(ClientError::from_status(&self.base, status, refusal))
+    }
+
+    fn unfit(&self, cause: &impl ToString) -> ClientError {
+        ClientError::Answer {
+            cause: cause.to_string(),
+            url: self.base.clone(),
+        }
     }
 
     fn read<T: DeserializeOwned>(

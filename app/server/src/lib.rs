@@ -18,6 +18,7 @@ mod token;
 mod token_check;
 pub mod view;
 
+pub use axum::Router;
 pub use config::{DEFAULT_PORT, Limits, ServerConfig};
 pub use cookie::address_with_token;
 pub use error::ServerError;

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -15,11 +16,12 @@ use axum::middleware::map_response;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Router, body::Bytes};
+use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, welcome_frame,
+    SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
 };
-use callgrove_session::{Command, SendError, SessionHandle, ViewerId};
-use tokio::sync::watch;
+use callgrove_session::{Command, SendError, SessionHandle, ViewerId, Wake};
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info};
 
@@ -30,6 +32,8 @@ use crate::connection::Stopping;
 const VIEW_PATH: &str = "/view";
 /// The header that tells it to a page.
 const VIEW_HEADER: HeaderName = HeaderName::from_static("callgrove-view");
+/// The header that tells a page which run there is to watch.
+const WATCH_HEADER: HeaderName = HeaderName::from_static("callgrove-watch");
 /// Viewers at once; each has a connection and the newest snapshot.
 const MAX_VIEWERS: usize = 64;
 /// Larger messages of a viewer are refused: a model file fits, and a group of a million trees.
@@ -58,14 +62,33 @@ pub struct ViewedSession {
     pub viewers: Viewers,
     /// Another number whenever the session has begun anew.
     pub life: u64,
+    /// The run that pages may watch.
+    pub watched: Option<WatchedRun>,
 }
 
-/// Lets a page know, by a header of its own answer, that there is a session to look at.
-pub fn announce(page: Router) -> Router {
-    page.layer(map_response(|mut response: Response| async {
-        let path = HeaderValue::from_static(VIEW_PATH);
-        response.headers_mut().insert(VIEW_HEADER, path);
-        response
+/// A run that pages watch, each for itself.
+#[derive(Clone)]
+pub struct WatchedRun {
+    /// What stands for it; a page asks for no other.
+    pub address: String,
+    /// Starts what fetches the news for one page, and calls what it is given after each; why it cannot, in words.
+    pub dial: Dial,
+}
+
+/// See [`WatchedRun::dial`].
+pub type Dial = Arc<dyn Fn(Wake) -> Result<WatchHandle, String> + Send + Sync>;
+
+/// Lets a page know, by headers of its own answer, what there is to look at.
+pub fn announce(page: Router, session: &ViewedSession) -> Router {
+    let watched = session.watched.as_ref();
+    let watched = watched.and_then(|run| HeaderValue::from_str(&run.address).ok());
+    page.layer(map_response(move |mut response: Response| {
+        let headers = response.headers_mut();
+        headers.insert(VIEW_HEADER, HeaderValue::from_static(VIEW_PATH));
+        if let Some(address) = &watched {
+            headers.insert(WATCH_HEADER, address.clone());
+        }
+        async { response }
     }))
 }
 
@@ -105,6 +128,8 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
         sender: SnapshotSender::new(viewer),
         viewer,
         waiting: VecDeque::new(),
+        watch: None,
+        watch_news: Arc::default(),
         viewed,
     };
     let gone = viewing.run(stopping.clone(), &mut socket).await;
@@ -198,6 +223,9 @@ struct Viewing {
     sender: SnapshotSender,
     /// Commands that the session has not taken yet.
     waiting: VecDeque<Command>,
+    /// What fetches the news of the watched run, once the viewer has asked for them.
+    watch: Option<WatchHandle>,
+    watch_news: Arc<Notify>,
 }
 
 impl Viewing {
@@ -215,9 +243,11 @@ impl Viewing {
         socket.send(Message::Binary(Bytes::from(welcome))).await?;
         let mut has_news = true;
         let mut not_before = Instant::now();
+        let watch_news = Arc::clone(&self.watch_news);
         loop {
             tokio::select! {
-                message = next(socket), if self.waiting.is_empty() => self.hear(message?)?,
+                message = next(socket), if self.waiting.is_empty() => self.hear(message?, socket).await?,
+                () = watch_news.notified() => self.tell_of_run(socket).await?,
                 changed = self.viewed.news.changed(), if !has_news => {
                     if changed.is_err() {
                         return Err(Gone::refused("the session has ended"));
@@ -237,7 +267,7 @@ impl Viewing {
         }
     }
 
-    fn hear(&mut self, message: ViewerMessage) -> Result<(), Gone> {
+    async fn hear(&mut self, message: ViewerMessage, socket: &mut WebSocket) -> Result<(), Gone> {
         match message {
             ViewerMessage::Hello { .. } => Err(Gone::refused("one hello is enough")),
             ViewerMessage::Cancel => {
@@ -252,6 +282,13 @@ impl Viewing {
                     Err(Gone::refused(format!("there is no room for {name}")))
                 }
             }
+            ViewerMessage::Watch(request) => {
+                let Some((connection, refusal)) = self.watch(request) else {
+                    return Ok(());
+                };
+                let frame = watch_frame(connection, &refusal)?;
+                Ok(socket.send(Message::Binary(Bytes::from(frame))).await?)
+            }
             ViewerMessage::Command { number, command } => {
                 if matches!(*command, Command::Of { .. } | Command::Leave(_)) {
                     return Err(Gone::refused("a page cannot speak for another"));
@@ -264,6 +301,55 @@ impl Viewing {
                 self.pass_on()
             }
         }
+    }
+
+    /// Passes a request on; the answer is a refusal.
+    fn watch(&mut self, request: WatchRequest) -> Option<(ConnectionId, WatchUpdate)> {
+        let refused = |request: WatchRequest, cause: String| match request {
+            WatchRequest::Connect { connection, .. } => {
+                let retry_in_ms = None;
+                Some((connection, WatchUpdate::Lost { cause, retry_in_ms }))
+            }
+            WatchRequest::Query(query) => {
+                let id = query.id;
+                Some((
+                    ConnectionId::default(),
+                    WatchUpdate::QueryFailed { id, cause },
+                ))
+            }
+            WatchRequest::Disconnect => None,
+        };
+        let Some(run) = &self.viewed.watched else {
+            let cause = "this server watches no run: serve one, by its address or its database";
+            return refused(request, cause.to_owned());
+        };
+        if let WatchRequest::Connect { address, .. } = &request
+            && *address != run.address
+        {
+            let cause = format!(
+                "this page watches {}; serve {address} to watch it",
+                run.address
+            );
+            return refused(request, cause);
+        }
+        if self.watch.is_none() {
+            let news = Arc::clone(&self.watch_news);
+            match (run.dial)(Arc::new(move || news.notify_one())) {
+                Ok(handle) => self.watch = Some(handle),
+                Err(cause) => return refused(request, cause),
+            }
+        }
+        let busy = self.watch.as_ref()?.send(request).err()?;
+        refused(busy, "too many questions at once; ask again".to_owned())
+    }
+
+    /// Tells what came of the watched run.
+    async fn tell_of_run(&mut self, socket: &mut WebSocket) -> Result<(), Gone> {
+        while let Some((connection, update)) = self.watch.as_mut().and_then(|run| run.poll()) {
+            let frame = watch_frame(connection, &update)?;
+            socket.send(Message::Binary(Bytes::from(frame))).await?;
+        }
+        Ok(())
     }
 
     fn pass_on(&mut self) -> Result<(), Gone> {

@@ -105,6 +105,7 @@ fn serve(config: ServerConfig) -> RunningServer {
         news,
         viewers,
         life: 1,
+        watched: None,
     };
     RunningServer::start(config, || view::router(viewed)).unwrap()
 }

@@ -21,7 +21,6 @@ mod event;
 mod executions;
 mod forest;
 mod function_name;
-mod gap_lengths;
 mod hash;
 mod id;
 mod label;
@@ -45,7 +44,6 @@ pub use event::{
 pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
 pub use forest::{CsTree, Forest, TreeRef};
 pub use function_name::{FunctionName, FunctionPattern};
-pub use gap_lengths::GapLengths;
 pub use hash::fnv1a;
 pub use id::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,
@@ -59,7 +57,7 @@ pub use packed::{PackedError, PackedLanes, TraceHead};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
-pub use time::{DurationNs, TimeNs};
+pub use time::{DurationNs, GapLengths, TimeNs};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};

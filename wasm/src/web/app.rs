@@ -1,18 +1,16 @@
 //! The application with what only a page needs: its engine, its title, and files that are dropped on it.
 
-use std::sync::Arc;
-
 use callgrove_gui::CallgroveApp;
-use callgrove_session::{Session, SessionHandle, Snapshot, Wake};
+use callgrove_session::watch::WatchCommand;
+use callgrove_session::{Command, Session, SessionHandle, Snapshot};
 use eframe::egui;
+use js_sys::Function;
 
-use super::browser::LocalBrowser;
-use super::connection::ServerLine;
+use super::connection::{Served, ServerLine};
 use super::mirror::Mirror;
+use super::own::OwnLine;
 use super::platform::BrowserPlatform;
 use super::{files, page};
-use crate::carrier::Carrier;
-use crate::host::BrowserHost;
 use crate::shelf::Shelf;
 
 pub(super) struct WebApp {
@@ -27,20 +25,17 @@ pub(super) struct WebApp {
 /// How the page reaches its session.
 enum Line {
     /// It is the page's own.
-    Own(Box<Carrier>),
+    Own(OwnLine),
     /// It lies on the server that sent the page.
     Far(ServerLine),
 }
 
 impl Line {
-    /// Carries on what there is to carry; whether it shall be asked again soon.
-    fn work(&mut self) -> bool {
+    /// Sends what waits to be sent.
+    fn send(&self) {
         match self {
-            Self::Own(carrier) => carrier.work(),
-            Self::Far(connection) => {
-                connection.send();
-                false
-            }
+            Self::Own(line) => line.send(),
+            Self::Far(line) => line.send(),
         }
     }
 }
@@ -53,22 +48,30 @@ struct Told {
 }
 
 impl WebApp {
-    /// The application over the session at `address`, or over one of its own.
-    pub(super) fn new(creation: &eframe::CreationContext<'_>, address: Option<String>) -> Self {
+    /// The application over the session that is served, or over one of its own.
+    pub(super) fn new(
+        creation: &eframe::CreationContext<'_>,
+        served: Option<Served>,
+        spawn: Function,
+    ) -> Self {
         let context = &creation.egui_ctx;
         let shelf = Shelf::default();
-        let (handle, line) = if let Some(address) = address {
-            let (handle, connection) = ServerLine::open(address, shelf.clone(), context.clone());
-            (handle, Line::Far(connection))
+        let (handle, watch, line) = if let Some(served) = &served {
+            let (handle, watch, line) = ServerLine::open(served, shelf.clone(), context.clone());
+            (handle, watch, Line::Far(line))
         } else {
-            let waker = context.clone();
-            let wake: Wake = Arc::new(move || waker.request_repaint());
-            let host = BrowserHost::new(LocalBrowser, shelf.clone());
-            let (handle, carrier) = Carrier::start(Box::new(host), wake);
-            (handle, Line::Own(Box::new(carrier)))
+            let (handle, line) = OwnLine::open(spawn, shelf.clone(), context.clone());
+            (handle, None, Line::Own(line))
         };
+        if served.is_none() {
+            files::open_told(&shelf, &handle, context);
+        }
         let platform = BrowserPlatform::new(shelf.clone());
-        let session = Session::new(handle.clone(), None);
+        let mut session = Session::new(handle.clone(), watch);
+        if let Some(address) = served.and_then(|served| served.watched) {
+            let token = None;
+            session.send(Command::Watch(WatchCommand::Connect { address, token }));
+        }
         context.add_plugin(Mirror::new(context));
         Self {
             app: CallgroveApp::new(creation, session, Box::new(platform)),
@@ -82,10 +85,8 @@ impl WebApp {
 
 impl eframe::App for WebApp {
     fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
-        if self.line.work() {
-            ctx.request_repaint();
-        }
-        let now = Told::of(&self.session.snapshot());
+        self.line.send();
+        let now = Told::of(self.app.snapshot());
         if now != self.told {
             page::tell(now.source.as_deref(), &now.status);
             self.told = now;
@@ -110,18 +111,22 @@ impl eframe::App for WebApp {
 
 impl Told {
     fn of(snapshot: &Snapshot) -> Self {
-        let open = snapshot.analysis.as_ref();
+        let (open, watch) = (snapshot.analysis.as_ref(), &snapshot.watch);
         let status = if let Some(notice) = snapshot.notices.last() {
             notice.text.clone()
         } else if let Some(work) = &snapshot.work {
             work.stage.clone()
         } else if let Some(open) = open {
             format!("{} executions of {}", open.forest.len(), open.root_name)
+        } else if watch.is_attached() {
+            format!("Watching {}", watch.address())
         } else {
             "Nothing is open".to_owned()
         };
+        let source = snapshot.source.clone().filter(|_| open.is_some());
+        let watched = watch.is_attached().then(|| watch.address().to_owned());
         Self {
-            source: snapshot.source.clone().filter(|_| open.is_some()),
+            source: source.or(watched),
             status,
         }
     }

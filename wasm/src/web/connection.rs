@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use callgrove_session::SessionHandle;
+use callgrove_session::watch::WatchHandle;
 use callgrove_session::wire::{SessionLink, WireError};
 use eframe::egui;
 use js_sys::{ArrayBuffer, Uint8Array};
@@ -13,7 +14,6 @@ use web_sys::{BinaryType, CloseEvent, MessageEvent, RequestInit, Response, WebSo
 
 use super::browser::LocalBrowser;
 use super::page;
-use crate::host::Browser as _;
 use crate::shelf::Shelf;
 
 /// The header in which a server tells the path of its session.
@@ -23,11 +23,22 @@ const PAUSES_MS: [i32; 6] = [200, 500, 1_000, 2_000, 4_000, 8_000];
 /// Bytes that may wait in the browser before the page holds back what it sends.
 const MAX_BUFFERED_BYTES: u32 = 4 << 20;
 
-/// The address of the session that the server of this page has, if it has one.
+/// The header in which a server tells which run there is to watch.
+const WATCH_HEADER: &str = "callgrove-watch";
+
+/// What the server of this page has to look at.
+pub(super) struct Served {
+    /// Address of the session.
+    pub(super) address: String,
+    /// What stands for the run to watch.
+    pub(super) watched: Option<String>,
+}
+
+/// What the server of this page has to look at, if there is anything.
 ///
 /// # Errors
 /// The page cannot ask.
-pub(super) async fn address() -> Result<Option<String>, JsValue> {
+pub(super) async fn served() -> Result<Option<Served>, JsValue> {
     let window = page::window().ok_or("this is no page")?;
     let location = window.location();
     let ask = RequestInit::new();
@@ -37,14 +48,18 @@ pub(super) async fn address() -> Result<Option<String>, JsValue> {
     let Ok(answer) = JsFuture::from(asked).await else {
         return Ok(None);
     };
-    let path = answer.dyn_into::<Response>()?.headers().get(VIEW_HEADER)?;
+    let headers = answer.dyn_into::<Response>()?.headers();
+    let (path, watched) = (headers.get(VIEW_HEADER)?, headers.get(WATCH_HEADER)?);
     let scheme = if location.protocol()? == "https:" {
         "wss"
     } else {
         "ws"
     };
     let host = location.host()?;
-    Ok(path.map(|path| format!("{scheme}://{host}{path}")))
+    Ok(path.map(|path| Served {
+        address: format!("{scheme}://{host}{path}"),
+        watched,
+    }))
 }
 
 /// The line.
@@ -68,15 +83,16 @@ struct Socket {
 }
 
 impl ServerLine {
-    /// Connects to the session at `address`, now and whenever the connection is lost.
+    /// Connects to what is served, now and whenever the connection is lost.
     pub(super) fn open(
-        address: String,
+        served: &Served,
         shelf: Shelf,
         context: egui::Context,
-    ) -> (SessionHandle, Self) {
-        let (handle, link) = SessionLink::new(random_key(), None);
+    ) -> (SessionHandle, Option<WatchHandle>, Self) {
+        let (handle, mut link) = SessionLink::new(random_key(), None);
+        let watch = served.watched.is_some().then(|| link.watch());
         let inner = Rc::new(Inner {
-            address,
+            address: served.address.clone(),
             link: RefCell::new(link),
             socket: RefCell::new(None),
             num_failures: Cell::new(0),
@@ -84,7 +100,7 @@ impl ServerLine {
             context,
         });
         connect(&inner);
-        (handle, Self(inner))
+        (handle, watch, Self(inner))
     }
 
     /// Sends what waits to be sent.

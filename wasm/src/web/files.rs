@@ -1,10 +1,10 @@
 //! Files on their way to the shelf: dropped on the page, or chosen in the browser's dialog.
 
-use callgrove_session::SessionHandle;
+use callgrove_session::{Command, SessionHandle};
 use eframe::egui;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
-use web_sys::{File, HtmlInputElement};
+use web_sys::{File, HtmlInputElement, Response};
 
 use super::page;
 use crate::shelf::{Shelf, open_command};
@@ -29,6 +29,46 @@ pub(super) fn open_dropped(
         }
         ctx.request_repaint();
     });
+}
+
+/// Opens what the document says that it comes with.
+pub(super) fn open_told(shelf: &Shelf, session: &SessionHandle, ctx: &egui::Context) {
+    let Some(names) = page::told("callgrove-open") else {
+        return;
+    };
+    let (shelf, session, ctx) = (shelf.clone(), session.clone(), ctx.clone());
+    spawn_local(async move {
+        for name in names.split(' ') {
+            match fetched(name).await {
+                Ok(content) => shelf.put(name, content),
+                Err(error) => page::log(&format!(
+                    "{name} cannot be fetched: {}",
+                    page::words_of(&error)
+                )),
+            }
+        }
+        let last = names.rsplit(' ').next().unwrap_or_default();
+        let mut open = open_command(last);
+        if let Command::OpenTrace { function, .. } = &mut open {
+            *function = page::told("callgrove-function");
+        }
+        if session.send(open).is_err() {
+            page::log(&format!("the session does not take {last} now"));
+        }
+        ctx.request_repaint();
+    });
+}
+
+async fn fetched(name: &str) -> Result<Vec<u8>, JsValue> {
+    let window = page::window().ok_or("this is no page")?;
+    let answer: Response = JsFuture::from(window.fetch_with_str(name))
+        .await?
+        .dyn_into()?;
+    if !answer.ok() {
+        return Err(JsValue::from_str(&answer.status_text()));
+    }
+    let content = JsFuture::from(answer.array_buffer()?).await?;
+    Ok(js_sys::Uint8Array::new(&content).to_vec())
 }
 
 /// Asks for a file whose name ends as in `accept`; `reply` gets its name once it is on the shelf.

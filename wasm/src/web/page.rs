@@ -25,6 +25,14 @@ pub(super) fn element<T: JsCast>(id: &str) -> Result<T, JsValue> {
     found.ok_or_else(|| JsValue::from_str(&format!("the page has no #{id} of this kind")))
 }
 
+/// What the document says under a name in its head.
+pub(super) fn told(name: &str) -> Option<String> {
+    let found = document()
+        .ok()?
+        .query_selector(&format!("meta[name={name}]"));
+    found.ok()??.get_attribute("content")
+}
+
 /// Where errors go that nobody but a developer can do anything about.
 pub(super) fn log(text: &str) {
     error(text);

@@ -5,7 +5,6 @@ use callgrove_session::Command;
 
 use super::browser::LocalBrowser;
 use super::{files, page};
-use crate::host::Browser as _;
 use crate::shelf::{Shelf, open_command};
 
 /// Where the preferences are kept.
@@ -39,7 +38,7 @@ impl Platform for BrowserPlatform {
         }
         let accept = match purpose.extension() {
             Some(extension) => format!(".{extension}"),
-            None => ".jsonl,.json".to_owned(),
+            None => ".callgrove,.jsonl,.json".to_owned(),
         };
         let asked = files::choose(&accept, &self.shelf, reply);
         if let Err(error) = asked {

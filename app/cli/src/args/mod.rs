@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs};
 use common::TRACE_HELP;
 pub(crate) use common::TableFormat;
-pub(crate) use page::PageArgs;
+pub(crate) use page::{ExportArgs, PageArgs};
 pub(crate) use part::Part;
 pub(crate) use pipeline::{
     AdArgs, CaArgs, ConnectArgs, DetectArgs, ProvDbServerArgs, PserverArgs, QueryArgs, ReplayArgs,
@@ -58,6 +58,8 @@ pub(crate) enum CliCommand {
     Open(OpenArgs),
     /// Serve the window as a page to browsers, here or through a tunnel; prints its address
     Serve(PageArgs),
+    /// Write a run so that a browser can open it without a server: one file, or a folder with the page
+    Export(ExportArgs),
     /// Watch a running job (or a recorded one) on this machine: detectors, parameter server and provenance
     /// database in one process
     Run(RunArgs),

@@ -5,6 +5,7 @@ use callgrove_session::Command;
 
 use crate::args::OpenArgs;
 use crate::connect::secret;
+use crate::follow::Reach;
 use crate::platform::open_command;
 use crate::window;
 
@@ -19,6 +20,10 @@ pub(crate) fn run(args: &OpenArgs) -> Result<()> {
             function.clone_from(&args.function);
         }
     }
-    let ca_file = args.connect.ca.ca_file.clone();
-    window::show(commands, ca_file, secret(&args.connect)?)
+    let reach = Reach {
+        ca_file: args.connect.ca.ca_file.clone(),
+        token: secret(&args.connect)?,
+        own: None,
+    };
+    window::show(commands, reach)
 }

@@ -11,16 +11,20 @@ use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions};
 use callgrove_server::api::{Api, Documents, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::{Keeper, KeeperConfig, STATE_NAME};
-use callgrove_server::{RunningServer, Token, grpc};
+use callgrove_server::{Router, RunningServer, Token, grpc};
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
 use crate::connect::{open_store, server_config, store_options};
+use crate::follow::Reach;
 use crate::host::replace_file;
 use crate::output::complain;
+use crate::pages;
 use crate::stop::StopSignal;
 
 /// Questions to the provenance database that are answered at the same time.
 const MAX_QUESTIONS: usize = 4;
+/// What stands for the run of this process where an address is shown.
+const OWN_RUN: &str = "the running job";
 /// How often the server looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -48,9 +52,11 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
+    let page = watching_page(&api)?;
     let server = {
         let state = Arc::clone(&state);
-        RunningServer::start(config, || grpc::mount(router(api), service(state)))?
+        let routes = || grpc::mount(router(api).merge(page), service(state));
+        RunningServer::start(config, routes)?
     };
     complain(&format!("the parameter server listens at {}", server.url()));
     let mut told = None;
@@ -147,6 +153,14 @@ pub(super) fn keeper(
         store,
     };
     Ok(Keeper::start(config)?)
+}
+
+/// The page that watches the run of this process.
+pub(super) fn watching_page(api: &Api) -> Result<Router> {
+    pages::routes_of_run(Reach {
+        own: Some((OWN_RUN.to_owned(), api.clone())),
+        ..Reach::default()
+    })
 }
 
 /// The database as the JSON interface asks it.

@@ -14,6 +14,7 @@ use super::{ad, pserver};
 use crate::args::RunArgs;
 use crate::connect::{open_store, server_config, store_options};
 use crate::output::complain;
+use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
 
@@ -59,11 +60,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                     .map(|url| pserver::documents(url, &to_store)),
             };
             let config = server_config(listen, &args.serve)?;
-            let server = RunningServer::start(config, || router(api))?;
-            complain(&format!(
-                "watch it with: callgrove monitor {}",
-                server.url()
-            ));
+            let page = pserver::watching_page(&api)?;
+            let server = RunningServer::start(config, || router(api).merge(page))?;
+            let url = server.url();
+            let or_page = if pages::is_built() {
+                " (or open that address in a browser)"
+            } else {
+                ""
+            };
+            complain(&format!("watch it with: callgrove monitor {url}{or_page}"));
             Some(server)
         }
     };

@@ -3,40 +3,28 @@
 use std::env;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use callgrove_server::api::{self, Api, Live};
-use callgrove_server::page::{self, PageFile};
-use callgrove_server::view::{self, ViewedSession};
+use callgrove_server::view::ViewedSession;
 use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
 use callgrove_session::Command as SessionCommand;
-use callgrove_session::wire::{ViewerHost, Viewers};
-use tokio::sync::watch;
 
 use crate::args::PageArgs;
 use crate::connect::server_config;
-use crate::host::NativeHost;
+use crate::follow::Reach;
 use crate::output::{complain, print};
+use crate::pages;
 use crate::platform::open_command;
-use crate::{engine, journal_file};
-
-/// Name, brotli form and gzip form of each file of the page; none if the program was built without it.
-const PAGE: &[(&str, &[u8], &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 pub(crate) fn run(args: &PageArgs) -> Result<()> {
-    let mut page = page::router(files())?;
     let config = config(args)?;
     let token = config.token.clone();
     let api = Api {
         live: Live::Absent,
         documents: None,
     };
-    if let Some(run) = &args.run {
-        let session = session(run, args.function.as_deref())?;
-        page = view::announce(page).merge(view::router(session));
-    }
+    let page = pages::routes(session(args)?)?;
     let server = RunningServer::start(config, || page.merge(api::router(api)))?;
     let base = server.url();
     let address = token.as_ref().map_or_else(
@@ -57,45 +45,35 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
     Ok(())
 }
 
-/// A session that opens `run` at once, whoever comes to look at it.
-fn session(run: &str, function: Option<&str>) -> Result<ViewedSession> {
-    let mut open = open_command(run);
-    match &mut open {
-        SessionCommand::OpenTrace { function: root, .. } => *root = function.map(str::to_owned),
-        SessionCommand::LoadSession { .. } => {}
-        _ => bail!(
-            "{run} is no trace and no saved session; `callgrove open {run}` shows it in a window"
-        ),
+/// What pages look at, if anything is named.
+fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
+    let (mut opened, mut watched) = (None, None);
+    for source in &args.sources {
+        let mut open = open_command(source);
+        match &mut open {
+            SessionCommand::Watch(_) if watched.is_none() => {
+                let reach = Reach {
+                    ca_file: args.ca.ca_file.clone(),
+                    token: Token::find(args.serve.token_file.as_deref())?
+                        .map(|token| token.secret().to_owned()),
+                    own: None,
+                };
+                watched = Some(pages::watched(source.clone(), reach));
+                continue;
+            }
+            SessionCommand::OpenTrace { function, .. } => function.clone_from(&args.function),
+            _ => {}
+        }
+        if opened.replace((source.as_str(), open)).is_some() {
+            bail!(
+                "{source} is one too many: pages look at one trace or saved session, and at one run's records"
+            );
+        }
     }
-    let viewers = Viewers::default();
-    let host = NativeHost::new(journal_file::default_folder());
-    let host = ViewerHost::new(host, viewers.clone(), run.to_owned());
-    let (tell, news) = watch::channel(());
-    let session = engine::start(
-        Box::new(host),
-        Arc::new(move || {
-            tell.send_replace(());
-        }),
-    )?;
-    if session.send(open).is_err() {
-        bail!("the session has ended before it began");
+    if opened.is_none() && watched.is_none() {
+        return Ok(None);
     }
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    Ok(ViewedSession {
-        session,
-        news,
-        viewers,
-        life: since_epoch.map_or(0, |since| since.as_nanos() as u64),
-    })
-}
-
-fn files() -> Vec<PageFile> {
-    let files = PAGE.iter().map(|(name, brotli, gzip)| PageFile {
-        name: (*name).to_owned(),
-        brotli: (*brotli).into(),
-        gzip: (*gzip).into(),
-    });
-    files.collect()
+    pages::session(opened, watched).map(Some)
 }
 
 /// As asked for; an address that other machines reach gets a token if there is none.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use callgrove_session::watch::Page;
-use callgrove_session::{RunCauses, Session};
+use callgrove_session::{RunCauses, Session, Snapshot};
 
 use crate::panels::{ConnectForm, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::{FilePurpose, Platform};
@@ -157,6 +157,11 @@ impl CallgroveApp {
             seen: Seen::default(),
             states: States::default(),
         }
+    }
+
+    /// What there is to see.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        self.session.snapshot()
     }
 }
 

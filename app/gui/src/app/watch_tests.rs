@@ -306,7 +306,7 @@ fn from_a_rank_to_its_executions_to_a_document_and_back() {
     let request = window.answer(3, 3);
     assert_eq!(request.filter.as_deref(), Some("pid = 0 and rid = 2"));
     assert_eq!(
-        (request.collection, request.sort),
+        (request.collection.as_ref(), request.sort.as_deref()),
         ("anomalies", Some("outlier_severity"))
     );
     window

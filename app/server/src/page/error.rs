@@ -16,4 +16,9 @@ pub enum PageError {
         "the page in this program has no index.html: run `cargo xtask web` and build the program again"
     )]
     NoIndex,
+    /// What is in the program is no page.
+    #[error(
+        "the page in this program is damaged: run `cargo xtask web` and build the program again"
+    )]
+    Damaged,
 }

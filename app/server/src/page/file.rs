@@ -115,7 +115,7 @@ fn knows(request: &HeaderMap, tag: &str) -> bool {
         .any(|known| known == tag || known == "*")
 }
 
-fn unpacked(gzip: &[u8]) -> std::io::Result<Vec<u8>> {
+pub(super) fn unpacked(gzip: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut content = Vec::new();
     GzDecoder::new(gzip)
         .take(MAX_FILE_BYTES)

@@ -7,6 +7,7 @@
 mod encoding;
 mod error;
 mod file;
+mod folder;
 
 use axum::Router;
 use axum::http::{HeaderValue, header};
@@ -16,6 +17,7 @@ use axum::routing::get;
 
 pub use error::PageError;
 pub use file::PageFile;
+pub use folder::folder_files;
 
 /// The file that the root of the server is.
 const INDEX: &str = "index.html";

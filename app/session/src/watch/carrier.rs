@@ -1,7 +1,9 @@
 //! The two ends of the line to the watched run: requests out, updates in.
 
+use std::borrow::Cow;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Overview, Packet};
@@ -12,11 +14,11 @@ const MAX_REQUESTS: usize = 32;
 const MAX_UPDATES: usize = 256;
 
 /// Counts the connections that a window asked for, from 1. News of an earlier one is void.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct ConnectionId(pub u64);
 
 /// What a carrier shall do.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum WatchRequest {
     /// Watch the server at an address, and no other any more. Until it is told to stop, the carrier
     /// tries again when the connection is lost.
@@ -35,16 +37,16 @@ pub enum WatchRequest {
 }
 
 /// Which documents to look up.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueryRequest {
     /// Names the request in its answer.
     pub id: u64,
     /// Collection, as the schemas name it.
-    pub collection: &'static str,
+    pub collection: Cow<'static, str>,
     /// Condition in the language of the provenance database; all documents without one.
     pub filter: Option<String>,
     /// Field to sort by; unsorted without one.
-    pub sort: Option<&'static str>,
+    pub sort: Option<Cow<'static, str>>,
     /// Whether the largest comes first.
     pub is_descending: bool,
     /// At most that many documents.
@@ -54,7 +56,7 @@ pub struct QueryRequest {
 }
 
 /// What a carrier has to tell.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum WatchUpdate {
     /// The server answered; this is all that it knows. What was known before is void.
     Connected(Box<Overview>),

@@ -210,9 +210,9 @@ impl QueryForm {
         let filter = self.conditions()?.join(" and ");
         Ok(QueryRequest {
             id,
-            collection: self.collection.key(),
+            collection: self.collection.key().into(),
             filter: (!filter.is_empty()).then_some(filter),
-            sort: Some(self.sort.key()),
+            sort: Some(self.sort.key().into()),
             is_descending: self.is_descending,
             limit: PAGE_LEN,
             offset,

@@ -137,7 +137,7 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
     let (mut watcher, carrier) = connected();
     let request = asked(&carrier);
     assert_eq!(
-        (request.collection, request.sort),
+        (request.collection.as_ref(), request.sort.as_deref()),
         ("incidents", Some("delay"))
     );
     say(
@@ -474,7 +474,7 @@ fn every_field_of_the_form_becomes_a_condition() {
          and (tid = 0 or not is_gpu_event)"
     );
     assert_eq!(
-        (request.sort, request.is_descending),
+        (request.sort.as_deref(), request.is_descending),
         (Some("outlier_score"), false)
     );
     assert_eq!(QueryForm::default().request(0, 0).unwrap().filter, None);

@@ -324,9 +324,9 @@ impl Watcher {
         self.next_query += 1;
         QueryRequest {
             id,
-            collection: "incidents",
+            collection: "incidents".into(),
             filter: Some(filter),
-            sort: Some("delay"),
+            sort: Some("delay".into()),
             is_descending: true,
             limit,
             offset: 0,

@@ -6,10 +6,11 @@ use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
 use crate::{Analysis, Command};
 
 /// Both sides must speak the same version.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
 
 /// What stands before the content of a frame: a byte for its kind, eight for the sum of both. Whoever makes frames
 /// is trusted, as it made the page; what happened to them on the way is not.
@@ -38,6 +39,8 @@ pub enum ViewerMessage {
     Cancel,
     /// A file of the viewer's own, which a command that follows names.
     File(ViewerFile),
+    /// What the watch of the run shall do.
+    Watch(WatchRequest),
 }
 
 /// What a frame holds.
@@ -60,6 +63,8 @@ pub(super) enum FrameKind {
     File = 9,
     /// The answer to a hello: which life of the session this is, as a number.
     Welcome = 10,
+    /// News of the watched run.
+    Watch = 11,
 }
 
 /// [`Analysis`] without the trace.
@@ -81,6 +86,14 @@ pub(super) struct PatternParts(pub(super) Patterns, pub(super) Option<Iterations
 /// Never, as far as is known.
 pub fn welcome_frame(life: u64) -> Result<Vec<u8>, WireError> {
     FrameKind::Welcome.named(&life)
+}
+
+/// News of the run that a viewer watches.
+///
+/// # Errors
+/// They hold what cannot be written.
+pub fn watch_frame(connection: ConnectionId, update: &WatchUpdate) -> Result<Vec<u8>, WireError> {
+    FrameKind::Watch.named(&(connection, update))
 }
 
 /// A file that a viewer gives or gets.
@@ -154,6 +167,7 @@ impl FrameKind {
             Self::Patterns,
             Self::File,
             Self::Welcome,
+            Self::Watch,
         ];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }

@@ -8,8 +8,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use super::far_watch::FarWatch;
 use super::frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
 use super::mirror::{Arrived, SnapshotMirror};
+use crate::watch::WatchHandle;
 use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 
 /// Commands that may wait before any is taken up; a person does not type that fast.
@@ -37,6 +39,7 @@ pub struct SessionLink {
     /// Messages that go before all others.
     first: VecDeque<ViewerMessage>,
     wishes_told: u64,
+    watch: Option<FarWatch>,
 }
 
 impl SessionLink {
@@ -57,8 +60,16 @@ impl SessionLink {
             num_sent: 0,
             first: VecDeque::new(),
             wishes_told: 0,
+            watch: None,
         };
         (SessionHandle::new(sender, cell), link)
+    }
+
+    /// Has the run watched that the server watches; the answer is the view's end.
+    pub fn watch(&mut self) -> WatchHandle {
+        let (handle, watch) = FarWatch::new();
+        self.watch = Some(watch);
+        handle
     }
 
     /// A connection stands: the first message on it.
@@ -90,12 +101,14 @@ impl SessionLink {
         if self.life.is_none() {
             return Ok(None);
         }
-        let wishes = self.cell.num_wishes_to_stop();
-        if wishes != std::mem::replace(&mut self.wishes_told, wishes) {
+        if self.wants_stop() {
             self.first.push_front(ViewerMessage::Cancel);
         }
         if let Some(message) = self.first.pop_front() {
             return message.to_bytes().map(Some);
+        }
+        if let Some(request) = self.watch.as_mut().and_then(FarWatch::next_request) {
+            return ViewerMessage::Watch(request).to_bytes().map(Some);
         }
         let Some((number, command)) = self.kept.get(self.num_sent) else {
             return Ok(None);
@@ -117,6 +130,20 @@ impl SessionLink {
         file.to_bytes().map(Some)
     }
 
+    /// Whether the person asked since the last time that the running work shall stop.
+    pub fn wants_stop(&mut self) -> bool {
+        let wishes = self.cell.num_wishes_to_stop();
+        wishes != std::mem::replace(&mut self.wishes_told, wishes)
+    }
+
+    /// Nothing that was asked for is wanted any more.
+    pub fn give_up(&mut self) {
+        self.keep_commands();
+        self.kept.clear();
+        self.first.clear();
+        self.num_sent = 0;
+    }
+
     /// Takes a frame; the answer is a file for the person, if it brought one.
     ///
     /// # Errors
@@ -126,6 +153,11 @@ impl SessionLink {
             Arrived::Part => {}
             Arrived::Welcome(life) => self.begin_life(life),
             Arrived::File(file) => return Ok(Some(file)),
+            Arrived::Watch(connection, update) => {
+                if let Some(watch) = &mut self.watch {
+                    watch.take(connection, *update);
+                }
+            }
             Arrived::Snapshot(snapshot) => {
                 let is_done = |kept: &mut (u64, Command)| kept.0 <= snapshot.carried_out;
                 while self.kept.pop_front_if(is_done).is_some() {
@@ -157,6 +189,9 @@ impl SessionLink {
     /// The connection is lost; the person is told `why`, and that it is tried again.
     pub fn lost(&mut self, why: &str) {
         self.keep_commands();
+        if let Some(watch) = &mut self.watch {
+            watch.lose(why);
+        }
         let last = self.cell.newest();
         let waiting = match self.kept.len() {
             0 => String::new(),

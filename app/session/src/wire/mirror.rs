@@ -7,6 +7,7 @@ use callgrove_patterns::cause::Causes;
 
 use super::frame::{AnalysisParts, FrameKind, PatternParts, read};
 use super::{ViewerFile, WireError};
+use crate::watch::{ConnectionId, WatchUpdate};
 use crate::{Analysis, MessageIndex, RunCauses, RunPatterns, Snapshot, TreeCauses, Work};
 
 /// What a frame brought.
@@ -20,6 +21,8 @@ pub enum Arrived {
     File(ViewerFile),
     /// The answer to a hello: which life of the session this is.
     Welcome(u64),
+    /// News of the watched run.
+    Watch(ConnectionId, Box<WatchUpdate>),
 }
 
 /// Makes snapshots of frames.
@@ -48,6 +51,10 @@ impl SnapshotMirror {
             FrameKind::Patterns => self.take_patterns(content)?,
             FrameKind::File => return Ok(Arrived::File(read(content)?)),
             FrameKind::Welcome => return Ok(Arrived::Welcome(read(content)?)),
+            FrameKind::Watch => {
+                let (connection, update) = read(content)?;
+                return Ok(Arrived::Watch(connection, update));
+            }
         }
         Ok(Arrived::Part)
     }

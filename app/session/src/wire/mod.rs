@@ -8,19 +8,24 @@
 //!            SnapshotMirror ◀── frames ── SnapshotSender (one for each viewer)
 //! ```
 //!
-//! A frame is a byte that says what it holds, a sum against damage, and that: a lane of the trace as [`callgrove_model::PackedLanes`] takes
-//! it, all else as MessagePack. What is large comes once, and again only when it is another; the rest, a snapshot
-//! without it, comes whenever something changed, always the newest. What was on its way to a viewer who is slower than
-//! the session is never sent.
+//! A frame is a byte that says what it holds, a sum against damage, and that: a lane of the trace as
+//! [`callgrove_model::PackedLanes`] takes it, all else as MessagePack. What is large comes once, and again only when it
+//! is another; the rest, a snapshot without it, comes whenever something changed, always the newest. What was on its
+//! way to a viewer who is slower than the session is never sent.
+//!
+//! Where the server can watch a run, requests and updates of the watch ([`crate::watch`]) go over the same wire.
 
+mod far_watch;
 mod frame;
 mod link;
 mod mirror;
 mod sender;
+mod trace_file;
 mod viewers;
 
-pub use frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError, welcome_frame};
+pub use frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError, watch_frame, welcome_frame};
 pub use link::SessionLink;
 pub use mirror::{Arrived, SnapshotMirror};
 pub use sender::SnapshotSender;
+pub use trace_file::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file, write_trace_file};
 pub use viewers::{ViewerHost, Viewers};

@@ -1,9 +1,13 @@
 //! Time: integer nanoseconds. The only place where units change.
 
+mod gap_lengths;
+
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
+
+pub use gap_lengths::GapLengths;
 
 const NANOS_PER_MICRO: i64 = 1_000;
 

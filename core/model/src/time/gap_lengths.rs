@@ -1,6 +1,6 @@
 //! How long the gaps between events are, and which of them are unusually long.
 
-use crate::DurationNs;
+use super::DurationNs;
 
 /// Bins for each doubling of the length.
 const BINS_PER_OCTAVE: u32 = 8;

@@ -1,0 +1,94 @@
+//! `callgrove export`: a run as one file, or as a folder with the page that any web server can serve.
+
+use std::fs;
+use std::io::BufWriter;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use callgrove_model::Progress;
+use callgrove_server::page;
+use callgrove_session::wire::{TRACE_FILE_EXTENSION, write_trace_file};
+use serde_json::Value;
+
+use crate::args::ExportArgs;
+use crate::host::{read_trace, replace_file};
+use crate::output::complain;
+use crate::pages;
+
+/// Name of the run in a folder, without its extension.
+const RUN: &str = "run";
+/// Name of the session in a folder.
+const SESSION: &str = "session.json";
+
+pub(crate) fn run(args: &ExportArgs) -> Result<()> {
+    if let Some(folder) = &args.web {
+        return export_page(args, folder);
+    }
+    let (source, out) = (args.source.as_ref(), args.out.as_ref());
+    let (source, out) = source.zip(out).context("nothing is named to export")?;
+    let extension = out.extension().unwrap_or_default();
+    ensure!(
+        extension == TRACE_FILE_EXTENSION,
+        "{} is known by its ending: name it {}",
+        out.display(),
+        out.with_extension(TRACE_FILE_EXTENSION).display()
+    );
+    export_trace(source, out)
+}
+
+fn export_page(args: &ExportArgs, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut opened = Vec::new();
+    if let Some(source) = &args.source {
+        let run = format!("{RUN}.{TRACE_FILE_EXTENSION}");
+        let session = saved_session(source)?;
+        let trace = session.as_ref().and_then(|it| it["source"].as_str());
+        export_trace(trace.unwrap_or(source), &folder.join(&run))?;
+        opened.push(run.clone());
+        if let Some(mut session) = session {
+            session["source"] = run.into();
+            replace_file(&folder.join(SESSION), session.to_string().as_bytes())?;
+            opened.push(SESSION.to_owned());
+        }
+    }
+    let files = page::folder_files(pages::files(), &opened, args.function.as_deref())?;
+    for (name, content) in files {
+        let path = folder.join(name);
+        replace_file(&path, &content)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    complain(&format!(
+        "serve {0} with any web server, such as: python3 -m http.server --directory {0}",
+        folder.display()
+    ));
+    Ok(())
+}
+
+/// A saved session, if the source is one.
+fn saved_session(source: &str) -> Result<Option<Value>> {
+    if Path::new(source).extension().is_none_or(|it| it != "json") {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(source).with_context(|| format!("cannot read {source}"))?;
+    let session: Value =
+        serde_json::from_str(&text).with_context(|| format!("{source} is no saved session"))?;
+    ensure!(
+        session["callgrove_session"].is_u64() && session["source"].is_string(),
+        "{source} is no saved session"
+    );
+    Ok(Some(session))
+}
+
+fn export_trace(source: &str, out: &Path) -> Result<()> {
+    let trace = read_trace(source, Progress::none())?;
+    let failed = || format!("cannot write {}", out.display());
+    let part = out.with_extension("part");
+    let write = || -> Result<()> {
+        let mut file = BufWriter::new(fs::File::create(&part)?);
+        write_trace_file(&trace, &mut file, Progress::none())?;
+        file.into_inner()?.sync_all()?;
+        Ok(fs::rename(&part, out)?)
+    };
+    write().with_context(failed)
+}

@@ -1,0 +1,106 @@
+//! The watched run through the wire: its requests and updates.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::mpsc::TrySendError;
+
+use crate::watch::{ConnectionId, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate};
+
+/// News that may wait for a page that nobody looks at. Beyond that they go, and all is asked for anew.
+const MAX_WAITING: usize = 1024;
+
+/// The carrier of a view whose run is watched from elsewhere.
+pub(super) struct FarWatch {
+    carrier: WatchCarrier,
+    /// The connection that is wanted. It is asked for on each connection of the wire.
+    wanted: Option<(ConnectionId, WatchRequest)>,
+    /// Whether it was asked for on this one.
+    is_asked: bool,
+    /// Questions without an answer.
+    unanswered: BTreeSet<u64>,
+    /// News that the view has had no room for, oldest first.
+    waiting: VecDeque<(ConnectionId, WatchUpdate)>,
+}
+
+impl FarWatch {
+    pub(super) fn new() -> (WatchHandle, Self) {
+        let (handle, carrier) = WatchHandle::pair();
+        let watch = Self {
+            carrier,
+            wanted: None,
+            is_asked: false,
+            unanswered: BTreeSet::new(),
+            waiting: VecDeque::new(),
+        };
+        (handle, watch)
+    }
+
+    /// What to ask for next.
+    pub(super) fn next_request(&mut self) -> Option<WatchRequest> {
+        self.hand_over();
+        if !self.is_asked {
+            self.is_asked = true;
+            if let Some((_, connect)) = &self.wanted {
+                return Some(connect.clone());
+            }
+        }
+        let request = self.carrier.requests.try_recv().ok()?;
+        match &request {
+            WatchRequest::Connect { connection, .. } => {
+                self.wanted = Some((*connection, request.clone()));
+            }
+            WatchRequest::Disconnect => self.wanted = None,
+            WatchRequest::Query(query) => {
+                self.unanswered.insert(query.id);
+            }
+        }
+        Some(request)
+    }
+
+    pub(super) fn take(&mut self, connection: ConnectionId, update: WatchUpdate) {
+        if let WatchUpdate::Found { id, .. } | WatchUpdate::QueryFailed { id, .. } = &update {
+            self.unanswered.remove(id);
+        }
+        self.waiting.push_back((connection, update));
+        self.hand_over();
+        if self.waiting.len() > MAX_WAITING {
+            self.waiting
+                .retain(|(_, update)| !matches!(update, WatchUpdate::Packet(_)));
+            self.is_asked = false;
+        }
+    }
+
+    /// The wire is cut: nothing that was asked will be answered on it.
+    pub(super) fn lose(&mut self, why: &str) {
+        self.is_asked = false;
+        let (connection, lost) = match &self.wanted {
+            Some((connection, _)) => (*connection, Some(lost(why))),
+            None => (ConnectionId::default(), None),
+        };
+        let unanswered = std::mem::take(&mut self.unanswered);
+        let failed = unanswered.into_iter().map(|id| WatchUpdate::QueryFailed {
+            id,
+            cause: why.to_owned(),
+        });
+        self.waiting
+            .extend(lost.into_iter().chain(failed).map(|it| (connection, it)));
+        self.hand_over();
+    }
+
+    fn hand_over(&mut self) {
+        while let Some(update) = self.waiting.pop_front() {
+            match self.carrier.updates.try_send(update) {
+                Ok(()) => {}
+                Err(TrySendError::Full(update)) => return self.waiting.push_front(update),
+                // The view is gone.
+                Err(TrySendError::Disconnected(_)) => self.waiting.clear(),
+            }
+        }
+    }
+}
+
+fn lost(why: &str) -> WatchUpdate {
+    WatchUpdate::Lost {
+        cause: why.to_owned(),
+        retry_in_ms: Some(1_000),
+    }
+}

@@ -1,0 +1,328 @@
+//! The line to a session of the page's own, in a worker; both ends of it.
+//!
+//! Frames and what the viewer says are bytes. What else there is to say is a list: a key and a text for the browser's
+//! storage (with a third element if it was refused), or the last words of a worker that panicked.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use callgrove_session::wire::{SessionLink, ViewerFile, ViewerMessage};
+use callgrove_session::{Command, SessionHandle};
+use eframe::egui;
+use js_sys::{Array, Function, Uint8Array};
+use wasm_bindgen::prelude::*;
+use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, StorageEvent};
+
+use super::browser::LocalBrowser;
+use super::page;
+use crate::host::JOURNAL;
+use crate::shelf::Shelf;
+use crate::worker::{Page, Worker};
+
+/// The line.
+pub(super) struct OwnLine(Rc<Inner>);
+
+struct Inner {
+    /// Makes a worker.
+    spawn: Function,
+    link: RefCell<SessionLink>,
+    session: SessionHandle,
+    worker: RefCell<Option<Running>>,
+    /// Whether the worker listens.
+    is_ready: Cell<bool>,
+    /// How many files of the shelf the worker has.
+    num_files: Cell<u64>,
+    /// What to open once the worker listens, since its predecessor was told to stop.
+    reopened: RefCell<Option<Command>>,
+    shelf: Shelf,
+    context: egui::Context,
+}
+
+struct Running {
+    raw: web_sys::Worker,
+    _came: Closure<dyn FnMut(MessageEvent)>,
+    _failed: Closure<dyn FnMut(web_sys::Event)>,
+}
+
+impl OwnLine {
+    /// Starts a worker, which `spawn` makes, and another one whenever it shall stop what it does.
+    pub(super) fn open(
+        spawn: Function,
+        shelf: Shelf,
+        context: egui::Context,
+    ) -> (SessionHandle, Self) {
+        let (session, link) = SessionLink::new(0, None);
+        let inner = Rc::new(Inner {
+            spawn,
+            link: RefCell::new(link),
+            session: session.clone(),
+            worker: RefCell::default(),
+            is_ready: Cell::default(),
+            num_files: Cell::default(),
+            reopened: RefCell::default(),
+            shelf,
+            context,
+        });
+        start(&inner);
+        inner.hear_of_other_pages();
+        (session, Self(inner))
+    }
+
+    /// Sends what waits to be sent.
+    pub(super) fn send(&self) {
+        if self.0.link.borrow_mut().wants_stop() && self.0.session.snapshot().work.is_some() {
+            self.0.stop();
+            start(&self.0);
+        }
+        self.0.send();
+    }
+}
+
+fn start(inner: &Rc<Inner>) {
+    match begin(inner) {
+        Ok(worker) => *inner.worker.borrow_mut() = Some(worker),
+        Err(error) => page::tell_of_panic(&page::words_of(&error)),
+    }
+}
+
+fn begin(inner: &Rc<Inner>) -> Result<Running, JsValue> {
+    let raw: web_sys::Worker = inner.spawn.call0(&JsValue::NULL)?.dyn_into()?;
+    let came = {
+        let inner = Rc::clone(inner);
+        Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
+            if let Err(error) = inner.take(&message.data()) {
+                page::tell_of_panic(&page::words_of(&error));
+            }
+        })
+    };
+    let failed = Closure::<dyn FnMut(web_sys::Event)>::new(|_| {
+        page::tell_of_panic("the worker cannot be started");
+    });
+    raw.set_onmessage(Some(came.as_ref().unchecked_ref()));
+    raw.set_onerror(Some(failed.as_ref().unchecked_ref()));
+    Ok(Running {
+        raw,
+        _came: came,
+        _failed: failed,
+    })
+}
+
+fn error_of(error: impl ToString) -> JsValue {
+    JsValue::from_str(&error.to_string())
+}
+
+impl Inner {
+    fn take(&self, data: &JsValue) -> Result<(), JsValue> {
+        if let Some(frame) = data.dyn_ref::<Uint8Array>() {
+            let file = self
+                .link
+                .borrow_mut()
+                .take(&frame.to_vec())
+                .map_err(error_of)?;
+            if let Some(ViewerFile { name, content }) = file
+                && let Err(cause) = LocalBrowser.download(&name, &content)
+            {
+                page::log(&format!("cannot download {name}: {cause}"));
+            }
+            self.context.request_repaint();
+        } else if data.is_string() {
+            self.greet()?;
+        } else if let Some(told) = data.dyn_ref::<Array>() {
+            let texts: Vec<String> = told.iter().filter_map(|text| text.as_string()).collect();
+            match &texts[..] {
+                [key, text] => {
+                    if let Err(cause) = LocalBrowser.keep(key, text) {
+                        self.post_list(&[key, &cause, "refused"])?;
+                    }
+                }
+                texts => page::tell_of_panic(&texts.concat()),
+            }
+        }
+        self.send();
+        Ok(())
+    }
+
+    /// A new worker listens: what it must know first.
+    fn greet(&self) -> Result<(), JsValue> {
+        for (key, text) in LocalBrowser.all_kept(JOURNAL) {
+            self.post_list(&[&key, &text])?;
+        }
+        self.num_files.set(0);
+        self.is_ready.set(true);
+        let hello = self.link.borrow_mut().connected().map_err(error_of)?;
+        self.post(&hello)?;
+        if let Some(open) = self.reopened.take()
+            && self.session.send(open).is_err()
+        {
+            page::log("the run cannot be opened again now");
+        }
+        Ok(())
+    }
+
+    fn post(&self, bytes: &[u8]) -> Result<(), JsValue> {
+        let bytes = Uint8Array::from(bytes);
+        match &*self.worker.borrow() {
+            Some(worker) => {
+                let given = Array::of1(&bytes.buffer());
+                worker.raw.post_message_with_transfer(&bytes, &given)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn post_list(&self, texts: &[&str]) -> Result<(), JsValue> {
+        let list: Array = texts.iter().map(|text| JsValue::from_str(text)).collect();
+        match &*self.worker.borrow() {
+            Some(worker) => worker.raw.post_message(&list),
+            None => Ok(()),
+        }
+    }
+
+    fn send(&self) {
+        if !self.is_ready.get() {
+            return;
+        }
+        if let Err(error) = self.try_send() {
+            page::log(&page::words_of(&error));
+        }
+    }
+
+    fn try_send(&self) -> Result<(), JsValue> {
+        let (files, num_files) = self.shelf.since(self.num_files.get());
+        self.num_files.set(num_files);
+        for (name, content) in files {
+            let content = content.to_vec();
+            let file = ViewerMessage::File(ViewerFile { name, content });
+            self.post(&file.to_bytes().map_err(error_of)?)?;
+        }
+        loop {
+            let message = self.link.borrow_mut().next_message(|_| None);
+            let Some(message) = message.map_err(error_of)? else {
+                return Ok(());
+            };
+            self.post(&message)?;
+        }
+    }
+
+    /// Ends the worker, and with it what it does. What was open before is opened again by the next one.
+    fn stop(&self) {
+        if let Some(worker) = self.worker.take() {
+            worker.raw.terminate();
+        }
+        self.is_ready.set(false);
+        self.link.borrow_mut().give_up();
+        let last = self.session.snapshot();
+        let open = last.source.clone().zip(last.analysis.as_ref());
+        *self.reopened.borrow_mut() = open.map(|(source, analysis)| Command::OpenTrace {
+            source,
+            function: Some(analysis.root_name.clone()),
+        });
+    }
+
+    /// Another page of this browser may write to a journal that the worker has open.
+    fn hear_of_other_pages(self: &Rc<Self>) {
+        let inner = Rc::clone(self);
+        let hear = Closure::<dyn FnMut(StorageEvent)>::new(move |event: StorageEvent| {
+            if let (Some(key), Some(text)) = (event.key(), event.new_value())
+                && key.starts_with(JOURNAL)
+                && let Err(error) = inner.post_list(&[&key, &text])
+            {
+                page::log(&page::words_of(&error));
+            }
+        });
+        let hear = hear.into_js_value();
+        let heard = page::window()
+            .map(|window| window.add_event_listener_with_callback("storage", hear.unchecked_ref()));
+        if let Some(Err(error)) = heard {
+            page::log(&page::words_of(&error));
+        }
+    }
+}
+
+/// The page as its worker reaches it.
+#[derive(Clone, Copy)]
+struct Outside;
+
+fn scope() -> DedicatedWorkerGlobalScope {
+    js_sys::global().unchecked_into()
+}
+
+impl Page for Outside {
+    fn show(&self, frame: &[u8]) {
+        let frame = Uint8Array::from(frame);
+        let given = Array::of1(&frame.buffer());
+        if let Err(error) = scope().post_message_with_transfer(&frame, &given) {
+            page::log(&page::words_of(&error));
+        }
+    }
+
+    fn keep(&self, key: &str, text: &str) {
+        tell(&[key, text]);
+    }
+
+    fn now_ms(&self) -> f64 {
+        js_sys::Date::now()
+    }
+}
+
+fn tell(texts: &[&str]) {
+    let list: Array = texts.iter().map(|text| JsValue::from_str(text)).collect();
+    if let Err(error) = scope().post_message(&list) {
+        page::log(&page::words_of(&error));
+    }
+}
+
+/// Serves the page that made this worker.
+///
+/// # Errors
+/// The page cannot be told that it may begin.
+#[wasm_bindgen]
+pub fn serve() -> Result<(), JsValue> {
+    std::panic::set_hook(Box::new(|panic| tell(&[&panic.to_string()])));
+    let worker = Rc::new(RefCell::new(Worker::new(Outside)));
+    let forming = {
+        let worker = Rc::clone(&worker);
+        Rc::new(Closure::<dyn FnMut()>::new(move || {
+            if worker.borrow_mut().work() {
+                work_soon();
+            }
+        }))
+    };
+    WORK.with(|work| *work.borrow_mut() = Some(forming));
+    let hear = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
+        let data = message.data();
+        let mut worker = worker.borrow_mut();
+        if let Some(bytes) = data.dyn_ref::<Uint8Array>() {
+            if let Err(error) = worker.hear(&bytes.to_vec()) {
+                page::log(&error.to_string());
+            }
+            work_soon();
+        } else if let Some(list) = data.dyn_ref::<Array>() {
+            let mut texts = list.iter().filter_map(|text| text.as_string());
+            match (texts.next(), texts.next(), texts.next()) {
+                (Some(key), Some(text), None) => worker.know(key, text),
+                (Some(key), Some(cause), _) => worker.refuse(&key, cause),
+                _ => {}
+            }
+        }
+    });
+    scope().set_onmessage(Some(hear.into_js_value().unchecked_ref()));
+    scope().post_message(&JsValue::from_str("ready"))
+}
+
+thread_local! {
+    /// What the worker does between two messages.
+    static WORK: RefCell<Option<Rc<Closure<dyn FnMut()>>>> = const { RefCell::new(None) };
+}
+
+/// Goes on after the messages that have come meanwhile.
+fn work_soon() {
+    let work = WORK.with(|work| work.borrow().clone());
+    let set = work.map(|work| {
+        let work = work.as_ref().as_ref().unchecked_ref();
+        scope().set_timeout_with_callback(work)
+    });
+    if let Some(Err(error)) = set {
+        page::log(&page::words_of(&error));
+    }
+}
