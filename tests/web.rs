@@ -214,6 +214,42 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
 }
 
 #[test]
+fn a_link_leads_to_what_was_looked_at() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let run = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4r-small-bp4");
+    let args = [run, "--function", "PairEAM::compute"];
+    let server = Server::start_at(0, &args, Some(disk.path()))?;
+    let told = play("link", &server.address, &[])?;
+    assert_clean(&told);
+    let link = text(&told, "link");
+    assert!(link.contains("#root=PairEAM::compute&trees="), "{link}");
+    assert!(link.contains("views="), "{link}");
+    Ok(())
+}
+
+#[test]
+fn an_exported_run_needs_no_server_of_ours() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let folder = disk.path().join("page");
+    let run = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4r-small-bp4");
+    let exported = Command::new(program::path()?)
+        .args(["export", run, "--function", "PairEAM::compute", "--web"])
+        .arg(&folder)
+        .status()?;
+    ensure!(exported.success(), "it is not exported");
+    let told = play("exported", "", &[&folder])?;
+    assert_clean(&told);
+    let rows = names(&told["opened"], "listitem");
+    assert!(
+        rows.iter().any(|row| row.starts_with("Candidate #")),
+        "{rows:?}"
+    );
+    assert!(text(&told, "status").contains("196 executions"), "{told}");
+    println!("an exported run is ready after {} ms", told["openMs"]);
+    Ok(())
+}
+
+#[test]
 fn a_page_watches_a_running_job_from_its_own_port() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let path = |name: &str| disk.path().join(name).to_string_lossy().into_owned();

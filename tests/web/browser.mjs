@@ -207,6 +207,37 @@ const scenarios = {
         told.status = await page.textContent("#status");
         await look("exported");
     },
+    // A link leads to what was looked at; back and forward lead through it.
+    async link() {
+        const other = await context.newPage();
+        other.setDefaultTimeout(PATIENCE_MS);
+        await page.goto(address);
+        await waitForText("196 trees");
+        const trees = (seen) => new URLSearchParams(new URL(seen.url()).hash.slice(1)).get("trees");
+        const stands = async (wanted, seen = page) => {
+            const end = Date.now() + PATIENCE_MS;
+            while (!wanted(trees(seen))) {
+                if (Date.now() > end) throw new Error(`the address is ${seen.url()}`);
+                await seen.waitForTimeout(50);
+            }
+            return trees(seen);
+        };
+        told.first = await stands((it) => it !== null);
+        await click("listitem", "Candidate #");
+        told.second = await stands((it) => it !== told.first);
+        await page.keyboard.press("j");
+        told.third = await stands((it) => it !== told.second);
+        told.link = page.url();
+        await other.goto(told.link);
+        await waitForText("196 trees", other);
+        await other.waitForTimeout(1000);
+        told.byLink = await stands((it) => it === told.third, other);
+        await page.goBack();
+        told.back = await stands((it) => it === told.second);
+        await page.goForward();
+        told.forward = await stands((it) => it === told.third);
+        await look("link");
+    },
     // A running job: nothing is there until it starts, when `files` says so.
     async live() {
         const [go] = files;

@@ -16,6 +16,14 @@ function hasWebGl2() {
     return context !== null;
 }
 
+async function compiled(address) {
+    const answer = await fetch(address);
+    // Not every web server knows the type, and without it a browser does not compile what is still coming.
+    return answer.headers.get("Content-Type") === "application/wasm"
+        ? WebAssembly.compileStreaming(answer)
+        : WebAssembly.compile(await answer.arrayBuffer());
+}
+
 async function boot() {
     if (typeof WebAssembly !== "object") {
         say("This browser does not run WebAssembly",
@@ -32,8 +40,13 @@ async function boot() {
     }
     try {
         const { default: init, start } = await import("./callgrove.js");
-        await init({ module_or_path: new URL("./callgrove.wasm", import.meta.url) });
-        await start(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }));
+        const module = await compiled(new URL("./callgrove.wasm", import.meta.url));
+        await init({ module_or_path: module });
+        await start(() => {
+            const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+            worker.postMessage(module);
+            return worker;
+        });
     } catch (error) {
         // A panic has its own words.
         if (document.getElementById("message-detail").textContent === "") {

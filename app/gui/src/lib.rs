@@ -25,5 +25,5 @@ pub mod theme;
 pub mod views;
 pub mod widgets;
 
-pub use app::{CallgroveApp, stored_window_size};
+pub use app::{CallgroveApp, Place, stored_window_size};
 pub use platform::{FilePurpose, NoDialogs, PathKind, Platform, command_for};

@@ -1,6 +1,7 @@
 //! The JSON interface from the other side: blocking, for a thread of its own.
 
 mod error;
+mod far_session;
 mod within;
 
 use std::fs;
@@ -21,10 +22,12 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 pub use error::ClientError;
+pub use far_session::FarSession;
 use within::Within;
 
 use crate::Token;
 use crate::api::{Api, Health, MAX_WAIT, router};
+use crate::view::{VIEW_HEADER, WATCH_HEADER};
 
 /// To reach a server; a machine that is there answers sooner.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -103,6 +106,15 @@ pub struct DocumentsRequest {
     pub offset: u64,
 }
 
+/// A session that a server has for pages and windows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServedSession {
+    /// Where it is on the server.
+    pub path: String,
+    /// What stands for the run that it watches, if it watches one.
+    pub watched: Option<String>,
+}
+
 #[derive(Deserialize)]
 struct Counted {
     count: u64,
@@ -163,6 +175,36 @@ impl Client {
             line: Line::Within(Arc::new(Within::new(router(api))?)),
             base: name.to_owned(),
         })
+    }
+
+    /// The session that the server has for pages and windows, if it has one.
+    ///
+    /// # Errors
+    /// The server cannot be asked, or refuses.
+    pub fn session(&self) -> Result<Option<ServedSession>, ClientError> {
+        let Line::Network { agent, bearer } = &self.line else {
+            return Ok(None);
+        };
+        let mut request = agent.head(format!("{}/", self.base));
+        if let Some(bearer) = bearer {
+            request = request.header("authorization", bearer);
+        }
+        let answer = request.call();
+        let answer = answer.map_err(|error| ClientError::from_transport(&self.base, error))?;
+        if answer.status().as_u16() == 401 {
+            return Err(ClientError::from_status(&self.base, 401, None));
+        }
+        let text = |name| Some(answer.headers().get(name)?.to_str().ok()?.to_owned());
+        let watched = text(WATCH_HEADER);
+        Ok(text(VIEW_HEADER).map(|path| ServedSession { path, watched }))
+    }
+
+    /// What shows the token, if there is one.
+    fn bearer(&self) -> Option<&str> {
+        match &self.line {
+            Line::Network { bearer, .. } => bearer.as_deref(),
+            Line::Within(_) => None,
+        }
     }
 
     /// The server's address.

@@ -31,9 +31,9 @@ use crate::connection::Stopping;
 /// The path of the WebSocket.
 const VIEW_PATH: &str = "/view";
 /// The header that tells it to a page.
-const VIEW_HEADER: HeaderName = HeaderName::from_static("callgrove-view");
+pub(crate) const VIEW_HEADER: HeaderName = HeaderName::from_static("callgrove-view");
 /// The header that tells a page which run there is to watch.
-const WATCH_HEADER: HeaderName = HeaderName::from_static("callgrove-watch");
+pub(crate) const WATCH_HEADER: HeaderName = HeaderName::from_static("callgrove-watch");
 /// Viewers at once; each has a connection and the newest snapshot.
 const MAX_VIEWERS: usize = 64;
 /// Larger messages of a viewer are refused: a model file fits, and a group of a million trees.

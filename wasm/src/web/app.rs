@@ -6,6 +6,7 @@ use callgrove_session::{Command, Session, SessionHandle, Snapshot};
 use eframe::egui;
 use js_sys::Function;
 
+use super::address::Address;
 use super::connection::{Served, ServerLine};
 use super::mirror::Mirror;
 use super::own::OwnLine;
@@ -15,6 +16,7 @@ use crate::shelf::Shelf;
 
 pub(super) struct WebApp {
     app: CallgroveApp,
+    address: Address,
     line: Line,
     session: SessionHandle,
     shelf: Shelf,
@@ -73,8 +75,11 @@ impl WebApp {
             session.send(Command::Watch(WatchCommand::Connect { address, token }));
         }
         context.add_plugin(Mirror::new(context));
+        let mut app = CallgroveApp::new(creation, session, Box::new(platform));
+        let address = Address::open(&mut app, context);
         Self {
-            app: CallgroveApp::new(creation, session, Box::new(platform)),
+            app,
+            address,
             line,
             session: handle,
             shelf,
@@ -92,6 +97,7 @@ impl eframe::App for WebApp {
             self.told = now;
         }
         self.app.logic(ctx, frame);
+        self.address.update(&mut self.app, ctx);
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {

@@ -1,5 +1,6 @@
 //! The page: everything that needs a browser.
 
+mod address;
 mod app;
 mod browser;
 mod connection;

@@ -41,6 +41,7 @@ impl CallgroveApp {
             ctx.request_repaint_after(RETRY_PERIOD);
         }
         self.react(ctx);
+        self.go_on();
         let is_dark = ctx.theme() == egui::Theme::Dark;
         let trace = self.session.snapshot().trace.as_ref();
         if !self.theme.is_of(is_dark, trace) {

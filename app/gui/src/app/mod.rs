@@ -17,6 +17,7 @@ mod logic;
 mod overlay;
 mod overlay_ui;
 mod picker;
+mod place;
 mod preferences;
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,8 @@ pub(crate) use keymap::KeyMap;
 use layouts::Layout;
 pub(crate) use layouts::LayoutName;
 use overlay::Overlay;
+pub use place::Place;
+use place::Way;
 use preferences::Preferences;
 pub use preferences::stored_window_size;
 pub(crate) use view::View;
@@ -80,6 +83,8 @@ pub struct CallgroveApp {
     is_tabbing: bool,
     seen: Seen,
     states: States,
+    /// The place that is wanted.
+    way: Option<Way>,
 }
 
 /// The path that a native dialog was given, and what for.
@@ -156,6 +161,7 @@ impl CallgroveApp {
             is_tabbing: false,
             seen: Seen::default(),
             states: States::default(),
+            way: None,
         }
     }
 

@@ -13,7 +13,7 @@ const WIDTH: f32 = 560.0;
 const INTRODUCTION: &str = "Callgrove compares all executions of a function in the trace of a parallel program and \
     shows the few that are unlike the others.";
 const WHAT_IS_READ: &str = "It reads what TAU writes through ADIOS2, the anomalies that `callgrove run` recorded, and running jobs.";
-const WHAT_IS_DROPPED: &str = "Drop a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
+const WHAT_IS_DROPPED: &str = "Drop an exported run (.callgrove), a forest file (.jsonl) or a saved session (.json) on this page, or choose one; nothing leaves your browser.";
 
 /// What is typed into the field, and the list of functions.
 #[derive(Default)]

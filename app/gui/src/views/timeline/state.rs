@@ -22,6 +22,8 @@ const MARGIN: f64 = 0.1;
 #[derive(Default)]
 pub struct TimelineState {
     shown: Option<ShownRun>,
+    /// What it shall show once it is drawn.
+    wanted: Option<Window>,
 }
 
 /// A run on the canvas.
@@ -87,6 +89,20 @@ impl TimelineState {
         }
     }
 
+    /// Shows a stretch of time as it was shown before; all of the run without one.
+    pub(crate) fn restore(&mut self, range: Option<TimeRange>) {
+        let all = self.shown.as_ref().map(|shown| shown.canvas.view.bounds());
+        let wanted = range.map(|range| Window::around(range.from, range.to, 0.0));
+        self.wanted = wanted.or(all);
+    }
+
+    /// What is seen, unless it is the whole run.
+    pub(crate) fn part_seen(&self) -> Option<TimeRange> {
+        let view = &self.shown.as_ref()?.canvas.view;
+        let Window { from, to } = self.wanted.unwrap_or(view.window());
+        (view.bounds() != Window { from, to }).then_some(TimeRange { from, to })
+    }
+
     /// The run that was shown last.
     pub(super) fn shown(&mut self) -> Option<&mut ShownRun> {
         self.shown.as_mut()
@@ -120,6 +136,9 @@ impl TimelineState {
             brush_from: None,
         }));
         shown.follow(snapshot);
+        if let Some(window) = self.wanted.take() {
+            shown.canvas.view.jump(window);
+        }
         Some(shown)
     }
 }
