@@ -222,7 +222,10 @@ fn a_link_leads_to_what_was_looked_at() -> Result<()> {
     let told = play("link", &server.address, &[])?;
     assert_clean(&told);
     let link = text(&told, "link");
-    assert!(link.contains("#root=LAMMPS_NS::PairEAM::compute&trees="), "{link}");
+    assert!(
+        link.contains("#root=LAMMPS_NS::PairEAM::compute&trees="),
+        "{link}"
+    );
     assert!(link.contains("views="), "{link}");
     Ok(())
 }

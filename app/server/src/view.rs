@@ -18,7 +18,8 @@ use axum::routing::get;
 use axum::{Router, body::Bytes};
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
+    LaneFrames, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame,
+    welcome_frame,
 };
 use callgrove_session::{Command, SendError, SessionHandle, ViewerId, Wake};
 use tokio::sync::{Notify, watch};
@@ -58,6 +59,8 @@ pub struct ViewedSession {
     pub session: SessionHandle,
     /// Changes with every snapshot.
     pub news: watch::Receiver<()>,
+    /// Lanes of its trace, packed once for all of them.
+    pub lanes: LaneFrames,
     /// Those who look at it; the session's host must know them too.
     pub viewers: Viewers,
     /// Another number whenever the session has begun anew.
@@ -125,7 +128,7 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     let viewer = viewers.enter(key, name);
     info!(viewer = viewer.0, "a page has come");
     let viewing = Viewing {
-        sender: SnapshotSender::new(viewer),
+        sender: SnapshotSender::new(viewer).with_lanes(viewed.lanes.clone()),
         viewer,
         waiting: VecDeque::new(),
         watch: None,

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use callgrove_model::{Label, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
 use callgrove_server::view::{self, ViewedSession};
 use callgrove_server::{RunningServer, ServerConfig};
-use callgrove_session::wire::{SessionLink, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION};
+use callgrove_session::wire::{
+    LaneFrames, SessionLink, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION,
+};
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Selection,
     SessionHandle, Snapshot, SnapshotCell, ViewerId, read_forest,
@@ -106,6 +108,7 @@ fn serve(config: ServerConfig) -> RunningServer {
         viewers,
         life: 1,
         watched: None,
+        lanes: LaneFrames::default(),
     };
     RunningServer::start(config, || view::router(viewed)).unwrap()
 }

@@ -17,6 +17,7 @@
 
 mod far_watch;
 mod frame;
+mod lane_frames;
 mod link;
 mod mirror;
 mod sender;
@@ -24,6 +25,7 @@ mod trace_file;
 mod viewers;
 
 pub use frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError, watch_frame, welcome_frame};
+pub use lane_frames::LaneFrames;
 pub use link::SessionLink;
 pub use mirror::{Arrived, SnapshotMirror};
 pub use sender::SnapshotSender;

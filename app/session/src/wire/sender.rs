@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use callgrove_model::{LaneIdx, Trace, TraceHead};
 
-use super::WireError;
 use super::frame::{AnalysisParts, FrameKind};
+use super::{LaneFrames, WireError};
 use crate::{Analysis, Detection, RunCauses, RunPatterns, Snapshot, TreeMap, ViewerId};
 
 /// Turns snapshots into frames for one viewer.
 pub struct SnapshotSender {
     viewer: ViewerId,
+    /// Where lanes are packed for all viewers; a single one has them packed as they are sent.
+    lanes: Option<LaneFrames>,
     trace: Option<Arc<Trace>>,
     /// The next lane of it.
     next_lane: usize,
@@ -28,6 +30,7 @@ impl SnapshotSender {
     pub fn new(viewer: ViewerId) -> Self {
         Self {
             viewer,
+            lanes: None,
             trace: None,
             next_lane: 0,
             analysis: None,
@@ -37,6 +40,13 @@ impl SnapshotSender {
             patterns: None,
             revision: None,
         }
+    }
+
+    /// Takes lanes from where they are packed for all viewers.
+    #[must_use]
+    pub fn with_lanes(self, lanes: LaneFrames) -> Self {
+        let lanes = Some(lanes);
+        Self { lanes, ..self }
     }
 
     /// The next frame on the way to `newest`; `None` once all of it has been told.
@@ -78,9 +88,12 @@ impl SnapshotSender {
         if self.next_lane == trace.lanes.len() {
             return Ok(None);
         }
-        let lane = trace.pack_lane(LaneIdx::from_index(self.next_lane));
+        let lane = self.next_lane;
         self.next_lane += 1;
-        Ok(Some(FrameKind::Lane.raw(&lane)))
+        Ok(Some(match &self.lanes {
+            Some(lanes) => lanes.frame(trace, lane),
+            None => FrameKind::Lane.raw(&trace.pack_lane(LaneIdx::from_index(lane))),
+        }))
     }
 
     fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
