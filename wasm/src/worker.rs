@@ -22,7 +22,7 @@ const VIEWER: ViewerId = ViewerId(0);
 const LEAST_PAUSE_MS: f64 = 50.0;
 
 /// The page, as its worker reaches it.
-pub trait Page: Clone + Send + Sync + 'static {
+pub trait WorkerPage: Clone + Send + Sync + 'static {
     /// Sends it a frame.
     fn show(&self, frame: &[u8]);
 
@@ -64,7 +64,7 @@ struct Known {
     refusal: Option<String>,
 }
 
-impl<P: Page> Worker<P> {
+impl<P: WorkerPage> Worker<P> {
     /// A session for a page.
     pub fn new(page: P) -> Self {
         let storage = Storage {
@@ -146,7 +146,7 @@ impl<P: Page> Worker<P> {
     }
 }
 
-impl<P: Page> Teller<P> {
+impl<P: WorkerPage> Teller<P> {
     /// Sends what is new; all of it, or only if it is time.
     fn tell(&mut self, is_due: bool) {
         let now_ms = self.page.now_ms();
@@ -164,7 +164,7 @@ impl<P: Page> Teller<P> {
     }
 }
 
-impl<P: Page> Browser for Storage<P> {
+impl<P: WorkerPage> Browser for Storage<P> {
     fn kept(&self, key: &str) -> Option<String> {
         lock(&self.known).texts.get(key).cloned()
     }
@@ -219,7 +219,7 @@ mod tests {
         kept: Arc<Mutex<Vec<(String, String)>>>,
     }
 
-    impl Page for Told {
+    impl WorkerPage for Told {
         fn show(&self, frame: &[u8]) {
             lock(&self.frames).push(frame.to_vec());
         }

@@ -2,9 +2,13 @@
 
 use anyhow::Result;
 use callgrove_provdb::{AccessMode, OpenOptions, RemoteOptions, Store};
+use callgrove_server::api::Documents;
 use callgrove_server::{ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};
+
+/// Questions to the provenance database that are answered at the same time.
+const MAX_QUESTIONS: usize = 4;
 
 /// The token to show, if there is one.
 pub(crate) fn secret(args: &ConnectArgs) -> Result<Option<String>> {
@@ -46,4 +50,14 @@ pub(crate) fn store_options(
 /// Opens the database to write to it.
 pub(crate) fn open_store(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>> {
     Ok(callgrove_provdb::open(url, options)?)
+}
+
+/// The database as the JSON interface asks it.
+pub(crate) fn documents(url: &str, options: &OpenOptions) -> Documents {
+    let (url, mut options) = (url.to_owned(), options.clone());
+    options.mode = AccessMode::ReadOnly;
+    options.num_shards = None;
+    Documents::new(MAX_QUESTIONS, move || {
+        callgrove_provdb::open(&url, &options)
+    })
 }

@@ -20,8 +20,7 @@ use callgrove_session::watch::{
     ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
 };
 
-use crate::cmd::pserver::documents;
-use crate::connect::open_store;
+use crate::connect::{documents, open_store};
 
 /// How long the server may hold a question for packets that are still to come.
 const WAIT: Duration = Duration::from_secs(20);

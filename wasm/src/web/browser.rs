@@ -6,40 +6,34 @@ use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Storage, Url};
 
 use super::page;
 
-/// What belongs to the origin of the page.
-#[derive(Clone, Copy)]
-pub(super) struct LocalBrowser;
+/// The text that was kept under a key.
+pub(super) fn kept(key: &str) -> Option<String> {
+    storage()?.get_item(key).ok().flatten()
+}
 
-impl LocalBrowser {
-    /// The text that was kept under a key.
-    pub(super) fn kept(&self, key: &str) -> Option<String> {
-        storage()?.get_item(key).ok().flatten()
-    }
+/// All keys that begin so, with their texts.
+pub(super) fn all_kept(start: &str) -> Vec<(String, String)> {
+    let Some(storage) = storage() else {
+        return Vec::new();
+    };
+    let keys = (0..storage.length().unwrap_or(0)).filter_map(|at| storage.key(at).ok()?);
+    let wanted = keys.filter(|key| key.starts_with(start));
+    wanted
+        .filter_map(|key| Some((kept(&key)?, key)))
+        .map(|(text, key)| (key, text))
+        .collect()
+}
 
-    /// All keys that begin so, with their texts.
-    pub(super) fn all_kept(&self, start: &str) -> Vec<(String, String)> {
-        let Some(storage) = storage() else {
-            return Vec::new();
-        };
-        let keys = (0..storage.length().unwrap_or(0)).filter_map(|at| storage.key(at).ok()?);
-        let wanted = keys.filter(|key| key.starts_with(start));
-        wanted
-            .filter_map(|key| Some((self.kept(&key)?, key)))
-            .map(|(text, key)| (key, text))
-            .collect()
-    }
+/// Keeps a text under a key, also when the page is closed; the error is the browser's words.
+pub(super) fn keep(key: &str, text: &str) -> Result<(), String> {
+    let storage = storage().ok_or("this browser keeps nothing for pages; allow site data")?;
+    let kept = storage.set_item(key, text);
+    kept.map_err(|error| format!("{}: free some site data", page::words_of(&error)))
+}
 
-    /// Keeps a text under a key, also when the page is closed; the error is the browser's words.
-    pub(super) fn keep(&self, key: &str, text: &str) -> Result<(), String> {
-        let storage = storage().ok_or("this browser keeps nothing for pages; allow site data")?;
-        let kept = storage.set_item(key, text);
-        kept.map_err(|error| format!("{}: free some site data", page::words_of(&error)))
-    }
-
-    /// Hands a file to the person; the error is the browser's words.
-    pub(super) fn download(&self, name: &str, content: &[u8]) -> Result<(), String> {
-        save(name, content).map_err(|error| page::words_of(&error))
-    }
+/// Hands a file to the person; the error is the browser's words.
+pub(super) fn download(name: &str, content: &[u8]) -> Result<(), String> {
+    save(name, content).map_err(|error| page::words_of(&error))
 }
 
 /// None where the person forbids it.

@@ -12,8 +12,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{BinaryType, CloseEvent, MessageEvent, RequestInit, Response, WebSocket};
 
-use super::browser::LocalBrowser;
-use super::page;
+use super::{browser, page};
 use crate::shelf::Shelf;
 
 /// The header in which a server tells the path of its session.
@@ -135,7 +134,7 @@ impl Inner {
     fn take(&self, frame: &[u8]) -> Result<(), WireError> {
         let file = self.link.borrow_mut().take(frame)?;
         if let Some(file) = file
-            && let Err(cause) = LocalBrowser.download(&file.name, &file.content)
+            && let Err(cause) = browser::download(&file.name, &file.content)
         {
             page::log(&format!("cannot download {}: {cause}", file.name));
         }

@@ -6,18 +6,17 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use callgrove_session::wire::{SessionLink, ViewerFile, ViewerMessage};
+use callgrove_session::wire::{SessionLink, ViewerFile, ViewerMessage, WireError};
 use callgrove_session::{Command, SessionHandle};
 use eframe::egui;
 use js_sys::{Array, Function, Uint8Array};
 use wasm_bindgen::prelude::*;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, StorageEvent};
 
-use super::browser::LocalBrowser;
-use super::page;
+use super::{browser, page};
 use crate::host::JOURNAL;
 use crate::shelf::Shelf;
-use crate::worker::{Page, Worker};
+use crate::worker::{Worker, WorkerPage};
 
 /// The line.
 pub(super) struct OwnLine(Rc<Inner>);
@@ -107,7 +106,8 @@ fn begin(inner: &Rc<Inner>) -> Result<Running, JsValue> {
     })
 }
 
-fn error_of(error: impl ToString) -> JsValue {
+#[expect(clippy::needless_pass_by_value, reason = "as map_err gives it")]
+fn error_of(error: WireError) -> JsValue {
     JsValue::from_str(&error.to_string())
 }
 
@@ -120,7 +120,7 @@ impl Inner {
                 .take(&frame.to_vec())
                 .map_err(error_of)?;
             if let Some(ViewerFile { name, content }) = file
-                && let Err(cause) = LocalBrowser.download(&name, &content)
+                && let Err(cause) = browser::download(&name, &content)
             {
                 page::log(&format!("cannot download {name}: {cause}"));
             }
@@ -131,7 +131,7 @@ impl Inner {
             let texts: Vec<String> = told.iter().filter_map(|text| text.as_string()).collect();
             match &texts[..] {
                 [key, text] => {
-                    if let Err(cause) = LocalBrowser.keep(key, text) {
+                    if let Err(cause) = browser::keep(key, text) {
                         self.post_list(&[key, &cause, "refused"])?;
                     }
                 }
@@ -144,7 +144,7 @@ impl Inner {
 
     /// A new worker listens: what it must know first.
     fn greet(&self) -> Result<(), JsValue> {
-        for (key, text) in LocalBrowser.all_kept(JOURNAL) {
+        for (key, text) in browser::all_kept(JOURNAL) {
             self.post_list(&[&key, &text])?;
         }
         self.num_files.set(0);
@@ -247,7 +247,7 @@ fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
 }
 
-impl Page for Outside {
+impl WorkerPage for Outside {
     fn show(&self, frame: &[u8]) {
         let frame = Uint8Array::from(frame);
         let given = Array::of1(&frame.buffer());
@@ -310,9 +310,12 @@ pub fn serve() -> Result<(), JsValue> {
     scope().post_message(&JsValue::from_str("ready"))
 }
 
+/// Called by the browser.
+type Work = Rc<Closure<dyn FnMut()>>;
+
 thread_local! {
     /// What the worker does between two messages.
-    static WORK: RefCell<Option<Rc<Closure<dyn FnMut()>>>> = const { RefCell::new(None) };
+    static WORK: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 
 /// Goes on after the messages that have come meanwhile.

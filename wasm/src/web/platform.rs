@@ -3,8 +3,7 @@
 use callgrove_gui::{FilePurpose, Platform};
 use callgrove_session::Command;
 
-use super::browser::LocalBrowser;
-use super::{files, page};
+use super::{browser, files, page};
 use crate::shelf::{Shelf, open_command};
 
 /// Where the preferences are kept.
@@ -61,11 +60,11 @@ impl Platform for BrowserPlatform {
     }
 
     fn load_preferences(&self) -> Option<String> {
-        LocalBrowser.kept(PREFERENCES)
+        browser::kept(PREFERENCES)
     }
 
     fn store_preferences(&self, text: &str) {
-        if let Err(cause) = LocalBrowser.keep(PREFERENCES, text) {
+        if let Err(cause) = browser::keep(PREFERENCES, text) {
             page::log(&format!("the preferences cannot be stored: {cause}"));
         }
     }

@@ -6,9 +6,8 @@ use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::{RunningServer, grpc};
 
-use super::pserver::documents;
 use crate::args::ProvDbServerArgs;
-use crate::connect::{open_store, server_config};
+use crate::connect::{documents, open_store, server_config};
 use crate::output::complain;
 
 pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {

@@ -5,24 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use callgrove_provdb::{AccessMode, OpenOptions, Store};
+use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::net::{Poster, PosterOptions, service};
 use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions};
-use callgrove_server::api::{Api, Documents, Live, router};
+use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::keeper::{Keeper, KeeperConfig, STATE_NAME};
 use callgrove_server::{Router, RunningServer, Token, grpc};
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
-use crate::connect::{open_store, server_config, store_options};
+use crate::connect::{documents, open_store, server_config, store_options};
 use crate::follow::Reach;
 use crate::host::replace_file;
 use crate::output::complain;
 use crate::pages;
 use crate::stop::StopSignal;
 
-/// Questions to the provenance database that are answered at the same time.
-const MAX_QUESTIONS: usize = 4;
 /// What stands for the run of this process where an address is shown.
 const OWN_RUN: &str = "the running job";
 /// How often the server looks whether it shall end.
@@ -160,16 +158,6 @@ pub(super) fn watching_page(api: &Api) -> Result<Router> {
     pages::routes_of_run(Reach {
         own: Some((OWN_RUN.to_owned(), api.clone())),
         ..Reach::default()
-    })
-}
-
-/// The database as the JSON interface asks it.
-pub(crate) fn documents(url: &str, options: &OpenOptions) -> Documents {
-    let (url, mut options) = (url.to_owned(), options.clone());
-    options.mode = AccessMode::ReadOnly;
-    options.num_shards = None;
-    Documents::new(MAX_QUESTIONS, move || {
-        callgrove_provdb::open(&url, &options)
     })
 }
 

@@ -12,7 +12,7 @@ use callgrove_server::{RunningServer, Token};
 
 use super::{ad, pserver};
 use crate::args::RunArgs;
-use crate::connect::{open_store, server_config, store_options};
+use crate::connect::{documents, open_store, server_config, store_options};
 use crate::output::complain;
 use crate::pages;
 use crate::stop::StopSignal;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                     .provdb
                     .provdb
                     .as_ref()
-                    .map(|url| pserver::documents(url, &to_store)),
+                    .map(|url| documents(url, &to_store)),
             };
             let config = server_config(listen, &args.serve)?;
             let page = pserver::watching_page(&api)?;

@@ -55,7 +55,7 @@ use layouts::Layout;
 pub(crate) use layouts::LayoutName;
 use overlay::Overlay;
 pub use place::Place;
-use place::Way;
+use place::WantedPlace;
 use preferences::Preferences;
 pub use preferences::stored_window_size;
 pub(crate) use view::View;
@@ -84,7 +84,7 @@ pub struct CallgroveApp {
     seen: Seen,
     states: States,
     /// The place that is wanted.
-    way: Option<Way>,
+    way: Option<WantedPlace>,
 }
 
 /// The path that a native dialog was given, and what for.

@@ -1,16 +1,13 @@
 //! Where a person is in a run, as text: what a link leads to, and what going back goes back to.
 
+mod going;
+
 use std::fmt::Write as _;
 
-use callgrove_model::{ProgramId, RankId, TimeNs, TreeCode, TreeIdx};
-use callgrove_session::{Analysis, Command, Selection, Snapshot, TimeRange};
+use callgrove_model::{ProgramId, RankId, TreeCode, TreeIdx};
+use callgrove_session::{Analysis, Selection};
 
-use super::CallgroveApp;
-use super::layouts::{bring_to_front, is_in_front};
 use super::view::View;
-
-/// A larger group is left out: a link shall stay short.
-const MAX_TREES: usize = 40;
 
 /// Where a person is.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -29,7 +26,7 @@ pub struct Place {
 
 /// On the way to a place.
 #[derive(Default)]
-pub(super) struct Way {
+pub(super) struct WantedPlace {
     place: Place,
     /// Whether the forest of its root was asked for.
     is_root_asked: bool,
@@ -154,116 +151,11 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-impl CallgroveApp {
-    /// Where the person is; `None` while nothing is open, and on the way to another place.
-    pub fn place(&self) -> Option<Place> {
-        let snapshot = self.session.snapshot();
-        let watch = &snapshot.watch;
-        if self.way.is_some() || snapshot.analysis.is_none() && !watch.is_attached() {
-            return None;
-        }
-        let analysis = snapshot.analysis.as_ref();
-        let selected = match &snapshot.selection {
-            Selection::None => &[][..],
-            Selection::One(tree) => std::slice::from_ref(tree),
-            Selection::Group(trees) => &trees[..],
-        };
-        let selected = analysis.zip((selected.len() <= MAX_TREES).then_some(selected));
-        let trees = selected.into_iter().flat_map(|(analysis, trees)| {
-            let forest = &analysis.forest;
-            let code = |tree: &TreeIdx| (forest.lane_of(*tree).program, forest.code(*tree));
-            trees.iter().map(code)
-        });
-        let in_front = |view: &View| is_in_front(&self.layout, *view);
-        Some(Place {
-            root: analysis.map(|analysis| analysis.root_name.clone()),
-            trees: trees.collect(),
-            incident: snapshot.incident,
-            views: View::ALL.into_iter().filter(in_front).collect(),
-            time: self.time_of_place(snapshot),
-        })
-    }
-
-    fn time_of_place(&self, snapshot: &Snapshot) -> Option<(i64, i64)> {
-        let (start, _) = snapshot.trace.as_ref()?.time_span()?;
-        let seen = self.states.timeline.part_seen()?;
-        Some((seen.from.since(start).0, seen.to.since(start).0))
-    }
-
-    /// Goes to a place, as soon as what is there has been opened.
-    pub fn go_to_place(&mut self, place: Place) {
-        self.way = Some(Way {
-            place,
-            is_root_asked: false,
-        });
-    }
-
-    /// Goes on to the place that is wanted.
-    pub(super) fn go_on(&mut self) {
-        let Some(mut way) = self.way.take() else {
-            return;
-        };
-        let snapshot = self.session.snapshot().clone();
-        let Some(analysis) = &snapshot.analysis else {
-            // Of a run that is only watched there is nothing to wait for.
-            if snapshot.watch.is_attached() {
-                self.bring_forward(&way.place.views);
-            } else {
-                self.way = Some(way);
-            }
-            return;
-        };
-        let root = way.place.root.as_ref();
-        if let Some(root) = root.filter(|root| **root != analysis.root_name) {
-            if !way.is_root_asked {
-                let function = root.clone();
-                self.session.send(Command::SetRoot { function });
-                way.is_root_asked = true;
-            }
-            // A root that the run does not have ends the way.
-            let has_failed = snapshot
-                .notices
-                .iter()
-                .any(|it| it.text.contains(root.as_str()));
-            self.way = Some(way).filter(|_| !has_failed);
-            return;
-        }
-        if way.place.incident.is_some() && snapshot.causes.is_none() {
-            self.way = Some(way);
-            return;
-        }
-        let place = way.place;
-        let selection = place.selection(analysis);
-        self.session.send(Command::Select(selection));
-        if place.incident.is_some() {
-            self.session.send(Command::SelectIncident(place.incident));
-        }
-        self.bring_forward(&place.views);
-        let start = snapshot.trace.as_ref().and_then(|trace| trace.time_span());
-        let time = place.time.zip(start).map(|((from, to), (start, _))| {
-            let after = |ns: i64| TimeNs(start.0.saturating_add(ns));
-            TimeRange {
-                from: after(from),
-                to: after(to),
-            }
-        });
-        self.states.timeline.restore(time);
-    }
-
-    fn bring_forward(&mut self, views: &[View]) {
-        for view in views {
-            bring_to_front(&mut self.layout, *view);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::tests::Window;
     use super::*;
-    use crate::test_support::demo_snapshot;
 
     fn any_place() -> impl Strategy<Value = Place> {
         let tree = (0..3_u32, 0..99_u32, 0..9999_u32).prop_map(|(program, rank, index)| {
@@ -298,35 +190,5 @@ mod tests {
         fn any_text_is_some_place(text in "\\PC*") {
             let _ = Place::from_text(&text).to_text();
         }
-    }
-
-    #[test]
-    fn a_link_leads_back_to_trees_views_and_time() {
-        let mut window = Window::new(demo_snapshot());
-        let text = "root=compute&trees=0-2,1-3&time=1000..9000&views=timeline,waits";
-        let wanted = Place::from_text(text);
-        window.harness.state_mut().go_to_place(wanted.clone());
-        window.harness.run();
-        let there = window.harness.state().place().unwrap();
-        assert_eq!(there.trees, wanted.trees);
-        assert_eq!(there.time, wanted.time);
-        for view in &wanted.views {
-            assert!(there.views.contains(view), "{there:?}");
-        }
-        assert!(!there.differs_in_time_alone(&wanted));
-    }
-
-    #[test]
-    fn another_root_is_asked_for_once() {
-        let mut window = Window::new(demo_snapshot());
-        let place = Place::from_text("root=ev_tally&trees=1-3");
-        window.harness.state_mut().go_to_place(place);
-        window.harness.run();
-        let asked = window.sent();
-        let roots = asked
-            .iter()
-            .filter(|it| matches!(it, Command::SetRoot { .. }));
-        assert_eq!(roots.count(), 1, "{asked:?}");
-        assert_eq!(window.harness.state().place(), None, "it is on the way");
     }
 }
