@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use callgrove_model::{FunctionName, Progress, RunIdentity, TimeNs, Trace};
-use callgrove_session::wire::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file};
+use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
 use callgrove_session::{
     ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest,
 };
@@ -76,10 +76,7 @@ impl<B: Browser> Host for BrowserHost<B> {
         let bytes = self.file(source)?;
         if source.ends_with(&format!(".{TRACE_FILE_EXTENSION}")) {
             let read = read_trace_file(&bytes[..], bytes.len() as u64, progress);
-            return read.map_err(|error| match error {
-                TraceFileError::Cancelled => HostError::Cancelled,
-                error => HostError::Failed(format!("cannot use {source} as a trace: {error}")),
-            });
+            return read.map_err(|error| error.of_source(source));
         }
         let read = read_forest(&bytes[..], bytes.len() as u64, progress);
         let (forest, _) = read.map_err(|error| match error {
@@ -161,6 +158,7 @@ mod tests {
     use callgrove_session::{Command, Engine, LearnSettings, Snapshot, SnapshotCell};
 
     use super::*;
+    use crate::fixture::forest_file;
     use crate::shelf::open_command;
 
     /// Names and contents.
@@ -195,21 +193,6 @@ mod tests {
         }
     }
 
-    fn forest() -> String {
-        let mut text =
-            String::from("{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n");
-        for number in 0..60 {
-            let slow = if number == 31 { 900 } else { 40 + number % 3 };
-            writeln!(
-                text,
-                "{{\"entry\":{number},\"parent\":[-1,0,1],\"names\":[\"step\",\"solve\",\"send\"],\"w\":[{},{slow},5]}}",
-                slow + 10
-            )
-            .unwrap();
-        }
-        text
-    }
-
     /// What a page that opens `name` shows after `commands`.
     fn page(memory: &Memory, shelf: &Shelf, name: &str, commands: Vec<Command>) -> Arc<Snapshot> {
         let host = Box::new(BrowserHost::new(memory.clone(), shelf.clone()));
@@ -225,7 +208,7 @@ mod tests {
     #[test]
     fn a_forest_opens_at_its_own_root_and_keeps_its_labels() {
         let (memory, shelf) = (Memory::default(), Shelf::default());
-        shelf.put("runs.jsonl", forest().into_bytes());
+        shelf.put("runs.jsonl", forest_file());
         let label = Command::SetLabel {
             trees: vec![TreeIdx(31)],
             label: Some(Label::Abnormal),
@@ -238,7 +221,7 @@ mod tests {
         );
         assert_eq!(shown.labels.len(), 1, "{:?}", shown.notices);
         // The same file under another name, in another page of this browser.
-        shelf.put("copy.jsonl", forest().into_bytes());
+        shelf.put("copy.jsonl", forest_file());
         assert_eq!(
             page(&memory, &shelf, "copy.jsonl", Vec::new()).labels.len(),
             1
@@ -248,7 +231,7 @@ mod tests {
     #[test]
     fn two_pages_never_mix_their_journals() {
         let (memory, shelf) = (Memory::default(), Shelf::default());
-        shelf.put("a.jsonl", forest().into_bytes());
+        shelf.put("a.jsonl", forest_file());
         let mut host = BrowserHost::new(memory, shelf);
         let mut open = || {
             host.open_journal("a.jsonl", &RunIdentity::default())
@@ -264,8 +247,8 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_refused_with_its_name() {
         let (memory, shelf) = (Memory::default(), Shelf::default());
-        let text = forest();
-        shelf.put("cut.jsonl", text.as_bytes()[..text.len() / 2].to_vec());
+        let text = forest_file();
+        shelf.put("cut.jsonl", text[..text.len() / 2].to_vec());
         for (name, expected) in [("cut.jsonl", "is no tree"), ("gone.jsonl", "drop the file")] {
             let shown = page(&memory, &shelf, name, Vec::new());
             let told = &shown.notices.first().expect("it is told").text;
@@ -277,7 +260,7 @@ mod tests {
     #[test]
     fn what_is_saved_is_downloaded() {
         let (memory, shelf) = (Memory::default(), Shelf::default());
-        shelf.put("a.jsonl", forest().into_bytes());
+        shelf.put("a.jsonl", forest_file());
         let path = "model.json".to_owned();
         page(
             &memory,

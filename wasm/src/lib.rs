@@ -14,6 +14,8 @@
 //!
 //! `cargo xtask web` builds the page; `README.md` beside this crate's manifest says what the bundle holds.
 
+#[cfg(test)]
+mod fixture;
 pub mod host;
 pub mod outline;
 pub mod shelf;

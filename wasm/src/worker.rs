@@ -200,17 +200,15 @@ fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-
     use callgrove_model::{Label, TreeIdx};
     use callgrove_session::SessionHandle;
     use callgrove_session::wire::SessionLink;
 
     use super::*;
+    use crate::fixture::forest_file;
     use crate::shelf::open_command;
 
     const NAME: &str = "runs.jsonl";
-    const NUM_TREES: u32 = 60;
 
     /// What a worker did to its page.
     #[derive(Clone, Default)]
@@ -233,21 +231,6 @@ mod tests {
         }
     }
 
-    fn forest() -> Vec<u8> {
-        let mut text =
-            String::from("{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n");
-        for number in 0..NUM_TREES {
-            let slow = if number == 31 { 900 } else { 40 + number % 3 };
-            writeln!(
-                text,
-                "{{\"entry\":{number},\"parent\":[-1,0],\"names\":[\"step\",\"solve\"],\"w\":[{},{slow}]}}",
-                slow + 10
-            )
-            .unwrap();
-        }
-        text.into_bytes()
-    }
-
     /// A page and its worker.
     struct Alone {
         told: Told,
@@ -267,7 +250,7 @@ mod tests {
             worker.hear(&link.connected().unwrap()).unwrap();
             let file = ViewerMessage::File(ViewerFile {
                 name: NAME.to_owned(),
-                content: forest(),
+                content: forest_file(),
             });
             worker.hear(&file.to_bytes().unwrap()).unwrap();
             let mut alone = Self {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use callgrove_model::{Forest, Progress, RunIdentity, TimeNs, Trace};
-use callgrove_session::wire::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file};
+use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
 use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, read_forest};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
@@ -122,10 +122,7 @@ fn read_exported(source: &str, progress: Progress<'_>) -> Result<Trace, HostErro
         let num_bytes = file.metadata()?.len();
         read_trace_file(BufReader::new(file), num_bytes, progress)
     };
-    read().map_err(|error| match error {
-        TraceFileError::Cancelled => HostError::Cancelled,
-        error => HostError::Failed(format!("cannot use {source} as a trace: {error}")),
-    })
+    read().map_err(|error| error.of_source(source))
 }
 
 /// Whether a person named a forest file, packed or not, rather than a trace.
@@ -161,18 +158,26 @@ pub(crate) fn read_forest_file(
 
 /// Replaces a file as a whole or not at all.
 pub(crate) fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    replace_file_with(path, |file| std::io::Write::write_all(file, content))
+}
+
+/// The same with what `write` writes.
+pub(crate) fn replace_file_with<E: From<std::io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".part");
     let part = path.with_file_name(name);
-    let written = std::fs::File::create(&part).and_then(|mut file| {
-        std::io::Write::write_all(&mut file, content)?;
-        file.sync_all()
-    });
-    written
-        .and_then(|()| std::fs::rename(&part, path))
-        .inspect_err(|_| {
-            std::fs::remove_file(&part).ok();
-        })
+    let replace = || {
+        let mut file = File::create(&part)?;
+        write(&mut file)?;
+        file.sync_all()?;
+        Ok(std::fs::rename(&part, path)?)
+    };
+    replace().inspect_err(|_| {
+        std::fs::remove_file(&part).ok();
+    })
 }
 
 #[cfg(test)]

@@ -11,14 +11,16 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use callgrove_model::{Label, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
-use callgrove_server::view::{self, ViewedSession};
+use callgrove_server::client::{Client, ClientOptions, FarSession, ServedSession};
+use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_server::{RunningServer, ServerConfig};
+use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
     LaneFrames, SessionLink, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION,
 };
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Selection,
-    SessionHandle, Snapshot, SnapshotCell, ViewerId, read_forest,
+    SessionHandle, Snapshot, SnapshotCell, ViewerId, Wake, read_forest,
 };
 use support::{SECRET, config, token};
 use tokio::sync::watch;
@@ -82,6 +84,10 @@ impl Host for Trees {
 }
 
 fn serve(config: ServerConfig) -> RunningServer {
+    serve_with(config, None)
+}
+
+fn serve_with(config: ServerConfig, watched: Option<WatchedRun>) -> RunningServer {
     let viewers = Viewers::default();
     let host = ViewerHost::new(Trees, viewers.clone(), "run".to_owned());
     let (sender, commands) = sync_channel(64);
@@ -107,10 +113,45 @@ fn serve(config: ServerConfig) -> RunningServer {
         news,
         viewers,
         life: 1,
-        watched: None,
+        watched,
         lanes: LaneFrames::default(),
     };
     RunningServer::start(config, || view::router(viewed)).unwrap()
+}
+
+/// A run that answers, to every connection and question, that there is nothing.
+fn silent_run() -> WatchedRun {
+    let dial = |wake: Wake| {
+        let (handle, carrier) = WatchHandle::pair();
+        let answer = move || {
+            for request in carrier.requests {
+                let update = match request {
+                    WatchRequest::Connect { connection, .. } => {
+                        (connection, WatchUpdate::Connected(Box::default()))
+                    }
+                    WatchRequest::Query(query) => {
+                        let (id, documents, total) = (query.id, Vec::new(), Some(0));
+                        let found = WatchUpdate::Found {
+                            id,
+                            documents,
+                            total,
+                        };
+                        (ConnectionId::default(), found)
+                    }
+                    WatchRequest::Disconnect => continue,
+                };
+                carrier.updates.send(update).unwrap();
+                wake();
+            }
+        };
+        let thread = std::thread::Builder::new().name("run".to_owned());
+        thread.spawn(answer).unwrap();
+        Ok(handle)
+    };
+    WatchedRun {
+        address: "the job".to_owned(),
+        dial: Arc::new(dial),
+    }
 }
 
 type Socket = WebSocket<MaybeTlsStream<TcpStream>>;
@@ -293,4 +334,93 @@ fn strangers_do_not_get_in() {
     let allowed = [("authorization", right.as_str()), ("origin", own.as_str())];
     assert!(dial(&server, &allowed).is_ok());
     server.stop().unwrap();
+}
+
+/// What a viewer of the session is told when it wants to watch `address`.
+fn watch(server: &RunningServer, key: u64, address: &str) -> WatchUpdate {
+    let mut page = Page::open(server, key);
+    let view = page.link.watch();
+    let connect = WatchRequest::Connect {
+        connection: ConnectionId(1),
+        address: address.to_owned(),
+        token: None,
+    };
+    view.send(connect).unwrap();
+    loop {
+        if let Some((_, update)) = view.poll() {
+            return update;
+        }
+        while let Some(message) = page.link.next_message(|_| None).unwrap() {
+            page.socket.send(Message::Binary(message.into())).unwrap();
+        }
+        if let Message::Binary(frame) = page.socket.read().unwrap() {
+            page.link.take(&frame).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_page_watches_the_run_of_its_server_and_no_other() {
+    let server = serve_with(config(), Some(silent_run()));
+    let told = watch(&server, 1, "the job");
+    assert_eq!(told, WatchUpdate::Connected(Box::default()));
+    for other in ["http://10.0.0.1:80", "/etc", ""] {
+        let told = watch(&server, 2, other);
+        let WatchUpdate::Lost { cause, retry_in_ms } = told else {
+            panic!("{told:?}");
+        };
+        assert!(cause.contains("watches the job"), "{cause}");
+        assert_eq!(retry_in_ms, None);
+    }
+    server.stop().unwrap();
+    let server = serve(config());
+    let told = watch(&server, 1, "the job");
+    assert!(
+        matches!(&told, WatchUpdate::Lost { cause, .. } if cause.contains("watches no run")),
+        "{told:?}"
+    );
+    server.stop().unwrap();
+}
+
+#[test]
+fn a_window_elsewhere_looks_at_the_session_and_labels_in_it() {
+    let secured = ServerConfig {
+        token: Some(token()),
+        ..config()
+    };
+    let server = serve(secured);
+    let options = ClientOptions {
+        token: Some(token()),
+        ca_file: None,
+    };
+    let client = Client::new(server.url(), &options).unwrap();
+    let served = ServedSession {
+        path: "/view".to_owned(),
+        watched: None,
+    };
+    let (wake, woken) = sync_channel(1);
+    let wake: Wake = Arc::new(move || {
+        wake.try_send(()).ok();
+    });
+    let (handle, far) = FarSession::new(&client, &served, 9, None, wake).unwrap();
+    let thread = std::thread::Builder::new().name("far".to_owned());
+    thread.spawn(|| far.run()).unwrap();
+    let until = |is_there: &dyn Fn(&Snapshot) -> bool| {
+        while !is_there(&handle.snapshot()) {
+            woken.recv_timeout(PATIENCE).unwrap();
+        }
+    };
+    until(&|seen| seen.detection.is_some());
+    let label = Command::SetLabel {
+        trees: vec![TreeIdx(7)],
+        label: Some(Label::Normal),
+    };
+    handle.send(label).unwrap();
+    until(&|seen| seen.label(TreeIdx(7)) == Some(Label::Normal));
+    server.stop().unwrap();
+    until(&|seen| {
+        seen.notices
+            .iter()
+            .any(|it| it.text.contains("Trying again"))
+    });
 }

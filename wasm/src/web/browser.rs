@@ -1,5 +1,6 @@
 //! The browser that shows the page: its storage and its downloads.
 
+use callgrove_session::wire::ViewerFile;
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Storage, Url};
@@ -31,9 +32,12 @@ pub(super) fn keep(key: &str, text: &str) -> Result<(), String> {
     kept.map_err(|error| format!("{}: free some site data", page::words_of(&error)))
 }
 
-/// Hands a file to the person; the error is the browser's words.
-pub(super) fn download(name: &str, content: &[u8]) -> Result<(), String> {
-    save(name, content).map_err(|error| page::words_of(&error))
+/// Hands a file to the person.
+pub(super) fn download(file: &ViewerFile) {
+    if let Err(error) = save(&file.name, &file.content) {
+        let cause = page::words_of(&error);
+        page::log(&format!("cannot download {}: {cause}", file.name));
+    }
 }
 
 /// None where the person forbids it.

@@ -17,13 +17,12 @@ use crate::shelf::Shelf;
 
 /// The header in which a server tells the path of its session.
 const VIEW_HEADER: &str = "callgrove-view";
+/// The header in which a server tells which run there is to watch.
+const WATCH_HEADER: &str = "callgrove-watch";
 /// Pauses between attempts to connect, in milliseconds; the last one is for all further ones.
 const PAUSES_MS: [i32; 6] = [200, 500, 1_000, 2_000, 4_000, 8_000];
 /// Bytes that may wait in the browser before the page holds back what it sends.
 const MAX_BUFFERED_BYTES: u32 = 4 << 20;
-
-/// The header in which a server tells which run there is to watch.
-const WATCH_HEADER: &str = "callgrove-watch";
 
 /// What the server of this page has to look at.
 pub(super) struct Served {
@@ -122,7 +121,7 @@ impl Inner {
             let sent = match message {
                 Ok(None) => return,
                 Ok(Some(message)) => socket.send_with_u8_array(&message),
-                Err(error) => Err(JsValue::from_str(&error.to_string())),
+                Err(error) => Err(page::thrown(&error)),
             };
             if let Err(error) = sent {
                 page::log(&page::words_of(&error));
@@ -133,10 +132,8 @@ impl Inner {
 
     fn take(&self, frame: &[u8]) -> Result<(), WireError> {
         let file = self.link.borrow_mut().take(frame)?;
-        if let Some(file) = file
-            && let Err(cause) = browser::download(&file.name, &file.content)
-        {
-            page::log(&format!("cannot download {}: {cause}", file.name));
+        if let Some(file) = file {
+            browser::download(&file);
         }
         self.num_failures.set(0);
         self.send();
@@ -181,7 +178,7 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
         let (inner, socket) = (Rc::clone(inner), socket.clone());
         Closure::<dyn FnMut()>::new(move || {
             let hello = inner.link.borrow_mut().connected();
-            let hello = hello.map_err(|error| JsValue::from_str(&error.to_string()));
+            let hello = hello.map_err(|error| page::thrown(&error));
             if let Err(error) = hello.and_then(|hello| socket.send_with_u8_array(&hello)) {
                 page::log(&page::words_of(&error));
             }

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use callgrove_session::wire::{SessionLink, ViewerFile, ViewerMessage, WireError};
+use callgrove_session::wire::{SessionLink, ViewerFile, ViewerMessage};
 use callgrove_session::{Command, SessionHandle};
 use eframe::egui;
 use js_sys::{Array, Function, Uint8Array};
@@ -106,11 +106,6 @@ fn begin(inner: &Rc<Inner>) -> Result<Running, JsValue> {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as map_err gives it")]
-fn error_of(error: WireError) -> JsValue {
-    JsValue::from_str(&error.to_string())
-}
-
 impl Inner {
     fn take(&self, data: &JsValue) -> Result<(), JsValue> {
         if let Some(frame) = data.dyn_ref::<Uint8Array>() {
@@ -118,11 +113,9 @@ impl Inner {
                 .link
                 .borrow_mut()
                 .take(&frame.to_vec())
-                .map_err(error_of)?;
-            if let Some(ViewerFile { name, content }) = file
-                && let Err(cause) = browser::download(&name, &content)
-            {
-                page::log(&format!("cannot download {name}: {cause}"));
+                .map_err(|error| page::thrown(&error))?;
+            if let Some(file) = file {
+                browser::download(&file);
             }
             self.context.request_repaint();
         } else if data.is_string() {
@@ -149,7 +142,11 @@ impl Inner {
         }
         self.num_files.set(0);
         self.is_ready.set(true);
-        let hello = self.link.borrow_mut().connected().map_err(error_of)?;
+        let hello = self
+            .link
+            .borrow_mut()
+            .connected()
+            .map_err(|error| page::thrown(&error))?;
         self.post(&hello)?;
         if let Some(open) = self.reopened.take()
             && self.session.send(open).is_err()
@@ -171,9 +168,8 @@ impl Inner {
     }
 
     fn post_list(&self, texts: &[&str]) -> Result<(), JsValue> {
-        let list: Array = texts.iter().map(|text| JsValue::from_str(text)).collect();
         match &*self.worker.borrow() {
-            Some(worker) => worker.raw.post_message(&list),
+            Some(worker) => worker.raw.post_message(&list_of(texts)),
             None => Ok(()),
         }
     }
@@ -193,11 +189,11 @@ impl Inner {
         for (name, content) in files {
             let content = content.to_vec();
             let file = ViewerMessage::File(ViewerFile { name, content });
-            self.post(&file.to_bytes().map_err(error_of)?)?;
+            self.post(&file.to_bytes().map_err(|error| page::thrown(&error))?)?;
         }
         loop {
             let message = self.link.borrow_mut().next_message(|_| None);
-            let Some(message) = message.map_err(error_of)? else {
+            let Some(message) = message.map_err(|error| page::thrown(&error))? else {
                 return Ok(());
             };
             self.post(&message)?;
@@ -239,6 +235,10 @@ impl Inner {
     }
 }
 
+fn list_of(texts: &[&str]) -> Array {
+    texts.iter().map(|text| JsValue::from_str(text)).collect()
+}
+
 /// The page as its worker reaches it.
 #[derive(Clone, Copy)]
 struct Outside;
@@ -266,8 +266,7 @@ impl WorkerPage for Outside {
 }
 
 fn tell(texts: &[&str]) {
-    let list: Array = texts.iter().map(|text| JsValue::from_str(text)).collect();
-    if let Err(error) = scope().post_message(&list) {
+    if let Err(error) = scope().post_message(&list_of(texts)) {
         page::log(&page::words_of(&error));
     }
 }

@@ -46,6 +46,11 @@ pub(super) fn words_of(thrown: &JsValue) -> String {
     text.map_or_else(|| format!("{thrown:?}"), String::from)
 }
 
+/// An error of ours as the browser has them.
+pub(super) fn thrown(error: &impl ToString) -> JsValue {
+    JsValue::from_str(&error.to_string())
+}
+
 /// Shows in title, icon and status what is open and what is going on.
 pub(super) fn tell(source: Option<&str>, status: &str) {
     if let Err(error) = try_tell(source, status) {

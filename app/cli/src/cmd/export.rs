@@ -11,7 +11,7 @@ use callgrove_session::wire::{TRACE_FILE_EXTENSION, write_trace_file};
 use serde_json::Value;
 
 use crate::args::ExportArgs;
-use crate::host::{read_trace, replace_file};
+use crate::host::{read_trace, replace_file, replace_file_with};
 use crate::output::complain;
 use crate::pages;
 
@@ -82,13 +82,7 @@ fn saved_session(source: &str) -> Result<Option<Value>> {
 
 fn export_trace(source: &str, out: &Path) -> Result<()> {
     let trace = read_trace(source, Progress::none())?;
-    let failed = || format!("cannot write {}", out.display());
-    let part = out.with_extension("part");
-    let write = || -> Result<()> {
-        let mut file = BufWriter::new(fs::File::create(&part)?);
-        write_trace_file(&trace, &mut file, Progress::none())?;
-        file.into_inner()?.sync_all()?;
-        Ok(fs::rename(&part, out)?)
-    };
-    write().with_context(failed)
+    let write =
+        |file: &mut fs::File| write_trace_file(&trace, &mut BufWriter::new(file), Progress::none());
+    replace_file_with(out, write).with_context(|| format!("cannot write {}", out.display()))
 }

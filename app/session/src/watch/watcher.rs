@@ -133,7 +133,6 @@ impl Watcher {
         visits.go(visit);
     }
 
-    /// Another server has other functions and documents: nothing of the old one is kept.
     /// Lets go of the watched run, with all that is known of it.
     pub(crate) fn let_go(&mut self) {
         let revision = self.watch.newest.revision + 1;
@@ -150,6 +149,7 @@ impl Watcher {
         self.send(WatchRequest::Disconnect);
     }
 
+    /// Another server has other functions and documents: nothing of the old one is kept.
     fn connect(&mut self, address: String, token: Option<String>) {
         let before = Arc::clone(&self.watch);
         let watch = self.now();

@@ -9,6 +9,7 @@ use callgrove_model::{Cancelled, LaneIdx, PackedLanes, Progress, Trace, TraceHea
 
 use super::WireError;
 use super::frame::{FrameKind, read};
+use crate::HostError;
 
 /// The extension of such a file, without the dot.
 pub const TRACE_FILE_EXTENSION: &str = "callgrove";
@@ -43,6 +44,16 @@ pub enum TraceFileError {
     /// Nobody wants it any more.
     #[error("cancelled")]
     Cancelled,
+}
+
+impl TraceFileError {
+    /// The same as a host tells it of the file that a person named.
+    pub fn of_source(self, source: &str) -> HostError {
+        match self {
+            Self::Cancelled => HostError::Cancelled,
+            error => HostError::Failed(format!("cannot use {source} as a trace: {error}")),
+        }
+    }
 }
 
 impl From<Cancelled> for TraceFileError {
@@ -109,7 +120,7 @@ fn check_first_line(file: &mut impl Read) -> Result<(), TraceFileError> {
     let line = String::from_utf8(line).unwrap_or_default();
     let version = line.strip_prefix(FIRST_LINE);
     match version.and_then(|version| version.parse().ok()) {
-        None => Err(TraceFileError::NoTrace),
+        None | Some(0) => Err(TraceFileError::NoTrace),
         Some(version) if version > VERSION => Err(TraceFileError::Newer(version)),
         Some(_) => Ok(()),
     }

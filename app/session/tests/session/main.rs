@@ -12,6 +12,7 @@ mod journal;
 mod labels_and_marks;
 mod model_files;
 mod support;
+mod trace_file;
 mod tracing_records;
 mod wire;
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use callgrove_model::Label;
+use callgrove_session::watch::{ConnectionId, Packet, QueryForm, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    Arrived, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost, ViewerMessage,
-    Viewers, WIRE_VERSION, WireError, welcome_frame,
+    Arrived, LaneFrames, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost,
+    ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
 };
 use callgrove_session::{
     Command, Engine, LearnSettings, MapMethod, Selection, Snapshot, SnapshotCell, ViewerId,
@@ -403,4 +404,99 @@ fn a_session_that_began_anew_gets_the_labels_again_and_no_undo() {
     far.talk(&mut link, 9, true);
     let seen = handle.snapshot();
     assert_eq!((seen.labels.len(), link.num_kept()), (2, 0));
+}
+
+/// Says what waits to be said, as the session hears it.
+fn said(link: &mut SessionLink) -> Vec<ViewerMessage> {
+    let messages = std::iter::from_fn(|| link.next_message(|_| None).unwrap());
+    messages
+        .map(|message| ViewerMessage::from_bytes(&message).unwrap())
+        .collect()
+}
+
+fn begin(link: &mut SessionLink) {
+    link.connected().unwrap();
+    link.take(&welcome_frame(1).unwrap()).unwrap();
+}
+
+fn connect() -> WatchRequest {
+    WatchRequest::Connect {
+        connection: ConnectionId(3),
+        address: "job".to_owned(),
+        token: None,
+    }
+}
+
+#[test]
+fn a_run_is_watched_again_on_each_connection_and_lost_questions_are_answered() {
+    let (_, mut link) = SessionLink::new(7, None);
+    let view = link.watch();
+    view.send(connect()).unwrap();
+    let query = QueryForm::default().request(5, 0).unwrap();
+    view.send(WatchRequest::Query(query.clone())).unwrap();
+    begin(&mut link);
+    let asked = [connect(), WatchRequest::Query(query)].map(ViewerMessage::Watch);
+    assert_eq!(said(&mut link), asked);
+    let overview = WatchUpdate::Connected(Box::default());
+    let frame = watch_frame(ConnectionId(3), &overview).unwrap();
+    link.take(&frame).unwrap();
+    assert_eq!(view.poll(), Some((ConnectionId(3), overview)));
+    link.lost("gone");
+    let told: Vec<_> = std::iter::from_fn(|| view.poll()).map(|it| it.1).collect();
+    assert!(
+        matches!(
+            &told[..],
+            [
+                WatchUpdate::Lost { .. },
+                WatchUpdate::QueryFailed { id: 5, .. }
+            ]
+        ),
+        "{told:?}"
+    );
+    begin(&mut link);
+    assert_eq!(said(&mut link), [ViewerMessage::Watch(connect())]);
+    view.send(WatchRequest::Disconnect).unwrap();
+    assert_eq!(said(&mut link).len(), 1);
+    link.lost("gone");
+    begin(&mut link);
+    assert_eq!(said(&mut link), [], "nothing is wanted any more");
+}
+
+#[test]
+fn a_view_that_nobody_draws_asks_anew_instead_of_keeping_all_news() {
+    let (_, mut link) = SessionLink::new(7, None);
+    let view = link.watch();
+    view.send(connect()).unwrap();
+    begin(&mut link);
+    said(&mut link);
+    let packet = Packet {
+        version: callgrove_session::watch::packet::VERSION,
+        created_at: 1,
+        run: callgrove_model::RunIdentity::default(),
+        anomaly_stats: None,
+        anomaly_metrics: Vec::new(),
+        counter_stats: None,
+    };
+    let update = WatchUpdate::Packet(Box::new(packet));
+    let frame = watch_frame(ConnectionId(3), &update).unwrap();
+    for _ in 0..5_000 {
+        link.take(&frame).unwrap();
+    }
+    let num_kept = std::iter::from_fn(|| view.poll()).count();
+    assert!(num_kept < 1_000, "{num_kept}");
+    assert_eq!(said(&mut link), [ViewerMessage::Watch(connect())]);
+}
+
+#[test]
+fn lanes_that_are_packed_for_all_are_the_same() {
+    let session = Session::opened(&Disk::default());
+    let newest = session.seen();
+    let lanes = LaneFrames::default();
+    lanes.prepare(newest.trace.as_ref().unwrap());
+    let frames = |mut sender: SnapshotSender| -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| sender.next_frame(&newest).unwrap()).collect()
+    };
+    let alone = frames(SnapshotSender::new(ViewerId(0)));
+    let shared = frames(SnapshotSender::new(ViewerId(0)).with_lanes(lanes));
+    assert_eq!(alone, shared);
 }

@@ -1,0 +1,71 @@
+//! A trace as one file: whole it comes back, otherwise it is refused.
+
+use callgrove_model::{Progress, Trace};
+use callgrove_session::wire::{TraceFileError, read_trace_file, write_trace_file};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+/// A trace, and its file.
+fn written() -> &'static (Trace, Vec<u8>) {
+    static WRITTEN: std::sync::OnceLock<(Trace, Vec<u8>)> = std::sync::OnceLock::new();
+    WRITTEN.get_or_init(|| {
+        let session = Session::opened(&Disk::default());
+        let trace = Trace::clone(session.seen().trace.as_ref().unwrap());
+        let mut file = Vec::new();
+        write_trace_file(&trace, &mut file, Progress::none()).unwrap();
+        (trace, file)
+    })
+}
+
+fn read(file: &[u8]) -> Result<Trace, TraceFileError> {
+    read_trace_file(file, file.len() as u64, Progress::none())
+}
+
+#[test]
+fn a_trace_comes_back_from_its_file() {
+    let (trace, file) = written();
+    let picture = |trace: &Trace| {
+        let names: Vec<_> = trace
+            .names
+            .iter()
+            .map(|(_, name)| name.to_owned())
+            .collect();
+        let run = (&trace.identity, &trace.metadata, trace.num_steps);
+        format!("{names:?} {:?} {:?} {run:?}", trace.lanes, trace.messages)
+    };
+    assert!(picture(&read(file).unwrap()) == picture(trace));
+}
+
+#[test]
+fn what_is_no_trace_is_told_apart() {
+    let (_, file) = written();
+    let first_line = file.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let newer = [b"callgrove-trace 2\n", &file[first_line..]].concat();
+    let longer = [&file[..], b"x"].concat();
+    let another_lane = [&file[..], &file[first_line..]].concat();
+    for (file, expected) in [
+        (&b""[..], "no file of `callgrove export`"),
+        (b"{\"format\":\"callgrove-forest\"}\n", "no file of"),
+        (&vec![b'x'; 1 << 16][..], "no file of"),
+        (&newer[..], "by a newer Callgrove (version 2"),
+        (&file[..file.len() / 2], "cut short"),
+        (&longer, "more in it"),
+        (&another_lane, "more in it"),
+    ] {
+        let told = read(file).unwrap_err().to_string();
+        assert!(told.contains(expected), "{told} for {expected}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_file_that_is_cut_or_damaged_is_refused(at in any::<prop::sample::Index>(), mask in 1..=u8::MAX) {
+        let (_, file) = written();
+        let at = at.index(file.len());
+        prop_assert!(read(&file[..at]).is_err());
+        let mut damaged = file.clone();
+        damaged[at] ^= mask;
+        prop_assert!(read(&damaged).is_err());
+    }
+}
