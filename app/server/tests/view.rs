@@ -5,7 +5,7 @@ mod support;
 
 use std::fmt::Write as _;
 use std::io::Cursor;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
@@ -16,7 +16,8 @@ use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_server::{RunningServer, ServerConfig};
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    LaneFrames, SessionLink, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION,
+    LaneFrames, SessionLink, ViewerFile, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION,
+    welcome_frame,
 };
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Selection,
@@ -423,4 +424,43 @@ fn a_window_elsewhere_looks_at_the_session_and_labels_in_it() {
             .iter()
             .any(|it| it.text.contains("Trying again"))
     });
+}
+
+#[test]
+fn a_window_elsewhere_takes_what_is_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    let name = path.to_string_lossy().into_owned();
+    let content = vec![7; 20 << 20];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let frame = ViewerFile { name, content }.to_frame().unwrap();
+    let answer = move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut socket = tungstenite::accept(stream).unwrap();
+        for frame in [welcome_frame(1).unwrap(), frame] {
+            socket.send(Message::Binary(frame.into())).unwrap();
+        }
+        // Until the test ends.
+        while socket.read().is_ok() {}
+    };
+    let thread = std::thread::Builder::new().name("server".to_owned());
+    thread.spawn(answer).unwrap();
+    let client = Client::new(&url, &ClientOptions::default()).unwrap();
+    let served = ServedSession {
+        path: "/view".to_owned(),
+        watched: None,
+    };
+    let (handle, far) = FarSession::new(&client, &served, 9, None, Arc::new(|| ())).unwrap();
+    let thread = std::thread::Builder::new().name("far".to_owned());
+    thread.spawn(|| far.run()).unwrap();
+    let start = Instant::now();
+    while std::fs::metadata(&path).map_or(0, |file| file.len()) < 20 << 20 {
+        let notices = handle.snapshot().notices.clone();
+        assert!(
+            notices.is_empty() && start.elapsed() < PATIENCE,
+            "{notices:?}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use callgrove_session::SessionHandle;
 use callgrove_session::watch::WatchHandle;
-use callgrove_session::wire::{SessionLink, WireError};
+use callgrove_session::wire::{SessionLink, Taken, WireError};
 use eframe::egui;
 use js_sys::{ArrayBuffer, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -21,6 +22,8 @@ const VIEW_HEADER: &str = "callgrove-view";
 const WATCH_HEADER: &str = "callgrove-watch";
 /// Pauses between attempts to connect, in milliseconds; the last one is for all further ones.
 const PAUSES_MS: [i32; 6] = [200, 500, 1_000, 2_000, 4_000, 8_000];
+/// How often the page tells what is coming.
+const PROGRESS: Duration = Duration::from_millis(300);
 /// Bytes that may wait in the browser before the page holds back what it sends.
 const MAX_BUFFERED_BYTES: u32 = 4 << 20;
 
@@ -131,13 +134,10 @@ impl Inner {
     }
 
     fn take(&self, frame: &[u8]) -> Result<(), WireError> {
-        let file = self.link.borrow_mut().take(frame)?;
-        if let Some(file) = file {
-            browser::download(&file);
-        }
+        let taken = self.link.borrow_mut().take(frame)?;
         self.num_failures.set(0);
         self.send();
-        self.context.request_repaint();
+        show(&self.context, &taken);
         Ok(())
     }
 
@@ -158,6 +158,16 @@ impl Inner {
         if let Some(Err(error)) = set {
             page::log(&page::words_of(&error));
         }
+    }
+}
+
+/// Has the page show what has come.
+pub(super) fn show(context: &egui::Context, taken: &Taken) {
+    match taken {
+        Taken::News => context.request_repaint(),
+        // Where nothing draws but the processor, a picture for each part would take longer than all that comes.
+        Taken::Part => context.request_repaint_after(PROGRESS),
+        Taken::File(file) => browser::download(file),
     }
 }
 

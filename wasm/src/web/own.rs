@@ -13,6 +13,7 @@ use js_sys::{Array, Function, Uint8Array};
 use wasm_bindgen::prelude::*;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, StorageEvent};
 
+use super::connection::show;
 use super::{browser, page};
 use crate::host::JOURNAL;
 use crate::shelf::Shelf;
@@ -109,15 +110,8 @@ fn begin(inner: &Rc<Inner>) -> Result<Running, JsValue> {
 impl Inner {
     fn take(&self, data: &JsValue) -> Result<(), JsValue> {
         if let Some(frame) = data.dyn_ref::<Uint8Array>() {
-            let file = self
-                .link
-                .borrow_mut()
-                .take(&frame.to_vec())
-                .map_err(|error| page::thrown(&error))?;
-            if let Some(file) = file {
-                browser::download(&file);
-            }
-            self.context.request_repaint();
+            let taken = self.link.borrow_mut().take(&frame.to_vec());
+            show(&self.context, &taken.map_err(|error| page::thrown(&error))?);
         } else if data.is_string() {
             self.greet()?;
         } else if let Some(told) = data.dyn_ref::<Array>() {

@@ -6,10 +6,11 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use callgrove_session::wire::{SessionLink, WireError};
+use callgrove_session::wire::{SessionLink, Taken, WireError};
 use callgrove_session::{SessionHandle, Wake};
-use tungstenite::client::IntoClientRequest as _;
+use tungstenite::client::{IntoClientRequest as _, client_with_config};
 use tungstenite::http::HeaderValue;
+use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
 
 use super::{Client, ClientError, ServedSession};
@@ -34,13 +35,13 @@ pub struct FarSession {
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
-    #[error("the server has ended the connection: {0}")]
+    #[error("The server has ended the connection: {0}")]
     Ended(String),
-    #[error("the connection to the server is lost: {0}")]
+    #[error("The connection to the server is lost: {0}")]
     Io(#[from] std::io::Error),
-    #[error("the connection to the server is lost: {0}")]
+    #[error("The connection to the server is lost: {0}")]
     Socket(Box<tungstenite::Error>),
-    #[error(transparent)]
+    #[error("The server is not understood: {0}")]
     Wire(#[from] WireError),
 }
 
@@ -127,13 +128,17 @@ impl FarSession {
         let stream = TcpStream::connect(&self.authority)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let (socket, _) =
-            tungstenite::client(request, stream).map_err(|error| Lost::Ended(error.to_string()))?;
+        // What a run of many calls has to tell at once is large.
+        let config = WebSocketConfig::default()
+            .max_message_size(None)
+            .max_frame_size(None);
+        let (socket, _) = client_with_config(request, stream, Some(config))
+            .map_err(|error| Lost::Ended(error.to_string()))?;
         Ok(socket)
     }
 
     fn take(&mut self, frame: &[u8]) -> Result<(), Lost> {
-        if let Some(file) = self.link.take(frame)? {
+        if let Taken::File(file) = self.link.take(frame)? {
             // Where the person wanted it, on this machine.
             fs::write(Path::new(&file.name), &file.content)?;
         }

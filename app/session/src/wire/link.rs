@@ -19,6 +19,17 @@ const MAX_WAITING: usize = 4096;
 /// The number of the notice that the connection is lost: no session gives it.
 const LOST: u64 = (1 << 63) - 1;
 
+/// What a frame brought, for whoever draws.
+#[derive(Debug)]
+pub enum Taken {
+    /// Something to be seen at once.
+    News,
+    /// A part of what is coming: it is enough to look now and then.
+    Part,
+    /// A file for the person.
+    File(ViewerFile),
+}
+
 /// The viewer's end of the wire.
 pub struct SessionLink {
     key: u64,
@@ -144,15 +155,19 @@ impl SessionLink {
         self.num_sent = 0;
     }
 
-    /// Takes a frame; the answer is a file for the person, if it brought one.
+    /// Takes a frame.
     ///
     /// # Errors
     /// The frame cannot be read; the connection is best made anew.
-    pub fn take(&mut self, frame: &[u8]) -> Result<Option<ViewerFile>, WireError> {
+    pub fn take(&mut self, frame: &[u8]) -> Result<Taken, WireError> {
         match self.mirror.take(frame)? {
-            Arrived::Part => {}
+            Arrived::Part => return Ok(Taken::Part),
+            Arrived::Coming(snapshot) => {
+                self.cell.publish(snapshot);
+                return Ok(Taken::Part);
+            }
             Arrived::Welcome(life) => self.begin_life(life),
-            Arrived::File(file) => return Ok(Some(file)),
+            Arrived::File(file) => return Ok(Taken::File(file)),
             Arrived::Watch(connection, update) => {
                 if let Some(watch) = &mut self.watch {
                     watch.take(connection, *update);
@@ -166,7 +181,7 @@ impl SessionLink {
                 self.cell.publish(snapshot);
             }
         }
-        Ok(None)
+        Ok(Taken::News)
     }
 
     fn keep_commands(&mut self) {

@@ -17,6 +17,8 @@ pub enum Arrived {
     Part,
     /// A snapshot to be shown.
     Snapshot(Arc<Snapshot>),
+    /// A lane of a trace, and a snapshot that says how many have come.
+    Coming(Arc<Snapshot>),
     /// A file for the person.
     File(ViewerFile),
     /// The answer to a hello: which life of the session this is.
@@ -43,7 +45,7 @@ impl SnapshotMirror {
         match kind {
             FrameKind::Snapshot => return self.take_snapshot(content).map(Arrived::Snapshot),
             FrameKind::Trace => self.begin_trace(content)?,
-            FrameKind::Lane => return self.take_lane(content).map(Arrived::Snapshot),
+            FrameKind::Lane => return self.take_lane(content).map(Arrived::Coming),
             FrameKind::Analysis => self.take_analysis(content)?,
             FrameKind::Map => self.known.map = read(content)?,
             FrameKind::Detection => self.known.detection = read(content)?,
