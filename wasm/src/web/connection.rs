@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use callgrove_session::SessionHandle;
 use callgrove_session::watch::WatchHandle;
-use callgrove_session::wire::{SessionLink, Taken, WireError};
+use callgrove_session::wire::{LinkEvent, SessionLink, WireError};
 use eframe::egui;
 use js_sys::{ArrayBuffer, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -162,12 +162,12 @@ impl Inner {
 }
 
 /// Has the page show what has come.
-pub(super) fn show(context: &egui::Context, taken: &Taken) {
+pub(super) fn show(context: &egui::Context, taken: &LinkEvent) {
     match taken {
-        Taken::News => context.request_repaint(),
+        LinkEvent::News => context.request_repaint(),
         // Where nothing draws but the processor, a picture for each part would take longer than all that comes.
-        Taken::Part => context.request_repaint_after(PROGRESS),
-        Taken::File(file) => browser::download(file),
+        LinkEvent::Part => context.request_repaint_after(PROGRESS),
+        LinkEvent::File(file) => browser::download(file),
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use callgrove_session::wire::{SessionLink, Taken, WireError};
+use callgrove_session::wire::{LinkEvent, SessionLink, WireError};
 use callgrove_session::{SessionHandle, Wake};
 use tungstenite::client::{IntoClientRequest as _, client_with_config};
 use tungstenite::http::HeaderValue;
@@ -138,7 +138,7 @@ impl FarSession {
     }
 
     fn take(&mut self, frame: &[u8]) -> Result<(), Lost> {
-        if let Taken::File(file) = self.link.take(frame)? {
+        if let LinkEvent::File(file) = self.link.take(frame)? {
             // Where the person wanted it, on this machine.
             fs::write(Path::new(&file.name), &file.content)?;
         }

@@ -21,7 +21,7 @@ const LOST: u64 = (1 << 63) - 1;
 
 /// What a frame brought, for whoever draws.
 #[derive(Debug)]
-pub enum Taken {
+pub enum LinkEvent {
     /// Something to be seen at once.
     News,
     /// A part of what is coming: it is enough to look now and then.
@@ -159,15 +159,15 @@ impl SessionLink {
     ///
     /// # Errors
     /// The frame cannot be read; the connection is best made anew.
-    pub fn take(&mut self, frame: &[u8]) -> Result<Taken, WireError> {
+    pub fn take(&mut self, frame: &[u8]) -> Result<LinkEvent, WireError> {
         match self.mirror.take(frame)? {
-            Arrived::Part => return Ok(Taken::Part),
+            Arrived::Part => return Ok(LinkEvent::Part),
             Arrived::Coming(snapshot) => {
                 self.cell.publish(snapshot);
-                return Ok(Taken::Part);
+                return Ok(LinkEvent::Part);
             }
             Arrived::Welcome(life) => self.begin_life(life),
-            Arrived::File(file) => return Ok(Taken::File(file)),
+            Arrived::File(file) => return Ok(LinkEvent::File(file)),
             Arrived::Watch(connection, update) => {
                 if let Some(watch) = &mut self.watch {
                     watch.take(connection, *update);
@@ -181,7 +181,7 @@ impl SessionLink {
                 self.cell.publish(snapshot);
             }
         }
-        Ok(Taken::News)
+        Ok(LinkEvent::News)
     }
 
     fn keep_commands(&mut self) {

@@ -26,7 +26,7 @@ mod viewers;
 
 pub use frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError, watch_frame, welcome_frame};
 pub use lane_frames::LaneFrames;
-pub use link::{SessionLink, Taken};
+pub use link::{LinkEvent, SessionLink};
 pub use mirror::{Arrived, SnapshotMirror};
 pub use sender::SnapshotSender;
 pub use trace_file::{TRACE_FILE_EXTENSION, TraceFileError, read_trace_file, write_trace_file};
