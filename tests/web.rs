@@ -327,6 +327,40 @@ fn dropped_files_open_and_damaged_ones_are_refused_in_words() -> Result<()> {
 }
 
 #[test]
+fn what_a_page_alone_is_doing_can_be_stopped() -> Result<()> {
+    use std::fmt::Write as _;
+    let server = Server::start(&[])?;
+    let disk = tempfile::tempdir()?;
+    let [small, large] = ["small.jsonl", "large.jsonl"].map(|name| disk.path().join(name));
+    let example = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../assets/lammps-4r-small/pair-eam-compute.jsonl"
+    );
+    fs::copy(example, &small)?;
+    let mut text =
+        String::from("{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n");
+    for number in 0..100_000 {
+        let (first, second) = (number * 7919 % 997, number * 104_729 % 1013);
+        writeln!(
+            text,
+            "{{\"entry\":{number},\"parent\":[-1,0,0],\"names\":[\"step\",\"a\",\"b\"],\"w\":[{},{first},{second}]}}",
+            first + second
+        )?;
+    }
+    fs::write(&large, text)?;
+    let told = play("stop", &server.address, &[&small, &large])?;
+    assert_clean(&told);
+    assert!(
+        told["title"]
+            .as_str()
+            .unwrap_or_default()
+            .starts_with("small.jsonl"),
+        "{told}"
+    );
+    Ok(())
+}
+
+#[test]
 fn a_browser_without_webgl_is_told_so_in_the_page() -> Result<()> {
     let server = Server::start(&[])?;
     let told = play("no-webgl", &server.address, &[])?;

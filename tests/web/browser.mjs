@@ -23,10 +23,15 @@ const WITHOUT_WEBGL = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--
 const DENSE = ["--force-device-scale-factor=2", "--window-size=1400,900"];
 
 const isLight = scenario === "light";
-const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: scenario === "no-webgl" ? WITHOUT_WEBGL : [...FLAGS, ...(isLight ? DENSE : [])],
-});
+// Chromium itself now and then dies while it starts, before it has seen any page.
+async function launch(attempts) {
+    const launched = chromium.launch({
+        executablePath: "/usr/bin/chromium",
+        args: scenario === "no-webgl" ? WITHOUT_WEBGL : [...FLAGS, ...(isLight ? DENSE : [])],
+    });
+    return attempts > 1 ? launched.catch(() => launch(attempts - 1)) : launched;
+}
+const browser = await launch(3);
 const context = await browser.newContext({
     viewport: isLight ? null : { width: 1400, height: 900 },
     colorScheme: isLight ? "light" : "dark",
@@ -113,6 +118,17 @@ async function openDemo() {
     await click("button", "Demo");
     await waitForText("196 trees");
     return Date.now() - start;
+}
+
+async function drop(file) {
+    const content = readFileSync(file).toString("base64");
+    const transfer = await page.evaluateHandle(([name, content]) => {
+        const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([bytes], name));
+        return transfer;
+    }, [basename(file), content]);
+    await page.dispatchEvent("#canvas", "drop", { dataTransfer: transfer });
 }
 
 const scenarios = {
@@ -293,20 +309,32 @@ const scenarios = {
         await page.goto(address);
         await ready();
         for (const file of files) {
-            const content = readFileSync(file).toString("base64");
-            const transfer = await page.evaluateHandle(([name, content]) => {
-                const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
-                const transfer = new DataTransfer();
-                transfer.items.add(new File([bytes], name));
-                return transfer;
-            }, [basename(file), content]);
-            await page.dispatchEvent("#canvas", "drop", { dataTransfer: transfer });
+            await drop(file);
             await page.waitForFunction((name) => document.title.startsWith(name)
                 || document.getElementById("status").textContent.includes(name), basename(file));
         }
         told.status = await page.textContent("#status");
         told.title = await page.title();
         await look("files");
+    },
+    // A large file is given up while it is read; what was open before comes back.
+    async stop() {
+        const [small, large] = files;
+        await page.goto(address);
+        await ready();
+        await drop(small);
+        await waitForText("196 trees");
+        await page.waitForTimeout(1000);
+        await drop(large);
+        await page.waitForFunction(() => document.title.startsWith("large"));
+        await click("button", "Cancel");
+        await page.waitForFunction(() => document.title.startsWith("small"));
+        await waitForText("196 trees");
+        // Nothing of the other one is still on its way.
+        await page.waitForTimeout(3000);
+        told.title = await page.title();
+        told.ended = await outline();
+        await look("stop");
     },
     // What a browser gets that is not let in, or cannot draw.
     async message() {

@@ -5,9 +5,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use callgrove_session::wire::{SessionLink, ViewerFile, ViewerMessage};
-use callgrove_session::{Command, SessionHandle};
+use callgrove_session::{Analysis, Command, SessionHandle, Snapshot};
 use eframe::egui;
 use js_sys::{Array, Function, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -32,10 +33,18 @@ struct Inner {
     is_ready: Cell<bool>,
     /// How many files of the shelf the worker has.
     num_files: Cell<u64>,
-    /// What to open once the worker listens, since its predecessor was told to stop.
-    reopened: RefCell<Option<Command>>,
+    /// What was open when the worker rested last.
+    open: RefCell<Option<Open>>,
+    /// Whether that is to be opened again, since the worker before this one was told to stop.
+    is_reopened: Cell<bool>,
     shelf: Shelf,
     context: egui::Context,
+}
+
+/// A forest, and how it was opened.
+struct Open {
+    analysis: Arc<Analysis>,
+    source: String,
 }
 
 struct Running {
@@ -59,7 +68,8 @@ impl OwnLine {
             worker: RefCell::default(),
             is_ready: Cell::default(),
             num_files: Cell::default(),
-            reopened: RefCell::default(),
+            open: RefCell::default(),
+            is_reopened: Cell::default(),
             shelf,
             context,
         });
@@ -70,7 +80,11 @@ impl OwnLine {
 
     /// Sends what waits to be sent.
     pub(super) fn send(&self) {
-        if self.0.link.borrow_mut().wants_stop() && self.0.session.snapshot().work.is_some() {
+        let last = self.0.session.snapshot();
+        if last.work.is_none() {
+            self.0.remember(&last);
+        }
+        if self.0.link.borrow_mut().wants_stop() && last.work.is_some() {
             self.0.stop();
             start(&self.0);
         }
@@ -142,9 +156,13 @@ impl Inner {
             .connected()
             .map_err(|error| page::thrown(&error))?;
         self.post(&hello)?;
-        if let Some(open) = self.reopened.take()
-            && self.session.send(open).is_err()
-        {
+        let open = self.open.borrow();
+        let open = open.as_ref().filter(|_| self.is_reopened.take());
+        let open = open.map(|open| Command::OpenTrace {
+            source: open.source.clone(),
+            function: Some(open.analysis.root_name.clone()),
+        });
+        if open.is_some_and(|open| self.session.send(open).is_err()) {
             page::log("the run cannot be opened again now");
         }
         Ok(())
@@ -194,6 +212,21 @@ impl Inner {
         }
     }
 
+    /// While a run is being opened, its name stands beside what was open before; so this is for when the worker rests.
+    fn remember(&self, last: &Snapshot) {
+        let mut open = self.open.borrow_mut();
+        let Some((analysis, source)) = last.analysis.as_ref().zip(last.source.as_ref()) else {
+            return;
+        };
+        let is_known = |open: &Open| Arc::ptr_eq(&open.analysis, analysis);
+        if !open.as_ref().is_some_and(is_known) {
+            *open = Some(Open {
+                analysis: Arc::clone(analysis),
+                source: source.clone(),
+            });
+        }
+    }
+
     /// Ends the worker, and with it what it does. What was open before is opened again by the next one.
     fn stop(&self) {
         if let Some(worker) = self.worker.take() {
@@ -201,12 +234,7 @@ impl Inner {
         }
         self.is_ready.set(false);
         self.link.borrow_mut().give_up();
-        let last = self.session.snapshot();
-        let open = last.source.clone().zip(last.analysis.as_ref());
-        *self.reopened.borrow_mut() = open.map(|(source, analysis)| Command::OpenTrace {
-            source,
-            function: Some(analysis.root_name.clone()),
-        });
+        self.is_reopened.set(true);
     }
 
     /// Another page of this browser may write to a journal that the worker has open.
