@@ -459,10 +459,51 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     assert!(is_told("still open at the end"), "{warnings:?}");
     assert!(is_told("breaks off"), "{warnings:?}");
     assert!(is_told("ranks of the communicator"), "{warnings:?}");
-    assert!(
-        !analyze(&killed, &[])?.is_empty(),
-        "the trees that ended are ranked"
-    );
+    let ranked = callgrove(&["analyze", &killed.to_string_lossy(), "-f", COMPUTE])?;
+    assert!(ranked.stdout.len() > 200, "the trees that ended are ranked");
+    let told = String::from_utf8(ranked.stderr)?;
+    assert!(told.contains("rank 0: stream breaks off"), "{told}");
+    assert_eq!(ranked.status.code(), Some(3), "a part is missing");
+    Ok(())
+}
+
+#[test]
+fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let run = disk.path().to_string_lossy().into_owned();
+    for rank in 0..4 {
+        let name = format!("bp/tau-metrics-lmp_tau-{rank}.bp");
+        let stream = disk.path().join(&name);
+        fs::create_dir_all(&stream)?;
+        for entry in fs::read_dir(data("tests/data/lammps-4r-small-bp4").join(&name))? {
+            let entry = entry?;
+            fs::copy(entry.path(), stream.join(entry.file_name()))?;
+        }
+        if rank == 2 {
+            fs::write(stream.join("md.idx"), "no index")?;
+        }
+    }
+    let provdb = disk.path().join("found").to_string_lossy().into_owned();
+    let list = ["--format", "json"];
+    for args in [
+        &["analyze", &run, "-f", COMPUTE][..],
+        &["causes", &run, "-f", COMPUTE, "--all"],
+        &["patterns", &run],
+        &["run", &run, "--provdb", &provdb],
+        &["ad", &run],
+    ] {
+        let output = callgrove(&[args, &list].concat())?;
+        let told = String::from_utf8(output.stderr)?;
+        assert!(
+            told.contains("rank 2: rank could not be read"),
+            "{args:?}: {told}"
+        );
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {told}");
+        assert!(!output.stdout.is_empty(), "{args:?}");
+    }
+    let ranks = "select distinct rid from metadata order by rid";
+    let ranks = stdout(&["query", &provdb, "--sql", ranks, "--format", "csv"])?;
+    assert_eq!(ranks, "rid\n0\n1\n3\n");
     Ok(())
 }
 

@@ -206,6 +206,42 @@ fn the_three_detectors_and_their_settings_reach_the_records() {
 }
 
 #[test]
+fn options_without_effect_are_refused() {
+    let of_others: [&[&str]; 3] = [
+        &["--sigma", "7"],
+        &["--algorithm", "sstd", "--threshold", "0.9"],
+        &["--algorithm", "sstd", "--max-bins", "50"],
+    ];
+    for options in of_others {
+        let output = command(&[&["ad", &example()], options].concat())
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("is of no use to"), "{options:?}: {told}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn processes_may_start_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    // A port that is free now; nobody listens there yet.
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    let url = format!("http://{address}");
+    let instance = start(&["ad", &example(), "--provdb", &url]);
+    instance.line_with("waiting for it").unwrap();
+    let provdb = start(&["provdb", &store, "--listen", &address]);
+    instance.finish().unwrap();
+    provdb.terminate().unwrap();
+    assert!(!documents(&store, Collection::Anomalies).is_empty());
+}
+
+#[test]
 fn questions_are_answered_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().to_string_lossy().into_owned();
@@ -254,6 +290,53 @@ fn questions_are_answered_in_every_format() {
         .output()
         .unwrap();
     assert_eq!(refused.status.code(), Some(1));
+    let unknown = ["query", &provdb, "--columns", "rid,call_stack,io.nothing"];
+    let output = command(&unknown).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        told,
+        "callgrove: no document that was found has a field io.nothing\n"
+    );
+    // Every document once, in the same order, however it is asked for.
+    let ids = |args: &[&str]| -> Vec<String> {
+        let text = stdout(
+            &[
+                &["query", &provdb, "normalexecs", "--columns", "__id"],
+                args,
+            ]
+            .concat(),
+        );
+        let rows = text.lines().skip(1).map(str::trim);
+        rows.map(str::to_owned).collect()
+    };
+    let all = documents(&provdb, Collection::NormalExecs);
+    let expected: Vec<String> = all.iter().map(|it| it["__id"].to_string()).collect();
+    assert!(expected.len() > 128, "more than are fetched at once");
+    assert_eq!(ids(&["--format", "csv"]), expected);
+    assert_eq!(ids(&[]), expected);
+}
+
+#[test]
+fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let nobody = "http://127.0.0.1:1/packets";
+    let output = command(&["run", &example(), "--provdb", &provdb, "--post", nobody])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{told}");
+    let complaint = format!("{nobody} did not take the last packet");
+    assert!(told.contains(&complaint), "{told}");
+    let copy = folder.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    for entry in std::fs::read_dir(&provdb).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.extension().is_some_and(|it| it == "sqlite") {
+            std::fs::copy(&path, copy.join(entry.file_name())).unwrap();
+        }
+    }
+    assert_eq!(found(&copy.to_string_lossy()), found(&provdb));
 }
 
 #[test]
@@ -385,7 +468,7 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
         "json",
     ];
     let mut killed = start(&follow);
-    wait_for_records(&provdb);
+    wait_for_records(&provdb, "metadata");
     let before = documents(&provdb, Collection::Metadata);
     killed.kill().unwrap();
     replay.finish().unwrap();
@@ -415,13 +498,100 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
 }
 
 #[test]
+fn what_an_instance_has_told_survives_a_server_that_dies_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let serve = ["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"];
+    let mut pserver = start(&serve);
+    let url = pserver.url().unwrap();
+    let ad = ["ad", &example(), "--pserver", &url, "--format", "json"];
+    let executions = lines(&stdout(&ad))[0]["executions"].as_u64();
+    pserver.kill().unwrap();
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
+    assert_eq!(Some(calls), executions);
+}
+
+#[test]
+fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let mut pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
+    let url = pserver.url().unwrap();
+    let address = url.strip_prefix("http://").unwrap().to_owned();
+    let replay = growing(&live, "bp5", "4");
+    let follow = [
+        "ad",
+        &live,
+        "--follow",
+        "--pserver",
+        &url,
+        "--format",
+        "json",
+    ];
+    let instance = start(&follow);
+    wait_for_records(&store, "func_stats");
+    pserver.kill().unwrap();
+    replay.finish().unwrap();
+    instance.line_with("detection goes on").unwrap();
+    let pserver = start(&["pserver", "--provdb", &store, "--listen", &address]);
+    let executions = lines(&instance.finish().unwrap())[0]["executions"].as_u64();
+    pserver.terminate().unwrap();
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
+    assert_eq!(Some(calls), executions);
+}
+
+#[test]
+fn processes_that_are_told_to_end_together_keep_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let provdb = start(&["provdb", &store, "--listen", "127.0.0.1:0"]);
+    let provdb_url = provdb.url().unwrap();
+    let pserver = start(&[
+        "pserver",
+        "--provdb",
+        &provdb_url,
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    let url = pserver.url().unwrap();
+    let replay = growing(&live, "bp5", "0.2");
+    let follow = [
+        "ad",
+        &live,
+        "--follow",
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb_url,
+        "--format",
+        "json",
+    ];
+    let instance = start(&follow);
+    wait_for_records(&store, "anomalies");
+    // In the order that is worst: who keeps for others first.
+    let ends = [provdb, pserver, instance];
+    for process in &ends {
+        process.ask_to_end().unwrap();
+    }
+    let [provdb, pserver, instance] = ends.map(|it| it.finish().unwrap());
+    drop((provdb, pserver, replay));
+    let summary = lines(&instance).remove(0);
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
+    assert_eq!(Some(calls), summary["executions"].as_u64());
+    let anomalies = documents(&store, Collection::Anomalies).len() as u64;
+    assert_eq!(Some(anomalies), summary["anomalies"].as_u64());
+}
+
+#[test]
 fn two_instances_cannot_watch_one_rank() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
     let live = folder.path().join("live").to_string_lossy().into_owned();
     let replay = growing(&live, "bp4", "0.02");
     let first = start(&["ad", &live, "--follow", "--provdb", &provdb]);
-    wait_for_records(&provdb);
+    wait_for_records(&provdb, "metadata");
     let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
         .output()
         .unwrap();
@@ -492,9 +662,9 @@ fn growing(out: &str, engine: &str, speed: &str) -> Process {
 }
 
 /// Waits until the database has heard of the run.
-fn wait_for_records(provdb: &str) {
+fn wait_for_records(provdb: &str, collection: &str) {
     let count = || {
-        let asked = command(&["query", provdb, "metadata", "--count"])
+        let asked = command(&["query", provdb, collection, "--count"])
             .output()
             .unwrap();
         String::from_utf8(asked.stdout)

@@ -339,7 +339,7 @@ fn what_a_page_alone_is_doing_can_be_stopped() -> Result<()> {
     fs::copy(example, &small)?;
     let mut text =
         String::from("{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}\n");
-    for number in 0..100_000 {
+    for number in 0..100_000_u64 {
         let (first, second) = (number * 7919 % 997, number * 104_729 % 1013);
         writeln!(
             text,

@@ -87,10 +87,19 @@ impl Process {
     /// # Errors
     /// It ends badly.
     pub fn terminate(self) -> Result<String> {
+        self.ask_to_end()?;
+        self.finish()
+    }
+
+    /// The same without waiting for it.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub fn ask_to_end(&self) -> Result<()> {
         let pid = self.child.id().to_string();
         let told = Command::new("kill").args(["-TERM", &pid]).status()?;
         ensure!(told.success(), "it cannot be told to end");
-        self.finish()
+        Ok(())
     }
 
     /// Ends it at once, as a machine that fails does.

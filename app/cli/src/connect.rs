@@ -1,14 +1,22 @@
 //! How the pipeline's processes reach one another: tokens, certificates, databases.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
-use callgrove_provdb::{AccessMode, OpenOptions, RemoteOptions, Store};
+use callgrove_provdb::{AccessMode, OpenOptions, ProvDbError, RemoteOptions, Store};
 use callgrove_server::api::Documents;
 use callgrove_server::{ServerConfig, TlsFiles, Token};
 
 use crate::args::{CaArgs, ConnectArgs, ServeArgs};
+use crate::output::complain;
 
 /// Questions to the provenance database that are answered at the same time.
 const MAX_QUESTIONS: usize = 4;
+/// How long a database that is not up yet is waited for.
+const STARTUP_WAIT: Duration = Duration::from_secs(30);
+/// Pause between two attempts.
+const STARTUP_PAUSE: Duration = Duration::from_millis(200);
 
 /// The token to show, if there is one.
 pub(crate) fn secret(args: &ConnectArgs) -> Result<Option<String>> {
@@ -47,9 +55,24 @@ pub(crate) fn store_options(
     }
 }
 
-/// Opens the database to write to it.
+/// Opens the database. Whoever writes waits for one that is not up yet: the processes of a job start in any order.
 pub(crate) fn open_store(url: &str, options: &OpenOptions) -> Result<Box<dyn Store>> {
-    Ok(callgrove_provdb::open(url, options)?)
+    let start = Instant::now();
+    let mut is_told = false;
+    loop {
+        match callgrove_provdb::open(url, options) {
+            Err(error @ ProvDbError::Unreachable { .. })
+                if options.mode == AccessMode::ReadWrite && start.elapsed() < STARTUP_WAIT =>
+            {
+                if !is_told {
+                    complain(&format!("{error}; waiting for it"));
+                    is_told = true;
+                }
+                thread::sleep(STARTUP_PAUSE);
+            }
+            opened => return Ok(opened?),
+        }
+    }
 }
 
 /// The database as the JSON interface asks it.

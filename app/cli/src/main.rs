@@ -26,25 +26,25 @@ use exit::Exit;
 fn main() -> ExitCode {
     let command = Cli::parse().command.unwrap_or_else(CliCommand::start);
     let result = match command {
-        CliCommand::Info(args) => cmd::info::run(&args),
+        CliCommand::Info(args) => done(cmd::info::run(&args)),
         CliCommand::Analyze(args) => cmd::analyze::run(&args),
         CliCommand::Causes(args) => cmd::causes::run(&args),
         CliCommand::Incidents(args) => cmd::causes::run_incidents(&args),
         CliCommand::Patterns(args) => cmd::patterns::run(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
-        CliCommand::Open(args) => cmd::open::run(&args),
-        CliCommand::Serve(args) => cmd::serve::run(&args),
+        CliCommand::Open(args) => done(cmd::open::run(&args)),
+        CliCommand::Serve(args) => done(cmd::serve::run(&args)),
         CliCommand::Export(args) => cmd::export::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),
         CliCommand::Ad(args) => cmd::ad::run(&args),
-        CliCommand::Pserver(args) => cmd::pserver::run(&args),
-        CliCommand::Provdb(args) => cmd::provdb::run(&args),
-        CliCommand::Query(args) => cmd::query::run(&args),
-        CliCommand::Replay(args) => cmd::replay::run(&args),
-        CliCommand::Demo => cmd::demo::run(),
+        CliCommand::Pserver(args) => done(cmd::pserver::run(&args)),
+        CliCommand::Provdb(args) => done(cmd::provdb::run(&args)),
+        CliCommand::Query(args) => done(cmd::query::run(&args)),
+        CliCommand::Replay(args) => done(cmd::replay::run(&args)),
+        CliCommand::Demo => done(cmd::demo::run()),
     };
     match result {
-        Ok(()) => Exit::Success.into(),
+        Ok(exit) => exit.into(),
         // Whoever read our output has seen enough, as `head` does.
         Err(error) if output::is_broken_pipe(&error) => Exit::Success.into(),
         Err(error) => {
@@ -52,4 +52,8 @@ fn main() -> ExitCode {
             Exit::Failure.into()
         }
     }
+}
+
+fn done(result: anyhow::Result<()>) -> anyhow::Result<Exit> {
+    result.map(|()| Exit::Success)
 }

@@ -1,17 +1,49 @@
 //! Standard output and standard error.
 
+use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use callgrove_model::Progress;
+use callgrove_model::{Progress, Warnings};
 use serde::Serialize;
 
 /// Says what went wrong on standard error.
 pub(crate) fn complain(text: &str) {
     // There is nowhere left to report that standard error cannot be written.
-    writeln!(std::io::stderr(), "callgrove: {text}").ok();
+    for line in text.lines() {
+        writeln!(std::io::stderr(), "callgrove: {}", shown(line)).ok();
+    }
+}
+
+/// What is wrong at present; each thing is told when it begins.
+#[derive(Default)]
+pub(crate) struct Troubles(Vec<String>);
+
+impl Troubles {
+    /// Tells what was not there the last time.
+    pub(crate) fn tell(&mut self, now: Vec<String>) {
+        for trouble in now.iter().filter(|it| !self.0.contains(it)) {
+            complain(trouble);
+        }
+        self.0 = now;
+    }
+}
+
+/// Says on standard error what was found damaged.
+pub(crate) fn tell_damage(warnings: &Warnings) {
+    for warning in warnings.damage() {
+        let rank = warning
+            .rank
+            .map_or_else(String::new, |rank| format!("rank {rank}: "));
+        complain(&format!(
+            "{rank}{} ({} times; first {})",
+            warning.kind,
+            thousands(warning.count as usize),
+            warning.first.since(None)
+        ));
+    }
 }
 
 /// Writes to standard output.
@@ -103,64 +135,110 @@ impl Clock {
 
 /// A table with aligned columns: numbers to the right, words to the left.
 pub(crate) struct TextTable {
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
+    columns: Vec<Column>,
+    /// All cells, row by row, in one text.
+    text: String,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
+
+struct Column {
+    name: String,
+    /// Of the widest cell.
+    num_chars: usize,
+    /// Whether it holds numbers and nothing else.
+    is_numeric: bool,
 }
 
 impl TextTable {
     /// A table without rows.
     pub(crate) fn new(header: &[&str]) -> Self {
+        let column = |name: &&str| Column {
+            name: shown(name).into_owned(),
+            num_chars: shown(name).chars().count(),
+            is_numeric: true,
+        };
         Self {
-            header: header.iter().map(|&name| name.to_owned()).collect(),
-            rows: Vec::new(),
+            columns: header.iter().map(column).collect(),
+            text: String::new(),
+            ends: Vec::new(),
         }
     }
 
     /// Appends a row with one cell per column.
-    pub(crate) fn push(&mut self, row: Vec<String>) {
-        self.rows.push(row);
+    pub(crate) fn push(&mut self, row: impl IntoIterator<Item = String>) {
+        for (cell, column) in row.into_iter().zip(&mut self.columns) {
+            let cell = shown(&cell);
+            column.num_chars = column.num_chars.max(cell.chars().count());
+            column.is_numeric &= cell.is_empty() || is_number(&cell);
+            self.text.push_str(&cell);
+            self.ends.push(self.text.len());
+        }
     }
 
     /// Whether it has no rows.
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.ends.is_empty()
     }
 
     /// Prints the table, each line after `indent` spaces.
     pub(crate) fn print(&self, out: &mut dyn Write, indent: usize) -> std::io::Result<()> {
-        let is_number =
-            |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
-        for (at, row) in std::iter::once(&self.header).chain(&self.rows).enumerate() {
-            let mut line = " ".repeat(indent);
-            for (column, cell) in row.iter().enumerate() {
-                let width = self.width(column);
-                let to_right = self
-                    .rows
-                    .iter()
-                    .all(|row| is_number(&row[column]) || row[column].is_empty());
-                let padding = " ".repeat(width - cell.chars().count());
-                let is_last = column + 1 == row.len();
-                match (to_right, is_last) {
-                    (true, _) => line += &format!("{padding}{cell}"),
-                    (false, true) => line += cell,
-                    (false, false) => line += &format!("{cell}{padding}"),
-                }
-                if !is_last {
-                    line += "  ";
-                }
+        let mut header = String::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            self.set(&mut header, at, &column.name);
+        }
+        let margin = " ".repeat(indent);
+        writeln!(out, "{margin}{}", header.trim_end())?;
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let mut cells = starts
+            .zip(&self.ends)
+            .map(|(start, end)| &self.text[start..*end]);
+        let mut line = String::new();
+        for _ in 0..self.ends.len() / self.columns.len().max(1) {
+            line.clear();
+            for (at, cell) in (0..self.columns.len()).zip(&mut cells) {
+                self.set(&mut line, at, cell);
             }
-            writeln!(out, "{}", if at == 0 { line.trim_end() } else { &line })?;
+            writeln!(out, "{margin}{line}")?;
         }
         Ok(())
     }
 
-    fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().map(|row| row[column].chars().count());
-        cells
-            .chain([self.header[column].chars().count()])
-            .max()
-            .unwrap_or(0)
+    /// Appends a cell to a line.
+    fn set(&self, line: &mut String, at: usize, cell: &str) {
+        let column = &self.columns[at];
+        let padding = column.num_chars - cell.chars().count();
+        let is_last = at + 1 == self.columns.len();
+        if column.is_numeric {
+            line.extend(std::iter::repeat_n(' ', padding));
+        }
+        line.push_str(cell);
+        if !column.is_numeric && !is_last {
+            line.extend(std::iter::repeat_n(' ', padding));
+        }
+        if !is_last {
+            line.push_str("  ");
+        }
     }
+}
+
+fn is_number(cell: &str) -> bool {
+    cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
+}
+
+/// A text for a terminal: what would move the cursor, colour what follows or turn it round is spelt out.
+fn shown(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| {
+        !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let spell = |c: char| match c {
+        c if is_plain(c) => c.to_string(),
+        c => c.escape_default().to_string(),
+    };
+    Cow::Owned(text.chars().map(spell).collect())
 }
 
 /// `1234567` as `1,234,567`.
@@ -190,6 +268,18 @@ mod tests {
         assert_eq!(
             String::from_utf8(text).unwrap(),
             " name  calls\n a     1,024\n long      7\n"
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_cell_reaches_the_terminal_but_its_letters() {
+        let mut table = TextTable::new(&["name", "next"]);
+        table.push(vec!["a\r\n\u{1b}[31mred\u{202e}é".into(), "x".into()]);
+        let mut text = Vec::new();
+        table.print(&mut text, 0).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "name                      next\na\\r\\n\\u{1b}[31mred\\u{202e}é  x\n"
         );
     }
 

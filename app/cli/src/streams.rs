@@ -4,17 +4,27 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use callgrove_ad::{AdOptions, Pacing, Stream, Watchlist};
 use callgrove_adios2_sys::{Library, default_candidates};
-use callgrove_detect::Params;
-use callgrove_model::ProgramId;
-use callgrove_trace::{LiveEngine, LiveOptions, TraceSource, find_streams, open_live, open_stream};
+use callgrove_detect::{Algorithm, Params};
+use callgrove_model::{ProgramId, RankId, WarningKind, Warnings};
+use callgrove_trace::{
+    LiveEngine, LiveOptions, TraceSource, find_streams, open_live, open_stream, rank_in_name,
+};
 
 use crate::args::{DetectArgs, StreamArgs};
 
-/// Opens the streams; those of a running job are waited for, all at once.
-pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
+/// The streams that could be opened.
+pub(crate) struct OpenedStreams {
+    pub(crate) streams: Vec<Stream>,
+    /// Those that could not.
+    pub(crate) warnings: Warnings,
+}
+
+/// Opens the streams; those of a running job are waited for, all at once. What cannot be opened is left out, unless
+/// nothing can.
+pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
     let library = Library::load(&default_candidates())?;
     let program = ProgramId(args.program);
     let (paths, engine) = match &args.input.trace {
@@ -37,18 +47,33 @@ pub(crate) fn open(args: &StreamArgs) -> Result<Vec<Stream>> {
         stream(path, source.map_err(|error| anyhow!(error.with_causes()))?)
     };
     // Each writer waits for its reader before any of them goes on, so readers must not wait for one another.
-    std::thread::scope(|scope| {
+    let opened: Vec<Result<Stream>> = std::thread::scope(|scope| {
         let openers: Vec<_> = paths
             .iter()
             .map(|path| scope.spawn(|| open(path)))
             .collect();
-        let streams = openers.into_iter().map(|opener| {
+        let opened = openers.into_iter().map(|opener| {
             opener
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        streams.collect()
-    })
+        opened.collect()
+    });
+    let (mut streams, mut warnings, mut failure) = (Vec::new(), Warnings::default(), None);
+    for (path, opened) in paths.iter().zip(opened) {
+        match opened {
+            Ok(stream) => streams.push(stream),
+            Err(error) => {
+                let rank = rank_in_name(path).map(RankId);
+                warnings.count(WarningKind::RankUnreadable, rank, || format!("{error:#}"));
+                failure = failure.or(Some(error));
+            }
+        }
+    }
+    match failure {
+        Some(error) if streams.is_empty() => Err(error),
+        _ => Ok(OpenedStreams { streams, warnings }),
+    }
 }
 
 /// Streams that a job may not have opened yet.
@@ -113,6 +138,19 @@ fn params(args: &DetectArgs) -> Result<Params> {
     let mut params = Params::default();
     if let Some(algorithm) = &args.algorithm {
         params.algorithm = algorithm.parse()?;
+    }
+    let is_sstd = params.algorithm == Algorithm::Sstd;
+    let of_another = [
+        ("--sigma", args.sigma.is_some() && !is_sstd),
+        ("--threshold", args.threshold.is_some() && is_sstd),
+        ("--max-bins", args.max_bins.is_some() && is_sstd),
+    ];
+    for (option, is_of_another) in of_another {
+        ensure!(
+            !is_of_another,
+            "{option} is of no use to {}: leave it out, or take the --algorithm that it is for",
+            params.algorithm
+        );
     }
     params.hbos_threshold = args.threshold.unwrap_or(params.hbos_threshold);
     params.sstd_sigma = args.sigma.unwrap_or(params.sstd_sigma);

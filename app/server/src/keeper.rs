@@ -18,12 +18,26 @@ pub const STATE_NAME: &str = "parameter server";
 /// How often it is saved while the run goes on: what a crash may cost.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Pause after the database refused.
+const SAVE_PAUSE: Duration = Duration::from_secs(1);
+/// How often it looks whether the last instance waits for its last words to be saved.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
+
 /// A thread that keeps a parameter server going.
 #[derive(Debug)]
 pub struct Keeper {
     stop: SyncSender<()>,
-    thread: JoinHandle<Result<(), ProvDbError>>,
-    trouble: Arc<Mutex<Option<String>>>,
+    thread: JoinHandle<KeeperEnd>,
+    troubles: Arc<Mutex<Vec<String>>>,
+}
+
+/// What became of the last packets and the last state.
+#[derive(Debug)]
+pub struct KeeperEnd {
+    /// Whether the database has the last state.
+    pub saved: Result<(), ProvDbError>,
+    /// Who did not take the last packet, and why, in words.
+    pub undelivered: Vec<String>,
 }
 
 /// What a [`Keeper`] folds, publishes and saves, and how often.
@@ -47,8 +61,8 @@ impl Keeper {
     /// [`ServerError::Threads`].
     pub fn start(mut config: KeeperConfig) -> Result<Self, ServerError> {
         let (stop, stopped) = sync_channel(1);
-        let trouble = Arc::default();
-        let told = Arc::clone(&trouble);
+        let troubles = Arc::default();
+        let told = Arc::clone(&troubles);
         let thread = thread::Builder::new()
             .name("keeper".to_owned())
             .spawn(move || config.run(&stopped, &told))
@@ -56,23 +70,20 @@ impl Keeper {
         Ok(Self {
             stop,
             thread,
-            trouble,
+            troubles,
         })
     }
 
-    /// Why the state cannot be saved at present, if it cannot.
-    pub fn trouble(&self) -> Option<String> {
-        self.trouble
+    /// What cannot be saved or delivered at present, and why, in words.
+    pub fn troubles(&self) -> Vec<String> {
+        self.troubles
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
     /// Tells and saves a last time, and ends.
-    ///
-    /// # Errors
-    /// The database refuses the last state.
-    pub fn finish(self) -> Result<(), ProvDbError> {
+    pub fn finish(self) -> KeeperEnd {
         drop(self.stop);
         self.thread
             .join()
@@ -81,34 +92,59 @@ impl Keeper {
 }
 
 impl KeeperConfig {
-    fn run(
-        &mut self,
-        stopped: &Receiver<()>,
-        trouble: &Mutex<Option<String>>,
-    ) -> Result<(), ProvDbError> {
+    fn run(&mut self, stopped: &Receiver<()>, troubles: &Mutex<Vec<String>>) -> KeeperEnd {
         let clock = MonotonicClock::new();
-        let mut last_saved = Instant::now();
+        let mut unsaved = None;
+        let (mut last_saved, mut last_told) = (Instant::now(), Instant::now());
+        let mut unsaved_before = None;
         loop {
-            let is_last = stopped.recv_timeout(self.interval) != Err(RecvTimeoutError::Timeout);
+            let pause = self.interval.min(SETTLE_INTERVAL);
+            let is_last = stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
             self.state.fold();
-            let packet = self.state.take_packet(clock.now_ms());
-            self.hub.publish(&packet);
-            for poster in &self.posters {
-                poster.post(packet.clone());
+            if is_last || last_told.elapsed() >= self.interval {
+                self.tell(clock.now_ms());
+                last_told = Instant::now();
             }
             if is_last {
                 let saved = self.save(clock.now_ms(), true);
                 self.hub.end();
-                // Dropped posters have delivered what they could.
-                self.posters.clear();
-                return saved;
+                let finish = |poster: Poster| {
+                    let url = poster.url().to_owned();
+                    let failure = poster.finish().failure?;
+                    Some(format!("{url} did not take the last packet: {failure}"))
+                };
+                let undelivered = self.posters.drain(..).filter_map(finish).collect();
+                return KeeperEnd { saved, undelivered };
             }
-            if last_saved.elapsed() >= SAVE_INTERVAL {
-                let saved = self.save(clock.now_ms(), false);
-                *trouble.lock().unwrap_or_else(PoisonError::into_inner) =
-                    saved.err().map(|error| error.to_string());
+            // Nothing came since the last look: whoever told it may be waiting to end.
+            let unsaved_now = self.state.unsaved_version();
+            let is_quiet = unsaved_now.is_some() && unsaved_now == unsaved_before;
+            unsaved_before = unsaved_now;
+            let may_save = unsaved.is_none() || last_saved.elapsed() >= SAVE_PAUSE;
+            if last_saved.elapsed() >= SAVE_INTERVAL || (is_quiet && may_save) {
+                unsaved = self.save(clock.now_ms(), false).err();
                 last_saved = Instant::now();
             }
+            let unsaved = unsaved.as_ref().map(|error| {
+                format!("{error}; the statistics of the run are kept and saved later")
+            });
+            let undelivered = self.posters.iter().filter_map(|poster| {
+                let (url, failure) = (poster.url(), poster.status().failure?);
+                Some(format!(
+                    "{url} does not take packets: {failure}; the next has them too"
+                ))
+            });
+            *troubles.lock().unwrap_or_else(PoisonError::into_inner) =
+                unsaved.into_iter().chain(undelivered).collect();
+        }
+    }
+
+    /// Tells what is new to all who watch.
+    fn tell(&mut self, now_ms: u64) {
+        let packet = self.state.take_packet(now_ms);
+        self.hub.publish(&packet);
+        for poster in &self.posters {
+            poster.post(packet.clone());
         }
     }
 
@@ -148,10 +184,12 @@ impl KeeperConfig {
         }
         store.put(&all)?;
         let incidents = self.state.incidents(now_ms, is_last);
-        if let Ok(saved) = self.state.save() {
-            store.replace_state(STATE_NAME, saved.json.as_bytes())?;
-            self.state.confirm_saved(saved.version);
-        }
+        let saved = self.state.save().map_err(|error| ProvDbError::Database {
+            cause: error.to_string(),
+            place: "the state of the parameter server".to_owned(),
+        })?;
+        store.replace_state(STATE_NAME, saved.json.as_bytes())?;
+        self.state.confirm_saved(saved.version);
         // After the state, which has their names: a restarted server tells them again under the same ones.
         let of_incident =
             |it: &IncidentDocument| Document::incident(it.program.0, &it.id.to_string(), &it.json);

@@ -381,7 +381,7 @@ impl Viewing {
             }
             return Ok(Told::All);
         };
-        let told = if self.sender.has_told(&newest) {
+        let told = if SnapshotSender::is_snapshot(&frame) {
             Told::Snapshot
         } else {
             Told::Part

@@ -70,7 +70,7 @@ fn report_one_anomaly(options: ExchangeOptions) {
         brief: callgrove_pserver::StepBrief::default(),
     };
     exchange.sync_and_report(Vec::new(), &[report]).unwrap();
-    exchange.goodbye(&[]).unwrap();
+    exchange.goodbye().unwrap();
 }
 
 fn shows_the_anomaly(overview: &Overview) -> bool {

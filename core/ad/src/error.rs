@@ -41,6 +41,14 @@ pub enum AdError {
         /// Why.
         reason: String,
     },
+    /// The parameter server may lose what it was told last.
+    #[error("{cause}, after {} s: statistics of this instance may be lost; run it again", waited.as_secs())]
+    Unsettled {
+        /// Why, in words.
+        cause: String,
+        /// How long it was waited for.
+        waited: std::time::Duration,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] std::io::Error),

@@ -1,17 +1,18 @@
 //! An AD instance: its streams, the models, and the rounds in which it judges.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgrove_detect::{FuncModel, RunningThreshold};
-use callgrove_model::{FuncId, NameTable, RankId, RunIdentity, Warnings};
-use callgrove_provdb::{Claim, Store};
+use callgrove_model::{FuncId, NameTable, ProgramId, RankId, RunIdentity, StepId, Warnings};
+use callgrove_provdb::{Claim, Collection, Filter, Path, ProvDbError, Query, SortKey, Store};
 use callgrove_pserver::{Hello, Link, ModelExchange, PserverError, StepReport, Welcome};
 use callgrove_trace::TraceSource;
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::compiled_model::compile_models;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
@@ -22,6 +23,13 @@ use crate::{AdError, AdOptions, Pacing};
 
 /// How long a live round waits before it looks at all streams again.
 const LIVE_WAIT: Duration = Duration::from_millis(5);
+
+/// How long the end waits for a parameter server that is away or has not saved what it was told.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Pause between two looks at it.
+const SETTLE_WAIT: Duration = Duration::from_millis(50);
+/// Who waits longer is told why.
+const LONG: Duration = Duration::from_secs(2);
 
 /// A stream to be followed.
 pub struct Stream {
@@ -78,7 +86,9 @@ pub struct Instance {
     models: Vec<Option<Arc<FuncModel>>>,
     /// By number: the highest threshold of its score so far, which the models hand on.
     thresholds_reached: Vec<RunningThreshold>,
-    reports: Vec<StepReport>,
+    /// Reports that the server has not been told, oldest first. Each comes after as many documents were handed to the
+    /// writer, and is told once these are stored: what is counted can be read.
+    reports: VecDeque<(u64, StepReport)>,
     status: Status,
 }
 
@@ -132,7 +142,7 @@ impl Instance {
             is_ignored: Vec::new(),
             models: Vec::new(),
             thresholds_reached: Vec::new(),
-            reports: Vec::new(),
+            reports: VecDeque::new(),
             status: Status::default(),
         })
     }
@@ -149,13 +159,13 @@ impl Instance {
         mut watch: impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<Status, AdError> {
         let followed = self.follow(&mut watch);
-        // Whatever happened, what was found is stored, and the ranks are free afterwards.
+        // Whatever happened, what was found is stored, and then told, and the ranks are free afterwards.
+        let stored = self.writer.take().map(ProvenanceWriter::finish).transpose();
         let farewell = if self.is_registered {
-            self.exchange.goodbye(&self.reports)
+            self.take_leave(&mut watch)
         } else {
             Ok(())
         };
-        let stored = self.writer.take().map(ProvenanceWriter::finish).transpose();
         for detector in &mut self.detectors {
             let warnings = detector.finish();
             self.status.warnings.join(warnings);
@@ -165,6 +175,27 @@ impl Instance {
         self.status.stored = stored?.unwrap_or_default();
         farewell?;
         Ok(self.status)
+    }
+
+    /// Tells the rest, and waits until the server cannot lose it any more, also for one that is away for a while.
+    fn take_leave(
+        &mut self,
+        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+    ) -> Result<(), AdError> {
+        let reports: Vec<StepReport> = self.reports.drain(..).map(|(_, report)| report).collect();
+        self.exchange.sync_and_report(Vec::new(), &reports)?;
+        let start = Instant::now();
+        while let Some(cause) = self.exchange.unsettled()? {
+            let waited = start.elapsed();
+            if waited > PATIENCE {
+                return Err(AdError::Unsettled { cause, waited });
+            }
+            self.status.link_down = Some(cause).filter(|_| waited > LONG);
+            let _is_enough = watch(&self.status);
+            std::thread::sleep(SETTLE_WAIT);
+        }
+        self.status.link_down = None;
+        Ok(self.exchange.goodbye()?)
     }
 
     fn follow(
@@ -179,7 +210,7 @@ impl Instance {
             if let Some(writer) = &self.writer {
                 self.status.stored = writer.stored();
             }
-            if watch(&self.status).is_break() {
+            if watch(&self.status).is_break() || self.status.stored.is_closed {
                 return Ok(());
             }
         }
@@ -201,6 +232,10 @@ impl Instance {
         self.run.join(&self.hello.run).map_err(AdError::OtherRun)?;
         if let Some(mut store) = self.store.take() {
             self.run = store.join_run(&self.hello.run)?;
+            let program = self.options.program;
+            for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
+                detector.recorded_until = last_recorded(&mut *store, program, *rank)?;
+            }
             self.writer = Some(ProvenanceWriter::start(store)?);
         } else if let Some(writer) = &self.writer {
             writer.join_run(&self.hello.run);
@@ -221,8 +256,10 @@ impl Instance {
             self.options.params = params.check()?;
         }
         let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
+        let learnt_until: BTreeMap<_, _> = welcome.learnt_steps.into_iter().collect();
         for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
             detector.reported_until = reported_until.get(rank).copied();
+            detector.learnt_until = learnt_until.get(rank).copied();
         }
         Ok(())
     }
@@ -257,6 +294,8 @@ impl Instance {
         self.status.num_events += num_events.sum::<u64>();
         self.learn_run(&inputs)?;
         self.name_functions(&inputs)?;
+        // The exchange has them then, whatever it answers.
+        let reports = self.settled_reports();
         let mut at_work = Vec::with_capacity(inputs.len());
         let mut inputs = inputs.into_iter().peekable();
         for (position, detector) in self.detectors.iter_mut().enumerate() {
@@ -264,6 +303,11 @@ impl Instance {
                 at_work.push((detector, Some(input)));
             }
         }
+        let learnt_steps = at_work.iter().filter_map(|(detector, input)| {
+            let step = input.as_ref()?.batch.step;
+            Some((detector.rank(), step)).filter(|_| !detector.has_learnt(step))
+        });
+        let learnt_steps: Vec<(RankId, StepId)> = learnt_steps.collect();
         let (options, models) = (&self.options, &self.models);
         let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
             .par_iter_mut()
@@ -273,8 +317,7 @@ impl Instance {
             })
             .collect();
         let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
-        // From here on the exchange has them, whatever it answers.
-        let reports = std::mem::take(&mut self.reports);
+        self.exchange.learn_steps(&learnt_steps);
         let synced = self.exchange.sync_and_report(deltas, &reports)?;
         self.status.link_down = match synced.link {
             Link::Up => None,
@@ -293,15 +336,38 @@ impl Instance {
             .par_iter_mut()
             .map(|(detector, _)| detector.judge(&compiled, fids, options, recorded))
             .collect::<Result<Vec<StepOutcome>, _>>()?;
-        for step in judged {
+        for ((detector, _), step) in at_work.iter().zip(judged) {
             self.status.num_executions += step.num_executions;
             self.status.num_anomalies += step.num_anomalies;
-            self.reports.extend(step.report);
-            if let Some(writer) = &self.writer {
-                writer.send(step.documents);
-            }
+            let num_sent = self.writer.as_mut().map(|writer| {
+                if let Some(replaced) = step.replaced {
+                    writer.forget_step(options.program, detector.rank(), replaced);
+                }
+                writer.send(step.documents)
+            });
+            let num_sent = num_sent.unwrap_or_default();
+            self.reports
+                .extend(step.report.map(|report| (num_sent, report)));
         }
         Ok(())
+    }
+
+    /// The reports whose documents are stored. While the database refuses, they are not held back: they are all that
+    /// those who watch can see then.
+    fn settled_reports(&mut self) -> Vec<StepReport> {
+        let num_settled = match &self.writer {
+            None => u64::MAX,
+            Some(writer) => {
+                let stored = writer.stored();
+                match stored.refusal {
+                    Some(_) => u64::MAX,
+                    None => stored.num_documents + stored.num_lost,
+                }
+            }
+        };
+        let is_settled = |(num_sent, _): &mut (u64, StepReport)| *num_sent <= num_settled;
+        let settled = std::iter::from_fn(|| self.reports.pop_front_if(is_settled));
+        settled.map(|(_, report)| report).collect()
     }
 
     /// Gives the functions that are new in this round their numbers and global indices.
@@ -336,6 +402,34 @@ impl Instance {
         }
         Ok(())
     }
+}
+
+/// The last step of a rank that the database has records of.
+fn last_recorded(
+    store: &mut dyn Store,
+    program: ProgramId,
+    rank: RankId,
+) -> Result<Option<StepId>, ProvDbError> {
+    let mut last = None;
+    for collection in Collection::JUDGED {
+        let newest = Query {
+            filter: Some(Filter::parse(&format!("rid = {rank} and pid = {program}"))?),
+            sort: Some(SortKey {
+                path: Path::parse("io_step")?,
+                is_descending: true,
+            }),
+            limit: Some(1),
+            ..Query::all(collection)
+        };
+        for document in store.find(&newest)? {
+            let document: Value = serde_json::from_str(&document).unwrap_or_default();
+            let step = document["io_step"]
+                .as_u64()
+                .and_then(|it| u32::try_from(it).ok());
+            last = last.max(step.map(StepId));
+        }
+    }
+    Ok(last)
 }
 
 /// The deltas of all ranks, merged in order of rank, by global index of the function. `fids` and

@@ -3,11 +3,12 @@
 //! What the database refuses is kept and tried again, up to a bound; a full disk thus costs nothing once there
 //! is room again.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use callgrove_model::RunIdentity;
+use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_provdb::{Document, ProvDbError, Store};
 
 use crate::AdError;
@@ -30,13 +31,33 @@ pub struct StorageStatus {
     pub num_bytes: u64,
     /// Refused and given up.
     pub num_lost: u64,
+    /// Why the first of those was refused that no database takes, if any was.
+    pub first_unfit: Option<String>,
     /// What the database said last, if it refuses at present.
     pub refusal: Option<String>,
+    /// Whether it never takes anything again from this instance.
+    pub is_closed: bool,
+}
+
+/// What waits, in the order in which it came.
+#[derive(Debug)]
+enum Task {
+    Store(Document),
+    /// The former records of a step go.
+    Forget(ProgramId, RankId, StepId),
+}
+
+/// What is done at once.
+enum Work {
+    Join(RunIdentity),
+    Forget(ProgramId, RankId, StepId),
+    Store(Vec<Document>),
 }
 
 /// The queue of documents and the thread that stores them.
 #[derive(Debug)]
 pub(crate) struct ProvenanceWriter {
+    num_sent: u64,
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
@@ -51,11 +72,35 @@ struct Shared {
 struct Queue {
     /// What the database has not been told of the run.
     run: Option<RunIdentity>,
-    documents: std::collections::VecDeque<Document>,
+    tasks: VecDeque<Task>,
+    /// Of documents that wait or are being stored.
+    num_unsettled: usize,
     num_bytes: usize,
     is_busy: bool,
     is_ending: bool,
     stored: StorageStatus,
+}
+
+impl Queue {
+    fn note_stored(&mut self, documents: &[Document]) {
+        let num_bytes = self.remove(documents);
+        self.stored.num_documents += documents.len() as u64;
+        self.stored.num_bytes += num_bytes as u64;
+    }
+
+    fn note_unfit(&mut self, documents: &[Document], reason: String) {
+        self.remove(documents);
+        self.stored.num_lost += documents.len() as u64;
+        self.stored.first_unfit.get_or_insert(reason);
+    }
+
+    /// They wait no more; the answer is their size.
+    fn remove(&mut self, documents: &[Document]) -> usize {
+        let num_bytes = documents.iter().map(|document| document.json.len()).sum();
+        self.num_bytes -= num_bytes;
+        self.num_unsettled -= documents.len();
+        num_bytes
+    }
 }
 
 impl ProvenanceWriter {
@@ -72,23 +117,38 @@ impl ProvenanceWriter {
                 move || run(&shared, store)
             })
             .map_err(AdError::Thread)?;
-        Ok(Self { shared, thread })
+        Ok(Self {
+            num_sent: 0,
+            shared,
+            thread,
+        })
     }
 
-    /// Hands documents in; never waits.
-    pub(crate) fn send(&self, documents: Vec<Document>) {
+    /// Hands documents in; never waits. The answer is how many were handed in so far.
+    pub(crate) fn send(&mut self, documents: Vec<Document>) -> u64 {
+        self.num_sent += documents.len() as u64;
         if documents.is_empty() {
-            return;
+            return self.num_sent;
         }
         let mut queue = self.shared.lock();
         for document in documents {
-            if queue.num_bytes + document.json.len() > MAX_WAITING_BYTES {
+            let is_too_much = queue.num_bytes + document.json.len() > MAX_WAITING_BYTES;
+            if is_too_much || queue.stored.is_closed {
                 queue.stored.num_lost += 1;
             } else {
+                queue.num_unsettled += 1;
                 queue.num_bytes += document.json.len();
-                queue.documents.push_back(document);
+                queue.tasks.push_back(Task::Store(document));
             }
         }
+        self.shared.changed.notify_all();
+        self.num_sent
+    }
+
+    /// Has the former records of a step removed before what is sent next; never waits.
+    pub(crate) fn forget_step(&self, program: ProgramId, rank: RankId, step: StepId) {
+        let mut queue = self.shared.lock();
+        queue.tasks.push_back(Task::Forget(program, rank, step));
         self.shared.changed.notify_all();
     }
 
@@ -110,25 +170,31 @@ impl ProvenanceWriter {
     pub(crate) fn finish(self) -> Result<StorageStatus, AdError> {
         let deadline = Instant::now() + PATIENCE;
         let mut queue = self.shared.lock();
-        while (queue.is_busy || queue.run.is_some() || !queue.documents.is_empty())
+        while (queue.is_busy || queue.run.is_some() || !queue.tasks.is_empty())
+            && !queue.stored.is_closed
+            && !self.thread.is_finished()
             && (queue.stored.refusal.is_none() || Instant::now() < deadline)
         {
             queue = wait(&self.shared, queue);
         }
-        let mut stored = queue.stored.clone();
-        stored.num_lost += queue.documents.len() as u64;
         queue.is_ending = true;
         drop(queue);
         self.shared.changed.notify_all();
-        if self.thread.join().is_err() {
+        let has_panicked = self.thread.join().is_err();
+        let queue = self.shared.lock();
+        let mut stored = queue.stored.clone();
+        stored.num_lost += queue.num_unsettled as u64;
+        drop(queue);
+        if has_panicked {
             stored.refusal = Some("the thread that stores has ended early".to_owned());
         }
         match stored.num_lost {
-            0 => Ok(stored),
+            0 if !stored.is_closed => Ok(stored),
             count => Err(AdError::Lost {
                 count,
                 reason: stored
                     .refusal
+                    .or(stored.first_unfit)
                     .unwrap_or_else(|| "too many wait for the database".to_owned()),
             }),
         }
@@ -142,59 +208,108 @@ impl Shared {
 }
 
 fn run(shared: &Shared, mut store: Box<dyn Store>) {
-    while let Some((run, batch)) = next_batch(shared) {
-        while let Err(error) = write(store.as_mut(), run.as_ref(), &batch) {
-            let mut queue = shared.lock();
-            queue.stored.refusal = Some(error.to_string());
-            // The end gives up on what is refused; until then it is tried again.
-            if !queue.is_ending {
-                queue = wait(shared, queue);
+    while let Some(work) = next_work(shared) {
+        let outcome = match &work {
+            Work::Join(run) => insist(shared, || store.join_run(run).map(drop)),
+            Work::Forget(program, rank, step) => {
+                insist(shared, || store.forget_step(program.0, rank.0, step.0))
             }
-            if queue.is_ending {
-                return;
-            }
+            Work::Store(documents) => put(shared, &mut *store, documents),
+        };
+        if outcome == Outcome::GivenUp {
+            return;
         }
-        let num_bytes: usize = batch.iter().map(|document| document.json.len()).sum();
-        let mut queue = shared.lock();
-        queue.num_bytes -= num_bytes;
-        queue.is_busy = false;
-        queue.stored.refusal = None;
-        queue.stored.num_documents += batch.len() as u64;
-        queue.stored.num_bytes += num_bytes as u64;
+        shared.lock().is_busy = false;
         shared.changed.notify_all();
     }
 }
 
-fn write(
-    store: &mut dyn Store,
-    run: Option<&RunIdentity>,
-    batch: &[Document],
-) -> Result<(), ProvDbError> {
-    if let Some(run) = run {
-        store.join_run(run)?;
+/// Stores documents; what no database takes is looked for by halves, so that nothing else waits for it.
+fn put(shared: &Shared, store: &mut dyn Store, documents: &[Document]) -> Outcome {
+    let mut rest = vec![documents];
+    while let Some(part) = rest.pop() {
+        match insist(shared, || store.put(part)) {
+            Outcome::Done => shared.lock().note_stored(part),
+            Outcome::Unfit(_) if part.len() > 1 => {
+                let (first, second) = part.split_at(part.len() / 2);
+                rest.extend([second, first]);
+            }
+            Outcome::Unfit(reason) => shared.lock().note_unfit(part, reason),
+            Outcome::GivenUp => return Outcome::GivenUp,
+        }
     }
-    store.put(batch)
+    Outcome::Done
 }
 
-/// What waits, or will; none at the end.
-fn next_batch(shared: &Shared) -> Option<(Option<RunIdentity>, Vec<Document>)> {
+/// What came of it.
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// No database takes it, for this reason.
+    Unfit(String),
+    /// The end came, or the database never takes anything again.
+    GivenUp,
+}
+
+/// Tries again and again what the database refuses, if waiting can help.
+fn insist(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -> Outcome {
+    loop {
+        let error = match store() {
+            Ok(()) => {
+                shared.lock().stored.refusal = None;
+                return Outcome::Done;
+            }
+            Err(error) if error.is_of_document() => return Outcome::Unfit(error.to_string()),
+            Err(error) => error,
+        };
+        let mut queue = shared.lock();
+        queue.stored.refusal = Some(error.to_string());
+        queue.stored.is_closed = error.is_final();
+        if queue.stored.is_closed {
+            shared.changed.notify_all();
+            return Outcome::GivenUp;
+        }
+        if !queue.is_ending {
+            queue = wait(shared, queue);
+        }
+        if queue.is_ending {
+            return Outcome::GivenUp;
+        }
+    }
+}
+
+/// What is next, once there is something; none at the end.
+fn next_work(shared: &Shared) -> Option<Work> {
     let mut queue = shared.lock();
-    while queue.documents.is_empty() && queue.run.is_none() {
+    while queue.tasks.is_empty() && queue.run.is_none() {
         if queue.is_ending {
             return None;
         }
         queue = wait(shared, queue);
     }
-    let mut num_bytes = 0;
-    let fits = |document: &&Document| {
-        num_bytes += document.json.len();
-        num_bytes <= MAX_BATCH_BYTES
-    };
-    let num_fitting = queue.documents.iter().take_while(fits).count();
-    let num_documents = num_fitting.max(1).min(queue.documents.len());
     queue.is_busy = true;
-    let run = queue.run.take();
-    Some((run, queue.documents.drain(..num_documents).collect()))
+    if let Some(run) = queue.run.take() {
+        return Some(Work::Join(run));
+    }
+    let (mut documents, mut num_bytes) = (Vec::new(), 0);
+    while let Some(task) = queue.tasks.pop_front() {
+        match task {
+            Task::Forget(program, rank, step) if documents.is_empty() => {
+                return Some(Work::Forget(program, rank, step));
+            }
+            Task::Store(document)
+                if documents.is_empty() || num_bytes + document.json.len() <= MAX_BATCH_BYTES =>
+            {
+                num_bytes += document.json.len();
+                documents.push(document);
+            }
+            next => {
+                queue.tasks.push_front(next);
+                break;
+            }
+        }
+    }
+    Some(Work::Store(documents))
 }
 
 /// Waits for a change, for a while.

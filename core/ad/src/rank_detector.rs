@@ -52,6 +52,10 @@ pub(crate) struct RankDetector {
     wanted: BTreeSet<u32>,
     /// The last step that the parameter server knows already.
     pub(crate) reported_until: Option<StepId>,
+    /// The last step that the models hold already.
+    pub(crate) learnt_until: Option<StepId>,
+    /// The last step that the database has records of, from an instance that had the rank before.
+    pub(crate) recorded_until: Option<StepId>,
     /// Metadata of the present step.
     metadata: Vec<MetadataRecord>,
     counter_reports: Vec<CounterReport>,
@@ -76,6 +80,8 @@ struct CounterInfo {
 /// The result of a judged step.
 #[derive(Debug)]
 pub(crate) struct StepOutcome {
+    /// The step, if records of an earlier instance have to go first: the models were others then.
+    pub(crate) replaced: Option<StepId>,
     pub(crate) documents: Vec<Document>,
     /// None if the parameter server knows the step already.
     pub(crate) report: Option<StepReport>,
@@ -105,6 +111,8 @@ impl RankDetector {
             span: StepTimes::default(),
             wanted: BTreeSet::new(),
             reported_until: None,
+            learnt_until: None,
+            recorded_until: None,
             metadata: Vec::new(),
             counter_reports: Vec::new(),
             warnings: Warnings::default(),
@@ -115,6 +123,22 @@ impl RankDetector {
     pub(crate) fn name_function(&mut self, function: NamedFunction, number: Option<u32>) {
         self.functions.push(function);
         self.numbers.push(number);
+    }
+
+    pub(crate) fn rank(&self) -> RankId {
+        self.rank
+    }
+
+    /// Whether the models hold a step already: an instance that had the rank before told it.
+    pub(crate) fn has_learnt(&self, step: StepId) -> bool {
+        self.reported_until
+            .max(self.learnt_until)
+            .is_some_and(|last| step <= last)
+    }
+
+    /// Whether a step was reported already, and so was recorded.
+    fn has_reported(&self, step: StepId) -> bool {
+        self.reported_until.is_some_and(|last| step <= last)
     }
 
     /// Takes a step in. The answer has, for each function with executions that ended, what they add to its
@@ -143,7 +167,7 @@ impl RankDetector {
         self.builder.push(*batch);
         self.gather(models.len());
         self.remember_launches();
-        let is_reported = self.reported_until.is_some_and(|last| step <= last);
+        let is_learnt = self.has_learnt(step);
         let values = match options.statistic {
             OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
             OutlierStatistic::Inclusive => &self.grouped.inclusive_us,
@@ -152,7 +176,7 @@ impl RankDetector {
             let known = models[*number as usize].as_ref();
             let mut model =
                 known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
-            if !is_reported {
+            if !is_learnt {
                 model.extend(&values[rows.clone()]);
             }
             (*number, model)
@@ -216,14 +240,17 @@ impl RankDetector {
         let report = self.report(&functions, &found, fids, brief);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
-        if recorded {
+        if recorded && !self.has_reported(self.span.step()) {
             for record in &metadata {
                 documents.push(Document::metadata(record)?);
             }
             self.write_records(&found, compiled, options, &mut documents)?;
         }
         self.retire(options.window);
+        let step = self.span.step();
+        let is_replaced = !self.has_reported(step) && Some(step) <= self.recorded_until;
         Ok(StepOutcome {
+            replaced: Some(step).filter(|_| recorded && is_replaced),
             documents,
             report,
             num_executions,
@@ -356,7 +383,7 @@ impl RankDetector {
         brief: StepBrief,
     ) -> Option<StepReport> {
         let step = self.span.step();
-        if self.reported_until.is_some_and(|last| step <= last) {
+        if self.has_reported(step) {
             return None;
         }
         let lanes = self.judged_lanes();

@@ -4,10 +4,10 @@ mod support;
 
 use std::sync::Arc;
 
-use callgrove_ad::Pacing;
+use callgrove_ad::{AdError, Pacing};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::WarningKind;
-use callgrove_provdb::Collection::{Anomalies, Metadata, NormalExecs};
+use callgrove_provdb::Collection::{self, Anomalies, Metadata, NormalExecs};
 use callgrove_pserver::{ModelExchange, ServerState, StateOptions};
 use serde_json::json;
 use support::{Script, Shelf, follow, follow_streams, options};
@@ -280,6 +280,54 @@ fn a_store_that_refuses_for_a_while_loses_nothing() {
     )
     .unwrap();
     assert_eq!((status.stored.num_lost, shelf.of(Anomalies).len()), (0, 1));
+}
+
+#[test]
+fn a_document_that_no_store_takes_keeps_no_other_from_it() {
+    let all = Shelf::default();
+    follow(
+        &[&script_with_a_slow_call()],
+        options(sstd()),
+        session(&server()),
+        &all,
+    )
+    .unwrap();
+    let keys = |shelf: &Shelf| -> Vec<(Collection, String)> {
+        shelf.documents.lock().unwrap().keys().cloned().collect()
+    };
+    let mut expected = keys(&all);
+    assert!(expected.len() >= 3, "{expected:?}");
+    let unfit = expected.remove(1).1;
+    expected.retain(|(_, key)| *key != unfit);
+    let num_lost = (keys(&all).len() - expected.len()) as u64;
+    let shelf = Shelf::default();
+    shelf.unfit.lock().unwrap().push(unfit.clone());
+    let lost = follow(
+        &[&script_with_a_slow_call()],
+        options(sstd()),
+        session(&server()),
+        &shelf,
+    );
+    let error = lost.unwrap_err();
+    assert!(
+        matches!(&error, AdError::Lost { count, reason } if *count == num_lost && reason.contains(&unfit)),
+        "{error}"
+    );
+    assert_eq!(keys(&shelf), expected);
+}
+
+#[test]
+fn an_instance_that_has_lost_its_rank_ends() {
+    let shelf = Shelf::default();
+    *shelf.is_lost.lock().unwrap() = true;
+    let lost = follow(
+        &[&script_with_a_slow_call()],
+        options(sstd()),
+        session(&server()),
+        &shelf,
+    );
+    let error = lost.unwrap_err().to_string();
+    assert!(error.contains("another instance took rank 0"), "{error}");
 }
 
 #[test]

@@ -101,6 +101,40 @@ impl Executions {
         keep_rows(&mut self.closed, kept);
     }
 
+    /// The rows `kept` (ascending) as if nothing else had been called; the time of the rest counts as their own.
+    pub(crate) fn alone(&self, kept: &[ExecIdx]) -> Self {
+        let mut alone = Self::default();
+        let mut open: Vec<(usize, ExecIdx)> = Vec::new();
+        for (new, &old) in kept.iter().enumerate() {
+            while let Some((left, _)) = open.pop_if(|(_, end)| *end <= old) {
+                alone.subtree_end[left] = ExecIdx::from_index(new);
+            }
+            let row = old.index();
+            let caller = open.last().map(|(caller, _)| *caller);
+            if let Some(caller) = caller {
+                let rest = alone.exclusive[caller]
+                    .0
+                    .wrapping_sub(self.inclusive[row].0);
+                alone.exclusive[caller] = DurationNs(rest);
+            }
+            alone.func.push(self.func[row]);
+            alone.entry.push(self.entry[row]);
+            alone.inclusive.push(self.inclusive[row]);
+            alone.exclusive.push(self.inclusive[row]);
+            let caller = caller.map(|caller| ExecIdx::from_index(caller).into());
+            alone.parent.push(caller);
+            alone.subtree_end.push(ExecIdx::from_index(kept.len()));
+            alone
+                .depth
+                .push(u16::try_from(open.len()).unwrap_or(u16::MAX));
+            alone.step.push(self.step[row]);
+            alone.row.push(self.row[row]);
+            alone.closed.push(self.closed[row]);
+            open.push((new, self.subtree_end[row]));
+        }
+        alone
+    }
+
     /// The first execution entered at or after `time` (the length if none).
     pub fn first_entered_from(&self, time: TimeNs) -> usize {
         self.entry.partition_point(|&entry| entry < time)

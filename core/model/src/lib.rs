@@ -52,8 +52,8 @@ pub use id::{
 pub use label::Label;
 pub use lane::Lane;
 pub use message_matching::Message;
-pub use name_table::{Name, NameTable};
-pub use packed::{PackedError, PackedLanes, TraceHead};
+pub use name_table::{MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable, keepable};
+pub use packed::{PackedError, PackedLanes, PackedRoots, TraceHead};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use run::{RunIdentity, RunMatch, RunMismatch};

@@ -1,10 +1,32 @@
 //! Names ⇄ ids. Ranks number their names differently, so ranks are joined by name.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::{CounterId, FuncId};
+
+/// Longer names of functions are cut: those of C++ templates run to thousands of bytes, and whoever keeps names, databases
+/// and the parameter server, takes no longer ones.
+pub const MAX_NAME_BYTES: usize = 64 << 10;
+/// The same for counters, whose names travel more often.
+pub const MAX_COUNTER_NAME_BYTES: usize = 4 << 10;
+
+/// A text as it can be kept anywhere: at most `max_bytes` long, and without the character NUL, which databases take for
+/// its end.
+pub fn keepable(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    const MARK: &str = "…";
+    if text.len() <= max_bytes && !text.contains('\0') {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = text.replace('\0', "?");
+    if kept.len() > max_bytes {
+        kept.truncate(kept.floor_char_boundary(max_bytes.saturating_sub(MARK.len())));
+        kept.push_str(MARK);
+    }
+    Cow::Owned(kept)
+}
 
 /// An id that stands for a name.
 pub trait Name: Copy {
@@ -99,6 +121,15 @@ impl<Id: Name> NameTable<Id> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_keeps_is_cut_or_marked() {
+        assert!(matches!(keepable("MPI_Send()", 10), Cow::Borrowed(_)));
+        assert_eq!(keepable("a\0b", 10), "a?b");
+        assert_eq!(keepable("ééééé", 9), "ééé…");
+        assert_eq!(keepable("ééééé", 8), "éé…", "letters stay whole");
+        assert_eq!(keepable("\0\0\0\0\0", 4), "?…");
+    }
 
     #[test]
     fn joining_maps_names_and_keeps_ids() {

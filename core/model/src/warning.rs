@@ -24,6 +24,8 @@ pub enum WarningKind {
     BadRow,
     /// A name was used that no step announced; it was given a made-up name.
     UnknownName,
+    /// A name or a metadata value is too long or holds a NUL; it was cut, and the NUL became a question mark.
+    TextChanged,
     /// An EXIT without its ENTRY was left out.
     ExitWithoutEntry,
     /// An EXIT came while functions called later were still open; they were closed at its time.
@@ -60,6 +62,7 @@ impl fmt::Display for WarningKind {
             Self::StepMissing => "steps of a live stream never came",
             Self::BadRow => "rows with impossible values were left out",
             Self::UnknownName => "names used but never announced",
+            Self::TextChanged => "names or values too long to keep, or with a NUL, were changed",
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",
             Self::MissingExit => "missing EXIT, closed when the caller went on",
             Self::Unclosed => "still open at the end, closed at the last event",

@@ -6,9 +6,9 @@
 )]
 
 use callgrove_model::{
-    CommKind, CounterId, DurationNs, FuncEventKind, FuncId, LaneIdx, NameTable, PackedError,
-    PackedLanes, ProgramId, RankBuilder, RankId, RankTrace, StepBatch, StepId, ThreadId, TimeNs,
-    Trace, TraceHead, Warnings,
+    CommKind, CounterId, DurationNs, Forest, FuncEventKind, FuncId, LaneIdx, NameTable,
+    PackedError, PackedLanes, ProgramId, RankBuilder, RankId, RankTrace, StepBatch, StepId,
+    ThreadId, TimeNs, Trace, TraceHead, TreeIdx, TreeRef, Warnings,
 };
 use proptest::prelude::*;
 
@@ -97,6 +97,38 @@ proptest! {
         let trace = Trace::assemble(vec![rank(0, &a, unit), rank(1, &b, unit)], Warnings::default());
         let (head, lanes) = packed(&trace);
         prop_assert_eq!(picture(&unpacked(head, &lanes).unwrap()), picture(&trace));
+    }
+
+    #[test]
+    fn roots_are_those_of_the_forest_without_what_they_called(
+        a in events(),
+        b in events(),
+        funcs in prop::collection::vec(0..3_u32, 0..3),
+    ) {
+        let trace = Trace::assemble(vec![rank(0, &a, 1), rank(1, &b, 1)], Warnings::default());
+        let funcs: Vec<FuncId> = funcs.into_iter().map(FuncId).collect();
+        let forest = Forest::grow(trace.into(), &funcs);
+        let roots = forest.pack_roots().unpack(TraceHead::of(forest.trace())).unwrap();
+        let told = |forest: &Forest| -> Vec<String> {
+            let tell = |(index, tree): (usize, &TreeRef)| {
+                let it = forest.tree(TreeIdx::from_index(index));
+                let (func, entry, duration) = (it.funcs()[0], it.entry()[0], it.duration());
+                format!("{} {} {func:?} {entry:?} {duration:?}", tree.code, forest.trace().label(tree.root))
+            };
+            forest.trees().iter().enumerate().map(tell).collect()
+        };
+        prop_assert_eq!(told(&roots), told(&forest));
+        prop_assert_eq!(roots.num_unclosed(), forest.num_unclosed());
+        prop_assert_eq!(roots.trace().num_executions(), forest.len());
+        for (index, tree) in roots.trees().iter().enumerate() {
+            let within = |other: &&TreeRef| {
+                let (all, other) = (forest.trace().lane(other.root.lane), other.root);
+                let own = forest.trees()[index].root;
+                other.lane == own.lane && all.executions.subtree(own.exec).contains(&other.exec.index())
+            };
+            let nested = forest.trees().iter().filter(within).count();
+            prop_assert_eq!(roots.tree(TreeIdx::from_index(index)).len(), nested, "{:?}", tree);
+        }
     }
 
     #[test]

@@ -34,6 +34,9 @@ impl Collection {
         Self::Incidents,
     ];
 
+    /// Those of executions that were judged.
+    pub const JUDGED: [Self; 2] = [Self::Anomalies, Self::NormalExecs];
+
     /// The name in the schemas, which is also that of its table.
     pub fn name(self) -> &'static str {
         match self {

@@ -163,3 +163,23 @@ pub enum ProvDbError {
         remedy: &'static str,
     },
 }
+
+impl ProvDbError {
+    /// Whether it lies in a document, which no store will ever take, and not in the store.
+    pub fn is_of_document(&self) -> bool {
+        matches!(self, Self::BadDocument { .. } | Self::TooLarge { .. })
+    }
+
+    /// Whether the store will never take anything from whoever got this, however long that one waits.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::OtherRun { .. }
+                | Self::UnknownRun(_)
+                | Self::ClaimLost { .. }
+                | Self::Claimed { .. }
+                | Self::ReadOnly(_)
+                | Self::NewerFormat { .. }
+        )
+    }
+}

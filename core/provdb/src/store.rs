@@ -1,11 +1,15 @@
 //! What every store does, and what is said to open one.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use callgrove_model::RunIdentity;
 
-use crate::{Document, ProvDbError, Query, SqlTable, run};
+use crate::{Collection, Document, ProvDbError, Query, SqlTable, run};
+
+/// Documents that are fetched together: enough to make the way worth it, few enough for memory.
+const NUM_AT_ONCE: usize = 64;
 
 /// A provenance database, embedded or on a server.
 ///
@@ -16,6 +20,12 @@ pub trait Store: Send {
     /// # Errors
     /// A document is not a JSON object (then nothing is stored), the disk is full, or the place cannot be reached.
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError>;
+
+    /// Removes the anomalies and normal executions of an I/O step of a rank, which is about to be judged anew.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError>;
 
     /// Stores opaque bytes under a name, in place of what was there.
     ///
@@ -29,11 +39,54 @@ pub trait Store: Send {
     /// The place cannot be read.
     fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError>;
 
+    /// The `__id`s of the documents that a query asks for, in its order or in their own.
+    ///
+    /// # Errors
+    /// The place cannot be read.
+    fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError>;
+
+    /// The documents with these `__id`s, as JSON with `__id`, in this order; what is not there is left out.
+    ///
+    /// # Errors
+    /// The place cannot be read.
+    fn documents(
+        &mut self,
+        collection: Collection,
+        ids: &[i64],
+    ) -> Result<Vec<String>, ProvDbError>;
+
+    /// Gives the documents that a query asks for to `take`, one after the other, until it breaks off. Few of them are
+    /// in memory at once.
+    ///
+    /// # Errors
+    /// The place cannot be read; what was given before stays given.
+    fn find_each(
+        &mut self,
+        query: &Query,
+        take: &mut dyn FnMut(String) -> ControlFlow<()>,
+    ) -> Result<(), ProvDbError> {
+        let ids = self.find_ids(query)?;
+        for ids in ids.chunks(NUM_AT_ONCE) {
+            let mut documents = self.documents(query.collection, ids)?.into_iter();
+            if documents.try_for_each(&mut *take).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The documents that a query asks for, as JSON with `__id`, in its order or in that of `__id`.
     ///
     /// # Errors
     /// The place cannot be read.
-    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError>;
+    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+        let mut found = Vec::new();
+        self.find_each(query, &mut |document| {
+            found.push(document);
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
 
     /// How many documents match the filter of a query, whatever its limit and offset.
     ///

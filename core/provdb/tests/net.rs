@@ -255,6 +255,10 @@ impl Store for Observed {
         self.store.put(documents)
     }
 
+    fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError> {
+        self.store.forget_step(program, rank, step)
+    }
+
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.store.replace_state(name, bytes)
     }
@@ -263,8 +267,16 @@ impl Store for Observed {
         self.store.state(name)
     }
 
-    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
-        self.store.find(query)
+    fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
+        self.store.find_ids(query)
+    }
+
+    fn documents(
+        &mut self,
+        collection: Collection,
+        ids: &[i64],
+    ) -> Result<Vec<String>, ProvDbError> {
+        self.store.documents(collection, ids)
     }
 
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
@@ -407,7 +419,7 @@ fn a_second_store_answers_while_the_first_writes() {
         claims: Arc::default(),
         gate: Some(gate),
     };
-    let service = ProvDbService::with_reader(Box::new(slow), sqlite(folder.path()));
+    let (service, _) = ProvDbService::with_reader(Box::new(slow), sqlite(folder.path()));
     let address = free_address();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

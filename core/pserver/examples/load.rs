@@ -192,7 +192,7 @@ fn client(load: Load, rank: u64, address: &str) -> Result<(Vec<Duration>, u64), 
         models = synced.models;
         num_down += u64::from(synced.link != Link::Up);
     }
-    session.goodbye(&[])?;
+    session.goodbye()?;
     Ok((latencies, num_down))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use callgrove_detect::FuncModel;
-use callgrove_model::FuncId;
+use callgrove_model::{FuncId, StepId};
 
 use crate::incident::BriefKey;
 use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
@@ -20,6 +20,8 @@ pub struct Contribution {
     pub statistics: Statistics,
     /// What stood in each step, for incidents; whoever holds it bounds it.
     pub briefs: BTreeMap<BriefKey, StepBrief>,
+    /// The last step of each rank whose executions the models hold, here and in what came before.
+    pub learnt: BTreeMap<RankKey, StepId>,
 }
 
 impl Contribution {
@@ -45,11 +47,17 @@ impl Contribution {
         self.statistics.merge(other.statistics);
         // What is told twice is the same.
         self.briefs.extend(other.briefs);
+        merge_maps(&mut self.learnt, other.learnt, |last, step| {
+            *last = *step.max(last);
+        });
     }
 
     /// Nothing was added yet.
     pub fn is_empty(&self) -> bool {
-        self.models.is_empty() && self.statistics.is_empty() && self.briefs.is_empty()
+        self.models.is_empty()
+            && self.statistics.is_empty()
+            && self.briefs.is_empty()
+            && self.learnt.is_empty()
     }
 
     /// The same under other function indices; entries that meet are merged.
@@ -71,6 +79,7 @@ impl Contribution {
                 ..self.statistics
             },
             briefs,
+            learnt: self.learnt,
         }
     }
 
@@ -80,7 +89,11 @@ impl Contribution {
             .briefs
             .keys()
             .map(|&(program, _, rank)| (program, rank));
-        self.statistics.rank_keys().chain(of_briefs)
+        let of_models = self.learnt.keys().copied();
+        self.statistics
+            .rank_keys()
+            .chain(of_briefs)
+            .chain(of_models)
     }
 
     /// Every function index in it, in no order, some more than once.
@@ -125,7 +138,7 @@ impl Contribution {
             + counters
             + self.statistics.functions.len() * 4 * MOMENTS_BYTES
             + self.statistics.metrics.len() * 5 * MOMENTS_BYTES
-            + self.statistics.ranks.len() * 2 * MOMENTS_BYTES
+            + (self.statistics.ranks.len() + self.learnt.len()) * 2 * MOMENTS_BYTES
             + self.statistics.steps.len() * 3 * MOMENTS_BYTES
             + self.briefs.values().map(StepBrief::weight).sum::<usize>() * MOMENTS_BYTES
     }
@@ -136,6 +149,8 @@ impl Contribution {
         let rest = Self {
             models: split_map(&mut self.models),
             briefs: split_map(&mut self.briefs),
+            // With the last part, so that none of them is told before its models.
+            learnt: std::mem::take(&mut self.learnt),
             statistics: Statistics {
                 ranks: split_map(&mut self.statistics.ranks),
                 functions: split_map(&mut self.statistics.functions),

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FuncId, ProgramId, fnv1a};
+use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId, fnv1a};
 
 use crate::PserverError;
 
-/// Longest name of a function, in bytes: those of C++ templates run to thousands.
-pub const MAX_NAME_BYTES: usize = 64 << 10;
-/// Longest name of a counter, in bytes.
-pub(crate) const MAX_COUNTER_NAME_BYTES: usize = 4 << 10;
 /// Most bytes of all names of functions together.
 const MAX_NAMES_BYTES: usize = 512 << 20;
 /// Most functions of a run.

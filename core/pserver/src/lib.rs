@@ -30,9 +30,7 @@ mod statistics;
 pub use contribution::Contribution;
 pub use error::{PserverError, Refusal};
 pub use exchange_session::ExchangeSession;
-pub use functions::{
-    FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_FUNCTIONS, MAX_NAME_BYTES,
-};
+pub use functions::{FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_FUNCTIONS};
 pub use in_process::InProcess;
 pub use incident::{BriefKey, IncidentDocument, MessageBrief, StepBrief, StoodBrief};
 pub use model_exchange::{Hello, Link, ModelExchange, Synced, Welcome};

@@ -33,6 +33,8 @@ pub struct Welcome {
     /// For those of the ranks that any instance has reported on before, the last step of that: an instance that
     /// reads a recorded trace again need not report the steps up to it a second time.
     pub last_steps: Vec<(RankId, StepId)>,
+    /// The same of what the models hold. A step is learnt before it is judged and reported, so this may be further.
+    pub learnt_steps: Vec<(RankId, StepId)>,
 }
 
 /// How far the newest exchange went.
@@ -82,6 +84,9 @@ pub trait ModelExchange: Send {
         names: &[String],
     ) -> Result<Vec<FuncId>, PserverError>;
 
+    /// Says that the models of the next [`sync_and_report`](Self::sync_and_report) hold the executions of these steps.
+    fn learn_steps(&mut self, steps: &[(RankId, StepId)]);
+
     /// Adds to the models, reports on steps, and returns the newest models of the functions in `models`.
     /// `models` holds what is new since the call before (not sums), each function at most once. Count the next
     /// step's executions in [`FuncModel::new_part`] of what comes back: that is faster and takes less to send.
@@ -95,9 +100,16 @@ pub trait ModelExchange: Send {
         reports: &[StepReport],
     ) -> Result<Synced, PserverError>;
 
-    /// Sends the last reports and takes leave, so that the ranks are free and the server may end.
+    /// Sends what waits, and tells why the server could still lose what it was told, in words; `None` once it cannot:
+    /// a server that saves has saved it.
     ///
     /// # Errors
-    /// As `sync_and_report`; and here it is an error if the server cannot be reached, for what it lacks is lost.
-    fn goodbye(&mut self, reports: &[StepReport]) -> Result<(), PserverError>;
+    /// As `sync_and_report`.
+    fn unsettled(&mut self) -> Result<Option<String>, PserverError>;
+
+    /// Takes leave, so that the ranks are free and the server may end.
+    ///
+    /// # Errors
+    /// As `sync_and_report`; and here it is an error if the server cannot be reached.
+    fn goodbye(&mut self) -> Result<(), PserverError>;
 }

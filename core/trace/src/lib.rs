@@ -25,6 +25,7 @@ pub use error::TraceError;
 pub use find::find_streams;
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};
+pub use rank_in_name::rank_in_name;
 pub use read::{ReadOptions, read_trace};
 pub use registry::open_stream;
 pub use replay::{ReplayOptions, ReplaySummary, replay};

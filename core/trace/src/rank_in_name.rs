@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The number at the end of a stream's name: `…-12.bp` is rank 12.
-pub(crate) fn rank_in_name(stream: &Path) -> Option<u32> {
+pub fn rank_in_name(stream: &Path) -> Option<u32> {
     let stem = stream.file_stem()?.to_str()?;
     let start = stem
         .rfind(|c: char| !c.is_ascii_digit())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use callgrove_ad::{AdOptions, Instance, Status, Stream};
+use callgrove_ad::{AdOptions, Instance, Status};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::net::{ExchangeOptions, connect};
 use callgrove_pserver::{ModelExchange, Retention, ServerState, StateOptions};
@@ -12,11 +12,12 @@ use serde_json::json;
 
 use crate::args::{AdArgs, SummaryFormat};
 use crate::connect::{open_store, secret, store_options};
-use crate::output::{complain, print, thousands};
+use crate::exit::Exit;
+use crate::output::{Troubles, complain, print, tell_damage, thousands};
 use crate::stop::StopSignal;
-use crate::streams;
+use crate::streams::{self, OpenedStreams};
 
-pub(crate) fn run(args: &AdArgs) -> Result<()> {
+pub(crate) fn run(args: &AdArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let token = secret(&args.connect)?;
     let options = streams::options(&args.streams, &args.detect)?;
@@ -42,9 +43,10 @@ pub(crate) fn run(args: &AdArgs) -> Result<()> {
         }
     };
     let start = Instant::now();
-    let streams = streams::open(&args.streams)?;
-    let status = follow(streams, options, exchange, store, &stop)?;
-    summarize(&status, start, args.format)
+    let opened = streams::open(&args.streams)?;
+    let status = follow(opened, options, exchange, store, &stop, &Vec::new)?;
+    summarize(&status, start, args.format)?;
+    Ok(Exit::after(&status.warnings))
 }
 
 /// A parameter server for one AD instance that has no other: it ends with the instance.
@@ -57,42 +59,36 @@ fn alone() -> Arc<ServerState> {
 }
 
 /// Follows the streams to their ends, or until asked to stop; tells what goes wrong meanwhile, once.
+/// `others` tells what is wrong elsewhere in this process.
 pub(super) fn follow(
-    streams: Vec<Stream>,
+    opened: OpenedStreams,
     options: AdOptions,
     exchange: Box<dyn ModelExchange>,
     store: Option<Box<dyn Store>>,
     stop: &StopSignal,
+    others: &dyn Fn() -> Vec<String>,
 ) -> Result<Status> {
     let name = format!("{}-{}", host(), std::process::id());
+    let OpenedStreams { streams, warnings } = opened;
     let instance = Instance::start(streams, options, exchange, store, &name)?;
-    let mut told = (None, None);
-    let status = instance.run(|status| {
-        let trouble = (status.link_down.clone(), status.stored.refusal.clone());
-        if trouble != told {
-            for what in [&trouble.0, &trouble.1].into_iter().flatten() {
-                complain(&format!(
-                    "{what}; detection goes on, and what is found is kept"
-                ));
-            }
-            told = trouble;
-        }
+    let mut told = Troubles::default();
+    let mut status = instance.run(|status| {
+        let own = [&status.link_down, &status.stored.refusal];
+        let own = own.into_iter().flatten();
+        let own = own.map(|what| format!("{what}; detection goes on, and what is found is kept"));
+        let unfit = status.stored.first_unfit.iter();
+        let unfit = unfit.map(|why| format!("a record is left out: {why}"));
+        told.tell(own.chain(unfit).chain(others()).collect());
         stop.flow()
     })?;
+    status.warnings.join(warnings);
+    if stop.is_set() {
+        complain("stopped before the end: this is what was found until then");
+    }
     for (kind, count) in status.warnings.notes() {
         complain(&format!("note: {} {kind}", thousands(count as usize)));
     }
-    for warning in status.warnings.damage() {
-        let rank = warning
-            .rank
-            .map_or_else(String::new, |rank| format!("rank {rank}: "));
-        complain(&format!(
-            "{rank}{} ({} times; first {})",
-            warning.kind,
-            thousands(warning.count as usize),
-            warning.first.since(None)
-        ));
-    }
+    tell_damage(&status.warnings);
     Ok(status)
 }
 

@@ -14,13 +14,14 @@ use callgrove_session::{
 use super::causes::find;
 use super::forest::forest_of;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
+use crate::exit::Exit;
 use crate::host::{is_forest_file, replace_file};
 use crate::output::{Clock, TextTable, complain, thousands, with_progress};
 
 /// Reasons of a tree that a table for people tells.
 const REASONS_IN_TABLE: usize = 3;
 
-pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
+pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     // Small files are read first: a mistake in them shows before the long work.
     let labels = args
         .labels
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<()> {
         (causes.as_ref(), explainer.as_ref()),
     )?;
     clock.lap("print");
-    Ok(())
+    Ok(Exit::after(&forest.trace().warnings))
 }
 
 /// Learns from a forest and its labels, and saves the model if that is asked for.

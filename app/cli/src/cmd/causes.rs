@@ -9,12 +9,13 @@ use callgrove_session::{
 };
 use serde::Serialize;
 
-use super::forest::forest_of;
+use super::forest::{forest_of, trace_of};
 use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
-use crate::host::{is_forest_file, read_trace};
+use crate::exit::Exit;
+use crate::host::is_forest_file;
 use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
 
-pub(crate) fn run(args: &CausesArgs) -> Result<()> {
+pub(crate) fn run(args: &CausesArgs) -> Result<Exit> {
     if is_forest_file(&args.trace) {
         bail!("it needs a trace: the trees of a file waited for nobody");
     }
@@ -33,16 +34,13 @@ pub(crate) fn run(args: &CausesArgs) -> Result<()> {
         TableFormat::Table => cause_table(&rows).print(out, 0),
         TableFormat::Json => json_lines(out, &rows),
         TableFormat::Csv => csv_lines(out, rows.iter().map(CauseLine::of)),
-    })
+    })?;
+    Ok(Exit::after(&forest.trace().warnings))
 }
 
-pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<()> {
+pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
-    let trace = with_progress("Reading the trace", |progress| {
-        read_trace(&args.trace, progress)
-    })?;
-    let trace = Arc::new(trace);
-    clock.lap("read");
+    let trace = trace_of(&args.trace, &mut clock)?;
     let causes = find(&trace, &mut clock)?;
     let hit = args.function.as_deref().map(|function| {
         let (forest, _) = grow_forest(&trace, function)?;
@@ -64,7 +62,8 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<()> {
         TableFormat::Table => incident_table(&rows, &trace).print(out, 0),
         TableFormat::Json => json_lines(out, &rows),
         TableFormat::Csv => csv_lines(out, &rows),
-    })
+    })?;
+    Ok(Exit::after(&trace.warnings))
 }
 
 /// Follows the delays of a trace to their causes.

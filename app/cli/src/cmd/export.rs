@@ -10,9 +10,11 @@ use callgrove_server::page;
 use callgrove_session::wire::{TRACE_FILE_EXTENSION, write_trace_file};
 use serde_json::Value;
 
+use super::forest::trace_of;
 use crate::args::ExportArgs;
-use crate::host::{read_trace, replace_file, replace_file_with};
-use crate::output::complain;
+use crate::exit::Exit;
+use crate::host::{replace_file, replace_file_with};
+use crate::output::{Clock, complain};
 use crate::pages;
 
 /// Name of the run in a folder, without its extension.
@@ -20,7 +22,7 @@ const RUN: &str = "run";
 /// Name of the session in a folder.
 const SESSION: &str = "session.json";
 
-pub(crate) fn run(args: &ExportArgs) -> Result<()> {
+pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     if let Some(folder) = &args.web {
         return export_page(args, folder);
     }
@@ -36,15 +38,15 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     export_trace(source, out)
 }
 
-fn export_page(args: &ExportArgs, folder: &Path) -> Result<()> {
+fn export_page(args: &ExportArgs, folder: &Path) -> Result<Exit> {
     fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let mut opened = Vec::new();
+    let (mut opened, mut exit) = (Vec::new(), Exit::Success);
     if let Some(source) = &args.source {
         let run = format!("{RUN}.{TRACE_FILE_EXTENSION}");
         let session = saved_session(source)?;
         let trace = session.as_ref().and_then(|it| it["source"].as_str());
-        export_trace(trace.unwrap_or(source), &folder.join(&run))?;
+        exit = export_trace(trace.unwrap_or(source), &folder.join(&run))?;
         opened.push(run.clone());
         if let Some(mut session) = session {
             session["source"] = run.into();
@@ -62,7 +64,7 @@ fn export_page(args: &ExportArgs, folder: &Path) -> Result<()> {
         "serve {0} with any web server, such as: python3 -m http.server --directory {0}",
         folder.display()
     ));
-    Ok(())
+    Ok(exit)
 }
 
 /// A saved session, if the source is one.
@@ -80,9 +82,10 @@ fn saved_session(source: &str) -> Result<Option<Value>> {
     Ok(Some(session))
 }
 
-fn export_trace(source: &str, out: &Path) -> Result<()> {
-    let trace = read_trace(source, Progress::none())?;
+fn export_trace(source: &str, out: &Path) -> Result<Exit> {
+    let trace = trace_of(source, &mut Clock::new(false))?;
     let write =
         |file: &mut fs::File| write_trace_file(&trace, &mut BufWriter::new(file), Progress::none());
-    replace_file_with(out, write).with_context(|| format!("cannot write {}", out.display()))
+    replace_file_with(out, write).with_context(|| format!("cannot write {}", out.display()))?;
+    Ok(Exit::after(&trace.warnings))
 }

@@ -8,7 +8,7 @@ use callgrove_session::{RootError, grow_forest, suggest_roots};
 
 use crate::args::Part;
 use crate::host::{is_forest_file, read_forest_file, read_trace};
-use crate::output::{Clock, complain, with_progress};
+use crate::output::{Clock, complain, tell_damage, with_progress};
 
 /// Reads `source` and grows the forest of `function`, or of the most promising one; the answer names
 /// the root function. Of these executions those in `part` of the run, if any is asked for.
@@ -47,9 +47,7 @@ fn whole_forest_of(
         clock.lap("read");
         return Ok(read);
     }
-    let trace = with_progress("Reading the trace", |progress| read_trace(source, progress))?;
-    let trace = Arc::new(trace);
-    clock.lap("read");
+    let trace = trace_of(source, clock)?;
     let root = match function {
         Some(function) => function.to_owned(),
         None => best_root(&trace)?,
@@ -57,6 +55,14 @@ fn whole_forest_of(
     let grown = grow_forest(&trace, &root)?;
     clock.lap("grow");
     Ok(grown)
+}
+
+/// Reads a trace, and says on standard error what is damaged in it.
+pub(super) fn trace_of(source: &str, clock: &mut Clock) -> Result<Arc<Trace>> {
+    let trace = with_progress("Reading the trace", |progress| read_trace(source, progress))?;
+    tell_damage(&trace.warnings);
+    clock.lap("read");
+    Ok(Arc::new(trace))
 }
 
 /// The most promising root function, which is told on standard error.

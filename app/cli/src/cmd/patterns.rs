@@ -1,27 +1,23 @@
 //! `callgrove patterns`: what recurs, and which occurrences took far longer than usual.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use anyhow::Result;
 use callgrove_model::DurationNs;
 use callgrove_session::{IterationsRow, PatternReference, PatternRow, RunPatterns};
 use serde::Serialize;
 
+use super::forest::trace_of;
 use crate::args::{PatternsArgs, TableFormat};
-use crate::host::read_trace;
+use crate::exit::Exit;
 use crate::output::{Clock, TextTable, csv_lines, json_lines, print, with_progress};
 
 /// Patterns that a table for people has, unless asked for another number.
 const NUM_IN_TABLE: usize = 30;
 
-pub(crate) fn run(args: &PatternsArgs) -> Result<()> {
+pub(crate) fn run(args: &PatternsArgs) -> Result<Exit> {
     let mut clock = Clock::new(args.listing.timings);
-    let trace = with_progress("Reading the trace", |progress| {
-        read_trace(&args.trace, progress)
-    })?;
-    clock.lap("read");
-    let trace = Arc::new(trace);
+    let trace = trace_of(&args.trace, &mut clock)?;
     let patterns = with_progress("Looking for what recurs", |progress| {
         RunPatterns::find(&trace, progress)
     })?;
@@ -56,7 +52,8 @@ pub(crate) fn run(args: &PatternsArgs) -> Result<()> {
             json_lines(out, iterations.chain(rows.iter().map(Record::Pattern)))
         }
         TableFormat::Csv => csv_lines(out, rows.iter().map(PatternLine::of)),
-    })
+    })?;
+    Ok(Exit::after(&trace.warnings))
 }
 
 /// One object a line; `record` says which.

@@ -1,5 +1,7 @@
 //! `callgrove provdb`: serves a provenance database to other machines.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use callgrove_provdb::net::ProvDbService;
 use callgrove_provdb::{AccessMode, OpenOptions};
@@ -9,6 +11,14 @@ use callgrove_server::{RunningServer, grpc};
 use crate::args::ProvDbServerArgs;
 use crate::connect::{documents, open_store, server_config};
 use crate::output::complain;
+use crate::stop::StopSignal;
+
+/// How often the server looks whether it shall end.
+const LOOK: Duration = Duration::from_millis(100);
+/// A parameter server writes more often.
+const SILENCE: Duration = Duration::from_secs(6);
+/// How long a server that is told to end waits for that. Batch systems kill after 30 s.
+const FAREWELL: Duration = Duration::from_secs(25);
 
 pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     let options = OpenOptions {
@@ -28,15 +38,25 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
         documents: Some(documents(&args.provdb, &options)),
     };
     let config = server_config(args.listen, &args.serve)?;
-    let server = RunningServer::start(config, || {
-        grpc::mount(router(api), ProvDbService::with_reader(store, reader))
-    })?;
+    let stop = StopSignal::listen()?;
+    let (service, writers) = ProvDbService::with_reader(store, reader);
+    let server = RunningServer::start(config, || grpc::mount(router(api), service))?;
     complain(&format!(
         "the provenance database {} is served at {}",
         args.provdb,
         server.url()
     ));
-    server.wait_for_interrupt()?;
+    while !stop.is_set() {
+        std::thread::sleep(LOOK);
+    }
+    // Processes of a batch job are told to end at the same time, and those who write have last words.
+    let give_up = Instant::now() + FAREWELL;
+    if !writers.are_gone(SILENCE) {
+        complain("waiting for those who still write; a second signal ends it at once");
+    }
+    while !writers.are_gone(SILENCE) && Instant::now() < give_up {
+        std::thread::sleep(LOOK);
+    }
     server.stop()?;
     Ok(())
 }

@@ -2,27 +2,29 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::net::{Poster, PosterOptions, service};
-use callgrove_pserver::{MonotonicClock, Retention, ServerState, StateOptions};
+use callgrove_pserver::{LEASE_MS, MonotonicClock, Retention, ServerState, StateOptions};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, KeeperConfig, STATE_NAME};
+use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd, STATE_NAME};
 use callgrove_server::{Router, RunningServer, Token, grpc};
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
 use crate::connect::{documents, open_store, server_config, store_options};
 use crate::follow::Reach;
 use crate::host::replace_file;
-use crate::output::complain;
+use crate::output::{Troubles, complain};
 use crate::pages;
 use crate::stop::StopSignal;
 
 /// What stands for the run of this process where an address is shown.
 const OWN_RUN: &str = "the running job";
+/// How long a server that is told to end stays for instances that end at the same time, as those of a batch job do.
+const FAREWELL: Duration = Duration::from_millis(LEASE_MS);
 /// How often the server looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -57,22 +59,40 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         RunningServer::start(config, routes)?
     };
     complain(&format!("the parameter server listens at {}", server.url()));
-    let mut told = None;
+    let mut told = Troubles::default();
     let is_over = || args.auto_shutdown && state.is_abandoned(clock.now_ms());
     while !stop.is_set() && !is_over() {
         std::thread::sleep(LOOK);
-        let trouble = keeper.trouble();
-        if let (Some(trouble), true) = (&trouble, trouble != told) {
-            complain(&format!(
-                "{trouble}; the statistics of the run are config and saved later"
-            ));
-        }
-        told = trouble;
+        told.tell(keeper.troubles());
     }
-    let config = keeper.finish();
+    let give_up = Instant::now() + FAREWELL;
+    let mut num_live = 0;
+    while stop.is_set() && Instant::now() < give_up {
+        let still = state.num_live(clock.now_ms());
+        if still == 0 {
+            break;
+        }
+        if still != num_live {
+            complain(&format!(
+                "waiting for what {still} AD instances still have to tell; a second signal ends it at once"
+            ));
+            num_live = still;
+        }
+        std::thread::sleep(LOOK);
+    }
+    let kept = finish(keeper);
     save_model(&state, args.stats.save_model.as_deref())?;
     server.stop()?;
-    Ok(config?)
+    kept
+}
+
+/// Has the last state saved and the last packets delivered.
+pub(super) fn finish(keeper: Keeper) -> Result<()> {
+    let KeeperEnd { saved, undelivered } = keeper.finish();
+    for what in &undelivered {
+        complain(what);
+    }
+    Ok(saved?)
 }
 
 /// The state to begin with: what the database has of this run, a saved model, or nothing. `is_own`: it ends with

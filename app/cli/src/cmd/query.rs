@@ -1,14 +1,19 @@
 //! `callgrove query`: searches a provenance database.
 
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Write as _};
+use std::ops::ControlFlow;
+
 use anyhow::{Context, Result};
 use callgrove_model::RunIdentity;
-use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey};
+use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, Store};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::info::run_json;
 use crate::args::{QueryArgs, TableFormat};
 use crate::connect::{open_store, secret, store_options};
-use crate::output::{TextTable, print};
+use crate::output::{TextTable, complain, print};
 
 pub(crate) fn run(args: &QueryArgs) -> Result<()> {
     let options = store_options(
@@ -44,27 +49,97 @@ pub(crate) fn run(args: &QueryArgs) -> Result<()> {
         let count = store.count(&query)?;
         return print(|out| writeln!(out, "{count}"));
     }
-    let documents = store.find(&query)?;
-    if args.format == TableFormat::Json {
-        return print(|out| {
-            documents
-                .iter()
-                .try_for_each(|json| writeln!(out, "{json}"))
-        });
-    }
     let columns = args
         .columns
         .clone()
         .unwrap_or_else(|| default_columns(collection));
-    let row = |json: &String| -> Result<Vec<String>> {
-        let document: Value = serde_json::from_str(json).context("a stored document is damaged")?;
-        Ok(columns
-            .iter()
-            .map(|column| text(field(&document, column)))
-            .collect())
+    let mut found = Found {
+        store: &mut *store,
+        query: &query,
+        is_filled: vec![false; columns.len()],
+        columns: &columns,
     };
-    let rows = documents.iter().map(row).collect::<Result<_>>()?;
-    print_rows(args.format, &columns, rows)
+    match args.format {
+        TableFormat::Json => found.print_json()?,
+        TableFormat::Csv => found.print_csv()?,
+        TableFormat::Table => found.print_table()?,
+    }
+    // Whoever named a column wants to know that nothing has it.
+    let empty = columns.iter().zip(&found.is_filled).filter(|it| !it.1);
+    if args.columns.is_some() && args.format != TableFormat::Json {
+        for (column, _) in empty {
+            complain(&format!("no document that was found has a field {column}"));
+        }
+    }
+    Ok(())
+}
+
+/// What a query finds, as it comes.
+struct Found<'a> {
+    store: &'a mut dyn Store,
+    query: &'a Query,
+    columns: &'a [String],
+    /// Whether a document had something in each column, shape `[n_columns]`.
+    is_filled: Vec<bool>,
+}
+
+impl Found<'_> {
+    fn print_json(&mut self) -> Result<()> {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        self.each(|document| Ok(writeln!(out, "{document}")?))?;
+        Ok(out.flush()?)
+    }
+
+    fn print_csv(&mut self) -> Result<()> {
+        let mut csv = csv::Writer::from_writer(std::io::stdout().lock());
+        csv.write_record(self.columns)?;
+        self.each_row(|row| Ok(csv.write_record(row)?))?;
+        Ok(csv.flush()?)
+    }
+
+    fn print_table(&mut self) -> Result<()> {
+        let header: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        let mut table = TextTable::new(&header);
+        self.each_row(|row| {
+            table.push(row);
+            Ok(())
+        })?;
+        print(|out| table.print(out, 0))
+    }
+
+    fn each_row(&mut self, mut take: impl FnMut(Vec<String>) -> Result<()>) -> Result<()> {
+        let columns = self.columns;
+        let mut is_filled = std::mem::take(&mut self.is_filled);
+        self.each(|document| {
+            let fields = fields(document)?;
+            let cell = |(column, is_filled): (&String, &mut bool)| {
+                let value = field(&fields, column)?;
+                *is_filled |= !value.is_null();
+                Ok(text(&value))
+            };
+            take(
+                columns
+                    .iter()
+                    .zip(&mut is_filled)
+                    .map(cell)
+                    .collect::<Result<_>>()?,
+            )
+        })?;
+        self.is_filled = is_filled;
+        Ok(())
+    }
+
+    fn each(&mut self, mut take: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let mut result = Ok(());
+        self.store.find_each(self.query, &mut |document| {
+            result = take(&document);
+            match result {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        result
+    }
 }
 
 fn query(args: &QueryArgs, collection: Collection) -> Result<Query> {
@@ -148,9 +223,24 @@ fn default_columns(collection: Collection) -> Vec<String> {
     columns.iter().map(ToString::to_string).collect()
 }
 
-/// A field by its path, `a.b.c`; null if the document has none.
-fn field<'a>(document: &'a Value, path: &str) -> &'a Value {
-    path.split('.').fold(document, |value, name| &value[name])
+/// The fields of an object, none of them read yet: a document has thousands of values, and a row shows ten.
+fn fields(json: &str) -> Result<BTreeMap<String, &RawValue>> {
+    serde_json::from_str(json).context("a stored document is damaged")
+}
+
+/// A field by its path, `a.b.c`; null if there is none.
+fn field(fields: &BTreeMap<String, &RawValue>, path: &str) -> Result<Value> {
+    let (name, rest) = path
+        .split_once('.')
+        .map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let Some(value) = fields.get(name) else {
+        return Ok(Value::Null);
+    };
+    match rest {
+        None => serde_json::from_str(value.get()).context("a stored document is damaged"),
+        Some(rest) if value.get().starts_with('{') => field(&self::fields(value.get())?, rest),
+        Some(_) => Ok(Value::Null),
+    }
 }
 
 fn text(value: &Value) -> String {
@@ -173,13 +263,10 @@ fn text(value: &Value) -> String {
 
 fn print_rows(format: TableFormat, columns: &[String], rows: Vec<Vec<String>>) -> Result<()> {
     if format == TableFormat::Csv {
-        let mut csv = csv::Writer::from_writer(Vec::new());
+        let mut csv = csv::Writer::from_writer(std::io::stdout().lock());
         csv.write_record(columns)?;
         rows.iter().try_for_each(|row| csv.write_record(row))?;
-        let bytes = csv
-            .into_inner()
-            .context("a table in memory cannot be written")?;
-        return print(|out| out.write_all(&bytes));
+        return Ok(csv.flush()?);
     }
     let header: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = TextTable::new(&header);

@@ -13,12 +13,13 @@ use callgrove_server::{RunningServer, Token};
 use super::{ad, pserver};
 use crate::args::RunArgs;
 use crate::connect::{documents, open_store, server_config, store_options};
+use crate::exit::Exit;
 use crate::output::complain;
 use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
 
-pub(crate) fn run(args: &RunArgs) -> Result<()> {
+pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let token = Token::find(args.serve.token_file.as_deref())?;
     let secret = token.as_ref().map(|token| token.secret().to_owned());
@@ -80,9 +81,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         Box::new(state.session()),
         of_instance,
         &stop,
+        &|| keeper.troubles(),
     );
     // What was found until then is saved, whatever ended the streams.
-    let kept = keeper.finish();
+    let kept = pserver::finish(keeper);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
     let status = followed?;
     kept?;
@@ -93,5 +95,5 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
         server.stop()?;
     }
-    Ok(())
+    Ok(Exit::after(&status.warnings))
 }

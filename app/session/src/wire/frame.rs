@@ -1,6 +1,6 @@
 //! What is said on the wire.
 
-use callgrove_model::{FuncId, PackedError, TreeRef, fnv1a};
+use callgrove_model::{FuncId, PackedError, PackedRoots, TreeRef, fnv1a};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
 use crate::{Analysis, Command};
 
 /// Both sides must speak the same version.
-pub const WIRE_VERSION: u32 = 2;
+pub const WIRE_VERSION: u32 = 3;
 
 /// What stands before the content of a frame: a byte for its kind, eight for the sum of both. Whoever makes frames
 /// is trusted, as it made the page; what happened to them on the way is not.
@@ -53,7 +53,7 @@ pub(super) enum FrameKind {
     Trace = 2,
     /// The next lane.
     Lane = 3,
-    /// The forest, or none. All that was of another one goes.
+    /// The forest, or none. All that was of another one goes. May come before the lanes.
     Analysis = 4,
     Map = 5,
     Detection = 6,
@@ -73,6 +73,8 @@ pub(super) struct AnalysisParts {
     pub(super) functions: Vec<FuncId>,
     pub(super) trees: Vec<TreeRef>,
     pub(super) num_unclosed: usize,
+    /// What there is to see of the trees until the lanes have come; none where they have.
+    pub(super) roots: Option<PackedRoots>,
     pub(super) analysis: Analysis,
 }
 
@@ -191,6 +193,11 @@ impl FrameKind {
         let mut frame = Self::begin(content.len());
         frame.extend_from_slice(content);
         self.seal(frame)
+    }
+
+    /// Whether a frame is of this kind.
+    pub(super) fn is_of(self, frame: &[u8]) -> bool {
+        frame.first() == Some(&(self as u8))
     }
 
     /// An empty head, with room for so many bytes of content.

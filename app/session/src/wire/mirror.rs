@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{Forest, PackedLanes, TraceHead};
+use callgrove_model::{Forest, PackedLanes, TraceHead, TreeRef};
 use callgrove_patterns::cause::Causes;
 
 use super::frame::{AnalysisParts, FrameKind, PatternParts, read};
@@ -17,7 +17,7 @@ pub enum Arrived {
     Part,
     /// A snapshot to be shown.
     Snapshot(Arc<Snapshot>),
-    /// A lane of a trace, and a snapshot that says how many have come.
+    /// A lane of a trace that is not the last, and a snapshot that says how many have come.
     Coming(Arc<Snapshot>),
     /// A file for the person.
     File(ViewerFile),
@@ -32,7 +32,15 @@ pub enum Arrived {
 pub struct SnapshotMirror {
     /// The newest snapshot, with what belongs to it.
     known: Snapshot,
-    arriving: Option<PackedLanes>,
+    arriving: Option<Arriving>,
+}
+
+/// A trace that is on its way.
+struct Arriving {
+    head: TraceHead,
+    lanes: PackedLanes,
+    /// Where the trees of the forest that is shown will be in it; until then it has nothing but their roots.
+    trees: Vec<TreeRef>,
 }
 
 impl SnapshotMirror {
@@ -45,7 +53,7 @@ impl SnapshotMirror {
         match kind {
             FrameKind::Snapshot => return self.take_snapshot(content).map(Arrived::Snapshot),
             FrameKind::Trace => self.begin_trace(content)?,
-            FrameKind::Lane => return self.take_lane(content).map(Arrived::Coming),
+            FrameKind::Lane => return self.take_lane(content),
             FrameKind::Analysis => self.take_analysis(content)?,
             FrameKind::Map => self.known.map = read(content)?,
             FrameKind::Detection => self.known.detection = read(content)?,
@@ -84,12 +92,32 @@ impl SnapshotMirror {
         {
             known.tree_causes = Some(Arc::new(TreeCauses::new(causes, &analysis.forest)));
         }
-        Ok(Arc::new(known.clone()))
+        Ok(Arc::new(self.seen()))
+    }
+
+    /// What is known; while a trace is on its way, this is what is being done.
+    fn seen(&self) -> Snapshot {
+        let mut seen = self.known.clone();
+        if let Some(Arriving { lanes, .. }) = &self.arriving {
+            let (num_missing, num_lanes) = (lanes.num_missing(), lanes.num_lanes());
+            seen.work = Some(Work {
+                stage: format!("Receiving lane {} of {num_lanes}", num_lanes - num_missing),
+                fraction: 1.0 - num_missing as f32 / num_lanes.max(1) as f32,
+            });
+        }
+        seen
     }
 
     fn begin_trace(&mut self, content: &[u8]) -> Result<(), WireError> {
         let head: Option<TraceHead> = read(content)?;
-        let arriving = head.map(PackedLanes::new).transpose()?;
+        let begin = |head: TraceHead| -> Result<Arriving, WireError> {
+            Ok(Arriving {
+                lanes: PackedLanes::new(head.clone())?,
+                head,
+                trees: Vec::new(),
+            })
+        };
+        let arriving = head.map(begin).transpose()?;
         self.known.trace = None;
         self.known.messages = None;
         self.known.causes = None;
@@ -99,28 +127,35 @@ impl SnapshotMirror {
         self.finish_trace()
     }
 
-    /// A trace that is on its way can be watched.
-    fn take_lane(&mut self, content: &[u8]) -> Result<Arc<Snapshot>, WireError> {
+    fn take_lane(&mut self, content: &[u8]) -> Result<Arrived, WireError> {
         let arriving = self.arriving.as_mut().ok_or(WireError::Order)?;
-        arriving.push(content)?;
-        let (num_missing, num_lanes) = (arriving.num_missing(), arriving.num_lanes());
+        arriving.lanes.push(content)?;
         self.finish_trace()?;
-        let work = Work {
-            stage: format!("Receiving lane {} of {num_lanes}", num_lanes - num_missing),
-            fraction: 1.0 - num_missing as f32 / num_lanes.max(1) as f32,
-        };
-        Ok(Arc::new(Snapshot {
-            work: Some(work),
-            ..self.known.clone()
-        }))
+        let seen = Arc::new(self.seen());
+        Ok(if self.arriving.is_some() {
+            Arrived::Coming(seen)
+        } else {
+            Arrived::Snapshot(seen)
+        })
     }
 
     fn finish_trace(&mut self) -> Result<(), WireError> {
-        if let Some(arrived) = self.arriving.take_if(|it| it.num_missing() == 0) {
-            let trace = Arc::new(arrived.finish()?);
-            self.known.messages = Some(Arc::new(MessageIndex::new(&trace)));
-            self.known.trace = Some(trace);
+        let is_whole = |it: &mut Arriving| it.lanes.num_missing() == 0;
+        let Some(Arriving { lanes, trees, .. }) = self.arriving.take_if(is_whole) else {
+            return Ok(());
+        };
+        let trace = Arc::new(lanes.finish()?);
+        if let Some(shown) = &self.known.analysis {
+            let (functions, num_unclosed) = (shown.forest.functions(), shown.forest.num_unclosed());
+            let forest =
+                Forest::of_trees(Arc::clone(&trace), functions.to_vec(), trees, num_unclosed);
+            self.known.analysis = Some(Arc::new(Analysis {
+                forest: forest.ok_or(WireError::Order)?,
+                ..Analysis::clone(shown)
+            }));
         }
+        self.known.messages = Some(Arc::new(MessageIndex::new(&trace)));
+        self.known.trace = Some(trace);
         Ok(())
     }
 
@@ -140,17 +175,25 @@ impl SnapshotMirror {
         let Some(parts) = parts else {
             return Ok(());
         };
-        let trace = self.known.trace.as_ref().ok_or(WireError::Order)?;
-        let forest = Forest::of_trees(
-            Arc::clone(trace),
-            parts.functions,
-            parts.trees,
-            parts.num_unclosed,
-        );
-        self.known.analysis = Some(Arc::new(Analysis {
-            forest: forest.ok_or(WireError::Order)?,
-            ..parts.analysis
-        }));
+        let AnalysisParts {
+            functions,
+            trees,
+            num_unclosed,
+            roots,
+            analysis,
+        } = parts;
+        let forest = match (&mut self.arriving, &self.known.trace, roots) {
+            (Some(arriving), _, Some(roots)) => {
+                arriving.trees = trees;
+                roots.unpack(arriving.head.clone())?
+            }
+            (None, Some(trace), _) => {
+                let forest = Forest::of_trees(Arc::clone(trace), functions, trees, num_unclosed);
+                forest.ok_or(WireError::Order)?
+            }
+            _ => return Err(WireError::Order),
+        };
+        self.known.analysis = Some(Arc::new(Analysis { forest, ..analysis }));
         Ok(())
     }
 

@@ -54,8 +54,8 @@ impl SnapshotSender {
     /// # Errors
     /// Something cannot be written.
     pub fn next_frame(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if let Some(frame) = self.next_of_trace(newest)? {
-            return Ok(Some(frame));
+        if let Some(head) = self.head_of_trace(newest)? {
+            return Ok(Some(head));
         }
         if let Some(frame) = self.next_of_forest(newest)? {
             return Ok(Some(frame));
@@ -65,15 +65,18 @@ impl SnapshotSender {
             let seen = newest.seen_by(self.viewer);
             return FrameKind::Snapshot.named(&seen).map(Some);
         }
+        if let Some(lane) = self.next_lane() {
+            return Ok(Some(lane));
+        }
         self.next_of_run(newest)
     }
 
-    /// Whether the viewer has seen a snapshot, with what belongs to it.
-    pub fn has_told(&self, snapshot: &Snapshot) -> bool {
-        self.revision == Some(snapshot.revision)
+    /// Whether a frame is a snapshot, which is to be drawn, and not one of the parts.
+    pub fn is_snapshot(frame: &[u8]) -> bool {
+        FrameKind::Snapshot.is_of(frame)
     }
 
-    fn next_of_trace(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+    fn head_of_trace(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
         if take_over(&mut self.trace, newest.trace.as_ref()) {
             self.next_lane = 0;
             (self.analysis, self.map, self.detection) = (None, None, None);
@@ -82,18 +85,27 @@ impl SnapshotSender {
             let head = self.trace.as_ref().map(|trace| TraceHead::of(trace));
             return FrameKind::Trace.named(&head).map(Some);
         }
-        let Some(trace) = &self.trace else {
-            return Ok(None);
-        };
-        if self.next_lane == trace.lanes.len() {
-            return Ok(None);
-        }
+        Ok(None)
+    }
+
+    /// By far most of what is told; so it comes after what a person looks at first.
+    fn next_lane(&mut self) -> Option<Vec<u8>> {
+        let trace = self.trace.as_ref()?;
         let lane = self.next_lane;
+        if lane == trace.lanes.len() {
+            return None;
+        }
         self.next_lane += 1;
-        Ok(Some(match &self.lanes {
+        Some(match &self.lanes {
             Some(lanes) => lanes.frame(trace, lane),
             None => FrameKind::Lane.raw(&trace.pack_lane(LaneIdx::from_index(lane))),
-        }))
+        })
+    }
+
+    /// Whether the viewer lacks lanes.
+    fn lacks_lanes(&self) -> bool {
+        let trace = self.trace.as_ref();
+        trace.is_some_and(|trace| self.next_lane < trace.lanes.len())
     }
 
     fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
@@ -104,6 +116,7 @@ impl SnapshotSender {
                 functions: analysis.forest.functions().to_vec(),
                 trees: analysis.forest.trees().to_vec(),
                 num_unclosed: analysis.forest.num_unclosed(),
+                roots: self.lacks_lanes().then(|| analysis.forest.pack_roots()),
                 analysis: Analysis::clone(analysis),
             });
             return FrameKind::Analysis.compact(&parts).map(Some);

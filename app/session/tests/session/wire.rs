@@ -121,6 +121,31 @@ fn a_viewer_sees_what_there_is_and_only_what_changed_is_sent() {
 }
 
 #[test]
+fn trees_are_seen_before_their_calls_have_come() {
+    let session = Session::opened(&Disk::default());
+    let newest = session.seen();
+    let (mut sender, mut mirror) = (SnapshotSender::new(ViewerId(0)), SnapshotMirror::default());
+    let mut seen = None;
+    while seen.is_none() {
+        let frame = sender.next_frame(&newest).unwrap().unwrap();
+        if let Arrived::Snapshot(snapshot) = mirror.take(&frame).unwrap() {
+            seen = Some(snapshot);
+        }
+    }
+    let seen = seen.unwrap();
+    assert!(seen.trace.is_none() && seen.map.is_some());
+    assert_eq!(seen.work.as_ref().unwrap().stage, "Receiving lane 0 of 4");
+    assert_eq!(seen.labels_by_tree, newest.labels_by_tree);
+    let durations = |snapshot: &Snapshot| -> Vec<_> {
+        let forest = &snapshot.analysis.as_ref().unwrap().forest;
+        let trees = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
+        let duration = |tree| (forest.code(tree), forest.tree(tree).duration());
+        trees.map(duration).collect()
+    };
+    assert_eq!(durations(&seen), durations(&newest));
+}
+
+#[test]
 fn a_viewer_who_comes_late_or_is_slow_sees_the_newest() {
     let mut session = Session::opened(&Disk::default());
     let mut slow = Viewer::new(ViewerId(0));

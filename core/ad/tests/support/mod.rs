@@ -205,6 +205,10 @@ impl TraceSource for Scripted {
 pub(crate) struct Shelf {
     pub(crate) documents: Arc<Mutex<BTreeMap<(Collection, String), String>>>,
     pub(crate) num_refusals: Arc<Mutex<u32>>,
+    /// What it refuses for good, by key.
+    pub(crate) unfit: Arc<Mutex<Vec<String>>>,
+    /// Whether another instance took the rank.
+    pub(crate) is_lost: Arc<Mutex<bool>>,
 }
 
 impl Shelf {
@@ -225,6 +229,21 @@ impl Store for Shelf {
             *refusals -= 1;
             return Err(UnknownCollection("no space left on the shelf".to_owned()).into());
         }
+        if *self.is_lost.lock().unwrap() {
+            return Err(ProvDbError::ClaimLost {
+                program: 0,
+                rank: 0,
+                place: "the shelf".to_owned(),
+            });
+        }
+        let unfit = self.unfit.lock().unwrap();
+        if let Some(refused) = documents.iter().find(|it| unfit.contains(&it.key)) {
+            return Err(ProvDbError::BadDocument {
+                cause: "it does not fit".to_owned(),
+                collection: refused.collection,
+                key: refused.key.clone(),
+            });
+        }
         let mut shelf = self.documents.lock().unwrap();
         for document in documents {
             shelf.insert(
@@ -232,6 +251,10 @@ impl Store for Shelf {
                 document.json.clone(),
             );
         }
+        Ok(())
+    }
+
+    fn forget_step(&mut self, _: u32, _: u32, _: u32) -> Result<(), ProvDbError> {
         Ok(())
     }
 
@@ -243,7 +266,11 @@ impl Store for Shelf {
         Ok(None)
     }
 
-    fn find(&mut self, _: &Query) -> Result<Vec<String>, ProvDbError> {
+    fn find_ids(&mut self, _: &Query) -> Result<Vec<i64>, ProvDbError> {
+        Ok(Vec::new())
+    }
+
+    fn documents(&mut self, _: Collection, _: &[i64]) -> Result<Vec<String>, ProvDbError> {
         Ok(Vec::new())
     }
 

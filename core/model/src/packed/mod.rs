@@ -11,8 +11,10 @@ mod comms;
 mod executions;
 mod head;
 mod lane;
+mod roots;
 
 pub use head::{PackedLanes, TraceHead};
+pub use roots::PackedRoots;
 
 /// Why bytes are no packed trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -39,6 +39,10 @@ impl Leases {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.held().is_empty()
+    }
+
     fn held(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), Leased>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

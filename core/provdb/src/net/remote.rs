@@ -14,7 +14,9 @@ use super::lease_client::{self, Losses};
 use super::proto::prov_db_client::ProvDbClient;
 use super::{MAX_MESSAGE_BYTES, proto, wire};
 use crate::store::without_secrets;
-use crate::{AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run};
+use crate::{
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run,
+};
 
 /// How long a call is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
@@ -132,6 +134,18 @@ impl Store for RemoteStore {
         })
     }
 
+    fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError> {
+        self.check_writable()?;
+        let request = proto::ForgetStepRequest {
+            program,
+            rank,
+            step,
+        };
+        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+            client.forget_step(request).await.map(|_| ())
+        })
+    }
+
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.check_writable()?;
         let messages = wire::state_requests(name, bytes)?;
@@ -156,10 +170,29 @@ impl Store for RemoteStore {
         })
     }
 
-    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+    fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
         let request = wire::query_request(query);
         self.call(RETRY_FOR, async |mut client: RemoteClient| {
-            let mut replies = client.find(request.clone()).await?.into_inner();
+            let mut replies = client.find_ids(request.clone()).await?.into_inner();
+            let mut ids = Vec::new();
+            while let Some(reply) = replies.message().await? {
+                ids.extend(reply.ids);
+            }
+            Ok(ids)
+        })
+    }
+
+    fn documents(
+        &mut self,
+        collection: Collection,
+        ids: &[i64],
+    ) -> Result<Vec<String>, ProvDbError> {
+        let request = proto::DocumentsRequest {
+            collection: collection.to_string(),
+            ids: ids.to_vec(),
+        };
+        self.call(RETRY_FOR, async |mut client: RemoteClient| {
+            let mut replies = client.documents(request.clone()).await?.into_inner();
             let mut documents = Vec::new();
             while let Some(reply) = replies.message().await? {
                 documents.extend(reply.documents);

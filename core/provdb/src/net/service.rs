@@ -1,6 +1,8 @@
 //! The server's side: any store as a gRPC service.
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tonic::codegen::tokio_stream::{self, Stream};
 use tonic::{Request, Response, Status, Streaming};
@@ -9,14 +11,40 @@ use super::lease_server::{self, Leases};
 use super::proto::prov_db_server::{ProvDb, ProvDbServer};
 use super::store_thread::StoreThread;
 use super::{MAX_MESSAGE_BYTES, MAX_PUT_BYTES, proto, wire};
-use crate::{ProvDbError, Store, run};
+use crate::{Collection, ProvDbError, Store, run};
 
 /// Stores and answers what clients send.
 #[derive(Clone)]
 pub struct ProvDbService {
     writer: StoreThread,
     reader: StoreThread,
+    writers: Writers,
+}
+
+/// Those who write to a server.
+#[derive(Clone)]
+pub struct Writers {
     leases: Leases,
+    last_write: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Writers {
+    /// Whether nobody has a rank and nobody wrote for so long.
+    pub fn are_gone(&self, silence: Duration) -> bool {
+        let last_write = *self
+            .last_write
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.leases.is_empty() && last_write.is_none_or(|last| last.elapsed() >= silence)
+    }
+
+    fn note_write(&self) {
+        let mut last_write = self
+            .last_write
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *last_write = Some(Instant::now());
+    }
 }
 
 impl ProvDbService {
@@ -24,26 +52,35 @@ impl ProvDbService {
     /// its own.
     pub fn new(store: Box<dyn Store>) -> ProvDbServer<Self> {
         let store = StoreThread::new("provdb-store", store);
-        Self::serve(store.clone(), store)
+        Self::serve(store.clone(), store).0
     }
 
     /// The same with a second store on the same database for what is read, so that no question delays what AD
-    /// instances write.
-    pub fn with_reader(store: Box<dyn Store>, reader: Box<dyn Store>) -> ProvDbServer<Self> {
+    /// instances write; and what is known of those.
+    pub fn with_reader(
+        store: Box<dyn Store>,
+        reader: Box<dyn Store>,
+    ) -> (ProvDbServer<Self>, Writers) {
         Self::serve(
             StoreThread::new("provdb-store", store),
             StoreThread::new("provdb-reader", reader),
         )
     }
 
-    fn serve(writer: StoreThread, reader: StoreThread) -> ProvDbServer<Self> {
-        ProvDbServer::new(Self {
+    fn serve(writer: StoreThread, reader: StoreThread) -> (ProvDbServer<Self>, Writers) {
+        let writers = Writers {
             leases: Leases::new(writer.clone()),
+            last_write: Arc::default(),
+        };
+        let service = Self {
+            writers: writers.clone(),
             writer,
             reader,
-        })
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+        };
+        let server = ProvDbServer::new(service)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        (server, writers)
     }
 }
 
@@ -70,7 +107,8 @@ fn grow(total_bytes: &mut usize, bytes: usize) -> Result<(), Status> {
 #[tonic::async_trait]
 impl ProvDb for ProvDbService {
     type StateStream = Replies<proto::Part>;
-    type FindStream = Replies<proto::FindReply>;
+    type FindIdsStream = Replies<proto::IdsReply>;
+    type DocumentsStream = Replies<proto::DocumentsReply>;
     type FindPlainSqlStream = Replies<proto::Part>;
     type ClaimStream = Replies<proto::ClaimReply>;
 
@@ -91,11 +129,26 @@ impl ProvDb for ProvDbService {
             grow(&mut total_bytes, prost::Message::encoded_len(&message))?;
             documents.extend(wire::documents(message).map_err(wire::status)?);
         }
+        self.writers.note_write();
         self.writer
             .run(move |store| store.put(&documents))
             .await
             .map_err(wire::status)?;
         Ok(Response::new(proto::PutReply {}))
+    }
+
+    async fn forget_step(
+        &self,
+        request: Request<proto::ForgetStepRequest>,
+    ) -> Result<Response<proto::ForgetStepReply>, Status> {
+        let proto::ForgetStepRequest {
+            program,
+            rank,
+            step,
+        } = request.into_inner();
+        let forget = move |store: &mut dyn Store| store.forget_step(program, rank, step);
+        self.writer.run(forget).await.map_err(wire::status)?;
+        Ok(Response::new(proto::ForgetStepReply {}))
     }
 
     async fn replace_state(
@@ -111,6 +164,7 @@ impl ProvDb for ProvDbService {
             grow(&mut total_bytes, message.bytes.len())?;
             state.bytes.extend(message.bytes);
         }
+        self.writers.note_write();
         let write = move |store: &mut dyn Store| store.replace_state(&state.name, &state.bytes);
         self.writer.run(write).await.map_err(wire::status)?;
         Ok(Response::new(proto::ReplaceStateReply {}))
@@ -140,13 +194,25 @@ impl ProvDb for ProvDbService {
         }
     }
 
-    async fn find(
+    async fn find_ids(
         &self,
         request: Request<proto::QueryRequest>,
-    ) -> Result<Response<Self::FindStream>, Status> {
+    ) -> Result<Response<Self::FindIdsStream>, Status> {
         let query = wire::query(request.get_ref()).map_err(wire::status)?;
-        let found = self.reader.run(move |store| store.find(&query)).await;
-        Ok(replies(wire::find_replies(found.map_err(wire::status)?)))
+        let found = self.reader.run(move |store| store.find_ids(&query)).await;
+        Ok(replies(wire::ids_replies(&found.map_err(wire::status)?)))
+    }
+
+    async fn documents(
+        &self,
+        request: Request<proto::DocumentsRequest>,
+    ) -> Result<Response<Self::DocumentsStream>, Status> {
+        let proto::DocumentsRequest { collection, ids } = request.into_inner();
+        let collection = collection.parse::<Collection>();
+        let collection = collection.map_err(|it| wire::status(it.into()))?;
+        let read = move |store: &mut dyn Store| store.documents(collection, &ids);
+        let found = self.reader.run(read).await.map_err(wire::status)?;
+        Ok(replies(wire::documents_replies(found)))
     }
 
     async fn count(
@@ -179,7 +245,8 @@ impl ProvDb for ProvDbService {
         &self,
         request: Request<Streaming<proto::ClaimRequest>>,
     ) -> Result<Response<Self::ClaimStream>, Status> {
-        let replies = lease_server::grant(self.leases.clone(), request.into_inner()).await?;
+        let replies =
+            lease_server::grant(self.writers.leases.clone(), request.into_inner()).await?;
         Ok(Response::new(Box::pin(replies)))
     }
 }

@@ -106,16 +106,24 @@ fn run_json(run: &RunIdentity) -> Result<String, ProvDbError> {
     })
 }
 
+/// Found ids in messages.
+pub(super) fn ids_replies(ids: &[i64]) -> Vec<proto::IdsReply> {
+    let reply = |ids: &[i64]| proto::IdsReply { ids: ids.to_vec() };
+    ids.chunks(PART_BYTES / size_of::<i64>())
+        .map(reply)
+        .collect()
+}
+
 /// Found documents in messages.
-pub(super) fn find_replies(documents: Vec<String>) -> Vec<proto::FindReply> {
-    let mut replies: Vec<proto::FindReply> = Vec::new();
+pub(super) fn documents_replies(documents: Vec<String>) -> Vec<proto::DocumentsReply> {
+    let mut replies: Vec<proto::DocumentsReply> = Vec::new();
     let mut filled_bytes = 0;
     for document in documents {
         let bytes = document.len();
         match replies.last_mut() {
             Some(reply) if filled_bytes + bytes <= PART_BYTES => reply.documents.push(document),
             _ => {
-                replies.push(proto::FindReply {
+                replies.push(proto::DocumentsReply {
                     documents: vec![document],
                 });
                 filled_bytes = 0;

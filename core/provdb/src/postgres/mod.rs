@@ -98,6 +98,20 @@ impl Store for PostgresStore {
         })
     }
 
+    fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError> {
+        let place = [rank, step, program].map(i64::from);
+        self.writable()?.run(|client| {
+            let mut transaction = client.transaction()?;
+            for collection in Collection::JUDGED {
+                let sql = format!(
+                    "delete from {collection} where rid = $1 and io_step = $2 and pid = $3"
+                );
+                transaction.execute(&sql, &[&place[0], &place[1], &place[2]])?;
+            }
+            transaction.commit()
+        })
+    }
+
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.writable()?
             .run(|client| client.execute(REPLACE_STATE, &[&name, &bytes]).map(|_| ()))
@@ -110,18 +124,28 @@ impl Store for PostgresStore {
         Ok(row.map(|row| row.get(0)))
     }
 
-    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
+    fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
         if !self.has_table(query.collection)? {
             return Ok(Vec::new());
         }
-        let sql = postgres_sql::select(query);
+        let sql = postgres_sql::select_ids(query);
         let rows = self
             .connection()
             .run(|client| client.query(&sql.text, &references(&sql.params)))?;
-        Ok(rows
-            .iter()
-            .map(|row| with_id(row.get(1), row.get(0)))
-            .collect())
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    fn documents(
+        &mut self,
+        collection: Collection,
+        ids: &[i64],
+    ) -> Result<Vec<String>, ProvDbError> {
+        let sql = postgres_sql::documents(collection);
+        let rows = self
+            .connection()
+            .run(|client| client.query(&sql, &[&ids]))?;
+        let document = |row: &postgres::Row| with_id(row.get(1), row.get(0));
+        Ok(rows.iter().map(document).collect())
     }
 
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {

@@ -4,16 +4,14 @@ use postgres::types::ToSql;
 
 use super::filter::{Literal, Op, Path, PathStep, Query};
 use super::sql::{Dialect, Sql, Value, column, push_filter, reads_json};
+use crate::Collection;
 
 /// A bound value. Each stands in the SQL with a cast to its type.
 pub(crate) type Param = Box<dyn ToSql + Sync>;
 
-/// The documents that a query asks for, in its order: `id` and the text of `doc` of each. What is sorted holds no
-/// documents; they are fetched by the places of their ids.
-pub(crate) fn select(query: &Query) -> Sql<Param> {
-    let mut sql = Sql::new(
-        "select id, found.doc::text from (select id, row_number() over () as place from (select id",
-    );
+/// The ids of the documents that a query asks for, in its order.
+pub(crate) fn select_ids(query: &Query) -> Sql<Param> {
+    let mut sql = Sql::new("select id");
     push_source(&mut sql, query);
     sql.push(" order by ");
     if let Some(sort) = &query.sort {
@@ -23,11 +21,18 @@ pub(crate) fn select(query: &Query) -> Sql<Param> {
     let bounded = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
     let limit = sql.param(Box::new(query.limit.map(bounded)));
     let offset = sql.param(Box::new(bounded(query.offset)));
-    let table = query.collection;
     sql.push(&format!(
-        "id limit ${limit}::bigint offset ${offset}::bigint) ids) places join {table} found using (id) order by place"
+        "id limit ${limit}::bigint offset ${offset}::bigint"
     ));
     sql
+}
+
+/// The documents with the ids of an array, in its order: `id` and the text of `doc` of each.
+pub(crate) fn documents(collection: Collection) -> String {
+    format!(
+        "select id, doc::text from unnest($1::bigint[]) with ordinality wanted (id, place) join {collection} using (id) \
+         order by place"
+    )
 }
 
 /// The number of documents that match a query's filter.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use callgrove_model::RunIdentity;
 
 use crate::{
-    AccessMode, Claim, Document, OpenOptions, ProvDbError, Query, SqlTable, Store,
+    AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store,
     columns::Columns, run,
 };
 
@@ -103,6 +103,15 @@ impl SqliteStore {
     }
 }
 
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // A connection that only reads keeps the files from being settled.
+        self.reader = None;
+        let shards = self.shards.iter().flatten();
+        shards.chain(&self.global).for_each(ShardFile::settle);
+    }
+}
+
 impl Store for SqliteStore {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
         self.global()?;
@@ -129,6 +138,11 @@ impl Store for SqliteStore {
         Ok(())
     }
 
+    fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError> {
+        let index = rank % self.num_shards;
+        self.shard(index)?.forget_step(program, rank, step)
+    }
+
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.global()?.replace_state(name, bytes)
     }
@@ -137,8 +151,16 @@ impl Store for SqliteStore {
         self.reader()?.state(name)
     }
 
-    fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
-        self.reader()?.find(query)
+    fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
+        self.reader()?.find_ids(query)
+    }
+
+    fn documents(
+        &mut self,
+        collection: Collection,
+        ids: &[i64],
+    ) -> Result<Vec<String>, ProvDbError> {
+        self.reader()?.documents(collection, ids)
     }
 
     fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {

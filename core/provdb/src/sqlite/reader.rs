@@ -1,10 +1,12 @@
 //! All files of a database as one, for reading while others write and after.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Statement};
 
 use crate::columns::with_id;
 use crate::query::sqlite_sql;
@@ -75,39 +77,51 @@ impl Reader {
         })
     }
 
-    pub(super) fn find(&mut self, query: &Query) -> Result<Vec<String>, ProvDbError> {
-        self.read(query).map_err(at(&self.folder))
+    pub(super) fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
+        let sql = sqlite_sql::select_ids(query);
+        let read = || -> rusqlite::Result<Vec<i64>> {
+            let mut statement = self.connection.prepare(&sql.text)?;
+            let ids =
+                statement.query_map(rusqlite::params_from_iter(&sql.params), |row| row.get(0))?;
+            ids.collect()
+        };
+        read().map_err(at(&self.folder))
     }
 
-    fn read(&self, query: &Query) -> rusqlite::Result<Vec<String>> {
-        let sql = sqlite_sql::select_ids(query);
-        let mut statement = self.connection.prepare(&sql.text)?;
-        let ids: Vec<i64> = statement
-            .query_map(rusqlite::params_from_iter(&sql.params), |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        // Ids tell the shard.
-        let (collection, num_files) = (query.collection, i64::from(self.num_shards));
-        let num_files = if collection.is_global() { 1 } else { num_files };
-        let mut statements = (0..num_files)
-            .map(|index| {
-                let file = if collection.is_global() {
-                    "main".to_owned()
-                } else {
-                    format!("s{index}")
-                };
-                self.connection.prepare(&format!(
-                    "select doc from {file}.{collection} where id = ?1"
-                ))
-            })
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        let document = |id: i64| {
-            let statement = &mut statements[id.rem_euclid(num_files) as usize];
-            statement.query_row([id], |row| Ok(with_id(row.get_ref(0)?.as_str()?, id)))
+    pub(super) fn documents(
+        &mut self,
+        collection: Collection,
+        ids: &[i64],
+    ) -> Result<Vec<String>, ProvDbError> {
+        let num_files = if collection.is_global() {
+            1
+        } else {
+            i64::from(self.num_shards)
         };
-        ids.into_iter().map(document).collect()
+        // Ids tell the shard.
+        let mut statements: BTreeMap<i64, Statement<'_>> = BTreeMap::new();
+        let mut read = |id: i64| -> rusqlite::Result<Option<String>> {
+            let shard = id.rem_euclid(num_files);
+            let statement = match statements.entry(shard) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let file = if collection.is_global() {
+                        "main".to_owned()
+                    } else {
+                        format!("s{shard}")
+                    };
+                    let sql = format!("select doc from {file}.{collection} where id = ?1");
+                    place.insert(self.connection.prepare(&sql)?)
+                }
+            };
+            statement
+                .query_row([id], |row| Ok(with_id(row.get_ref(0)?.as_str()?, id)))
+                .optional()
+        };
+        let found = ids.iter().filter_map(|id| read(*id).transpose());
+        found
+            .collect::<rusqlite::Result<_>>()
+            .map_err(at(&self.folder))
     }
 
     pub(super) fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {

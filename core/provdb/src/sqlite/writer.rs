@@ -15,6 +15,8 @@ use super::schema::{self, FORMAT};
 
 /// How long a write waits for those of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long the end waits for others before it leaves them what it wrote in the log.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time between two attempts where SQLite does not wait itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(2);
 
@@ -115,6 +117,38 @@ impl ShardFile {
             transaction.commit()
         };
         write(&mut self.connection).map_err(at(&self.path))
+    }
+
+    /// Removes what was judged in a step of a rank.
+    pub(super) fn forget_step(
+        &mut self,
+        program: u32,
+        rank: u32,
+        step: u32,
+    ) -> Result<(), ProvDbError> {
+        let forget = |connection: &mut Connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for collection in Collection::JUDGED {
+                let sql = format!(
+                    "delete from {collection} where rid = ?1 and io_step = ?2 and pid = ?3"
+                );
+                transaction.execute(&sql, (rank, step, program))?;
+            }
+            transaction.commit()
+        };
+        forget(&mut self.connection).map_err(at(&self.path))
+    }
+
+    /// Brings all that the log holds into the file itself, so that whoever copies the file has it. Where another process
+    /// is in the way, the log keeps it.
+    pub(super) fn settle(&self) {
+        let settle = || {
+            self.connection.busy_timeout(FAREWELL_TIMEOUT)?;
+            self.connection
+                .query_row("pragma wal_checkpoint(truncate)", (), |_| Ok(()))
+        };
+        settle().ok();
     }
 
     /// Stores opaque bytes under a name.

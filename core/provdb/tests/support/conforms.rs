@@ -21,6 +21,7 @@ pub(crate) fn conforms(open: Open<'_>) {
     refuses_what_is_no_document(open);
     keeps_state(open);
     claims_are_exclusive(open);
+    forgets_one_step_of_one_rank(open);
     readers_see_what_was_acknowledged(open);
     answers_queries(open);
     answers_plain_sql(open);
@@ -158,6 +159,28 @@ fn refuses_what_is_no_document(open: Open<'_>) {
         before,
         "nothing was stored"
     );
+}
+
+fn forgets_one_step_of_one_rank(open: Open<'_>) {
+    let mut store = open(AccessMode::ReadWrite);
+    let place = |it: &Value| (it["pid"].clone(), it["rid"].clone(), it["io_step"].clone());
+    let before = Collection::JUDGED.map(|collection| all(&mut *store, collection));
+    let [program, rank, step] = ["pid", "rid", "io_step"].map(|name| before[0][0][name].as_u64());
+    let number = |it: Option<u64>| u32::try_from(it.expect("a number")).expect("a small one");
+    let (program, rank, step) = (number(program), number(rank), number(step));
+    for (program, rank, step) in [(program + 1, rank, step), (program, rank + 64, step)] {
+        store
+            .forget_step(program, rank, step)
+            .expect("nothing to forget");
+    }
+    store.forget_step(program, rank, step).expect("forgotten");
+    for (collection, before) in Collection::JUDGED.into_iter().zip(before) {
+        let kept = before.into_iter();
+        let kept = kept.filter(|it| place(it) != (program.into(), rank.into(), step.into()));
+        assert_eq!(all(&mut *store, collection), kept.collect::<Vec<_>>());
+    }
+    // For the tests that follow.
+    store.put(&one_of_each()).expect("stored again");
 }
 
 fn keeps_state(open: Open<'_>) {

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{FuncId, ProgramId};
+use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId};
 
 use crate::functions::{
-    FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_NAME_BYTES, check_name,
-    provisional_fid,
+    FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, check_name, provisional_fid,
 };
 use crate::protocol::Transport;
 use crate::{Contribution, PserverError};

@@ -4,11 +4,14 @@ mod function_indices;
 mod model_cache;
 mod outbox;
 
+use std::collections::BTreeMap;
+
 use callgrove_detect::FuncModel;
-use callgrove_model::{FuncId, ProgramId};
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
 use crate::contribution::ModelKind;
 use crate::protocol::{SyncReply, SyncRequest, Transport};
+use crate::statistics::RankKey;
 use crate::{Contribution, Hello, Link, ModelExchange, PserverError, StepReport, Synced, Welcome};
 use function_indices::FunctionIndices;
 use model_cache::ModelCache;
@@ -33,6 +36,8 @@ pub struct ExchangeSession<T> {
     outbox: Outbox,
     models: ModelCache,
     model_kind: ModelKind,
+    /// What the next contribution holds.
+    learnt: BTreeMap<RankKey, StepId>,
 }
 
 impl<T: Transport> ExchangeSession<T> {
@@ -48,6 +53,7 @@ impl<T: Transport> ExchangeSession<T> {
             outbox: Outbox::default(),
             models: ModelCache::default(),
             model_kind: ModelKind::default(),
+            learnt: BTreeMap::new(),
         }
     }
 
@@ -220,6 +226,15 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         self.indices.get_all(program, names)
     }
 
+    fn learn_steps(&mut self, steps: &[(RankId, StepId)]) {
+        if let Some(hello) = &self.hello {
+            let keyed = steps
+                .iter()
+                .map(|&(rank, step)| ((hello.program, rank), step));
+            self.learnt.extend(keyed);
+        }
+    }
+
     fn sync_and_report(
         &mut self,
         models: Vec<(FuncId, FuncModel)>,
@@ -227,7 +242,10 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
     ) -> Result<Synced, PserverError> {
         self.model_kind
             .check(models.iter().map(|(_, model)| model))?;
-        let contribution = Contribution::new(models, reports);
+        let contribution = Contribution {
+            learnt: std::mem::take(&mut self.learnt),
+            ..Contribution::new(models, reports)
+        };
         let asked: Vec<FuncId> = contribution.models.keys().copied().collect();
         if !self.frozen {
             self.models.learn(&contribution.models);
@@ -244,8 +262,16 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         })
     }
 
-    fn goodbye(&mut self, reports: &[StepReport]) -> Result<(), PserverError> {
-        self.outbox.push(Contribution::new(Vec::new(), reports));
+    fn unsettled(&mut self) -> Result<Option<String>, PserverError> {
+        self.transport.begin_call();
+        Ok(match self.flush()? {
+            Link::Down { cause } => Some(cause),
+            Link::Up if self.outbox.is_settled() => None,
+            Link::Up => Some("the parameter server has not saved all that it was told".to_owned()),
+        })
+    }
+
+    fn goodbye(&mut self) -> Result<(), PserverError> {
         self.transport.begin_call();
         self.try_flush()?;
         match &self.hello {

@@ -120,6 +120,12 @@ impl Outbox {
         }
     }
 
+    /// Whether the server has everything, and has saved it if it saves anything.
+    pub(super) fn is_settled(&self) -> bool {
+        let is_told = self.sent.is_none() && self.parts.is_empty() && self.waiting.is_empty();
+        is_told && (self.held.is_empty() || self.retention != Retention::Saved)
+    }
+
     /// What of a function the server's `version` lacks, oldest first.
     pub(super) fn models_after(
         &self,

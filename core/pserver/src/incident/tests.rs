@@ -325,7 +325,7 @@ fn a_restarted_server_goes_on_with_the_same_names() {
     run.sessions
         .pop()
         .expect("three")
-        .goodbye(&[])
+        .goodbye()
         .expect("it is in this process");
     assert_eq!(run.save(&mut database), 1);
     let saved = run.state.save().expect("finite numbers");

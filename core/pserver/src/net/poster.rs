@@ -44,6 +44,7 @@ impl PosterOptions {
 /// if its answer is lost, twice.
 #[derive(Debug)]
 pub struct Poster {
+    url: String,
     slot: Arc<Slot>,
     thread: Option<JoinHandle<()>>,
 }
@@ -79,6 +80,7 @@ impl Poster {
     /// [`PserverError::BadOption`] for a URL or certificate file that cannot be used.
     pub fn start(options: PosterOptions) -> Result<Self, PserverError> {
         let agent = agent(&options)?;
+        let url = options.url.clone();
         let slot = Arc::<Slot>::default();
         let shared = Arc::clone(&slot);
         let thread = std::thread::Builder::new()
@@ -86,7 +88,7 @@ impl Poster {
             .spawn(move || post_all(&agent, &options, &shared))
             .map_err(|error| bad_option("the thread that posts packets", &error))?;
         let thread = Some(thread);
-        Ok(Self { slot, thread })
+        Ok(Self { url, slot, thread })
     }
 
     /// Gives it the next packet; never waits.
@@ -103,18 +105,33 @@ impl Poster {
     pub fn status(&self) -> PosterStatus {
         self.slot.lock().status.clone()
     }
-}
 
-impl Drop for Poster {
-    /// Tries once more to deliver what waits, and ends.
-    fn drop(&mut self) {
+    /// Where it posts to.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Tries once more to deliver what waits, and ends; the answer tells what became of it.
+    pub fn finish(mut self) -> PosterStatus {
+        self.end();
+        self.status()
+    }
+
+    fn end(&mut self) {
         self.slot.lock().ends = true;
         self.slot.changed.notify_all();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the thread that posts packets has panicked");
+            let failure = "the thread that posts packets has ended early".to_owned();
+            self.slot.lock().status.failure = Some(failure);
         }
+    }
+}
+
+impl Drop for Poster {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -155,34 +172,22 @@ impl Slot {
         drop(wait.unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn note_success(&self) -> bool {
+    fn note_success(&self) {
         let mut inner = self.lock();
         inner.status.num_delivered += 1;
-        inner.status.failure.take().is_some()
+        inner.status.failure = None;
     }
 }
 
 fn post_all(agent: &Agent, options: &PosterOptions, slot: &Slot) {
     while let Some((packet, is_last)) = slot.next() {
         match post(agent, options, &packet) {
-            Ok(()) => {
-                if slot.note_success() {
-                    tracing::info!(url = options.url, "packets are delivered again");
-                }
-            }
-            Err(failure) if is_last => {
-                tracing::error!(url = options.url, failure, "the last packet is lost");
-                return;
-            }
+            Ok(()) => slot.note_success(),
             Err(failure) => {
-                if slot.lock().status.failure.is_none() {
-                    tracing::warn!(
-                        url = options.url,
-                        failure,
-                        "a packet waits to be delivered; check the URL and that its server runs"
-                    );
-                }
                 slot.put_back(packet, failure, options.retry_after);
+                if is_last {
+                    return;
+                }
             }
         }
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_detect::FuncModel;
-use callgrove_model::{FuncId, ProgramId, RankId};
+use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
 use crate::Contribution;
 use crate::contribution::merge_model;
 use crate::incident::IncidentBook;
-use crate::statistics::{Metrics, Statistics, StepSummary, bound_steps, merge_maps};
+use crate::statistics::{Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps};
 
 /// Most steps that wait for a packet, should nobody take packets: half an hour of 64 ranks with two steps a second
 /// would be 230,400, but whoever waits so long sees the totals anyway.
@@ -40,6 +40,10 @@ pub(crate) struct GlobalState {
     /// What is new since the last packet.
     pub(crate) delta: PacketDelta,
     pub(crate) incidents: IncidentBook,
+    /// The last step of each rank that the models hold.
+    pub(crate) learnt: BTreeMap<RankKey, StepId>,
+    /// The version in which anything came last.
+    pub(crate) changed_in: u64,
 }
 
 /// What came since the last packet.
@@ -61,6 +65,10 @@ impl GlobalState {
             self.add_model(fid, delta, version);
         }
         self.incidents.take_in(partial.briefs);
+        merge_maps(&mut self.learnt, partial.learnt, |last, step| {
+            *last = *step.max(last);
+        });
+        self.changed_in = version;
         let mut statistics = partial.statistics;
         self.delta.any |= !statistics.is_empty();
         self.delta.steps.append(&mut statistics.steps);

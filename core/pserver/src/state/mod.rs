@@ -24,13 +24,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use callgrove_detect::Params;
-use callgrove_model::{FuncId, ProgramId, RunIdentity, fnv1a};
+use callgrove_model::{FuncId, MAX_COUNTER_NAME_BYTES, ProgramId, RunIdentity, fnv1a};
 
 pub use global_documents::GlobalDocuments;
 pub use saved_state::SavedGlobalState;
 
 use crate::contribution::ModelKind;
-use crate::functions::{FunctionRequest, FunctionTable, MAX_COUNTER_NAME_BYTES, check_name};
+use crate::functions::{FunctionRequest, FunctionTable, check_name};
 use crate::protocol::{Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
 use crate::{Contribution, PserverError};
@@ -180,6 +180,12 @@ impl ServerState {
     pub fn fold(&self) {
         let mut global = lock(&self.global);
         self.fold_into(&mut global);
+    }
+
+    /// The version in which anything came last, if that is not saved; as far as it is folded.
+    pub fn unsaved_version(&self) -> Option<u64> {
+        let changed_in = lock(&self.global).changed_in;
+        (changed_in > self.saved_version.load(Ordering::Acquire)).then_some(changed_in)
     }
 
     pub(crate) fn fold_into(&self, global: &mut GlobalState) {

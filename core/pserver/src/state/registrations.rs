@@ -1,7 +1,9 @@
 //! Registrations of instances and their ranks: leases, claims, goodbyes.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
+use super::partial::PartialState;
 use super::{ServerState, lock};
 use crate::protocol::Registered;
 use crate::statistics::RankKey;
@@ -60,6 +62,15 @@ impl ServerState {
                 claims.remove(&rank);
             }
         }
+    }
+
+    /// Instances that are at work.
+    pub fn num_live(&self, now_ms: u64) -> usize {
+        let num_live = |partial_state: &Mutex<PartialState>| {
+            let held = lock(partial_state);
+            held.registrations().filter(|it| it.is_live(now_ms)).count()
+        };
+        self.partial_states.iter().map(num_live).sum()
     }
 
     /// Instances were there, and all have said goodbye or are dead: the server may end.
@@ -124,11 +135,13 @@ impl ServerState {
             let totals = global.total.ranks.get(key)?;
             Some((key.1, totals.last_step))
         };
+        let learnt_step = |key: &RankKey| Some((key.1, *global.learnt.get(key)?));
         Welcome {
             params: self.options.params,
             frozen: self.options.frozen,
             num_shards: self.options.num_shards,
             last_steps: ranks.iter().filter_map(last_step).collect(),
+            learnt_steps: ranks.iter().filter_map(learnt_step).collect(),
         }
     }
 

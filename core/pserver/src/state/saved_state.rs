@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use callgrove_detect::FuncModel;
-use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity};
+use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use serde::{Deserialize, Serialize};
 
 use super::global::{GlobalState, VersionedModel};
@@ -15,7 +15,7 @@ use super::{ServerState, StateOptions, lock};
 use crate::PserverError;
 use crate::functions::FunctionTable;
 use crate::incident::IncidentBook;
-use crate::statistics::{Statistics, pairs};
+use crate::statistics::{RankKey, Statistics, pairs};
 
 /// What the file calls itself.
 const FORMAT: &str = "callgrove parameter server";
@@ -50,6 +50,9 @@ struct File {
     /// Earlier releases had none.
     #[serde(default)]
     incidents: IncidentBook,
+    /// Earlier releases did not say.
+    #[serde(default, with = "pairs")]
+    learnt: BTreeMap<RankKey, StepId>,
 }
 
 impl ServerState {
@@ -78,6 +81,7 @@ impl ServerState {
             metric_ids: global.metric_ids.clone(),
             sequences: global.sequences.clone(),
             incidents: global.incidents.clone(),
+            learnt: global.learnt.clone(),
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
@@ -126,6 +130,7 @@ impl ServerState {
             sequences: file.sequences,
             metric_ids: file.metric_ids,
             incidents: file.incidents,
+            learnt: file.learnt,
             ..GlobalState::default()
         };
         state.begin_with(global, file.functions, file.models)?;

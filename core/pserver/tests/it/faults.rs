@@ -254,7 +254,7 @@ impl Run {
                 .sync_and_report(Vec::new(), &[])
                 .expect("the network is good");
             assert_eq!(synced.link, Link::Up);
-            session.goodbye(&[]).expect("the network is good");
+            session.goodbye().expect("the network is good");
         }
         let server = self.world.server();
         for (name, values) in NAMES.iter().zip(&self.truth.all) {
@@ -299,6 +299,31 @@ proptest! {
         }
         run.finish();
     }
+}
+
+#[test]
+fn what_is_told_is_settled_once_it_is_saved() {
+    let mut run = Run::new(Retention::Saved);
+    let unsettled = |run: &mut Run| run.sessions[0].unsettled().expect("absence is no error");
+    assert_eq!(unsettled(&mut run), None, "nothing was told yet");
+    run.step(0, 0, &[1], &[]);
+    assert!(unsettled(&mut run).is_some(), "told");
+    run.crash();
+    assert!(
+        unsettled(&mut run).is_some(),
+        "told again to a server that had lost it"
+    );
+    run.apply(&Event::Save);
+    run.world
+        .plan
+        .lock()
+        .expect("nobody else has it")
+        .push_back(Fate::ServerIsAway);
+    assert!(unsettled(&mut run).expect("away").contains("by plan"));
+    assert_eq!(unsettled(&mut run), None, "saved");
+    run.crash();
+    assert_eq!(unsettled(&mut run), None, "what was saved is not lost");
+    run.finish();
 }
 
 #[test]
@@ -436,7 +461,7 @@ fn names_and_ranks_beyond_measure_are_refused() {
     let state = new_state(StateOptions::default());
     let mut session = state.session();
     session.register(&hello(0)).expect("the rank is free");
-    let long = "f".repeat(callgrove_pserver::MAX_NAME_BYTES + 1);
+    let long = "f".repeat(callgrove_model::MAX_NAME_BYTES + 1);
     let refused = session.functions(PROGRAM, &[String::from("f"), long]);
     let error = refused.expect_err("it is too long").to_string();
     assert!(

@@ -94,8 +94,8 @@ fn what_instances_add_comes_back_merged() {
     let mut whole = model(&values);
     whole.extend(&[77]);
     assert_eq!(synced.models[0].1.histogram(), whole.histogram());
-    one.goodbye(&[]).expect("the server is there");
-    other.goodbye(&[]).expect("the server is there");
+    one.goodbye().expect("the server is there");
+    other.goodbye().expect("the server is there");
     assert!(state.is_abandoned(0));
     assert_eq!(state.documents().func_stats[0]["fid"], fids[1].0);
 }
@@ -196,7 +196,7 @@ fn survives_a_restart(retention: Retention) {
             synced.expect("absence is no error").link == Link::Up
         });
         assert!(back, "the client has found the server again");
-        session.goodbye(&[]).expect("the server is there");
+        session.goodbye().expect("the server is there");
     }
     let num_counted =
         global_model(&state, "f").moments().count() + global_model(&state, "g").moments().count();

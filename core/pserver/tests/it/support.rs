@@ -102,7 +102,7 @@ pub(crate) fn global_model(state: &Arc<ServerState>, name: &str) -> FuncModel {
     let synced = session
         .sync_and_report(nothing, &[])
         .expect("nothing is refused");
-    session.goodbye(&[]).expect("it is in this process");
+    session.goodbye().expect("it is in this process");
     FuncModel::clone(&synced.models[0].1)
 }
 

@@ -1,9 +1,16 @@
 //! The names of the stream: its variables, and the attributes that say what the rows' indices mean.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, Attribute, Io};
-use callgrove_model::{CounterId, FuncId, Metadata, Name, NameTable, RankId, ThreadId};
+use callgrove_model::{
+    CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Metadata, Name, NameTable, RankId,
+    ThreadId, keepable,
+};
+
+/// Longer values of metadata are cut; records hold all of them, and documents are bounded.
+const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// The scalars of a step; what a stream does not state is not known.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +80,8 @@ pub(super) struct AnnouncedNames {
     num_threads: Option<u32>,
     /// Attributes whose metadata was given out. A finished BP4 shows all of them at its first step.
     metadata: BTreeSet<String>,
+    /// Attributes whose text had to be changed and that were not told yet.
+    changed: Vec<String>,
 }
 
 /// Names by index; two indices may have one name.
@@ -101,14 +110,23 @@ impl AnnouncedNames {
         // Indices run from 0 without gaps, so none is as large as the number of attributes.
         let limit = attributes.len();
         let (mut timers, mut counters) = (Vec::new(), Vec::new());
+        let mut changed = std::mem::take(&mut self.changed);
+        let mut text_of = |attribute: &Attribute<'_>, name: &str, max_bytes| {
+            let text = attribute.text()?;
+            let kept = keepable(&text, max_bytes);
+            if let Cow::Owned(_) = kept {
+                changed.push(keepable(name, MAX_NAME_BYTES).into_owned());
+            }
+            Ok::<_, Adios2Error>(kept.into_owned())
+        };
         for attribute in &attributes {
             let name = attribute.name()?;
             match Key::parse(&name) {
                 Key::Timer(index) if self.timers.is_new(index, limit) => {
-                    timers.push((index, attribute));
+                    timers.push((index, text_of(attribute, &name, MAX_NAME_BYTES)?));
                 }
                 Key::Counter(index) if self.counters.is_new(index, limit) => {
-                    counters.push((index, attribute));
+                    counters.push((index, text_of(attribute, &name, MAX_COUNTER_NAME_BYTES)?));
                 }
                 Key::EventType(index) if index < limit => {
                     let slot = slot(&mut self.event_types, index);
@@ -117,7 +135,8 @@ impl AnnouncedNames {
                     }
                 }
                 Key::Metadata(rank, thread, key) if !self.metadata.contains(&name) => {
-                    let (key, value) = (key.to_owned(), attribute.text()?);
+                    let key = keepable(key, MAX_NAME_BYTES).into_owned();
+                    let value = text_of(attribute, &name, MAX_VALUE_BYTES)?;
                     metadata.push(Metadata {
                         rank,
                         thread,
@@ -129,10 +148,16 @@ impl AnnouncedNames {
                 _ => {}
             }
         }
-        self.timers.add(timers)?;
-        self.counters.add(counters)?;
+        self.timers.add(timers);
+        self.counters.add(counters);
+        self.changed = changed;
         self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
         Ok(metadata)
+    }
+
+    /// The attributes whose text had to be changed since the last call.
+    pub(super) fn take_changed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.changed)
     }
 
     fn is_complete(&self, counts: &Counts) -> bool {
@@ -150,13 +175,12 @@ impl<Id: Name> IndexedNames<Id> {
     }
 
     /// Adds names in order of index, so that ids do not depend on the order of the attributes.
-    fn add(&mut self, mut new: Vec<(usize, &Attribute<'_>)>) -> Result<(), Adios2Error> {
+    fn add(&mut self, mut new: Vec<(usize, String)>) {
         new.sort_by_key(|(index, _)| *index);
-        for (index, attribute) in new {
-            let id = self.table.intern(&attribute.text()?);
+        for (index, name) in new {
+            let id = self.table.intern(&name);
             *slot(&mut self.ids, index) = Some(id);
         }
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
-use callgrove_model::{ProgramId, RankId, StepBatch, StepId, Warnings};
+use callgrove_model::{ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, Decoder, FUNC_COLUMNS};
 use super::schema::{AnnouncedNames, Counts, FUNC_ROW_COUNT};
@@ -58,6 +58,11 @@ impl StepReader {
             .names
             .update(at.engine.io(), &counts)
             .map_err(stream_error)?;
+        for attribute in self.names.take_changed() {
+            let place = || format!("{attribute} in step {}", at.step.0);
+            self.warnings
+                .count(WarningKind::TextChanged, self.rank, place);
+        }
         if let (false, Some(first)) = (self.is_rank_stated, metadata.first()) {
             self.rank = Some(first.rank);
             self.is_rank_stated = true;

@@ -19,10 +19,11 @@ use self::report::{CurveReport, MethodReport, Report};
 use self::truth::TruthTable;
 use super::forest::forest_of;
 use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
+use crate::exit::Exit;
 use crate::host::replace_file;
 use crate::output::{Clock, complain, with_progress};
 
-pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
+pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
     // Small files and settings first: a mistake in them shows before the long work.
     let plot_file = args.plot.as_deref().map(PlotFile::new).transpose()?;
     let curve_params = curve_params(args)?;
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         EvaluateFormat::Json => report.print_json(&mut out)?,
     }
     out.flush()?;
-    Ok(())
+    Ok(Exit::after(&forest.trace().warnings))
 }
 
 /// Where the curve is measured; `None` if no labels are given.

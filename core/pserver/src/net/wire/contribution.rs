@@ -74,6 +74,15 @@ pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contrib
         briefs: briefs
             .map(|(&key, brief)| brief_to_wire(key, brief))
             .collect(),
+        learnt: contribution
+            .learnt
+            .iter()
+            .map(|(&(program, rank), step)| proto::Learnt {
+                program: program.0,
+                rank: rank.0,
+                step: step.0,
+            })
+            .collect(),
     }
 }
 
@@ -98,6 +107,10 @@ pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Con
                 .collect::<Result<_>>()?,
         },
         briefs: unique(message.briefs.iter().map(brief_from_wire))?,
+        learnt: unique(message.learnt.iter().map(|it| {
+            let key = (ProgramId(it.program), RankId(it.rank));
+            Ok((key, StepId(it.step)))
+        }))?,
     })
 }
 

@@ -62,6 +62,16 @@ pub(in crate::net) fn registered_to_wire(registered: Registered) -> Result<proto
         num_shards: welcome.num_shards.unwrap_or(0),
         known_ranks: welcome.last_steps.iter().map(|(rank, _)| rank.0).collect(),
         last_steps: welcome.last_steps.iter().map(|(_, step)| step.0).collect(),
+        learnt_ranks: welcome
+            .learnt_steps
+            .iter()
+            .map(|(rank, _)| rank.0)
+            .collect(),
+        learnt_steps: welcome
+            .learnt_steps
+            .iter()
+            .map(|(_, step)| step.0)
+            .collect(),
     })
 }
 
@@ -70,7 +80,12 @@ pub(in crate::net) fn registered_from_wire(reply: &proto::RegisterReply) -> Resu
         "" => None,
         json => Some(Params::from_json(json).map_err(|error| damaged(&error))?),
     };
-    let last_steps = reply.known_ranks.iter().zip(&reply.last_steps);
+    let steps = |ranks: &[u32], steps: &[u32]| {
+        let pairs = ranks.iter().zip(steps);
+        pairs
+            .map(|(&rank, &step)| (RankId(rank), StepId(step)))
+            .collect()
+    };
     Ok(Registered {
         epoch: reply.epoch,
         last_sequence: reply.last_sequence,
@@ -82,9 +97,8 @@ pub(in crate::net) fn registered_from_wire(reply: &proto::RegisterReply) -> Resu
             params,
             frozen: reply.frozen,
             num_shards: (reply.num_shards > 0).then_some(reply.num_shards),
-            last_steps: last_steps
-                .map(|(&rank, &step)| (RankId(rank), StepId(step)))
-                .collect(),
+            last_steps: steps(&reply.known_ranks, &reply.last_steps),
+            learnt_steps: steps(&reply.learnt_ranks, &reply.learnt_steps),
         },
     })
 }
