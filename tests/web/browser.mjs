@@ -326,7 +326,6 @@ const scenarios = {
         await waitForText("196 trees");
         await page.waitForTimeout(1000);
         await drop(large);
-        await page.waitForFunction(() => document.title.startsWith("large"));
         await click("button", "Cancel");
         await page.waitForFunction(() => document.title.startsWith("small"));
         await waitForText("196 trees");

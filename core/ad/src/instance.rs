@@ -352,18 +352,18 @@ impl Instance {
         Ok(())
     }
 
-    /// The reports whose documents are stored. While the database refuses, they are not held back: they are all that
-    /// those who watch can see then.
+    /// The reports whose documents are stored: a server that goes on when this process dies has counted nothing then that
+    /// cannot be read. While the database refuses, they are not held back: they are all that those who watch can see.
     fn settled_reports(&mut self) -> Vec<StepReport> {
         let num_settled = match &self.writer {
-            None => u64::MAX,
-            Some(writer) => {
+            Some(writer) if self.exchange.is_elsewhere() => {
                 let stored = writer.stored();
                 match stored.refusal {
                     Some(_) => u64::MAX,
                     None => stored.num_documents + stored.num_lost,
                 }
             }
+            _ => u64::MAX,
         };
         let is_settled = |(num_sent, _): &mut (u64, StepReport)| *num_sent <= num_settled;
         let settled = std::iter::from_fn(|| self.reports.pop_front_if(is_settled));

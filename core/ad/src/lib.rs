@@ -25,6 +25,7 @@ mod message_numbers;
 mod node_state;
 mod options;
 mod provenance_writer;
+mod rank_counters;
 mod rank_detector;
 mod record_builder;
 mod rules;

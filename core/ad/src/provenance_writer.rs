@@ -39,6 +39,10 @@ pub struct StorageStatus {
     pub is_closed: bool,
 }
 
+fn num(documents: &[Document]) -> u64 {
+    documents.len() as u64
+}
+
 /// What waits, in the order in which it came.
 #[derive(Debug)]
 enum Task {
@@ -74,7 +78,7 @@ struct Queue {
     run: Option<RunIdentity>,
     tasks: VecDeque<Task>,
     /// Of documents that wait or are being stored.
-    num_unsettled: usize,
+    num_unsettled: u64,
     num_bytes: usize,
     is_busy: bool,
     is_ending: bool,
@@ -84,13 +88,13 @@ struct Queue {
 impl Queue {
     fn note_stored(&mut self, documents: &[Document]) {
         let num_bytes = self.remove(documents);
-        self.stored.num_documents += documents.len() as u64;
+        self.stored.num_documents += num(documents);
         self.stored.num_bytes += num_bytes as u64;
     }
 
     fn note_unfit(&mut self, documents: &[Document], reason: String) {
         self.remove(documents);
-        self.stored.num_lost += documents.len() as u64;
+        self.stored.num_lost += num(documents);
         self.stored.first_unfit.get_or_insert(reason);
     }
 
@@ -98,7 +102,7 @@ impl Queue {
     fn remove(&mut self, documents: &[Document]) -> usize {
         let num_bytes = documents.iter().map(|document| document.json.len()).sum();
         self.num_bytes -= num_bytes;
-        self.num_unsettled -= documents.len();
+        self.num_unsettled -= num(documents);
         num_bytes
     }
 }
@@ -126,7 +130,7 @@ impl ProvenanceWriter {
 
     /// Hands documents in; never waits. The answer is how many were handed in so far.
     pub(crate) fn send(&mut self, documents: Vec<Document>) -> u64 {
-        self.num_sent += documents.len() as u64;
+        self.num_sent += num(&documents);
         if documents.is_empty() {
             return self.num_sent;
         }
@@ -183,7 +187,7 @@ impl ProvenanceWriter {
         let has_panicked = self.thread.join().is_err();
         let queue = self.shared.lock();
         let mut stored = queue.stored.clone();
-        stored.num_lost += queue.num_unsettled as u64;
+        stored.num_lost += queue.num_unsettled;
         drop(queue);
         if has_panicked {
             stored.refusal = Some("the thread that stores has ended early".to_owned());

@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use callgrove_detect::{FuncModel, Moments};
 use callgrove_model::{
-    CounterEvents, CounterId, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
-    Warnings,
+    FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
-use callgrove_pserver::{CounterReport, FunctionReport, StepBrief, StepReport};
+use callgrove_pserver::{FunctionReport, StepBrief, StepReport};
 
 use crate::brief::{BriefState, BriefedStep};
 use crate::by_function::{ExecutionsByFunction, LaneExecutions, VerdictState};
 use crate::compiled_model::CompiledModel;
 use crate::found::{FoundOutliers, longer_than_usual};
-use crate::gpu::{CORRELATION_ID, GpuThreads, Launches};
+use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::NodeWatch;
+use crate::rank_counters::RankCounters;
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
 use crate::stream_reader::StepInput;
 use crate::{AdOptions, OutlierStatistic};
@@ -37,9 +37,7 @@ pub(crate) struct RankDetector {
     /// By the rank's own ids: name, and number in this AD instance; no number where it is not judged.
     functions: Vec<NamedFunction>,
     numbers: Vec<Option<u32>>,
-    counters: Vec<CounterInfo>,
-    counter_names: Vec<Arc<str>>,
-    correlation: Option<CounterId>,
+    counters: RankCounters,
     gpu: GpuThreads,
     launches: Launches<KernelLaunch>,
     node: NodeWatch,
@@ -58,7 +56,6 @@ pub(crate) struct RankDetector {
     pub(crate) recorded_until: Option<StepId>,
     /// Metadata of the present step.
     metadata: Vec<MetadataRecord>,
-    counter_reports: Vec<CounterReport>,
     pub(crate) warnings: Warnings,
 }
 
@@ -67,14 +64,6 @@ struct LaneState {
     verdicts: Vec<VerdictState>,
     /// Counter samples that were looked at for launches.
     num_counters_seen: usize,
-}
-
-#[derive(Debug)]
-struct CounterInfo {
-    /// The field of the node's state that it fills, if it is watched.
-    field: Option<Arc<str>>,
-    /// Values in the present step.
-    values: Moments,
 }
 
 /// The result of a judged step.
@@ -98,9 +87,7 @@ impl RankDetector {
             lanes: BTreeMap::new(),
             functions: Vec::new(),
             numbers: Vec::new(),
-            counters: Vec::new(),
-            counter_names: Vec::new(),
-            correlation: None,
+            counters: RankCounters::default(),
             gpu: GpuThreads::default(),
             launches: Launches::default(),
             node: NodeWatch::default(),
@@ -114,7 +101,6 @@ impl RankDetector {
             learnt_until: None,
             recorded_until: None,
             metadata: Vec::new(),
-            counter_reports: Vec::new(),
             warnings: Warnings::default(),
         }
     }
@@ -157,12 +143,12 @@ impl RankDetector {
             ..
         } = input;
         self.warnings.join(warnings);
-        self.name_counters(counters, options);
+        self.counters.name(counters, &options.watchlist);
         self.learn_metadata(&batch);
         self.span = StepTimes::of(&batch);
         self.message_numbers.take_in(batch.step, &batch.comms);
         self.briefs.begin_step(&batch.funcs);
-        self.take_counters(&mut batch.counters);
+        self.counters.take_in(&mut batch.counters, &mut self.node);
         let step = batch.step;
         self.builder.push(*batch);
         self.gather(models.len());
@@ -271,20 +257,6 @@ impl RankDetector {
         warnings
     }
 
-    fn name_counters(&mut self, names: Vec<Arc<str>>, options: &AdOptions) {
-        for name in names {
-            if *name == *CORRELATION_ID {
-                self.correlation = Some(CounterId::from_index(self.counters.len()));
-            }
-            let field = options.watchlist.field(&name).map(Arc::from);
-            self.counters.push(CounterInfo {
-                field,
-                values: Moments::default(),
-            });
-            self.counter_names.push(name);
-        }
-    }
-
     fn learn_metadata(&mut self, batch: &StepBatch) {
         for entry in &batch.metadata {
             self.gpu.learn(entry);
@@ -298,40 +270,6 @@ impl RankDetector {
                 tid: entry.thread.0,
                 value: entry.value.clone(),
             });
-        }
-    }
-
-    /// Counts the counters' values; those that tell the state of the node belong to no call.
-    fn take_counters(&mut self, samples: &mut CounterEvents) {
-        for row in 0..samples.len() {
-            let counter = &mut self.counters[samples.counter[row].index()];
-            counter.values.push(samples.value[row] as f64);
-            if let Some(field) = &counter.field {
-                self.node.set(field, samples.value[row], samples.time[row]);
-            }
-        }
-        self.counter_reports.clear();
-        for (counter, name) in self.counters.iter_mut().zip(&self.counter_names) {
-            let values = std::mem::take(&mut counter.values);
-            if values.count() > 0 {
-                self.counter_reports.push(CounterReport {
-                    name: name.to_string(),
-                    values,
-                });
-            }
-        }
-        if self.counters.iter().any(|counter| counter.field.is_some()) {
-            let all = std::mem::take(samples);
-            for row in 0..all.len() {
-                if self.counters[all.counter[row].index()].field.is_none() {
-                    samples.push(
-                        all.thread[row],
-                        all.counter[row],
-                        all.value[row],
-                        all.time[row],
-                    );
-                }
-            }
         }
     }
 
@@ -356,7 +294,7 @@ impl RankDetector {
     }
 
     fn remember_launches(&mut self) {
-        let Some(correlation) = self.correlation else {
+        let Some(correlation) = self.counters.correlation() else {
             return;
         };
         for ((thread, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
@@ -408,7 +346,7 @@ impl RankDetector {
             rank: self.rank,
             step,
             functions,
-            counters: std::mem::take(&mut self.counter_reports),
+            counters: self.counters.take_reports(),
             brief,
         })
     }
@@ -494,8 +432,8 @@ impl RankDetector {
             lanes: self.judged_lanes(),
             message_numbers: &self.message_numbers,
             functions: &self.functions,
-            counters: &self.counter_names,
-            correlation: self.correlation,
+            counters: self.counters.names(),
+            correlation: self.counters.correlation(),
             gpu: &self.gpu,
             launches: &self.launches,
             hostname: &self.hostname,

@@ -84,6 +84,9 @@ pub trait ModelExchange: Send {
         names: &[String],
     ) -> Result<Vec<FuncId>, PserverError>;
 
+    /// Whether the server goes on when this process dies.
+    fn is_elsewhere(&self) -> bool;
+
     /// Says that the models of the next [`sync_and_report`](Self::sync_and_report) hold the executions of these steps.
     fn learn_steps(&mut self, steps: &[(RankId, StepId)]);
 

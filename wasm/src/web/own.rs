@@ -63,7 +63,7 @@ impl OwnLine {
         let (session, link) = SessionLink::new(0, None);
         let inner = Rc::new(Inner {
             spawn,
-            link: RefCell::new(link),
+            link: RefCell::new(link.stopped_elsewhere()),
             session: session.clone(),
             worker: RefCell::default(),
             is_ready: Cell::default(),

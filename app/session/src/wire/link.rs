@@ -50,6 +50,8 @@ pub struct SessionLink {
     /// Messages that go before all others.
     first: VecDeque<ViewerMessage>,
     wishes_told: u64,
+    /// Whether whoever has the link ends the work itself, and asks for wishes to stop.
+    is_stopped_elsewhere: bool,
     watch: Option<FarWatch>,
 }
 
@@ -71,9 +73,20 @@ impl SessionLink {
             num_sent: 0,
             first: VecDeque::new(),
             wishes_told: 0,
+            is_stopped_elsewhere: false,
             watch: None,
         };
         (SessionHandle::new(sender, cell), link)
+    }
+
+    /// The session cannot hear while it works: whoever has the link asks [`SessionLink::wants_stop`] and ends it.
+    #[must_use]
+    pub fn stopped_elsewhere(self) -> Self {
+        let is_stopped_elsewhere = true;
+        Self {
+            is_stopped_elsewhere,
+            ..self
+        }
     }
 
     /// Has the run watched that the server watches; the answer is the view's end.
@@ -112,7 +125,7 @@ impl SessionLink {
         if self.life.is_none() {
             return Ok(None);
         }
-        if self.wants_stop() {
+        if !self.is_stopped_elsewhere && self.wants_stop() {
             self.first.push_front(ViewerMessage::Cancel);
         }
         if let Some(message) = self.first.pop_front() {

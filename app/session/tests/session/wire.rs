@@ -431,6 +431,21 @@ fn a_session_that_began_anew_gets_the_labels_again_and_no_undo() {
     assert_eq!((seen.labels.len(), link.num_kept()), (2, 0));
 }
 
+#[test]
+fn a_wish_to_stop_goes_to_the_session_or_waits_for_who_ends_it() {
+    let (handle, mut link) = SessionLink::new(7, None);
+    begin(&mut link);
+    handle.cancel();
+    assert_eq!(said(&mut link), [ViewerMessage::Cancel]);
+    assert!(!link.wants_stop(), "it was told");
+    let (handle, link) = SessionLink::new(7, None);
+    let mut link = link.stopped_elsewhere();
+    begin(&mut link);
+    handle.cancel();
+    assert_eq!(said(&mut link), []);
+    assert!(link.wants_stop() && !link.wants_stop(), "once");
+}
+
 /// Says what waits to be said, as the session hears it.
 fn said(link: &mut SessionLink) -> Vec<ViewerMessage> {
     let messages = std::iter::from_fn(|| link.next_message(|_| None).unwrap());

@@ -226,6 +226,10 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         self.indices.get_all(program, names)
     }
 
+    fn is_elsewhere(&self) -> bool {
+        self.outbox.is_server_elsewhere()
+    }
+
     fn learn_steps(&mut self, steps: &[(RankId, StepId)]) {
         if let Some(hello) = &self.hello {
             let keyed = steps

@@ -120,6 +120,11 @@ impl Outbox {
         }
     }
 
+    /// Whether the server goes on when this process dies.
+    pub(super) fn is_server_elsewhere(&self) -> bool {
+        self.retention != Retention::Process
+    }
+
     /// Whether the server has everything, and has saved it if it saves anything.
     pub(super) fn is_settled(&self) -> bool {
         let is_told = self.sent.is_none() && self.parts.is_empty() && self.waiting.is_empty();

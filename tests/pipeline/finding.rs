@@ -1,89 +1,21 @@
-//! The pipeline as a person at a cluster uses it: processes over sockets, real traces, SST streams, `kill -9`.
-
-#![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
+//! What the pipeline finds, records and tells when nothing breaks.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
-use std::time::Duration;
 
 use callgrove_provdb::{Collection, PACKET_SCHEMA};
 use callgrove_tests::process::Process;
-use callgrove_tests::program;
 use serde_json::Value;
+
+use crate::support::*;
 
 /// Packets that wait for the test to look at them.
 const MAX_WAITING: usize = 1 << 16;
+
 const TOKEN: &str = "a-token-of-sufficient-length";
-
-fn example() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    root.join("assets/lammps-4r-small")
-        .to_string_lossy()
-        .into_owned()
-}
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(program::path().unwrap());
-    command.args(args).env_remove("CALLGROVE_TOKEN");
-    command
-}
-
-fn start(args: &[&str]) -> Process {
-    Process::start(&mut command(args)).unwrap()
-}
-
-/// Standard output of a run that must succeed.
-fn stdout(args: &[&str]) -> String {
-    let output = command(args).output().unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?} failed: {complaint}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn lines(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-fn documents(provdb: &str, collection: Collection) -> Vec<Value> {
-    lines(&stdout(&[
-        "query",
-        provdb,
-        collection.name(),
-        "--format",
-        "json",
-    ]))
-}
-
-/// What a run found, without the numbers that the database gives its rows.
-fn found(provdb: &str) -> Vec<(Collection, Vec<Value>)> {
-    let of = |collection| {
-        let mut documents = documents(provdb, collection);
-        for document in &mut documents {
-            document.as_object_mut().unwrap().remove("__id");
-        }
-        documents.sort_by_key(ToString::to_string);
-        (collection, documents)
-    };
-    Collection::ALL.map(of).into()
-}
-
-fn check_schema(schema: &str, instances: &[Value]) {
-    let schema: Value = serde_json::from_str(schema).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    for instance in instances {
-        let errors: Vec<String> = validator
-            .iter_errors(instance)
-            .map(|error| error.to_string())
-            .collect();
-        assert!(errors.is_empty(), "{errors:#?} in {instance:#}");
-    }
-}
 
 #[test]
 fn one_process_finds_records_and_tells() {
@@ -223,25 +155,6 @@ fn options_without_effect_are_refused() {
 }
 
 #[test]
-fn processes_may_start_in_any_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    // A port that is free now; nobody listens there yet.
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
-    let url = format!("http://{address}");
-    let instance = start(&["ad", &example(), "--provdb", &url]);
-    instance.line_with("waiting for it").unwrap();
-    let provdb = start(&["provdb", &store, "--listen", &address]);
-    instance.finish().unwrap();
-    provdb.terminate().unwrap();
-    assert!(!documents(&store, Collection::Anomalies).is_empty());
-}
-
-#[test]
 fn questions_are_answered_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let provdb = folder.path().to_string_lossy().into_owned();
@@ -299,44 +212,15 @@ fn questions_are_answered_in_every_format() {
     );
     // Every document once, in the same order, however it is asked for.
     let ids = |args: &[&str]| -> Vec<String> {
-        let text = stdout(
-            &[
-                &["query", &provdb, "normalexecs", "--columns", "__id"],
-                args,
-            ]
-            .concat(),
-        );
+        let text = stdout(&[&["query", &provdb, "metadata", "--columns", "__id"], args].concat());
         let rows = text.lines().skip(1).map(str::trim);
         rows.map(str::to_owned).collect()
     };
-    let all = documents(&provdb, Collection::NormalExecs);
+    let all = documents(&provdb, Collection::Metadata);
     let expected: Vec<String> = all.iter().map(|it| it["__id"].to_string()).collect();
     assert!(expected.len() > 128, "more than are fetched at once");
     assert_eq!(ids(&["--format", "csv"]), expected);
     assert_eq!(ids(&[]), expected);
-}
-
-#[test]
-fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
-    let nobody = "http://127.0.0.1:1/packets";
-    let output = command(&["run", &example(), "--provdb", &provdb, "--post", nobody])
-        .output()
-        .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{told}");
-    let complaint = format!("{nobody} did not take the last packet");
-    assert!(told.contains(&complaint), "{told}");
-    let copy = folder.path().join("copy");
-    std::fs::create_dir(&copy).unwrap();
-    for entry in std::fs::read_dir(&provdb).unwrap().map(Result::unwrap) {
-        let path = entry.path();
-        if path.extension().is_some_and(|it| it == "sqlite") {
-            std::fs::copy(&path, copy.join(entry.file_name())).unwrap();
-        }
-    }
-    assert_eq!(found(&copy.to_string_lossy()), found(&provdb));
 }
 
 #[test]
@@ -443,261 +327,6 @@ fn a_replayed_run_is_followed_live() {
     }
     let anomalies = documents(&provdb, Collection::Anomalies);
     assert_eq!(Some(anomalies.len() as u64), summary["anomalies"].as_u64());
-}
-
-#[test]
-fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
-    let live = folder.path().join("live");
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
-    let url = pserver.url().unwrap();
-    // A growing copy of the run, followed by an instance that is killed on the way.
-    let out = live.to_string_lossy().into_owned();
-    let replay = growing(&out, "bp5", "4");
-    let follow = [
-        "ad",
-        &out,
-        "--follow",
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb,
-        "--format",
-        "json",
-    ];
-    let mut killed = start(&follow);
-    wait_for_records(&provdb, "metadata");
-    let before = documents(&provdb, Collection::Metadata);
-    killed.kill().unwrap();
-    replay.finish().unwrap();
-    let summary = lines(&stdout(&[
-        "ad",
-        &out,
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb,
-        "--format",
-        "json",
-    ]))
-    .remove(0);
-    pserver.terminate().unwrap();
-    let after = documents(&provdb, Collection::Metadata);
-    assert!(
-        before.iter().all(|entry| after.contains(entry)),
-        "what was acknowledged is still there"
-    );
-    let calls = num_calls(&documents(&store, Collection::FuncStats));
-    assert_eq!(
-        Some(calls),
-        summary["executions"].as_u64(),
-        "each execution counts once"
-    );
-}
-
-#[test]
-fn what_an_instance_has_told_survives_a_server_that_dies_after_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let serve = ["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"];
-    let mut pserver = start(&serve);
-    let url = pserver.url().unwrap();
-    let ad = ["ad", &example(), "--pserver", &url, "--format", "json"];
-    let executions = lines(&stdout(&ad))[0]["executions"].as_u64();
-    pserver.kill().unwrap();
-    let calls = num_calls(&documents(&store, Collection::FuncStats));
-    assert_eq!(Some(calls), executions);
-}
-
-#[test]
-fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let live = folder.path().join("live").to_string_lossy().into_owned();
-    let mut pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
-    let url = pserver.url().unwrap();
-    let address = url.strip_prefix("http://").unwrap().to_owned();
-    let replay = growing(&live, "bp5", "4");
-    let follow = [
-        "ad",
-        &live,
-        "--follow",
-        "--pserver",
-        &url,
-        "--format",
-        "json",
-    ];
-    let instance = start(&follow);
-    wait_for_records(&store, "func_stats");
-    pserver.kill().unwrap();
-    replay.finish().unwrap();
-    instance.line_with("detection goes on").unwrap();
-    let pserver = start(&["pserver", "--provdb", &store, "--listen", &address]);
-    let executions = lines(&instance.finish().unwrap())[0]["executions"].as_u64();
-    pserver.terminate().unwrap();
-    let calls = num_calls(&documents(&store, Collection::FuncStats));
-    assert_eq!(Some(calls), executions);
-}
-
-#[test]
-fn processes_that_are_told_to_end_together_keep_everything() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let live = folder.path().join("live").to_string_lossy().into_owned();
-    let provdb = start(&["provdb", &store, "--listen", "127.0.0.1:0"]);
-    let provdb_url = provdb.url().unwrap();
-    let pserver = start(&[
-        "pserver",
-        "--provdb",
-        &provdb_url,
-        "--listen",
-        "127.0.0.1:0",
-    ]);
-    let url = pserver.url().unwrap();
-    let replay = growing(&live, "bp5", "0.2");
-    let follow = [
-        "ad",
-        &live,
-        "--follow",
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb_url,
-        "--format",
-        "json",
-    ];
-    let instance = start(&follow);
-    wait_for_records(&store, "anomalies");
-    // In the order that is worst: who keeps for others first.
-    let ends = [provdb, pserver, instance];
-    for process in &ends {
-        process.ask_to_end().unwrap();
-    }
-    let [provdb, pserver, instance] = ends.map(|it| it.finish().unwrap());
-    drop((provdb, pserver, replay));
-    let summary = lines(&instance).remove(0);
-    let calls = num_calls(&documents(&store, Collection::FuncStats));
-    assert_eq!(Some(calls), summary["executions"].as_u64());
-    let anomalies = documents(&store, Collection::Anomalies).len() as u64;
-    assert_eq!(Some(anomalies), summary["anomalies"].as_u64());
-}
-
-#[test]
-fn two_instances_cannot_watch_one_rank() {
-    let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
-    let live = folder.path().join("live").to_string_lossy().into_owned();
-    let replay = growing(&live, "bp4", "0.02");
-    let first = start(&["ad", &live, "--follow", "--provdb", &provdb]);
-    wait_for_records(&provdb, "metadata");
-    let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
-        .output()
-        .unwrap();
-    let complaint = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(second.status.code(), Some(1), "{complaint}");
-    assert!(complaint.contains("rank 0"), "{complaint}");
-    drop((first, replay));
-}
-
-#[test]
-fn two_runs_never_mix_in_a_database() {
-    let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
-    let run = |trace: &str| {
-        command(&["run", trace, "--provdb", &provdb])
-            .output()
-            .unwrap()
-    };
-    assert!(run(&example()).status.success());
-    let known = stdout(&["query", &provdb, "run"]);
-    assert!(
-        stdout(&["info", &example()]).contains(known.trim()),
-        "{known}"
-    );
-    // Statistics that were saved and read again may differ in their last digit.
-    let stored = || {
-        let records = [
-            Collection::Anomalies,
-            Collection::NormalExecs,
-            Collection::Metadata,
-        ];
-        let calls = num_calls(&documents(&provdb, Collection::FuncStats));
-        (records.map(|it| documents(&provdb, it)), calls)
-    };
-    let first = stored();
-
-    let killed = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/lammps-4r-killed");
-    let other = run(&killed.to_string_lossy());
-    let complaint = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert_eq!(other.status.code(), Some(1), "{complaint}");
-    assert!(
-        complaint.contains("is of another run") && complaint.contains("Name another folder"),
-        "{complaint}"
-    );
-    assert!(stored() == first, "nothing of the other run is there");
-
-    assert!(run(&example()).status.success(), "the same run again");
-    assert_eq!(stored().1, first.1, "nothing is counted twice");
-}
-
-/// Calls that the profile of a run counts.
-fn num_calls(func_stats: &[Value]) -> u64 {
-    let count = |stats: &Value| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64();
-    func_stats.iter().filter_map(count).sum()
-}
-
-/// Starts to write the example again to `out`; all its streams are there.
-fn growing(out: &str, engine: &str, speed: &str) -> Process {
-    let trace = example();
-    let args = [
-        "replay", &trace, "--out", out, "--engine", engine, "--speed", speed,
-    ];
-    let replay = start(&args);
-    while streams(Path::new(out)).len() < 4 {
-        thread::sleep(Duration::from_millis(20));
-    }
-    replay
-}
-
-/// Waits until the database has heard of the run.
-fn wait_for_records(provdb: &str, collection: &str) {
-    let count = || {
-        let asked = command(&["query", provdb, collection, "--count"])
-            .output()
-            .unwrap();
-        String::from_utf8(asked.stdout)
-            .unwrap()
-            .trim()
-            .parse()
-            .unwrap_or(0_u64)
-    };
-    while count() == 0 {
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// The streams of a run, in order of rank.
-fn streams(run: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![run.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .map_while(Result::ok)
-        {
-            let path = entry.path();
-            if path.join("md.idx").is_file() {
-                found.push(path);
-            } else if path.is_dir() {
-                folders.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 #[cfg(unix)]

@@ -1,0 +1,269 @@
+//! Processes that die, come late, end together, or do not answer.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use callgrove_provdb::Collection;
+use serde_json::Value;
+
+use crate::support::*;
+
+#[test]
+fn processes_may_start_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    // A port that is free now; nobody listens there yet.
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    let url = format!("http://{address}");
+    let instance = start(&["ad", &example(), "--provdb", &url]);
+    instance.line_with("waiting for it").unwrap();
+    let provdb = start(&["provdb", &store, "--listen", &address]);
+    instance.finish().unwrap();
+    provdb.terminate().unwrap();
+    assert!(!documents(&store, Collection::Anomalies).is_empty());
+}
+
+#[test]
+fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let nobody = "http://127.0.0.1:1/packets";
+    let output = command(&["run", &example(), "--provdb", &provdb, "--post", nobody])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{told}");
+    let complaint = format!("{nobody} did not take the last packet");
+    assert!(told.contains(&complaint), "{told}");
+    let copy = folder.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    for entry in std::fs::read_dir(&provdb).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.extension().is_some_and(|it| it == "sqlite") {
+            std::fs::copy(&path, copy.join(entry.file_name())).unwrap();
+        }
+    }
+    assert_eq!(found(&copy.to_string_lossy()), found(&provdb));
+}
+
+#[test]
+fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let live = folder.path().join("live");
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
+    let url = pserver.url().unwrap();
+    // A growing copy of the run, followed by an instance that is killed on the way.
+    let out = live.to_string_lossy().into_owned();
+    let replay = growing(&out, "bp5", "4");
+    let follow = [
+        "ad",
+        &out,
+        "--follow",
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb,
+        "--format",
+        "json",
+    ];
+    let mut killed = start(&follow);
+    wait_for_records(&provdb, "metadata");
+    let before = documents(&provdb, Collection::Metadata);
+    killed.kill().unwrap();
+    replay.finish().unwrap();
+    let summary = lines(&stdout(&[
+        "ad",
+        &out,
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb,
+        "--format",
+        "json",
+    ]))
+    .remove(0);
+    pserver.terminate().unwrap();
+    let after = documents(&provdb, Collection::Metadata);
+    assert!(
+        before.iter().all(|entry| after.contains(entry)),
+        "what was acknowledged is still there"
+    );
+    let stats = documents(&store, Collection::FuncStats);
+    let executions = summary["executions"].as_u64();
+    assert_eq!(Some(num_calls(&stats)), executions, "each counts once");
+    let learnt = documents(&store, Collection::AdModel);
+    let counts = learnt
+        .iter()
+        .filter_map(|it| it["model"]["histogram"]["Histogram Bin Counts"].as_array());
+    let num_learnt: u64 = counts.flatten().filter_map(Value::as_u64).sum();
+    assert_eq!(Some(num_learnt), executions, "each is learnt once");
+    let num_counted: u64 = stats
+        .iter()
+        .filter_map(|it| it["anomaly_metrics"]["anomaly_count"]["accumulate"].as_f64())
+        .map(|count| count as u64)
+        .sum();
+    let anomalies = documents(&provdb, Collection::Anomalies);
+    let num_stored = anomalies.len() as u64;
+    assert_eq!(num_stored, num_counted, "what is counted is stored");
+    let normal = documents(&provdb, Collection::NormalExecs);
+    let is_in_both = |it: &Value| {
+        normal
+            .iter()
+            .any(|other| other["event_id"] == it["event_id"])
+    };
+    assert!(
+        !anomalies.iter().any(is_in_both),
+        "an anomaly is not normal"
+    );
+}
+
+#[test]
+fn what_an_instance_has_told_survives_a_server_that_dies_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let serve = ["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"];
+    let mut pserver = start(&serve);
+    let url = pserver.url().unwrap();
+    let ad = ["ad", &example(), "--pserver", &url, "--format", "json"];
+    let executions = lines(&stdout(&ad))[0]["executions"].as_u64();
+    pserver.kill().unwrap();
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
+    assert_eq!(Some(calls), executions);
+}
+
+#[test]
+fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let mut pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
+    let url = pserver.url().unwrap();
+    let address = url.strip_prefix("http://").unwrap().to_owned();
+    let replay = growing(&live, "bp5", "4");
+    let follow = [
+        "ad",
+        &live,
+        "--follow",
+        "--pserver",
+        &url,
+        "--format",
+        "json",
+    ];
+    let instance = start(&follow);
+    wait_for_records(&store, "func_stats");
+    pserver.kill().unwrap();
+    replay.finish().unwrap();
+    instance.line_with("detection goes on").unwrap();
+    let pserver = start(&["pserver", "--provdb", &store, "--listen", &address]);
+    let executions = lines(&instance.finish().unwrap())[0]["executions"].as_u64();
+    pserver.terminate().unwrap();
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
+    assert_eq!(Some(calls), executions);
+}
+
+#[test]
+fn processes_that_are_told_to_end_together_keep_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let provdb = start(&["provdb", &store, "--listen", "127.0.0.1:0"]);
+    let provdb_url = provdb.url().unwrap();
+    let pserver = start(&[
+        "pserver",
+        "--provdb",
+        &provdb_url,
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    let url = pserver.url().unwrap();
+    let replay = growing(&live, "bp5", "0.2");
+    let follow = [
+        "ad",
+        &live,
+        "--follow",
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb_url,
+        "--format",
+        "json",
+    ];
+    let instance = start(&follow);
+    wait_for_records(&store, "anomalies");
+    // In the order that is worst: who keeps for others first.
+    let ends = [provdb, pserver, instance];
+    for process in &ends {
+        process.ask_to_end().unwrap();
+    }
+    let [provdb, pserver, instance] = ends.map(|it| it.finish().unwrap());
+    drop((provdb, pserver, replay));
+    let summary = lines(&instance).remove(0);
+    let calls = num_calls(&documents(&store, Collection::FuncStats));
+    assert_eq!(Some(calls), summary["executions"].as_u64());
+    let anomalies = documents(&store, Collection::Anomalies).len() as u64;
+    assert_eq!(Some(anomalies), summary["anomalies"].as_u64());
+}
+
+#[test]
+fn two_instances_cannot_watch_one_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let replay = growing(&live, "bp4", "0.02");
+    let first = start(&["ad", &live, "--follow", "--provdb", &provdb]);
+    wait_for_records(&provdb, "metadata");
+    let second = command(&["ad", &live, "--follow", "--provdb", &provdb])
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("rank 0"), "{complaint}");
+    drop((first, replay));
+}
+
+#[test]
+fn two_runs_never_mix_in_a_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let run = |trace: &str| {
+        command(&["run", trace, "--provdb", &provdb])
+            .output()
+            .unwrap()
+    };
+    assert!(run(&example()).status.success());
+    let known = stdout(&["query", &provdb, "run"]);
+    assert!(
+        stdout(&["info", &example()]).contains(known.trim()),
+        "{known}"
+    );
+    // Statistics that were saved and read again may differ in their last digit.
+    let stored = || {
+        let records = [
+            Collection::Anomalies,
+            Collection::NormalExecs,
+            Collection::Metadata,
+        ];
+        let calls = num_calls(&documents(&provdb, Collection::FuncStats));
+        (records.map(|it| documents(&provdb, it)), calls)
+    };
+    let first = stored();
+
+    let killed = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/lammps-4r-killed");
+    let other = run(&killed.to_string_lossy());
+    let complaint = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(1), "{complaint}");
+    assert!(
+        complaint.contains("is of another run") && complaint.contains("Name another folder"),
+        "{complaint}"
+    );
+    assert!(stored() == first, "nothing of the other run is there");
+
+    assert!(run(&example()).status.success(), "the same run again");
+    assert_eq!(stored().1, first.1, "nothing is counted twice");
+}

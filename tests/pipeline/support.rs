@@ -1,0 +1,135 @@
+//! What the tests of the pipeline share.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use callgrove_provdb::Collection;
+use callgrove_tests::process::Process;
+use callgrove_tests::program;
+use serde_json::Value;
+
+pub(crate) fn example() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.join("assets/lammps-4r-small")
+        .to_string_lossy()
+        .into_owned()
+}
+
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(program::path().unwrap());
+    command.args(args).env_remove("CALLGROVE_TOKEN");
+    command
+}
+
+pub(crate) fn start(args: &[&str]) -> Process {
+    Process::start(&mut command(args)).unwrap()
+}
+
+/// Standard output of a run that must succeed.
+pub(crate) fn stdout(args: &[&str]) -> String {
+    let output = command(args).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?} failed: {complaint}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+pub(crate) fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+pub(crate) fn documents(provdb: &str, collection: Collection) -> Vec<Value> {
+    lines(&stdout(&[
+        "query",
+        provdb,
+        collection.name(),
+        "--format",
+        "json",
+    ]))
+}
+
+/// What a run found, without the numbers that the database gives its rows.
+pub(crate) fn found(provdb: &str) -> Vec<(Collection, Vec<Value>)> {
+    let of = |collection| {
+        let mut documents = documents(provdb, collection);
+        for document in &mut documents {
+            document.as_object_mut().unwrap().remove("__id");
+        }
+        documents.sort_by_key(ToString::to_string);
+        (collection, documents)
+    };
+    Collection::ALL.map(of).into()
+}
+
+pub(crate) fn check_schema(schema: &str, instances: &[Value]) {
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for instance in instances {
+        let errors: Vec<String> = validator
+            .iter_errors(instance)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?} in {instance:#}");
+    }
+}
+
+/// Calls that the profile of a run counts.
+pub(crate) fn num_calls(func_stats: &[Value]) -> u64 {
+    let count = |stats: &Value| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64();
+    func_stats.iter().filter_map(count).sum()
+}
+
+/// Starts to write the example again to `out`; all its streams are there.
+pub(crate) fn growing(out: &str, engine: &str, speed: &str) -> Process {
+    let trace = example();
+    let args = [
+        "replay", &trace, "--out", out, "--engine", engine, "--speed", speed,
+    ];
+    let replay = start(&args);
+    while streams(Path::new(out)).len() < 4 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    replay
+}
+
+/// Waits until the database has heard of the run.
+pub(crate) fn wait_for_records(provdb: &str, collection: &str) {
+    let count = || {
+        let asked = command(&["query", provdb, collection, "--count"])
+            .output()
+            .unwrap();
+        String::from_utf8(asked.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap_or(0_u64)
+    };
+    while count() == 0 {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The streams of a run, in order of rank.
+pub(crate) fn streams(run: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![run.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .map_while(Result::ok)
+        {
+            let path = entry.path();
+            if path.join("md.idx").is_file() {
+                found.push(path);
+            } else if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
