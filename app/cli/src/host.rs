@@ -13,6 +13,7 @@ use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, read_forest
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
 use crate::journal_file::JournalFile;
+use crate::streams;
 
 /// Files of this machine.
 pub(crate) struct NativeHost {
@@ -106,8 +107,12 @@ pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, 
         return read_exported(source, progress);
     }
     let read = || {
-        let streams = find_streams(Path::new(source))?;
-        callgrove_trace::read_trace(&streams, &ReadOptions::of_this_machine(), progress)
+        let found = find_streams(Path::new(source))?;
+        let options = ReadOptions {
+            guard: streams::guard(),
+            ..ReadOptions::of_this_machine()
+        };
+        callgrove_trace::read_trace(&found, &options, progress)
     };
     read().map_err(|error| match error {
         TraceError::Cancelled(_) => HostError::Cancelled,

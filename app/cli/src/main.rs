@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         CliCommand::Query(args) => done(cmd::query::run(&args)),
         CliCommand::Replay(args) => done(cmd::replay::run(&args)),
         CliCommand::Demo => done(cmd::demo::run()),
+        CliCommand::ReadThrough { stream } => done(streams::read_through(&stream)),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -10,10 +10,26 @@ use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{ProgramId, RankId, WarningKind, Warnings};
 use callgrove_trace::{
-    LiveEngine, LiveOptions, TraceSource, find_streams, open_live, open_stream, rank_in_name,
+    LiveEngine, LiveOptions, StreamGuard, TraceSource, find_streams, open_live, open_stream,
+    rank_in_name,
 };
 
 use crate::args::{DetectArgs, StreamArgs};
+
+/// What the hidden subcommand is called.
+const READ_THROUGH: &str = "read-through";
+
+/// This program, started anew to read a stream before this process does.
+pub(crate) fn guard() -> Option<StreamGuard> {
+    let program = std::env::current_exe().ok()?;
+    Some(StreamGuard::new(program, vec![READ_THROUGH.into()]))
+}
+
+/// In that process.
+pub(crate) fn read_through(stream: &Path) -> Result<()> {
+    callgrove_trace::read_through(stream, &Library::load(&default_candidates())?);
+    Ok(())
+}
 
 /// The streams that could be opened.
 pub(crate) struct OpenedStreams {
@@ -34,9 +50,13 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
         }
         None => (live_names(&args.input.sst)?, Some(LiveEngine::Sst)),
     };
+    let guard = guard();
     let open = |path: &PathBuf| -> Result<Stream> {
         let source = match engine {
-            None => open_stream(path, program, &library),
+            None => match guard.as_ref().map(|guard| guard.check(path)) {
+                Some(Err(error)) => Err(error),
+                _ => open_stream(path, program, &library),
+            },
             Some(engine) => {
                 let mut options = LiveOptions::new(engine);
                 options.program = program;

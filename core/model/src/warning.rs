@@ -32,7 +32,7 @@ pub enum WarningKind {
     MissingExit,
     /// A function was still open at the end; it was closed at the last event of its thread.
     Unclosed,
-    /// A time went back; it was raised to the time before.
+    /// A time went back. A few rows out of order were sorted; else it was raised to the time before.
     TimeWentBack,
     /// A message was sent to, or came from, a rank that is not in the trace.
     PartnerMissing,
@@ -66,7 +66,7 @@ impl fmt::Display for WarningKind {
             Self::ExitWithoutEntry => "EXIT without ENTRY, left out",
             Self::MissingExit => "missing EXIT, closed when the caller went on",
             Self::Unclosed => "still open at the end, closed at the last event",
-            Self::TimeWentBack => "time went back, raised to the time before",
+            Self::TimeWentBack => "time went back: sorted, or raised to the time before",
             Self::PartnerMissing => "messages with a rank that is not in the trace",
             Self::UnmatchedSend => "SEND without RECV",
             Self::UnmatchedRecv => "RECV without SEND",

@@ -63,6 +63,17 @@ pub enum TraceError {
         /// The file.
         path: PathBuf,
     },
+    /// Damage that ends ADIOS2 itself, or sends it into a loop.
+    #[error(
+        "damaged so that ADIOS2 does not survive it ({how}); copy it again from where it was written: {}",
+        .path.display()
+    )]
+    Fatal {
+        /// What became of the process that read it.
+        how: String,
+        /// The stream.
+        path: PathBuf,
+    },
     /// A BP file of something else.
     #[error(
         "no trace of TAU: variable {variable} {reason}; was it written by TAU's ADIOS2 trace plugin?: {}",

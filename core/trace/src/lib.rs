@@ -12,6 +12,12 @@
 mod adios2;
 mod error;
 mod find;
+mod guard;
+#[cfg(unix)]
+mod limits;
+#[cfg(not(unix))]
+#[path = "limits_elsewhere.rs"]
+mod limits;
 mod live;
 mod live_options;
 mod rank_in_name;
@@ -23,6 +29,7 @@ mod source;
 pub use adios2::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub use error::TraceError;
 pub use find::find_streams;
+pub use guard::{StreamGuard, read_through};
 pub use live::open_live;
 pub use live_options::{LiveEngine, LiveOptions};
 pub use rank_in_name::rank_in_name;

@@ -14,7 +14,7 @@ use callgrove_model::{
 };
 
 use crate::rank_in_name::rank_in_name;
-use crate::{Next, TraceError, open_stream};
+use crate::{Next, StreamGuard, TraceError, open_stream};
 
 /// Share of the progress that reading the streams takes; joining the ranks takes the rest.
 const READING: f32 = 0.9;
@@ -26,6 +26,8 @@ pub struct ReadOptions {
     pub adios2: Vec<Candidate>,
     /// Ranks to be read at the same time.
     pub num_threads: NonZeroUsize,
+    /// Reads each stream first, in another process; without one, damage can end this process.
+    pub guard: Option<StreamGuard>,
 }
 
 impl ReadOptions {
@@ -35,6 +37,7 @@ impl ReadOptions {
         Self {
             adios2: default_candidates(),
             num_threads,
+            guard: None,
         }
     }
 }
@@ -55,6 +58,9 @@ pub fn read_trace(
     progress.at(0.0)?;
     let meter = Meter::new(streams.len(), progress.part(0.0, READING));
     let read = |index: usize, stream: &PathBuf| {
+        if let Some(guard) = &options.guard {
+            guard.check(stream)?;
+        }
         read_rank(stream, &library, |position| meter.at(index, position))
     };
     let outcomes = side_by_side(streams, options.num_threads, read)?;

@@ -75,6 +75,12 @@ pub(crate) enum CliCommand {
     Replay(ReplayArgs),
     /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then
     Demo,
+    /// Read a stream to its end and tell nothing: what damage does to ADIOS2, it does to this process
+    #[command(hide = true)]
+    ReadThrough {
+        /// The stream
+        stream: PathBuf,
+    },
 }
 
 #[derive(Args, Debug)]

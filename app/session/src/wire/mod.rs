@@ -11,7 +11,8 @@
 //! A frame is a byte that says what it holds, a sum against damage, and that: a lane of the trace as
 //! [`callgrove_model::PackedLanes`] takes it, all else as MessagePack. What is large comes once, and again only when it
 //! is another; the rest, a snapshot without it, comes whenever something changed, always the newest. What was on its
-//! way to a viewer who is slower than the session is never sent.
+//! way to a viewer who is slower than the session is never sent. The forest comes before the lanes, with the roots of
+//! its trees ([`callgrove_model::PackedRoots`]): so points and candidates are seen while the calls are on their way.
 //!
 //! Where the server can watch a run, requests and updates of the watch ([`crate::watch`]) go over the same wire.
 

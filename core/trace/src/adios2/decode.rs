@@ -12,6 +12,7 @@ use callgrove_model::{
     WarningKind, Warnings,
 };
 
+use super::order;
 use super::schema::{AnnouncedNames, Counts, EventType, IndexedNames};
 
 /// Columns of a function event: program, rank, thread, event type, timer, time in µs.
@@ -50,7 +51,7 @@ impl Decoder<'_> {
                 && known(ids, row[4]).is_some()
                 && is_time(row[5])
         });
-        let events = FuncEvents {
+        let mut events = FuncEvents {
             thread: rows.iter().map(thread).collect(),
             kind: rows
                 .iter()
@@ -64,6 +65,16 @@ impl Decoder<'_> {
             row: places.column(),
         };
         self.count_invalid("event_timestamps", &places);
+        let displaced = order::mend(&mut events);
+        if let Some(first) = displaced.first() {
+            let place = || format!("row {} of step {}", events.row[*first], self.step);
+            self.warnings.count_many(
+                WarningKind::TimeWentBack,
+                Some(self.rank),
+                displaced.len() as u64,
+                place,
+            );
+        }
         events
     }
 

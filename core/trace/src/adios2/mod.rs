@@ -6,6 +6,7 @@
 
 mod decode;
 mod index;
+mod order;
 mod reader;
 mod schema;
 mod step;

@@ -1,0 +1,182 @@
+//! Function events whose times go back: those of a few displaced rows or damaged times are put right.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{FuncEvents, ThreadId, TimeNs};
+
+/// A thread of which more than one row in so many is displaced has another trouble than a few rows.
+const ROWS_PER_DISPLACED: usize = 50;
+/// So many may always be.
+const MIN_DISPLACED: usize = 2;
+
+/// Sorts the rows of each thread by time where a few of them are displaced; where a time cannot be, it becomes that of the
+/// row before. Answers with the rows, by their place in `events`, that were not where they should be.
+pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
+    if events.time.is_sorted() {
+        return Vec::new();
+    }
+    let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
+    for (place, thread) in events.thread.iter().enumerate() {
+        threads.entry(*thread).or_default().push(place);
+    }
+    let mut displaced = Vec::new();
+    for places in threads.into_values() {
+        if !places.is_sorted_by_key(|place| events.time[*place]) {
+            displaced.extend(mend_thread(events, &places));
+        }
+    }
+    displaced.sort_unstable();
+    displaced
+}
+
+fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
+    let times: Vec<TimeNs> = places.iter().map(|place| events.time[*place]).collect();
+    let is_kept = longest_in_order(&times);
+    let displaced: Vec<usize> = (0..places.len()).filter(|row| !is_kept[*row]).collect();
+    if displaced.len() > MIN_DISPLACED.max(places.len() / ROWS_PER_DISPLACED) {
+        return Vec::new();
+    }
+    let mut in_order = (0..places.len()).filter(|row| is_kept[*row]);
+    let (Some(first), last) = (in_order.next(), in_order.next_back()) else {
+        return Vec::new();
+    };
+    let (start, end) = (times[first], times[last.unwrap_or(first)]);
+    // The first or last row may be among the displaced ones, so times may reach beyond, but not far.
+    let span = end.since(start);
+    let possible = TimeNs(start.0.saturating_sub(span.0))..=TimeNs(end.0.saturating_add(span.0));
+    let mut mended = times.clone();
+    for row in 0..mended.len() {
+        if !is_kept[row] && !possible.contains(&mended[row]) {
+            mended[row] = row.checked_sub(1).map_or(start, |before| mended[before]);
+        }
+    }
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by_key(|row| mended[*row]);
+    let kinds: Vec<_> = places.iter().map(|place| events.kind[*place]).collect();
+    let funcs: Vec<_> = places.iter().map(|place| events.func[*place]).collect();
+    let rows: Vec<_> = places.iter().map(|place| events.row[*place]).collect();
+    for (place, row) in places.iter().zip(order) {
+        events.kind[*place] = kinds[row];
+        events.func[*place] = funcs[row];
+        events.time[*place] = mended[row];
+        events.row[*place] = rows[row];
+    }
+    displaced.into_iter().map(|row| places[row]).collect()
+}
+
+/// Which of the times belong to a longest sequence that never goes back.
+fn longest_in_order(times: &[TimeNs]) -> Vec<bool> {
+    // The row with the smallest time at which a sequence of each length ends, and the row before each.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(times.len());
+    for (row, time) in times.iter().enumerate() {
+        let length = ends.partition_point(|end| times[*end] <= *time);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        if length == ends.len() {
+            ends.push(row);
+        } else {
+            ends[length] = row;
+        }
+    }
+    let mut is_kept = vec![false; times.len()];
+    let mut at = ends.last().copied();
+    while let Some(row) = at {
+        is_kept[row] = true;
+        at = before[row];
+    }
+    is_kept
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_model::{FuncEventKind, FuncId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Rows of two threads, each with its own number.
+    fn events(times: &[i64], threads: &[u32]) -> FuncEvents {
+        let mut events = FuncEvents::default();
+        for (row, (time, thread)) in (0..).zip(times.iter().zip(threads)) {
+            let kind = if row % 2 == 0 {
+                FuncEventKind::Entry
+            } else {
+                FuncEventKind::Exit
+            };
+            events.push(ThreadId(*thread), kind, FuncId(row), TimeNs(*time), row);
+        }
+        events
+    }
+
+    fn swap(events: &mut FuncEvents, a: usize, b: usize) {
+        events.kind.swap(a, b);
+        events.func.swap(a, b);
+        events.time.swap(a, b);
+        events.row.swap(a, b);
+    }
+
+    proptest! {
+        #[test]
+        fn rows_that_changed_places_are_put_back(
+            steps in prop::collection::vec(1..50_i64, 20..200),
+            at in any::<prop::sample::Index>(),
+            by in 1..6_usize,
+        ) {
+            let times: Vec<i64> = steps.iter().scan(0, |sum, step| { *sum += step; Some(*sum) }).collect();
+            let threads = vec![0; times.len()];
+            let whole = events(&times, &threads);
+            let mut mixed = whole.clone();
+            let a = at.index(times.len() - by);
+            swap(&mut mixed, a, a + by);
+            let displaced = mend(&mut mixed);
+            prop_assert_eq!(&mixed.time, &whole.time);
+            prop_assert_eq!(&mixed.row, &whole.row);
+            prop_assert_eq!(&mixed.func, &whole.func);
+            prop_assert!(!displaced.is_empty() && displaced.len() <= 2);
+        }
+
+        #[test]
+        fn one_time_beyond_measure_changes_no_other(
+            steps in prop::collection::vec(1..50_i64, 20..200),
+            at in any::<prop::sample::Index>(),
+            bit in 30..62_u32,
+        ) {
+            let times: Vec<i64> = steps.iter().scan(1 << 20, |sum, step| { *sum += step; Some(*sum) }).collect();
+            let at = at.index(times.len() - 1);
+            let mut damaged = times.clone();
+            damaged[at] ^= 1 << bit;
+            let mut mended = events(&damaged, &vec![0; times.len()]);
+            prop_assert_eq!(mend(&mut mended), [at]);
+            for row in (0..times.len()).filter(|row| *row != at) {
+                prop_assert_eq!(mended.time[row].0, times[row]);
+            }
+            prop_assert!(mended.time.is_sorted());
+        }
+
+        #[test]
+        fn threads_are_left_alone_where_each_is_in_order(
+            rows in prop::collection::vec((0..3_u32, 0..50_i64), 0..100),
+        ) {
+            let mut clocks = [1000, 500, 0];
+            let (mut times, mut threads) = (Vec::new(), Vec::new());
+            for (thread, step) in rows {
+                let clock = &mut clocks[thread as usize];
+                *clock += step;
+                times.push(*clock);
+                threads.push(thread);
+            }
+            let whole = events(&times, &threads);
+            let mut same = whole.clone();
+            prop_assert!(mend(&mut same).is_empty());
+            prop_assert_eq!(same.row, whole.row);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_is_not_a_few_rows() {
+        let times: Vec<i64> = (0..100).chain(50..150).collect();
+        let mut rows = events(&times, &vec![0; times.len()]);
+        assert!(mend(&mut rows).is_empty());
+        assert_eq!(rows.time[100].0, 50, "left to who knows the step before");
+    }
+}
