@@ -1,13 +1,13 @@
 //! The program as a person at a shell uses it: real traces in, text and exit codes out.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use callgrove_tests::program;
 use callgrove_tests::shell::{
-    COMPUTE, analyze, analyze_function, callgrove, complaint, data, example, ground_truth, stdout,
+    COMPUTE, analyze, analyze_function, callgrove, complaint, copy_of, data, example, ground_truth,
+    stdout,
 };
 use serde_json::Value;
 
@@ -465,53 +465,6 @@ fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     let told = String::from_utf8(ranked.stderr)?;
     assert!(told.contains("rank 0: stream breaks off"), "{told}");
     assert_eq!(ranked.status.code(), Some(3), "a part is missing");
-    Ok(())
-}
-
-/// A copy of the streams of a run.
-fn copy_of(run: &Path) -> Result<tempfile::TempDir> {
-    let disk = tempfile::tempdir()?;
-    for rank in 0..4 {
-        let name = format!("bp/tau-metrics-lmp_tau-{rank}.bp");
-        let stream = disk.path().join(&name);
-        fs::create_dir_all(&stream)?;
-        for entry in fs::read_dir(run.join(&name))? {
-            let entry = entry?;
-            fs::copy(entry.path(), stream.join(entry.file_name()))?;
-        }
-    }
-    Ok(disk)
-}
-
-#[test]
-fn damage_that_ends_adios2_leaves_out_its_rank_alone() -> Result<()> {
-    // One byte each; with ADIOS2 2.12 the first three end in a signal, and the last in a loop.
-    for (rank, file, at, byte) in [
-        (3, "md.0", 15_986, 64),
-        (1, "mmd.0", 891, 127),
-        (3, "md.0", 7_367, 255),
-        (3, "md.0", 3_662, 128),
-    ] {
-        let disk = copy_of(&example())?;
-        let damaged = format!("bp/tau-metrics-lmp_tau-{rank}.bp/{file}");
-        let damaged = disk.path().join(damaged);
-        let mut bytes = fs::read(&damaged)?;
-        bytes[at] = byte;
-        fs::write(&damaged, bytes)?;
-        let run = disk.path().to_string_lossy().into_owned();
-        for args in [&["analyze", &run, "-f", COMPUTE][..], &["ad", &run]] {
-            let output = callgrove(args)?;
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(
-                output.status.code(),
-                Some(3),
-                "{file} {at}, {args:?}: {told}"
-            );
-            let rank = format!("rank {rank}: ");
-            assert!(told.contains(&rank), "{file} {at}, {args:?}: {told}");
-            assert!(!output.stdout.is_empty(), "{file} {at}, {args:?}");
-        }
-    }
     Ok(())
 }
 

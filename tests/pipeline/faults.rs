@@ -4,7 +4,6 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use callgrove_provdb::Collection;
-use serde_json::Value;
 
 use crate::support::*;
 
@@ -94,33 +93,7 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
         before.iter().all(|entry| after.contains(entry)),
         "what was acknowledged is still there"
     );
-    let stats = documents(&store, Collection::FuncStats);
-    let executions = summary["executions"].as_u64();
-    assert_eq!(Some(num_calls(&stats)), executions, "each counts once");
-    let learnt = documents(&store, Collection::AdModel);
-    let counts = learnt
-        .iter()
-        .filter_map(|it| it["model"]["histogram"]["Histogram Bin Counts"].as_array());
-    let num_learnt: u64 = counts.flatten().filter_map(Value::as_u64).sum();
-    assert_eq!(Some(num_learnt), executions, "each is learnt once");
-    let num_counted: u64 = stats
-        .iter()
-        .filter_map(|it| it["anomaly_metrics"]["anomaly_count"]["accumulate"].as_f64())
-        .map(|count| count as u64)
-        .sum();
-    let anomalies = documents(&provdb, Collection::Anomalies);
-    let num_stored = anomalies.len() as u64;
-    assert_eq!(num_stored, num_counted, "what is counted is stored");
-    let normal = documents(&provdb, Collection::NormalExecs);
-    let is_in_both = |it: &Value| {
-        normal
-            .iter()
-            .any(|other| other["event_id"] == it["event_id"])
-    };
-    assert!(
-        !anomalies.iter().any(is_in_both),
-        "an anomaly is not normal"
-    );
+    check_counts(&store, &provdb, summary["executions"].as_u64());
 }
 
 #[test]

@@ -4,4 +4,5 @@
 
 mod faults;
 mod finding;
+mod kills;
 mod support;

@@ -133,3 +133,36 @@ pub(crate) fn streams(run: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// Each execution counts once, in the statistics and in the models, and what is counted is stored.
+pub(crate) fn check_counts(of_server: &str, of_instance: &str, executions: Option<u64>) {
+    let stats = documents(of_server, Collection::FuncStats);
+    assert_eq!(Some(num_calls(&stats)), executions, "statistics");
+    let models = documents(of_server, Collection::AdModel);
+    let counts = models
+        .iter()
+        .filter_map(|it| it["model"]["histogram"]["Histogram Bin Counts"].as_array());
+    let num_learnt: u64 = counts.flatten().filter_map(Value::as_u64).sum();
+    assert_eq!(Some(num_learnt), executions, "models");
+    let num_counted: u64 = stats
+        .iter()
+        .filter_map(|it| it["anomaly_metrics"]["anomaly_count"]["accumulate"].as_f64())
+        .map(|count| count as u64)
+        .sum();
+    let anomalies = documents(of_instance, Collection::Anomalies);
+    assert_eq!(
+        anomalies.len() as u64,
+        num_counted,
+        "what is counted is stored"
+    );
+    let normal = documents(of_instance, Collection::NormalExecs);
+    let is_in_both = |it: &Value| {
+        normal
+            .iter()
+            .any(|other| other["event_id"] == it["event_id"])
+    };
+    assert!(
+        !anomalies.iter().any(is_in_both),
+        "an anomaly is not normal"
+    );
+}

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::program;
 
@@ -20,6 +21,24 @@ pub fn data(name: &str) -> PathBuf {
 /// The example trace: 4 ranks, two engines.
 pub fn example() -> PathBuf {
     data("assets/lammps-4r-small")
+}
+
+/// A copy of the streams of a run of LAMMPS on 4 ranks, to be damaged.
+///
+/// # Errors
+/// A file cannot be copied.
+pub fn copy_of(run: &Path) -> Result<TempDir> {
+    let disk = tempfile::tempdir()?;
+    for rank in 0..4 {
+        let name = format!("bp/tau-metrics-lmp_tau-{rank}.bp");
+        let stream = disk.path().join(&name);
+        fs::create_dir_all(&stream)?;
+        for entry in fs::read_dir(run.join(&name))? {
+            let entry = entry?;
+            fs::copy(entry.path(), stream.join(entry.file_name()))?;
+        }
+    }
+    Ok(disk)
 }
 
 /// A run of the program.

@@ -26,6 +26,8 @@ cargo xtask <task>
 
   demo [ARGS]  set up what the window needs, build the program and open its demo trace
   test         set up what the tests need, then run every check: format, lints, wasm, tests, docs
+  fuzz [N]     tries N damaged traces (600 without a number) on the program, and all property tests with ten
+               times their cases
   setup        only the set-up of `test`; prints what to export to run single tests by hand
   study DATA.. runs the study behind the detector's defaults (ml/STUDY.md) on generated forests and on what
                is in the folders DATA, and prints where its tables are. A trace is a folder in DATA with a
@@ -43,6 +45,7 @@ cargo xtask <task>
 enum Task {
     Demo { args: Vec<String> },
     Test,
+    Fuzz { num_traces: u64 },
     Setup,
     Study { data: Vec<PathBuf> },
     Web,
@@ -68,6 +71,10 @@ fn parse(args: &[String]) -> Result<Task> {
             args: args[1..].to_vec(),
         },
         ["test"] => Task::Test,
+        ["fuzz"] => Task::Fuzz { num_traces: 600 },
+        ["fuzz", number] => Task::Fuzz {
+            num_traces: number.parse()?,
+        },
         ["setup"] => Task::Setup,
         ["web"] => Task::Web,
         ["study", data @ ..] if !data.is_empty() => Task::Study {
@@ -88,6 +95,9 @@ fn perform(task: Task) -> Result<ExitCode> {
         }
         Task::Demo { args } => demo::run(&Workspace::load()?, &args),
         Task::Test => test::run(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
+        Task::Fuzz { num_traces } => {
+            test::fuzz(&Workspace::load()?, num_traces).map(|()| ExitCode::SUCCESS)
+        }
         Task::Setup => {
             for (name, value) in test::set_up(&Workspace::load()?)? {
                 println!("export {name}='{}'", value.display());

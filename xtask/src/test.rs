@@ -49,6 +49,25 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     run_tests(workspace, &exports)
 }
 
+/// Tries what comes from elsewhere, damaged: `num_traces` traces with bytes changed at random on the program itself, and
+/// the property tests of all readers and messages with more cases than in [`run`].
+///
+/// # Errors
+/// Something did not end by itself, or panicked; or the set-up failed.
+pub(crate) fn fuzz(workspace: &Workspace, num_traces: u64) -> Result<()> {
+    let exports = set_up(workspace)?;
+    shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
+    let mut traces = workspace.cargo(["test", "--package", "callgrove-tests", "--test", "damage"]);
+    traces
+        .envs(exports.iter().cloned())
+        .env("CALLGROVE_PROGRAM", workspace.program("debug"))
+        .env("CALLGROVE_FUZZ", num_traces.to_string());
+    shell::run(&mut traces)?;
+    let mut properties = workspace.cargo(["test", "--workspace", "--no-fail-fast"]);
+    properties.args(["--exclude", "callgrove-tests", "--tests", "--lib"]);
+    shell::run(properties.envs(exports).env("PROPTEST_CASES", "2560"))
+}
+
 /// Runs a check whose program developers may do without.
 fn if_installed(workspace: &Workspace, program: &str, title: &str, args: &[&str]) -> Result<()> {
     shell::heading(title);

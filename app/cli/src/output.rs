@@ -9,11 +9,26 @@ use std::time::Instant;
 use callgrove_model::{Progress, Warnings};
 use serde::Serialize;
 
+/// What libraries say of a connection that a person cannot know, and what to do about it.
+const REMEDIES: [(&str, &str); 2] = [
+    (
+        "CaUsedAsEndEntity",
+        "the server's certificate is that of an authority, as `openssl req -x509` makes it; add `-addext \
+         basicConstraints=critical,CA:FALSE` and `-addext subjectAltName=…` there",
+    ),
+    (
+        "frame with invalid size",
+        "the server may want https; give its address so, with --ca-file",
+    ),
+];
+
 /// Says what went wrong on standard error.
 pub(crate) fn complain(text: &str) {
-    // There is nowhere left to report that standard error cannot be written.
     for line in text.lines() {
-        writeln!(std::io::stderr(), "callgrove: {}", shown(line)).ok();
+        let remedy = REMEDIES.iter().find(|(riddle, _)| line.contains(riddle));
+        let remedy = remedy.map_or_else(String::new, |(_, remedy)| format!(" ({remedy})"));
+        // There is nowhere left to report that standard error cannot be written.
+        writeln!(std::io::stderr(), "callgrove: {}{remedy}", shown(line)).ok();
     }
 }
 
@@ -277,10 +292,9 @@ mod tests {
         table.push(vec!["a\r\n\u{1b}[31mred\u{202e}é".into(), "x".into()]);
         let mut text = Vec::new();
         table.print(&mut text, 0).unwrap();
-        assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "name                      next\na\\r\\n\\u{1b}[31mred\\u{202e}é  x\n"
-        );
+        let cell = "a\\r\\n\\u{1b}[31mred\\u{202e}é";
+        let expected = format!("{:27}  next\n{cell}  x\n", "name");
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 
     #[test]

@@ -55,6 +55,8 @@ impl StreamGuard {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(path);
         command
+            // What is read before it is written shows here, not by chance in the process that reads after this one.
+            .env("MALLOC_PERTURB_", "85")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -87,7 +89,9 @@ impl StreamGuard {
 /// What ADIOS2's metadata library says when it goes on with types that it does not know: memory is overwritten then, and
 /// whether that is fatal is chance.
 fn complaint(said: impl Read) -> Option<String> {
-    let lines = BufReader::new(said).lines().map_while(Result::ok);
+    // Names are repeated as they are, letters or not.
+    let lines = BufReader::new(said).split(b'\n').map_while(Result::ok);
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
     let mut complaints = lines.filter(|line| line.contains(UNKNOWN_TYPE));
     let first = complaints.next();
     // To its end, so that the process can say it all.

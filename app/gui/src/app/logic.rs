@@ -69,7 +69,7 @@ impl CallgroveApp {
         };
         let before = std::mem::replace(&mut self.seen, now);
         let has_new_watch = self.seen.has_watch && !before.has_watch;
-        if has_new_watch && !self.seen.has_trees {
+        if has_new_watch && !self.seen.has_trees && self.session.snapshot().source.is_none() {
             self.show_layout(LayoutName::Watch, ctx);
         } else if self.seen.has_trees && !before.has_trees && !before.has_watch {
             self.show_layout(LayoutName::Analyse, ctx);

@@ -1,0 +1,118 @@
+//! Processes of the pipeline are killed at random while a run goes on: nothing that was acknowledged is lost, and nothing
+//! counts twice. `CALLGROVE_KILLS=200` kills more often than the tests of every day.
+
+use std::time::Duration;
+
+use callgrove_provdb::Collection;
+use callgrove_tests::process::Process;
+use serde_json::Value;
+
+use crate::support::*;
+
+/// Kills in a test that everybody runs.
+const FEW: u32 = 6;
+
+/// Numbers that look random (Knuth's MMIX generator).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// A process that is started again as it was.
+struct Member {
+    args: Vec<String>,
+    process: Process,
+    is_server: bool,
+}
+
+impl Member {
+    fn start(args: &[&str]) -> Self {
+        Self {
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            process: start(args),
+            is_server: false,
+        }
+    }
+
+    /// At the address that the system chose for it.
+    fn serve(args: &[&str]) -> (Self, String) {
+        let mut member = Self::start(&[args, &["--listen", "127.0.0.1:0"]].concat());
+        member.is_server = true;
+        let url = member.process.url().unwrap();
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        if let Some(last) = member.args.last_mut() {
+            *last = address;
+        }
+        (member, url)
+    }
+
+    fn die_and_return(&mut self) {
+        self.process.kill().unwrap();
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        self.process = start(&args);
+        if self.is_server {
+            self.process.url().unwrap();
+        }
+    }
+}
+
+#[test]
+fn whatever_is_killed_all_is_kept_and_counts_once() {
+    let num_kills = std::env::var("CALLGROVE_KILLS").map_or(FEW, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (store, live) = (place("served"), place("live"));
+    let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
+    let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
+    // Slow enough that all kills fall into the run.
+    let replay = growing(&live, "bp5", &format!("{:.3}", 0.2 / f64::from(num_kills)));
+    let of_ad = [
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb_url,
+        "--format",
+        "json",
+    ];
+    let instance = Member::start(&[&["ad", &live, "--follow"], &of_ad[..]].concat());
+    let mut members = [provdb, pserver, instance];
+    let mut numbers = Numbers(1);
+    for _ in 0..num_kills {
+        std::thread::sleep(Duration::from_millis(300 + numbers.below(900)));
+        members[numbers.below(3) as usize].die_and_return();
+    }
+    let [provdb, pserver, instance] = members;
+    replay.finish().unwrap();
+    let summary = lines(&instance.process.finish().unwrap()).remove(0);
+    pserver.process.terminate().unwrap();
+    provdb.process.terminate().unwrap();
+
+    let undisturbed = place("undisturbed");
+    let whole = lines(&stdout(&[
+        "run",
+        &live,
+        "--provdb",
+        &undisturbed,
+        "--format",
+        "json",
+    ]));
+    let executions = whole[0]["executions"].as_u64();
+    assert_eq!(summary["executions"].as_u64(), executions);
+    check_counts(&store, &store, executions);
+    let metadata = |provdb: &str| {
+        let mut entries: Vec<Value> = documents(provdb, Collection::Metadata);
+        for entry in &mut entries {
+            entry.as_object_mut().unwrap().remove("__id");
+        }
+        entries.sort_by_key(ToString::to_string);
+        entries
+    };
+    assert_eq!(metadata(&store), metadata(&undisturbed));
+}
