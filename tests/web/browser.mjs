@@ -175,21 +175,22 @@ const scenarios = {
         told.title = await page.title();
         // The executions of the first incident, then while nobody answers those of the second.
         await page.keyboard.press("x");
-        const labels = /([1-9]\d*) labels?$/;
-        const first = (await waitFor("labels", (it) => labels.test(it.name))).name;
-        await waitForText(first, other);
+        const count = (it) => /([1-9]\d*) labels?$/.exec(it.name)?.[1];
+        const first = count(await waitFor("labels", count));
+        // Scores follow when the labels are learned.
+        const waitForLabels = (number, seen) => waitFor(`${number} labels`, (it) => count(it) === number, seen);
+        await waitForLabels(first, other);
         writeFileSync(down, "");
         await waitForText("Trying again");
         await page.keyboard.press("n");
         await waitForText("to be sent");
         await look("away");
         writeFileSync(up, "");
-        const grown = (it) => labels.test(it.name) && it.name !== first;
-        const second = (await waitFor("more labels", grown)).name;
-        await waitForText(second, other);
-        told.labels = [first, second].map((name) => Number(labels.exec(name)[1]));
+        const second = count(await waitFor("more labels", (it) => count(it) !== undefined && count(it) !== first));
+        await waitForLabels(second, other);
+        told.labels = [first, second].map(Number);
         await page.reload();
-        await waitForText(second);
+        await waitForLabels(second);
         told.look = await look("served", [0xff, 0x7a, 0x1f]);
         // A browser says on its console that it could not connect.
         told.errors = told.errors.filter((text) => !text.startsWith("WebSocket connection to"));

@@ -46,6 +46,8 @@ pub struct Stream {
 pub struct Status {
     /// I/O steps of all streams.
     pub num_steps: u64,
+    /// Those that the parameter server knew already; their outliers are recorded, and not counted here.
+    pub num_known_steps: u64,
     /// Function events.
     pub num_events: u64,
     /// Executions that were judged.
@@ -308,6 +310,7 @@ impl Instance {
             Some((detector.rank(), step)).filter(|_| !detector.has_learnt(step))
         });
         let learnt_steps: Vec<(RankId, StepId)> = learnt_steps.collect();
+        let is_news = !learnt_steps.is_empty();
         let (options, models) = (&self.options, &self.models);
         let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
             .par_iter_mut()
@@ -328,7 +331,10 @@ impl Instance {
         for ((model, reached), compiled) in known.zip(&compiled) {
             if let Some(compiled) = compiled {
                 *model = Some(Arc::clone(&compiled.model));
-                reached.raise(compiled.judge.threshold());
+                // Steps that are read again are judged by models of later ones.
+                if is_news {
+                    reached.raise(compiled.judge.threshold());
+                }
             }
         }
         let (fids, recorded) = (&self.fids, self.writer.is_some());
@@ -338,7 +344,10 @@ impl Instance {
             .collect::<Result<Vec<StepOutcome>, _>>()?;
         for ((detector, _), step) in at_work.iter().zip(judged) {
             self.status.num_executions += step.num_executions;
-            self.status.num_anomalies += step.num_anomalies;
+            match &step.report {
+                Some(_) => self.status.num_anomalies += step.num_anomalies,
+                None => self.status.num_known_steps += 1,
+            }
             let num_sent = self.writer.as_mut().map(|writer| {
                 if let Some(replaced) = step.replaced {
                     writer.forget_step(options.program, detector.rank(), replaced);

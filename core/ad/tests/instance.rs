@@ -135,18 +135,6 @@ fn the_sample_of_normal_executions_comes_later_if_the_step_has_none() {
 }
 
 #[test]
-fn a_return_changes_no_document_and_counts_nothing_twice() {
-    let (shelf, server) = (Shelf::default(), server());
-    let script = script_with_a_slow_call();
-    follow(&[&script], options(sstd()), session(&server), &shelf).unwrap();
-    let (documents, statistics) = (shelf.documents.lock().unwrap().clone(), server.documents());
-    let status = follow(&[&script], options(sstd()), session(&server), &shelf).unwrap();
-    assert_eq!(status.num_anomalies, 1);
-    assert_eq!(server.documents().func_stats, statistics.func_stats);
-    assert_eq!(*shelf.documents.lock().unwrap(), documents);
-}
-
-#[test]
 fn kernels_find_the_cpu_call_that_launched_them_in_an_earlier_step() {
     let mut script = Script::new(0);
     script.step(0);
@@ -405,6 +393,32 @@ fn another_run_is_refused_by_the_server_of_the_first() {
     assert!(error.contains("4900") && error.contains("5200"), "{error}");
     follow(&of_run("4900")).unwrap();
     assert_eq!(server.documents().func_stats.len(), 1);
+}
+
+#[test]
+fn a_run_that_is_read_again_changes_nothing() {
+    let (shelf, server) = (Shelf::default(), server());
+    let follow = || {
+        let script = script_with_a_slow_call();
+        follow(
+            &[&script],
+            options(Params::default()),
+            session(&server),
+            &shelf,
+        )
+        .unwrap()
+    };
+    let first = follow();
+    assert_eq!((first.num_known_steps, first.num_anomalies > 0), (0, true));
+    let (stored, found) = (shelf.documents.lock().unwrap().clone(), server.documents());
+    let again = follow();
+    assert_eq!(
+        (again.num_known_steps, again.num_anomalies),
+        (again.num_steps, 0)
+    );
+    assert_eq!(again.stored.num_documents, 0);
+    assert_eq!(*shelf.documents.lock().unwrap(), stored);
+    assert_eq!(server.documents(), found);
 }
 
 #[test]

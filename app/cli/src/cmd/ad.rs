@@ -111,6 +111,7 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
         SummaryFormat::Json => {
             let summary = json!({
                 "steps": status.num_steps,
+                "known_steps": status.num_known_steps,
                 "function_events": status.num_events,
                 "executions": status.num_executions,
                 "anomalies": status.num_anomalies,
@@ -122,8 +123,12 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
         }
         SummaryFormat::Table => writeln!(
             out,
-            "{} steps, {} function events, {} executions, {} anomalies; {} documents ({:.1} MB) in {seconds:.2} s",
+            "{} steps{}, {} function events, {} executions, {} anomalies; {} documents ({:.1} MB) in {seconds:.2} s",
             thousands(status.num_steps as usize),
+            match status.num_known_steps {
+                0 => String::new(),
+                known => format!(" ({} recorded before)", thousands(known as usize)),
+            },
             thousands(status.num_events as usize),
             thousands(status.num_executions as usize),
             thousands(status.num_anomalies as usize),
