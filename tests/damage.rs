@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use callgrove_tests::numbers::Numbers;
 use callgrove_tests::shell::{COMPUTE, callgrove, copy_of, data, example};
 
 /// Damaged traces in a test that everybody runs; `CALLGROVE_FUZZ=600` tries more.
@@ -41,38 +42,25 @@ fn damage_that_ends_adios2_leaves_out_its_rank_alone() -> Result<()> {
     Ok(())
 }
 
-/// Numbers that look random (Knuth's MMIX generator).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    /// Changes up to 16 bytes or numbers of a file, and now and then cuts it.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
-        for _ in 0..[1, 1, 2, 4, 16][self.below(5)] {
-            let at = self.below(bytes.len());
-            match self.below(4) {
-                0 => bytes[at] ^= 1 << self.below(8),
-                1 => bytes[at] = [0, 255][self.below(2)],
-                2 => bytes[at] = self.below(256) as u8,
-                _ => {
-                    let number = [0, 1 << 31, u64::from(u32::MAX), 1 << 40, 1 << 63];
-                    let number = number[self.below(5)].to_le_bytes();
-                    for (place, byte) in bytes[at..].iter_mut().zip(number) {
-                        *place = byte;
-                    }
+/// Changes up to 16 bytes or numbers of a file, and now and then cuts it.
+fn damage(bytes: &mut Vec<u8>, numbers: &mut Numbers) {
+    for _ in 0..[1, 1, 2, 4, 16][numbers.below(5)] {
+        let at = numbers.below(bytes.len());
+        match numbers.below(4) {
+            0 => bytes[at] ^= 1 << numbers.below(8),
+            1 => bytes[at] = [0, 255][numbers.below(2)],
+            2 => bytes[at] = numbers.below(256) as u8,
+            _ => {
+                let number = [0, 1 << 31, u64::from(u32::MAX), 1 << 40, 1 << 63];
+                let number = number[numbers.below(5)].to_le_bytes();
+                for (place, byte) in bytes[at..].iter_mut().zip(number) {
+                    *place = byte;
                 }
             }
         }
-        if self.below(20) == 0 {
-            bytes.truncate(self.below(bytes.len()));
-        }
+    }
+    if numbers.below(20) == 0 {
+        bytes.truncate(numbers.below(bytes.len()));
     }
 }
 
@@ -91,14 +79,14 @@ fn traces_with_bytes_changed_at_random_end_no_process() -> Result<()> {
         Err(_) => FEW,
     };
     for seed in 0..num_traces {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Numbers::with_seed(seed);
         let bp5 = example();
         let bp4 = data("tests/data/lammps-4r-small-bp4");
         let disk = copy_of(if numbers.below(4) > 0 { &bp5 } else { &bp4 })?;
         let stream = format!("bp/tau-metrics-lmp_tau-{}.bp", numbers.below(4));
         let damaged = some_file(&disk.path().join(stream), &mut numbers)?;
         let mut bytes = fs::read(&damaged)?;
-        numbers.damage(&mut bytes);
+        damage(&mut bytes, &mut numbers);
         fs::write(&damaged, bytes)?;
         let run = disk.path().to_string_lossy().into_owned();
         for args in [&["analyze", &run, "-f", COMPUTE][..], &["ad", &run]] {

@@ -10,7 +10,7 @@ use crate::support::*;
 #[test]
 fn processes_may_start_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
+    let store = place(&folder, "served");
     // A port that is free now; nobody listens there yet.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -29,7 +29,7 @@ fn processes_may_start_in_any_order() {
 #[test]
 fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let provdb = place(&folder, "found");
     let nobody = "http://127.0.0.1:1/packets";
     let output = command(&["run", &example(), "--provdb", &provdb, "--post", nobody])
         .output()
@@ -52,25 +52,14 @@ fn files_of_a_run_that_is_over_can_be_copied_and_a_lost_receiver_is_named() {
 #[test]
 fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let provdb = place(&folder, "found");
     let live = folder.path().join("live");
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
-    let url = pserver.url().unwrap();
+    let store = place(&folder, "served");
+    let (pserver, url) = pserver(&store);
     // A growing copy of the run, followed by an instance that is killed on the way.
     let out = live.to_string_lossy().into_owned();
     let replay = growing(&out, "bp5", "4");
-    let follow = [
-        "ad",
-        &out,
-        "--follow",
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb,
-        "--format",
-        "json",
-    ];
+    let follow = following(&out, &["--pserver", &url, "--provdb", &provdb]);
     let mut killed = start(&follow);
     wait_for_records(&provdb, "metadata");
     let before = documents(&provdb, Collection::Metadata);
@@ -99,10 +88,8 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
 #[test]
 fn what_an_instance_has_told_survives_a_server_that_dies_after_it() {
     let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let serve = ["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"];
-    let mut pserver = start(&serve);
-    let url = pserver.url().unwrap();
+    let store = place(&folder, "served");
+    let (mut pserver, url) = pserver(&store);
     let ad = ["ad", &example(), "--pserver", &url, "--format", "json"];
     let executions = lines(&stdout(&ad))[0]["executions"].as_u64();
     pserver.kill().unwrap();
@@ -113,21 +100,12 @@ fn what_an_instance_has_told_survives_a_server_that_dies_after_it() {
 #[test]
 fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
     let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let live = folder.path().join("live").to_string_lossy().into_owned();
-    let mut pserver = start(&["pserver", "--provdb", &store, "--listen", "127.0.0.1:0"]);
-    let url = pserver.url().unwrap();
+    let store = place(&folder, "served");
+    let live = place(&folder, "live");
+    let (mut pserver, url) = pserver(&store);
     let address = url.strip_prefix("http://").unwrap().to_owned();
     let replay = growing(&live, "bp5", "4");
-    let follow = [
-        "ad",
-        &live,
-        "--follow",
-        "--pserver",
-        &url,
-        "--format",
-        "json",
-    ];
+    let follow = following(&live, &["--pserver", &url]);
     let instance = start(&follow);
     wait_for_records(&store, "func_stats");
     pserver.kill().unwrap();
@@ -143,30 +121,13 @@ fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
 #[test]
 fn processes_that_are_told_to_end_together_keep_everything() {
     let folder = tempfile::tempdir().unwrap();
-    let store = folder.path().join("served").to_string_lossy().into_owned();
-    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let store = place(&folder, "served");
+    let live = place(&folder, "live");
     let provdb = start(&["provdb", &store, "--listen", "127.0.0.1:0"]);
     let provdb_url = provdb.url().unwrap();
-    let pserver = start(&[
-        "pserver",
-        "--provdb",
-        &provdb_url,
-        "--listen",
-        "127.0.0.1:0",
-    ]);
-    let url = pserver.url().unwrap();
+    let (pserver, url) = pserver(&provdb_url);
     let replay = growing(&live, "bp5", "0.2");
-    let follow = [
-        "ad",
-        &live,
-        "--follow",
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb_url,
-        "--format",
-        "json",
-    ];
+    let follow = following(&live, &["--pserver", &url, "--provdb", &provdb_url]);
     let instance = start(&follow);
     wait_for_records(&store, "anomalies");
     // In the order that is worst: who keeps for others first.
@@ -186,8 +147,8 @@ fn processes_that_are_told_to_end_together_keep_everything() {
 #[test]
 fn two_instances_cannot_watch_one_rank() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
-    let live = folder.path().join("live").to_string_lossy().into_owned();
+    let provdb = place(&folder, "found");
+    let live = place(&folder, "live");
     let replay = growing(&live, "bp4", "0.02");
     let first = start(&["ad", &live, "--follow", "--provdb", &provdb]);
     wait_for_records(&provdb, "metadata");
@@ -203,7 +164,7 @@ fn two_instances_cannot_watch_one_rank() {
 #[test]
 fn two_runs_never_mix_in_a_database() {
     let folder = tempfile::tempdir().unwrap();
-    let provdb = folder.path().join("found").to_string_lossy().into_owned();
+    let provdb = place(&folder, "found");
     let run = |trace: &str| {
         command(&["run", trace, "--provdb", &provdb])
             .output()

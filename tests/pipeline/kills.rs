@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use callgrove_provdb::Collection;
+use callgrove_tests::numbers::Numbers;
 use callgrove_tests::process::Process;
 use serde_json::Value;
 
@@ -11,19 +12,6 @@ use crate::support::*;
 
 /// Kills in a test that everybody runs.
 const FEW: u32 = 6;
-
-/// Numbers that look random (Knuth's MMIX generator).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// A process that is started again as it was.
 struct Member {
@@ -67,26 +55,21 @@ impl Member {
 fn whatever_is_killed_all_is_kept_and_counts_once() {
     let num_kills = std::env::var("CALLGROVE_KILLS").map_or(FEW, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let place = |name| place(&folder, name);
     let (store, live) = (place("served"), place("live"));
     let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
     let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
     // Slow enough that all kills fall into the run.
     let replay = growing(&live, "bp5", &format!("{:.3}", 0.2 / f64::from(num_kills)));
-    let of_ad = [
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb_url,
-        "--format",
-        "json",
-    ];
-    let instance = Member::start(&[&["ad", &live, "--follow"], &of_ad[..]].concat());
+    let instance = Member::start(&following(
+        &live,
+        &["--pserver", &url, "--provdb", &provdb_url],
+    ));
     let mut members = [provdb, pserver, instance];
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers::with_seed(1);
     for _ in 0..num_kills {
-        std::thread::sleep(Duration::from_millis(300 + numbers.below(900)));
-        members[numbers.below(3) as usize].die_and_return();
+        std::thread::sleep(Duration::from_millis(300 + numbers.below(900) as u64));
+        members[numbers.below(3)].die_and_return();
     }
     let [provdb, pserver, instance] = members;
     replay.finish().unwrap();

@@ -166,3 +166,20 @@ pub(crate) fn check_counts(of_server: &str, of_instance: &str, executions: Optio
         "an anomaly is not normal"
     );
 }
+
+/// A path in a folder of the test.
+pub(crate) fn place(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).to_string_lossy().into_owned()
+}
+
+/// A parameter server that saves in `store`, and its address.
+pub(crate) fn pserver(store: &str) -> (Process, String) {
+    let server = start(&["pserver", "--provdb", store, "--listen", "127.0.0.1:0"]);
+    let url = server.url().unwrap();
+    (server, url)
+}
+
+/// Arguments of an AD instance that follows a growing run and tells `servers`.
+pub(crate) fn following<'a>(live: &'a str, servers: &[&'a str]) -> Vec<&'a str> {
+    [&["ad", live, "--follow", "--format", "json"], servers].concat()
+}

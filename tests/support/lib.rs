@@ -1,11 +1,13 @@
 //! What Callgrove's end-to-end tests share.
 //!
 //! * [`program`]: the program `callgrove` that the tests run
+//! * [`numbers`]: what tests choose at random
 //! * [`process`]: one that runs beside a test, listened to and ended
 //! * [`shell`]: its subcommands with real traces in, text and exit codes out
 //! * [`xvfb`]: a display of their own to run it in, with a hand for keys and mouse, and eyes
 //! * [`tidy`]: the house rules that `tests/tidy.rs` checks
 
+pub mod numbers;
 pub mod process;
 pub mod program;
 pub mod shell;

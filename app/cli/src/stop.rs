@@ -3,8 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+
+use crate::output::Troubles;
+
+/// How often a server looks whether it shall end.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
 /// Set once somebody wants the program to end. A second wish ends it at once, as usual.
 #[derive(Clone, Default)]
@@ -34,6 +40,21 @@ impl StopSignal {
     /// Whether to end.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// After the wish, stays for others who end at the same time, as the processes of a batch job do: as long as `others`
+    /// has words for what is waited for, which are told, and no longer than `limit`.
+    pub(crate) fn stay_for(&self, limit: Duration, others: impl Fn() -> Option<String>) {
+        let give_up = Instant::now() + limit;
+        let mut told = Troubles::default();
+        while self.is_set()
+            && Instant::now() < give_up
+            && let Some(others) = others()
+        {
+            let words = format!("waiting for {others}; a second signal ends it at once");
+            told.tell(vec![words]);
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// The same as an answer to who asks whether to go on.

@@ -47,9 +47,7 @@ impl Contribution {
         self.statistics.merge(other.statistics);
         // What is told twice is the same.
         self.briefs.extend(other.briefs);
-        merge_maps(&mut self.learnt, other.learnt, |last, step| {
-            *last = *step.max(last);
-        });
+        merge_learnt(&mut self.learnt, other.learnt);
     }
 
     /// Nothing was added yet.
@@ -175,6 +173,11 @@ impl Contribution {
             + statistics.steps.len()
             + self.briefs.len()
     }
+}
+
+/// The later step of each rank counts.
+pub(crate) fn merge_learnt(into: &mut BTreeMap<RankKey, StepId>, from: BTreeMap<RankKey, StepId>) {
+    merge_maps(into, from, |last, step| *last = *step.max(last));
 }
 
 /// Adds to a model. All models that meet have a histogram or none has: [`ModelKind`] saw to it where they came in.

@@ -1,6 +1,6 @@
 //! `callgrove provdb`: serves a provenance database to other machines.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use callgrove_provdb::net::ProvDbService;
@@ -11,10 +11,8 @@ use callgrove_server::{RunningServer, grpc};
 use crate::args::ProvDbServerArgs;
 use crate::connect::{documents, open_store, server_config};
 use crate::output::complain;
-use crate::stop::StopSignal;
+use crate::stop::{LOOK, StopSignal};
 
-/// How often the server looks whether it shall end.
-const LOOK: Duration = Duration::from_millis(100);
 /// A parameter server writes more often.
 const SILENCE: Duration = Duration::from_secs(6);
 /// How long a server that is told to end waits for that. Batch systems kill after 30 s.
@@ -49,14 +47,9 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     while !stop.is_set() {
         std::thread::sleep(LOOK);
     }
-    // Processes of a batch job are told to end at the same time, and those who write have last words.
-    let give_up = Instant::now() + FAREWELL;
-    if !writers.are_gone(SILENCE) {
-        complain("waiting for those who still write; a second signal ends it at once");
-    }
-    while !writers.are_gone(SILENCE) && Instant::now() < give_up {
-        std::thread::sleep(LOOK);
-    }
+    stop.stay_for(FAREWELL, || {
+        (!writers.are_gone(SILENCE)).then(|| "those who still write".to_owned())
+    });
     server.stop()?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_provdb::{AccessMode, Store};
@@ -19,14 +19,12 @@ use crate::follow::Reach;
 use crate::host::replace_file;
 use crate::output::{Troubles, complain};
 use crate::pages;
-use crate::stop::StopSignal;
+use crate::stop::{LOOK, StopSignal};
 
 /// What stands for the run of this process where an address is shown.
 const OWN_RUN: &str = "the running job";
 /// How long a server that is told to end stays for instances that end at the same time, as those of a batch job do.
 const FAREWELL: Duration = Duration::from_millis(LEASE_MS);
-/// How often the server looks whether it shall end.
-const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &PserverArgs) -> Result<()> {
     let stop = StopSignal::listen()?;
@@ -65,21 +63,13 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         std::thread::sleep(LOOK);
         told.tell(keeper.troubles());
     }
-    let give_up = Instant::now() + FAREWELL;
-    let mut num_live = 0;
-    while stop.is_set() && Instant::now() < give_up {
-        let still = state.num_live(clock.now_ms());
-        if still == 0 {
-            break;
-        }
-        if still != num_live {
-            complain(&format!(
-                "waiting for what {still} AD instances still have to tell; a second signal ends it at once"
-            ));
-            num_live = still;
-        }
-        std::thread::sleep(LOOK);
-    }
+    stop.stay_for(FAREWELL, || match state.num_live(clock.now_ms()) {
+        0 => None,
+        1 => Some("an AD instance that still has to tell something".to_owned()),
+        num_live => Some(format!(
+            "{num_live} AD instances that still have to tell something"
+        )),
+    });
     let kept = finish(keeper);
     save_model(&state, args.stats.save_model.as_deref())?;
     server.stop()?;

@@ -185,7 +185,7 @@ impl SnapshotMirror {
         let forest = match (&mut self.arriving, &self.known.trace, roots) {
             (Some(arriving), _, Some(roots)) => {
                 arriving.trees = trees;
-                roots.unpack(arriving.head.clone())?
+                roots.unpack(arriving.head.clone(), functions, num_unclosed)?
             }
             (None, Some(trace), _) => {
                 let forest = Forest::of_trees(Arc::clone(trace), functions, trees, num_unclosed);

@@ -8,8 +8,6 @@ use crate::{Comms, Counters, ExecIdx, ExecRef, Forest, FuncId, Lane, TreeRef};
 /// The roots of a forest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PackedRoots {
-    functions: Vec<FuncId>,
-    num_unclosed: usize,
     trees: Vec<TreeRef>,
     /// The lanes of the trace, with nothing but the roots.
     lanes: Vec<Vec<u8>>,
@@ -44,8 +42,6 @@ impl Forest {
             lane::pack(&alone)
         };
         PackedRoots {
-            functions: self.functions().to_vec(),
-            num_unclosed: self.num_unclosed(),
             trees: self.trees().iter().map(alone).collect(),
             lanes: self.trace().lanes.iter().zip(&rows).map(pack).collect(),
         }
@@ -53,17 +49,23 @@ impl Forest {
 }
 
 impl PackedRoots {
-    /// A forest with the same trees in the same order, each without what its root called.
+    /// A forest with the same trees in the same order, each without what its root called. Functions and unclosed
+    /// executions are those of the whole one.
     ///
     /// # Errors
     /// It is no forest, or not one of a trace with this head.
-    pub fn unpack(self, head: TraceHead) -> Result<Forest, PackedError> {
+    pub fn unpack(
+        self,
+        head: TraceHead,
+        functions: Vec<FuncId>,
+        num_unclosed: usize,
+    ) -> Result<Forest, PackedError> {
         let mut lanes = PackedLanes::new(head)?;
         for lane in &self.lanes {
             lanes.push(lane)?;
         }
         let trace = lanes.finish()?.into();
-        Forest::of_trees(trace, self.functions, self.trees, self.num_unclosed)
+        Forest::of_trees(trace, functions, self.trees, num_unclosed)
             .ok_or(PackedError::Missing("tree"))
     }
 }

@@ -7,7 +7,7 @@ use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
 use crate::Contribution;
-use crate::contribution::merge_model;
+use crate::contribution::{merge_learnt, merge_model};
 use crate::incident::IncidentBook;
 use crate::statistics::{Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps};
 
@@ -65,9 +65,7 @@ impl GlobalState {
             self.add_model(fid, delta, version);
         }
         self.incidents.take_in(partial.briefs);
-        merge_maps(&mut self.learnt, partial.learnt, |last, step| {
-            *last = *step.max(last);
-        });
+        merge_learnt(&mut self.learnt, partial.learnt);
         self.changed_in = version;
         let mut statistics = partial.statistics;
         self.delta.any |= !statistics.is_empty();
