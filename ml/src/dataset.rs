@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use callgrove_model::fnv1a;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{MlError, Result};
@@ -211,22 +210,6 @@ impl Rows {
         }
     }
 
-    /// A number that tells this matrix from others, of all its bits.
-    pub fn fingerprint(&self) -> u64 {
-        let mut bytes = Vec::new();
-        let mut hash = 0;
-        for row in 0..self.len() {
-            bytes.clear();
-            bytes.extend_from_slice(&u64::to_le_bytes(hash));
-            for (column, value) in self.row(row).entries() {
-                bytes.extend_from_slice(&u64::to_le_bytes(column as u64));
-                bytes.extend_from_slice(&value.to_bits().to_le_bytes());
-            }
-            hash = fnv1a(&bytes);
-        }
-        hash
-    }
-
     /// Some of the rows, in the order of `wanted`.
     #[must_use]
     pub fn select(&self, wanted: &[usize]) -> Self {
@@ -250,6 +233,44 @@ impl Rows {
                 Self::Sparse(selected)
             }
         }
+    }
+
+    /// The rows with only those of their columns that have a `place`, ascending as before, under its number. Norms stay
+    /// those of the whole rows.
+    #[must_use]
+    pub(crate) fn within(&self, place_of_column: &[Option<u32>]) -> Self {
+        let num_columns = place_of_column.iter().flatten().count();
+        let rows = match self {
+            Self::Dense(rows) => {
+                let places = place_of_column.iter().cycle();
+                let kept = rows.values.iter().zip(places);
+                return Self::Dense(DenseRows {
+                    num_columns,
+                    values: kept
+                        .filter_map(|(&value, place)| place.and(Some(value)))
+                        .collect(),
+                    squared_norms: rows.squared_norms.clone(),
+                });
+            }
+            Self::Sparse(rows) => rows,
+        };
+        let mut within = SparseRows::empty(num_columns);
+        let mut lists = ColumnLists::default();
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for (row, &squared_norm) in rows.squared_norms.iter().enumerate() {
+            columns.clear();
+            values.clear();
+            let (of_row, values_of_row) = rows.row(row);
+            for (&column, &value) in of_row.iter().zip(values_of_row) {
+                if let Some(&Some(place)) = place_of_column.get(column as usize) {
+                    columns.push(place);
+                    values.push(value);
+                }
+            }
+            let start = lists.start_of(&columns, &mut within.columns);
+            within.push(start, &values, squared_norm);
+        }
+        Self::Sparse(within)
     }
 
     /// Mean of the squared distances over all ordered pairs of rows: 2 (mean |x|² − |mean x|²).

@@ -2,15 +2,17 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use callgrove_ml::active::doubtful_labels;
 use callgrove_ml::detector::{
     Detector, DetectorParams, Embedding, Label, MapOf, Misfit, ModelArtifact, ModelBorder,
-    order_by_score,
+    TreeModel, order_by_score,
 };
 use callgrove_ml::metrics::{RankingQuality, ranking_quality};
 use callgrove_ml::stack2vec::Stack2vecParams;
 use callgrove_ml::{MlError, Progress};
-use callgrove_model::{Forest, TreeIdx};
+use callgrove_model::{Forest, TimeNs, TreeIdx};
 use support::{PlainTree, fixture_path, forest, read_forest};
 
 /// The generated forest, and which of its trees are anomalies.
@@ -206,7 +208,8 @@ fn a_model_scores_its_own_forest_as_the_training_did_also_after_json() {
         let json = serde_json::to_string(&model).unwrap();
         let read: ModelArtifact = serde_json::from_str(&json).unwrap();
         assert_eq!(read, model);
-        let scores = read
+        let scores = TreeModel::new(read)
+            .unwrap()
             .judge(&forest, ModelBorder::Learned, Progress::none())
             .unwrap()
             .scores;
@@ -243,7 +246,8 @@ fn a_model_finds_anomalies_in_another_run_even_with_unknown_structure() {
             tree(vec![3, 2, 0], vec![1_035_000, 1_010_000, 25_000]),
         ],
     );
-    let scores = model
+    let scores = TreeModel::new(model)
+        .unwrap()
         .judge(&run, ModelBorder::Learned, Progress::none())
         .unwrap()
         .scores;
@@ -258,6 +262,7 @@ fn a_model_says_when_it_is_not_made_for_a_forest() {
     let embedding = embed(&training, DetectorParams::default());
     let detector = detect(&embedding, &[None; 100], None);
     let model = ModelArtifact::new(&training, &embedding, &detector);
+    let model = TreeModel::new(model).unwrap();
     let misfit = |forest: &Forest, border| {
         let judged = model.judge(forest, border, Progress::none()).unwrap();
         judged.misfit
@@ -373,17 +378,12 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
         ..model.clone()
     };
     assert_eq!(
-        newer
-            .judge(&forest, ModelBorder::Learned, Progress::none())
-            .unwrap_err()
-            .to_string(),
-        "the model has version 99, but version 3 is understood"
+        TreeModel::new(newer).unwrap_err().to_string(),
+        "the model has version 99, but version 4 is understood"
     );
     let mut short = model;
     short.vocabulary.pop();
-    let error = short
-        .judge(&forest, ModelBorder::Learned, Progress::none())
-        .unwrap_err();
+    let error = TreeModel::new(short).unwrap_err();
     assert!(matches!(error, MlError::DamagedModel { .. }));
 }
 
@@ -478,4 +478,35 @@ fn the_map_can_show_stack2vec_vectors_instead() {
     assert_eq!(plain.rows(), other.rows());
     assert_ne!(plain.map(), other.map());
     assert!((0.5..=1.0).contains(&other.trustworthiness()));
+}
+
+#[test]
+fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
+    let (forest, _, _) = generated();
+    for params in [DetectorParams::default(), small_paper()] {
+        // Trained on a part, so that the rest has structures and functions that it never saw.
+        let part = forest.between(TimeNs(0)..forest.tree(TreeIdx(40)).entry()[0]);
+        let embedding = embed(&part, params);
+        let detector = detect(&embedding, &vec![None; part.len()], None);
+        let model = ModelArtifact::new(&part, &embedding, &detector);
+        let model = TreeModel::new(model).unwrap();
+        let judge = |forest: &Forest| {
+            let judged = model.judge(forest, ModelBorder::Learned, Progress::none());
+            let judged = judged.unwrap();
+            let bits = |numbers: &[f64]| numbers.iter().map(|it| it.to_bits()).collect::<Vec<_>>();
+            (bits(&judged.scores), bits(&judged.p_values), judged.unseen)
+        };
+        let (scores, p_values, unseen) = judge(&forest);
+        for (tree, &place) in forest.trees().iter().enumerate() {
+            let alone = Forest::of_trees(
+                Arc::clone(forest.trace()),
+                forest.functions().to_vec(),
+                vec![place],
+                0,
+            );
+            let alone = judge(&alone.unwrap());
+            let expected = (vec![scores[tree]], vec![p_values[tree]], vec![unseen[tree]]);
+            assert_eq!(alone, expected, "tree {tree}, {params:?}");
+        }
+    }
 }

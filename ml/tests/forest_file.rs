@@ -4,7 +4,7 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, ModelArtifact, ModelBorder, order_by_score,
+    Detector, DetectorParams, Embedding, ModelArtifact, ModelBorder, TreeModel, order_by_score,
 };
 use callgrove_ml::forest_file::{ForestFile, ForestFileError, ForestFileLimits, read_forest};
 use callgrove_ml::wl::{WlParams, relabel};
@@ -273,7 +273,8 @@ fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
     let detector =
         Detector::train(&embedding, &unlabelled, None, Progress::none()).expect("there are trees");
     let model = ModelArtifact::new(&file.forest, &embedding, &detector);
-    let scores = model
+    let scores = TreeModel::new(model)
+        .expect("it is whole")
         .judge(&file.forest, ModelBorder::Learned, Progress::none())
         .expect("there are trees")
         .scores;

@@ -42,7 +42,9 @@ fn one_process_finds_records_and_tells() {
         summary["executions"].as_u64().map(|it| 2 * it)
     );
     for (collection, documents) in found(&provdb) {
-        assert!(!documents.is_empty(), "{collection} is empty");
+        // Nobody asked for trees.
+        let is_empty = collection == Collection::Trees;
+        assert_eq!(documents.is_empty(), is_empty, "{collection}");
         check_schema(collection.schema(), &self::documents(&provdb, collection));
     }
     let anomalies = documents(&provdb, Collection::Anomalies);
@@ -152,6 +154,23 @@ fn options_without_effect_are_refused() {
         assert!(told.contains("is of no use to"), "{options:?}: {told}");
         assert_eq!(output.status.code(), Some(1));
     }
+}
+
+#[test]
+fn rules_that_match_no_function_are_told_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let ignore = folder.path().join("ignore.txt");
+    std::fs::write(&ignore, "MPI_*\nno_such_function\n").unwrap();
+    let ignore = ignore.to_string_lossy().into_owned();
+    let output = command(&["ad", &example(), "--ignore", &ignore])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("no function matches no_such_function"),
+        "{told}"
+    );
+    assert!(!told.contains("MPI_*"), "{told}");
 }
 
 #[test]

@@ -99,3 +99,33 @@ fn whatever_is_killed_all_is_kept_and_counts_once() {
     };
     assert_eq!(metadata(&store), metadata(&undisturbed));
 }
+
+#[test]
+fn a_recorded_run_ends_the_same_whatever_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name| place(&folder, name);
+    let undisturbed = place("undisturbed");
+    stdout(&["run", &example(), "--provdb", &undisturbed]);
+    let store = place("served");
+    let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
+    let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
+    let instance = |ranks: &str| {
+        let streams = format!("{}/bp/*[{ranks}].bp", example());
+        Member::start(&["ad", &streams, "--pserver", &url, "--provdb", &provdb_url])
+    };
+    let instances = [instance("02"), instance("13")];
+    let [first, second] = instances;
+    let mut members = [provdb, pserver, first, second];
+    let mut numbers = Numbers::with_seed(7);
+    for member in [2, 1, 0, 3] {
+        std::thread::sleep(Duration::from_millis(numbers.below(1_500) as u64));
+        members[member].die_and_return();
+    }
+    let [provdb, pserver, first, second] = members;
+    for instance in [first, second] {
+        instance.process.finish().unwrap();
+    }
+    pserver.process.terminate().unwrap();
+    provdb.process.terminate().unwrap();
+    assert_same(&found(&store), &found(&undisturbed));
+}

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
+mod equal;
 mod faults;
 mod finding;
 mod kills;
 mod support;
+mod trees;

@@ -64,6 +64,19 @@ pub(crate) fn found(provdb: &str) -> Vec<(Collection, Vec<Value>)> {
     Collection::ALL.map(of).into()
 }
 
+/// That two databases have the same documents.
+pub(crate) fn assert_same(
+    found: &[(Collection, Vec<Value>)],
+    expected: &[(Collection, Vec<Value>)],
+) {
+    for ((collection, found), (_, expected)) in found.iter().zip(expected) {
+        assert_eq!(found.len(), expected.len(), "{collection}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert_eq!(found, expected, "{collection}");
+        }
+    }
+}
+
 pub(crate) fn check_schema(schema: &str, instances: &[Value]) {
     let schema: Value = serde_json::from_str(schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

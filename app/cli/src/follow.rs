@@ -44,6 +44,18 @@ impl Reach {
         self.server_with(address, None)
     }
 
+    /// A client of whatever a person named: the run of this program, a server, or a database.
+    pub(crate) fn client(&self, address: &str, token: Option<String>) -> Result<Client> {
+        let own = self.own.as_ref();
+        if let Some((_, api)) = own.filter(|(name, _)| name == address) {
+            return Ok(Client::within(address, api.clone())?);
+        }
+        match self.server_with(address, token)? {
+            Some(client) => Ok(client),
+            None => Ok(Client::within(address, api_of_database(address)?)?),
+        }
+    }
+
     fn server_with(&self, address: &str, token: Option<String>) -> Result<Option<Client>> {
         if !is_server(address) {
             return Ok(None);
@@ -115,7 +127,7 @@ impl Line {
             } => {
                 self.newest.store(connection.0, Ordering::Relaxed);
                 let teller = self.teller();
-                match self.client(&address, token) {
+                match self.reach.client(&address, token) {
                     Ok(client) => {
                         let client = Arc::new(client);
                         self.client = Some(Arc::clone(&client));
@@ -147,17 +159,6 @@ impl Line {
                     });
                 });
             }
-        }
-    }
-
-    fn client(&self, address: &str, token: Option<String>) -> Result<Client> {
-        let own = self.reach.own.as_ref();
-        if let Some((_, api)) = own.filter(|(name, _)| name == address) {
-            return Ok(Client::within(address, api.clone())?);
-        }
-        match self.reach.server_with(address, token)? {
-            Some(client) => Ok(client),
-            None => Ok(Client::within(address, api_of_database(address)?)?),
         }
     }
 
@@ -196,6 +197,7 @@ fn api_of_database(url: &str) -> Result<Api> {
     drop(store);
     Ok(Api {
         live: Live::Published(hub),
+        tree_models: None,
         documents: Some(documents(url, &options)),
     })
 }

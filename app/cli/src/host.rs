@@ -8,16 +8,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use callgrove_model::{Forest, Progress, RunIdentity, TimeNs, Trace};
+use callgrove_server::Token;
 use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
-use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, read_forest};
+use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, RunningJob, read_forest};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
+use crate::follow::Reach;
 use crate::journal_file::JournalFile;
 use crate::streams;
+use crate::tree_models::{JobClient, recorded_trace};
+
+/// Before the address of a job, or its database: the trees that it has recorded, as a trace.
+pub(crate) const RECORDED_TREES: &str = "trees:";
 
 /// Files of this machine.
 pub(crate) struct NativeHost {
     journal_folder: anyhow::Result<PathBuf>,
+    /// How running jobs are reached.
+    reach: Reach,
     /// The journal opened last; it is held by whoever writes to it.
     journal: Weak<Mutex<JournalFile>>,
 }
@@ -30,8 +38,14 @@ impl NativeHost {
     pub(crate) fn new(journal_folder: anyhow::Result<PathBuf>) -> Self {
         Self {
             journal_folder,
+            reach: Reach::default(),
             journal: Weak::new(),
         }
+    }
+
+    /// Reaches running jobs so.
+    pub(crate) fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 }
 
@@ -48,7 +62,7 @@ fn failed(error: &anyhow::Error) -> HostError {
 
 impl Host for NativeHost {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        read_trace(source, progress)
+        read_source(source, &self.reach, progress)
     }
 
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
@@ -90,6 +104,11 @@ impl Host for NativeHost {
             .or_else(|| name("USERNAME"))
     }
 
+    fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
+        let client = self.reach.client(server, None);
+        Ok(Box::new(JobClient(client.map_err(|error| failed(&error))?)))
+    }
+
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
         std::fs::read(path)
             .map_err(|error| HostError::Failed(format!("cannot read {path}: {error}")))
@@ -103,6 +122,18 @@ impl Host for NativeHost {
 
 /// Reads the trace that a person named.
 pub(crate) fn read_trace(source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
+    let token = Token::find(None).map_err(|error| HostError::Failed(error.to_string()))?;
+    let reach = Reach {
+        token: token.map(|token| token.secret().to_owned()),
+        ..Reach::default()
+    };
+    read_source(source, &reach, progress)
+}
+
+fn read_source(source: &str, reach: &Reach, progress: Progress<'_>) -> Result<Trace, HostError> {
+    if let Some(job) = source.strip_prefix(RECORDED_TREES) {
+        return recorded_trace(reach, job).map_err(|error| failed(&error));
+    }
     if has_extension(Path::new(source), TRACE_FILE_EXTENSION) {
         return read_exported(source, progress);
     }

@@ -14,6 +14,8 @@ mod pages;
 mod platform;
 mod stop;
 mod streams;
+mod tree_learner;
+mod tree_models;
 mod window;
 
 use std::process::ExitCode;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         CliCommand::Pserver(args) => done(cmd::pserver::run(&args)),
         CliCommand::Provdb(args) => done(cmd::provdb::run(&args)),
         CliCommand::Query(args) => done(cmd::query::run(&args)),
+        CliCommand::Model(args) => done(cmd::model::run(&args)),
         CliCommand::Replay(args) => done(cmd::replay::run(&args)),
         CliCommand::Demo => done(cmd::demo::run()),
         CliCommand::ReadThrough { stream } => done(streams::read_through(&stream)),

@@ -50,12 +50,12 @@ pub(crate) fn routes_of_run(reach: Reach) -> Result<Router> {
         return Ok(Router::new());
     }
     let own = reach.own.as_ref().map(|(address, _)| address.clone());
-    let watched = own.map(|address| watched(address, reach));
+    let watched = own.map(|address| (address, reach));
     Ok(routes(Some(session(None, watched)?))?)
 }
 
 /// A run that each page watches for itself.
-pub(crate) fn watched(address: String, reach: Reach) -> WatchedRun {
+fn watched(address: String, reach: Reach) -> WatchedRun {
     WatchedRun {
         address,
         dial: Arc::new(move |wake| {
@@ -65,15 +65,19 @@ pub(crate) fn watched(address: String, reach: Reach) -> WatchedRun {
     }
 }
 
-/// A session that opens a source at once, whoever comes to look at it.
+/// A session that opens a source at once, whoever comes to look at it, and may watch a run.
 pub(crate) fn session(
     open: Option<(&str, Command)>,
-    watched: Option<WatchedRun>,
+    watched: Option<(String, Reach)>,
 ) -> Result<ViewedSession> {
     let viewers = Viewers::default();
-    let host = NativeHost::new(journal_file::default_folder());
+    let mut host = NativeHost::new(journal_file::default_folder());
+    if let Some((_, reach)) = &watched {
+        host = host.reaching(reach.clone());
+    }
     let source = open.as_ref().map_or("", |(source, _)| source);
-    let host = ViewerHost::new(host, viewers.clone(), source.to_owned());
+    let job = watched.as_ref().map(|(address, _)| address.clone());
+    let host = ViewerHost::new(host, viewers.clone(), source.to_owned()).watching(job);
     let (tell, news) = watch::channel(());
     let (wake_packer, woken) = sync_channel(1);
     let session = engine::start(
@@ -97,7 +101,7 @@ pub(crate) fn session(
         news,
         viewers,
         life: since_epoch.map_or(0, |since| since.as_nanos() as u64),
-        watched,
+        watched: watched.map(|(address, reach)| self::watched(address, reach)),
         lanes,
     })
 }

@@ -7,7 +7,7 @@ use callgrove_session::Command;
 
 use crate::example::open_example;
 use crate::follow::is_server;
-use crate::host::replace_file;
+use crate::host::{RECORDED_TREES, replace_file};
 use crate::output::complain;
 
 /// The largest file that can be a saved session; larger ones are not looked into.
@@ -52,7 +52,9 @@ fn kind_of(named: &str) -> PathKind {
         path.metadata()
             .is_ok_and(|file| file.len() < MAX_SESSION_BYTES)
     };
-    if is_server(named) || callgrove_provdb::is_database(path) {
+    if named.starts_with(RECORDED_TREES) {
+        PathKind::Trace
+    } else if is_server(named) || callgrove_provdb::is_database(path) {
         PathKind::Records
     } else if is_json && is_small() {
         PathKind::Session

@@ -2,19 +2,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use callgrove_ad::{AdOptions, Pacing, Stream, Watchlist};
+use callgrove_ad::{AdOptions, Pacing, Reopen, Stream, Watchlist};
 use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_detect::{Algorithm, Params};
-use callgrove_model::{ProgramId, RankId, WarningKind, Warnings};
+use callgrove_model::{FunctionPattern, ProgramId, RankId, WarningKind, Warnings};
 use callgrove_trace::{
     LiveEngine, LiveOptions, StreamGuard, TraceSource, find_streams, open_live, open_stream,
     rank_in_name,
 };
 
 use crate::args::{DetectArgs, StreamArgs};
+use crate::tree_models;
 
 /// What the hidden subcommand is called.
 const READ_THROUGH: &str = "read-through";
@@ -64,7 +66,12 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
                 open_live(path, &options, &library)
             }
         };
-        stream(path, source.map_err(|error| anyhow!(error.with_causes()))?)
+        let again = engine.is_none().then(|| -> Reopen {
+            let (path, library) = (path.clone(), library.clone());
+            Box::new(move || open_stream(&path, program, &library))
+        });
+        let source = source.map_err(|error| anyhow!(error.with_causes()))?;
+        stream(path, source, again)
     };
     // Each writer waits for its reader before any of them goes on, so readers must not wait for one another.
     let opened: Vec<Result<Stream>> = std::thread::scope(|scope| {
@@ -107,7 +114,7 @@ fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
     Ok(names.iter().map(PathBuf::from).collect())
 }
 
-fn stream(path: &Path, source: Box<dyn TraceSource>) -> Result<Stream> {
+fn stream(path: &Path, source: Box<dyn TraceSource>, again: Option<Reopen>) -> Result<Stream> {
     let rank = source.rank().with_context(|| {
         format!(
             "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
@@ -118,6 +125,7 @@ fn stream(path: &Path, source: Box<dyn TraceSource>) -> Result<Stream> {
         rank,
         source,
         path: path.display().to_string(),
+        again,
     })
 }
 
@@ -143,6 +151,12 @@ pub(crate) fn options(streams: &StreamArgs, args: &DetectArgs) -> Result<AdOptio
             .rules
             .set_thresholds(&read(path)?, &shown, &options.params)?;
     }
+    options.trees.reader = Some(Arc::new(tree_models::ModelFileReader));
+    options.trees.sampled = args
+        .trees
+        .iter()
+        .map(|pattern| FunctionPattern::new(pattern))
+        .collect();
     options.watchlist = match &args.watchlist {
         Some(path) => Watchlist::parse(&read(path)?, &path.display().to_string())?,
         None => Watchlist::Prefix(args.monitoring_prefix.clone()),
@@ -159,11 +173,17 @@ fn params(args: &DetectArgs) -> Result<Params> {
     if let Some(algorithm) = &args.algorithm {
         params.algorithm = algorithm.parse()?;
     }
+    let is_excess = params.algorithm == Algorithm::Excess;
     let is_sstd = params.algorithm == Algorithm::Sstd;
+    let has_one_histogram = !is_excess && !is_sstd;
     let of_another = [
+        ("--severe-us", args.severe_us.is_some() && !is_excess),
         ("--sigma", args.sigma.is_some() && !is_sstd),
-        ("--threshold", args.threshold.is_some() && is_sstd),
-        ("--max-bins", args.max_bins.is_some() && is_sstd),
+        (
+            "--threshold",
+            args.threshold.is_some() && !has_one_histogram,
+        ),
+        ("--max-bins", args.max_bins.is_some() && !has_one_histogram),
     ];
     for (option, is_of_another) in of_another {
         ensure!(
@@ -172,6 +192,7 @@ fn params(args: &DetectArgs) -> Result<Params> {
             params.algorithm
         );
     }
+    params.severe_us = args.severe_us.unwrap_or(params.severe_us);
     params.hbos_threshold = args.threshold.unwrap_or(params.hbos_threshold);
     params.sstd_sigma = args.sigma.unwrap_or(params.sstd_sigma);
     params.max_bins = args.max_bins.unwrap_or(params.max_bins);

@@ -33,7 +33,8 @@ pub(crate) fn show(commands: Vec<Command>, reach: Reach) -> Result<()> {
     {
         return show_app(context, session);
     }
-    let host = Box::new(NativeHost::new(journal_file::default_folder()));
+    let host = NativeHost::new(journal_file::default_folder()).reaching(reach.clone());
+    let host = Box::new(host);
     let engine = engine::start(host, Arc::clone(&wake))?;
     let line = follow::start(reach, wake)?;
     let mut session = Session::new(engine, Some(line));

@@ -2,6 +2,7 @@
 
 mod error;
 mod far_session;
+mod tree_models;
 mod within;
 
 use std::fs;
@@ -14,8 +15,8 @@ use std::time::Duration;
 use callgrove_provdb::Collection;
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::packet::Packet;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ureq::http::{Method, Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
@@ -247,21 +248,28 @@ impl Client {
     /// # Errors
     /// If the server cannot be reached or refuses.
     pub fn post(&self, packet: &Packet) -> Result<u64, ClientError> {
-        let path = "/api/anomalydata";
-        let posted: Posted = match &self.line {
+        let posted: Posted = self.send("/api/anomalydata", packet)?;
+        Ok(posted.version)
+    }
+
+    fn send<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        content: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        match &self.line {
             Line::Network { agent, bearer } => {
                 let mut request = agent.post(format!("{}{path}", self.base));
                 if let Some(bearer) = bearer {
                     request = request.header("authorization", bearer);
                 }
-                self.read(request.send_json(packet))?
+                self.read(request.send_json(content))
             }
             Line::Within(within) => {
-                let json = serde_json::to_vec(packet).map_err(|error| self.unfit(&error))?;
-                self.ask_within(within, Method::POST, path, json)?
+                let json = serde_json::to_vec(content).map_err(|error| self.unfit(&error))?;
+                self.ask_within(within, Method::POST, path, json)
             }
-        };
-        Ok(posted.version)
+        }
     }
 
     /// Documents of the provenance database.

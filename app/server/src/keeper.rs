@@ -15,6 +15,8 @@ use crate::hub::Hub;
 
 /// Where the state of the parameter server is kept in the global database.
 pub const STATE_NAME: &str = "parameter server";
+/// Where the tree models of the run are kept there.
+pub const TREE_MODELS_NAME: &str = "tree models";
 /// How often it is saved while the run goes on: what a crash may cost.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -106,7 +108,8 @@ impl KeeperConfig {
                 last_told = Instant::now();
             }
             if is_last {
-                let saved = self.save(clock.now_ms(), true);
+                let saved = self.save_tree_models();
+                let saved = saved.and(self.save(clock.now_ms(), true));
                 self.hub.end();
                 let finish = |poster: Poster| {
                     let url = poster.url().to_owned();
@@ -118,6 +121,7 @@ impl KeeperConfig {
             }
             // Nothing came since the last look: whoever told it may be waiting to end.
             let unsaved_now = self.state.unsaved_version();
+            let tree_models = self.save_tree_models().err();
             let is_quiet = unsaved_now.is_some() && unsaved_now == unsaved_before;
             unsaved_before = unsaved_now;
             let may_save = unsaved.is_none() || last_saved.elapsed() >= SAVE_PAUSE;
@@ -125,7 +129,7 @@ impl KeeperConfig {
                 unsaved = self.save(clock.now_ms(), false).err();
                 last_saved = Instant::now();
             }
-            let unsaved = unsaved.as_ref().map(|error| {
+            let unsaved = unsaved.as_ref().or(tree_models.as_ref()).map(|error| {
                 format!("{error}; the statistics of the run are kept and saved later")
             });
             let undelivered = self.posters.iter().filter_map(|poster| {
@@ -146,6 +150,21 @@ impl KeeperConfig {
         for poster in &self.posters {
             poster.post(packet.clone());
         }
+    }
+
+    /// Writes the tree models, if they changed.
+    fn save_tree_models(&mut self) -> Result<(), ProvDbError> {
+        let unsaved = self.state.unsaved_tree_models();
+        let Some((store, (book, generation))) = self.store.as_mut().zip(unsaved) else {
+            return Ok(());
+        };
+        let json = book.to_json().map_err(|error| ProvDbError::Database {
+            cause: error.to_string(),
+            place: "the tree models".to_owned(),
+        })?;
+        store.replace_state(TREE_MODELS_NAME, json.as_bytes())?;
+        self.state.confirm_saved_tree_models(generation);
+        Ok(())
     }
 
     /// Writes the global collections, and the state from which a restarted server goes on.

@@ -42,6 +42,7 @@ fn serve(folder: PathBuf) -> RunningServer {
         config(),
         Api {
             live: Live::Absent,
+            tree_models: None,
             documents: Some(documents),
         },
     )

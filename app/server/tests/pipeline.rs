@@ -88,6 +88,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     let server = RunningServer::start(guarded(&certificate), || {
         let routes = api::router(Api {
             live,
+            tree_models: None,
             documents: None,
         });
         grpc::mount(routes, service(Arc::clone(&state)))

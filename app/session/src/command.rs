@@ -2,6 +2,7 @@
 
 use callgrove_ml::active::QueryStrategy;
 use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunIdentity, TimeNs, TreeIdx};
+use callgrove_pserver::ModelInForce;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -143,6 +144,26 @@ pub enum Command {
     },
     /// Answers [`crate::Snapshot::misfit`].
     AnswerModel(ModelAnswer),
+    /// Asks the server of a running job for its models, and tries the learned one out beside that in force
+    /// ([`crate::Snapshot::running_models`]).
+    LookAtRunningModels {
+        /// Its address.
+        server: String,
+    },
+    /// Has the detectors of a running job judge by the learned model.
+    PublishModel {
+        /// Its address.
+        server: String,
+        /// Why, in the person's words.
+        note: String,
+    },
+    /// Puts a version of a running job's model in force again, or none.
+    PutModelInForce {
+        /// Its address.
+        server: String,
+        /// Which.
+        wanted: ModelInForce,
+    },
     /// Writes source, root function, labels, marks, settings, selection and view.
     SaveSession {
         /// File.

@@ -8,6 +8,7 @@ mod model_files;
 mod notebook;
 mod opening;
 mod publisher;
+mod publishing;
 mod show;
 mod state;
 mod stop;
@@ -159,6 +160,11 @@ impl Engine {
             Command::SaveModel { path } => self.save_model(&path),
             Command::LoadModel { path } => self.load_model(&path),
             Command::AnswerModel(answer) => self.answer_model(answer),
+            Command::LookAtRunningModels { server } => self.look_at_running_models(&server),
+            Command::PublishModel { server, note } => self.publish_model(&server, &note),
+            Command::PutModelInForce { server, wanted } => {
+                self.put_model_in_force(&server, &wanted)
+            }
             Command::SaveSession { path, view } => self.save_session(&path, view),
             Command::LoadSession { path } => {
                 self.load_session(&path)?;

@@ -2,6 +2,8 @@
 
 use callgrove_model::{Cancelled, Progress, RunIdentity, TimeNs, Trace};
 
+use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelList};
+
 use crate::ViewerId;
 
 /// The outside refused. The text is for the person: cause, place, remedy.
@@ -53,6 +55,15 @@ pub trait Host: Send {
     /// The login name of the person, if there is one.
     fn user(&self) -> Option<String>;
 
+    /// A running job, by the address of its server.
+    ///
+    /// # Errors
+    /// The carrier reaches none, or the address is none.
+    fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
+        let text = format!("{server} cannot be reached from here: open it in a window of its own");
+        Err(HostError::Failed(text))
+    }
+
     /// Reads a file that the person named.
     ///
     /// # Errors
@@ -64,6 +75,33 @@ pub trait Host: Send {
     /// # Errors
     /// The file cannot be written.
     fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError>;
+}
+
+/// The models of a running job. All methods wait for its server.
+pub trait RunningJob {
+    /// All of them, and which AD instances have them.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    fn tree_models(&mut self) -> Result<TreeModelList, HostError>;
+
+    /// A version of a model: its file.
+    ///
+    /// # Errors
+    /// As [`tree_models`](Self::tree_models), and if there is none.
+    fn tree_model(&mut self, name: &str, version: u32) -> Result<String, HostError>;
+
+    /// Publishes a model; the answer is its version.
+    ///
+    /// # Errors
+    /// As [`tree_models`](Self::tree_models), and if the model is unfit.
+    fn publish(&mut self, publication: &ModelPublication) -> Result<u32, HostError>;
+
+    /// Puts a version in force again, or none.
+    ///
+    /// # Errors
+    /// As [`tree_model`](Self::tree_model).
+    fn put_in_force(&mut self, wanted: &ModelInForce) -> Result<(), HostError>;
 }
 
 /// A journal and what stands in it.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_detect::TreeVerdict;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{
     BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
-    causes,
+    TreeModel, Unseen, causes,
 };
 use callgrove_ml::knn::nearest;
 use callgrove_ml::suggest;
@@ -174,7 +175,8 @@ pub struct Judged {
 }
 
 /// A trained model that judges forests of this or other runs.
-pub struct SavedModel(ModelArtifact);
+#[derive(Debug)]
+pub struct SavedModel(TreeModel);
 
 impl SavedModel {
     /// From the bytes of a model file.
@@ -183,12 +185,44 @@ impl SavedModel {
     /// They are no model.
     pub fn read(bytes: &[u8]) -> Result<Self, LearningError> {
         let model = serde_json::from_slice(bytes).map_err(LearningError::NoModel)?;
-        Ok(Self(model))
+        Ok(Self(TreeModel::new(model)?))
+    }
+
+    /// Names of the root functions that it is for, as traces have them.
+    pub fn functions(&self) -> &[String] {
+        &self.0.artifact().functions
+    }
+
+    /// What it is called where nobody gave it a name: the function that it is for.
+    pub fn default_name(&self) -> String {
+        let function = self.functions().first().map(String::as_str);
+        FunctionName::parse(function.unwrap_or_default())
+            .qualified
+            .to_owned()
+    }
+
+    /// What it says of each tree, by its own border: the same whatever trees are beside it.
+    ///
+    /// # Errors
+    /// The forest is empty.
+    pub fn verdicts(&self, forest: &Forest) -> Result<Vec<TreeVerdict>, LearningError> {
+        let found = self
+            .0
+            .judge(forest, ModelBorder::Learned, Progress::none())?;
+        let columns = found.scores.iter().zip(&found.p_values).zip(&found.unseen);
+        let verdict = |((&score, &p_value), unseen): ((&f64, &f64), &Unseen)| TreeVerdict {
+            score,
+            p_value,
+            is_abnormal: Detector::is_abnormal(score),
+            unseen_time_share: unseen.time_share,
+            is_new_structure: unseen.is_new_structure,
+        };
+        Ok(columns.map(verdict).collect())
     }
 
     /// What it was made for.
     pub fn origin(&self) -> ModelOrigin {
-        let model = &self.0;
+        let model = self.0.artifact();
         ModelOrigin {
             programs: model.programs.clone(),
             functions: model.functions.clone(),
@@ -303,9 +337,12 @@ impl Learned {
     /// # Errors
     /// Nothing was trained yet.
     pub fn model(&self) -> Result<SavedModel, LearningError> {
+        Ok(SavedModel(TreeModel::new(self.artifact()?)?))
+    }
+
+    fn artifact(&self) -> Result<ModelArtifact, LearningError> {
         let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
-        let model = ModelArtifact::new(&self.forest, &self.embedding, detector);
-        Ok(SavedModel(model))
+        Ok(ModelArtifact::new(&self.forest, &self.embedding, detector))
     }
 
     /// The model as a file.
@@ -313,7 +350,7 @@ impl Learned {
     /// # Errors
     /// Nothing was trained yet.
     pub fn model_text(&self) -> Result<String, LearningError> {
-        let SavedModel(model) = self.model()?;
+        let model = self.artifact()?;
         Ok(serde_json::to_string(&model).expect("a model has string keys only"))
     }
 

@@ -49,6 +49,9 @@ pub use callgrove_ml::detector::{Cause, Misfit};
 pub use callgrove_ml::explain::{Difference, DifferenceKind};
 pub use callgrove_ml::forest_file::ForestFileError;
 pub use callgrove_model::Label;
+pub use callgrove_pserver::{
+    ModelInForce, ModelPublication, TreeModelInfo, TreeModelList, TreeModelVersion,
+};
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
     Hop, HopRow, Incident, IncidentRow, LikeGroup, RootCause, RunCauses, TreeCause, TreeCauses,
@@ -59,14 +62,14 @@ pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
 pub use explain::{Explainer, Reason, SummaryNode, summarize};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
-pub use host::{Host, HostError, JournalWriter, OpenJournal};
+pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
     Judged, LearnSettings, Learned, LearningError, SavedModel, analyze, suggest_roots,
 };
 pub use mark::Mark;
-pub use model::{ModelOrigin, ModelSettings, ModelUse};
+pub use model::{ModelOrigin, ModelSettings, ModelTrial, ModelUse, RunningModels};
 pub use patterns::{
     AnomalyRow, Imbalance, IterationsRow, LongOccurrences, Occurrence, OutlineLine, OutlinePath,
     Pattern, PatternCurve, PatternId, PatternReference, PatternRow, ReferenceCurve, RunPatterns,

@@ -14,8 +14,8 @@ use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{
     Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelQuestion, ModelSettings,
-    PatternId, PatternReference, RunCauses, RunPatterns, Selection, TimeRange, TrainingQuestion,
-    TreeCause, TreeCauses, TreeMap, ViewerId,
+    PatternId, PatternReference, RunCauses, RunPatterns, RunningModels, Selection, TimeRange,
+    TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
 };
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
@@ -89,6 +89,8 @@ pub struct Snapshot {
     pub question: Option<Arc<TrainingQuestion>>,
     /// The model file that waits for an answer ([`crate::Command::AnswerModel`]), since it does not fit.
     pub misfit: Option<Arc<ModelQuestion>>,
+    /// The models of a running job, as it was asked last.
+    pub running_models: Option<Arc<RunningModels>>,
     /// Whether every label trains at once.
     pub auto_train: bool,
     /// Settings of the model.

@@ -5,7 +5,7 @@ use std::error::Error;
 use callgrove_ml::Progress;
 use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, Judgement, Label, ModelArtifact, ModelBorder,
+    Detector, DetectorParams, Embedding, Judgement, Label, ModelArtifact, ModelBorder, TreeModel,
     listed_scores,
 };
 use callgrove_ml::evaluate::{Alarms, CurveParams, Truth, learning_curve};
@@ -38,11 +38,14 @@ pub(crate) fn parts(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         .to_vec(),
     );
     let clean = cases.iter().find(|case| case.is_clean());
-    let model = clean.map(|case| model_of(case.forest())).transpose()?;
+    let ready = |forest: &Forest| -> Result<TreeModel, Box<dyn Error>> {
+        Ok(TreeModel::new(model_of(forest)?)?)
+    };
+    let model = clean.map(|case| ready(case.forest())).transpose()?;
     for case in cases {
         for (from, to) in PARTS {
             let (part, truth) = case.part(from, to)?;
-            let own = model_of(&part)?.judge(&part, ModelBorder::Learned, Progress::none())?;
+            let own = ready(&part)?.judge(&part, ModelBorder::Learned, Progress::none())?;
             let by_clean = match &model {
                 Some(model) if !case.is_clean() => {
                     let judged = model.judge(&part, ModelBorder::Learned, Progress::none())?;

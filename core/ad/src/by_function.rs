@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use callgrove_detect::CallerKey;
 use callgrove_model::{DurationNs, ExecIdx, Executions, FuncId};
 
 /// The state of the verdict on an execution.
@@ -37,6 +38,8 @@ pub(crate) struct ExecutionsByFunction {
     pub(crate) exclusive_us: Vec<u64>,
     /// Inclusive times in µs.
     pub(crate) inclusive_us: Vec<u64>,
+    /// Who called them.
+    pub(crate) callers: Vec<CallerKey>,
     /// Their positions.
     pub(crate) positions: Vec<ExecPosition>,
     /// Next free row of each function while sorting.
@@ -68,12 +71,13 @@ impl LaneExecutions<'_> {
 
 impl ExecutionsByFunction {
     /// Gathers the executions that ended since the last time. `function` gives the function's number for an id of
-    /// the rank, below `num_functions`, or none where it is not judged.
+    /// the rank, below `num_functions`, or none where it is not judged; `keys` are what models know functions by.
     pub(crate) fn gather(
         &mut self,
         lanes: &mut [LaneExecutions<'_>],
         num_functions: usize,
         function: impl Fn(FuncId) -> Option<u32>,
+        keys: &[CallerKey],
     ) {
         self.cursors.clear();
         self.cursors.resize(num_functions, 0);
@@ -88,6 +92,7 @@ impl ExecutionsByFunction {
         let total = self.lay_out();
         self.exclusive_us.resize(total, 0);
         self.inclusive_us.resize(total, 0);
+        self.callers.resize(total, CallerKey::NONE);
         let nowhere = ExecPosition {
             lane: 0,
             exec: ExecIdx(0),
@@ -103,6 +108,9 @@ impl ExecutionsByFunction {
                 let cursor = &mut self.cursors[number as usize];
                 self.exclusive_us[*cursor] = as_us(executions.exclusive[row]);
                 self.inclusive_us[*cursor] = as_us(executions.inclusive[row]);
+                let caller = executions.parent(ExecIdx::from_index(row));
+                let key = caller.and_then(|it| keys.get(executions.func[it.index()].index()));
+                self.callers[*cursor] = key.copied().unwrap_or_default();
                 self.positions[*cursor] = ExecPosition {
                     lane: lane_idx as u32,
                     exec: ExecIdx::from_index(row),
@@ -167,7 +175,9 @@ mod tests {
                     executions: lane.executions(),
                     verdicts,
                 });
-            grouped.gather(&mut lanes, 4, |id| judged.contains(&id.0).then_some(id.0));
+            let number = |id: FuncId| judged.contains(&id.0).then_some(id.0);
+            let keys = [0, 1, 2, 3].map(CallerKey);
+            grouped.gather(&mut lanes, 4, number, &keys);
             verdicts.clone()
         };
         let mut grouped = ExecutionsByFunction::default();
@@ -175,6 +185,7 @@ mod tests {
         assert_eq!(grouped.functions, [(1, 0..1), (2, 1..5)]);
         assert_eq!(grouped.inclusive_us, [20, 3, 5, 3, 5]);
         assert_eq!(grouped.exclusive_us, [11, 3, 5, 3, 5]);
+        assert_eq!(grouped.callers, [0, 1, 1, 1, 1].map(CallerKey));
         assert_eq!(
             grouped.positions[0],
             ExecPosition {

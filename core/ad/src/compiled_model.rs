@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use callgrove_detect::{FuncModel, Judge, ValidParams};
+use callgrove_detect::{CallerKey, FuncModel, Judge, ValidParams};
 use callgrove_model::FuncId;
 use serde_json::value::RawValue;
 
@@ -14,8 +14,8 @@ use crate::AdOptions;
 pub(crate) struct CompiledModel {
     pub(crate) judge: Judge,
     pub(crate) model: Arc<FuncModel>,
-    /// The model as records state it, made when the first record needs it.
-    stated: OnceLock<Arc<RawValue>>,
+    /// The model as records state it, by its contexts, made when the first record needs it.
+    stated: Vec<OnceLock<Arc<RawValue>>>,
 }
 
 impl CompiledModel {
@@ -23,20 +23,32 @@ impl CompiledModel {
     fn new(model: Arc<FuncModel>, params: &ValidParams, threshold: Option<f64>) -> Self {
         let judge = Judge::new(&model, params, threshold);
         Self {
+            stated: vec![OnceLock::new(); judge.num_contexts()],
             judge,
             model,
-            stated: OnceLock::new(),
         }
     }
 
-    /// The model as records state it.
-    pub(crate) fn stated(&self) -> Arc<RawValue> {
+    /// The model as records of executions with this caller state it.
+    pub(crate) fn stated(&self, caller: CallerKey) -> Arc<RawValue> {
+        let context = self.judge.context(caller);
         let state = || {
-            let json = self.model.to_json().to_string();
+            let json = self.judge.stated(&self.model, context).to_string();
             Arc::from(RawValue::from_string(json).expect("what was just written is JSON"))
         };
-        Arc::clone(self.stated.get_or_init(state))
+        Arc::clone(self.stated[context].get_or_init(state))
     }
+}
+
+/// Models that hold what all ranks told, ready to judge.
+#[derive(Debug)]
+pub(crate) struct CompleteModels {
+    /// By number of the function.
+    pub(crate) compiled: Vec<Option<CompiledModel>>,
+    /// Names their state.
+    pub(crate) learnt_in: u64,
+    /// Whether the steps were judged before, by what the models held then.
+    pub(crate) is_live: bool,
 }
 
 /// Compiles the newest models; the answer is by number of the function.

@@ -1,6 +1,7 @@
 //! GPU kernels and the CPU calls that launched them.
 //!
-//! TAU numbers each device, context and stream like a thread and says which in its metadata. A launch on
+//! TAU numbers each device, context and stream like a thread and says which in its metadata: `CUDA Device`, `CUDA
+//! Context` and `CUDA Stream`, or `ROCM_GPU_ID` and `ROCM_QUEUE_ID`, for HIP knows no contexts. A launch on
 //! the CPU and its kernel on the GPU carry a counter `Correlation ID` of one value; either may come first,
 //! and in an earlier step than the other.
 
@@ -26,12 +27,17 @@ pub(crate) struct GpuThreads {
 impl GpuThreads {
     /// Learns from one entry of the metadata.
     pub(crate) fn learn(&mut self, entry: &Metadata) {
-        let Some(part) = entry.key.strip_prefix("CUDA ") else {
+        let place: fn(&mut GpuLocation) -> &mut u32 = match entry.key.as_str() {
+            "CUDA Device" | "ROCM_GPU_ID" => |it| &mut it.device,
+            "CUDA Context" => |it| &mut it.context,
+            "CUDA Stream" | "ROCM_QUEUE_ID" => |it| &mut it.stream,
+            _ => return,
+        };
+        let Ok(value) = entry.value.trim().parse::<u64>() else {
             return;
         };
-        let Ok(value) = entry.value.trim().parse::<u32>() else {
-            return;
-        };
+        // A queue of ROCm may be told by its address; the lower half tells it from the others.
+        let value = u32::try_from(value & u64::from(u32::MAX)).unwrap_or_default();
         let thread = entry.thread;
         let location = self.locations.entry(thread).or_insert_with(|| GpuLocation {
             context: 0,
@@ -39,12 +45,7 @@ impl GpuThreads {
             stream: 0,
             thread: thread.0,
         });
-        match part {
-            "Context" => location.context = value,
-            "Device" => location.device = value,
-            "Stream" => location.stream = value,
-            _ => {}
-        }
+        *place(location) = value;
     }
 
     /// Where the thread is on a GPU; none for a thread of the CPU.
@@ -113,6 +114,10 @@ mod tests {
             entry(3, "CUDA Context", "8"),
             entry(3, "CUDA Stream", "7"),
             entry(4, "CUDA Stream", "none"),
+            entry(5, "TAU_TASK_ID", "5"),
+            entry(5, "ROCM_GPU_ID", "2"),
+            entry(5, "ROCM_QUEUE_ID", "3"),
+            entry(6, "ROCM_QUEUE_ID", "140737353875456"),
         ] {
             threads.learn(&entry);
         }
@@ -125,6 +130,15 @@ mod tests {
                 location.thread
             ),
             (1, 8, 7, 3)
+        );
+        let location = threads.location(ThreadId(5)).unwrap();
+        assert_eq!(
+            (location.device, location.context, location.stream),
+            (2, 0, 3)
+        );
+        assert!(
+            threads.location(ThreadId(6)).is_some(),
+            "a queue by its address"
         );
         assert!(threads.location(ThreadId(0)).is_none() && threads.location(ThreadId(4)).is_none());
     }

@@ -8,10 +8,12 @@
 //! ```
 //!
 //! An [`Instance`] works in rounds. In each, one step of every stream that has one is taken in; what ended
-//! in it goes to the models; the models that come back, which include it, judge it; the anomalies and a sample of
-//! normal executions become records, and the rest is forgotten. With recorded streams the rounds, and
-//! with that the result, do not depend on threads or speed.
+//! in it goes to the models; of live streams, the models that come back, which include it, judge it; the anomalies and a
+//! sample of normal executions become records, and the rest is forgotten. Recorded streams are read twice: first the models
+//! learn, then, when they hold what all ranks told, all is judged by them. Of live streams, what is stored is judged again at
+//! the end. So what is recorded depends on neither threads nor processes nor speed.
 
+mod announced;
 mod brief;
 mod by_function;
 mod compiled_model;
@@ -27,12 +29,15 @@ mod options;
 mod provenance_writer;
 mod rank_counters;
 mod rank_detector;
+mod rank_trees;
 mod record_builder;
 mod rules;
 mod stream_reader;
+mod tree_models;
 
 pub use error::AdError;
-pub use instance::{Instance, Status, Stream};
+pub use instance::{Instance, Reopen, Status, Stream};
 pub use options::{AdOptions, OutlierStatistic, Pacing};
 pub use provenance_writer::StorageStatus;
 pub use rules::{FunctionRules, Watchlist};
+pub use tree_models::TreeOptions;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use callgrove_detect::{Params, ValidParams};
 use callgrove_model::ProgramId;
 
-use crate::{AdError, FunctionRules, Watchlist};
+use crate::{AdError, FunctionRules, TreeOptions, Watchlist};
 
 /// Which time of an execution is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,12 +58,14 @@ pub struct AdOptions {
     pub rules: FunctionRules,
     /// Counters that tell the state of the node.
     pub watchlist: Watchlist,
+    /// Which trees are grown.
+    pub trees: TreeOptions,
     /// How streams are waited for.
     pub pacing: Pacing,
 }
 
 impl AdOptions {
-    /// The defaults: HBOS on exclusive times, 10 executions before and after.
+    /// The defaults: exclusive times, 10 executions before and after.
     ///
     /// # Errors
     /// [`AdError::Detect`] if `params` are out of their bounds.
@@ -76,6 +78,7 @@ impl AdOptions {
             min_severity_us: 0,
             rules: FunctionRules::default(),
             watchlist: Watchlist::default(),
+            trees: TreeOptions::default(),
             pacing,
         })
     }

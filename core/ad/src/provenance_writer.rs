@@ -49,12 +49,15 @@ enum Task {
     Store(Document),
     /// The former records of a step go.
     Forget(ProgramId, RankId, StepId),
+    /// Bytes under a name.
+    Keep(String, Vec<u8>),
 }
 
 /// What is done at once.
 enum Work {
     Join(RunIdentity),
     Forget(ProgramId, RankId, StepId),
+    Keep(String, Vec<u8>),
     Store(Vec<Document>),
 }
 
@@ -63,7 +66,7 @@ enum Work {
 pub(crate) struct ProvenanceWriter {
     num_sent: u64,
     shared: Arc<Shared>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Box<dyn Store>>,
 }
 
 #[derive(Debug, Default)]
@@ -156,6 +159,13 @@ impl ProvenanceWriter {
         self.shared.changed.notify_all();
     }
 
+    /// Has bytes stored under a name before what is sent next; never waits.
+    pub(crate) fn keep(&self, name: String, bytes: Vec<u8>) {
+        let mut queue = self.shared.lock();
+        queue.tasks.push_back(Task::Keep(name, bytes));
+        self.shared.changed.notify_all();
+    }
+
     /// Tells more of the run; never waits.
     pub(crate) fn join_run(&self, run: &RunIdentity) {
         self.shared.lock().run = Some(run.clone());
@@ -167,11 +177,11 @@ impl ProvenanceWriter {
         self.shared.lock().stored.clone()
     }
 
-    /// Waits until everything is on disk, while the database takes what it is given.
+    /// Waits until everything is on disk, while the database takes what it is given; the answer has the database too.
     ///
     /// # Errors
     /// [`AdError::Lost`] if it does not.
-    pub(crate) fn finish(self) -> Result<StorageStatus, AdError> {
+    pub(crate) fn finish(self) -> Result<(StorageStatus, Box<dyn Store>), AdError> {
         let deadline = Instant::now() + PATIENCE;
         let mut queue = self.shared.lock();
         while (queue.is_busy || queue.run.is_some() || !queue.tasks.is_empty())
@@ -184,17 +194,17 @@ impl ProvenanceWriter {
         queue.is_ending = true;
         drop(queue);
         self.shared.changed.notify_all();
-        let has_panicked = self.thread.join().is_err();
+        let store = self.thread.join().ok();
         let queue = self.shared.lock();
         let mut stored = queue.stored.clone();
         stored.num_lost += queue.num_unsettled;
         drop(queue);
-        if has_panicked {
+        if store.is_none() {
             stored.refusal = Some("the thread that stores has ended early".to_owned());
         }
-        match stored.num_lost {
-            0 if !stored.is_closed => Ok(stored),
-            count => Err(AdError::Lost {
+        match (stored.num_lost, store) {
+            (0, Some(store)) if !stored.is_closed => Ok((stored, store)),
+            (count, _) => Err(AdError::Lost {
                 count,
                 reason: stored
                     .refusal
@@ -211,21 +221,23 @@ impl Shared {
     }
 }
 
-fn run(shared: &Shared, mut store: Box<dyn Store>) {
+fn run(shared: &Shared, mut store: Box<dyn Store>) -> Box<dyn Store> {
     while let Some(work) = next_work(shared) {
         let outcome = match &work {
             Work::Join(run) => insist(shared, || store.join_run(run).map(drop)),
             Work::Forget(program, rank, step) => {
                 insist(shared, || store.forget_step(program.0, rank.0, step.0))
             }
+            Work::Keep(name, bytes) => insist(shared, || store.replace_state(name, bytes)),
             Work::Store(documents) => put(shared, &mut *store, documents),
         };
         if outcome == Outcome::GivenUp {
-            return;
+            break;
         }
         shared.lock().is_busy = false;
         shared.changed.notify_all();
     }
+    store
 }
 
 /// Stores documents; what no database takes is looked for by halves, so that nothing else waits for it.
@@ -300,6 +312,9 @@ fn next_work(shared: &Shared) -> Option<Work> {
         match task {
             Task::Forget(program, rank, step) if documents.is_empty() => {
                 return Some(Work::Forget(program, rank, step));
+            }
+            Task::Keep(name, bytes) if documents.is_empty() => {
+                return Some(Work::Keep(name, bytes));
             }
             Task::Store(document)
                 if documents.is_empty() || num_bytes + document.json.len() <= MAX_BATCH_BYTES =>

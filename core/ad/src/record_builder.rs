@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgrove_detect::CallerKey;
 use callgrove_model::{
     CallStackBuilder, CounterId, ExecIdx, ExecLabel, FuncId, ProgramId, RankId, StepBatch, StepId,
     ThreadId, TimeNs,
@@ -212,6 +213,14 @@ impl RecordBuilder<'_> {
     pub(crate) fn severity_us(&self, position: ExecPosition) -> u64 {
         let executions = self.lanes[position.lane as usize].stack.executions();
         u64::try_from(executions.exclusive[position.exec.index()].as_us()).unwrap_or(0)
+    }
+
+    /// Who called an execution; `keys` are what models know functions by.
+    pub(crate) fn caller(&self, position: ExecPosition, keys: &[CallerKey]) -> CallerKey {
+        let executions = self.lanes[position.lane as usize].stack.executions();
+        let caller = executions.parent(position.exec);
+        let key = caller.and_then(|it| keys.get(executions.func[it.index()].index()));
+        key.copied().unwrap_or_default()
     }
 
     /// The record of an execution that was judged.

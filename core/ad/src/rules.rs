@@ -10,8 +10,24 @@ use crate::AdError;
 /// Rules by function name. Names are patterns ([`FunctionPattern`]), so a full name matches itself.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionRules {
-    ignored: Vec<FunctionPattern>,
-    thresholds: Vec<(FunctionPattern, f64)>,
+    ignored: Vec<Rule>,
+    thresholds: Vec<(Rule, f64)>,
+}
+
+/// A pattern, and how it was written.
+#[derive(Clone, Debug)]
+struct Rule {
+    pattern: FunctionPattern,
+    text: String,
+}
+
+impl Rule {
+    fn new(text: &str) -> Self {
+        Self {
+            pattern: FunctionPattern::new(text),
+            text: text.to_owned(),
+        }
+    }
 }
 
 /// An entry of the file of thresholds.
@@ -30,11 +46,12 @@ impl FunctionRules {
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'));
-        self.ignored.extend(names.map(FunctionPattern::new));
+        self.ignored.extend(names.map(Rule::new));
     }
 
     /// Adds thresholds of single functions: `text` is JSON, `[{"fname": NAME, "threshold": NUMBER}, …]`, and
-    /// the number takes the place of the share of the score's range (HBOS, COPOD) or of sigma (SSTD).
+    /// the number takes the place of the severe time in µs (excess), of the share of the score's range (HBOS,
+    /// COPOD) or of sigma (SSTD).
     /// Where several match, the last one counts. `params` says what a threshold may be.
     ///
     /// # Errors
@@ -55,8 +72,7 @@ impl FunctionRules {
             let threshold = params
                 .check_threshold(threshold)
                 .map_err(|error| refuse(format!("the threshold of {fname}: {error}")))?;
-            self.thresholds
-                .push((FunctionPattern::new(&fname), threshold));
+            self.thresholds.push((Rule::new(&fname), threshold));
         }
         Ok(())
     }
@@ -64,15 +80,24 @@ impl FunctionRules {
     /// Whether the function is not judged.
     pub(crate) fn is_ignored(&self, name: &str) -> bool {
         let name = FunctionName::parse(name);
-        self.ignored.iter().any(|pattern| pattern.matches(&name))
+        self.ignored.iter().any(|rule| rule.pattern.matches(&name))
     }
 
     /// The function's own threshold.
     pub(crate) fn threshold(&self, name: &str) -> Option<f64> {
         let name = FunctionName::parse(name);
         let mut all = self.thresholds.iter().rev();
-        all.find(|(pattern, _)| pattern.matches(&name))
+        all.find(|(rule, _)| rule.pattern.matches(&name))
             .map(|&(_, threshold)| threshold)
+    }
+
+    /// The patterns, as they were written, that match none of these functions.
+    pub(crate) fn without_effect<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+        let names: Vec<FunctionName<'_>> = names.map(FunctionName::parse).collect();
+        let rules = self.ignored.iter();
+        let rules = rules.chain(self.thresholds.iter().map(|(rule, _)| rule));
+        let idle = rules.filter(|rule| !names.iter().any(|name| rule.pattern.matches(name)));
+        idle.map(|rule| rule.text.clone()).collect()
     }
 }
 
@@ -137,6 +162,9 @@ mod tests {
         assert!(rules.is_ignored("MPI_Send()"));
         assert!(rules.is_ignored("int main(int, char **) [{main.cpp} {3,1}]"));
         assert!(!rules.is_ignored("PairEAM::compute(int, int)"));
+        let names = ["main", "MPI_Recv()"];
+        let idle = rules.without_effect(names.into_iter());
+        assert_eq!(idle, ["int main(int, char **) [{main.cpp} {3,1}]"]);
     }
 
     #[test]

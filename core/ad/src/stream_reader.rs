@@ -13,7 +13,7 @@ use std::time::Duration;
 use callgrove_model::{
     CounterId, FuncId, RankId, RunIdentity, StepBatch, StepId, WarningKind, Warnings,
 };
-use callgrove_trace::{Next, TraceSource};
+use callgrove_trace::{Announcement, Next, TraceSource};
 
 use crate::AdError;
 
@@ -31,6 +31,10 @@ pub(crate) struct StepInput {
     pub(crate) warnings: Warnings,
     /// What the step tells of the run, in the first one that tells anything.
     pub(crate) run: RunIdentity,
+    /// What the stream announced since the step before, if it does so only once.
+    pub(crate) announced: Vec<Announcement>,
+    /// How many ranks there are, as far as the stream says; 0 if it does not.
+    pub(crate) num_ranks: u32,
 }
 
 /// The answer to a request for the next step.
@@ -119,6 +123,11 @@ impl StreamReader {
         poll
     }
 
+    /// What it is called in warnings.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Whether the stream is over and its end was told.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
@@ -183,6 +192,7 @@ impl Reader {
     }
 
     fn deliver(&mut self, batch: Box<StepBatch>, warnings: Warnings) -> StepInput {
+        let announced = self.source.take_announced();
         let names = self.source.names();
         let is_from_start = *self.is_from_start.get_or_insert(batch.step == StepId(0));
         let mut run = RunIdentity::default();
@@ -205,6 +215,8 @@ impl Reader {
             counters,
             warnings,
             run,
+            announced,
+            num_ranks: self.source.num_ranks().unwrap_or(0),
         }
     }
 }

@@ -14,7 +14,7 @@ pub enum DetectError {
         wanted: &'static str,
     },
     /// No detector has this name.
-    #[error("there is no algorithm `{name}`: choose hbos, sstd or copod")]
+    #[error("there is no algorithm `{name}`: choose excess, hbos, sstd or copod")]
     UnknownAlgorithm {
         /// The name.
         name: String,
@@ -38,9 +38,9 @@ pub enum DetectError {
         /// The statistics that it is part of.
         part: &'static str,
     },
-    /// Models of detectors with a histogram and of detectors without one do not merge.
+    /// Models of detectors that keep different things do not merge.
     #[error(
-        "a model with a histogram meets one without: give all instances and the parameter server the same algorithm"
+        "models of different algorithms meet: give all instances and the parameter server the same one"
     )]
     MixedModels,
 }

@@ -1,5 +1,6 @@
 //! Histogram based outlier score (Goldstein and Dengel 2012) of one function.
 
+use crate::histogram::real;
 use crate::isolation::Surroundings;
 use crate::threshold::{Level, threshold};
 use crate::verdict::Verdict;
@@ -24,11 +25,11 @@ impl Hbos {
     /// Judges the bins of a histogram that is not empty.
     pub(crate) fn new(surroundings: Surroundings, range_share: f64, least_threshold: f64) -> Self {
         let bins = surroundings.histogram().bins();
-        let total = surroundings.histogram().total() as f64;
+        let total = real(surroundings.histogram().total());
         let levels: Vec<Level> = bins
             .iter()
             .map(|bin| Level {
-                score: surprise(bin.count as f64 / total),
+                score: surprise(real(bin.count) / total),
                 count: bin.count,
             })
             .collect();

@@ -75,6 +75,14 @@ impl Histogram {
         }
     }
 
+    /// A histogram of nothing that tells times apart by 2^`precision` bins per octave at most.
+    pub(crate) fn beginning_at(precision: u32, max_bins: usize) -> Self {
+        Self {
+            precision,
+            ..Self::new(max_bins)
+        }
+    }
+
     /// A histogram of nothing on the grid of this one: to count a part that will be merged into it, without
     /// beginning on a finer grid than will be left.
     #[must_use]
@@ -163,7 +171,7 @@ impl Histogram {
         let mut edges = Vec::with_capacity(self.bins.len() + 2);
         for &bin in &self.bins {
             let (first, last) = self.range(bin);
-            let lower = first as f64 - 0.5;
+            let lower = real(first) - 0.5;
             match edges.last() {
                 None => edges.push(lower),
                 Some(&upper) if upper < lower => {
@@ -173,7 +181,7 @@ impl Histogram {
                 Some(_) => {}
             }
             counts.push(bin.count);
-            edges.push(last as f64 + 0.5);
+            edges.push(real(last) + 0.5);
         }
         (counts, edges)
     }
@@ -290,6 +298,11 @@ impl Histogram {
             .iter()
             .for_each(|&our| append(&mut self.bins, our));
     }
+}
+
+/// A count or a time as a number to calculate with; beyond 2⁵³ it is rounded.
+pub(crate) fn real(count: u64) -> f64 {
+    count as f64
 }
 
 /// Appends a bin that does not come before the last one, or counts it there.

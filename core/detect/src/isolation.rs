@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 
 use crate::Histogram;
 use crate::grid;
-use crate::histogram::Bin;
+use crate::histogram::{Bin, real};
 
 /// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
 const FINEST_SCORING: u32 = 6;
@@ -164,7 +164,7 @@ impl Body {
             if missing <= 0.0 {
                 break;
             }
-            missing -= bin.count as f64;
+            missing -= real(bin.count);
             body.below += u64::from(bin.index <= body.median);
             body.above += u64::from(bin.index >= body.median);
         }
@@ -195,7 +195,7 @@ fn median(bins: &[Bin], total: u64) -> u64 {
 
 /// How many executions together may still be outliers.
 fn most_outliers(total: u64, outlier_share: f64) -> u64 {
-    let n = total as f64;
+    let n = real(total);
     let share = outlier_share * n.min((SHORT_RUN * n).sqrt());
     share.max(ALLOWANCE.min(LARGEST_SHARE * n)) as u64
 }

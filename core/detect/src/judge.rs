@@ -1,9 +1,13 @@
 //! Judges executions by the model of their function.
 
+use serde_json::{Value, json};
+
 use crate::copod::Copod;
+use crate::excess::Excess;
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
-use crate::{Algorithm, FuncModel, Moments, ValidParams, Verdict};
+use crate::model::stated;
+use crate::{Algorithm, CallerKey, Distribution, FuncModel, Moments, ValidParams, Verdict};
 
 /// Stands in for a standard deviation of 0, so that scores stay finite.
 const LEAST_STDDEV: f64 = 1e-10;
@@ -21,6 +25,7 @@ pub struct Judge(Rule);
 #[derive(Clone, Debug)]
 enum Rule {
     Unknown,
+    Excess(Excess),
     Sstd { mean: f64, stddev: f64, sigma: f64 },
     Hbos(Hbos),
     Copod(Copod),
@@ -29,14 +34,20 @@ enum Rule {
 impl Judge {
     /// A judge by `model`, which contains the executions to judge, or is frozen.
     ///
-    /// `threshold_override` takes the place, for this function, of `hbos_thres` or, with SSTD, of
-    /// `sstd_sigma`; [`ValidParams::check_threshold`] has its bounds. With less than two executions
-    /// (SSTD), or none (HBOS, COPOD, or a model without histogram), all is normal with score 0.
+    /// `threshold_override` takes the place, for this function, of `excess_severe_us`, `hbos_thres` or `sstd_sigma`;
+    /// [`ValidParams::check_threshold`] has its bounds. With less than 32 executions (excess), two (SSTD), or none
+    /// (HBOS, COPOD, or a model of another detector), all is normal with score 0.
     pub fn new(model: &FuncModel, params: &ValidParams, threshold_override: Option<f64>) -> Self {
         let params = params.get();
         if params.algorithm == Algorithm::Sstd {
             let sigma = threshold_override.unwrap_or(params.sstd_sigma);
             return Self(sstd(model.moments(), sigma));
+        }
+        if let (Algorithm::Excess, Distribution::Contexts(contexts)) =
+            (params.algorithm, model.distribution())
+        {
+            let severe_us = threshold_override.unwrap_or(params.severe_us);
+            return Self(Excess::new(contexts, severe_us).map_or(Rule::Unknown, Rule::Excess));
         }
         let Some(histogram) = model.histogram().filter(|all| !all.bins().is_empty()) else {
             return Self(Rule::Unknown);
@@ -62,11 +73,18 @@ impl Judge {
         })
     }
 
-    /// Judges an execution by its time in microseconds.
+    /// Judges an execution that nothing called by its time in microseconds.
     #[inline]
     pub fn judge(&self, value_us: u64) -> Verdict {
+        self.judge_in(CallerKey::NONE, value_us)
+    }
+
+    /// Judges an execution by who called it and its time in microseconds.
+    #[inline]
+    pub fn judge_in(&self, caller: CallerKey, value_us: u64) -> Verdict {
         match &self.0 {
             Rule::Unknown => UNKNOWN,
+            Rule::Excess(excess) => excess.judge(caller, value_us),
             Rule::Sstd {
                 mean,
                 stddev,
@@ -89,14 +107,46 @@ impl Judge {
     }
 
     /// The score from which on an execution that stands alone is an outlier; with SSTD, the number of
-    /// standard deviations above which any is; 0 if nothing is known about the function.
+    /// standard deviations above which any is; 0 if nothing is known about the function, and with excess, whose
+    /// border is a time.
     pub fn threshold(&self) -> f64 {
         match &self.0 {
-            Rule::Unknown => 0.0,
+            Rule::Unknown | Rule::Excess(_) => 0.0,
             Rule::Sstd { sigma, .. } => *sigma,
             Rule::Hbos(hbos) => hbos.threshold(),
             Rule::Copod(copod) => copod.threshold(),
         }
+    }
+
+    /// Which of the models of a function an execution is judged by: 0 is that of all callers.
+    pub fn context(&self, caller: CallerKey) -> usize {
+        match &self.0 {
+            Rule::Excess(excess) => excess.place(caller).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// How many there are.
+    pub fn num_contexts(&self) -> usize {
+        match &self.0 {
+            Rule::Excess(excess) => excess.borders().len(),
+            _ => 1,
+        }
+    }
+
+    /// One of them as `algo_params`: the object of the schemas. `model` is what the judge was made of.
+    pub fn stated(&self, model: &FuncModel, context: usize) -> Value {
+        let border = match &self.0 {
+            Rule::Excess(excess) => excess.borders().get(context),
+            _ => None,
+        };
+        let Some(border) = border else {
+            return model.to_json();
+        };
+        let outlier_us = border.outlier_us();
+        let mut stated = stated(border.histogram(), border.judge(outlier_us).score);
+        stated["border_us"] = json!(outlier_us);
+        stated
     }
 }
 

@@ -1,8 +1,9 @@
-//! Mergeable statistics of execution times, and the detectors HBOS, SSTD and COPOD on top of them.
+//! Mergeable statistics of execution times, and the detectors on top of them: excess, our own, and HBOS, SSTD and COPOD as
+//! Chimbuko's users know them.
 //!
 //! ```text
 //! times of a step ─ FuncModel::extend ─ FuncModel::merge ─ Judge::new ─ Judge::judge ─ Verdict
-//!                   Moments, Histogram   steps, ranks        once a step   every execution
+//!             Moments, Histogram, Contexts  steps, ranks        once a step   every execution
 //! ```
 //!
 //! Times are integer microseconds. A step is judged by the model that includes it, so the first
@@ -26,7 +27,11 @@
 //!
 //! # The detectors
 //!
-//! With n executions of the function so far:
+//! **Excess** ([`Algorithm::Excess`], the default) tells executions that took improbably long for who called them, weighed
+//! by what that cost. Its score is −log₁₀ of the probability, and 0 for what is usual. `excess.rs` says how it decides,
+//! the crate's README how well.
+//!
+//! The others judge a function whoever called it. With n executions of it so far:
 //!
 //! - **HBOS**: score −log₂(p + α), where p is the share of the executions in the bin of this one and
 //!   α = 78.88·10⁻³² bounds scores to 100. Bins are those of the [`Histogram`], coarsened until at most
@@ -50,7 +55,7 @@
 //! The 1 % is 1 − `hbos_thres`. Chimbuko has the first reading only, which flags the rarest bins of
 //! any function, also of one without outliers: on short data, thousands at the ends of ordinary tails.
 //!
-//! # How well they detect
+//! # How well these three detect
 //!
 //! On generated runs of 50 functions (one to three modes, narrow and long-tailed, constant), where
 //! outliers take 4 to 40 times as long as the longest mode, judged step by step; precision and recall.
@@ -66,8 +71,10 @@
 //! times their typical time now and then, as long as the misses do. Figures by
 //! `cargo test -p callgrove-detect --test evaluation -- --nocapture`.
 
+mod contexts;
 mod copod;
 mod error;
+mod excess;
 mod grid;
 mod hbos;
 mod histogram;
@@ -77,16 +84,21 @@ mod lookup;
 mod model;
 mod moments;
 mod params;
+mod power_sums;
 mod run_stats;
 mod threshold;
+mod tree_judge;
 mod verdict;
+mod wide;
 
+pub use contexts::{CallerKey, ContextPart, Contexts};
 pub use error::{DetectError, Result};
 pub use histogram::{Bin, Histogram};
 pub use judge::Judge;
-pub use model::FuncModel;
+pub use model::{Distribution, FuncModel};
 pub use moments::Moments;
 pub use params::{Algorithm, Params, ValidParams};
 pub use run_stats::RunStats;
 pub use threshold::RunningThreshold;
+pub use tree_judge::{TreeJudge, TreeModelReader, TreeVerdict};
 pub use verdict::Verdict;

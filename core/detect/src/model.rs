@@ -1,34 +1,48 @@
 //! The model of one function: the distribution of its times.
 
+use callgrove_model::StepId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{DetectError, Result, damaged};
-use crate::{Algorithm, Histogram, Moments, RunningThreshold, ValidParams};
+use crate::{Algorithm, CallerKey, Contexts, Histogram, Moments, RunningThreshold, ValidParams};
+
+/// What a model keeps of the times, by what its detector needs.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Distribution {
+    /// Nothing beside their moments: SSTD.
+    Moments,
+    /// One histogram: HBOS and COPOD.
+    Histogram(Histogram),
+    /// Histograms by caller: excess.
+    Contexts(Contexts),
+}
 
 /// The model of one function: what its executions took so far, everywhere.
 ///
-/// Models of parts of a run merge to the model of the run: the histogram exactly, the moments up to
+/// Models of parts of a run merge to the model of the run: histogram and contexts exactly, the moments up to
 /// rounding, in any order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct FuncModel {
     moments: Moments,
-    /// None for SSTD, which needs the moments only.
-    histogram: Option<Histogram>,
+    distribution: Distribution,
     threshold: RunningThreshold,
 }
 
 impl FuncModel {
     /// A model of a function that was not executed yet.
     pub fn new(params: &ValidParams) -> Self {
-        let histogram = match params.get().algorithm {
-            Algorithm::Sstd => None,
-            Algorithm::Hbos | Algorithm::Copod => Some(Histogram::new(params.get().max_bins)),
+        let distribution = match params.get().algorithm {
+            Algorithm::Sstd => Distribution::Moments,
+            Algorithm::Hbos | Algorithm::Copod => {
+                Distribution::Histogram(Histogram::new(params.get().max_bins))
+            }
+            Algorithm::Excess => Distribution::Contexts(Contexts::default()),
         };
         Self {
             moments: Moments::default(),
-            histogram,
+            distribution,
             threshold: RunningThreshold::default(),
         }
     }
@@ -37,52 +51,74 @@ impl FuncModel {
     /// counts faster than a new one, and the merge has the same result.
     #[must_use]
     pub fn new_part(&self) -> Self {
+        let distribution = match &self.distribution {
+            Distribution::Moments => Distribution::Moments,
+            Distribution::Histogram(histogram) => Distribution::Histogram(histogram.emptied()),
+            Distribution::Contexts(_) => Distribution::Contexts(Contexts::default()),
+        };
         Self {
             moments: Moments::default(),
-            histogram: self.histogram.as_ref().map(Histogram::emptied),
+            distribution,
             threshold: RunningThreshold::default(),
         }
+    }
+
+    /// The model that another run of the program may begin with: what happened when in this run does not matter there.
+    #[must_use]
+    pub fn before_the_run(mut self) -> Self {
+        if let Distribution::Contexts(contexts) = &mut self.distribution {
+            *contexts = contexts.before_the_run();
+        }
+        self
     }
 
     /// A model from its parts.
     ///
     /// # Errors
-    /// [`DetectError::Damaged`] if the parts count different numbers of executions, or the threshold is
+    /// [`DetectError::Damaged`] if moments and histogram count different numbers of executions, or the threshold is
     /// not a finite number of at least 0.
     pub fn from_parts(
         moments: Moments,
-        histogram: Option<Histogram>,
+        distribution: Distribution,
         internal_global_threshold: f64,
     ) -> Result<Self> {
-        if histogram
-            .as_ref()
-            .is_some_and(|histogram| histogram.total() != moments.count())
+        if let Distribution::Histogram(histogram) = &distribution
+            && histogram.total() != moments.count()
         {
             return Err(damaged("a model", "the number of executions"));
         }
         Ok(Self {
             moments,
-            histogram,
+            distribution,
             threshold: RunningThreshold::stored(internal_global_threshold)?,
         })
     }
 
-    /// Takes in the times of further executions, in microseconds.
-    pub fn extend(&mut self, values_us: &[u64]) {
-        self.moments.extend_from(values_us);
-        if let Some(histogram) = &mut self.histogram {
-            histogram.extend(values_us);
+    /// Takes in the times of further executions that nothing called, in microseconds, in the first step of a run.
+    pub fn extend(&mut self, times_us: &[u64]) {
+        self.extend_in(StepId(0), &[], times_us);
+    }
+
+    /// Takes in the times of further executions that ended in `step`, in microseconds. `callers` are theirs, in the same
+    /// order; models that do not tell callers apart take no note of them.
+    pub fn extend_in(&mut self, step: StepId, callers: &[CallerKey], times_us: &[u64]) {
+        self.moments.extend_from(times_us);
+        match &mut self.distribution {
+            Distribution::Moments => {}
+            Distribution::Histogram(histogram) => histogram.extend(times_us),
+            Distribution::Contexts(contexts) => contexts.extend(step, callers, times_us),
         }
     }
 
     /// Takes in the model of other executions of the function.
     ///
     /// # Errors
-    /// [`DetectError::MixedModels`] if only one of the two has a histogram; this model stays as it was.
+    /// [`DetectError::MixedModels`] if the two are of different detectors; this model stays as it was.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        match (&mut self.histogram, &other.histogram) {
-            (Some(ours), Some(theirs)) => ours.merge(theirs),
-            (None, None) => {}
+        match (&mut self.distribution, &other.distribution) {
+            (Distribution::Histogram(ours), Distribution::Histogram(theirs)) => ours.merge(theirs),
+            (Distribution::Contexts(ours), Distribution::Contexts(theirs)) => ours.merge(theirs),
+            (Distribution::Moments, Distribution::Moments) => {}
             _ => return Err(DetectError::MixedModels),
         }
         self.moments.merge(&other.moments);
@@ -100,9 +136,17 @@ impl FuncModel {
         &self.moments
     }
 
-    /// Histogram of the times; None for SSTD.
+    /// What is kept of the times beside their moments.
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
+    }
+
+    /// Histogram of the times of all executions; none for SSTD and where callers are told apart.
     pub fn histogram(&self) -> Option<&Histogram> {
-        self.histogram.as_ref()
+        match &self.distribution {
+            Distribution::Histogram(histogram) => Some(histogram),
+            Distribution::Moments | Distribution::Contexts(_) => None,
+        }
     }
 
     /// The highest threshold so far.
@@ -110,20 +154,27 @@ impl FuncModel {
         self.threshold.value()
     }
 
-    /// The object that the schemas call `algo_params`, and `model` in the collection `ad_model`.
+    /// The object that the schemas call `algo_params`, and `model` in the collection `ad_model`. Where callers are
+    /// told apart, that is all of them together; [`crate::Judge::stated`] has each.
     pub fn to_json(&self) -> Value {
-        let Some(histogram) = &self.histogram else {
-            return json!(self.moments.stats());
-        };
-        let (counts, edges) = histogram.counts_and_edges();
-        json!({
-            "histogram": {
-                "Histogram Bin Counts": counts,
-                "Histogram Bin Edges": edges,
-            },
-            "internal_global_threshold": self.threshold.value(),
-        })
+        match &self.distribution {
+            Distribution::Moments => json!(self.moments.stats()),
+            Distribution::Histogram(histogram) => stated(histogram, self.threshold.value()),
+            Distribution::Contexts(contexts) => stated(&contexts.sum(), self.threshold.value()),
+        }
     }
+}
+
+/// A histogram as the schemas have it, and from which score on executions are outliers.
+pub(crate) fn stated(histogram: &Histogram, threshold: f64) -> Value {
+    let (counts, edges) = histogram.counts_and_edges();
+    json!({
+        "histogram": {
+            "Histogram Bin Counts": counts,
+            "Histogram Bin Edges": edges,
+        },
+        "internal_global_threshold": threshold,
+    })
 }
 
 /// What a stored model consists of.
@@ -132,20 +183,24 @@ impl FuncModel {
 struct Parts {
     moments: Moments,
     histogram: Option<Histogram>,
+    /// Of the detector that tells callers apart; earlier releases had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contexts: Option<Contexts>,
     internal_global_threshold: f64,
 }
 
 impl From<FuncModel> for Parts {
     fn from(model: FuncModel) -> Self {
-        let FuncModel {
-            moments,
-            histogram,
-            threshold,
-        } = model;
+        let (histogram, contexts) = match model.distribution {
+            Distribution::Moments => (None, None),
+            Distribution::Histogram(histogram) => (Some(histogram), None),
+            Distribution::Contexts(contexts) => (None, Some(contexts)),
+        };
         Self {
-            moments,
+            moments: model.moments,
             histogram,
-            internal_global_threshold: threshold.value(),
+            contexts,
+            internal_global_threshold: model.threshold.value(),
         }
     }
 }
@@ -154,10 +209,12 @@ impl TryFrom<Parts> for FuncModel {
     type Error = DetectError;
 
     fn try_from(parts: Parts) -> Result<Self> {
-        Self::from_parts(
-            parts.moments,
-            parts.histogram,
-            parts.internal_global_threshold,
-        )
+        let distribution = match (parts.histogram, parts.contexts) {
+            (None, None) => Distribution::Moments,
+            (Some(histogram), None) => Distribution::Histogram(histogram),
+            (None, Some(contexts)) => Distribution::Contexts(contexts),
+            (Some(_), Some(_)) => return Err(damaged("a model", "the kind")),
+        };
+        Self::from_parts(parts.moments, distribution, parts.internal_global_threshold)
     }
 }

@@ -4,28 +4,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunStats;
 use crate::error::{DetectError, Result, damaged};
+use crate::power_sums::{Central, PowerSums, integer};
+use crate::wide::Wide;
 
 /// Spreads that are smaller than this share of the values' square are rounding, not spread.
 const ROUNDING: f64 = 1e-28;
 
-/// Central moments of a stream of numbers.
+/// Moments of a stream of numbers.
 ///
-/// Numbers come one by one, in batches, or as moments of another part of the stream; the result is the
-/// same up to rounding. With count n, mean µ and Mₖ = Σ (x − µ)ᵏ, two parts a and b merge by the
+/// Numbers come one by one, in batches, or as moments of another part of the stream. Integers from 0 to 2⁶⁴ − 1 are
+/// summed exactly: their moments are the same to the last bit however the stream was cut. Where others come in, the
+/// result is the same up to rounding: with count n, mean µ and Mₖ = Σ (x − µ)ᵏ, two parts a and b merge by the
 /// formulas of Pébay (2008, Sandia report SAND2008-6212, equations 2.1 and 3.1) from δ = µb − µa. Values
 /// must be finite; in this crate they are times in microseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(try_from = "[f64; 7]", into = "[f64; 7]")]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Moments {
     count: u64,
-    mean: f64,
-    /// What rounding left out of the mean, so that it does not add up over many small steps.
-    mean_rest: f64,
-    m2: f64,
-    m3: f64,
-    m4: f64,
     min: f64,
     max: f64,
+    sums: Sums,
+}
+
+/// What is known of the values together.
+#[derive(Clone, Copy, Debug)]
+enum Sums {
+    Exact(PowerSums),
+    Rounded(Central),
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self::Exact(PowerSums::default())
+    }
 }
 
 impl Moments {
@@ -34,47 +45,46 @@ impl Moments {
 
     /// Takes in one finite value.
     pub fn push(&mut self, value: f64) {
+        let one = match integer(value) {
+            Some(value) => Self::of_equal(value, 1),
+            None => Self {
+                count: 1,
+                min: value,
+                max: value,
+                sums: Sums::Rounded(Central {
+                    mean: value,
+                    ..Central::default()
+                }),
+            },
+        };
+        self.merge(&one);
+    }
+
+    /// Takes in many values.
+    pub fn extend_from(&mut self, values: &[u64]) {
+        let (Some(&min), Some(&max)) = (values.iter().min(), values.iter().max()) else {
+            return;
+        };
+        let mut sums = PowerSums::default();
+        sums.extend(values, min);
         self.merge(&Self {
-            count: 1,
-            mean: value,
-            min: value,
-            max: value,
-            ..Self::default()
+            count: values.len() as u64,
+            min: min as f64,
+            max: max as f64,
+            sums: Sums::Exact(sums),
         });
     }
 
-    /// Takes in many values: the batch's own moments about its exact mean, in two passes, then a merge.
-    pub fn extend_from(&mut self, values: &[u64]) {
-        self.merge(&Self::of(values));
-    }
-
-    fn of(values: &[u64]) -> Self {
-        let (Some(&min), Some(&max)) = (values.iter().min(), values.iter().max()) else {
-            return Self::default();
-        };
-        let count = values.len() as u64;
-        let sum: u128 = values.iter().map(|&value| u128::from(value)).sum();
-        // Differences of integers are exact: what the whole part of the mean leaves over is below 1.
-        let origin = (sum / u128::from(count)) as u64;
-        let rest = (sum % u128::from(count)) as f64 / count as f64;
-        let (mut m2, mut m3, mut m4) = (0.0, 0.0, 0.0);
-        for &value in values {
-            let diff = value.wrapping_sub(origin) as i64 as f64 - rest;
-            let square = diff * diff;
-            m2 += square;
-            m3 += square * diff;
-            m4 += square * square;
-        }
-        let (mean, mean_rest) = exact_sum(origin as f64, rest);
+    /// Those of a value that came so often.
+    pub fn of_equal(value: u64, count: u64) -> Self {
+        let mut sums = PowerSums::default();
+        sums.push_often(value, count);
+        let value = if count > 0 { value as f64 } else { 0.0 };
         Self {
             count,
-            mean,
-            mean_rest,
-            m2,
-            m3,
-            m4,
-            min: min as f64,
-            max: max as f64,
+            min: value,
+            max: value,
+            sums: Sums::Exact(sums),
         }
     }
 
@@ -88,23 +98,42 @@ impl Moments {
             return;
         }
         let count = self.count.saturating_add(other.count);
+        match (&mut self.sums, &other.sums) {
+            (Sums::Exact(ours), Sums::Exact(theirs)) => ours.add(theirs),
+            _ => self.sums = Sums::Rounded(self.merged_by_rounding(other, count)),
+        }
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.count = count;
+    }
+
+    fn merged_by_rounding(&self, other: &Self, count: u64) -> Central {
+        let (a, b) = (self.central(), other.central());
         let (na, nb, n) = (self.count as f64, other.count as f64, count as f64);
         // Shares instead of counts: products of large counts would lose digits.
         let (pa, pb) = (na / n, nb / n);
-        let delta = (other.mean - self.mean) + (other.mean_rest - self.mean_rest);
+        let delta = (b.mean - a.mean) + (b.mean_rest - a.mean_rest);
         let d2 = delta * delta;
         let between = d2 * na * pb;
-        self.m4 += other.m4
-            + between * d2 * (pa * pa - pa * pb + pb * pb)
-            + 6.0 * d2 * (pa * pa * other.m2 + pb * pb * self.m2)
-            + 4.0 * delta * (pa * other.m3 - pb * self.m3);
-        self.m3 +=
-            other.m3 + between * delta * (pa - pb) + 3.0 * delta * (pa * other.m2 - pb * self.m2);
-        self.m2 += other.m2 + between;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        (self.mean, self.mean_rest) = exact_sum(self.mean, self.mean_rest + delta * pb);
-        self.count = count;
+        let m4 = between * d2 * (pa * pa - pa * pb + pb * pb)
+            + 6.0 * d2 * (pa * pa * b.m2 + pb * pb * a.m2)
+            + 4.0 * delta * (pa * b.m3 - pb * a.m3);
+        let m3 = between * delta * (pa - pb) + 3.0 * delta * (pa * b.m2 - pb * a.m2);
+        let (mean, mean_rest) = exact_sum(a.mean, a.mean_rest + delta * pb);
+        Central {
+            mean,
+            mean_rest,
+            m2: a.m2 + (b.m2 + between),
+            m3: a.m3 + (b.m3 + m3),
+            m4: a.m4 + (b.m4 + m4),
+        }
+    }
+
+    fn central(&self) -> Central {
+        match &self.sums {
+            Sums::Exact(sums) => sums.central(self.count),
+            Sums::Rounded(central) => *central,
+        }
     }
 
     /// How many values there were.
@@ -114,7 +143,12 @@ impl Moments {
 
     /// Their mean; 0 without values.
     pub fn mean(&self) -> f64 {
-        self.mean.clamp(self.min, self.max)
+        let mean = match &self.sums {
+            Sums::Exact(_) if self.count == 0 => 0.0,
+            Sums::Exact(sums) => sums.sum() / self.count as f64,
+            Sums::Rounded(central) => central.mean,
+        };
+        mean.clamp(self.min, self.max)
     }
 
     /// The smallest; 0 without values.
@@ -129,45 +163,42 @@ impl Moments {
 
     /// Standard deviation of a sample (n − 1); 0 with less than two values.
     pub fn stddev(&self) -> f64 {
-        if self.count < 2 {
-            return 0.0;
-        }
-        (self.m2.max(0.0) / (self.count - 1) as f64).sqrt()
+        self.stats().stddev
     }
 
     /// √n M₃ / M₂^1.5; 0 where there is no spread.
     pub fn skewness(&self) -> f64 {
-        if !self.has_spread() {
-            return 0.0;
-        }
-        (self.count as f64).sqrt() * (self.m3 / self.m2) / self.m2.sqrt()
+        self.stats().skewness
     }
 
     /// Excess kurtosis, n M₄ / M₂² − 3; 0 where there is no spread.
     pub fn kurtosis(&self) -> f64 {
-        if !self.has_spread() {
-            return 0.0;
-        }
-        self.count as f64 * (self.m4 / self.m2) / self.m2 - 3.0
-    }
-
-    /// Whether M₂ is more than what rounding leaves of equal values.
-    fn has_spread(&self) -> bool {
-        let largest = self.min.abs().max(self.max.abs());
-        self.min < self.max && self.m2 > ROUNDING * largest * largest
+        self.stats().kurtosis
     }
 
     /// The record of the schemas.
     pub fn stats(&self) -> RunStats {
+        let (count, mean) = (self.count as f64, self.mean());
+        let Central { m2, m3, m4, .. } = self.central();
+        // Whether M₂ is more than what rounding leaves of equal values.
+        let largest = self.min.abs().max(self.max.abs());
+        let has_spread = self.min < self.max && m2 > ROUNDING * largest * largest;
+        let or_zero = |value: f64| if has_spread { value } else { 0.0 };
         RunStats {
-            accumulate: self.mean() * self.count as f64,
+            accumulate: match &self.sums {
+                Sums::Exact(sums) => sums.sum(),
+                Sums::Rounded(_) => mean * count,
+            },
             count: self.count,
-            kurtosis: self.kurtosis(),
+            kurtosis: or_zero(count * (m4 / m2) / m2 - 3.0),
             maximum: self.max,
-            mean: self.mean(),
+            mean,
             minimum: self.min,
-            skewness: self.skewness(),
-            stddev: self.stddev(),
+            skewness: or_zero(count.sqrt() * (m3 / m2) / m2.sqrt()),
+            stddev: match self.count {
+                0 | 1 => 0.0,
+                _ => (m2.max(0.0) / (count - 1.0)).sqrt(),
+            },
         }
     }
 
@@ -176,37 +207,41 @@ impl Moments {
     pub fn of_stats(stats: &RunStats) -> Self {
         let count = stats.count as f64;
         let m2 = (stats.stddev * stats.stddev * (count - 1.0)).max(0.0);
+        let or_zero = |value: f64| if count > 0.0 { value } else { 0.0 };
         Self {
             count: stats.count,
-            mean: stats.mean,
-            mean_rest: 0.0,
-            m2,
-            m3: if count > 0.0 {
-                stats.skewness * m2.powf(1.5) / count.sqrt()
-            } else {
-                0.0
-            },
-            m4: if count > 0.0 {
-                (stats.kurtosis + 3.0) * m2 * m2 / count
-            } else {
-                0.0
-            },
             min: stats.minimum,
             max: stats.maximum,
+            sums: Sums::Rounded(Central {
+                mean: stats.mean,
+                mean_rest: 0.0,
+                m2,
+                m3: or_zero(stats.skewness * m2.powf(1.5) / count.sqrt()),
+                m4: or_zero((stats.kurtosis + 3.0) * m2 * m2 / count),
+            }),
         }
     }
 
-    /// Count, mean, M₂, M₃, M₄, minimum, maximum: all that there is, for the wire and for saved models.
+    /// Count, mean, M₂, M₃, M₄, minimum, maximum; with [`Moments::exact_sums`] all that there is.
     pub fn parts(&self) -> [f64; 7] {
+        let Central { m2, m3, m4, .. } = self.central();
         [
             self.count as f64,
             self.mean(),
-            self.m2,
-            self.m3,
-            self.m4,
+            m2,
+            m3,
+            m4,
             self.min,
             self.max,
         ]
+    }
+
+    /// If all values were integers: the sums of their first four powers, as bytes, the lowest first.
+    pub fn exact_sums(&self) -> Option<[Vec<u8>; 4]> {
+        match &self.sums {
+            Sums::Exact(sums) => Some(sums.0.map(Wide::to_bytes)),
+            Sums::Rounded(_) => None,
+        }
     }
 
     /// Moments from [`Moments::parts`].
@@ -220,10 +255,10 @@ impl Moments {
         if parts.iter().any(|part| !part.is_finite()) {
             return damaged("a number that is not finite");
         }
-        if count < 0.0 || count.fract() != 0.0 || count > Self::MAX_COUNT as f64 {
+        let Some(count) = integer(count).filter(|&count| count <= Self::MAX_COUNT) else {
             return damaged("the count");
-        }
-        if count == 0.0 {
+        };
+        if count == 0 {
             let is_empty = parts.iter().all(|&part| part == 0.0);
             return if is_empty {
                 Ok(Self::default())
@@ -238,14 +273,40 @@ impl Moments {
             return damaged("the mean");
         }
         Ok(Self {
-            count: count as u64,
-            mean,
-            mean_rest: 0.0,
-            m2,
-            m3,
-            m4,
+            count,
             min,
             max,
+            sums: Sums::Rounded(Central {
+                mean,
+                mean_rest: 0.0,
+                m2,
+                m3,
+                m4,
+            }),
+        })
+    }
+
+    /// Moments from count, minimum, maximum and [`Moments::exact_sums`].
+    ///
+    /// # Errors
+    /// As [`Moments::from_parts`].
+    pub fn from_exact_sums(count: u64, min: f64, max: f64, sums: [&[u8]; 4]) -> Result<Self> {
+        let too_large = || damaged("moments", "a sum");
+        let mut exact = PowerSums::default();
+        for (sum, bytes) in exact.0.iter_mut().zip(sums) {
+            *sum = Wide::from_bytes(bytes).ok_or_else(too_large)?;
+        }
+        let Central {
+            mean, m2, m3, m4, ..
+        } = exact.central(count);
+        // Beyond 2⁵³, what is equal can round to different sides.
+        let nearest = mean.max(min).min(max);
+        let is_near = (mean - nearest).abs() <= 2.0 * f64::EPSILON * nearest.abs();
+        let mean = if is_near { nearest } else { mean };
+        let checked = Self::from_parts([count as f64, mean, m2, m3, m4, min, max])?;
+        Ok(Self {
+            sums: Sums::Exact(exact),
+            ..checked
         })
     }
 }
@@ -263,16 +324,45 @@ fn exact_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - of_b)) + (b - of_b))
 }
 
-impl From<Moments> for [f64; 7] {
+/// Moments in a file. Earlier releases knew the parts only.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Exact {
+        count: u64,
+        min: f64,
+        max: f64,
+        sums: [Vec<u8>; 4],
+    },
+    Parts([f64; 7]),
+}
+
+impl From<Moments> for Stored {
     fn from(moments: Moments) -> Self {
-        moments.parts()
+        match moments.exact_sums() {
+            Some(sums) => Self::Exact {
+                count: moments.count,
+                min: moments.min,
+                max: moments.max,
+                sums,
+            },
+            None => Self::Parts(moments.parts()),
+        }
     }
 }
 
-impl TryFrom<[f64; 7]> for Moments {
+impl TryFrom<Stored> for Moments {
     type Error = DetectError;
 
-    fn try_from(parts: [f64; 7]) -> Result<Self> {
-        Self::from_parts(parts)
+    fn try_from(stored: Stored) -> Result<Self> {
+        match stored {
+            Stored::Exact {
+                count,
+                min,
+                max,
+                sums,
+            } => Self::from_exact_sums(count, min, max, sums.each_ref().map(Vec::as_slice)),
+            Stored::Parts(parts) => Self::from_parts(parts),
+        }
     }
 }

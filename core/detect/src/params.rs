@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DetectError, Result};
 
 /// Keys of a file of parameters, for messages.
-const KEYS: &str = "algorithm, sstd_sigma, hbos_thres, glob_thres and hbos_max_bins";
+const KEYS: &str =
+    "algorithm, excess_severe_us, sstd_sigma, hbos_thres, glob_thres and hbos_max_bins";
 
 /// How executions are judged.
 #[derive(
@@ -16,8 +17,10 @@ const KEYS: &str = "algorithm, sstd_sigma, hbos_thres, glob_thres and hbos_max_b
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// Histogram based outlier score: how improbable the execution's bin is.
+    /// How improbably long the execution took for who called it, weighed by what that cost.
     #[default]
+    Excess,
+    /// Histogram based outlier score: how improbable the execution's bin is.
     Hbos,
     /// Distance from the mean in standard deviations.
     Sstd,
@@ -27,11 +30,12 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Hbos, Self::Sstd, Self::Copod];
+    pub const ALL: [Self; 4] = [Self::Excess, Self::Hbos, Self::Sstd, Self::Copod];
 
     /// Its name in files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Excess => "excess",
             Self::Hbos => "hbos",
             Self::Sstd => "sstd",
             Self::Copod => "copod",
@@ -56,12 +60,16 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Settings of a detector; those that are not given have Chimbuko's defaults.
+/// Settings of a detector; those that Chimbuko has too have its defaults.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// The detector.
     pub algorithm: Algorithm,
+    /// Excess: an execution that is not usual and took longer than usual by so many microseconds is an outlier, however
+    /// often there are such; shorter ones need more evidence. Above 0.
+    #[serde(rename = "excess_severe_us")]
+    pub severe_us: f64,
     /// HBOS and COPOD: where in the range of scores the threshold lies, from 0 (lowest score) to 1
     /// (highest); 1 less this is also the share of executions that may be outliers.
     #[serde(rename = "hbos_thres")]
@@ -79,7 +87,8 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::Hbos,
+            algorithm: Algorithm::default(),
+            severe_us: 15_000.0,
             hbos_threshold: 0.99,
             sstd_sigma: 6.0,
             max_bins: 200,
@@ -105,6 +114,7 @@ impl Params {
     /// # Errors
     /// [`DetectError::InvalidParam`] naming the first that is not.
     pub fn check(self) -> Result<ValidParams> {
+        check_severe(self.severe_us)?;
         check_share(self.hbos_threshold)?;
         check_sigma(self.sstd_sigma)?;
         if !(Self::MIN_BINS..=Self::MAX_BINS).contains(&self.max_bins) {
@@ -129,14 +139,17 @@ fn check_share(value: f64) -> Result<f64> {
     in_bounds("hbos_thres", value, (0.0..=1.0).contains(&value), wanted)
 }
 
+fn check_severe(value: f64) -> Result<f64> {
+    check_positive("excess_severe_us", value)
+}
+
 fn check_sigma(value: f64) -> Result<f64> {
+    check_positive("sstd_sigma", value)
+}
+
+fn check_positive(name: &'static str, value: f64) -> Result<f64> {
     let wanted = "above 0 and finite";
-    in_bounds(
-        "sstd_sigma",
-        value,
-        value > 0.0 && value.is_finite(),
-        wanted,
-    )
+    in_bounds(name, value, value > 0.0 && value.is_finite(), wanted)
 }
 
 fn in_bounds(name: &'static str, value: f64, is_valid: bool, wanted: &'static str) -> Result<f64> {
@@ -158,13 +171,14 @@ impl ValidParams {
         &self.0
     }
 
-    /// Whether `threshold` may stand in for the algorithm's own on one function: `hbos_thres` of HBOS and
-    /// COPOD, `sstd_sigma` of SSTD. Returns it.
+    /// Whether `threshold` may stand in for the algorithm's own on one function: `excess_severe_us`,
+    /// `hbos_thres` of HBOS and COPOD, `sstd_sigma` of SSTD. Returns it.
     ///
     /// # Errors
     /// [`DetectError::InvalidParam`] if it is out of the bounds of that setting.
     pub fn check_threshold(&self, threshold: f64) -> Result<f64> {
         match self.0.algorithm {
+            Algorithm::Excess => check_severe(threshold),
             Algorithm::Sstd => check_sigma(threshold),
             Algorithm::Hbos | Algorithm::Copod => check_share(threshold),
         }

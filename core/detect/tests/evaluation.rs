@@ -83,10 +83,13 @@ fn evaluate(name: &str, funcs: &[Calls], method: &str, run: impl Fn(&Calls) -> V
     tally
 }
 
+/// The detectors that look for improbable times of any size.
+const OF_THE_SEEDS: [Algorithm; 3] = [Algorithm::Hbos, Algorithm::Sstd, Algorithm::Copod];
+
 /// Asserts the least precision and recall of HBOS, SSTD and COPOD, and that HBOS finds fewer normal
 /// executions than Chimbuko's rule does on the same calls.
 fn check(name: &str, funcs: &[Calls], num_steps: usize, least: [(f64, f64); 3]) {
-    let ours = Algorithm::ALL.map(|algorithm| {
+    let ours = OF_THE_SEEDS.map(|algorithm| {
         evaluate(name, funcs, algorithm.name(), |func| {
             run(algorithm, func, num_steps)
         })

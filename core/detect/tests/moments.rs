@@ -27,6 +27,26 @@ fn merged(a: &Moments, b: &Moments) -> Moments {
     all
 }
 
+#[test]
+fn moments_of_integers_are_the_same_to_the_last_bit_however_they_are_cut() {
+    let values: Vec<u64> = (0..4_000_u64)
+        .map(|i| 25 + (i * 7919) % 1_009 * (i % 13))
+        .collect();
+    let expected = batch(&values).stats();
+    let bits = f64::to_bits;
+    assert_eq!(bits(batch(&[5; 5]).stats().accumulate), bits(25.0));
+    let sum = values.iter().sum::<u64>() as f64;
+    assert_eq!(bits(expected.accumulate), bits(sum));
+    for size in [1, 7, 100, 3_999] {
+        let mut parts: Vec<Moments> = values.chunks(size).map(batch).collect();
+        parts.reverse();
+        let all = parts
+            .iter()
+            .fold(Moments::default(), |all, part| merged(part, &all));
+        assert_eq!(all.stats(), expected, "parts of {size}");
+    }
+}
+
 /// Compares with a fixture, within its tolerances; `name` says which.
 fn check(name: &str, found: &Moments, expected: &Value) {
     let [count, mean, m2, m3, m4, min, max] = found.parts();

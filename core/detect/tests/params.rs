@@ -7,6 +7,7 @@ fn files_of_chimbuko_read() {
     let text = r#"{"algorithm": "copod", "sstd_sigma": 12, "hbos_thres": 0.98, "glob_thres": false, "hbos_max_bins": 100}"#;
     let expected = Params {
         algorithm: Algorithm::Copod,
+        severe_us: 15_000.0,
         hbos_threshold: 0.98,
         sstd_sigma: 12.0,
         max_bins: 100,
@@ -52,6 +53,9 @@ fn values_out_of_bounds_are_refused_by_name() {
             "hbos_thres",
         );
     }
+    for severe_us in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+        check(Params { severe_us, ..good }, "excess_severe_us");
+    }
     for sstd_sigma in [0.0, -1.0, f64::INFINITY, f64::NAN] {
         check(Params { sstd_sigma, ..good }, "sstd_sigma");
     }
@@ -70,6 +74,8 @@ fn thresholds_of_single_functions_have_the_bounds_of_the_algorithm() {
         .check()
         .unwrap()
     };
+    assert_eq!(params(Algorithm::Excess).check_threshold(5e3), Ok(5e3));
+    assert!(params(Algorithm::Excess).check_threshold(0.0).is_err());
     assert_eq!(params(Algorithm::Sstd).check_threshold(12.0), Ok(12.0));
     assert!(params(Algorithm::Sstd).check_threshold(0.0).is_err());
     assert_eq!(params(Algorithm::Hbos).check_threshold(0.999), Ok(0.999));

@@ -124,6 +124,11 @@ impl CallStackBuilder {
         self.counters.exec.push(self.top());
     }
 
+    /// The executions that are open now, the outermost first.
+    pub fn open(&self) -> &[ExecIdx] {
+        &self.stack
+    }
+
     /// Number of functions that are open now.
     pub fn num_open(&self) -> usize {
         self.stack.len()
@@ -150,12 +155,28 @@ impl CallStackBuilder {
     }
 
     /// Forgets what is over, so that a run without end needs no more room than one step: of the executions
-    /// there stay those that are open, the last `num_last`, and the callers of both; of messages and
-    /// counter samples the newest `max_events` of those. The answer has the old rows of what stayed, in order.
-    pub fn retire(&mut self, num_last: usize, max_events: usize) -> Vec<ExecIdx> {
+    /// there stay those that are open with `num_last` before and after each, the last `num_last`, and the callers of all
+    /// these; with `whole_from`, all from that row on; of messages and counter samples the newest `max_events` of those.
+    /// The answer has the old rows of what stayed, in order.
+    pub fn retire(
+        &mut self,
+        num_last: usize,
+        whole_from: Option<ExecIdx>,
+        max_events: usize,
+    ) -> Vec<ExecIdx> {
         let num_rows = self.executions.len();
         let mut kept = self.stack.clone();
-        kept.extend((num_rows.saturating_sub(num_last)..num_rows).map(ExecIdx::from_index));
+        let around = |first: usize, last: usize| {
+            let rows = first.saturating_sub(num_last)..num_rows.min(last.saturating_add(num_last));
+            rows.map(ExecIdx::from_index)
+        };
+        kept.extend(around(num_rows, num_rows));
+        if let Some(whole_from) = whole_from {
+            kept.extend((whole_from.index()..num_rows).map(ExecIdx::from_index));
+        }
+        for open in &self.stack {
+            kept.extend(around(open.index(), open.index() + 1));
+        }
         let mut next = 0;
         while let Some(&exec) = kept.get(next) {
             // The callers of what is open are open too, so only closed executions lead anywhere new.

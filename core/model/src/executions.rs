@@ -135,6 +135,31 @@ impl Executions {
         alone
     }
 
+    /// Appends whole trees of another lane: `rows` are those of one execution with all that it called, or of several
+    /// side by side. Their callers stay behind.
+    pub fn extend_with_trees(&mut self, from: &Self, rows: std::ops::Range<usize>) {
+        let (first, start) = (rows.start, self.len());
+        let moved = |exec: ExecIdx| ExecIdx::from_index(exec.index() - first + start);
+        let caller = |&caller: &Option<NonMaxIdx>| {
+            let caller = caller.map(ExecIdx::from)?;
+            (caller.index() >= first).then(|| moved(caller).into())
+        };
+        self.func.extend_from_slice(&from.func[rows.clone()]);
+        self.entry.extend_from_slice(&from.entry[rows.clone()]);
+        self.inclusive
+            .extend_from_slice(&from.inclusive[rows.clone()]);
+        self.exclusive
+            .extend_from_slice(&from.exclusive[rows.clone()]);
+        self.parent
+            .extend(from.parent[rows.clone()].iter().map(caller));
+        let ends = from.subtree_end[rows.clone()].iter();
+        self.subtree_end.extend(ends.map(|&end| moved(end)));
+        self.depth.extend_from_slice(&from.depth[rows.clone()]);
+        self.step.extend_from_slice(&from.step[rows.clone()]);
+        self.row.extend_from_slice(&from.row[rows.clone()]);
+        self.closed.extend_from_slice(&from.closed[rows]);
+    }
+
     /// The first execution entered at or after `time` (the length if none).
     pub fn first_entered_from(&self, time: TimeNs) -> usize {
         self.entry.partition_point(|&entry| entry < time)

@@ -90,17 +90,20 @@ impl RankBuilder {
     }
 
     /// Lets every lane forget what is over ([`CallStackBuilder::retire`]), and hands `kept` the thread and
-    /// the old rows of what stayed. For runs that are followed rather than collected.
+    /// the old rows of what stayed. `whole_from` says from which row on a lane keeps all. For runs that are followed
+    /// rather than collected.
     pub fn retire(
         &mut self,
         num_last: usize,
+        whole_from: impl Fn(ThreadId) -> Option<ExecIdx>,
         max_events: usize,
         mut kept: impl FnMut(ThreadId, &[ExecIdx]),
     ) {
         self.metadata.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
-            kept(thread, &lane.stack.retire(num_last, max_events));
+            let stayed = lane.stack.retire(num_last, whole_from(thread), max_events);
+            kept(thread, &stayed);
         }
     }
 

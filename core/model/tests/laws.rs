@@ -123,9 +123,14 @@ fn followed(events: &[(Event, i64)], step_length: usize, num_last: usize) -> Vec
                 ));
             }
         }
-        builder.retire(num_last, usize::MAX, |_, kept| {
-            is_told = kept.iter().map(|old| is_told[old.index()]).collect();
-        });
+        builder.retire(
+            num_last,
+            |_| None,
+            usize::MAX,
+            |_, kept| {
+                is_told = kept.iter().map(|old| is_told[old.index()]).collect();
+            },
+        );
     }
     told.sort();
     told

@@ -20,11 +20,13 @@ pub enum Collection {
     AdModel,
     /// Executions of several ranks that stood together, and where that came from; global.
     Incidents,
+    /// Call stack trees, abnormal ones and a sample, in the shard of their rank.
+    Trees,
 }
 
 impl Collection {
     /// All of them, in the order of the schemas; our own last.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Anomalies,
         Self::NormalExecs,
         Self::Metadata,
@@ -32,10 +34,14 @@ impl Collection {
         Self::CounterStats,
         Self::AdModel,
         Self::Incidents,
+        Self::Trees,
     ];
 
     /// Those of executions that were judged.
     pub const JUDGED: [Self; 2] = [Self::Anomalies, Self::NormalExecs];
+
+    /// Those whose documents are of a step of a rank.
+    pub const OF_STEPS: [Self; 3] = [Self::Anomalies, Self::NormalExecs, Self::Trees];
 
     /// The name in the schemas, which is also that of its table.
     pub fn name(self) -> &'static str {
@@ -47,6 +53,7 @@ impl Collection {
             Self::CounterStats => "counter_stats",
             Self::AdModel => "ad_model",
             Self::Incidents => "incidents",
+            Self::Trees => "trees",
         }
     }
 
@@ -67,6 +74,7 @@ impl Collection {
             Self::CounterStats => include_str!("../schema/counter_stats.schema.json"),
             Self::AdModel => include_str!("../schema/ad_model.schema.json"),
             Self::Incidents => include_str!("../schema/incidents.schema.json"),
+            Self::Trees => include_str!("../schema/trees.schema.json"),
         }
     }
 }
@@ -77,7 +85,7 @@ pub const PACKET_SCHEMA: &str = include_str!("../schema/packet.schema.json");
 /// A collection's name is not one of the schemas'.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model or incidents, not {0:?}"
+    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents or trees, not {0:?}"
 )]
 pub struct UnknownCollection(pub String);
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Collection, ExecutionRecord, MetadataRecord, ProvDbError};
+use crate::{Collection, ExecutionRecord, MetadataRecord, ProvDbError, TreeRecord};
 
 /// One JSON object to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +102,24 @@ impl Document {
             format!("{pid}:{incident_id}"),
             incident,
         )
+    }
+
+    /// A call stack tree, by program and label.
+    ///
+    /// # Errors
+    /// The record holds what JSON cannot, such as a score that is not a number.
+    pub fn tree(record: &TreeRecord) -> Result<Self, ProvDbError> {
+        let key = format!("{}:{}", record.pid, record.event_id);
+        let judged = record.judged.iter();
+        let numbers = judged.flat_map(|it| [it.score, it.p_value]);
+        if !numbers.chain([record.outlier_score]).all(f64::is_finite) {
+            return Err(bad(
+                Collection::Trees,
+                &key,
+                "a score is not a finite number",
+            ));
+        }
+        Self::new(Collection::Trees, record.rid, key, record)
     }
 
     fn new(

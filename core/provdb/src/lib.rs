@@ -27,6 +27,7 @@ mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod tree_record;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod unknown_run;
 
@@ -44,3 +45,4 @@ pub use record::{
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteStore, is_database};
 pub use store::{AccessMode, Claim, OpenOptions, RemoteOptions, Store};
+pub use tree_record::{MAX_RECORDED_CALLS, RecordedTree, TREE_VERSION, TreeJudgement, TreeRecord};

@@ -32,8 +32,8 @@ pub struct ExecutionRecord {
     pub fid: u32,
     /// Name of the function.
     pub func: Arc<str>,
-    /// Parameters that judged it: statistics (SSTD) or a histogram and threshold (HBOS, COPOD). The records of a
-    /// step and function share one text.
+    /// Parameters that judged it: statistics (SSTD) or a histogram and threshold (the others). The records of a
+    /// step, function and caller share one text.
     pub algo_params: Arc<RawValue>,
     /// Whether it ran on a GPU.
     pub is_gpu_event: bool,

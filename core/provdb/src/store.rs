@@ -27,6 +27,17 @@ pub trait Store: Send {
     /// As [`Store::put`].
     fn forget_step(&mut self, program: u32, rank: u32, step: u32) -> Result<(), ProvDbError>;
 
+    /// Removes documents of a rank by their keys, all or none; what is not there is not missed.
+    ///
+    /// # Errors
+    /// As [`Store::put`].
+    fn remove(
+        &mut self,
+        collection: Collection,
+        rank: u32,
+        keys: &[String],
+    ) -> Result<(), ProvDbError>;
+
     /// Stores opaque bytes under a name, in place of what was there.
     ///
     /// # Errors

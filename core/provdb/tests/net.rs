@@ -259,6 +259,15 @@ impl Store for Observed {
         self.store.forget_step(program, rank, step)
     }
 
+    fn remove(
+        &mut self,
+        collection: Collection,
+        rank: u32,
+        keys: &[String],
+    ) -> Result<(), ProvDbError> {
+        self.store.remove(collection, rank, keys)
+    }
+
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.store.replace_state(name, bytes)
     }

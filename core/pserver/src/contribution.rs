@@ -1,15 +1,16 @@
 //! What an AD instance adds to the server: models, statistics, and what stood. The server's own state is the sum of
 //! all contributions, so whatever was lost can be sent again, merged or in parts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{Discriminant, discriminant};
 use std::sync::OnceLock;
 
-use callgrove_detect::FuncModel;
+use callgrove_detect::{Distribution, FuncModel, Histogram};
 use callgrove_model::{FuncId, StepId};
 
 use crate::incident::BriefKey;
 use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
-use crate::{PserverError, StepBrief, StepReport};
+use crate::{FinalAnomalies, PserverError, StepBrief, StepReport};
 
 /// Models and statistics that merge in any order: histograms and counts exactly, moments to rounding.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +23,10 @@ pub struct Contribution {
     pub briefs: BTreeMap<BriefKey, StepBrief>,
     /// The last step of each rank whose executions the models hold, here and in what came before.
     pub learnt: BTreeMap<RankKey, StepId>,
+    /// The ranks of which the models hold all that there is.
+    pub ended: BTreeSet<RankKey>,
+    /// The anomalies of ranks that were judged by the complete models, in place of what was told of them before.
+    pub final_anomalies: BTreeMap<RankKey, FinalAnomalies>,
 }
 
 impl Contribution {
@@ -48,6 +53,8 @@ impl Contribution {
         // What is told twice is the same.
         self.briefs.extend(other.briefs);
         merge_learnt(&mut self.learnt, other.learnt);
+        self.ended.extend(other.ended);
+        self.final_anomalies.extend(other.final_anomalies);
     }
 
     /// Nothing was added yet.
@@ -56,6 +63,8 @@ impl Contribution {
             && self.statistics.is_empty()
             && self.briefs.is_empty()
             && self.learnt.is_empty()
+            && self.ended.is_empty()
+            && self.final_anomalies.is_empty()
     }
 
     /// The same under other function indices; entries that meet are merged.
@@ -65,6 +74,11 @@ impl Contribution {
             functions, metrics, ..
         } = self.statistics;
         let of_rank = |(program, rank, fid)| (program, rank, renumber(fid));
+        let mut final_anomalies = self.final_anomalies;
+        for of_rank in final_anomalies.values_mut() {
+            let metrics = std::mem::take(&mut of_rank.metrics);
+            of_rank.metrics = rekeyed(metrics, &renumber, Metrics::merge);
+        }
         let mut briefs = self.briefs;
         for stood in briefs.values_mut().flat_map(|it| &mut it.stood) {
             stood.fid = renumber(stood.fid);
@@ -78,6 +92,8 @@ impl Contribution {
             },
             briefs,
             learnt: self.learnt,
+            ended: self.ended,
+            final_anomalies,
         }
     }
 
@@ -87,11 +103,13 @@ impl Contribution {
             .briefs
             .keys()
             .map(|&(program, _, rank)| (program, rank));
-        let of_models = self.learnt.keys().copied();
+        let of_models = self.learnt.keys().chain(&self.ended).copied();
+        let final_ranks = self.final_anomalies.keys().copied();
         self.statistics
             .rank_keys()
             .chain(of_briefs)
             .chain(of_models)
+            .chain(final_ranks)
     }
 
     /// Every function index in it, in no order, some more than once.
@@ -100,12 +118,14 @@ impl Contribution {
         let of_briefs = self.briefs.values().flat_map(|brief| &brief.stood);
         let of_briefs = of_briefs.map(|stood| stood.fid);
         let of_functions = self.statistics.functions.keys().copied();
+        let final_anomalies = self.final_anomalies.values();
         self.models
             .keys()
             .copied()
             .chain(of_functions)
             .chain(of_metrics)
             .chain(of_briefs)
+            .chain(final_anomalies.flat_map(|it| it.metrics.keys().copied()))
     }
 
     /// In parts of at most about `max_bytes` each on the wire, at least one; together they are the whole.
@@ -136,7 +156,10 @@ impl Contribution {
             + counters
             + self.statistics.functions.len() * 4 * MOMENTS_BYTES
             + self.statistics.metrics.len() * 5 * MOMENTS_BYTES
-            + (self.statistics.ranks.len() + self.learnt.len()) * 2 * MOMENTS_BYTES
+            + (self.statistics.ranks.len() + self.learnt.len() + self.ended.len())
+                * 2
+                * MOMENTS_BYTES
+            + self.num_final_metrics() * 5 * MOMENTS_BYTES
             + self.statistics.steps.len() * 3 * MOMENTS_BYTES
             + self.briefs.values().map(StepBrief::weight).sum::<usize>() * MOMENTS_BYTES
     }
@@ -144,11 +167,14 @@ impl Contribution {
     /// Moves the latter half of each list out; `None` if no list can be split.
     fn split_off_half(&mut self) -> Option<Self> {
         let before = self.num_entries();
-        let rest = Self {
+        let mut rest = Self {
             models: split_map(&mut self.models),
             briefs: split_map(&mut self.briefs),
             // With the last part, so that none of them is told before its models.
             learnt: std::mem::take(&mut self.learnt),
+            ended: std::mem::take(&mut self.ended),
+            // Each after all that it replaces.
+            final_anomalies: std::mem::take(&mut self.final_anomalies),
             statistics: Statistics {
                 ranks: split_map(&mut self.statistics.ranks),
                 functions: split_map(&mut self.statistics.functions),
@@ -160,7 +186,15 @@ impl Contribution {
                 },
             },
         };
-        (before > self.num_entries()).then_some(rest)
+        if self.is_empty() {
+            self.final_anomalies = rest.final_anomalies;
+            rest.final_anomalies = split_map(&mut self.final_anomalies);
+        }
+        if before > self.num_entries() {
+            return Some(rest);
+        }
+        (self.learnt, self.ended) = (rest.learnt, rest.ended);
+        None
     }
 
     fn num_entries(&self) -> usize {
@@ -172,6 +206,12 @@ impl Contribution {
             + statistics.counters.len()
             + statistics.steps.len()
             + self.briefs.len()
+            + self.final_anomalies.len()
+    }
+
+    fn num_final_metrics(&self) -> usize {
+        let final_anomalies = self.final_anomalies.values();
+        final_anomalies.map(|it| 2 + it.metrics.len()).sum()
     }
 }
 
@@ -180,15 +220,15 @@ pub(crate) fn merge_learnt(into: &mut BTreeMap<RankKey, StepId>, from: BTreeMap<
     merge_maps(into, from, |last, step| *last = *step.max(last));
 }
 
-/// Adds to a model. All models that meet have a histogram or none has: [`ModelKind`] saw to it where they came in.
+/// Adds to a model. All models that meet are of one kind: [`ModelKind`] saw to it where they came in.
 pub(crate) fn merge_model(into: &mut FuncModel, from: &FuncModel) {
     into.merge(from)
         .expect("ModelKind has refused models of the other kind");
 }
 
-/// Whether models carry histograms. The first model decides for a server, and for a session.
+/// What models keep. The first one decides for a server, and for a session.
 #[derive(Debug, Default)]
-pub(crate) struct ModelKind(OnceLock<bool>);
+pub(crate) struct ModelKind(OnceLock<Discriminant<Distribution>>);
 
 impl ModelKind {
     /// Refuses models of the other kind.
@@ -200,8 +240,8 @@ impl ModelKind {
         models: impl IntoIterator<Item = &'a FuncModel>,
     ) -> Result<(), PserverError> {
         for model in models {
-            let has_histogram = model.histogram().is_some();
-            if *self.0.get_or_init(|| has_histogram) != has_histogram {
+            let kind = discriminant(model.distribution());
+            if *self.0.get_or_init(|| kind) != kind {
                 return Err(PserverError::MixedModels);
             }
         }
@@ -209,16 +249,22 @@ impl ModelKind {
     }
 }
 
-/// Seven numbers of eight bytes with their tags, and the tag and length around them.
-const MOMENTS_BYTES: usize = 72;
+/// A count, four sums of 16 to 40 bytes and two numbers of eight with their tags, and the tag and length around them.
+const MOMENTS_BYTES: usize = 160;
 
 /// At most so many bytes on the wire.
 pub(crate) fn model_wire_bytes(model: &FuncModel) -> usize {
-    let num_bins = model
-        .histogram()
-        .map_or(0, |histogram| histogram.bins().len());
     // Distance and count of a bin are variable-length integers; few of either need more than seven bytes.
-    2 * MOMENTS_BYTES + 15 * num_bins
+    let bytes = |histogram: &Histogram| 15 * histogram.bins().len();
+    2 * MOMENTS_BYTES
+        + match model.distribution() {
+            Distribution::Moments => 0,
+            Distribution::Histogram(histogram) => bytes(histogram),
+            Distribution::Contexts(contexts) => {
+                let parts = contexts.parts();
+                parts.map(|(_, _, it)| MOMENTS_BYTES + bytes(it)).sum()
+            }
+        }
 }
 
 fn split_map<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>) -> BTreeMap<K, V> {

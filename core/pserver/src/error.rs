@@ -53,8 +53,30 @@ pub enum PserverError {
         /// Rank.
         rank: RankId,
     },
-    /// Models of detectors with a histogram and of detectors without one.
-    #[error("a model with a histogram meets one without; give all AD instances the same algorithm")]
+    /// A tree model that was never published, or a version that is not kept any more.
+    #[error(
+        "there is no {}tree model {name}; `callgrove model list` shows those that there are",
+        version.map(|version| format!("version {version} of the ")).unwrap_or_default()
+    )]
+    UnknownTreeModel {
+        /// Its name.
+        name: String,
+        /// The version that was asked for.
+        version: Option<u32>,
+    },
+    /// A tree model that the server refuses.
+    #[error("the tree model {name} is refused: {cause}")]
+    UnfitTreeModel {
+        /// Its name.
+        name: String,
+        /// Why, in words.
+        cause: String,
+    },
+    /// Models of detectors that keep different things.
+    #[error(
+        "models of different algorithms meet; give all AD instances the same one (`--algorithm`), that of the saved models \
+         if there are any"
+    )]
     MixedModels,
     /// A bound on what a server holds or a message carries.
     #[error("{what} over the limit of {limit}; {remedy}")]

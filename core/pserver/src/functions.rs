@@ -10,15 +10,15 @@ use crate::PserverError;
 const MAX_NAMES_BYTES: usize = 512 << 20;
 /// Most functions of a run.
 pub const MAX_FUNCTIONS: usize = 1 << 20;
-/// Indices from here on were given by instances while the server was away.
-pub const FIRST_PROVISIONAL_FID: u32 = 1 << 31;
+
+/// The last index; all fit the signed integers of 32 bits that other programs read them as.
+const LAST_FID: u32 = u32::MAX >> 1;
 
 /// Functions by global index and by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTable {
     by_fid: BTreeMap<FuncId, (ProgramId, String)>,
     by_name: BTreeMap<ProgramId, BTreeMap<String, FuncId>>,
-    next: u32,
     names_bytes_count: usize,
 }
 
@@ -59,7 +59,7 @@ impl FunctionTable {
         }
         let fid = match request.proposed {
             Some(fid) if !self.by_fid.contains_key(&fid) => fid,
-            _ => self.next_free(),
+            _ => self.free_index(program, &request.name),
         };
         self.insert(fid, program, request.name.clone());
         Ok(fid)
@@ -98,11 +98,16 @@ impl FunctionTable {
         true
     }
 
-    fn next_free(&mut self) -> FuncId {
-        while self.by_fid.contains_key(&FuncId(self.next)) {
-            self.next += 1;
+    /// The index that a function gets: a hash (FNV-1a) of program and name, so that it is the same in every run and
+    /// whoever comes first, and instances agree with nobody to ask; the next free one, should another have it.
+    pub(crate) fn free_index(&self, program: ProgramId, name: &str) -> FuncId {
+        let mut bytes = program.0.to_le_bytes().to_vec();
+        bytes.extend_from_slice(name.as_bytes());
+        let mut fid = FuncId(fnv1a(&bytes) as u32 >> 1);
+        while self.by_fid.contains_key(&fid) {
+            fid = FuncId((fid.0 + 1) & LAST_FID);
         }
-        FuncId(self.next)
+        fid
     }
 }
 
@@ -120,12 +125,4 @@ pub(crate) fn check_name(kind: &str, name: &str, max_bytes: usize) -> Result<(),
         limit: max_bytes,
         remedy: "shorten it",
     })
-}
-
-/// The index that a function gets while the server cannot be asked: a hash (FNV-1a) of program and name, in the
-/// upper half of the range, so that instances agree with nobody to ask and never meet the server's own indices.
-pub(crate) fn provisional_fid(program: ProgramId, name: &str) -> FuncId {
-    let mut bytes = program.0.to_le_bytes().to_vec();
-    bytes.extend_from_slice(name.as_bytes());
-    FuncId(FIRST_PROVISIONAL_FID | (fnv1a(&bytes) as u32 >> 1))
 }

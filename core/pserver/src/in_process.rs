@@ -7,7 +7,7 @@ use callgrove_model::{FuncId, ProgramId};
 use crate::functions::FunctionRequest;
 use crate::protocol::{Registered, Retention, SyncReply, SyncRequest, Transport};
 use crate::state::ServerState;
-use crate::{ExchangeSession, Hello, MonotonicClock, PserverError};
+use crate::{ExchangeSession, Hello, MonotonicClock, PserverError, RunProgress};
 
 /// Carries requests to a state in the same process.
 #[derive(Clone, Debug)]
@@ -58,6 +58,14 @@ impl Transport for InProcess {
 
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
         self.state.sync(request, self.clock.now_ms())
+    }
+
+    fn progress(
+        &mut self,
+        program: ProgramId,
+        num_ranks: u32,
+    ) -> Result<RunProgress, PserverError> {
+        Ok(self.state.progress(program, num_ranks, self.clock.now_ms()))
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {

@@ -13,6 +13,7 @@
 mod contribution;
 mod error;
 mod exchange_session;
+mod final_anomalies;
 mod functions;
 mod in_process;
 mod incident;
@@ -26,16 +27,22 @@ mod protocol;
 mod report;
 mod state;
 mod statistics;
+mod tree_model_book;
 
 pub use contribution::Contribution;
 pub use error::{PserverError, Refusal};
 pub use exchange_session::ExchangeSession;
-pub use functions::{FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, MAX_FUNCTIONS};
+pub use final_anomalies::FinalAnomalies;
+pub use functions::{FunctionRequest, FunctionTable, MAX_FUNCTIONS};
 pub use in_process::InProcess;
 pub use incident::{BriefKey, IncidentDocument, MessageBrief, StepBrief, StoodBrief};
-pub use model_exchange::{Hello, Link, ModelExchange, Synced, Welcome};
+pub use model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport};
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use state::{GlobalDocuments, SavedGlobalState, ServerState, StateOptions};
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};
+pub use tree_model_book::{
+    InstanceModels, MAX_TREE_MODEL_BYTES, ModelInForce, ModelPublication, TreeModelBook,
+    TreeModelInfo, TreeModelList, TreeModelUpdate, TreeModelVersion,
+};

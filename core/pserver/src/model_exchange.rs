@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_detect::{FuncModel, Params};
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 
-use crate::{PserverError, StepReport};
+use crate::{FinalAnomalies, PserverError, StepReport, TreeModelUpdate};
 
 /// What an AD instance says of itself when it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,19 @@ pub struct Welcome {
     pub last_steps: Vec<(RankId, StepId)>,
     /// The same of what the models hold. A step is learnt before it is judged and reported, so this may be further.
     pub learnt_steps: Vec<(RankId, StepId)>,
+    /// Those of the ranks that were judged by the complete models, which have learnt nothing since.
+    pub final_ranks: Vec<RankId>,
+}
+
+/// How far the ranks of a program are before all can be judged by the complete models.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunProgress {
+    /// Ranks of live instances of which the models do not hold everything yet.
+    pub num_learning: u32,
+    /// Ranks of the program that no live instance reads, and of which the models do not hold everything.
+    pub absent: Vec<RankId>,
+    /// Names the state of the models: it changes when they learn.
+    pub learnt_in: u64,
 }
 
 /// How far the newest exchange went.
@@ -72,9 +85,8 @@ pub trait ModelExchange: Send {
     /// The server serves another run; another live instance reads one of the ranks; the server cannot be reached; the token is refused.
     fn register(&mut self, hello: &Hello) -> Result<Welcome, PserverError>;
 
-    /// The global indices of functions, in the order of the names. They are the same for all instances and for the
-    /// whole run, and small numbers in order of appearance, with one exception: a name that appears while
-    /// the server cannot be reached gets an index of 2^31 or more. So never use an index for a position in a list.
+    /// The global indices of functions, in the order of the names: hashes, the same for all instances and in every run.
+    /// So never use an index for a position in a list.
     ///
     /// # Errors
     /// The server refuses a name, for its length or because there are too many.
@@ -90,6 +102,21 @@ pub trait ModelExchange: Send {
     /// Says that the models of the next [`sync_and_report`](Self::sync_and_report) hold the executions of these steps.
     fn learn_steps(&mut self, steps: &[(RankId, StepId)]);
 
+    /// Says that the models of the next [`sync_and_report`](Self::sync_and_report), and those before, hold all that there
+    /// is of these ranks.
+    fn end_ranks(&mut self, ranks: &[RankId]);
+
+    /// Says that, with the reports of the next [`sync_and_report`](Self::sync_and_report), these are the anomalies of
+    /// ranks by the complete models, whatever was reported before.
+    fn conclude(&mut self, final_anomalies: Vec<(RankId, FinalAnomalies)>);
+
+    /// Sends what waits, and tells how far all ranks of the program are; `num_ranks` is how many it has, as far as is
+    /// known. `None` while the server cannot be reached.
+    ///
+    /// # Errors
+    /// As [`sync_and_report`](Self::sync_and_report).
+    fn progress(&mut self, num_ranks: u32) -> Result<Option<RunProgress>, PserverError>;
+
     /// Adds to the models, reports on steps, and returns the newest models of the functions in `models`.
     /// `models` holds what is new since the call before (not sums), each function at most once. Count the next
     /// step's executions in [`FuncModel::new_part`] of what comes back: that is faster and takes less to send.
@@ -102,6 +129,10 @@ pub trait ModelExchange: Send {
         models: Vec<(FuncId, FuncModel)>,
         reports: &[StepReport],
     ) -> Result<Synced, PserverError>;
+
+    /// The tree models that came into force, or went out of it, since the call before; the answers of
+    /// [`sync_and_report`](Self::sync_and_report) bring them.
+    fn take_tree_models(&mut self) -> Vec<TreeModelUpdate>;
 
     /// Sends what waits, and tells why the server could still lose what it was told, in words; `None` once it cannot:
     /// a server that saves has saved it.

@@ -6,7 +6,7 @@ use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId};
 
 use crate::functions::FunctionRequest;
-use crate::{Contribution, Hello, PserverError, Welcome};
+use crate::{Contribution, Hello, PserverError, RunProgress, TreeModelUpdate, Welcome};
 
 /// An instance counts as dead when nothing was heard of it for so long; its ranks are free then.
 pub const LEASE_MS: u64 = 10_000;
@@ -50,6 +50,8 @@ pub struct SyncRequest {
     pub cursor: Cursor,
     /// What is new.
     pub contribution: Contribution,
+    /// The generation of the tree models that the instance has.
+    pub tree_generation: u64,
 }
 
 /// A place in the list of models, ordered by the version of their last change and then by function.
@@ -76,6 +78,11 @@ pub struct SyncReply {
     pub cursor: Cursor,
     /// There are more models than one answer holds: ask again.
     pub more: bool,
+    /// Tree models that came into force, or went out of it, since the request's generation; those that do not fit come
+    /// with the next answer.
+    pub tree_models: Vec<TreeModelUpdate>,
+    /// For the next request.
+    pub tree_generation: u64,
 }
 
 /// How requests travel. An implementation neither repeats requests nor keeps data: [`crate::ExchangeSession`] does.
@@ -111,6 +118,13 @@ pub trait Transport: Send {
     /// [`PserverError::NotRegistered`] if the server does not know the instance;
     /// [`PserverError::NotConnected`] if it is unknown whether the server got the request; refusals.
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError>;
+
+    /// How far the instances of a program are that has so many ranks, as far as anybody knows.
+    ///
+    /// # Errors
+    /// [`PserverError::NotConnected`]; refusals.
+    fn progress(&mut self, program: ProgramId, num_ranks: u32)
+    -> Result<RunProgress, PserverError>;
 
     /// Frees the ranks.
     ///

@@ -157,7 +157,8 @@ impl Profile {
 }
 
 impl Metrics {
-    fn of_step(step: StepId, anomalies: &AnomalySummary) -> Self {
+    /// The anomalies of one step.
+    pub fn of_step(step: StepId, anomalies: &AnomalySummary) -> Self {
         let mut count = Moments::default();
         count.push(anomalies.count() as f64);
         Self {
@@ -179,6 +180,13 @@ impl Metrics {
             self.count.merge(&other.count);
         }
     }
+}
+
+/// Some counts, and as many zeros as are missing to `total` numbers.
+pub(crate) fn with_zeros(mut counts: Moments, total: u64) -> Moments {
+    let num_zeros = total.saturating_sub(counts.count());
+    counts.merge(&Moments::of_equal(0, num_zeros));
+    counts
 }
 
 /// Drops the oldest of `steps` beyond `limit`; returns how many those are.

@@ -62,7 +62,7 @@ fn matching(input: &Path) -> Result<Vec<PathBuf>, TraceError> {
 }
 
 fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    if sniff(path).is_some() {
+    if is_stream(path) {
         return Ok(vec![path.to_owned()]);
     }
     if !path.is_dir() {
@@ -74,7 +74,7 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let entries = entries(path)?;
     let here: Vec<_> = entries
         .iter()
-        .filter(|entry| sniff(entry).is_some())
+        .filter(|entry| is_stream(entry))
         .cloned()
         .collect();
     if !here.is_empty() {
@@ -84,7 +84,7 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     for folder in entries.into_iter().filter(|entry| entry.is_dir()) {
         // A folder that may not be listed is not where the trace is.
         let mut streams = self::entries(&folder).unwrap_or_default();
-        streams.retain(|entry| sniff(entry).is_some());
+        streams.retain(|entry| is_stream(entry));
         if !streams.is_empty() {
             below.push((folder, streams));
         }
@@ -106,6 +106,20 @@ fn streams_at(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
             })
         }
     }
+}
+
+/// Whether a path is one rank's stream, and no run in a folder that is called like one.
+fn is_stream(path: &Path) -> bool {
+    let holds_streams = || {
+        let within = entries(path).unwrap_or_default();
+        let folders = within.iter().filter_map(|entry| entries(entry).ok());
+        let below: Vec<PathBuf> = folders.flatten().collect();
+        within
+            .iter()
+            .chain(&below)
+            .any(|entry| sniff(entry).is_some())
+    };
+    sniff(path).is_some() && (path.join("md.idx").is_file() || !holds_streams())
 }
 
 /// Entries of a folder, sorted.
@@ -166,6 +180,24 @@ mod tests {
         assert_eq!(ranks(&bp.join("*.bp")), [0, 2, 10]);
         assert_eq!(ranks(&bp.join("*-[12]*.bp")), [2, 10]);
         assert_eq!(ranks(&bp.join("tau-metrics-lmp_tau-2.bp")), [2]);
+    }
+
+    #[test]
+    fn a_run_that_is_called_like_a_stream_is_a_run() {
+        let run = run();
+        for name in ["2026-11-21.bp", "bp/again-7.bp"] {
+            let folder = run.path().join(name);
+            fs::create_dir_all(folder.join("bp/tau-metrics-lmp_tau-4.bp")).unwrap();
+            fs::write(folder.join("bp/tau-metrics-lmp_tau-4.bp/md.idx"), "").unwrap();
+            assert_eq!(ranks(&folder), [4]);
+        }
+        assert_eq!(ranks(&run.path().join("bp")), [0, 2, 10]);
+        fs::create_dir(run.path().join("tau-3.bp")).unwrap();
+        assert_eq!(
+            ranks(&run.path().join("tau-3.bp")),
+            [3],
+            "nothing is written yet"
+        );
     }
 
     #[test]

@@ -36,4 +36,4 @@ pub use rank_in_name::rank_in_name;
 pub use read::{ReadOptions, read_trace};
 pub use registry::open_stream;
 pub use replay::{ReplayOptions, ReplaySummary, replay};
-pub use source::{Next, TraceSource};
+pub use source::{Announcement, Next, TraceSource};

@@ -6,6 +6,9 @@ use callgrove_model::{CounterId, FuncId, NameTable, RankId, StepBatch, Warnings}
 
 use crate::TraceError;
 
+/// An attribute of a stream: its name and its text.
+pub type Announcement = (String, String);
+
 /// The answer to a request for the next step.
 #[derive(Debug)]
 pub enum Next {
@@ -44,6 +47,22 @@ pub trait TraceSource: Send {
 
     /// Counter names so far; ids are this stream's own.
     fn counter_names(&self) -> &NameTable<CounterId>;
+
+    /// Tells a stream from any other, also from one of the same name, if it announces each name only once: who comes
+    /// back to it needs what was announced before.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
+    /// What was announced since this was asked last.
+    fn take_announced(&mut self) -> Vec<Announcement> {
+        Vec::new()
+    }
+
+    /// Before the first step: what another reader of the stream was told.
+    fn recall(&mut self, announced: Vec<Announcement>) {
+        drop(announced);
+    }
 
     /// What was found wrong since this was asked last.
     fn take_warnings(&mut self) -> Warnings;

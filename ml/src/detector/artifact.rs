@@ -8,8 +8,6 @@ use super::origin::Origin;
 use super::params::DetectorParams;
 use super::trained::Detector;
 use crate::calibration::Calibration;
-#[cfg(doc)]
-use crate::dataset::Rows;
 use crate::error::{MlError, Result};
 use crate::features::{ContextModel, ExcessModel, Reference};
 use crate::ocsvm::{KernelSum, Ocsvm, SupportVector};
@@ -17,7 +15,7 @@ use crate::stack2vec::OutputLayer;
 use crate::wl::SubtreeHash;
 
 /// Version of the files that this program writes.
-pub const MODEL_VERSION: u32 = 3;
+pub const MODEL_VERSION: u32 = 4;
 
 /// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -57,10 +55,8 @@ pub struct ModelArtifact {
     pub calibration: Calibration,
     /// What its scores are multiplied by, above 0.
     pub scale: f64,
-    /// The score, so multiplied, below which trees of the training are called abnormal.
+    /// The score, so multiplied, below which trees are called abnormal.
     pub border: f64,
-    /// [`Rows::fingerprint`] of the rows of the training.
-    pub trained_on: u64,
     /// What labels add to its scores.
     pub correction: KernelSum,
 }
@@ -75,6 +71,17 @@ pub enum FeatureArtifact {
     Context(ContextModel),
     /// The output layer of stack2vec.
     Stack2vec(OutputLayer),
+}
+
+impl FeatureArtifact {
+    /// Columns of the rows that it makes, as far as the training had them.
+    pub fn num_columns(&self) -> usize {
+        match self {
+            Self::Excess(model) => model.num_columns(),
+            Self::Context(model) => model.num_columns(),
+            Self::Stack2vec(output) => output.dims,
+        }
+    }
 }
 
 impl ModelArtifact {
@@ -115,7 +122,6 @@ impl ModelArtifact {
             calibration: embedding.calibration().clone(),
             scale: detector.scale(),
             border: detector.border(),
-            trained_on: embedding.rows().fingerprint(),
             correction: detector.correction().model(embedding.rows()),
         }
     }
@@ -133,19 +139,20 @@ impl ModelArtifact {
         if !self.calibration.is_whole() || !self.border.is_finite() || !is_positive {
             return damaged("its border and distances are not finite numbers in order");
         }
-        let (num_words, num_columns) = match &self.features {
-            FeatureArtifact::Excess(model) => (model.vocabulary_len(), model.num_columns()),
+        let num_words = match &self.features {
+            FeatureArtifact::Excess(model) => model.vocabulary_len(),
             FeatureArtifact::Context(model) => {
                 if !model.is_whole() {
                     return damaged("its contexts do not fit together");
                 }
-                (self.vocabulary.len(), model.num_columns())
+                self.vocabulary.len()
             }
             FeatureArtifact::Stack2vec(output) => {
                 output.check()?;
-                (output.num_words(), output.dims)
+                output.num_words()
             }
         };
+        let num_columns = self.features.num_columns();
         if num_words != self.vocabulary.len() {
             return damaged("its vocabulary does not fit its features");
         }

@@ -19,7 +19,7 @@ pub use artifact::{FeatureArtifact, MODEL_VERSION, ModelArtifact};
 pub use callgrove_model::Label;
 pub use correction::Correction;
 pub use embedding::{Embedding, Features};
-pub use judgement::{Judgement, Misfit, ModelBorder};
+pub use judgement::{Judgement, Misfit, ModelBorder, TreeModel, Unseen};
 pub use listing::{Cause, causes, listed_scores};
 pub use params::{
     BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams,

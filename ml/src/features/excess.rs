@@ -6,7 +6,7 @@ use super::params::ValidExcessParams;
 use super::reference::Reference;
 use crate::dataset::{SparseRow, SparseRows};
 use crate::error::Result;
-use crate::wl::{Bag, Bags, SubtreeIdx, Vocabulary};
+use crate::wl::{Bag, Bags, SubtreeHash, SubtreeIdx, Vocabulary};
 
 /// Makes rows of trees.
 ///
@@ -46,6 +46,7 @@ pub(super) fn rounded(component: f64) -> f64 {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Translation {
     known: Vec<SubtreeIdx>,
+    model_len: usize,
 }
 
 impl ExcessModel {
@@ -126,26 +127,44 @@ impl Translation {
     pub fn identity(vocabulary_len: usize) -> Self {
         Self {
             known: (0..vocabulary_len).map(SubtreeIdx::from_index).collect(),
+            model_len: vocabulary_len,
         }
     }
 
-    /// From the vocabulary of a forest to that of a model: `find` looks a label up in the model's.
+    /// From the vocabulary of a forest to that of a model: `find` looks a label up in the model's. Labels that it lacks
+    /// are numbered in their own order, so that the row of a tree is the same, whatever trees are beside it.
     pub fn new(
         vocabulary: &Vocabulary,
         model_len: usize,
-        find: impl Fn(crate::wl::SubtreeHash) -> Option<SubtreeIdx>,
+        find: impl Fn(SubtreeHash) -> Option<SubtreeIdx>,
     ) -> Self {
-        let mut next_unknown = model_len;
+        let found: Vec<Option<SubtreeIdx>> = vocabulary
+            .iter()
+            .map(|(_, subtree)| find(subtree.hash))
+            .collect();
+        let mut unknown: Vec<SubtreeHash> = vocabulary
+            .iter()
+            .zip(&found)
+            .filter(|(_, found)| found.is_none())
+            .map(|((_, subtree), _)| subtree.hash)
+            .collect();
+        unknown.sort_unstable();
         let known = vocabulary
             .iter()
-            .map(|(_, subtree)| {
-                find(subtree.hash).unwrap_or_else(|| {
-                    next_unknown += 1;
-                    SubtreeIdx::from_index(next_unknown - 1)
+            .zip(found)
+            .map(|((_, subtree), found)| {
+                found.unwrap_or_else(|| {
+                    let place = unknown.partition_point(|hash| *hash < subtree.hash);
+                    SubtreeIdx::from_index(model_len + place)
                 })
             })
             .collect();
-        Self { known }
+        Self { known, model_len }
+    }
+
+    /// Whether the model knows a subtree.
+    pub fn is_known(&self, subtree: SubtreeIdx) -> bool {
+        self.known[subtree.index()].index() < self.model_len
     }
 
     /// The number of a subtree in the model.

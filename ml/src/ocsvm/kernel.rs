@@ -144,6 +144,7 @@ impl Kernel<'_> {
 
 /// The rows that distances are measured from, at most [`LANES`]: column by column their values side by
 /// side.
+#[derive(Debug)]
 pub(super) struct KernelSources {
     by_column: Vec<f64>,
     norms: [f64; LANES],

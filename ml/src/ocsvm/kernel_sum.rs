@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::exp::exp_of_negative;
 use super::expansion::{AlphaMove, from_scaled};
 use super::kernel::{Fill, KernelSources, LANES};
-use crate::dataset::{RowRef, Rows, SparseRow, check_norms};
+use crate::dataset::{RowRef, Rows, SparseRow, SparseRows, check_norms};
 use crate::error::Result;
 
 /// Memory for the factors' rows, column by column, that are held at a time.
@@ -82,24 +82,67 @@ pub(crate) fn kernel_columns(rows: &Rows, gamma: f64, from: &[usize]) -> Vec<Vec
     columns
 }
 
-/// Σ α_i exp(−γ |x − x_i|²) for each row x, rounded the way the training rounds.
-pub(super) fn kernel_sums(
+/// Σ α_i exp(−γ |x − x_i|²) at any row x, rounded the way the training rounds. Made once for rows that come few at
+/// a time.
+#[derive(Debug)]
+pub(super) struct PreparedSum {
     gamma: f64,
-    terms: &[SupportVector],
-    rows: &Rows,
-    progress: Progress<'_>,
-) -> Result<Vec<f64>> {
-    let changes: Vec<FactorChange<'_>> = terms
-        .iter()
-        .map(|term| FactorChange {
-            row: term.row.as_ref(),
-            old: 0.0,
-            new: term.alpha,
+    /// New number of each column; of those that no term has, none: they count in the norms only.
+    place_of_column: Vec<Option<u32>>,
+    groups: Vec<(KernelSources, Vec<f64>)>,
+}
+
+impl PreparedSum {
+    pub(super) fn new(gamma: f64, terms: &[SupportVector], num_columns: usize) -> Result<Self> {
+        let norms = squared_norms(terms.iter().map(|term| term.row.as_ref()));
+        check_norms(&norms)?;
+        let mut is_used = vec![false; num_columns];
+        for column in terms.iter().flat_map(|term| &term.row.columns) {
+            if let Some(is_used) = is_used.get_mut(*column as usize) {
+                *is_used = true;
+            }
+        }
+        let mut num_used = 0;
+        let place_of_column: Vec<Option<u32>> = is_used
+            .into_iter()
+            .map(|is_used| {
+                let place = num_used;
+                num_used += u32::from(is_used);
+                is_used.then_some(place)
+            })
+            .collect();
+        let rows = terms.iter().map(|term| term.row.clone());
+        let rows = Rows::Sparse(SparseRows::new(num_columns, rows)?).within(&place_of_column);
+        let groups = terms.chunks(LANES).enumerate().map(|(group, terms)| {
+            let first = group * LANES;
+            let places = first..first + terms.len();
+            let sources = places.map(|place| (rows.row(place), norms[place]));
+            let alphas = terms.iter().map(|term| term.alpha).collect();
+            (KernelSources::new(num_used as usize, sources), alphas)
+        });
+        Ok(Self {
+            gamma,
+            groups: groups.collect(),
+            place_of_column,
         })
-        .collect();
-    let mut sums = vec![0; rows.len()];
-    change_sums(&mut sums, rows, gamma, &changes, progress)?;
-    Ok(sums.into_iter().map(from_scaled).collect())
+    }
+
+    pub(super) fn at(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
+        let rows = &rows.within(&self.place_of_column);
+        let mut sums = vec![0; rows.len()];
+        let steps = self.groups.iter().map(|(sources, alphas)| {
+            let moves = alphas.iter().map(|&alpha| (0.0, alpha)).collect();
+            (sources, moves)
+        });
+        add_steps(
+            &mut sums,
+            rows,
+            self.gamma,
+            &steps.collect::<Vec<_>>(),
+            progress,
+        )?;
+        Ok(sums.into_iter().map(from_scaled).collect())
+    }
 }
 
 /// A factor that changes.
@@ -139,23 +182,43 @@ fn change_sums_by_batch(
 ) -> Result<()> {
     let norms = squared_norms(changes.iter().map(|change| change.row));
     check_norms(&norms)?;
-    let groups: Vec<(KernelSources, &[FactorChange<'_>])> = changes
-        .chunks(LANES)
-        .zip(norms.chunks(LANES))
+    let sources = changes.chunks(LANES).zip(norms.chunks(LANES));
+    let sources: Vec<KernelSources> = sources
         .map(|(changes, norms)| {
             let sources = changes.iter().map(|it| it.row).zip(norms.iter().copied());
-            (KernelSources::new(rows.num_columns(), sources), changes)
+            KernelSources::new(rows.num_columns(), sources)
         })
         .collect();
+    let moves = |changes: &[FactorChange<'_>]| {
+        let moves = changes.iter().map(|change| (change.old, change.new));
+        moves.collect()
+    };
+    let steps: Vec<Step<'_>> = sources
+        .iter()
+        .zip(changes.chunks(LANES).map(moves))
+        .collect();
+    add_steps(sums, rows, gamma, &steps, progress)
+}
+
+/// Rows that kernels are computed from, and the old and new factor of each.
+type Step<'a> = (&'a KernelSources, Vec<(f64, f64)>);
+
+fn add_steps(
+    sums: &mut [i64],
+    rows: &Rows,
+    gamma: f64,
+    steps: &[Step<'_>],
+    progress: Progress<'_>,
+) -> Result<()> {
     let vectors = pulp::Arch::new();
     let num_done = AtomicUsize::new(0);
     let num_rows = rows.len();
     let run = |(task, sums): (usize, &mut [i64])| {
         let first = task * ROWS_PER_TASK;
         let mut kernel = vec![0.0; LANES * sums.len()];
-        for (sources, changes) in &groups {
+        for (sources, moves) in steps {
             let mut chunks: Vec<&mut [f64]> =
-                kernel.chunks_mut(sums.len()).take(changes.len()).collect();
+                kernel.chunks_mut(sums.len()).take(moves.len()).collect();
             vectors.dispatch(Fill {
                 rows,
                 gamma,
@@ -163,11 +226,11 @@ fn change_sums_by_batch(
                 row_of: |place: usize| first + place,
                 chunks: &mut chunks,
             });
-            for (change, chunk) in changes.iter().zip(&chunks) {
+            for (&(old, new), chunk) in moves.iter().zip(&chunks) {
                 vectors.dispatch(AlphaMove {
                     f: &mut *sums,
-                    old: change.old,
-                    new: change.new,
+                    old,
+                    new,
                     kernel_row: chunk,
                 });
             }

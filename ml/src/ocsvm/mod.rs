@@ -79,6 +79,6 @@ pub use anchors::Anchors;
 pub(crate) use exp::exp_of_negative;
 pub(crate) use kernel_sum::kernel_columns;
 pub use kernel_sum::{KernelSum, SupportVector};
-pub use model::{Ocsvm, Trained, train};
+pub use model::{Ocsvm, Scorer, Trained, train};
 pub use on_anchors::train_on_anchors;
 pub use params::{OcsvmParams, ValidOcsvmParams};

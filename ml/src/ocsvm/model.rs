@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::expansion::Expansion;
 use super::kernel::{Kernel, RowCache};
-use super::kernel_sum::{SupportVector, kernel_sums};
+use super::kernel_sum::{PreparedSum, SupportVector};
 use super::params::ValidOcsvmParams;
 use super::problem::Problem;
 use super::row_sums::RowSums;
@@ -175,7 +175,34 @@ impl Ocsvm {
     /// # Errors
     /// [`crate::MlError::BadNumber`] if a support vector is not finite, [`crate::MlError::Cancelled`].
     pub fn scores(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
-        let mut scores = kernel_sums(self.gamma, &self.support, rows, progress)?;
+        self.scorer(rows.num_columns())?.scores(rows, progress)
+    }
+
+    /// The same, made ready for rows of so many columns.
+    ///
+    /// # Errors
+    /// [`crate::MlError::BadNumber`] if a support vector is not finite.
+    pub fn scorer(&self, num_columns: usize) -> Result<Scorer> {
+        let (gamma, rho) = (self.gamma, self.rho);
+        let sums = PreparedSum::new(gamma, &self.support, num_columns)?;
+        Ok(Scorer { sums, rho })
+    }
+}
+
+/// A one-class SVM made ready to score rows that come few at a time.
+#[derive(Debug)]
+pub struct Scorer {
+    sums: PreparedSum,
+    rho: f64,
+}
+
+impl Scorer {
+    /// Scores of rows, as [`Ocsvm::scores`].
+    ///
+    /// # Errors
+    /// [`crate::MlError::Cancelled`].
+    pub fn scores(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<f64>> {
+        let mut scores = self.sums.at(rows, progress)?;
         for score in &mut scores {
             *score -= self.rho;
         }

@@ -18,8 +18,9 @@ pub(crate) use common::TableFormat;
 pub(crate) use page::{ExportArgs, PageArgs};
 pub(crate) use part::Part;
 pub(crate) use pipeline::{
-    AdArgs, CaArgs, ConnectArgs, DetectArgs, ProvDbServerArgs, PserverArgs, QueryArgs, ReplayArgs,
-    ReplayEngine, RunArgs, ServeArgs, StatsArgs, StreamArgs, SummaryFormat,
+    AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ProvDbServerArgs,
+    PserverArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServeArgs, ServerArgs, StatsArgs,
+    StreamArgs, SummaryFormat,
 };
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
@@ -71,6 +72,8 @@ pub(crate) enum CliCommand {
     Provdb(ProvDbServerArgs),
     /// Search a provenance database, while the job runs or after
     Query(QueryArgs),
+    /// Tree models of a running job: show, list, publish, roll back, compare
+    Model(ModelArgs),
     /// Publish a recorded trace again, step by step, as TAU would
     Replay(ReplayArgs),
     /// Open the example trace: LAMMPS on 4 ranks, some of which were stopped now and then

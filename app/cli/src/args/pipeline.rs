@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::common::{TRACE_HELP, TableFormat};
 
@@ -91,8 +91,8 @@ pub(crate) struct QueryArgs {
     /// The provenance database: its folder, postgres://… or the URL of `callgrove provdb`
     #[arg(value_name = "FOLDER|URL")]
     pub(crate) provdb: String,
-    /// anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model or incidents; or run, for the run that all
-    /// is of
+    /// anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents or trees; or run, for the run
+    /// that all is of
     #[arg(
         value_name = "COLLECTION",
         default_value = "anomalies",
@@ -127,6 +127,99 @@ pub(crate) struct QueryArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ModelArgs {
+    #[command(subcommand)]
+    pub(crate) command: ModelCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ModelCommand {
+    /// Say what a model was learned from: a file, or one of a running job
+    Show {
+        /// A model file, or with --server the name of a model
+        #[arg(value_name = "FILE|NAME")]
+        model: String,
+        #[command(flatten)]
+        server: OptionalServerArgs,
+        /// The version, instead of the one in force
+        #[arg(long, value_name = "N", requires = "server")]
+        version: Option<u32>,
+        /// Write the model to this file too
+        #[arg(long, value_name = "FILE", requires = "server")]
+        save: Option<PathBuf>,
+    },
+    /// List the tree models of a running job, their versions, and which AD instances have them
+    List {
+        #[command(flatten)]
+        server: ServerArgs,
+        /// How to print
+        #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
+        format: SummaryFormat,
+    },
+    /// Have the AD instances of a running job judge by a model, from their next step on
+    Publish {
+        /// The model, as `analyze --save-model` or the window saved it
+        #[arg(value_name = "FILE")]
+        model: PathBuf,
+        #[command(flatten)]
+        server: ServerArgs,
+        /// What to call it [default: the function that it is for]
+        #[arg(long)]
+        name: Option<String>,
+        /// Why it was made
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        note: String,
+        /// Only say what would change among the trees that the job has recorded
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Put the version before, or another one, in force again
+    Rollback {
+        /// Name of the model
+        name: String,
+        #[command(flatten)]
+        server: ServerArgs,
+        /// The version [default: the one before that in force]
+        #[arg(long, value_name = "N", conflicts_with = "off")]
+        to: Option<u32>,
+        /// Let no version be in force
+        #[arg(long)]
+        off: bool,
+    },
+    /// Compare what two models say of the executions of a run
+    Diff {
+        /// A model file
+        before: PathBuf,
+        /// Another one
+        after: PathBuf,
+        #[arg(help = TRACE_HELP)]
+        trace: String,
+        /// How to print
+        #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+        format: TableFormat,
+    },
+}
+
+/// The server of a running job.
+#[derive(Args, Debug)]
+pub(crate) struct ServerArgs {
+    /// The parameter server of the job: `callgrove pserver`, or `callgrove run --listen`
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: String,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OptionalServerArgs {
+    /// The parameter server of the job
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }
@@ -175,9 +268,13 @@ pub(crate) struct StreamArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DetectArgs {
-    /// Detector: hbos, sstd or copod
+    /// Detector: excess, hbos, sstd or copod [default: excess]
     #[arg(long, value_name = "NAME", conflicts_with = "params")]
     pub(crate) algorithm: Option<String>,
+    /// Excess: an execution that is not usual and took so many microseconds longer than usual is an outlier, however many
+    /// there are; shorter ones must be less probable [default: 15000]
+    #[arg(long, value_name = "US", conflicts_with = "params")]
+    pub(crate) severe_us: Option<f64>,
     /// HBOS and COPOD: share of the range of scores above which executions are outliers [default: 0.99]
     #[arg(long, value_name = "SHARE", conflicts_with = "params")]
     pub(crate) threshold: Option<f64>,
@@ -188,7 +285,7 @@ pub(crate) struct DetectArgs {
     #[arg(long, value_name = "N", conflicts_with = "params")]
     pub(crate) max_bins: Option<usize>,
     /// Detector and its parameters as JSON, with Chimbuko's keys (algorithm, hbos_thres, glob_thres,
-    /// hbos_max_bins, sstd_sigma)
+    /// hbos_max_bins, sstd_sigma) and excess_severe_us
     #[arg(long, value_name = "FILE.json")]
     pub(crate) params: Option<PathBuf>,
     /// Time that is judged: exclusive or inclusive of what was called
@@ -200,6 +297,10 @@ pub(crate) struct DetectArgs {
     /// Functions that are not judged, one per line
     #[arg(long, value_name = "FILE")]
     pub(crate) ignore: Option<PathBuf>,
+    /// Record a sample of the executions of this function as call stack trees, from which the parameter server learns a
+    /// tree model (see `callgrove model`); a name or a pattern as for `analyze`, may be given several times
+    #[arg(long, value_name = "A")]
+    pub(crate) trees: Vec<String>,
     /// Counters that tell the state of the node: [[COUNTER, FIELD], …]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) watchlist: Option<PathBuf>,

@@ -78,10 +78,27 @@ pub(super) fn follow(
         let own = own.map(|what| format!("{what}; detection goes on, and what is found is kept"));
         let unfit = status.stored.first_unfit.iter();
         let unfit = unfit.map(|why| format!("a record is left out: {why}"));
-        told.tell(own.chain(unfit).chain(others()).collect());
+        let trees = status.tree_trouble.iter();
+        let trees = trees.map(|why| format!("{why}; the version before stays, if there was one"));
+        let awaited = status.awaited.iter();
+        let awaited =
+            awaited.map(|what| format!("{what}; they are waited for before all is judged"));
+        let also = unfit.chain(trees).chain(awaited);
+        told.tell(own.chain(also).chain(others()).collect());
         stop.flow()
     })?;
     status.warnings.join(warnings);
+    for rule in &status.idle_rules {
+        complain(&format!(
+            "note: no function matches {rule} (--ignore, --thresholds)"
+        ));
+    }
+    if let Some(first) = status.absent.first() {
+        complain(&format!(
+            "nobody read {} other ranks of the program, the first is {first}: what is normal there was not known",
+            status.absent.len()
+        ));
+    }
     if stop.is_set() {
         complain("stopped before the end: this is what was found until then");
     }
@@ -115,6 +132,8 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
                 "function_events": status.num_events,
                 "executions": status.num_executions,
                 "anomalies": status.num_anomalies,
+                "trees": status.num_trees,
+                "abnormal_trees": status.num_abnormal_trees,
                 "documents": status.stored.num_documents,
                 "document_bytes": status.stored.num_bytes,
                 "seconds": seconds,
@@ -123,7 +142,7 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
         }
         SummaryFormat::Table => writeln!(
             out,
-            "{} steps{}, {} function events, {} executions, {} anomalies; {} documents ({:.1} MB) in {seconds:.2} s",
+            "{} steps{}, {} function events, {} executions, {} anomalies{}; {} documents ({:.1} MB) in {seconds:.2} s",
             thousands(status.num_steps as usize),
             match status.num_known_steps {
                 0 => String::new(),
@@ -132,6 +151,14 @@ pub(super) fn summarize(status: &Status, start: Instant, format: SummaryFormat) 
             thousands(status.num_events as usize),
             thousands(status.num_executions as usize),
             thousands(status.num_anomalies as usize),
+            match (status.num_trees, status.num_abnormal_trees) {
+                (0, _) => String::new(),
+                (all, abnormal) => format!(
+                    ", {} of {} trees abnormal",
+                    thousands(abnormal as usize),
+                    thousands(all as usize)
+                ),
+            },
             thousands(status.stored.num_documents as usize),
             status.stored.num_bytes as f64 / 1e6,
         ),

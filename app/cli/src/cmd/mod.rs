@@ -8,6 +8,7 @@ pub(crate) mod evaluate;
 pub(crate) mod export;
 mod forest;
 pub(crate) mod info;
+pub(crate) mod model;
 pub(crate) mod open;
 pub(crate) mod patterns;
 pub(crate) mod provdb;

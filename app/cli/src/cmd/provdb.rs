@@ -33,6 +33,7 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     let reader = open_store(&args.provdb, &to_read)?;
     let api = Api {
         live: Live::Absent,
+        tree_models: None,
         documents: Some(documents(&args.provdb, &options)),
     };
     let config = server_config(args.listen, &args.serve)?;

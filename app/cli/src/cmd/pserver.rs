@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use callgrove_provdb::{AccessMode, Store};
 use callgrove_pserver::net::{Poster, PosterOptions, service};
-use callgrove_pserver::{LEASE_MS, MonotonicClock, Retention, ServerState, StateOptions};
+use callgrove_pserver::{
+    LEASE_MS, MonotonicClock, Retention, ServerState, StateOptions, TreeModelBook,
+};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd, STATE_NAME};
+use callgrove_server::keeper::{Keeper, KeeperConfig, KeeperEnd, STATE_NAME, TREE_MODELS_NAME};
 use callgrove_server::{Router, RunningServer, Token, grpc};
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
@@ -20,6 +22,8 @@ use crate::host::replace_file;
 use crate::output::{Troubles, complain};
 use crate::pages;
 use crate::stop::{LOOK, StopSignal};
+use crate::tree_learner::TreeLearner;
+use crate::tree_models;
 
 /// What stands for the run of this process where an address is shown.
 const OWN_RUN: &str = "the running job";
@@ -47,6 +51,7 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         &args.ca,
     )?;
     let api = Api {
+        tree_models: Some(tree_models::desk(&state, args.provdb.is_some())),
         live: Live::Published(hub),
         documents: args.provdb.as_ref().map(|url| documents(url, &options)),
     };
@@ -57,11 +62,19 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
         RunningServer::start(config, routes)?
     };
     complain(&format!("the parameter server listens at {}", server.url()));
+    let learner = match &args.provdb {
+        Some(url) => Some(TreeLearner::start(&state, url, &options)?),
+        None => None,
+    };
     let mut told = Troubles::default();
     let is_over = || args.auto_shutdown && state.is_abandoned(clock.now_ms());
     while !stop.is_set() && !is_over() {
         std::thread::sleep(LOOK);
-        told.tell(keeper.troubles());
+        let learning = learner.as_ref().and_then(TreeLearner::trouble);
+        told.tell(keeper.troubles().into_iter().chain(learning).collect());
+    }
+    if let Some(learner) = learner {
+        learner.finish();
     }
     stop.stay_for(FAREWELL, || match state.num_live(clock.now_ms()) {
         0 => None,
@@ -118,11 +131,14 @@ pub(super) fn state(
         None => None,
     };
     let Some(saved) = saved else {
-        return Ok(Arc::new(ServerState::new(options)));
+        let state = ServerState::new(options);
+        restore_tree_models(&state, store)?;
+        return Ok(Arc::new(state));
     };
     let json = String::from_utf8(saved)
         .context("the saved state in the provenance database is damaged")?;
     let state = ServerState::restored(options, &json)?;
+    restore_tree_models(&state, store)?;
     let run = state.run();
     if !run.is_empty() {
         complain(&format!(
@@ -130,6 +146,17 @@ pub(super) fn state(
         ));
     }
     Ok(Arc::new(state))
+}
+
+/// Goes on with the tree models that the database has.
+fn restore_tree_models(state: &ServerState, store: &mut Option<Box<dyn Store>>) -> Result<()> {
+    let Some(store) = store else { return Ok(()) };
+    if let Some(saved) = store.state(TREE_MODELS_NAME)? {
+        let json = String::from_utf8(saved)
+            .context("the saved tree models in the provenance database are damaged")?;
+        state.restore_tree_models(TreeModelBook::from_json(&json)?);
+    }
+    Ok(())
 }
 
 /// Starts what happens every so often.

@@ -219,6 +219,18 @@ fn default_columns(collection: Collection) -> Vec<String> {
             "event_id",
             "func",
         ],
+        Collection::Trees => &[
+            "event_id",
+            "io_step",
+            "is_sample",
+            "judged.is_anomaly",
+            "judged.score",
+            "judged.p_value",
+            "judged.version",
+            "runtime_total",
+            "num_calls",
+            "func",
+        ],
     };
     columns.iter().map(ToString::to_string).collect()
 }
@@ -261,7 +273,11 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn print_rows(format: TableFormat, columns: &[String], rows: Vec<Vec<String>>) -> Result<()> {
+pub(super) fn print_rows(
+    format: TableFormat,
+    columns: &[String],
+    rows: Vec<Vec<String>>,
+) -> Result<()> {
     if format == TableFormat::Csv {
         let mut csv = csv::Writer::from_writer(std::io::stdout().lock());
         csv.write_record(columns)?;

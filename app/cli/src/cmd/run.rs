@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use callgrove_provdb::AccessMode;
-use callgrove_pserver::MonotonicClock;
+use callgrove_provdb::{AccessMode, OpenOptions};
+use callgrove_pserver::{MonotonicClock, ServerState};
 use callgrove_server::api::{Api, Live, router};
 use callgrove_server::hub::Hub;
 use callgrove_server::{RunningServer, Token};
@@ -18,6 +18,8 @@ use crate::output::complain;
 use crate::pages;
 use crate::stop::StopSignal;
 use crate::streams;
+use crate::tree_learner::TreeLearner;
+use crate::tree_models;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
@@ -49,29 +51,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         token.as_ref(),
         &args.connect,
     )?;
-    let server = match args.listen {
-        None => None,
-        Some(listen) => {
-            let api = Api {
-                live: Live::Published(Arc::clone(&hub)),
-                documents: args
-                    .provdb
-                    .provdb
-                    .as_ref()
-                    .map(|url| documents(url, &to_store)),
-            };
-            let config = server_config(listen, &args.serve)?;
-            let page = pserver::watching_page(&api)?;
-            let server = RunningServer::start(config, || router(api).merge(page))?;
-            let url = server.url();
-            let or_page = if pages::is_built() {
-                " (or open that address in a browser)"
-            } else {
-                ""
-            };
-            complain(&format!("watch it with: callgrove monitor {url}{or_page}"));
-            Some(server)
+    let server = listen(args, &state, &hub, &to_store)?;
+    let learner = match &args.provdb.provdb {
+        Some(url) if !args.detect.trees.is_empty() => {
+            Some(TreeLearner::start(&state, url, &to_store)?)
         }
+        _ => None,
     };
     let start = Instant::now();
     let streams = streams::open(&args.streams)?;
@@ -81,8 +66,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         Box::new(state.session()),
         of_instance,
         &stop,
-        &|| keeper.troubles(),
+        &|| {
+            let learning = learner.as_ref().and_then(TreeLearner::trouble);
+            keeper.troubles().into_iter().chain(learning).collect()
+        },
     );
+    if let Some(learner) = learner {
+        learner.finish();
+    }
     // What was found until then is saved, whatever ended the streams.
     let kept = pserver::finish(keeper);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
@@ -96,4 +87,33 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         server.stop()?;
     }
     Ok(Exit::after(&status.warnings))
+}
+
+/// Serves the live overview, if that is wanted, and tells where.
+fn listen(
+    args: &RunArgs,
+    state: &Arc<ServerState>,
+    hub: &Arc<Hub>,
+    to_store: &OpenOptions,
+) -> Result<Option<RunningServer>> {
+    let Some(listen) = args.listen else {
+        return Ok(None);
+    };
+    let provdb = args.provdb.provdb.as_ref();
+    let api = Api {
+        tree_models: Some(tree_models::desk(state, provdb.is_some())),
+        live: Live::Published(Arc::clone(hub)),
+        documents: provdb.map(|url| documents(url, to_store)),
+    };
+    let config = server_config(listen, &args.serve)?;
+    let page = pserver::watching_page(&api)?;
+    let server = RunningServer::start(config, || router(api).merge(page))?;
+    let url = server.url();
+    let or_page = if pages::is_built() {
+        " (or open that address in a browser)"
+    } else {
+        ""
+    };
+    complain(&format!("watch it with: callgrove monitor {url}{or_page}"));
+    Ok(Some(server))
 }

@@ -22,6 +22,7 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
     let token = config.token.clone();
     let api = Api {
         live: Live::Absent,
+        tree_models: None,
         documents: None,
     };
     let page = pages::routes(session(args)?)?;
@@ -58,7 +59,7 @@ fn session(args: &PageArgs) -> Result<Option<ViewedSession>> {
                         .map(|token| token.secret().to_owned()),
                     own: None,
                 };
-                watched = Some(pages::watched(source.clone(), reach));
+                watched = Some((source.clone(), reach));
                 continue;
             }
             SessionCommand::OpenTrace { function, .. } => function.clone_from(&args.function),

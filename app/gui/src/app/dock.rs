@@ -114,7 +114,8 @@ impl Dock<'_, '_> {
             View::Timeline => views::timeline::timeline_ui(ctx, &mut states.timeline, ui),
             View::Details => views::details::details_ui(ctx, &mut states.details, ui),
             View::Training => {
-                panels::training_ui(ctx, &mut states.candidates, &mut states.settings, ui);
+                let (settings, publication) = (&mut states.settings, &mut states.publication);
+                panels::training_ui(ctx, &mut states.candidates, settings, publication, ui);
             }
             View::Overview => views::overview::overview_ui(ctx, &mut states.overview, ui),
             View::Profile => views::profile::functions_ui(ctx, &mut states.profile, ui),

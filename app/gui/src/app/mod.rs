@@ -32,7 +32,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use callgrove_session::watch::Page;
 use callgrove_session::{RunCauses, Session, Snapshot};
 
-use crate::panels::{ConnectForm, RootChooser, SettingsDraft, Start, StatusBar};
+use crate::panels::{ConnectForm, PublicationDraft, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::{FilePurpose, Platform};
 use crate::theme::Theme;
 use crate::views::candidates::CandidatesState;
@@ -126,6 +126,7 @@ struct States {
     connect: ConnectForm,
     status: StatusBar,
     settings: SettingsDraft,
+    publication: PublicationDraft,
 }
 
 impl CallgroveApp {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_session::{Change, Command, Label, QueryStrategy, Selection};
 use egui::{Align, CornerRadius, Layout, RichText, ScrollArea, Ui};
 
-use super::SettingsDraft;
+use super::{PublicationDraft, SettingsDraft};
 use crate::FilePurpose;
 use crate::app::Action;
 use crate::context::{ViewContext, label_name};
@@ -24,6 +24,7 @@ pub(crate) fn training_ui(
     ctx: &mut ViewContext<'_>,
     candidates: &mut CandidatesState,
     draft: &mut SettingsDraft,
+    publication: &mut PublicationDraft,
     ui: &mut Ui,
 ) {
     let wants_doubts = view_header(ui, "Labels and training", |ui| {
@@ -50,6 +51,7 @@ pub(crate) fn training_ui(
             query_ui(ctx, ui);
             draft.ui(ctx, ui);
             files_ui(ctx, ui);
+            publication.ui(ctx, ui);
             // What comes and goes with every label stands last, so that nothing moves under the pointer.
             held_ui(ctx, ui);
             change_ui(ctx, ui);

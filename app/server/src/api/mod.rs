@@ -5,10 +5,12 @@ mod error;
 mod live;
 mod provenance_pool;
 mod state;
+mod tree_model_desk;
+mod tree_models;
 
 use std::time::Duration;
 
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
@@ -22,6 +24,8 @@ pub use error::ApiError;
 pub use live::MAX_WAIT;
 pub use provenance_pool::Documents;
 pub use state::{Api, Live};
+pub use tree_model_desk::TreeModelDesk;
+pub use tree_models::{ModelVersion, Published};
 
 /// A request of the JSON interface that takes longer, body and waiting included, is answered by 503.
 const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
@@ -46,7 +50,15 @@ pub fn router(api: Api) -> Router {
         .route("/api/anomalydata", post(live::receive))
         .route("/api/documents/{collection}", get(documents::documents))
         .route("/api/count/{collection}", get(documents::count))
-        .route("/api/schema/{collection}", get(documents::schema));
+        .route("/api/schema/{collection}", get(documents::schema))
+        .route("/api/tree-model", get(tree_models::one))
+        .route(
+            "/api/tree-models",
+            get(tree_models::list)
+                .post(tree_models::publish)
+                .layer(DefaultBodyLimit::max(tree_models::MAX_BODY_BYTES)),
+        )
+        .route("/api/tree-models/in-force", post(tree_models::put_in_force));
     routes
         .method_not_allowed_fallback(other_method)
         .layer(from_fn(in_time))
@@ -62,7 +74,8 @@ async fn health(State(api): State<Api>) -> Json<Health> {
 }
 
 async fn other_method(method: Method) -> ApiError {
-    let message = format!("{method} is not for this path: use GET, or POST for /api/anomalydata");
+    let message =
+        format!("{method} is not for this path: use GET, or POST where something is sent");
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 

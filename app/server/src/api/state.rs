@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::ApiError;
 use super::provenance_pool::Documents;
+use super::tree_model_desk::TreeModelDesk;
 use crate::hub::Hub;
 
 /// What a server has to show.
@@ -16,9 +17,20 @@ pub struct Api {
     pub live: Live,
     /// The provenance database, if this server can ask it.
     pub documents: Option<Documents>,
+    /// The tree models of the running job, if this server keeps them.
+    pub tree_models: Option<TreeModelDesk>,
 }
 
 impl Api {
+    pub(super) fn tree_models(&self) -> Result<&TreeModelDesk, ApiError> {
+        self.tree_models.as_ref().ok_or_else(|| {
+            ApiError::new(
+                StatusCode::NOT_FOUND,
+                "this server keeps no tree models: ask the parameter server of the run (`callgrove pserver` or `callgrove run --listen`)",
+            )
+        })
+    }
+
     pub(super) fn documents(&self) -> Result<&Documents, ApiError> {
         self.documents.as_ref().ok_or_else(|| {
             ApiError::new(

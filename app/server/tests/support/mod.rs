@@ -50,6 +50,7 @@ pub fn start(config: ServerConfig, live: Live) -> RunningServer {
         config,
         Api {
             live,
+            tree_models: None,
             documents: None,
         },
     )

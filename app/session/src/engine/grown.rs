@@ -14,7 +14,7 @@ use crate::learning::{self, LearnSettings, Learned, LearningError};
 use crate::root::grow_forest;
 use crate::{
     Analysis, Detection, Doubt, Explainer, Explanation, Judged, Label, MapMethod, ModelSettings,
-    QueryStrategy, Selection, TrainingQuestion, TreeMap,
+    QueryStrategy, SavedModel, Selection, TrainingQuestion, TreeMap,
 };
 
 /// Trees that are told to be judged next; after each training there are new ones.
@@ -199,6 +199,11 @@ impl Grown {
     }
 
     /// The model as it would be saved.
+    /// What was learned last, as other programs use it.
+    pub(super) fn model(&self) -> Result<SavedModel, Stop> {
+        Ok(self.learned.model()?)
+    }
+
     pub(super) fn model_text(&self) -> Result<String, Stop> {
         Ok(self.learned.model_text()?)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
 
 use super::ViewerFile;
-use crate::{Host, HostError, OpenJournal, ViewerId};
+use crate::{Host, HostError, OpenJournal, RunningJob, ViewerId};
 
 /// Files of one viewer together may have so many bytes.
 const MAX_FILE_BYTES: usize = 256 << 20;
@@ -112,6 +112,8 @@ pub struct ViewerHost<H> {
     viewer: Option<ViewerId>,
     /// The source that viewers may open.
     source: String,
+    /// The running job whose models they may change.
+    watched: Option<String>,
 }
 
 impl<H: Host> ViewerHost<H> {
@@ -122,7 +124,15 @@ impl<H: Host> ViewerHost<H> {
             viewers,
             viewer: None,
             source,
+            watched: None,
         }
+    }
+
+    /// The viewers may change the models of this running job.
+    #[must_use]
+    pub fn watching(self, job: Option<String>) -> Self {
+        let watched = job;
+        Self { watched, ..self }
     }
 
     /// What a viewer has.
@@ -150,6 +160,15 @@ impl<H: Host> Host for ViewerHost<H> {
 
     fn turn_to(&mut self, viewer: Option<ViewerId>) {
         self.viewer = viewer;
+    }
+
+    fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
+        // Else whoever may look at a run could have this machine connect to any other.
+        if self.viewer.is_some() && self.watched.as_deref() != Some(server) {
+            let text = format!("this page does not watch {server}, so it cannot change its models");
+            return Err(HostError::Failed(text));
+        }
+        self.host.running_job(server)
     }
 
     fn now(&self) -> TimeNs {

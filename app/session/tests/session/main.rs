@@ -11,6 +11,7 @@ mod causes;
 mod journal;
 mod labels_and_marks;
 mod model_files;
+mod publishing;
 mod support;
 mod trace_file;
 mod tracing_records;

@@ -7,9 +7,10 @@ use callgrove_model::{
     FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress, RankBuilder, RankId, RunIdentity,
     StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
+use callgrove_pserver::TreeModelBook;
 use callgrove_session::{
-    Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Severity,
-    Snapshot, SnapshotCell,
+    Command, Engine, Host, HostError, JournalWriter, LearnSettings, ModelInForce, ModelPublication,
+    OpenJournal, RunningJob, Severity, Snapshot, SnapshotCell, TreeModelList,
 };
 
 pub(crate) const NUM_RANKS: u32 = 4;
@@ -27,6 +28,40 @@ pub(crate) struct Disk {
     /// Of any other.
     pub(crate) other_journal: Lines,
     pub(crate) is_full: Arc<Mutex<bool>>,
+    /// Of the job at [`JOB`].
+    pub(crate) models: Arc<Mutex<TreeModelBook>>,
+}
+
+pub(crate) const JOB: &str = "http://127.0.0.1:5559";
+
+/// A running job that nobody watches but the session.
+struct Job(Arc<Mutex<TreeModelBook>>);
+
+impl RunningJob for Job {
+    fn tree_models(&mut self) -> Result<TreeModelList, HostError> {
+        Ok(TreeModelList {
+            models: self.0.lock().unwrap().list(),
+            instances: Vec::new(),
+        })
+    }
+
+    fn tree_model(&mut self, name: &str, version: u32) -> Result<String, HostError> {
+        let book = self.0.lock().unwrap();
+        Ok(book.model(name, Some(version)).unwrap().1.to_owned())
+    }
+
+    fn publish(&mut self, it: &ModelPublication) -> Result<u32, HostError> {
+        let mut book = self.0.lock().unwrap();
+        Ok(book
+            .publish(&it.name, &it.model, &it.note, &it.by, 0)
+            .unwrap())
+    }
+
+    fn put_in_force(&mut self, wanted: &ModelInForce) -> Result<(), HostError> {
+        let mut book = self.0.lock().unwrap();
+        book.put_in_force(&wanted.name, wanted.version).unwrap();
+        Ok(())
+    }
 }
 
 pub(crate) type Lines = Arc<Mutex<Vec<String>>>;
@@ -81,6 +116,13 @@ impl Host for DiskHost {
 
     fn user(&self) -> Option<String> {
         Some("ana".to_owned())
+    }
+
+    fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
+        match server {
+            JOB => Ok(Box::new(Job(Arc::clone(&self.0.models)))),
+            other => Err(HostError::Failed(format!("no job at {other}"))),
+        }
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {

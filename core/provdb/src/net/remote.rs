@@ -18,6 +18,8 @@ use crate::{
     AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run,
 };
 
+/// Documents that are removed at once; their keys are short.
+const MAX_KEYS: usize = 1 << 12;
 /// How long a call is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
 /// Pause before the first new attempt; it doubles up to the longest.
@@ -144,6 +146,26 @@ impl Store for RemoteStore {
         self.call(RETRY_FOR, async |mut client: RemoteClient| {
             client.forget_step(request).await.map(|_| ())
         })
+    }
+
+    fn remove(
+        &mut self,
+        collection: Collection,
+        rank: u32,
+        keys: &[String],
+    ) -> Result<(), ProvDbError> {
+        self.check_writable()?;
+        for keys in keys.chunks(MAX_KEYS) {
+            let request = proto::RemoveRequest {
+                collection: collection.to_string(),
+                rank,
+                keys: keys.to_vec(),
+            };
+            self.call(RETRY_FOR, async |mut client: RemoteClient| {
+                client.remove(request.clone()).await.map(|_| ())
+            })?;
+        }
+        Ok(())
     }
 
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {

@@ -151,6 +151,22 @@ impl ProvDb for ProvDbService {
         Ok(Response::new(proto::ForgetStepReply {}))
     }
 
+    async fn remove(
+        &self,
+        request: Request<proto::RemoveRequest>,
+    ) -> Result<Response<proto::RemoveReply>, Status> {
+        let proto::RemoveRequest {
+            collection,
+            rank,
+            keys,
+        } = request.into_inner();
+        let collection = collection.parse::<Collection>();
+        let collection = collection.map_err(|it| wire::status(it.into()))?;
+        let remove = move |store: &mut dyn Store| store.remove(collection, rank, &keys);
+        self.writer.run(remove).await.map_err(wire::status)?;
+        Ok(Response::new(proto::RemoveReply {}))
+    }
+
     async fn replace_state(
         &self,
         request: Request<Streaming<proto::ReplaceStateRequest>>,

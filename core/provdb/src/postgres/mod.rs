@@ -102,7 +102,7 @@ impl Store for PostgresStore {
         let place = [rank, step, program].map(i64::from);
         self.writable()?.run(|client| {
             let mut transaction = client.transaction()?;
-            for collection in Collection::JUDGED {
+            for collection in Collection::OF_STEPS {
                 let sql = format!(
                     "delete from {collection} where rid = $1 and io_step = $2 and pid = $3"
                 );
@@ -110,6 +110,17 @@ impl Store for PostgresStore {
             }
             transaction.commit()
         })
+    }
+
+    fn remove(
+        &mut self,
+        collection: Collection,
+        _: u32,
+        keys: &[String],
+    ) -> Result<(), ProvDbError> {
+        let sql = format!("delete from {collection} where key = any($1)");
+        self.writable()?
+            .run(|client| client.execute(&sql, &[&keys]).map(|_| ()))
     }
 
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {

@@ -143,6 +143,16 @@ impl Store for SqliteStore {
         self.shard(index)?.forget_step(program, rank, step)
     }
 
+    fn remove(
+        &mut self,
+        collection: Collection,
+        rank: u32,
+        keys: &[String],
+    ) -> Result<(), ProvDbError> {
+        let index = rank % self.num_shards;
+        self.shard(index)?.remove(collection, keys)
+    }
+
     fn replace_state(&mut self, name: &str, bytes: &[u8]) -> Result<(), ProvDbError> {
         self.global()?.replace_state(name, bytes)
     }

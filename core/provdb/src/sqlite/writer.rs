@@ -129,7 +129,7 @@ impl ShardFile {
         let forget = |connection: &mut Connection| {
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            for collection in Collection::JUDGED {
+            for collection in Collection::OF_STEPS {
                 let sql = format!(
                     "delete from {collection} where rid = ?1 and io_step = ?2 and pid = ?3"
                 );
@@ -138,6 +138,24 @@ impl ShardFile {
             transaction.commit()
         };
         forget(&mut self.connection).map_err(at(&self.path))
+    }
+
+    /// Removes documents by their keys.
+    pub(super) fn remove(
+        &mut self,
+        collection: Collection,
+        keys: &[String],
+    ) -> Result<(), ProvDbError> {
+        let remove = |connection: &mut Connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let sql = format!("delete from {collection} where key = ?1");
+            for key in keys {
+                transaction.execute(&sql, [key])?;
+            }
+            transaction.commit()
+        };
+        remove(&mut self.connection).map_err(at(&self.path))
     }
 
     /// Brings all that the log holds into the file itself, so that whoever copies the file has it. Where another process

@@ -22,6 +22,7 @@ pub(crate) fn conforms(open: Open<'_>) {
     keeps_state(open);
     claims_are_exclusive(open);
     forgets_one_step_of_one_rank(open);
+    removes_documents_by_key(open);
     readers_see_what_was_acknowledged(open);
     answers_queries(open);
     answers_plain_sql(open);
@@ -181,6 +182,25 @@ fn forgets_one_step_of_one_rank(open: Open<'_>) {
     }
     // For the tests that follow.
     store.put(&one_of_each()).expect("stored again");
+}
+
+fn removes_documents_by_key(open: Open<'_>) {
+    let mut store = open(AccessMode::ReadWrite);
+    let documents = one_of_each();
+    let anomaly = documents
+        .iter()
+        .find(|it| it.collection == Collection::Anomalies)
+        .expect("one of each");
+    let before = Collection::JUDGED.map(|collection| all(&mut *store, collection).len());
+    for _ in 0..2 {
+        let keys = [anomaly.key.clone(), "nobody".to_owned()];
+        store
+            .remove(Collection::Anomalies, anomaly.rank, &keys)
+            .expect("removed, and not missed");
+        let after = Collection::JUDGED.map(|collection| all(&mut *store, collection).len());
+        assert_eq!(after, [before[0] - 1, before[1]]);
+    }
+    store.put(&documents).expect("stored again");
 }
 
 fn keeps_state(open: Open<'_>) {

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId};
 
-use crate::functions::{
-    FIRST_PROVISIONAL_FID, FunctionRequest, FunctionTable, check_name, provisional_fid,
-};
+use crate::functions::{FunctionRequest, FunctionTable, check_name};
 use crate::protocol::Transport;
 use crate::{Contribution, PserverError};
 
@@ -154,10 +152,8 @@ impl FunctionIndices {
     }
 
     fn invent(&mut self, program: ProgramId, name: &str) -> FuncId {
-        let mut fid = provisional_fid(program, name);
-        while !self.table.insert(fid, program, name.to_owned()) {
-            fid = FuncId(fid.0.wrapping_add(1) | FIRST_PROVISIONAL_FID);
-        }
+        let fid = self.table.free_index(program, name);
+        self.table.insert(fid, program, name.to_owned());
         fid
     }
 }

@@ -4,7 +4,7 @@ mod function_indices;
 mod model_cache;
 mod outbox;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
@@ -12,7 +12,10 @@ use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use crate::contribution::ModelKind;
 use crate::protocol::{SyncReply, SyncRequest, Transport};
 use crate::statistics::RankKey;
-use crate::{Contribution, Hello, Link, ModelExchange, PserverError, StepReport, Synced, Welcome};
+use crate::{
+    Contribution, FinalAnomalies, Hello, Link, ModelExchange, PserverError, RunProgress,
+    StepReport, Synced, TreeModelUpdate, Welcome,
+};
 use function_indices::FunctionIndices;
 use model_cache::ModelCache;
 use outbox::Outbox;
@@ -38,6 +41,11 @@ pub struct ExchangeSession<T> {
     model_kind: ModelKind,
     /// What the next contribution holds.
     learnt: BTreeMap<RankKey, StepId>,
+    /// The generation of the tree models that came, and those of them that were not asked for yet.
+    tree_generation: u64,
+    tree_models: Vec<TreeModelUpdate>,
+    ended: BTreeSet<RankKey>,
+    final_anomalies: BTreeMap<RankKey, FinalAnomalies>,
 }
 
 impl<T: Transport> ExchangeSession<T> {
@@ -54,6 +62,10 @@ impl<T: Transport> ExchangeSession<T> {
             models: ModelCache::default(),
             model_kind: ModelKind::default(),
             learnt: BTreeMap::new(),
+            tree_generation: 0,
+            tree_models: Vec::new(),
+            ended: BTreeSet::new(),
+            final_anomalies: BTreeMap::new(),
         }
     }
 
@@ -79,6 +91,8 @@ impl<T: Transport> ExchangeSession<T> {
         self.indices.announce(&mut self.transport, is_new_life)?;
         if is_new_life {
             self.models.forget_cursor();
+            // All of them once more: a server that forgot some may have given their generation to others.
+            self.tree_generation = 0;
             self.outbox
                 .begin_epoch(registered.last_sequence, registered.retention);
             self.epoch = registered.epoch;
@@ -183,6 +197,7 @@ impl<T: Transport> ExchangeSession<T> {
             sequence,
             cursor: self.models.cursor(),
             contribution,
+            tree_generation: self.tree_generation,
         })
     }
 
@@ -190,6 +205,8 @@ impl<T: Transport> ExchangeSession<T> {
         self.model_kind
             .check(reply.models.iter().map(|(_, model)| &**model))?;
         self.models.advance(reply.cursor);
+        self.tree_generation = reply.tree_generation;
+        self.tree_models.extend(reply.tree_models);
         let frozen = self.frozen;
         for (server_fid, model) in reply.models {
             if let Some(fid) = self.indices.of_server(server_fid) {
@@ -239,6 +256,38 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
         }
     }
 
+    fn end_ranks(&mut self, ranks: &[RankId]) {
+        if let Some(hello) = &self.hello {
+            let keyed = ranks.iter().map(|&rank| (hello.program, rank));
+            self.ended.extend(keyed);
+        }
+    }
+
+    fn conclude(&mut self, final_anomalies: Vec<(RankId, FinalAnomalies)>) {
+        if let Some(hello) = &self.hello {
+            let keyed = final_anomalies.into_iter();
+            let keyed = keyed.map(|(rank, anomalies)| ((hello.program, rank), anomalies));
+            self.final_anomalies.extend(keyed);
+        }
+    }
+
+    fn progress(&mut self, num_ranks: u32) -> Result<Option<RunProgress>, PserverError> {
+        self.transport.begin_call();
+        let Some(program) = self.hello.as_ref().map(|hello| hello.program) else {
+            return Ok(None);
+        };
+        if let Link::Down { .. } = self.flush()? {
+            return Ok(None);
+        }
+        match self.transport.progress(program, num_ranks) {
+            Err(PserverError::NotConnected { .. }) => {
+                self.attached = false;
+                Ok(None)
+            }
+            progress => progress.map(Some),
+        }
+    }
+
     fn sync_and_report(
         &mut self,
         models: Vec<(FuncId, FuncModel)>,
@@ -248,6 +297,8 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
             .check(models.iter().map(|(_, model)| model))?;
         let contribution = Contribution {
             learnt: std::mem::take(&mut self.learnt),
+            ended: std::mem::take(&mut self.ended),
+            final_anomalies: std::mem::take(&mut self.final_anomalies),
             ..Contribution::new(models, reports)
         };
         let asked: Vec<FuncId> = contribution.models.keys().copied().collect();
@@ -264,6 +315,10 @@ impl<T: Transport> ModelExchange for ExchangeSession<T> {
                 .collect(),
             link,
         })
+    }
+
+    fn take_tree_models(&mut self) -> Vec<TreeModelUpdate> {
+        std::mem::take(&mut self.tree_models)
     }
 
     fn unsettled(&mut self) -> Result<Option<String>, PserverError> {

@@ -23,6 +23,8 @@ const PATIENCE_MS: u64 = 10_000;
 pub(crate) struct RankProgress {
     /// The live ranks, each with the last step that it told, if any.
     pub(crate) live: BTreeMap<(ProgramId, RankId), Option<StepId>>,
+    /// Programs of which a recorded rank is still to be judged by the complete models.
+    pub(crate) unjudged: BTreeSet<ProgramId>,
     /// Nobody is waited for any more.
     pub(crate) is_last: bool,
     /// Milliseconds of any clock that never jumps.
@@ -177,6 +179,9 @@ impl OpenSteps {
             self.heard_ms.get(&key).copied()
         });
         let heard_ms = heard.max().unwrap_or(progress.now_ms);
+        if progress.unjudged.contains(&program) && !progress.is_last {
+            return false;
+        }
         progress.is_last
             || last_told.all(|told| told > Some(incident.step))
             || progress.now_ms.saturating_sub(heard_ms) >= PATIENCE_MS

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::brief::{MessageBrief, StepBrief, StoodBrief};
-use crate::{Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport};
+use crate::{
+    FunctionRequest, Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport,
+};
 
 const PROGRAM: ProgramId = ProgramId(0);
 
@@ -129,8 +131,13 @@ impl TestRun {
                 run: serde_json::from_value(run.clone()).expect("an identity"),
             };
             session.register(&hello).expect("ranks differ");
-            let names = ["MPI_Wait()".to_owned()];
-            session.functions(PROGRAM, &names).expect("it is short");
+            let wait = "MPI_Wait()".to_owned();
+            let request = FunctionRequest {
+                name: wait.clone(),
+                proposed: Some(FuncId(0)),
+            };
+            state.functions(PROGRAM, &[request]).expect("it is short");
+            session.functions(PROGRAM, &[wait]).expect("it is known");
             sessions.push(Box::new(session));
         }
         Self { state, sessions }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callgrove_model::{FuncId, ProgramId, fnv1a};
+use callgrove_model::{FuncId, ProgramId, RankId, fnv1a};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -20,8 +20,8 @@ use super::{MAX_MESSAGE_BYTES, proto, wire};
 use crate::error::Refusal;
 use crate::protocol::LEASE_MS;
 use crate::{
-    ExchangeSession, FunctionRequest, Hello, PserverError, Registered, SyncReply, SyncRequest,
-    Transport,
+    ExchangeSession, FunctionRequest, Hello, PserverError, Registered, RunProgress, SyncReply,
+    SyncRequest, Transport,
 };
 
 /// An AD instance's exchange with a server elsewhere.
@@ -244,6 +244,22 @@ impl Transport for Grpc {
         let mut connection = self.connection.clone();
         let request = wire::request_to_wire(request);
         wire::reply_from_wire(self.call(async move { connection.sync(request).await })?)
+    }
+
+    fn progress(
+        &mut self,
+        program: ProgramId,
+        num_ranks: u32,
+    ) -> Result<RunProgress, PserverError> {
+        let mut connection = self.connection.clone();
+        let program = program.0;
+        let request = proto::ProgressRequest { program, num_ranks };
+        let reply = self.call(async move { connection.progress(request).await })?;
+        Ok(RunProgress {
+            num_learning: reply.num_learning,
+            absent: reply.absent.into_iter().map(RankId).collect(),
+            learnt_in: reply.learnt_in,
+        })
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {

@@ -92,6 +92,20 @@ impl Pserver for PserverService {
         reply(beat.map(|()| proto::HeartbeatReply {}))
     }
 
+    async fn progress(
+        &self,
+        request: Request<proto::ProgressRequest>,
+    ) -> Result<Response<proto::ProgressReply>, Status> {
+        let proto::ProgressRequest { program, num_ranks } = request.into_inner();
+        let now_ms = self.clock.now_ms();
+        let progress = self.state.progress(ProgramId(program), num_ranks, now_ms);
+        Ok(Response::new(proto::ProgressReply {
+            num_learning: progress.num_learning,
+            absent: progress.absent.into_iter().map(|rank| rank.0).collect(),
+            learnt_in: progress.learnt_in,
+        }))
+    }
+
     async fn goodbye(
         &self,
         request: Request<proto::GoodbyeRequest>,

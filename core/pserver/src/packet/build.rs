@@ -30,7 +30,7 @@ impl ServerState {
             counter_stats: counter_stats(&global),
             anomaly_stats: delta.any.then(|| AnomalyStats {
                 created_at: now_ms,
-                anomaly: rank_anomalies(&global, delta.steps),
+                anomaly: rank_anomalies(&global, delta),
                 func: func_anomalies(&global, &functions),
             }),
         }
@@ -60,9 +60,10 @@ fn counter_stats(global: &GlobalState) -> Option<Vec<CounterStats>> {
     (!counters.is_empty()).then_some(counters)
 }
 
-fn rank_anomalies(global: &GlobalState, steps: Vec<StepSummary>) -> Vec<RankAnomalies> {
-    let mut by_rank: BTreeMap<RankKey, Vec<StepAnomalies>> = BTreeMap::new();
-    for step in steps {
+fn rank_anomalies(global: &GlobalState, delta: PacketDelta) -> Vec<RankAnomalies> {
+    let ranks = delta.ranks.into_iter().map(|rank| (rank, Vec::new()));
+    let mut by_rank: BTreeMap<RankKey, Vec<StepAnomalies>> = ranks.collect();
+    for step in delta.steps {
         let key = (step.program, step.rank);
         by_rank.entry(key).or_default().push(step_anomalies(&step));
     }
@@ -131,7 +132,12 @@ fn anomaly_metrics(
                 fname: name_of(functions, fid),
                 _id: *global.metric_ids.get(key)?,
                 new_data: metrics_data(new),
-                all_data: metrics_data(global.total.metrics.get(key)?),
+                all_data: global
+                    .total
+                    .metrics
+                    .get(key)
+                    .map(metrics_data)
+                    .unwrap_or_default(),
             })
         })
         .collect()

@@ -1,15 +1,17 @@
 //! The global state: the sum of all partial states so far, and what is new since the last packet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callgrove_detect::FuncModel;
+use callgrove_detect::{FuncModel, Moments};
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 
-use crate::Contribution;
 use crate::contribution::{merge_learnt, merge_model};
 use crate::incident::IncidentBook;
-use crate::statistics::{Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps};
+use crate::statistics::{
+    Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps, with_zeros,
+};
+use crate::{Contribution, FinalAnomalies};
 
 /// Most steps that wait for a packet, should nobody take packets: half an hour of 64 ranks with two steps a second
 /// would be 230,400, but whoever waits so long sees the totals anyway.
@@ -42,6 +44,12 @@ pub(crate) struct GlobalState {
     pub(crate) incidents: IncidentBook,
     /// The last step of each rank that the models hold.
     pub(crate) learnt: BTreeMap<RankKey, StepId>,
+    /// The version in which the models of a program learnt last.
+    pub(crate) learnt_in: BTreeMap<ProgramId, u64>,
+    /// The ranks of which the models hold all that there is.
+    pub(crate) ended: BTreeSet<RankKey>,
+    /// The ranks that were judged by complete models, and what `learnt_in` was of these.
+    pub(crate) judged_in: BTreeMap<RankKey, u64>,
     /// The version in which anything came last.
     pub(crate) changed_in: u64,
 }
@@ -53,6 +61,8 @@ pub(crate) struct PacketDelta {
     pub(crate) any: bool,
     pub(crate) metrics: MetricsMap,
     pub(crate) steps: Vec<StepSummary>,
+    /// Ranks whose totals are others now, also without a step.
+    pub(crate) ranks: BTreeSet<RankKey>,
 }
 
 impl GlobalState {
@@ -65,7 +75,14 @@ impl GlobalState {
             self.add_model(fid, delta, version);
         }
         self.incidents.take_in(partial.briefs);
+        for (rank, step) in &partial.learnt {
+            if self.learnt.get(rank) < Some(step) {
+                self.learnt_in.insert(rank.0, version);
+                self.ended.remove(rank);
+            }
+        }
         merge_learnt(&mut self.learnt, partial.learnt);
+        self.ended.extend(partial.ended);
         self.changed_in = version;
         let mut statistics = partial.statistics;
         self.delta.any |= !statistics.is_empty();
@@ -81,6 +98,53 @@ impl GlobalState {
             Metrics::merge,
         );
         self.total.merge(statistics);
+        self.conclude(partial.final_anomalies);
+    }
+
+    /// Whether a rank was judged by models that have learnt nothing since.
+    pub(crate) fn is_final(&self, rank: RankKey) -> bool {
+        let judged_in = self.judged_in.get(&rank);
+        judged_in.is_some_and(|it| Some(it) == self.learnt_in.get(&rank.0))
+    }
+
+    /// Takes the anomalies of ranks in place of those that were told of them before.
+    fn conclude(&mut self, final_anomalies: BTreeMap<RankKey, FinalAnomalies>) {
+        if final_anomalies.is_empty() {
+            return;
+        }
+        for (key, of_rank) in final_anomalies {
+            let (program, rank) = key;
+            let places = (program, rank, FuncId(0))..=(program, rank, FuncId(u32::MAX));
+            let before = self.total.metrics.extract_if(places, |_, _| true);
+            let mut before: MetricsMap = before.collect();
+            for (fid, mut metrics) in of_rank.metrics {
+                metrics.anomalies.score = as_on_the_wire(&metrics.anomalies.score);
+                let place = (program, rank, fid);
+                let next_id = self.metric_ids.len() as u64;
+                self.metric_ids.entry(place).or_insert(next_id);
+                if before.remove(&place).as_ref() != Some(&metrics) {
+                    self.delta.metrics.entry(place).or_default();
+                }
+                self.total.metrics.insert(place, metrics);
+            }
+            // What is no anomaly any more is told once, as none.
+            for place in before.into_keys() {
+                self.delta.metrics.entry(place).or_default();
+            }
+            let totals = self.total.ranks.entry(key).or_default();
+            totals.anomalies = with_zeros(of_rank.count, totals.anomalies.count());
+            self.delta.ranks.insert(key);
+            self.judged_in.insert(key, of_rank.learnt_in);
+        }
+        self.delta.any = true;
+        let mut counts: BTreeMap<FuncId, Moments> = BTreeMap::new();
+        for (&(_, _, fid), metrics) in &self.total.metrics {
+            counts.entry(fid).or_default().merge(&metrics.count);
+        }
+        for (fid, profile) in &mut self.total.functions {
+            let count = counts.remove(fid).unwrap_or_default();
+            profile.anomalies = with_zeros(count, profile.anomalies.count());
+        }
     }
 
     fn add_model(&mut self, fid: FuncId, delta: FuncModel, version: u64) {
@@ -96,5 +160,13 @@ impl GlobalState {
                 present.version = version;
             }
         }
+    }
+}
+
+/// Moments as they are after a way over the wire, or from a file: the same, whichever way they came.
+fn as_on_the_wire(moments: &Moments) -> Moments {
+    match moments.exact_sums() {
+        Some(_) => *moments,
+        None => Moments::from_parts(moments.parts()).unwrap_or(*moments),
     }
 }

@@ -26,6 +26,11 @@ impl ServerState {
         for (rank, told) in &mut progress.live {
             *told = global.total.ranks.get(rank).map(|totals| totals.last_step);
         }
+        // Of a recorded run, more is learnt than told until all is judged.
+        let told = |rank| global.total.ranks.get(rank).map(|totals| totals.last_step);
+        let untold = global.ended.iter();
+        let untold = untold.filter(|rank| told(rank) < global.learnt.get(rank).copied());
+        progress.unjudged = untold.map(|&(program, _)| program).collect();
         let due = global.incidents.due(&progress);
         let functions = self.function_table();
         let documents = due

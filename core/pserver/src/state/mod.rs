@@ -18,6 +18,7 @@ mod partial;
 mod published_models;
 mod registrations;
 mod saved_state;
+mod tree_models;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +34,7 @@ use crate::contribution::ModelKind;
 use crate::functions::{FunctionRequest, FunctionTable, check_name};
 use crate::protocol::{Retention, SyncReply, SyncRequest};
 use crate::statistics::RankKey;
+use crate::tree_model_book::SharedTreeModels;
 use crate::{Contribution, PserverError};
 use global::GlobalState;
 use partial::PartialState;
@@ -92,6 +94,7 @@ pub struct ServerState {
     published: RwLock<Arc<PublishedModels>>,
     saved_version: AtomicU64,
     model_kind: ModelKind,
+    tree_models: SharedTreeModels,
 }
 
 impl ServerState {
@@ -109,6 +112,7 @@ impl ServerState {
             published: RwLock::default(),
             saved_version: AtomicU64::new(0),
             model_kind: ModelKind::default(),
+            tree_models: SharedTreeModels::default(),
             options,
         }
     }
@@ -166,7 +170,11 @@ impl ServerState {
         }
         let published = self.published();
         let (models, cursor, more) = published.since(request.cursor);
+        let (tree_models, tree_generation) =
+            self.tree_models_since(&request.instance, request.tree_generation);
         Ok(SyncReply {
+            tree_models,
+            tree_generation,
             version: published.version,
             included_in,
             saved_version: self.saved_version.load(Ordering::Acquire),

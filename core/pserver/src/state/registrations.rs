@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use callgrove_model::{ProgramId, RankId};
+
 use super::partial::PartialState;
 use super::{ServerState, lock};
 use crate::protocol::Registered;
 use crate::statistics::RankKey;
-use crate::{Hello, PserverError, Welcome};
+use crate::{Hello, PserverError, RunProgress, Welcome};
 
 /// Longest name of an instance, in bytes.
 const MAX_INSTANCE_BYTES: usize = 1 << 10;
 /// Most ranks of one instance.
 const MAX_RANKS: usize = 1 << 16;
+/// A program has at most so many ranks that are waited for though nobody reads them.
+const MAX_WORLD: u32 = 1 << 20;
 /// Most instances that a server remembers: far more than any machine has, and each costs some hundred bytes.
 const MAX_INSTANCES: usize = 1 << 20;
 
@@ -54,6 +58,32 @@ impl ServerState {
         lock(self.partial_state(instance)).touch(instance, now_ms)
     }
 
+    /// How far the ranks of a program are: those that anybody reads or has read, and all up to `num_ranks`.
+    pub fn progress(&self, program: ProgramId, num_ranks: u32, now_ms: u64) -> RunProgress {
+        let mut live = BTreeSet::new();
+        let mut known: BTreeSet<RankId> = (0..num_ranks.min(MAX_WORLD)).map(RankId).collect();
+        for (&(of, rank), holder) in &*lock(&self.claims) {
+            if of == program {
+                known.insert(rank);
+                let partial_state = lock(self.partial_state(holder));
+                let registration = partial_state.registration(holder);
+                if registration.is_some_and(|it| it.is_live(now_ms)) {
+                    live.insert(rank);
+                }
+            }
+        }
+        let mut global = lock(&self.global);
+        self.fold_into(&mut global);
+        known.retain(|&rank| !global.ended.contains(&(program, rank)));
+        let (learning, absent): (Vec<_>, _) =
+            known.into_iter().partition(|rank| live.contains(rank));
+        RunProgress {
+            num_learning: u32::try_from(learning.len()).unwrap_or(u32::MAX),
+            absent,
+            learnt_in: global.learnt_in.get(&program).copied().unwrap_or(0),
+        }
+    }
+
     /// Frees the ranks of an instance. Repetitions are harmless.
     pub fn goodbye(&self, instance: &str) {
         let mut claims = lock(&self.claims);
@@ -62,6 +92,7 @@ impl ServerState {
                 claims.remove(&rank);
             }
         }
+        self.forget_tree_generation(instance);
     }
 
     /// Instances that are at work.
@@ -135,6 +166,7 @@ impl ServerState {
             let totals = global.total.ranks.get(key)?;
             Some((key.1, totals.last_step))
         };
+        let final_ranks = ranks.iter().filter(|rank| global.is_final(**rank));
         let learnt_step = |key: &RankKey| Some((key.1, *global.learnt.get(key)?));
         Welcome {
             params: self.options.params,
@@ -142,6 +174,7 @@ impl ServerState {
             num_shards: self.options.num_shards,
             last_steps: ranks.iter().filter_map(last_step).collect(),
             learnt_steps: ranks.iter().filter_map(learnt_step).collect(),
+            final_ranks: final_ranks.map(|&(_, rank)| rank).collect(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The state as a file: exact, versioned JSON. Loading what was saved gives the same bits again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
@@ -53,6 +53,13 @@ struct File {
     /// Earlier releases did not say.
     #[serde(default, with = "pairs")]
     learnt: BTreeMap<RankKey, StepId>,
+    /// Earlier releases knew nothing of complete models.
+    #[serde(default)]
+    learnt_in: BTreeMap<ProgramId, u64>,
+    #[serde(default)]
+    ended: BTreeSet<RankKey>,
+    #[serde(default, with = "pairs")]
+    judged_in: BTreeMap<RankKey, u64>,
 }
 
 impl ServerState {
@@ -82,6 +89,9 @@ impl ServerState {
             sequences: global.sequences.clone(),
             incidents: global.incidents.clone(),
             learnt: global.learnt.clone(),
+            learnt_in: global.learnt_in.clone(),
+            ended: global.ended.clone(),
+            judged_in: global.judged_in.clone(),
         };
         drop((global, functions));
         let json = serde_json::to_string(&file).map_err(|error| damaged(&error))?;
@@ -131,6 +141,9 @@ impl ServerState {
             metric_ids: file.metric_ids,
             incidents: file.incidents,
             learnt: file.learnt,
+            learnt_in: file.learnt_in,
+            ended: file.ended,
+            judged_in: file.judged_in,
             ..GlobalState::default()
         };
         state.begin_with(global, file.functions, file.models)?;
@@ -152,7 +165,9 @@ impl ServerState {
             version: 1,
             ..GlobalState::default()
         };
-        state.begin_with(global, file.functions, file.models)?;
+        let models = file.models.into_iter();
+        let models = models.map(|(fid, model)| (fid, model.before_the_run()));
+        state.begin_with(global, file.functions, models.collect())?;
         Ok(state)
     }
 

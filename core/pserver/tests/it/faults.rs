@@ -7,7 +7,7 @@ use crate::support::{PROGRAM, assert_close, global_model, hello, model, names, n
 use callgrove_model::{FuncId, ProgramId, RunIdentity};
 use callgrove_pserver::{
     ExchangeSession, FunctionRequest, Hello, Link, ModelExchange, PserverError, Registered,
-    Retention, ServerState, StateOptions, SyncReply, SyncRequest, Transport,
+    Retention, RunProgress, ServerState, StateOptions, SyncReply, SyncRequest, Transport,
 };
 use proptest::prelude::*;
 
@@ -98,6 +98,14 @@ impl Transport for Unreliable {
 
     fn sync(&mut self, request: SyncRequest) -> Result<SyncReply, PserverError> {
         self.call(|server| server.sync(request, 0))
+    }
+
+    fn progress(
+        &mut self,
+        program: ProgramId,
+        num_ranks: u32,
+    ) -> Result<RunProgress, PserverError> {
+        self.call(|server| Ok(server.progress(program, num_ranks, 0)))
     }
 
     fn goodbye(&mut self, instance: &str) -> Result<(), PserverError> {
@@ -261,7 +269,7 @@ impl Run {
             let merged = global_model(&server, name);
             let whole = model(values);
             if !values.is_empty() {
-                assert_eq!(merged.histogram(), whole.histogram());
+                assert_eq!(merged.distribution(), whole.distribution());
             }
             assert_close(merged.moments(), whole.moments());
         }
@@ -332,13 +340,19 @@ fn function_indices_stay_when_a_server_forgets_and_others_come_first() {
     run.step(0, 0, &[1], &[]);
     run.step(0, 1, &[1], &[]);
     run.crash();
-    // The newcomer's first function takes index 0, which instance 0 uses for another.
     run.step(1, 3, &[2], &[]);
     run.step(0, 0, &[3], &[]);
     run.step(0, 3, &[4], &[]);
-    let ask = |run: &mut Run, name| run.sessions[0].functions(PROGRAM, &names(&[name]));
-    assert_eq!(ask(&mut run, "main"), Ok(vec![FuncId(0)]));
-    assert_eq!(ask(&mut run, "solve"), Ok(vec![FuncId(1)]));
+    let ask = |session: &mut dyn ModelExchange, name| session.functions(PROGRAM, &names(&[name]));
+    let mut of_another_run = new_state(StateOptions::default()).session();
+    of_another_run.register(&hello(7)).expect("the first");
+    for name in ["solve", "main"] {
+        let (here, there) = (
+            ask(&mut run.sessions[0], name),
+            ask(&mut of_another_run, name),
+        );
+        assert_eq!(here, there, "the same in every run, in any order");
+    }
     run.finish();
 }
 
@@ -351,7 +365,6 @@ fn a_name_that_appears_while_the_server_is_away_has_one_index_everywhere() {
     let at_one = run.sessions[0].functions(PROGRAM, &name).expect("short");
     let at_other = run.sessions[1].functions(PROGRAM, &name).expect("short");
     assert_eq!(at_one, at_other);
-    assert!(at_one[0].0 >= callgrove_pserver::FIRST_PROVISIONAL_FID);
     run.step(0, 2, &[2], &[]);
     let at_server = run.sessions[2].functions(PROGRAM, &name).expect("short");
     assert_eq!(at_server, at_one, "the server takes the index over");
@@ -384,6 +397,7 @@ fn a_rank_is_refused_while_its_instance_lives_and_free_afterwards() {
         sequence: 1,
         cursor: callgrove_pserver::Cursor::default(),
         contribution: callgrove_pserver::Contribution::default(),
+        tree_generation: 0,
     };
     let error = state.sync(late, 21_600).expect_err("it lost its rank");
     assert!(matches!(error, PserverError::NotRegistered { .. }));

@@ -52,7 +52,7 @@ proptest! {
         }
         let merged = global_model(&state, "f");
         let whole = model(&all);
-        prop_assert_eq!(merged.histogram(), whole.histogram());
+        prop_assert_eq!(merged.distribution(), whole.distribution());
         assert_close(merged.moments(), whole.moments());
         let packet = state.take_packet(0);
         let told = packet.anomaly_stats.map_or(0.0, |stats| {
@@ -79,7 +79,10 @@ fn every_step_is_judged_by_a_model_that_includes_it_and_all_before() {
         let synced = session
             .sync_and_report(vec![(fid, model(&values))], &[])
             .expect("it is in this process");
-        assert_eq!(synced.models[0].1.histogram(), model(&all).histogram());
+        assert_eq!(
+            synced.models[0].1.distribution(),
+            model(&all).distribution()
+        );
         if step % 7 == 0 {
             state.fold();
         }
@@ -139,7 +142,7 @@ fn a_frozen_server_keeps_its_models_and_counts_on() {
             .sync_and_report(deltas, &reports)
             .expect("it is in this process");
         assert_eq!(synced.models.len(), 1, "the unknown function has no model");
-        assert_eq!(*synced.models[0].1, model(&[7; 100]));
+        assert_eq!(*synced.models[0].1, model(&[7; 100]).before_the_run());
         state.fold();
     }
     let documents = state.documents();
@@ -149,7 +152,7 @@ fn a_frozen_server_keeps_its_models_and_counts_on() {
 }
 
 #[test]
-fn models_with_and_without_histogram_are_refused_together() {
+fn models_of_different_algorithms_are_refused_together() {
     let state = new_state(StateOptions::default());
     let (mut one, mut other) = (state.session(), state.session());
     one.register(&hello(0)).expect("the rank is free");
@@ -165,5 +168,5 @@ fn models_with_and_without_histogram_are_refused_together() {
     let bare = callgrove_detect::FuncModel::new(&sstd.check().expect("valid"));
     let refused = other.sync_and_report(vec![(fid, bare)], &[]);
     let error = refused.expect_err("the kinds differ").to_string();
-    assert!(error.contains("same algorithm"), "{error}");
+    assert!(error.contains("different algorithms"), "{error}");
 }

@@ -93,7 +93,7 @@ fn what_instances_add_comes_back_merged() {
     assert_eq!(synced.link, Link::Up);
     let mut whole = model(&values);
     whole.extend(&[77]);
-    assert_eq!(synced.models[0].1.histogram(), whole.histogram());
+    assert_eq!(synced.models[0].1.distribution(), whole.distribution());
     one.goodbye().expect("the server is there");
     other.goodbye().expect("the server is there");
     assert!(state.is_abandoned(0));

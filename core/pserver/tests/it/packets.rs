@@ -1,11 +1,11 @@
 //! Packets and documents, field by field against the schemas.
 
-use callgrove_model::{ProgramId, RankId, RunIdentity};
+use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::packet::Packet;
-use callgrove_pserver::{Hello, ModelExchange, StateOptions};
+use callgrove_pserver::{FinalAnomalies, Hello, Metrics, ModelExchange, ServerState, StateOptions};
 use serde_json::{Value, json};
 
-use crate::support::{PROGRAM, hello, model, names, new_state, report};
+use crate::support::{PROGRAM, hello, model, moments, names, new_state, report};
 
 #[test]
 fn a_packet_tells_what_is_new_and_the_totals() {
@@ -53,8 +53,9 @@ fn a_packet_tells_what_is_new_and_the_totals() {
     assert_eq!(of_zero["stats"]["count"], 3);
     assert_eq!(of_zero["stats"]["accumulate"], 1.0);
 
-    let of_f = &stats["func"][1];
-    assert_eq!(of_f["name"], "f");
+    let functions = stats["func"].as_array().expect("a list");
+    let of_f = functions.iter().find(|it| it["name"] == "f");
+    let of_f = of_f.expect("it is there");
     assert_eq!(of_f["fid"], fids[1].0);
     assert_eq!(of_f["exclusive"]["count"], 5);
     assert_eq!(
@@ -153,10 +154,14 @@ fn the_documents_have_the_fields_of_the_schemas() {
     assert_ne!(fid, fids[1], "programs have their own functions");
 
     let documents = state.documents();
-    let calm = &documents.func_stats[0];
+    let of = |name: &str| {
+        let found = documents.func_stats.iter().find(|it| it["fname"] == name);
+        found.expect("it is there")
+    };
+    let calm = of("calm");
     assert_eq!(calm["anomaly_metrics"], Value::Null);
     assert_eq!(calm["runtime_profile"]["inclusive_runtime"]["mean"], 5.0);
-    let f = &documents.func_stats[1];
+    let f = of("f");
     let fields: Vec<&String> = f.as_object().expect("it is an object").keys().collect();
     assert_eq!(
         fields,
@@ -248,4 +253,61 @@ fn two_packets_as_one_tell_the_same() {
     assert_eq!(ours.new_data.first_io_step, 0);
     assert_eq!(ours.new_data.score.count, wanted.new_data.score.count);
     assert!((ours.new_data.score.stddev - wanted.new_data.score.stddev).abs() < 1e-9);
+}
+
+#[test]
+fn final_anomalies_take_the_place_of_what_was_told_before() {
+    let state = new_state(StateOptions::default());
+    let mut session = state.session();
+    session.register(&hello(0)).expect("the rank is free");
+    let fid = session.functions(PROGRAM, &names(&["f"])).expect("short")[0];
+    let told = [
+        report(0, 0, fid, &[5, 1500]),
+        report(0, 1, fid, &[5]),
+        report(0, 2, fid, &[2000, 3000]),
+    ];
+    session.learn_steps(&[(RankId(0), StepId(2))]);
+    session.sync_and_report(Vec::new(), &told).expect("taken");
+    state.take_packet(1);
+    let learnt_in = session.progress(0).expect("up").expect("up").learnt_in;
+    let kept = Metrics::of_step(
+        StepId(2),
+        &report(0, 2, fid, &[3000]).functions[0].anomalies,
+    );
+    let of_rank = FinalAnomalies {
+        metrics: [(fid, kept)].into(),
+        count: moments(&[1]),
+        learnt_in,
+    };
+    session.end_ranks(&[RankId(0)]);
+    session.conclude(vec![(RankId(0), of_rank.clone())]);
+    session.sync_and_report(Vec::new(), &[]).expect("taken");
+
+    let packet = json!(state.take_packet(2));
+    let rank = &packet["anomaly_stats"]["anomaly"][0]["stats"];
+    assert_eq!(
+        (&rank["count"], &rank["accumulate"]),
+        (&json!(3), &json!(1.0))
+    );
+    let of_f = &packet["anomaly_stats"]["func"][0]["stats"];
+    assert_eq!(
+        (&of_f["count"], &of_f["accumulate"]),
+        (&json!(3), &json!(1.0))
+    );
+    let metrics = &packet["anomaly_metrics"][0];
+    assert_eq!(metrics["all_data"]["severity"]["accumulate"], 3000.0);
+    assert_eq!(metrics["new_data"]["count"]["count"], 0);
+    let json = state.save().expect("finite").json;
+    let restored = ServerState::restored(StateOptions::default(), &json).expect("its own");
+    assert_eq!(restored.documents(), state.documents());
+    let welcome = |state: &ServerState| state.register(&hello(0), 0).expect("free").welcome;
+    assert_eq!(welcome(&restored).final_ranks, [RankId(0)]);
+
+    session.conclude(vec![(RankId(0), of_rank)]);
+    session.learn_steps(&[(RankId(0), StepId(3))]);
+    session.sync_and_report(Vec::new(), &[]).expect("taken");
+    assert!(
+        welcome(&state).final_ranks.is_empty(),
+        "the models have learnt since"
+    );
 }

@@ -95,7 +95,9 @@ fn what_is_no_saved_state_is_refused() {
         String::from("{}"),
         good.replace("\"version\":1", "\"version\":2"),
         good.replace("callgrove parameter server", "another program"),
-        good.replace("\"functions\":[[0,0,\"main\"],", "\"functions\":["),
+        good.replace("\"functions\":[[", "\"functions\":[], \"others\":[["),
+        good.replace("\"functions\":[[", "\"functions\":[[7,0,\"nobody\"],[")
+            .replacen(",0,\"main\"],", ",0,\"nobody\"],", 1),
         good.replace("\"precision\":", "\"precision\":7"),
         good[..good.len() / 2].to_owned(),
     ];

@@ -11,7 +11,7 @@ use callgrove_model::{
 
 use super::step::{StepPlace, StepReader};
 use super::stream::{Begun, BpStream, gone};
-use crate::{LiveOptions, Next, TraceError, TraceSource};
+use crate::{Announcement, LiveOptions, Next, TraceError, TraceSource};
 
 /// One rank's stream of TAU.
 #[derive(Debug)]
@@ -49,7 +49,8 @@ impl TauSource {
     }
 
     fn new(stream: BpStream, program: ProgramId) -> Self {
-        let reader = StepReader::new(&stream.path, program);
+        let mut reader = StepReader::new(&stream.path, program);
+        reader.names.news = stream.contact.is_some().then(Vec::new);
         Self {
             stream,
             reader,
@@ -139,6 +140,18 @@ impl TraceSource for TauSource {
 
     fn counter_names(&self) -> &NameTable<CounterId> {
         &self.reader.names.counters.table
+    }
+
+    fn identity(&self) -> Option<String> {
+        self.stream.contact.clone()
+    }
+
+    fn take_announced(&mut self) -> Vec<Announcement> {
+        self.reader.names.take_news()
+    }
+
+    fn recall(&mut self, announced: Vec<Announcement>) {
+        self.reader.names.recall(&announced);
     }
 
     fn take_warnings(&mut self) -> Warnings {

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use callgrove_adios2_sys::{Adios2Error, AdiosEngine, Attribute, Io};
+use callgrove_adios2_sys::{Adios2Error, AdiosEngine, Io};
 use callgrove_model::{
     CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Metadata, Name, NameTable, RankId,
     ThreadId, keepable,
 };
+
+use crate::Announcement;
 
 /// Longer values of metadata are cut; records hold all of them, and documents are bounded.
 const MAX_VALUE_BYTES: usize = 1 << 20;
@@ -82,6 +84,10 @@ pub(super) struct AnnouncedNames {
     metadata: BTreeSet<String>,
     /// Attributes whose text had to be changed and that were not told yet.
     changed: Vec<String>,
+    /// What was announced since the last call of [`AnnouncedNames::take_news`], if anybody is to know.
+    pub(super) news: Option<Vec<Announcement>>,
+    /// Metadata that another reader was told, to be given out with the next.
+    recalled: Vec<Metadata>,
 }
 
 /// Names by index; two indices may have one name.
@@ -102,56 +108,93 @@ impl AnnouncedNames {
         io: &Io,
         counts: &Counts,
     ) -> Result<Vec<Metadata>, Adios2Error> {
-        let mut metadata = Vec::new();
+        let mut metadata = std::mem::take(&mut self.recalled);
         if self.is_complete(counts) {
             return Ok(metadata);
         }
         let attributes = io.attributes()?;
+        let attributes = attributes
+            .iter()
+            .map(|attribute| Ok((attribute.name()?, attribute)));
+        let attributes: Vec<_> = attributes.collect::<Result<_, Adios2Error>>()?;
+        metadata.extend(self.take_in(&attributes, |it| it.text())?);
+        self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
+        Ok(metadata)
+    }
+
+    /// Takes in what another reader of the stream was told: what comes once does not come again.
+    pub(super) fn recall(&mut self, announced: &[Announcement]) {
+        let text = |text: &String| Ok(text.clone());
+        if let Ok(metadata) = self.take_in(announced, text) {
+            self.recalled.extend(metadata);
+        }
+    }
+
+    /// What was announced since the last call, also what was recalled.
+    pub(super) fn take_news(&mut self) -> Vec<Announcement> {
+        self.news.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes in attributes by their names; the answer is the new metadata.
+    fn take_in<T>(
+        &mut self,
+        attributes: &[(String, T)],
+        text: impl Fn(&T) -> Result<String, Adios2Error>,
+    ) -> Result<Vec<Metadata>, Adios2Error> {
+        let mut metadata = Vec::new();
         // Indices run from 0 without gaps, so none is as large as the number of attributes.
-        let limit = attributes.len();
+        let limit = attributes.len() + self.timers.ids.len().max(self.counters.ids.len());
         let (mut timers, mut counters) = (Vec::new(), Vec::new());
         let mut changed = std::mem::take(&mut self.changed);
-        let mut text_of = |attribute: &Attribute<'_>, name: &str, max_bytes| {
-            let text = attribute.text()?;
+        let mut news = self.news.take();
+        let mut text_of = |attribute: &T, name: &str, max_bytes| {
+            let text = text(attribute)?;
             let kept = keepable(&text, max_bytes);
             if let Cow::Owned(_) = kept {
                 changed.push(keepable(name, MAX_NAME_BYTES).into_owned());
             }
-            Ok::<_, Adios2Error>(kept.into_owned())
+            let kept = kept.into_owned();
+            if let Some(news) = &mut news {
+                news.push((name.to_owned(), kept.clone()));
+            }
+            Ok::<_, Adios2Error>(kept)
         };
-        for attribute in &attributes {
-            let name = attribute.name()?;
-            match Key::parse(&name) {
+        for (name, attribute) in attributes {
+            let name = name.as_str();
+            match Key::parse(name) {
                 Key::Timer(index) if self.timers.is_new(index, limit) => {
-                    timers.push((index, text_of(attribute, &name, MAX_NAME_BYTES)?));
+                    timers.push((index, text_of(attribute, name, MAX_NAME_BYTES)?));
                 }
                 Key::Counter(index) if self.counters.is_new(index, limit) => {
-                    counters.push((index, text_of(attribute, &name, MAX_COUNTER_NAME_BYTES)?));
+                    counters.push((index, text_of(attribute, name, MAX_COUNTER_NAME_BYTES)?));
                 }
                 Key::EventType(index) if index < limit => {
                     let slot = slot(&mut self.event_types, index);
                     if slot.is_none() {
-                        *slot = Some(EventType::of_name(&attribute.text()?));
+                        *slot = Some(EventType::of_name(&text_of(
+                            attribute,
+                            name,
+                            MAX_NAME_BYTES,
+                        )?));
                     }
                 }
-                Key::Metadata(rank, thread, key) if !self.metadata.contains(&name) => {
+                Key::Metadata(rank, thread, key) if !self.metadata.contains(name) => {
                     let key = keepable(key, MAX_NAME_BYTES).into_owned();
-                    let value = text_of(attribute, &name, MAX_VALUE_BYTES)?;
+                    let value = text_of(attribute, name, MAX_VALUE_BYTES)?;
                     metadata.push(Metadata {
                         rank,
                         thread,
                         key,
                         value,
                     });
-                    self.metadata.insert(name);
+                    self.metadata.insert(name.to_owned());
                 }
                 _ => {}
             }
         }
         self.timers.add(timers);
         self.counters.add(counters);
-        self.changed = changed;
-        self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
+        (self.changed, self.news) = (changed, news);
         Ok(metadata)
     }
 

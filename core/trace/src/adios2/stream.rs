@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callgrove_adios2_sys::{Adios, Adios2Error, AdiosEngine, Io, Library, OpenMode, StepStatus};
-use callgrove_model::StepId;
+use callgrove_model::{StepId, fnv1a};
 
 use super::index::BpIndex;
 use crate::{LiveEngine, LiveOptions, TraceError};
@@ -34,6 +34,8 @@ pub(crate) enum Begun {
 pub(crate) struct BpStream {
     pub(crate) path: PathBuf,
     pub(crate) engine: AdiosEngine,
+    /// Over SST, what the writer says of itself, which no other writer says.
+    pub(crate) contact: Option<String>,
     /// What the files said when the stream was opened; `None` if it has none.
     index: Option<BpIndex>,
     is_live: bool,
@@ -65,14 +67,23 @@ impl BpStream {
         options: &LiveOptions,
         library: &Library,
     ) -> Result<Self, TraceError> {
+        let mut contact = None;
         let (index, engine) = match options.engine {
-            LiveEngine::Sst => (None, open_sst(path, options.connect_timeout, library)?),
+            LiveEngine::Sst => {
+                let engine = open_sst(path, options.connect_timeout, library)?;
+                let text = std::fs::read(contact_of(path)).ok();
+                contact = text.map(|text| format!("{:016x}", fnv1a(&text)));
+                (None, engine)
+            }
             LiveEngine::Bp => {
                 let index = wait_for_index(path, options.connect_timeout)?;
                 (Some(index), open_engine(path, library, set_file)?)
             }
         };
-        Ok(Self::new(path, engine, index, Some(options)))
+        Ok(Self {
+            contact,
+            ..Self::new(path, engine, index, Some(options))
+        })
     }
 
     fn new(
@@ -84,6 +95,7 @@ impl BpStream {
         Self {
             path: path.to_owned(),
             engine,
+            contact: None,
             index,
             is_live: live.is_some(),
             last_step: Instant::now(),
@@ -261,6 +273,13 @@ fn set_file(io: &Io) -> Result<(), Adios2Error> {
     io.add_transport("File", [("Library", "stdio")])
 }
 
+/// The file by which readers find the writer.
+fn contact_of(path: &Path) -> PathBuf {
+    let mut contact = path.as_os_str().to_owned();
+    contact.push(".sst");
+    PathBuf::from(contact)
+}
+
 /// Opens are done one at a time, so the writer is waited for outside of them, by the file that it leaves for its
 /// readers.
 fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<AdiosEngine, TraceError> {
@@ -270,9 +289,7 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<AdiosEn
         path: path.to_owned(),
     };
     let start = Instant::now();
-    let mut contact = path.as_os_str().to_owned();
-    contact.push(".sst");
-    let contact = PathBuf::from(contact);
+    let contact = contact_of(path);
     while !contact.is_file() {
         if start.elapsed() >= timeout {
             return Err(no_writer(format!("there is no {}", contact.display())));

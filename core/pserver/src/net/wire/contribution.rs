@@ -8,7 +8,10 @@ use super::brief::{brief_from_wire, brief_to_wire};
 use super::error::{Result, damaged};
 use super::model::{model_from_wire, model_to_wire, moments_from_wire, moments_to_wire};
 use crate::net::proto;
-use crate::{AnomalySummary, Contribution, Metrics, Profile, RankTotals, Statistics, StepSummary};
+use crate::{
+    AnomalySummary, Contribution, FinalAnomalies, Metrics, Profile, RankKey, RankTotals,
+    Statistics, StepSummary,
+};
 
 pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contribution {
     let statistics = contribution.statistics;
@@ -42,15 +45,7 @@ pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contrib
         metrics: statistics
             .metrics
             .iter()
-            .map(|(&(program, rank, fid), metrics)| proto::Metrics {
-                program: program.0,
-                rank: rank.0,
-                fid: fid.0,
-                first_step: metrics.first_step.0,
-                last_step: metrics.last_step.0,
-                anomalies: anomalies_to_wire(&metrics.anomalies),
-                count: moments_to_wire(&metrics.count),
-            })
+            .map(|(&key, metrics)| metrics_to_wire(key, metrics))
             .collect(),
         counters: statistics
             .counters
@@ -83,7 +78,60 @@ pub(super) fn contribution_to_wire(contribution: Contribution) -> proto::Contrib
                 step: step.0,
             })
             .collect(),
+        ended: contribution
+            .ended
+            .iter()
+            .map(|(program, rank)| proto::Ended {
+                program: program.0,
+                rank: rank.0,
+            })
+            .collect(),
+        final_anomalies: contribution
+            .final_anomalies
+            .iter()
+            .map(|(&key, of_rank)| final_to_wire(key, of_rank))
+            .collect(),
     }
+}
+
+fn metrics_to_wire(
+    (program, rank, fid): (ProgramId, RankId, FuncId),
+    metrics: &Metrics,
+) -> proto::Metrics {
+    proto::Metrics {
+        program: program.0,
+        rank: rank.0,
+        fid: fid.0,
+        first_step: metrics.first_step.0,
+        last_step: metrics.last_step.0,
+        anomalies: anomalies_to_wire(&metrics.anomalies),
+        count: moments_to_wire(&metrics.count),
+    }
+}
+
+fn final_to_wire((program, rank): RankKey, of_rank: &FinalAnomalies) -> proto::FinalAnomalies {
+    let metrics = of_rank.metrics.iter();
+    proto::FinalAnomalies {
+        program: program.0,
+        rank: rank.0,
+        metrics: metrics
+            .map(|(&fid, metrics)| metrics_to_wire((program, rank, fid), metrics))
+            .collect(),
+        count: moments_to_wire(&of_rank.count),
+        learnt_in: of_rank.learnt_in,
+    }
+}
+
+fn final_from_wire(message: &proto::FinalAnomalies) -> Result<(RankKey, FinalAnomalies)> {
+    let of_rank = FinalAnomalies {
+        metrics: unique(message.metrics.iter().map(|metrics| {
+            let ((_, _, fid), metrics) = metrics_from_wire(metrics)?;
+            Ok((fid, metrics))
+        }))?,
+        count: moments_from_wire(message.count.as_ref())?,
+        learnt_in: message.learnt_in,
+    };
+    Ok(((ProgramId(message.program), RankId(message.rank)), of_rank))
 }
 
 pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Contribution> {
@@ -111,6 +159,12 @@ pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Con
             let key = (ProgramId(it.program), RankId(it.rank));
             Ok((key, StepId(it.step)))
         }))?,
+        ended: message
+            .ended
+            .iter()
+            .map(|it| (ProgramId(it.program), RankId(it.rank)))
+            .collect(),
+        final_anomalies: unique(message.final_anomalies.iter().map(final_from_wire))?,
     })
 }
 

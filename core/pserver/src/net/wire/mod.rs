@@ -15,7 +15,8 @@ use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 
 use super::proto;
 use crate::{
-    Cursor, FunctionRequest, Hello, Registered, Retention, SyncReply, SyncRequest, Welcome,
+    Cursor, FunctionRequest, Hello, Registered, Retention, SyncReply, SyncRequest, TreeModelUpdate,
+    Welcome,
 };
 use contribution::{contribution_from_wire, contribution_to_wire};
 use error::{Result, damaged};
@@ -72,6 +73,7 @@ pub(in crate::net) fn registered_to_wire(registered: Registered) -> Result<proto
             .iter()
             .map(|(_, step)| step.0)
             .collect(),
+        final_ranks: welcome.final_ranks.iter().map(|rank| rank.0).collect(),
     })
 }
 
@@ -99,6 +101,7 @@ pub(in crate::net) fn registered_from_wire(reply: &proto::RegisterReply) -> Resu
             num_shards: (reply.num_shards > 0).then_some(reply.num_shards),
             last_steps: steps(&reply.known_ranks, &reply.last_steps),
             learnt_steps: steps(&reply.learnt_ranks, &reply.learnt_steps),
+            final_ranks: reply.final_ranks.iter().map(|&rank| RankId(rank)).collect(),
         },
     })
 }
@@ -133,6 +136,7 @@ pub(in crate::net) fn request_to_wire(request: SyncRequest) -> proto::SyncReques
         sequence: request.sequence,
         cursor: Some(cursor_to_wire(request.cursor)),
         contribution: (!is_empty).then(|| contribution_to_wire(request.contribution)),
+        tree_generation: request.tree_generation,
     }
 }
 
@@ -143,6 +147,7 @@ pub(in crate::net) fn request_from_wire(request: proto::SyncRequest) -> Result<S
         sequence: request.sequence,
         cursor: cursor_from_wire(request.cursor),
         contribution: contribution_from_wire(request.contribution.unwrap_or_default())?,
+        tree_generation: request.tree_generation,
     })
 }
 
@@ -157,6 +162,8 @@ pub(in crate::net) fn reply_to_wire(reply: &SyncReply) -> proto::SyncReply {
             .collect(),
         cursor: Some(cursor_to_wire(reply.cursor)),
         more: reply.more,
+        tree_models: reply.tree_models.iter().map(tree_model_to_wire).collect(),
+        tree_generation: reply.tree_generation,
     }
 }
 
@@ -171,7 +178,30 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
             .collect::<Result<_>>()?,
         cursor: cursor_from_wire(reply.cursor),
         more: reply.more,
+        tree_models: reply
+            .tree_models
+            .into_iter()
+            .map(tree_model_from_wire)
+            .collect(),
+        tree_generation: reply.tree_generation,
     })
+}
+
+fn tree_model_to_wire(update: &TreeModelUpdate) -> proto::TreeModel {
+    let model = update.model.as_ref();
+    proto::TreeModel {
+        name: update.name.clone(),
+        version: model.map(|(version, _)| *version),
+        model: model.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default(),
+    }
+}
+
+fn tree_model_from_wire(update: proto::TreeModel) -> TreeModelUpdate {
+    let model = update.model;
+    TreeModelUpdate {
+        name: update.name,
+        model: update.version.map(|version| (version, model.into())),
+    }
 }
 
 fn cursor_to_wire(cursor: Cursor) -> proto::Cursor {

@@ -1,6 +1,8 @@
 //! Models as messages: histograms as distances between their occupied bins.
 
-use callgrove_detect::{Bin, FuncModel, Histogram, Moments};
+use callgrove_detect::{
+    Bin, CallerKey, ContextPart, Contexts, Distribution, FuncModel, Histogram, Moments,
+};
 use callgrove_model::FuncId;
 
 use super::error::{Result, damaged};
@@ -19,6 +21,10 @@ pub(super) fn model_to_wire(fid: FuncId, model: &FuncModel) -> proto::Model {
         fid: fid.0,
         moments: moments_to_wire(model.moments()),
         histogram: model.histogram().map(histogram_to_wire),
+        contexts: match model.distribution() {
+            Distribution::Contexts(contexts) => Some(contexts_to_wire(contexts)),
+            Distribution::Moments | Distribution::Histogram(_) => None,
+        },
         internal_global_threshold: model.internal_global_threshold(),
     }
 }
@@ -29,9 +35,40 @@ pub(super) fn model_from_wire(model: &proto::Model) -> Result<FuncModel> {
         return Err(damaged(&"a threshold out of range"));
     }
     let moments = moments_from_wire(model.moments.as_ref())?;
-    let histogram = model.histogram.as_ref().map(histogram_from_wire);
-    FuncModel::from_parts(moments, histogram.transpose()?, threshold)
-        .map_err(|error| damaged(&error))
+    let distribution = match (&model.histogram, &model.contexts) {
+        (None, None) => Distribution::Moments,
+        (Some(histogram), None) => Distribution::Histogram(histogram_from_wire(histogram)?),
+        (None, Some(contexts)) => Distribution::Contexts(contexts_from_wire(contexts)?),
+        (Some(_), Some(_)) => return Err(damaged(&"a model of two kinds")),
+    };
+    FuncModel::from_parts(moments, distribution, threshold).map_err(|error| damaged(&error))
+}
+
+fn contexts_to_wire(contexts: &Contexts) -> proto::Contexts {
+    let parts = contexts
+        .parts()
+        .map(|(caller, epoch, histogram)| proto::Context {
+            caller: caller.map(|key| key.0),
+            epoch,
+            histogram: Some(histogram_to_wire(histogram)),
+        });
+    proto::Contexts {
+        parts: parts.collect(),
+    }
+}
+
+fn contexts_from_wire(contexts: &proto::Contexts) -> Result<Contexts> {
+    let part = |part: &proto::Context| {
+        let histogram = part.histogram.as_ref();
+        let histogram = histogram.ok_or_else(|| damaged(&"a caller without times"))?;
+        Ok(ContextPart {
+            caller: part.caller.map(CallerKey),
+            epoch: part.epoch,
+            histogram: histogram_from_wire(histogram)?,
+        })
+    };
+    let parts: Vec<ContextPart> = contexts.parts.iter().map(part).collect::<Result<_>>()?;
+    Contexts::try_from(parts).map_err(|error| damaged(&error))
 }
 
 fn histogram_to_wire(histogram: &Histogram) -> proto::Histogram {
@@ -88,15 +125,28 @@ fn take_integer(bytes: &mut &[u8]) -> Result<u64> {
 }
 
 pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
-    let [_, mean, m2, m3, m4, minimum, maximum] = moments.parts();
-    (moments.count() > 0).then(|| proto::Moments {
+    let of_values = proto::Moments {
         count: moments.count(),
+        minimum: moments.min(),
+        maximum: moments.max(),
+        ..proto::Moments::default()
+    };
+    if moments.count() == 0 {
+        return None;
+    }
+    if let Some(sums) = moments.exact_sums() {
+        return Some(proto::Moments {
+            sums: sums.into(),
+            ..of_values
+        });
+    }
+    let [_, mean, m2, m3, m4, ..] = moments.parts();
+    Some(proto::Moments {
         mean,
         m2,
         m3,
         m4,
-        minimum,
-        maximum,
+        ..of_values
     })
 }
 
@@ -111,6 +161,14 @@ pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Mome
         || moments.count > Moments::MAX_COUNT
     {
         return Err(damaged(&"moments out of range"));
+    }
+    if !moments.sums.is_empty() {
+        let [s1, s2, s3, s4] = moments.sums.as_slice() else {
+            return Err(damaged(&"moments with other than four sums"));
+        };
+        let (min, max) = (moments.minimum, moments.maximum);
+        return Moments::from_exact_sums(moments.count, min, max, [s1, s2, s3, s4])
+            .map_err(|error| damaged(&error));
     }
     Moments::from_parts([
         moments.count as f64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_detect::{Algorithm, FuncModel, Moments, Params};
+use callgrove_detect::{Algorithm, CallerKey, FuncModel, Moments, Params};
 use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
 use proptest::prelude::*;
 use prost::Message;
@@ -25,7 +25,8 @@ fn model(values: &[u64], algorithm: Algorithm) -> FuncModel {
         ..Params::default()
     };
     let mut model = FuncModel::new(&params.check().expect("the parameters are valid"));
-    model.extend(values);
+    let callers: Vec<CallerKey> = values.iter().map(|value| CallerKey(value % 5)).collect();
+    model.extend_in(StepId(values.len() as u32), &callers, values);
     model.raise_threshold(values.len() as f64);
     model
 }
@@ -60,6 +61,7 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
             fid: FuncId(u32::MAX),
         },
         contribution: Contribution::new(vec![(FuncId(7), model(values, algorithm))], &[report]),
+        tree_generation: 9,
     }
 }
 
@@ -182,16 +184,25 @@ fn impossible_statistics_are_refused() {
         damage(message.contribution.as_mut().expect("it has one"));
         request_from_wire(message).expect_err("it is damaged")
     };
-    let changes: [&dyn Fn(&mut proto::Contribution); 9] = [
+    let changes: [&dyn Fn(&mut proto::Contribution); 12] = [
         &|it| it.models.push(it.models[0].clone()),
         &|it| it.models[0].internal_global_threshold = f64::NAN,
         &|it| it.models[0].internal_global_threshold = 1e31,
         &|it| moments_of(it).count = 4,
         &|it| moments_of(it).maximum = f64::INFINITY,
-        &|it| moments_of(it).m4 = -1.0,
+        &|it| moments_of(it).sums[1] = vec![1],
+        &|it| moments_of(it).sums[3] = vec![1; 41],
+        &|it| drop(moments_of(it).sums.pop()),
+        &|it| {
+            let moments = moments_of(it);
+            moments.sums.clear();
+            (moments.mean, moments.m4) = (10.0, -1.0);
+        },
         &|it| {
             let exclusive = it.functions[0].exclusive.as_mut();
-            exclusive.expect("there are some").m2 = 1e300;
+            let exclusive = exclusive.expect("there are some");
+            exclusive.sums.clear();
+            exclusive.m2 = 1e300;
         },
         &|it| {
             let histogram = it.models[0].histogram.as_mut();
@@ -205,6 +216,25 @@ fn impossible_statistics_are_refused() {
     ];
     for change in changes {
         let error = damage(change);
+        assert!(matches!(error, PserverError::Damaged { .. }), "{error}");
+    }
+}
+
+#[test]
+fn impossible_contexts_are_refused() {
+    let good = request_to_wire(request(&[5, 6, 70], Algorithm::Excess));
+    let changes: [&dyn Fn(&mut proto::Model); 3] = [
+        &|it| it.histogram = Some(proto::Histogram::default()),
+        &|it| {
+            let parts = &mut it.contexts.as_mut().expect("it has some").parts;
+            parts.push(parts[0].clone());
+        },
+        &|it| it.contexts.as_mut().expect("it has some").parts[0].histogram = None,
+    ];
+    for change in changes {
+        let mut message = good.clone();
+        change(&mut message.contribution.as_mut().expect("it has one").models[0]);
+        let error = request_from_wire(message).expect_err("it is damaged");
         assert!(matches!(error, PserverError::Damaged { .. }), "{error}");
     }
 }

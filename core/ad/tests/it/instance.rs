@@ -1,20 +1,24 @@
 //! What an AD instance makes of streams: judged executions, records, reports.
+use std::sync::{Arc, Barrier};
 
-mod support;
-
-use std::sync::Arc;
-
+use crate::support::{Script, Shelf, follow, follow_as, follow_streams, options};
 use callgrove_ad::{AdError, Pacing};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::WarningKind;
 use callgrove_provdb::Collection::{self, Anomalies, Metadata, NormalExecs};
 use callgrove_pserver::{ModelExchange, ServerState, StateOptions};
 use serde_json::json;
-use support::{Script, Shelf, follow, follow_streams, options};
 
 fn sstd() -> Params {
     Params {
         algorithm: Algorithm::Sstd,
+        ..Params::default()
+    }
+}
+
+fn hbos() -> Params {
+    Params {
+        algorithm: Algorithm::Hbos,
         ..Params::default()
     }
 }
@@ -118,6 +122,43 @@ fn an_anomaly_is_recorded_with_its_stack_its_window_and_its_events() {
         (&json!("f"), &json!(1))
     );
     assert_eq!(shelf.of(Metadata)[0]["descr"], "Hostname");
+}
+
+#[test]
+fn the_window_of_a_call_that_began_in_an_earlier_step_lies_around_its_entry() {
+    let mut script = Script::new(0);
+    script
+        .step(0)
+        .enter(0, "main", 0)
+        .usual_calls("slow", 0, 100);
+    script
+        .step(1)
+        .usual_calls("f", 50_000, 15)
+        .enter(0, "slow", 60_000);
+    script.usual_calls("f", 61_000, 4);
+    script.step(2).usual_calls("f", 70_000, 50);
+    script.step(3).usual_calls("f", 90_000, 50);
+    script
+        .step(4)
+        .call(0, "f", 110_000, 110_100)
+        .exit(0, "slow", 150_000);
+    let shelf = Shelf::default();
+    follow(&[&script], options(sstd()), session(&server()), &shelf).unwrap();
+    let anomalies = shelf.of(Anomalies);
+    let record = anomalies.iter().find(|it| it["func"] == "slow").unwrap();
+    let window = record["event_window"]["exec_window"].as_array().unwrap();
+    let found: Vec<_> = window
+        .iter()
+        .map(|it| it["event_id"].as_str().unwrap())
+        .collect();
+    let before = (5..15).map(|call| format!("0:1:{}", 2 * call));
+    let after = (0..4).map(|call| format!("0:1:{}", 31 + 2 * call));
+    let later = (0..6).map(|call| format!("0:2:{}", 2 * call));
+    let expected = before
+        .chain(["0:1:30".to_owned()])
+        .chain(after)
+        .chain(later);
+    assert_eq!(found, expected.collect::<Vec<_>>());
 }
 
 #[test]
@@ -344,15 +385,8 @@ fn recorded_ranks_give_the_same_documents_with_any_number_of_threads() {
             .build()
             .unwrap();
         let shelf = Shelf::default();
-        pool.install(|| {
-            follow(
-                &scripts,
-                options(Params::default()),
-                session(&server()),
-                &shelf,
-            )
-        })
-        .unwrap();
+        pool.install(|| follow(&scripts, options(hbos()), session(&server()), &shelf))
+            .unwrap();
         shelf.documents.lock().unwrap().clone()
     };
     let expected = documents(1);
@@ -395,18 +429,144 @@ fn another_run_is_refused_by_the_server_of_the_first() {
     assert_eq!(server.documents().func_stats.len(), 1);
 }
 
+/// Ranks whose `f` takes 100 µs, or 10 ms on one of them, which says what is unusual.
+fn scripts_of_unlike_ranks() -> Vec<Script> {
+    let mut scripts = Vec::new();
+    for rank in 0..4 {
+        let mut script = Script::new(rank);
+        for step in 0..5 {
+            let start = 10_000_000 * u64::from(step);
+            script
+                .step(step)
+                .usual_calls("f", start, 40 + 20 * u64::from(rank));
+            let long = 100 + 9_900 * u64::from(rank == 3);
+            for call in 0..30 {
+                let entry = start + 1_000_000 + 20_000 * call;
+                script.call(0, "f", entry, entry + long + call % 3);
+            }
+            script.call(
+                0,
+                "g",
+                start + 5_000_000,
+                start + 5_000_030 + 7 * u64::from(rank * step),
+            );
+            script.call(
+                0,
+                "f",
+                start + 6_000_000,
+                start + 6_004_000 + u64::from(rank),
+            );
+            if step == rank {
+                script.call(0, "f", start + 7_000_000, start + 7_800_000);
+            }
+        }
+        scripts.push(script);
+    }
+    scripts
+}
+
+/// All that a database would have of the run: records and statistics.
+fn all_of(shelf: &Shelf, server: &Arc<ServerState>) -> (Vec<serde_json::Value>, String) {
+    let records = Collection::JUDGED.map(|it| shelf.of(it)).concat();
+    (records, format!("{:#?}", server.documents()))
+}
+
+#[test]
+fn recorded_ranks_are_judged_the_same_by_any_number_of_instances_in_any_order() {
+    for algorithm in Algorithm::ALL {
+        let params = Params {
+            algorithm,
+            ..Params::default()
+        };
+        let follow_by = |shares: &[&[usize]]| {
+            let scripts = scripts_of_unlike_ranks();
+            let (shelf, server) = (Shelf::default(), server());
+            let all_came = Arc::new(Barrier::new(scripts.len()));
+            std::thread::scope(|scope| {
+                for share in shares {
+                    let streams = share
+                        .iter()
+                        .map(|&rank| scripts[rank].recorded_beside(&all_came));
+                    let (streams, shelf) = (streams.collect(), shelf.clone());
+                    let exchange = session(&server);
+                    let name = format!("{share:?}");
+                    scope.spawn(move || {
+                        follow_as(&name, streams, options(params), exchange, &shelf).unwrap()
+                    });
+                }
+            });
+            all_of(&shelf, &server)
+        };
+        let expected = follow_by(&[&[0, 1, 2, 3]]);
+        assert!(!expected.0.is_empty(), "{algorithm}");
+        for shares in [&[&[3][..], &[0], &[2], &[1]][..], &[&[1, 2], &[0, 3]]] {
+            assert!(follow_by(shares) == expected, "{algorithm} {shares:?}");
+        }
+    }
+}
+
+#[test]
+fn live_ranks_keep_only_what_the_complete_models_call_an_anomaly() {
+    // What is rare in the first step is usual in the run.
+    let mut script = Script::new(0);
+    script
+        .step(0)
+        .usual_calls("f", 0, 300)
+        .call(0, "f", 900_000, 904_000);
+    for step in 1..4 {
+        let start = 1_000_000 * u64::from(step);
+        script.step(step);
+        for call in 0..200 {
+            let entry = start + 4_500 * call;
+            script.call(0, "f", entry, entry + 4_000 + call % 3);
+        }
+    }
+    script.call(0, "f", 5_000_000, 5_900_000);
+    let found = |pacing| {
+        let (shelf, server) = (Shelf::default(), server());
+        let mut options = options(Params::default());
+        options.pacing = pacing;
+        let status = follow(&[&script], options, session(&server), &shelf).unwrap();
+        let anomalies = shelf.of(Anomalies);
+        let counted = server.documents().func_stats[0]["anomaly_metrics"]["anomaly_count"].clone();
+        assert_eq!(
+            counted["accumulate"],
+            anomalies.len() as f64,
+            "counted and stored"
+        );
+        assert_eq!(status.num_anomalies, anomalies.len() as u64);
+        let times = anomalies
+            .iter()
+            .map(|it| it["runtime_total"].as_u64().unwrap());
+        (
+            times.collect::<Vec<_>>(),
+            anomalies[0]["algo_params"].clone(),
+        )
+    };
+    let (times, stated) = found(Pacing::Live);
+    assert_eq!(times, [900_000]);
+    let (shelf, server) = (Shelf::default(), server());
+    let streams = vec![script.recorded()];
+    follow_streams(
+        streams,
+        options(Params::default()),
+        session(&server),
+        &shelf,
+    )
+    .unwrap();
+    assert_eq!(
+        shelf.of(Anomalies)[0]["algo_params"],
+        stated,
+        "as of a recorded run"
+    );
+}
+
 #[test]
 fn a_run_that_is_read_again_changes_nothing() {
     let (shelf, server) = (Shelf::default(), server());
     let follow = || {
         let script = script_with_a_slow_call();
-        follow(
-            &[&script],
-            options(Params::default()),
-            session(&server),
-            &shelf,
-        )
-        .unwrap()
+        follow(&[&script], options(hbos()), session(&server), &shelf).unwrap()
     };
     let first = follow();
     assert_eq!((first.num_known_steps, first.num_anomalies > 0), (0, true));

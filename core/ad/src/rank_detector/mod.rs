@@ -1,27 +1,34 @@
 //! Detection on one rank: its call stacks across steps, the verdicts on the executions that ended in a step, and
 //! the records and the report made of them.
 
+mod judging;
+mod told;
+mod trees;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use callgrove_detect::{FuncModel, Moments};
+use callgrove_detect::{CallerKey, FuncModel};
 use callgrove_model::{
-    FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
+    CommEvents, CounterEvents, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
+    Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
-use callgrove_pserver::{FunctionReport, StepBrief, StepReport};
+use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport};
 
-use crate::brief::{BriefState, BriefedStep};
+use crate::brief::BriefState;
 use crate::by_function::{ExecutionsByFunction, LaneExecutions, VerdictState};
 use crate::compiled_model::CompiledModel;
-use crate::found::{FoundOutliers, longer_than_usual};
+use crate::found::FoundOutliers;
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::NodeWatch;
 use crate::rank_counters::RankCounters;
+use crate::rank_trees::RankTrees;
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
 use crate::stream_reader::StepInput;
+use crate::tree_models::TreeModels;
 use crate::{AdOptions, OutlierStatistic};
 
 /// Messages and counter samples kept for calls that stay open; the oldest go first.
@@ -34,8 +41,10 @@ pub(crate) struct RankDetector {
     rank: RankId,
     builder: RankBuilder,
     lanes: BTreeMap<ThreadId, LaneState>,
-    /// By the rank's own ids: name, and number in this AD instance; no number where it is not judged.
+    /// By the rank's own ids: name, what models know it by as a caller, and number in this AD instance; no number where it
+    /// is not judged.
     functions: Vec<NamedFunction>,
+    keys: Vec<CallerKey>,
     numbers: Vec<Option<u32>>,
     counters: RankCounters,
     gpu: GpuThreads,
@@ -43,6 +52,7 @@ pub(crate) struct RankDetector {
     node: NodeWatch,
     message_numbers: MessageNumbers,
     briefs: BriefState,
+    trees: RankTrees,
     hostname: Arc<str>,
     grouped: ExecutionsByFunction,
     span: StepTimes,
@@ -54,6 +64,10 @@ pub(crate) struct RankDetector {
     pub(crate) learnt_until: Option<StepId>,
     /// The last step that the database has records of, from an instance that had the rank before.
     pub(crate) recorded_until: Option<StepId>,
+    /// Whether the steps that were reported already are recorded anew: other models judged them.
+    records_anew: bool,
+    /// All anomalies so far, as they would be told again.
+    final_anomalies: FinalAnomalies,
     /// Metadata of the present step.
     metadata: Vec<MetadataRecord>,
     pub(crate) warnings: Warnings,
@@ -76,6 +90,22 @@ pub(crate) struct StepOutcome {
     pub(crate) report: Option<StepReport>,
     pub(crate) num_executions: u64,
     pub(crate) num_anomalies: u64,
+    pub(crate) num_trees: u64,
+    pub(crate) num_abnormal_trees: u64,
+    /// Why trees could not be judged, if so.
+    pub(crate) tree_trouble: Option<String>,
+}
+
+/// Where the executions of a function are among those grouped, and its number.
+type JudgedRows = (Range<usize>, u32);
+
+/// What a round judges by.
+pub(crate) struct RoundModels<'a> {
+    /// By number of the function.
+    pub(crate) compiled: &'a [Option<CompiledModel>],
+    /// Global indices, by number of the function.
+    pub(crate) fids: &'a [FuncId],
+    pub(crate) trees: &'a TreeModels,
 }
 
 impl RankDetector {
@@ -86,6 +116,7 @@ impl RankDetector {
             builder: RankBuilder::new(program, rank),
             lanes: BTreeMap::new(),
             functions: Vec::new(),
+            keys: Vec::new(),
             numbers: Vec::new(),
             counters: RankCounters::default(),
             gpu: GpuThreads::default(),
@@ -93,6 +124,7 @@ impl RankDetector {
             node: NodeWatch::default(),
             message_numbers: MessageNumbers::default(),
             briefs: BriefState::default(),
+            trees: RankTrees::default(),
             hostname: Arc::from(""),
             grouped: ExecutionsByFunction::default(),
             span: StepTimes::default(),
@@ -100,13 +132,27 @@ impl RankDetector {
             reported_until: None,
             learnt_until: None,
             recorded_until: None,
+            records_anew: false,
+            final_anomalies: FinalAnomalies::default(),
             metadata: Vec::new(),
             warnings: Warnings::default(),
         }
     }
 
+    /// One for the same rank from its beginning, to judge by complete models. `is_final`: others have done so already.
+    pub(crate) fn again(&self, is_final: bool) -> Self {
+        Self {
+            reported_until: self.reported_until,
+            learnt_until: self.learnt_until,
+            recorded_until: self.recorded_until,
+            records_anew: !is_final,
+            ..Self::new(self.program, self.rank)
+        }
+    }
+
     /// Takes note of a function: the next of the rank's own ids. Without a `number` it is not judged.
     pub(crate) fn name_function(&mut self, function: NamedFunction, number: Option<u32>) {
+        self.keys.push(CallerKey::of(&function.name));
         self.functions.push(function);
         self.numbers.push(number);
     }
@@ -115,11 +161,11 @@ impl RankDetector {
         self.rank
     }
 
-    /// Whether the models hold a step already: an instance that had the rank before told it.
-    pub(crate) fn has_learnt(&self, step: StepId) -> bool {
-        self.reported_until
-            .max(self.learnt_until)
-            .is_some_and(|last| step <= last)
+    /// The step taken in last, unless the models hold it already: an instance that had the rank before told it.
+    pub(crate) fn new_step(&self) -> Option<(RankId, StepId)> {
+        let step = self.span.step();
+        let is_learnt = self.reported_until.max(self.learnt_until) >= Some(step);
+        (!is_learnt).then_some((self.rank, step))
     }
 
     /// Whether a step was reported already, and so was recorded.
@@ -127,15 +173,8 @@ impl RankDetector {
         self.reported_until.is_some_and(|last| step <= last)
     }
 
-    /// Takes a step in. The answer has, for each function with executions that ended, what they add to its
-    /// model: nothing if the parameter server knows the step already. `models` are the newest known, by
-    /// number of the function.
-    pub(crate) fn take_in(
-        &mut self,
-        input: StepInput,
-        options: &AdOptions,
-        models: &[Option<Arc<FuncModel>>],
-    ) -> Vec<(u32, FuncModel)> {
+    /// Takes a step in. `num_functions` have numbers.
+    pub(crate) fn take_in(&mut self, input: StepInput, options: &AdOptions, num_functions: usize) {
         let StepInput {
             mut batch,
             counters,
@@ -149,11 +188,38 @@ impl RankDetector {
         self.message_numbers.take_in(batch.step, &batch.comms);
         self.briefs.begin_step(&batch.funcs);
         self.counters.take_in(&mut batch.counters, &mut self.node);
-        let step = batch.step;
+        self.builder.push(*batch);
+        self.gather(num_functions);
+        self.remember_launches();
+    }
+
+    /// Takes a step in that nobody judges; the answer is that of [`RankDetector::learn`].
+    pub(crate) fn pass_over(
+        &mut self,
+        input: StepInput,
+        options: &AdOptions,
+        models: &[Option<Arc<FuncModel>>],
+    ) -> Vec<(u32, FuncModel)> {
+        let mut batch = input.batch;
+        self.span = StepTimes::of(&batch);
+        // They belong to no model.
+        batch.comms = CommEvents::default();
+        batch.counters = CounterEvents::default();
         self.builder.push(*batch);
         self.gather(models.len());
-        self.remember_launches();
-        let is_learnt = self.has_learnt(step);
+        let learnt = self.learn(options, models);
+        self.retire(0);
+        learnt
+    }
+
+    /// For each function with executions that ended in the step taken in last, what they add to its model: nothing if
+    /// the parameter server knows the step already. `models` are the newest known, by number of the function.
+    pub(crate) fn learn(
+        &self,
+        options: &AdOptions,
+        models: &[Option<Arc<FuncModel>>],
+    ) -> Vec<(u32, FuncModel)> {
+        let (is_new, step) = (self.new_step().is_some(), self.span.step());
         let values = match options.statistic {
             OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
             OutlierStatistic::Inclusive => &self.grouped.inclusive_us,
@@ -162,85 +228,62 @@ impl RankDetector {
             let known = models[*number as usize].as_ref();
             let mut model =
                 known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
-            if !is_learnt {
-                model.extend(&values[rows.clone()]);
+            if is_new {
+                let callers = &self.grouped.callers[rows.clone()];
+                model.extend_in(step, callers, &values[rows.clone()]);
             }
             (*number, model)
         };
         self.grouped.functions.iter().map(learn).collect()
     }
 
-    /// Judges what ended in the step taken in last, reports it, and drops what is over. `compiled` and
-    /// `fids`, the global indices, are by number of the function. Documents come only if they are
-    /// `recorded`.
+    /// Judges what ended in the step taken in last, reports it, and drops what is over. Documents come only if they
+    /// are `recorded`.
     pub(crate) fn judge(
         &mut self,
-        compiled: &[Option<CompiledModel>],
-        fids: &[FuncId],
+        models: &RoundModels<'_>,
         options: &AdOptions,
         recorded: bool,
     ) -> Result<StepOutcome, ProvDbError> {
-        let mut functions = Vec::with_capacity(self.grouped.functions.len());
-        let mut found: Vec<FoundOutliers> = Vec::new();
-        let mut lanes: Vec<&mut LaneState> = self.lanes.values_mut().collect();
-        let values = match options.statistic {
-            OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
-            OutlierStatistic::Inclusive => &self.grouped.inclusive_us,
-        };
-        for (number, rows) in &self.grouped.functions {
-            let positions = &self.grouped.positions[rows.clone()];
-            let Some(compiled) = compiled.get(*number as usize).and_then(Option::as_ref) else {
-                // A frozen server that never saw the function: there is nothing to judge it by.
-                for position in positions {
-                    lanes[position.lane as usize].verdicts[position.exec.index()] =
-                        VerdictState::Unjudged;
-                }
-                continue;
-            };
-            let mut of_function = FoundOutliers::new(*number);
-            for (&value, &position) in values[rows.clone()].iter().zip(positions) {
-                let verdict = compiled.judge.judge(value);
-                if verdict.is_outlier {
-                    lanes[position.lane as usize].verdicts[position.exec.index()] =
-                        VerdictState::Anomaly;
-                    of_function.anomalies.push((position, verdict.score));
-                } else if of_function
-                    .normal
-                    .is_none_or(|(_, lowest)| verdict.score < lowest)
-                {
-                    of_function.normal = Some((position, verdict.score));
-                }
-            }
-            functions.push((rows.clone(), *number));
-            if !of_function.anomalies.is_empty() || self.wanted.contains(number) {
-                found.push(of_function);
-            }
-        }
-        drop(lanes);
+        let RoundModels { compiled, fids, .. } = *models;
+        let (functions, found) = self.judge_executions(compiled, options);
         let num_executions = functions.iter().map(|(rows, _)| rows.len() as u64).sum();
         let num_anomalies = found
             .iter()
             .map(|of_function| of_function.anomalies.len() as u64)
             .sum();
         let brief = self.brief(&found, compiled, options);
-        let report = self.report(&functions, &found, fids, brief);
+        let lanes = self.judged_lanes();
+        let anomalies = found.iter().map(|it| (it.number, it.summary(&lanes)));
+        let anomalies: BTreeMap<u32, AnomalySummary> = anomalies.collect();
+        drop(lanes);
+        self.sum_up(&anomalies, fids);
+        let report = self.report(&functions, &anomalies, fids, brief);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
-        if recorded && !self.has_reported(self.span.step()) {
+        let step = self.span.step();
+        let writes = recorded && (self.records_anew || !self.has_reported(step));
+        if writes {
             for record in &metadata {
                 documents.push(Document::metadata(record)?);
             }
             self.write_records(&found, compiled, options, &mut documents)?;
         }
+        let is_known = self.has_reported(step);
+        let trees = self.judge_trees(models.trees)?;
+        if writes {
+            documents.extend(trees.documents);
+        }
         self.retire(options.window);
-        let step = self.span.step();
-        let is_replaced = !self.has_reported(step) && Some(step) <= self.recorded_until;
         Ok(StepOutcome {
-            replaced: Some(step).filter(|_| recorded && is_replaced),
+            replaced: Some(step).filter(|_| writes && Some(step) <= self.recorded_until),
             documents,
             report,
             num_executions,
             num_anomalies,
+            num_trees: if is_known { 0 } else { trees.num_judged },
+            num_abnormal_trees: if is_known { 0 } else { trees.num_abnormal },
+            tree_trouble: trees.trouble,
         })
     }
 
@@ -290,7 +333,8 @@ impl RankDetector {
             .collect();
         let numbers = &self.numbers;
         let number = |func: FuncId| numbers.get(func.index()).copied().flatten();
-        self.grouped.gather(&mut lanes, num_functions, number);
+        self.grouped
+            .gather(&mut lanes, num_functions, number, &self.keys);
     }
 
     fn remember_launches(&mut self) {
@@ -311,66 +355,6 @@ impl RankDetector {
                 }
             }
         }
-    }
-
-    fn report(
-        &mut self,
-        functions: &[(Range<usize>, u32)],
-        found: &[FoundOutliers],
-        fids: &[FuncId],
-        brief: StepBrief,
-    ) -> Option<StepReport> {
-        let step = self.span.step();
-        if self.has_reported(step) {
-            return None;
-        }
-        let lanes = self.judged_lanes();
-        let mut found = found.iter().peekable();
-        let functions = functions.iter().map(|(rows, number)| {
-            let moments = |values: &[u64]| {
-                let mut moments = Moments::default();
-                moments.extend_from(values);
-                moments
-            };
-            let of_function = found.next_if(|of_function| of_function.number == *number);
-            FunctionReport {
-                fid: fids[*number as usize],
-                exclusive: moments(&self.grouped.exclusive_us[rows.clone()]),
-                inclusive: moments(&self.grouped.inclusive_us[rows.clone()]),
-                anomalies: of_function.map(|it| it.summary(&lanes)).unwrap_or_default(),
-            }
-        });
-        let functions = functions.collect();
-        Some(StepReport {
-            program: self.program,
-            rank: self.rank,
-            step,
-            functions,
-            counters: self.counters.take_reports(),
-            brief,
-        })
-    }
-
-    /// What stood in the step, for incidents.
-    fn brief(
-        &mut self,
-        found: &[FoundOutliers],
-        compiled: &[Option<CompiledModel>],
-        options: &AdOptions,
-    ) -> StepBrief {
-        let mut briefs = std::mem::take(&mut self.briefs);
-        let lanes = self.judged_lanes();
-        let longer = longer_than_usual(found, &lanes, compiled, options.statistic);
-        let step = BriefedStep {
-            rank: self.rank,
-            step: self.span.step(),
-            lanes: &lanes,
-            functions: &self.functions,
-            numbers: &self.message_numbers,
-        };
-        let brief = briefs.brief(&step, &longer);
-        self.briefs = briefs;
-        brief
     }
 
     fn judged_lanes(&self) -> Vec<JudgedLane<'_>> {
@@ -398,7 +382,8 @@ impl RankDetector {
                 continue;
             };
             let mut write = |collection, position, score| {
-                let record = records.record(position, score, &compiled.stated());
+                let caller = records.caller(position, &self.keys);
+                let record = records.record(position, score, &compiled.stated(caller));
                 documents.push(Document::execution(collection, &record)?);
                 Ok::<_, ProvDbError>(())
             };
@@ -440,20 +425,6 @@ impl RankDetector {
             node_state: self.node.record(),
             span: self.span,
             window,
-        }
-    }
-
-    fn retire(&mut self, window: usize) {
-        self.message_numbers.retire();
-        let lanes = &mut self.lanes;
-        self.builder
-            .retire(window, MAX_EVENTS_KEPT, |thread, kept| {
-                if let Some(state) = lanes.get_mut(&thread) {
-                    state.verdicts = kept.iter().map(|old| state.verdicts[old.index()]).collect();
-                }
-            });
-        for ((_, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
-            state.num_counters_seen = stack.counters().len();
         }
     }
 }

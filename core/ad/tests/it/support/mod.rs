@@ -1,10 +1,8 @@
 //! A stream written by the test, a store in memory, and instances over them.
 
-#![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Status, Stream};
@@ -148,26 +146,54 @@ impl Script {
     pub(crate) fn stream(&self) -> Stream {
         Stream {
             rank: self.rank,
-            source: Box::new(Scripted(self.clone(), true)),
+            source: Box::new(Scripted(self.clone(), End::Good)),
             path: "script".to_owned(),
+            again: None,
+        }
+    }
+
+    /// Can be read twice, as a file.
+    pub(crate) fn recorded(&self) -> Stream {
+        let script = self.clone();
+        Stream {
+            again: Some(Box::new(move || Ok(Box::new(Scripted(script, End::Good))))),
+            ..self.stream()
+        }
+    }
+
+    /// The same, but the first reading ends when those of all others end that have the barrier.
+    pub(crate) fn recorded_beside(&self, others: &Arc<Barrier>) -> Stream {
+        Stream {
+            source: Box::new(Scripted(self.clone(), End::Waits(Arc::clone(others)))),
+            ..self.recorded()
         }
     }
 
     /// Panics where the script ends.
     pub(crate) fn stream_that_panics(&self) -> Stream {
         Stream {
-            source: Box::new(Scripted(self.clone(), false)),
+            source: Box::new(Scripted(self.clone(), End::Panics)),
             ..self.stream()
         }
     }
 }
 
-/// A script, and whether it ends well.
-struct Scripted(Script, bool);
+/// A script, and how it ends.
+struct Scripted(Script, End);
+
+enum End {
+    Good,
+    Panics,
+    Waits(Arc<Barrier>),
+}
 
 impl TraceSource for Scripted {
     fn next_step(&mut self, _: Duration) -> Result<Next, TraceError> {
-        assert!(self.1 || !self.0.steps.is_empty(), "the reader panics");
+        match &self.1 {
+            End::Waits(others) if self.0.steps.is_empty() => drop(others.wait()),
+            End::Panics => assert!(!self.0.steps.is_empty(), "the reader panics"),
+            _ => {}
+        }
         Ok(self
             .0
             .steps
@@ -258,6 +284,12 @@ impl Store for Shelf {
         Ok(())
     }
 
+    fn remove(&mut self, of: Collection, _: u32, keys: &[String]) -> Result<(), ProvDbError> {
+        let mut documents = self.documents.lock().unwrap();
+        documents.retain(|(collection, key), _| *collection != of || !keys.contains(key));
+        Ok(())
+    }
+
     fn replace_state(&mut self, _: &str, _: &[u8]) -> Result<(), ProvDbError> {
         Ok(())
     }
@@ -266,12 +298,29 @@ impl Store for Shelf {
         Ok(None)
     }
 
-    fn find_ids(&mut self, _: &Query) -> Result<Vec<i64>, ProvDbError> {
-        Ok(Vec::new())
+    /// Knows filters by rank only.
+    fn find_ids(&mut self, query: &Query) -> Result<Vec<i64>, ProvDbError> {
+        let filter = query.filter.as_ref().map(ToString::to_string);
+        let of_rank = |json: &str| {
+            let document: Value = serde_json::from_str(json).unwrap();
+            let wanted = format!("rid = {}", document["rid"]);
+            filter
+                .as_ref()
+                .is_none_or(|filter| filter.contains(&wanted))
+        };
+        let documents = self.documents.lock().unwrap();
+        let found = (0..).zip(documents.iter());
+        let found = found.filter(|(_, ((of, _), json))| *of == query.collection && of_rank(json));
+        Ok(found.map(|(id, _)| id).collect())
     }
 
-    fn documents(&mut self, _: Collection, _: &[i64]) -> Result<Vec<String>, ProvDbError> {
-        Ok(Vec::new())
+    fn documents(&mut self, _: Collection, ids: &[i64]) -> Result<Vec<String>, ProvDbError> {
+        let documents = self.documents.lock().unwrap();
+        let found = (0..).zip(documents.values());
+        Ok(found
+            .filter(|(id, _)| ids.contains(id))
+            .map(|(_, json)| json.clone())
+            .collect())
     }
 
     fn count(&mut self, _: &Query) -> Result<u64, ProvDbError> {
@@ -314,7 +363,18 @@ pub(crate) fn follow_streams(
     exchange: Box<dyn ModelExchange>,
     shelf: &Shelf,
 ) -> Result<Status, AdError> {
+    follow_as("test", streams, options, exchange, shelf)
+}
+
+/// The same by an instance of a name.
+pub(crate) fn follow_as(
+    name: &str,
+    streams: Vec<Stream>,
+    options: AdOptions,
+    exchange: Box<dyn ModelExchange>,
+    shelf: &Shelf,
+) -> Result<Status, AdError> {
     let store: Box<dyn Store> = Box::new(shelf.clone());
-    Instance::start(streams, options, exchange, Some(store), "test")?
+    Instance::start(streams, options, exchange, Some(store), name)?
         .run(|_| ControlFlow::Continue(()))
 }

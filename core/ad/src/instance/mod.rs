@@ -1,25 +1,40 @@
 //! An AD instance: its streams, the models, and the rounds in which it judges.
+//!
+//! ```text
+//! recorded: learn all steps ─ wait until all ranks have ─ judge all steps again by the complete models
+//! live:     learn and judge each step as it comes ─ wait until all ranks have ─ judge what is stored by the complete models
+//! ```
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+mod complete;
+mod deltas;
+mod final_pass;
+mod joining;
+mod status;
+
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgrove_detect::{FuncModel, RunningThreshold};
-use callgrove_model::{FuncId, NameTable, ProgramId, RankId, RunIdentity, StepId, Warnings};
-use callgrove_provdb::{Claim, Collection, Filter, Path, ProvDbError, Query, SortKey, Store};
-use callgrove_pserver::{Hello, Link, ModelExchange, PserverError, StepReport, Welcome};
-use callgrove_trace::TraceSource;
+use callgrove_model::{FuncId, NameTable, RankId, RunIdentity, StepId};
+use callgrove_provdb::{Claim, Store};
+use callgrove_pserver::{Hello, ModelExchange, StepReport};
+use callgrove_trace::{TraceError, TraceSource};
 use rayon::prelude::*;
-use serde_json::Value;
 
-use crate::compiled_model::compile_models;
+use crate::announced::Announced;
+use crate::compiled_model::{CompleteModels, compile_models};
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
-use crate::rank_detector::{RankDetector, StepOutcome};
+use crate::rank_detector::{RankDetector, RoundModels, StepOutcome};
 use crate::record_builder::NamedFunction;
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
+use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
+
+use deltas::merge_deltas;
+
+pub use status::Status;
 
 /// How long a live round waits before it looks at all streams again.
 const LIVE_WAIT: Duration = Duration::from_millis(5);
@@ -31,6 +46,9 @@ const SETTLE_WAIT: Duration = Duration::from_millis(50);
 /// Who waits longer is told why.
 const LONG: Duration = Duration::from_secs(2);
 
+/// Opens a stream once more, from its beginning.
+pub type Reopen = Box<dyn FnOnce() -> Result<Box<dyn TraceSource>, TraceError> + Send>;
+
 /// A stream to be followed.
 pub struct Stream {
     /// Its rank.
@@ -39,27 +57,8 @@ pub struct Stream {
     pub source: Box<dyn TraceSource>,
     /// What it is called in warnings.
     pub path: String,
-}
-
-/// How an instance fares; all counts are since its start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// I/O steps of all streams.
-    pub num_steps: u64,
-    /// Those that the parameter server knew already; their outliers are recorded, and not counted here.
-    pub num_known_steps: u64,
-    /// Function events.
-    pub num_events: u64,
-    /// Executions that were judged.
-    pub num_executions: u64,
-    /// Outliers among them.
-    pub num_anomalies: u64,
-    /// What the provenance database has.
-    pub stored: StorageStatus,
-    /// Why the parameter server cannot be reached, if it cannot.
-    pub link_down: Option<String>,
-    /// What was found wrong in the streams that have ended.
-    pub warnings: Warnings,
+    /// For a recorded stream, which is read to learn and again to judge; none for one that comes once.
+    pub again: Option<Reopen>,
 }
 
 /// An AD instance at work.
@@ -67,6 +66,13 @@ pub struct Instance {
     options: AdOptions,
     readers: Vec<StreamReader>,
     detectors: Vec<RankDetector>,
+    announced: Vec<Announced>,
+    /// For each stream; none any more once it is read again.
+    again: Vec<Option<Reopen>>,
+    /// Most ranks that a stream says there are.
+    num_ranks: u32,
+    /// By number: the models of all ranks, with everything that they told.
+    complete: Option<CompleteModels>,
     exchange: Box<dyn ModelExchange>,
     /// What is told to it: grows with the ranks whose first steps came.
     hello: Hello,
@@ -88,6 +94,7 @@ pub struct Instance {
     models: Vec<Option<Arc<FuncModel>>>,
     /// By number: the highest threshold of its score so far, which the models hand on.
     thresholds_reached: Vec<RunningThreshold>,
+    tree_models: TreeModels,
     /// Reports that the server has not been told, oldest first. Each comes after as many documents were handed to the
     /// writer, and is told once these are stored: what is counted can be read.
     reports: VecDeque<(u64, StepReport)>,
@@ -123,7 +130,22 @@ impl Instance {
         let is_live = options.pacing == Pacing::Live;
         let mut readers = Vec::with_capacity(streams.len());
         let mut detectors = Vec::with_capacity(streams.len());
-        for Stream { rank, source, path } in streams {
+        let mut again = Vec::with_capacity(streams.len());
+        let mut announced = Vec::with_capacity(streams.len());
+        for Stream {
+            rank,
+            mut source,
+            path,
+            again: of_stream,
+        } in streams
+        {
+            again.push(of_stream);
+            announced.push(Announced::recall(
+                &mut *source,
+                store.as_mut(),
+                program,
+                rank,
+            )?);
             detectors.push(RankDetector::new(program, rank));
             readers.push(StreamReader::start(source, path, is_live)?);
         }
@@ -131,6 +153,10 @@ impl Instance {
             options,
             readers,
             detectors,
+            announced,
+            again,
+            num_ranks: 0,
+            complete: None,
             exchange,
             hello,
             is_registered: false,
@@ -144,6 +170,7 @@ impl Instance {
             is_ignored: Vec::new(),
             models: Vec::new(),
             thresholds_reached: Vec::new(),
+            tree_models: TreeModels::default(),
             reports: VecDeque::new(),
             status: Status::default(),
         })
@@ -160,9 +187,16 @@ impl Instance {
         mut self,
         mut watch: impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<Status, AdError> {
-        let followed = self.follow(&mut watch);
+        let mut followed = self.follow(&mut watch);
         // Whatever happened, what was found is stored, and then told, and the ranks are free afterwards.
-        let stored = self.writer.take().map(ProvenanceWriter::finish).transpose();
+        let mut stored = Ok(StorageStatus::default());
+        if let Some(writer) = self.writer.take() {
+            stored = writer.finish().map(|(status, mut store)| {
+                let judged = |()| self.judge_stored(&mut *store);
+                followed = std::mem::replace(&mut followed, Ok(())).and_then(judged);
+                status
+            });
+        }
         let farewell = if self.is_registered {
             self.take_leave(&mut watch)
         } else {
@@ -172,9 +206,12 @@ impl Instance {
             let warnings = detector.finish();
             self.status.warnings.join(warnings);
         }
+        let names = (0..self.functions.len()).map(FuncId::from_index);
+        let names = names.map(|number| self.functions.name(number));
+        self.status.idle_rules = self.options.rules.without_effect(names);
         drop(std::mem::take(&mut self.claims));
         followed?;
-        self.status.stored = stored?.unwrap_or_default();
+        self.status.stored = stored?;
         farewell?;
         Ok(self.status)
     }
@@ -204,7 +241,16 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<(), AdError> {
-        while self.readers.iter().any(|reader| !reader.has_ended()) {
+        let is_recorded = !self.again.is_empty() && self.again.iter().all(Option::is_some);
+        if is_recorded {
+            if self.learn_all(watch)?.is_break() {
+                return Ok(());
+            }
+            self.complete(watch)?;
+            self.read_again()?;
+        }
+        let mut is_stopped = false;
+        while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
             let inputs = self.collect();
             if !inputs.is_empty() {
                 self.round(inputs)?;
@@ -212,56 +258,17 @@ impl Instance {
             if let Some(writer) = &self.writer {
                 self.status.stored = writer.stored();
             }
-            if watch(&self.status).is_break() || self.status.stored.is_closed {
+            if self.status.stored.is_closed {
                 return Ok(());
             }
+            is_stopped = watch(&self.status).is_break();
         }
         // Without a single step, the server shall know all the same that the ranks were there.
-        self.learn_run(&[])
-    }
-
-    /// Tells the database and the parameter server which run this is, once the first steps say so, and again when
-    /// other ranks come: their first steps are not waited for, because ranks may wait for one another.
-    fn learn_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
-        let mut is_news = !self.is_registered;
-        for (_, input) in inputs {
-            is_news |= !input.run.is_empty();
-            self.hello.run.merge(&input.run);
-        }
-        if !is_news {
-            return Ok(());
-        }
-        self.run.join(&self.hello.run).map_err(AdError::OtherRun)?;
-        if let Some(mut store) = self.store.take() {
-            self.run = store.join_run(&self.hello.run)?;
-            let program = self.options.program;
-            for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
-                detector.recorded_until = last_recorded(&mut *store, program, *rank)?;
-            }
-            self.writer = Some(ProvenanceWriter::start(store)?);
-        } else if let Some(writer) = &self.writer {
-            writer.join_run(&self.hello.run);
-        }
-        match self.exchange.register(&self.hello) {
-            Ok(welcome) if !self.is_registered => self.heed(welcome)?,
-            Ok(_) => {}
-            // It is told when it is back.
-            Err(PserverError::NotConnected { .. }) if self.is_registered => {}
-            Err(error) => return Err(error.into()),
-        }
-        self.is_registered = true;
-        Ok(())
-    }
-
-    fn heed(&mut self, welcome: Welcome) -> Result<(), AdError> {
-        if let Some(params) = welcome.params {
-            self.options.params = params.check()?;
-        }
-        let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
-        let learnt_until: BTreeMap<_, _> = welcome.learnt_steps.into_iter().collect();
-        for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
-            detector.reported_until = reported_until.get(rank).copied();
-            detector.learnt_until = learnt_until.get(rank).copied();
+        self.learn_run(&[])?;
+        match is_recorded {
+            true if is_stopped => {}
+            true => self.conclude(),
+            false => self.complete(watch)?,
         }
         Ok(())
     }
@@ -280,7 +287,10 @@ impl Instance {
                 Pacing::Live => Some(Duration::ZERO),
             };
             match reader.next(wait) {
-                StepPoll::Step(input) => inputs.push((position, *input)),
+                StepPoll::Step(input) => {
+                    self.num_ranks = self.num_ranks.max(input.num_ranks);
+                    inputs.push((position, *input));
+                }
                 StepPoll::NotReady => {}
                 StepPoll::End(warnings) => self.detectors[position].warnings.join(warnings),
             }
@@ -288,47 +298,66 @@ impl Instance {
         inputs
     }
 
-    fn round(&mut self, inputs: Vec<(usize, StepInput)>) -> Result<(), AdError> {
+    /// Counts what came in, and learns which run and which functions it is of.
+    fn begin_round(&mut self, inputs: &mut [(usize, StepInput)]) -> Result<(), AdError> {
         self.status.num_steps += inputs.len() as u64;
         let num_events = inputs
             .iter()
             .map(|(_, input)| input.batch.funcs.len() as u64);
         self.status.num_events += num_events.sum::<u64>();
-        self.learn_run(&inputs)?;
-        self.name_functions(&inputs)?;
+        self.learn_run(inputs)?;
+        for (position, input) in &mut *inputs {
+            let (news, rank) = (
+                std::mem::take(&mut input.announced),
+                self.hello.ranks[*position],
+            );
+            let writer = self.writer.as_ref();
+            self.announced[*position].keep(news, writer, self.options.program, rank);
+        }
+        self.name_functions(inputs)
+    }
+
+    fn round(&mut self, mut inputs: Vec<(usize, StepInput)>) -> Result<(), AdError> {
+        self.begin_round(&mut inputs)?;
         // The exchange has them then, whatever it answers.
         let reports = self.settled_reports();
-        let mut at_work = Vec::with_capacity(inputs.len());
-        let mut inputs = inputs.into_iter().peekable();
-        for (position, detector) in self.detectors.iter_mut().enumerate() {
-            if let Some((_, input)) = inputs.next_if(|(of, _)| *of == position) {
-                at_work.push((detector, Some(input)));
+        let mut at_work = at_work(&mut self.detectors, inputs);
+        let (options, num_functions) = (&self.options, self.models.len());
+        at_work.par_iter_mut().for_each(|(detector, input)| {
+            if let Some(input) = input.take() {
+                detector.take_in(input, options, num_functions);
             }
-        }
-        let learnt_steps = at_work.iter().filter_map(|(detector, input)| {
-            let step = input.as_ref()?.batch.step;
-            Some((detector.rank(), step)).filter(|_| !detector.has_learnt(step))
         });
-        let learnt_steps: Vec<(RankId, StepId)> = learnt_steps.collect();
-        let is_news = !learnt_steps.is_empty();
-        let (options, models) = (&self.options, &self.models);
-        let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
-            .par_iter_mut()
-            .map(|(detector, input)| match input.take() {
-                Some(input) => detector.take_in(input, options, models),
-                None => Vec::new(),
-            })
-            .collect();
-        let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
-        self.exchange.learn_steps(&learnt_steps);
+        let mut newest = Vec::new();
+        let (mut deltas, mut is_news) = (Vec::new(), false);
+        if self.complete.is_none() {
+            let new_steps = at_work
+                .iter()
+                .filter_map(|(detector, _)| detector.new_step());
+            let new_steps: Vec<(RankId, StepId)> = new_steps.collect();
+            let learnt: Vec<_> = at_work
+                .par_iter()
+                .map(|(detector, _)| detector.learn(options, &self.models))
+                .collect();
+            self.exchange.learn_steps(&new_steps);
+            deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
+            is_news = !new_steps.is_empty();
+        }
         let synced = self.exchange.sync_and_report(deltas, &reports)?;
-        self.status.link_down = match synced.link {
-            Link::Up => None,
-            Link::Down { cause } => Some(cause),
+        self.status.note_link(synced.link);
+        let compiled = if let Some(complete) = &self.complete {
+            &complete.compiled
+        } else {
+            newest = compile_models(synced.models, &self.fids, &self.thresholds, options);
+            &newest
         };
-        let compiled = compile_models(synced.models, &self.fids, &self.thresholds, options);
+        let updates = self.exchange.take_tree_models();
+        if !updates.is_empty() {
+            let (trees, functions) = (&options.trees, &self.functions);
+            self.status.tree_trouble = self.tree_models.take(updates, trees, functions);
+        }
         let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
-        for ((model, reached), compiled) in known.zip(&compiled) {
+        for ((model, reached), compiled) in known.zip(&newest) {
             if let Some(compiled) = compiled {
                 *model = Some(Arc::clone(&compiled.model));
                 // Steps that are read again are judged by models of later ones.
@@ -337,13 +366,23 @@ impl Instance {
                 }
             }
         }
-        let (fids, recorded) = (&self.fids, self.writer.is_some());
+        let models = RoundModels {
+            compiled,
+            fids: &self.fids,
+            trees: &self.tree_models,
+        };
+        let recorded = self.writer.is_some();
         let judged = at_work
             .par_iter_mut()
-            .map(|(detector, _)| detector.judge(&compiled, fids, options, recorded))
+            .map(|(detector, _)| detector.judge(&models, options, recorded))
             .collect::<Result<Vec<StepOutcome>, _>>()?;
         for ((detector, _), step) in at_work.iter().zip(judged) {
             self.status.num_executions += step.num_executions;
+            self.status.num_trees += step.num_trees;
+            self.status.num_abnormal_trees += step.num_abnormal_trees;
+            if step.tree_trouble.is_some() {
+                self.status.tree_trouble = step.tree_trouble;
+            }
             match &step.report {
                 Some(_) => self.status.num_anomalies += step.num_anomalies,
                 None => self.status.num_known_steps += 1,
@@ -395,6 +434,8 @@ impl Instance {
             self.fids
                 .extend(self.exchange.functions(self.options.program, &new)?);
         }
+        self.tree_models
+            .name_functions(new.iter().map(String::as_str), &self.options.trees);
         for name in &new {
             self.models.push(None);
             self.thresholds_reached.push(RunningThreshold::default());
@@ -413,53 +454,16 @@ impl Instance {
     }
 }
 
-/// The last step of a rank that the database has records of.
-fn last_recorded(
-    store: &mut dyn Store,
-    program: ProgramId,
-    rank: RankId,
-) -> Result<Option<StepId>, ProvDbError> {
-    let mut last = None;
-    for collection in Collection::JUDGED {
-        let newest = Query {
-            filter: Some(Filter::parse(&format!("rid = {rank} and pid = {program}"))?),
-            sort: Some(SortKey {
-                path: Path::parse("io_step")?,
-                is_descending: true,
-            }),
-            limit: Some(1),
-            ..Query::all(collection)
-        };
-        for document in store.find(&newest)? {
-            let document: Value = serde_json::from_str(&document).unwrap_or_default();
-            let step = document["io_step"]
-                .as_u64()
-                .and_then(|it| u32::try_from(it).ok());
-            last = last.max(step.map(StepId));
-        }
-    }
-    Ok(last)
-}
-
-/// The deltas of all ranks, merged in order of rank, by global index of the function. `fids` and
-/// `reached`, the highest thresholds so far, are by number.
-fn merge_deltas(
-    learnt: Vec<Vec<(u32, FuncModel)>>,
-    fids: &[FuncId],
-    reached: &[RunningThreshold],
-) -> Result<Vec<(FuncId, FuncModel)>, AdError> {
-    let mut by_number: BTreeMap<u32, FuncModel> = BTreeMap::new();
-    for (number, model) in learnt.into_iter().flatten() {
-        match by_number.entry(number) {
-            Entry::Vacant(entry) => {
-                entry.insert(model);
-            }
-            Entry::Occupied(mut entry) => entry.get_mut().merge(&model)?,
-        }
-    }
-    let with_fid = by_number.into_iter().map(|(number, mut model)| {
-        model.raise_threshold(reached[number as usize].value());
-        (fids[number as usize], model)
+/// The detectors that have a step in a round, each with its step.
+fn at_work(
+    detectors: &mut [RankDetector],
+    inputs: Vec<(usize, StepInput)>,
+) -> Vec<(&mut RankDetector, Option<StepInput>)> {
+    let mut inputs = inputs.into_iter().peekable();
+    let with_step = detectors.iter_mut().enumerate();
+    let with_step = with_step.filter_map(|(position, detector)| {
+        let (_, input) = inputs.next_if(|(of, _)| *of == position)?;
+        Some((detector, Some(input)))
     });
-    Ok(with_fid.collect())
+    with_step.collect()
 }

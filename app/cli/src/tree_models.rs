@@ -1,0 +1,126 @@
+//! Tree models as the pipeline uses them: the learning code behind the interface of the detectors.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
+use callgrove_model::{Forest, Trace};
+use callgrove_provdb::{Collection, TreeRecord};
+use callgrove_pserver::ServerState;
+use callgrove_server::api::{MAX_LIMIT, TreeModelDesk};
+use callgrove_server::client::{Client, ClientError, DocumentsRequest};
+use callgrove_session::watch::recorded_forest;
+use callgrove_session::{
+    HostError, ModelInForce, ModelPublication, RunningJob, SavedModel, TreeModelList,
+};
+
+use crate::follow::Reach;
+use crate::output::complain;
+
+/// Recorded trees that are looked at, the newest.
+const MOST_RECORDED: usize = 20_000;
+
+/// Reads the models that `analyze --save-model` and the window write.
+#[derive(Debug)]
+pub(crate) struct ModelFileReader;
+
+/// A model that was read.
+#[derive(Debug)]
+struct Judge(SavedModel);
+
+impl TreeModelReader for ModelFileReader {
+    fn read(&self, bytes: &[u8]) -> std::result::Result<Arc<dyn TreeJudge>, String> {
+        let model = SavedModel::read(bytes).map_err(|error| error.to_string())?;
+        Ok(Arc::new(Judge(model)))
+    }
+}
+
+impl TreeJudge for Judge {
+    fn functions(&self) -> &[String] {
+        self.0.functions()
+    }
+
+    fn judge(&self, forest: &Forest) -> std::result::Result<Vec<TreeVerdict>, String> {
+        self.0.verdicts(forest).map_err(|error| error.to_string())
+    }
+}
+
+/// A running job, by the client of its server.
+pub(crate) struct JobClient(pub(crate) Client);
+
+impl RunningJob for JobClient {
+    fn tree_models(&mut self) -> Result<TreeModelList, HostError> {
+        self.0.tree_models().map_err(|error| failed(&error))
+    }
+
+    fn tree_model(&mut self, name: &str, version: u32) -> Result<String, HostError> {
+        let found = self.0.tree_model(name, Some(version));
+        Ok(found.map_err(|error| failed(&error))?.model)
+    }
+
+    fn publish(&mut self, publication: &ModelPublication) -> Result<u32, HostError> {
+        self.0
+            .publish_tree_model(publication)
+            .map_err(|error| failed(&error))
+    }
+
+    fn put_in_force(&mut self, wanted: &ModelInForce) -> Result<(), HostError> {
+        let before = self.0.put_in_force(wanted);
+        before.map(|_| ()).map_err(|error| failed(&error))
+    }
+}
+
+fn failed(error: &ClientError) -> HostError {
+    HostError::Failed(error.to_string())
+}
+
+/// The newest trees that a job has recorded, of all functions or those that `filter` leaves.
+pub(crate) fn recorded_trees(client: &Client, filter: Option<&str>) -> Result<Vec<TreeRecord>> {
+    let mut records = Vec::new();
+    while records.len() < MOST_RECORDED {
+        let page = client.documents(&DocumentsRequest {
+            collection: Collection::Trees,
+            filter: filter.map(str::to_owned),
+            sort: Some("entry".to_owned()),
+            is_descending: true,
+            limit: MAX_LIMIT,
+            offset: records.len() as u64,
+        })?;
+        if page.is_empty() {
+            break;
+        }
+        for document in page {
+            records.push(serde_json::from_value(document).context("a recorded tree is damaged")?);
+        }
+    }
+    Ok(records)
+}
+
+/// The trees that a job has recorded as a trace: of nothing else in it is anything known.
+pub(crate) fn recorded_trace(reach: &Reach, address: &str) -> Result<Trace> {
+    let client = reach.client(address, None)?;
+    let (forest, num_left_out) = recorded_forest(&recorded_trees(&client, None)?);
+    ensure!(
+        !forest.is_empty(),
+        "{address} has recorded no trees so far: start its `callgrove ad` or `callgrove run` with --trees"
+    );
+    if num_left_out > 0 {
+        complain(&format!(
+            "{num_left_out} recorded trees are left out: too large to be kept, or damaged"
+        ));
+    }
+    let mut trace = Trace::clone(forest.trace());
+    if let Ok(answer) = client.overview() {
+        trace.identity = answer.overview.run;
+    }
+    Ok(trace)
+}
+
+/// The tree models of a parameter server in this process.
+pub(crate) fn desk(state: &Arc<ServerState>, is_kept: bool) -> TreeModelDesk {
+    TreeModelDesk {
+        state: Arc::clone(state),
+        reader: Arc::new(ModelFileReader),
+        is_kept,
+    }
+}

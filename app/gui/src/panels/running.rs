@@ -1,0 +1,244 @@
+//! The model and the running job: which version the detectors judge by, what another would change, and publishing it.
+
+use callgrove_session::{Command, ModelInForce, ModelTrial, RunningModels, TreeModelInfo};
+use egui::{RichText, TextEdit, Ui};
+
+use crate::context::ViewContext;
+use crate::widgets::{count_of, thousands};
+
+/// Versions that are listed, the newest.
+const MAX_VERSIONS: usize = 6;
+
+/// What a person has typed about the next publication.
+#[derive(Default)]
+pub(crate) struct PublicationDraft {
+    note: String,
+}
+
+impl PublicationDraft {
+    /// Draws the section; nothing where no running job is watched.
+    pub(crate) fn ui(&mut self, ctx: &mut ViewContext<'_>, ui: &mut Ui) {
+        let watch = &ctx.snapshot.watch;
+        if !watch.is_attached() {
+            return;
+        }
+        let server = watch.address().to_owned();
+        self.of_job(ctx, &server, ui);
+    }
+
+    fn of_job(&mut self, ctx: &mut ViewContext<'_>, server: &str, ui: &mut Ui) {
+        let shown = ctx.snapshot.running_models.clone();
+        let shown = shown.filter(|models| models.server == server);
+        ui.add_space(2.0);
+        ui.horizontal(|ui| {
+            ui.label(RichText::new("Running job").strong())
+                .on_hover_text("The model that the detectors of the job judge new executions by");
+            let look = if shown.is_some() {
+                "Look again"
+            } else {
+                "Compare with the job's"
+            };
+            let help = "Ask the job which models are in force, and try yours out beside them";
+            if ui.button(look).on_hover_text(help).clicked() {
+                let server = server.to_owned();
+                ctx.send(Command::LookAtRunningModels { server });
+            }
+        });
+        let Some(models) = shown else { return };
+        if let Some(trial) = &models.trial {
+            trial_ui(ctx, trial, ui);
+            ui.horizontal(|ui| {
+                let note = TextEdit::singleline(&mut self.note).hint_text("why (optional)");
+                ui.add(note.desired_width(180.0).char_limit(1000));
+                let publish = ui.button("Publish");
+                let help =
+                    "The detectors judge by it from their next step on; one click takes it back";
+                if publish.on_hover_text(help).clicked() {
+                    ctx.send(Command::PublishModel {
+                        server: server.to_owned(),
+                        note: std::mem::take(&mut self.note),
+                    });
+                }
+            });
+        } else {
+            ui.weak("Train first: then your model can be tried out and published.");
+        }
+        versions_ui(ctx, &models, ui);
+    }
+}
+
+/// What would change, in words.
+fn trial_ui(ctx: &ViewContext<'_>, trial: &ModelTrial, ui: &mut Ui) {
+    let all = count_of(trial.num_trees, "execution");
+    let mut text = format!(
+        "Of {all} here yours calls {} abnormal",
+        thousands(trial.num_abnormal)
+    );
+    match trial.in_force {
+        Some(version) => {
+            text += &format!(
+                ": {} that version {version} does not; {} that it does are no longer",
+                thousands(trial.num_new),
+                thousands(trial.num_gone)
+            );
+        }
+        None => text += "; the job has no model of it in force",
+    }
+    ui.label(text + ".");
+    if trial.num_missed > 0 {
+        let missed = format!("It misses {} that you labelled abnormal.", trial.num_missed);
+        ui.label(RichText::new(missed).color(ctx.theme.warning()));
+    }
+}
+
+fn versions_ui(ctx: &mut ViewContext<'_>, models: &RunningModels, ui: &mut Ui) {
+    if models.list.models.is_empty() {
+        ui.weak("The job has no tree model yet.");
+    }
+    for model in &models.list.models {
+        model_ui(ctx, &models.server, model, ui);
+    }
+    let instances = &models.list.instances;
+    if !instances.is_empty() {
+        let num_current = instances.iter().filter(|it| it.is_current).count();
+        ui.weak(format!(
+            "It has reached {num_current} of {}",
+            count_of(instances.len(), "AD instance")
+        ));
+    }
+}
+
+fn model_ui(ctx: &mut ViewContext<'_>, server: &str, model: &TreeModelInfo, ui: &mut Ui) {
+    let put = |version: Option<u32>| Command::PutModelInForce {
+        server: server.to_owned(),
+        wanted: ModelInForce {
+            name: model.name.clone(),
+            version,
+        },
+    };
+    ui.horizontal(|ui| {
+        ui.label(&model.name);
+        match model.in_force {
+            Some(_) => {
+                let off = ui.small_button("Turn off");
+                if off
+                    .on_hover_text("Let the detectors judge these executions by no model")
+                    .clicked()
+                {
+                    ctx.send(put(None));
+                }
+            }
+            None => {
+                ui.weak("no version in force");
+            }
+        }
+    });
+    egui::Grid::new(("versions", &model.name))
+        .num_columns(3)
+        .spacing([12.0, 2.0])
+        .show(ui, |ui| {
+            for version in model.versions.iter().rev().take(MAX_VERSIONS) {
+                let number = version.version;
+                let is_in_force = model.in_force == Some(number);
+                if is_in_force {
+                    ui.strong(format!("version {number}"));
+                    ui.label("in force");
+                } else {
+                    ui.label(format!("version {number}"));
+                    let button = ui.small_button("Use");
+                    let name = format!("Use version {number} of {}", model.name);
+                    let help = "Put this version in force again";
+                    if button.on_hover_text(help).accessible_name(name).clicked() {
+                        ctx.send(put(Some(number)));
+                    }
+                }
+                let by = if version.by.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}: ", version.by)
+                };
+                ui.add(egui::Label::new(RichText::new(by + &version.note).weak()).truncate());
+                ui.end_row();
+            }
+        });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use callgrove_session::{Snapshot, TreeModelList, TreeModelVersion};
+    use egui_kittest::kittest::Queryable as _;
+
+    use super::*;
+    use crate::test_support::{demo_snapshot, harness_of};
+
+    const JOB: &str = "http://127.0.0.1:5559";
+
+    fn version(version: u32, note: &str) -> TreeModelVersion {
+        TreeModelVersion {
+            version,
+            note: note.to_owned(),
+            by: "me".to_owned(),
+            time_us: 0,
+            num_bytes: 9,
+        }
+    }
+
+    fn snapshot() -> Snapshot {
+        let models = RunningModels {
+            server: JOB.to_owned(),
+            list: TreeModelList {
+                models: vec![TreeModelInfo {
+                    name: "a".to_owned(),
+                    in_force: Some(2),
+                    versions: vec![version(1, "first"), version(2, "second")],
+                }],
+                instances: Vec::new(),
+            },
+            trial: Some(ModelTrial {
+                name: "a".to_owned(),
+                in_force: Some(2),
+                num_trees: 1_000,
+                num_abnormal: 14,
+                num_new: 2,
+                num_gone: 3,
+                num_missed: 1,
+            }),
+        };
+        Snapshot {
+            running_models: Some(Arc::new(models)),
+            ..demo_snapshot()
+        }
+    }
+
+    #[test]
+    fn what_would_change_is_told_and_published_with_a_note_and_taken_back() {
+        let (mut harness, sent) =
+            harness_of::<PublicationDraft>(snapshot(), [600.0, 400.0], |ctx, draft, ui| {
+                draft.of_job(ctx, JOB, ui);
+            });
+        harness.get_by_label(
+            "Of 1,000 executions here yours calls 14 abnormal: 2 that version 2 does not; 3 that it does are no longer.",
+        );
+        harness.get_by_label("It misses 1 that you labelled abnormal.");
+        harness.state_mut().note = "fewer alarms".to_owned();
+        harness.get_by_label("Publish").click();
+        harness.run();
+        harness.get_by_label("Use version 1 of a").click();
+        harness.run();
+        let wanted = ModelInForce {
+            name: "a".to_owned(),
+            version: Some(1),
+        };
+        let server = JOB.to_owned();
+        let expected = [
+            Command::PublishModel {
+                server: server.clone(),
+                note: "fewer alarms".to_owned(),
+            },
+            Command::PutModelInForce { server, wanted },
+        ];
+        assert_eq!(*sent.borrow(), expected);
+    }
+}

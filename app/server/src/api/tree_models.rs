@@ -1,0 +1,142 @@
+//! The tree models of the running job: who asks sees them, who publishes one is answered once it is kept.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use callgrove_pserver::{
+    InstanceModels, ModelInForce, ModelPublication, MonotonicClock, PserverError, TreeModelList,
+};
+use serde::{Deserialize, Serialize};
+
+use super::error::ApiError;
+use super::state::Api;
+
+/// The largest request: a model, written as a text within JSON.
+pub(super) const MAX_BODY_BYTES: usize = 3 * callgrove_pserver::MAX_TREE_MODEL_BYTES;
+/// Answer of `POST /api/tree-models`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Published {
+    /// Number of the version, which is in force.
+    pub version: u32,
+}
+
+/// What `GET /api/tree-model` may be asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WhichModel {
+    name: String,
+    /// The one in force without.
+    version: Option<u32>,
+}
+
+/// Answer of `GET /api/tree-model`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelVersion {
+    /// Number of the version.
+    pub version: u32,
+    /// The model file.
+    pub model: String,
+}
+
+/// `GET /api/tree-models`.
+pub(super) async fn list(State(api): State<Api>) -> Result<Json<TreeModelList>, ApiError> {
+    let state = &api.tree_models()?.state;
+    let (models, generation) = state.tree_models();
+    let instances = state.tree_generations().into_iter();
+    let instances = instances.map(|(instance, has)| InstanceModels {
+        instance,
+        is_current: has >= generation,
+    });
+    Ok(Json(TreeModelList {
+        models,
+        instances: instances.collect(),
+    }))
+}
+
+/// `GET /api/tree-model`.
+pub(super) async fn one(
+    State(api): State<Api>,
+    which: Result<Query<WhichModel>, QueryRejection>,
+) -> Result<Json<ModelVersion>, ApiError> {
+    let Query(WhichModel { name, version }) = which.map_err(|error| {
+        let message = "ask /api/tree-model?name=NAME&version=NUMBER";
+        ApiError::bad_request(format!("{}: {message}", error.body_text()))
+    })?;
+    let found = api.tree_models()?.state.tree_model(&name, version);
+    let (version, model) = found.map_err(|error| refusal(&error))?;
+    Ok(Json(ModelVersion { version, model }))
+}
+
+/// `POST /api/tree-models`.
+pub(super) async fn publish(
+    State(api): State<Api>,
+    publication: Result<Json<ModelPublication>, JsonRejection>,
+) -> Result<Json<Published>, ApiError> {
+    let desk = api.tree_models()?;
+    let Json(publication) = publication.map_err(|error| unreadable(&error))?;
+    let (reader, state) = (Arc::clone(&desk.reader), Arc::clone(&desk.state));
+    // Reading a large model takes long enough to hold up other requests.
+    let published = tokio::task::spawn_blocking(move || {
+        let ModelPublication {
+            name,
+            model,
+            note,
+            by,
+        } = publication;
+        let unfit = |cause| PserverError::UnfitTreeModel {
+            name: name.clone(),
+            cause,
+        };
+        let judge = reader.read(model.as_bytes()).map_err(unfit)?;
+        let functions = judge.functions();
+        if state.lacks_all(functions) {
+            let functions = functions.join(", ");
+            return Err(unfit(format!(
+                "the run has called no function {functions} so far"
+            )));
+        }
+        state.publish_tree_model(
+            &name,
+            &model,
+            &note,
+            &by,
+            MonotonicClock::new().now_ms() * 1000,
+        )
+    });
+    let published = published.await.map_err(|error| ApiError::defect(&error))?;
+    let (version, generation) = published.map_err(|error| refusal(&error))?;
+    desk.wait_until_kept(generation).await?;
+    Ok(Json(Published { version }))
+}
+
+/// `POST /api/tree-models/in-force`.
+pub(super) async fn put_in_force(
+    State(api): State<Api>,
+    wanted: Result<Json<ModelInForce>, JsonRejection>,
+) -> Result<Json<ModelInForce>, ApiError> {
+    let desk = api.tree_models()?;
+    let Json(ModelInForce { name, version }) = wanted.map_err(|error| unreadable(&error))?;
+    let changed = desk.state.put_tree_model_in_force(&name, version);
+    let (before, generation) = changed.map_err(|error| refusal(&error))?;
+    desk.wait_until_kept(generation).await?;
+    Ok(Json(ModelInForce {
+        name,
+        version: before,
+    }))
+}
+
+fn unreadable(error: &JsonRejection) -> ApiError {
+    ApiError::new(error.status(), error.body_text())
+}
+
+fn refusal(error: &PserverError) -> ApiError {
+    let status = match error {
+        PserverError::UnknownTreeModel { .. } => StatusCode::NOT_FOUND,
+        PserverError::Limit { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    ApiError::new(status, error.to_string())
+}

@@ -1,0 +1,120 @@
+//! The tree models of a running job: what publishing would change, publishing, and taking it back.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use callgrove_pserver::{ModelInForce, ModelPublication};
+
+use super::Engine;
+use super::stop::Stop;
+use crate::{Label, ModelTrial, RunningModels, SavedModel, Severity};
+
+impl Engine {
+    /// Asks the server of a job which models are in force, and tries the learned one out beside that.
+    pub(super) fn look_at_running_models(&mut self, server: &str) -> Result<(), Stop> {
+        let mut job = self.executor.host.running_job(server)?;
+        let list = job.tree_models()?;
+        let model = self
+            .state
+            .forest()
+            .ok()
+            .and_then(|(_, grown)| grown.model().ok());
+        let trial = match model {
+            None => None,
+            Some(model) => {
+                let name = model.default_name();
+                let known = list.models.iter().find(|known| known.name == name);
+                let current = match known.and_then(|known| known.in_force) {
+                    None => None,
+                    Some(version) => {
+                        let text = job.tree_model(&name, version)?;
+                        Some((version, SavedModel::read(text.as_bytes())?))
+                    }
+                };
+                Some(self.try_out(name, &model, current)?)
+            }
+        };
+        self.executor.publisher.view.running_models = Some(Arc::new(RunningModels {
+            server: server.to_owned(),
+            list,
+            trial,
+        }));
+        Ok(())
+    }
+
+    /// Compares what two models say of the forest that is open.
+    fn try_out(
+        &self,
+        name: String,
+        model: &SavedModel,
+        current: Option<(u32, SavedModel)>,
+    ) -> Result<ModelTrial, Stop> {
+        let (_, grown) = self.state.forest()?;
+        let abnormal = |model: &SavedModel| -> Result<BTreeSet<usize>, Stop> {
+            let verdicts = model.verdicts(grown.forest())?.into_iter().enumerate();
+            let abnormal = verdicts.filter(|(_, verdict)| verdict.is_abnormal);
+            Ok(abnormal.map(|(tree, _)| tree).collect())
+        };
+        let after = abnormal(model)?;
+        let before = match &current {
+            Some((_, current)) => abnormal(current)?,
+            None => BTreeSet::new(),
+        };
+        let labels = self.executor.publisher.view.labels.by_tree(grown.forest());
+        let labels = labels.iter().enumerate();
+        let labelled = labels.filter(|(_, label)| **label == Some(Label::Abnormal));
+        Ok(ModelTrial {
+            name,
+            in_force: current.map(|(version, _)| version),
+            num_trees: grown.forest().len(),
+            num_abnormal: after.len(),
+            num_new: after.difference(&before).count(),
+            num_gone: before.difference(&after).count(),
+            num_missed: labelled.filter(|(tree, _)| !after.contains(tree)).count(),
+        })
+    }
+
+    /// Has the AD instances of a job judge by the learned model.
+    pub(super) fn publish_model(&mut self, server: &str, note: &str) -> Result<(), Stop> {
+        let (_, grown) = self.state.forest()?;
+        let name = grown.model()?.default_name();
+        let publication = ModelPublication {
+            model: grown.model_text()?,
+            name,
+            note: note.to_owned(),
+            by: self.executor.host.user().unwrap_or_default(),
+        };
+        let version = self
+            .executor
+            .host
+            .running_job(server)?
+            .publish(&publication)?;
+        let text = format!(
+            "Version {version} of {} is in force: the detectors judge by it from their next step on.",
+            publication.name
+        );
+        self.executor.notice(Severity::Info, text);
+        self.look_at_running_models(server)
+    }
+
+    /// Puts a version in force again, or none.
+    pub(super) fn put_model_in_force(
+        &mut self,
+        server: &str,
+        wanted: &ModelInForce,
+    ) -> Result<(), Stop> {
+        self.executor
+            .host
+            .running_job(server)?
+            .put_in_force(wanted)?;
+        let name = &wanted.name;
+        let text = match wanted.version {
+            Some(version) => format!("Version {version} of {name} is in force again."),
+            None => {
+                format!("No version of {name} is in force: its executions are not judged any more.")
+            }
+        };
+        self.executor.notice(Severity::Info, text);
+        self.look_at_running_models(server)
+    }
+}

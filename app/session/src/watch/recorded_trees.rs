@@ -1,0 +1,229 @@
+//! The trees that a running job has recorded, as a forest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use callgrove_model::{
+    CallStackBuilder, Comms, Counters, ExecLabel, Forest, FuncId, Lane, NameTable, ProgramId,
+    RankId, ThreadId, TimeNs, Trace, Warnings,
+};
+use callgrove_provdb::{RecordedTree, TreeRecord};
+
+/// The forest of recorded trees: those of all functions that are a root of one. Records without calls, and those that
+/// hold what cannot be, are left out; the second answer is how many.
+///
+/// Trees have numbers of their own here: `#rank-index` counts the recorded ones.
+pub fn recorded_forest(records: &[TreeRecord]) -> (Forest, usize) {
+    let mut names = NameTable::<FuncId>::default();
+    let mut functions = BTreeSet::new();
+    let mut by_lane: BTreeMap<(u32, u32, u32), Vec<Root<'_>>> = BTreeMap::new();
+    let mut num_left_out = 0;
+    for record in records {
+        match Root::of(record) {
+            Some(root) => {
+                functions.insert(names.intern(&record.func));
+                let lane = (record.pid, record.rid, record.tid);
+                by_lane.entry(lane).or_default().push(root);
+            }
+            None => num_left_out += 1,
+        }
+    }
+    let mut lanes = Vec::with_capacity(by_lane.len());
+    for ((program, rank, thread), mut roots) in by_lane {
+        let (program, rank, thread) = (ProgramId(program), RankId(rank), ThreadId(thread));
+        // Of equal beginnings the whole comes before the part.
+        roots.sort_by_key(|root| {
+            (
+                root.record.entry,
+                std::cmp::Reverse(root.record.exit),
+                root.label,
+            )
+        });
+        let mut stack = CallStackBuilder::new(rank);
+        let mut is_over_at = 0;
+        for root in roots {
+            // A tree that stands within another comes with it.
+            if root.record.exit > is_over_at {
+                is_over_at = root.record.exit;
+                root.run(&mut stack, &mut names);
+            }
+        }
+        let (executions, ..) = stack.finish(&mut Warnings::default());
+        lanes.push(Lane {
+            program,
+            rank,
+            thread,
+            executions,
+            comms: Comms::default(),
+            counters: Counters::default(),
+        });
+    }
+    let trace = Trace {
+        names,
+        lanes,
+        ..Trace::default()
+    };
+    let functions: Vec<FuncId> = functions.into_iter().collect();
+    (Forest::grow(Arc::new(trace), &functions), num_left_out)
+}
+
+/// A recorded tree whose columns fit together.
+struct Root<'a> {
+    record: &'a TreeRecord,
+    tree: &'a RecordedTree,
+    label: ExecLabel,
+}
+
+impl<'a> Root<'a> {
+    fn of(record: &'a TreeRecord) -> Option<Self> {
+        let tree = record.tree.as_ref()?;
+        let len = tree.func.len();
+        let is_whole = len > 0
+            && [tree.depth.len(), tree.entry.len(), tree.inclusive.len()] == [len; 3]
+            && tree.depth[0] == 0
+            && tree
+                .depth
+                .windows(2)
+                .all(|pair| (1..=pair[0] + 1).contains(&pair[1]))
+            && tree
+                .func
+                .iter()
+                .all(|&func| (func as usize) < tree.functions.len());
+        let is_in_time = tree.entry.is_sorted() && TimeNs::from_us(record.exit).is_some();
+        let label = ExecLabel::parse(&record.event_id)?;
+        (is_whole && is_in_time).then_some(Self {
+            record,
+            tree,
+            label,
+        })
+    }
+
+    /// Enters and leaves what the tree did.
+    fn run(&self, stack: &mut CallStackBuilder, names: &mut NameTable<FuncId>) {
+        let tree = self.tree;
+        let warnings = &mut Warnings::default();
+        let ids: Vec<FuncId> = tree
+            .functions
+            .iter()
+            .map(|name| names.intern(name))
+            .collect();
+        let at = |us| TimeNs::from_us(self.record.entry.saturating_add(us)).unwrap_or_default();
+        let mut open: Vec<(FuncId, u64)> = Vec::new();
+        for (vertex, &depth) in tree.depth.iter().enumerate() {
+            while open.len() > depth as usize
+                && let Some((func, end)) = open.pop()
+            {
+                stack.exit(func, at(end), warnings);
+            }
+            let func = ids[tree.func[vertex] as usize];
+            let row = self
+                .label
+                .row
+                .saturating_add(u32::try_from(vertex).unwrap_or(u32::MAX));
+            stack.enter(func, at(tree.entry[vertex]), self.label.step, row, warnings);
+            open.push((
+                func,
+                tree.entry[vertex].saturating_add(tree.inclusive[vertex]),
+            ));
+        }
+        while let Some((func, end)) = open.pop() {
+            stack.exit(func, at(end), warnings);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_provdb::TREE_VERSION;
+
+    use super::*;
+
+    /// `a` from 1,000 to 1,100 calls `b`, which calls `a`, and then `b` again.
+    fn record() -> TreeRecord {
+        TreeRecord {
+            version: TREE_VERSION,
+            event_id: "2:1:7".to_owned(),
+            pid: 0,
+            rid: 2,
+            tid: 0,
+            fid: 3,
+            func: "a".into(),
+            hostname: "".into(),
+            entry: 1_000,
+            exit: 1_100,
+            runtime_total: 100,
+            io_step: 1,
+            is_sample: true,
+            judged: None,
+            outlier_score: 0.0,
+            outlier_severity: 100,
+            num_calls: 4,
+            tree: Some(RecordedTree {
+                functions: vec!["a".into(), "b".into()],
+                func: vec![0, 1, 0, 1],
+                depth: vec![0, 1, 2, 1],
+                entry: vec![0, 10, 20, 60],
+                inclusive: vec![100, 40, 5, 30],
+            }),
+        }
+    }
+
+    #[test]
+    fn a_recorded_tree_is_the_tree_that_it_was_and_those_within_it_are_trees_too() {
+        // What stands within another is recorded a second time.
+        let within = TreeRecord {
+            event_id: "2:1:9".to_owned(),
+            entry: 1_020,
+            exit: 1_025,
+            tree: Some(RecordedTree {
+                functions: vec!["a".into()],
+                func: vec![0],
+                depth: vec![0],
+                entry: vec![0],
+                inclusive: vec![5],
+            }),
+            ..record()
+        };
+        let (forest, num_left_out) = recorded_forest(&[within, record()]);
+        assert_eq!((forest.len(), num_left_out), (2, 0));
+        let tree = forest.tree(callgrove_model::TreeIdx(0));
+        let parents: Vec<_> = (0..tree.len()).map(|vertex| tree.parent(vertex)).collect();
+        assert_eq!(parents, [None, Some(0), Some(1), Some(0)]);
+        let times: Vec<i64> = tree.inclusive().iter().map(|it| it.as_us()).collect();
+        assert_eq!(times, [100, 40, 5, 30]);
+        let own: Vec<i64> = tree.exclusive().iter().map(|it| it.as_us()).collect();
+        assert_eq!(own, [30, 35, 5, 30]);
+        let label = forest.trace().label(forest.trees()[0].root);
+        assert_eq!(label.to_string(), "2:1:7");
+    }
+
+    #[test]
+    fn what_cannot_be_a_tree_is_left_out_and_counted() {
+        let broken = |change: &dyn Fn(&mut TreeRecord, &mut RecordedTree)| {
+            let mut record = record();
+            let mut tree = record.tree.take().unwrap_or_default();
+            change(&mut record, &mut tree);
+            record.tree = Some(tree);
+            record
+        };
+        let records = [
+            TreeRecord {
+                tree: None,
+                ..record()
+            },
+            broken(&|_, tree| tree.func.clear()),
+            broken(&|_, tree| tree.func[2] = 9),
+            broken(&|_, tree| tree.depth[1] = 2),
+            broken(&|_, tree| tree.depth[3] = 0),
+            broken(&|_, tree| tree.entry[3] = 1),
+            broken(&|_, tree| tree.inclusive.truncate(3)),
+            broken(&|record, _| record.event_id = "7".to_owned()),
+            broken(&|record, _| record.exit = u64::MAX),
+        ];
+        let (forest, num_left_out) = recorded_forest(&records);
+        assert_eq!((forest.len(), num_left_out), (0, records.len()));
+        // Times that make no sense are mended as those of a damaged trace are.
+        let (forest, _) = recorded_forest(&[broken(&|_, tree| tree.inclusive[2] = u64::MAX)]);
+        assert_eq!(forest.len(), 1 + 1);
+    }
+}

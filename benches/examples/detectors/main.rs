@@ -1,0 +1,118 @@
+//! The detectors side by side, each in a whole AD instance over all ranks: the table in `core/detect/README.md`.
+//!
+//! `cargo run --release -p callgrove-benches --example detectors -- [RUN…]`
+//!
+//! Each RUN is a folder with a recorded run. What is known of it is read from files beside the streams, if they are there:
+//! `injections.json` and `ground_truth.csv` (`data/README.md` has their columns), or `truth.csv` of the example
+//! `tau_trace`. Generated programs follow.
+
+mod generated;
+mod truth;
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
+use callgrove_adios2_sys::{Library, default_candidates};
+use callgrove_detect::{Algorithm, Params};
+use callgrove_model::{ProgramId, RankId};
+use callgrove_provdb::{AccessMode, Collection, OpenOptions, Query, RemoteOptions};
+use callgrove_pserver::{Retention, ServerState, StateOptions};
+use callgrove_trace::{find_streams, open_stream, rank_in_name};
+use serde_json::Value;
+
+use generated::PROGRAMS;
+use truth::{RecordedFind, RunTruth};
+
+/// Of generated programs; nothing was chosen by them.
+const SEEDS: std::ops::Range<u64> = 101..106;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let runs: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
+    println!(
+        "| run | {} |",
+        Algorithm::ALL.map(Algorithm::name).join(" | ")
+    );
+    println!("|---|{}", "---|".repeat(Algorithm::ALL.len()));
+    for run in &runs {
+        let truth = RunTruth::read(run)?;
+        let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
+        row(&name, |algorithm| {
+            Ok(truth.rate(&detect(recorded(run)?, algorithm)?))
+        })?;
+    }
+    for program in PROGRAMS {
+        row(program.name, |algorithm| {
+            let mut all = truth::Hits::default();
+            for seed in SEEDS {
+                let (streams, anomalies) = program.run(seed);
+                all.add(&anomalies, &detect(streams, algorithm)?);
+            }
+            Ok(all.to_string())
+        })?;
+    }
+    Ok(())
+}
+
+fn row(
+    name: &str,
+    rate: impl Fn(Algorithm) -> Result<String, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let rated = Algorithm::ALL.into_iter().map(rate);
+    let rated = rated.collect::<Result<Vec<_>, _>>()?;
+    println!("| {name} | {} |", rated.join(" | "));
+    Ok(())
+}
+
+/// The streams of a recorded run.
+fn recorded(run: &Path) -> Result<Vec<Stream>, Box<dyn Error>> {
+    let library = Library::load(&default_candidates())?;
+    let within = run.join("bp");
+    let folder = if within.is_dir() { &within } else { run };
+    let streams = find_streams(folder)?.into_iter().map(|path| {
+        let source = open_stream(&path, ProgramId(0), &library)?;
+        let (shown, library) = (path.display().to_string(), library.clone());
+        Ok(Stream {
+            rank: RankId(rank_in_name(&path).unwrap_or(0)),
+            source,
+            path: shown,
+            again: Some(Box::new(move || open_stream(&path, ProgramId(0), &library))),
+        })
+    });
+    streams.collect()
+}
+
+/// The anomalies that a detector finds.
+fn detect(streams: Vec<Stream>, algorithm: Algorithm) -> Result<Vec<RecordedFind>, Box<dyn Error>> {
+    let params = Params {
+        algorithm,
+        ..Params::default()
+    };
+    let mut options = AdOptions::new(params, Pacing::Lockstep)?;
+    options.window = 0;
+    let server = Arc::new(ServerState::new(StateOptions {
+        retention: Retention::Process,
+        fold_on_sync: true,
+        ..StateOptions::default()
+    }));
+    let folder = tempfile::tempdir()?;
+    let url = folder.path().to_string_lossy().into_owned();
+    let open = OpenOptions {
+        mode: AccessMode::ReadWrite,
+        num_shards: None,
+        remote: RemoteOptions::default(),
+    };
+    let mut store = callgrove_provdb::open(&url, &open)?;
+    let written = callgrove_provdb::open(&url, &open)?;
+    let session = Box::new(server.session());
+    Instance::start(streams, options, session, Some(written), "detectors")?
+        .run(|_| ControlFlow::Continue(()))?;
+    let documents = store.find(&Query::all(Collection::Anomalies))?;
+    let found = documents.iter().map(|json| {
+        let record: Value = serde_json::from_str(json)?;
+        Ok(RecordedFind::of(&record))
+    });
+    found.collect()
+}

@@ -1,0 +1,183 @@
+//! The complete models: learnt by all ranks of the program before any of these is judged for good.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use callgrove_detect::FuncModel;
+use callgrove_model::{FuncId, RankId, StepId};
+use callgrove_pserver::PserverError;
+use rayon::prelude::*;
+
+use super::deltas::merge_deltas;
+use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status, at_work};
+use crate::AdError;
+use crate::compiled_model::{CompleteModels, compile_models};
+use crate::stream_reader::StreamReader;
+
+impl Instance {
+    /// Reads recorded streams for the first time: the models learn, and nothing is judged.
+    pub(super) fn learn_all(
+        &mut self,
+        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, AdError> {
+        while self.readers.iter().any(|reader| !reader.has_ended()) {
+            let inputs = self.collect();
+            self.learn_run(&inputs)?;
+            self.name_functions(&inputs)?;
+            let (options, models) = (&self.options, &self.models);
+            let mut at_work = at_work(&mut self.detectors, inputs);
+            let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
+                .par_iter_mut()
+                .map(|(detector, input)| match input.take() {
+                    Some(input) => detector.pass_over(input, options, models),
+                    None => Vec::new(),
+                })
+                .collect();
+            let new_steps = at_work
+                .iter()
+                .filter_map(|(detector, _)| detector.new_step());
+            let new_steps: Vec<(RankId, StepId)> = new_steps.collect();
+            self.exchange.learn_steps(&new_steps);
+            let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
+            let synced = self.exchange.sync_and_report(deltas, &[])?;
+            self.status.note_link(synced.link);
+            self.remember(synced.models);
+            if watch(&self.status).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        self.learn_run(&[])?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Tells that the models have everything of this instance, waits until they have everything of the others, and
+    /// takes them. A live instance that records nothing waits for nobody.
+    pub(super) fn complete(
+        &mut self,
+        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+    ) -> Result<(), AdError> {
+        let is_live = self.again.iter().any(Option::is_none);
+        self.exchange.end_ranks(&self.hello.ranks);
+        self.exchange.sync_and_report(Vec::new(), &[])?;
+        if is_live && self.writer.is_none() {
+            return Ok(());
+        }
+        let learnt_in = self.wait_for_others(is_live, watch)?;
+        let parts = self.models.iter().zip(&self.fids);
+        let parts = parts.map(|(model, &fid)| {
+            let new = || FuncModel::new(&self.options.params);
+            (
+                fid,
+                model.as_ref().map_or_else(new, |model| model.new_part()),
+            )
+        });
+        let parts: Vec<(FuncId, FuncModel)> = parts.collect();
+        let synced = self.exchange.sync_and_report(parts.clone(), &[])?;
+        let (fids, options) = (&self.fids, &self.options);
+        let mut compiled = compile_models(synced.models, fids, &self.thresholds, options);
+        // The models state the threshold that was used.
+        let mut used = Vec::new();
+        for ((fid, mut part), compiled) in parts.into_iter().zip(&mut compiled) {
+            if let Some(compiled) = compiled {
+                let threshold = compiled.judge.threshold();
+                Arc::make_mut(&mut compiled.model).raise_threshold(threshold);
+                part.raise_threshold(threshold);
+                used.push((fid, part));
+            }
+        }
+        self.exchange.sync_and_report(used, &[])?;
+        self.complete = Some(CompleteModels {
+            compiled,
+            learnt_in,
+            is_live,
+        });
+        Ok(())
+    }
+
+    /// The answer names the state of the models.
+    fn wait_for_others(
+        &mut self,
+        is_live: bool,
+        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+    ) -> Result<u64, AdError> {
+        // Ranks of a live job that nobody watches are no matter of the pipeline.
+        let num_ranks = if is_live { 0 } else { self.num_ranks };
+        let start = Instant::now();
+        let mut last_change = start;
+        loop {
+            let progress = self.exchange.progress(num_ranks)?;
+            let is_known = progress.is_some();
+            let progress = progress.unwrap_or_default();
+            // Nobody else comes to a server that ends with this process.
+            let absent = if self.exchange.is_elsewhere() {
+                progress.absent
+            } else {
+                Vec::new()
+            };
+            if self.status.absent != absent {
+                self.status.absent = absent;
+                last_change = Instant::now();
+            }
+            let is_complete = is_known && self.status.absent.is_empty();
+            let is_enough = is_complete || last_change.elapsed() > PATIENCE;
+            if progress.num_learning == 0 && is_enough {
+                self.status.awaited = None;
+                return Ok(progress.learnt_in);
+            }
+            self.status.awaited = (start.elapsed() > LONG).then(|| match &self.status.absent[..] {
+                _ if progress.num_learning > 0 => {
+                    format!("{} ranks still learn", progress.num_learning)
+                }
+                [first, ..] => format!(
+                    "nobody reads {} ranks, the first is {first}",
+                    self.status.absent.len()
+                ),
+                [] => "the parameter server does not answer".to_owned(),
+            });
+            if watch(&self.status).is_break() {
+                self.status.awaited = None;
+                return Ok(progress.learnt_in);
+            }
+            std::thread::sleep(SETTLE_WAIT);
+            let reports = self.settled_reports();
+            if !reports.is_empty() {
+                self.exchange.sync_and_report(Vec::new(), &reports)?;
+            }
+        }
+    }
+
+    /// Begins to read recorded streams once more, to judge them.
+    pub(super) fn read_again(&mut self) -> Result<(), AdError> {
+        let is_final = match self.exchange.register(&self.hello) {
+            Ok(welcome) => welcome.final_ranks,
+            Err(PserverError::NotConnected { .. }) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let readers = self.readers.iter_mut().zip(&mut self.detectors);
+        for ((reader, detector), again) in readers.zip(&mut self.again) {
+            if let Some(again) = again.take() {
+                *reader = StreamReader::start(again()?, reader.path().to_owned(), false)?;
+            }
+            *detector = detector.again(is_final.contains(&detector.rank()));
+        }
+        Ok(())
+    }
+
+    /// All was judged by the complete models.
+    pub(super) fn conclude(&mut self) {
+        let learnt_in = self.complete.as_ref().map_or(0, |it| it.learnt_in);
+        let detectors = self.detectors.iter_mut();
+        let found = detectors.map(|it| (it.rank(), it.take_final_anomalies(learnt_in)));
+        self.exchange.conclude(found.collect());
+    }
+
+    fn remember(&mut self, models: Vec<(FuncId, Arc<FuncModel>)>) {
+        let newest: std::collections::BTreeMap<_, _> = models.into_iter().collect();
+        for (model, fid) in self.models.iter_mut().zip(&self.fids) {
+            if let Some(newer) = newest.get(fid) {
+                *model = Some(Arc::clone(newer));
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What live ranks have stored is judged again by the complete models: what is no anomaly by these is removed, and the
+//! rest states them. What they would have found and nobody stored cannot be had any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_detect::CallerKey;
+use callgrove_model::{FuncId, RankId, StepId};
+use callgrove_provdb::{Collection, Document, ExecutionRecord, Filter, ProvDbError, Query, Store};
+use callgrove_pserver::{AnomalySummary, FinalAnomalies, Metrics};
+
+use super::Instance;
+use crate::compiled_model::{CompiledModel, CompleteModels};
+use crate::{AdError, OutlierStatistic};
+
+/// Takes some records of a rank, and may write to the store.
+type TakeRecords<'a> =
+    &'a mut dyn FnMut(&mut dyn Store, Vec<ExecutionRecord>) -> Result<(), ProvDbError>;
+
+/// Records that are in memory at once.
+const NUM_AT_ONCE: usize = 256;
+
+/// What orders anomalies as the detector of their rank finds them: step, function, thread, entry, and the label.
+type Place = (u64, u32, u32, u64, Vec<u32>);
+
+/// The records of a rank, judged again.
+#[derive(Default)]
+struct Rejudged {
+    /// The anomalies that stay, with score, severity and times.
+    anomalies: BTreeMap<Place, (f64, u64, u64, u64)>,
+    event_ids: BTreeSet<String>,
+}
+
+impl Instance {
+    /// Judges the records of live ranks again.
+    pub(super) fn judge_stored(&mut self, store: &mut dyn Store) -> Result<(), AdError> {
+        let Some(complete) = self.complete.take() else {
+            return Ok(());
+        };
+        if complete.is_live {
+            self.judge_ranks(store, &complete)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn judge_ranks(
+        &mut self,
+        store: &mut dyn Store,
+        complete: &CompleteModels,
+    ) -> Result<(), AdError> {
+        let (mut told, mut num_anomalies) = (Vec::new(), 0);
+        for &rank in &self.hello.ranks {
+            let rejudged = self.decide(store, rank, complete)?;
+            self.rewrite(store, rank, complete, &rejudged)?;
+            num_anomalies += rejudged.anomalies.len() as u64;
+            told.push((rank, rejudged.final_anomalies(complete.learnt_in)));
+        }
+        // Those that were too small to be recorded cannot be judged again.
+        if self.options.min_severity_us == 0 {
+            // Steps of an instance before this one were never counted here.
+            if self.status.num_known_steps == 0 {
+                self.status.num_anomalies = num_anomalies;
+            }
+            self.exchange.conclude(told);
+        }
+        Ok(())
+    }
+
+    /// Which records of a rank are anomalies.
+    fn decide(
+        &self,
+        store: &mut dyn Store,
+        rank: RankId,
+        complete: &CompleteModels,
+    ) -> Result<Rejudged, AdError> {
+        let mut rejudged = Rejudged::default();
+        for collection in Collection::JUDGED {
+            self.each(store, rank, collection, &mut |_, records| {
+                for record in records {
+                    let (score, is_anomaly) = match self.model_of(&record, complete) {
+                        Some(model) => {
+                            let verdict = model
+                                .judge
+                                .judge_in(caller(&record), self.judged_us(&record));
+                            (verdict.score, verdict.is_outlier)
+                        }
+                        None => (record.outlier_score, collection == Collection::Anomalies),
+                    };
+                    if is_anomaly {
+                        let ExecutionRecord { entry, exit, .. } = record;
+                        let found = (score, record.outlier_severity, entry, exit);
+                        rejudged.anomalies.insert(place(&record), found);
+                        rejudged.event_ids.insert(record.event_id);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(rejudged)
+    }
+
+    /// Stores the records of a rank as the complete models have them.
+    fn rewrite(
+        &self,
+        store: &mut dyn Store,
+        rank: RankId,
+        complete: &CompleteModels,
+        rejudged: &Rejudged,
+    ) -> Result<(), AdError> {
+        for collection in Collection::JUDGED {
+            self.each(store, rank, collection, &mut |store, records| {
+                let (mut kept, mut gone) = (Vec::new(), Vec::new());
+                for mut record in records {
+                    rejudged.flag(&mut record);
+                    if let Some(model) = self.model_of(&record, complete) {
+                        let caller = caller(&record);
+                        let verdict = model.judge.judge_in(caller, self.judged_us(&record));
+                        record.outlier_score = verdict.score;
+                        record.algo_params = model.stated(caller);
+                    }
+                    let is_anomaly = rejudged.event_ids.contains(&record.event_id);
+                    let at = if is_anomaly {
+                        Collection::Anomalies
+                    } else {
+                        Collection::NormalExecs
+                    };
+                    let document = Document::execution(at, &record)?;
+                    if at != collection {
+                        gone.push(document.key.clone());
+                    }
+                    if at == collection || is_anomaly {
+                        kept.push(document);
+                    }
+                }
+                store.put(&kept)?;
+                store.remove(collection, rank.0, &gone)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Gives the records of a rank to `take`, some at a time.
+    fn each(
+        &self,
+        store: &mut dyn Store,
+        rank: RankId,
+        collection: Collection,
+        take: TakeRecords<'_>,
+    ) -> Result<(), AdError> {
+        let program = self.options.program;
+        let of_rank = Filter::parse(&format!("rid = {rank} and pid = {program}"));
+        let query = Query {
+            filter: Some(of_rank.map_err(ProvDbError::from)?),
+            ..Query::all(collection)
+        };
+        let ids = store.find_ids(&query)?;
+        for ids in ids.chunks(NUM_AT_ONCE) {
+            let documents = store.documents(collection, ids)?;
+            let records = documents.iter().map(|json| serde_json::from_str(json));
+            // What this release does not read, another one wrote; it stays as it is.
+            take(store, records.flatten().collect())?;
+        }
+        Ok(())
+    }
+
+    fn model_of<'a>(
+        &self,
+        record: &ExecutionRecord,
+        complete: &'a CompleteModels,
+    ) -> Option<&'a CompiledModel> {
+        let number = self.fids.iter().position(|fid| fid.0 == record.fid)?;
+        complete.compiled.get(number)?.as_ref()
+    }
+
+    fn judged_us(&self, record: &ExecutionRecord) -> u64 {
+        match self.options.statistic {
+            OutlierStatistic::Exclusive => record.runtime_exclusive,
+            OutlierStatistic::Inclusive => record.runtime_total,
+        }
+    }
+}
+
+/// Who called the execution of a record.
+fn caller(record: &ExecutionRecord) -> CallerKey {
+    let caller = record.call_stack.get(1);
+    caller.map_or(CallerKey::NONE, |frame| CallerKey::of(&frame.func))
+}
+
+impl Rejudged {
+    /// Says of each execution in a record whether it is an anomaly.
+    fn flag(&self, record: &mut ExecutionRecord) {
+        for frame in &mut record.call_stack {
+            frame.is_anomaly = Some(self.event_ids.contains(&frame.event_id));
+        }
+        for execution in &mut record.event_window.exec_window {
+            execution.is_anomaly = self.event_ids.contains(&execution.event_id);
+        }
+    }
+
+    fn final_anomalies(&self, learnt_in: u64) -> FinalAnomalies {
+        let mut by_step: BTreeMap<(u64, u32), AnomalySummary> = BTreeMap::new();
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        for ((step, fid, ..), &(score, severity, entry, exit)) in &self.anomalies {
+            let (step, fid) = (*step, *fid);
+            let summary = by_step.entry((step, fid)).or_default();
+            summary.push(score, severity as f64, entry, exit);
+            *counts.entry(step).or_default() += 1;
+        }
+        let mut told = FinalAnomalies {
+            learnt_in,
+            ..FinalAnomalies::default()
+        };
+        for ((step, fid), summary) in by_step {
+            let step = StepId(u32::try_from(step).unwrap_or(u32::MAX));
+            let metrics = told.metrics.entry(FuncId(fid)).or_default();
+            metrics.merge(&Metrics::of_step(step, &summary));
+        }
+        let counts: Vec<u64> = counts.into_values().collect();
+        told.count.extend_from(&counts);
+        told
+    }
+}
+
+fn place(record: &ExecutionRecord) -> Place {
+    let label = record.event_id.split(':');
+    let label = label.filter_map(|number| number.parse().ok()).collect();
+    (record.io_step, record.fid, record.tid, record.entry, label)
+}

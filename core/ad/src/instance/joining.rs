@@ -1,0 +1,89 @@
+//! How an instance joins a run: what it tells the database and the parameter server, and what these know already.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{ProgramId, RankId, StepId};
+use callgrove_provdb::{Collection, Filter, Path, ProvDbError, Query, SortKey, Store};
+use callgrove_pserver::{PserverError, Welcome};
+use serde_json::Value;
+
+use super::Instance;
+use crate::AdError;
+use crate::provenance_writer::ProvenanceWriter;
+use crate::stream_reader::StepInput;
+
+impl Instance {
+    /// Tells the database and the parameter server which run this is, once the first steps say so, and again when
+    /// other ranks come: their first steps are not waited for, because ranks may wait for one another.
+    pub(super) fn learn_run(&mut self, inputs: &[(usize, StepInput)]) -> Result<(), AdError> {
+        let mut is_news = !self.is_registered;
+        for (_, input) in inputs {
+            is_news |= !input.run.is_empty();
+            self.hello.run.merge(&input.run);
+        }
+        if !is_news {
+            return Ok(());
+        }
+        self.run.join(&self.hello.run).map_err(AdError::OtherRun)?;
+        if let Some(mut store) = self.store.take() {
+            self.run = store.join_run(&self.hello.run)?;
+            let program = self.options.program;
+            for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
+                detector.recorded_until = last_recorded(&mut *store, program, *rank)?;
+            }
+            self.writer = Some(ProvenanceWriter::start(store)?);
+        } else if let Some(writer) = &self.writer {
+            writer.join_run(&self.hello.run);
+        }
+        match self.exchange.register(&self.hello) {
+            Ok(welcome) if !self.is_registered => self.heed(welcome)?,
+            Ok(_) => {}
+            // It is told when it is back.
+            Err(PserverError::NotConnected { .. }) if self.is_registered => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.is_registered = true;
+        Ok(())
+    }
+
+    fn heed(&mut self, welcome: Welcome) -> Result<(), AdError> {
+        if let Some(params) = welcome.params {
+            self.options.params = params.check()?;
+        }
+        let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
+        let learnt_until: BTreeMap<_, _> = welcome.learnt_steps.into_iter().collect();
+        for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
+            detector.reported_until = reported_until.get(rank).copied();
+            detector.learnt_until = learnt_until.get(rank).copied();
+        }
+        Ok(())
+    }
+}
+
+/// The last step of a rank that the database has records of.
+fn last_recorded(
+    store: &mut dyn Store,
+    program: ProgramId,
+    rank: RankId,
+) -> Result<Option<StepId>, ProvDbError> {
+    let mut last = None;
+    for collection in Collection::OF_STEPS {
+        let newest = Query {
+            filter: Some(Filter::parse(&format!("rid = {rank} and pid = {program}"))?),
+            sort: Some(SortKey {
+                path: Path::parse("io_step")?,
+                is_descending: true,
+            }),
+            limit: Some(1),
+            ..Query::all(collection)
+        };
+        for document in store.find(&newest)? {
+            let document: Value = serde_json::from_str(&document).unwrap_or_default();
+            let step = document["io_step"]
+                .as_u64()
+                .and_then(|it| u32::try_from(it).ok());
+            last = last.max(step.map(StepId));
+        }
+    }
+    Ok(last)
+}

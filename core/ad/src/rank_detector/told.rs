@@ -1,0 +1,102 @@
+//! What is told of a judged step.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use callgrove_detect::Moments;
+use callgrove_model::FuncId;
+use callgrove_pserver::{
+    AnomalySummary, FinalAnomalies, FunctionReport, Metrics, StepBrief, StepReport,
+};
+
+use super::RankDetector;
+use crate::AdOptions;
+use crate::brief::BriefedStep;
+use crate::compiled_model::CompiledModel;
+use crate::found::{FoundOutliers, longer_than_usual};
+
+impl RankDetector {
+    pub(super) fn report(
+        &mut self,
+        functions: &[(Range<usize>, u32)],
+        anomalies: &BTreeMap<u32, AnomalySummary>,
+        fids: &[FuncId],
+        brief: StepBrief,
+    ) -> Option<StepReport> {
+        let step = self.span.step();
+        if self.has_reported(step) {
+            return None;
+        }
+        let functions = functions.iter().map(|(rows, number)| {
+            let moments = |values: &[u64]| {
+                let mut moments = Moments::default();
+                moments.extend_from(values);
+                moments
+            };
+            FunctionReport {
+                fid: fids[*number as usize],
+                exclusive: moments(&self.grouped.exclusive_us[rows.clone()]),
+                inclusive: moments(&self.grouped.inclusive_us[rows.clone()]),
+                anomalies: anomalies.get(number).cloned().unwrap_or_default(),
+            }
+        });
+        let functions = functions.collect();
+        Some(StepReport {
+            program: self.program,
+            rank: self.rank,
+            step,
+            functions,
+            counters: self.counters.take_reports(),
+            brief,
+        })
+    }
+
+    pub(super) fn sum_up(&mut self, anomalies: &BTreeMap<u32, AnomalySummary>, fids: &[FuncId]) {
+        let mut count = 0;
+        for (number, of_function) in anomalies.iter().filter(|(_, it)| it.count() > 0) {
+            let metrics = Metrics::of_step(self.span.step(), of_function);
+            let fid = fids[*number as usize];
+            self.final_anomalies
+                .metrics
+                .entry(fid)
+                .or_default()
+                .merge(&metrics);
+            count += of_function.count();
+        }
+        if count > 0 {
+            self.final_anomalies
+                .count
+                .merge(&Moments::of_equal(count, 1));
+        }
+    }
+
+    /// All anomalies, by models of this state.
+    pub(crate) fn take_final_anomalies(&mut self, learnt_in: u64) -> FinalAnomalies {
+        FinalAnomalies {
+            learnt_in,
+            ..std::mem::take(&mut self.final_anomalies)
+        }
+    }
+
+    /// What stood in the step, for incidents.
+    pub(super) fn brief(
+        &mut self,
+        found: &[FoundOutliers],
+        compiled: &[Option<CompiledModel>],
+        options: &AdOptions,
+    ) -> StepBrief {
+        let mut briefs = std::mem::take(&mut self.briefs);
+        let lanes = self.judged_lanes();
+        let longer = longer_than_usual(found, &lanes, compiled, options.statistic);
+        let step = BriefedStep {
+            rank: self.rank,
+            step: self.span.step(),
+            lanes: &lanes,
+            functions: &self.functions,
+            numbers: &self.message_numbers,
+        };
+        let brief = briefs.brief(&step, &longer);
+        self.briefs = briefs;
+        brief
+    }
+}

@@ -1,0 +1,350 @@
+//! The call stack trees of a rank: grown as their roots end, judged, and recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use callgrove_detect::TreeVerdict;
+use callgrove_model::{
+    CsTree, ExecIdx, ExecLabel, ExecRef, Executions, Forest, FuncId, Lane, LaneIdx, NameTable,
+    ProgramId, RankId, StepId, ThreadId, Trace, TreeCode, TreeIdx, TreeRef, WarningKind, Warnings,
+};
+use callgrove_provdb::{
+    Document, MAX_RECORDED_CALLS, ProvDbError, RecordedTree, TREE_VERSION, TreeJudgement,
+    TreeRecord,
+};
+
+use crate::by_function::{ExecPosition, ExecutionsByFunction};
+use crate::node_state::epoch_us;
+use crate::record_builder::{JudgedLane, NamedFunction};
+use crate::tree_models::{TreeModelInForce, TreeModels};
+
+/// Calls of open trees that a lane keeps until these end.
+const MAX_ROWS_KEPT: usize = 1 << 20;
+/// Trees of a function that are sampled of a rank at once; then one of two until there are twice as many trees, one of
+/// four, and so on, so that a sample is spread over the run and grows with its logarithm.
+const FIRST_SAMPLED: u64 = 16;
+
+/// What a rank remembers of trees.
+#[derive(Debug, Default)]
+pub(crate) struct RankTrees {
+    /// By number of the function: since which step all calls of its trees are kept, and how many trees there were.
+    watched: BTreeMap<u32, Watched>,
+    /// Roots that are still open, of which calls are gone.
+    cut: BTreeSet<(ThreadId, ExecLabel)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    since: StepId,
+    num_trees: u64,
+}
+
+/// A judged step of a rank.
+pub(crate) struct TreeStep<'a> {
+    pub(crate) program: ProgramId,
+    pub(crate) rank: RankId,
+    pub(crate) step: StepId,
+    pub(crate) lanes: &'a [JudgedLane<'a>],
+    /// By the rank's own ids.
+    pub(crate) functions: &'a [NamedFunction],
+    pub(crate) hostname: &'a Arc<str>,
+    pub(crate) grouped: &'a ExecutionsByFunction,
+}
+
+/// A root that ended in the step: its function's number, whether it is sampled, and where it is.
+type EndedRoot = (u32, bool, ExecPosition);
+
+/// What came of the trees of a step.
+#[derive(Debug, Default)]
+pub(crate) struct TreeOutcome {
+    pub(crate) num_judged: u64,
+    pub(crate) num_abnormal: u64,
+    pub(crate) documents: Vec<Document>,
+    /// Why trees could not be judged, if so.
+    pub(crate) trouble: Option<String>,
+}
+
+/// A tree of the step: its function's number, whether it is sampled, and where it is.
+struct Grown {
+    number: u32,
+    is_sampled: bool,
+    position: ExecPosition,
+    root: ExecRef,
+}
+
+impl RankTrees {
+    /// Judges the trees whose roots ended in the step.
+    pub(crate) fn judge(
+        &mut self,
+        of: &TreeStep<'_>,
+        models: &TreeModels,
+        warnings: &mut Warnings,
+    ) -> Result<TreeOutcome, ProvDbError> {
+        let mut outcome = TreeOutcome::default();
+        self.watched
+            .retain(|number, _| models.wish(*number).is_some());
+        for number in models.wanted() {
+            self.watched.entry(number).or_insert(Watched {
+                since: of.step,
+                num_trees: 0,
+            });
+        }
+        if self.watched.is_empty() {
+            return Ok(outcome);
+        }
+        let mut by_model: BTreeMap<Option<&Arc<str>>, Vec<EndedRoot>> = BTreeMap::new();
+        for (number, rows) in &of.grouped.functions {
+            let wish = models.wish(*number);
+            let Some((wish, watched)) = wish.zip(self.watched.get_mut(number)) else {
+                continue;
+            };
+            let trees = by_model.entry(wish.model.as_ref()).or_default();
+            for &position in &of.grouped.positions[rows.clone()] {
+                let at = watched.num_trees;
+                watched.num_trees += 1;
+                let is_sampled = wish.is_sampled && is_in_sample(at);
+                if wish.model.is_none() && !is_sampled {
+                    continue;
+                }
+                let lane = &of.lanes[position.lane as usize];
+                let label = lane.label(of.rank, position.exec);
+                if self.cut.remove(&(lane.thread, label)) {
+                    let place = || format!("{label} of thread {}", lane.thread);
+                    warnings.count(WarningKind::TreeTooLarge, Some(of.rank), place);
+                } else if label.step >= watched.since {
+                    trees.push((*number, is_sampled, position));
+                }
+            }
+        }
+        for (name, trees) in by_model {
+            if !trees.is_empty() {
+                let model = name.and_then(|name| models.model(name));
+                of.judge(model, trees, &mut outcome)?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// From which row on a lane keeps all: the outermost open root of a tree that is looked at. `number` gives the number
+    /// of a function of the rank.
+    pub(crate) fn whole_from(
+        &mut self,
+        rank: RankId,
+        lane: &JudgedLane<'_>,
+        number: impl Fn(FuncId) -> Option<u32>,
+    ) -> Option<ExecIdx> {
+        let executions = lane.stack.executions();
+        let is_watched = |exec: &&ExecIdx| {
+            number(executions.func[exec.index()]).is_some_and(|it| self.watched.contains_key(&it))
+        };
+        let open: Vec<ExecIdx> = lane
+            .stack
+            .open()
+            .iter()
+            .filter(is_watched)
+            .copied()
+            .collect();
+        let is_kept = |exec: &&ExecIdx| {
+            executions.len() - exec.index() <= MAX_ROWS_KEPT
+                && !self.cut.contains(&(lane.thread, lane.label(rank, **exec)))
+        };
+        let first = open.iter().find(is_kept).copied();
+        let gone = open.iter().take_while(|&&exec| Some(exec) != first);
+        let gone: Vec<_> = gone
+            .map(|&exec| (lane.thread, lane.label(rank, exec)))
+            .collect();
+        self.cut.extend(gone);
+        first
+    }
+}
+
+/// Whether the tree with this number is one of the sample.
+fn is_in_sample(number: u64) -> bool {
+    let doublings = (number / FIRST_SAMPLED).checked_ilog2();
+    doublings.is_none_or(|doublings| number.is_multiple_of(1 << doublings))
+}
+
+impl TreeStep<'_> {
+    /// Judges trees by one model, or only records them.
+    fn judge(
+        &self,
+        model: Option<&TreeModelInForce>,
+        mut trees: Vec<EndedRoot>,
+        outcome: &mut TreeOutcome,
+    ) -> Result<(), ProvDbError> {
+        trees.sort_by_key(|(_, _, position)| (position.lane, position.exec));
+        let (forest, grown) = self.forest(&trees);
+        let verdicts = match model.map(|model| model.judge.judge(&forest)) {
+            Some(Ok(verdicts)) => Some(verdicts),
+            Some(Err(cause)) => {
+                outcome.trouble =
+                    model.map(|model| format!("the tree model {}: {cause}", model.name));
+                None
+            }
+            None => None,
+        };
+        for (at, grown) in grown.iter().enumerate() {
+            let verdict = verdicts.as_ref().and_then(|all| all.get(at));
+            outcome.num_judged += u64::from(verdict.is_some());
+            let is_abnormal = verdict.is_some_and(|verdict| verdict.is_abnormal);
+            outcome.num_abnormal += u64::from(is_abnormal);
+            if is_abnormal || grown.is_sampled {
+                let judged = verdict.zip(model);
+                let tree = forest.tree(TreeIdx::from_index(at));
+                let record = self.record(grown, tree, judged);
+                outcome.documents.push(Document::tree(&record)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The trees as a forest of their own, in their order.
+    fn forest(&self, trees: &[EndedRoot]) -> (Forest, Vec<Grown>) {
+        let mut names = NameTable::<FuncId>::default();
+        for function in self.functions {
+            names.intern(&function.name);
+        }
+        let mut lanes: Vec<Lane> = Vec::new();
+        let mut grown: Vec<Grown> = Vec::with_capacity(trees.len());
+        let mut known: Option<(u32, std::ops::Range<usize>, usize)> = None;
+        for &(number, is_sampled, position) in trees {
+            let held = &self.lanes[position.lane as usize];
+            let executions = held.stack.executions();
+            if known
+                .as_ref()
+                .is_none_or(|(lane, ..)| *lane != position.lane)
+            {
+                lanes.push(Lane {
+                    program: self.program,
+                    rank: self.rank,
+                    thread: held.thread,
+                    executions: Executions::default(),
+                    comms: callgrove_model::Comms::default(),
+                    counters: callgrove_model::Counters::default(),
+                });
+                known = Some((position.lane, 0..0, 0));
+            }
+            let lane = LaneIdx::from_index(lanes.len() - 1);
+            let into = &mut lanes[lane.index()].executions;
+            let row = position.exec.index();
+            let (rows, start) = match &known {
+                // A tree within the one before.
+                Some((_, rows, start)) if rows.contains(&row) => (rows.clone(), *start),
+                _ => {
+                    let (rows, start) = (executions.subtree(position.exec), into.len());
+                    into.extend_with_trees(executions, rows.clone());
+                    (rows, start)
+                }
+            };
+            let exec = ExecIdx::from_index(row - rows.start + start);
+            known = Some((position.lane, rows, start));
+            grown.push(Grown {
+                number,
+                is_sampled,
+                position,
+                root: ExecRef { lane, exec },
+            });
+        }
+        let code = |(index, grown): (usize, &Grown)| TreeRef {
+            root: grown.root,
+            code: TreeCode {
+                rank: self.rank,
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+            },
+        };
+        let refs: Vec<TreeRef> = grown.iter().enumerate().map(code).collect();
+        let mut functions: Vec<FuncId> = grown
+            .iter()
+            .map(|it| lanes[it.root.lane.index()].executions.func[it.root.exec.index()])
+            .collect();
+        functions.sort_unstable();
+        functions.dedup();
+        let trace = Trace {
+            names,
+            lanes,
+            ..Trace::default()
+        };
+        let forest = Forest::of_trees(Arc::new(trace), functions, refs, 0);
+        (forest.unwrap_or_default(), grown)
+    }
+
+    fn record(
+        &self,
+        grown: &Grown,
+        tree: CsTree<'_>,
+        judged: Option<(&TreeVerdict, &TreeModelInForce)>,
+    ) -> TreeRecord {
+        let lane = &self.lanes[grown.position.lane as usize];
+        let (entry, exit) = (epoch_us(tree.entry()[0]), epoch_us(tree.exit()));
+        let function = self.functions.get(tree.funcs()[0].index());
+        let p_value = judged.map_or(1.0, |(verdict, _)| verdict.p_value);
+        TreeRecord {
+            version: TREE_VERSION,
+            event_id: lane.label(self.rank, grown.position.exec).to_string(),
+            pid: self.program.0,
+            rid: self.rank.0,
+            tid: lane.thread.0,
+            fid: function.map_or(grown.number, |it| it.fid),
+            func: function.map_or_else(|| "".into(), |it| Arc::clone(&it.name)),
+            hostname: Arc::clone(self.hostname),
+            entry,
+            exit,
+            runtime_total: exit.saturating_sub(entry),
+            io_step: self.step.0.into(),
+            is_sample: grown.is_sampled,
+            judged: judged.map(|(verdict, model)| TreeJudgement {
+                model: Arc::clone(&model.name),
+                version: model.version,
+                score: verdict.score,
+                p_value: verdict.p_value,
+                is_anomaly: verdict.is_abnormal,
+                unseen_time_share: verdict.unseen_time_share,
+                is_new_structure: verdict.is_new_structure,
+            }),
+            // No negative zero.
+            outlier_score: (-p_value.max(f64::MIN_POSITIVE).log10()).max(0.0),
+            outlier_severity: exit.saturating_sub(entry),
+            num_calls: tree.len() as u64,
+            tree: (tree.len() <= MAX_RECORDED_CALLS).then(|| self.calls(tree)),
+        }
+    }
+
+    fn calls(&self, tree: CsTree<'_>) -> RecordedTree {
+        let mut calls = RecordedTree::default();
+        let mut places: BTreeMap<FuncId, u32> = BTreeMap::new();
+        let start = epoch_us(tree.entry()[0]);
+        for (vertex, &func) in tree.funcs().iter().enumerate() {
+            let next = u32::try_from(calls.functions.len()).unwrap_or(u32::MAX);
+            let place = *places.entry(func).or_insert_with(|| {
+                let function = self.functions.get(func.index());
+                let name = function.map_or_else(|| "".into(), |it| Arc::clone(&it.name));
+                calls.functions.push(name);
+                next
+            });
+            calls.func.push(place);
+            let depth = u32::try_from(tree.depth(vertex)).unwrap_or(u32::MAX);
+            calls.depth.push(depth);
+            calls
+                .entry
+                .push(epoch_us(tree.entry()[vertex]).saturating_sub(start));
+            let inclusive = tree.inclusive()[vertex].as_us();
+            calls.inclusive.push(u64::try_from(inclusive).unwrap_or(0));
+        }
+        calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_the_run_and_grows_with_its_logarithm() {
+        let count = |until: u64| (0..until).filter(|&at| is_in_sample(at)).count();
+        assert_eq!(
+            [count(16), count(32), count(64), count(128)],
+            [16, 32, 48, 64]
+        );
+        assert_eq!(count(1 << 20), 16 * 17);
+    }
+}

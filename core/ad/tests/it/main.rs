@@ -1,0 +1,7 @@
+//! An AD instance on streams that the tests write, with a parameter server and a store in memory.
+
+#![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
+
+mod instance;
+mod support;
+mod trees;

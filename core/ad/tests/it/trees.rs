@@ -1,0 +1,242 @@
+//! Call stack trees beside the detectors: grown as their roots end, judged by the models in force, recorded.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::support::{Script, Shelf, options};
+use callgrove_ad::{AdOptions, Instance, Status};
+use callgrove_detect::{Params, TreeJudge, TreeModelReader, TreeVerdict};
+use callgrove_model::{Forest, FunctionPattern, TreeIdx};
+use callgrove_provdb::{Collection::Trees, Store, TreeRecord};
+use callgrove_pserver::{ServerState, StateOptions};
+
+/// Of the functions it names, calls abnormal what takes longer than so many microseconds: `f,g 300`.
+#[derive(Debug)]
+struct LongerThan {
+    functions: Vec<String>,
+    limit_us: i64,
+}
+
+#[derive(Debug)]
+struct Reader;
+
+impl TreeModelReader for Reader {
+    fn read(&self, bytes: &[u8]) -> Result<Arc<dyn TreeJudge>, String> {
+        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+        let (functions, limit) = text.split_once(' ').ok_or("there is no limit in it")?;
+        Ok(Arc::new(LongerThan {
+            functions: functions.split(',').map(str::to_owned).collect(),
+            limit_us: limit.parse().unwrap_or_default(),
+        }))
+    }
+}
+
+impl TreeJudge for LongerThan {
+    fn functions(&self) -> &[String] {
+        &self.functions
+    }
+
+    fn judge(&self, forest: &Forest) -> Result<Vec<TreeVerdict>, String> {
+        let verdict = |tree| {
+            let beyond = forest.tree(TreeIdx::from_index(tree)).duration().as_us() - self.limit_us;
+            TreeVerdict {
+                score: -(beyond as f64),
+                p_value: if beyond > 0 { 0.001 } else { 0.5 },
+                is_abnormal: beyond > 0,
+                unseen_time_share: 0.0,
+                is_new_structure: false,
+            }
+        };
+        Ok((0..forest.len()).map(verdict).collect())
+    }
+}
+
+fn watching(sampled: &[&str]) -> AdOptions {
+    let mut options = options(Params::default());
+    options.trees.reader = Some(Arc::new(Reader));
+    let patterns = sampled.iter().map(|name| FunctionPattern::new(name));
+    options.trees.sampled = patterns.collect();
+    options
+}
+
+fn server() -> Arc<ServerState> {
+    Arc::new(ServerState::new(StateOptions {
+        fold_on_sync: true,
+        ..StateOptions::default()
+    }))
+}
+
+/// Follows a script; after each step `between` is told how many there were.
+fn follow(
+    script: &Script,
+    options: AdOptions,
+    server: &Arc<ServerState>,
+    mut between: impl FnMut(u64),
+) -> (Status, Vec<TreeRecord>) {
+    let shelf = Shelf::default();
+    let store: Box<dyn Store> = Box::new(shelf.clone());
+    let exchange = Box::new(server.session());
+    let instance = Instance::start(
+        vec![script.stream()],
+        options,
+        exchange,
+        Some(store),
+        "test",
+    );
+    let status = instance.unwrap().run(|status| {
+        between(status.num_steps);
+        ControlFlow::Continue(())
+    });
+    let records = shelf.of(Trees).into_iter();
+    let mut records: Vec<TreeRecord> = records
+        .map(|record| serde_json::from_value(record).unwrap())
+        .collect();
+    records.sort_by_key(|record| record.entry);
+    (status.unwrap(), records)
+}
+
+/// In each of `num` steps `main` calls `f` twice, which calls `g`: once 100 µs, once 500 µs.
+fn two_calls_a_step(num: u32) -> Script {
+    let mut script = Script::new(3);
+    for step in 0..num {
+        let at = 10_000 * u64::from(step);
+        script.step(step).enter(0, "main", at);
+        for (entry, exit) in [(at + 10, at + 110), (at + 1_000, at + 1_500)] {
+            script.enter(0, "f", entry);
+            script.call(0, "g", entry + 5, exit - 5);
+            script.exit(0, "f", exit);
+        }
+        script.exit(0, "main", at + 9_000);
+    }
+    script
+}
+
+fn judged_by(records: &[TreeRecord]) -> Vec<(u64, Option<u32>)> {
+    let version = |it: &TreeRecord| it.judged.as_ref().map(|judged| judged.version);
+    records.iter().map(|it| (it.io_step, version(it))).collect()
+}
+
+#[test]
+fn each_step_is_judged_by_the_model_in_force_and_goes_back_with_it() {
+    let server = server();
+    let publish = |model: &str| server.publish_tree_model("f", model, "", "", 0).unwrap();
+    let (status, records) = follow(
+        &two_calls_a_step(6),
+        watching(&[]),
+        &server,
+        |step| match step {
+            1 => drop(publish("f 300")),
+            3 => drop(publish("f 50")),
+            4 => drop(server.put_tree_model_in_force("f", Some(1)).unwrap()),
+            5 => drop(server.put_tree_model_in_force("f", None).unwrap()),
+            _ => {}
+        },
+    );
+    let expected = [(1, 1), (2, 1), (3, 2), (3, 2), (4, 1)];
+    let expected = expected.map(|(step, version)| (step, Some(version)));
+    assert_eq!(judged_by(&records), expected);
+    assert_eq!((status.num_trees, status.num_abnormal_trees), (8, 5));
+    let slow = &records[0];
+    assert_eq!((slow.func.as_ref(), slow.event_id.as_str()), ("f", "3:1:5"));
+    assert_eq!((slow.runtime_total, slow.num_calls), (500, 2));
+    let tree = slow.tree.as_ref().unwrap();
+    assert_eq!((&tree.depth, &tree.entry), (&vec![0, 1], &vec![0, 5]));
+    assert_eq!(tree.inclusive, [500, 490]);
+    let names: Vec<&str> = tree
+        .func
+        .iter()
+        .map(|&func| &*tree.functions[func as usize])
+        .collect();
+    assert_eq!(names, ["f", "g"]);
+}
+
+#[test]
+fn a_tree_that_spans_steps_is_judged_whole_and_one_that_began_before_the_model_is_not() {
+    let mut script = Script::new(0);
+    script.step(0).enter(0, "f", 10);
+    script.usual_calls("g", 100, 40);
+    script.step(1);
+    script.usual_calls("g", 50_000, 40);
+    script.exit(0, "f", 90_000);
+    script.enter(0, "f", 91_000);
+    script.usual_calls("g", 100_000, 40);
+    script.step(2);
+    script.usual_calls("g", 150_000, 40);
+    script.exit(0, "f", 190_000);
+    let calls = |model_comes_after: u64| {
+        let server = server();
+        let mut options = watching(&[]);
+        options.window = 1;
+        let (_, records) = follow(&script, options, &server, |step| {
+            if step == model_comes_after {
+                server.publish_tree_model("f", "f 1", "", "", 0).unwrap();
+            }
+        });
+        records.iter().map(|it| it.num_calls).collect::<Vec<_>>()
+    };
+    assert_eq!(calls(1), [81], "the first began before");
+    let server = server();
+    server.publish_tree_model("f", "f 1", "", "", 0).unwrap();
+    let (_, records) = follow(&script, watching(&[]), &server, |_| {});
+    let calls: Vec<u64> = records.iter().map(|it| it.num_calls).collect();
+    assert_eq!(calls, [81, 81]);
+}
+
+#[test]
+fn recursive_trees_are_judged_each() {
+    let mut script = Script::new(0);
+    script
+        .step(0)
+        .enter(0, "f", 0)
+        .enter(0, "g", 10)
+        .enter(0, "f", 20);
+    script
+        .call(0, "h", 30, 40)
+        .exit(0, "f", 400)
+        .exit(0, "g", 500)
+        .exit(0, "f", 1_000);
+    let server = server();
+    server
+        .publish_tree_model("all", "f,g 0", "", "", 0)
+        .unwrap();
+    let (_, records) = follow(&script, watching(&[]), &server, |_| {});
+    let seen: Vec<_> = records
+        .iter()
+        .map(|it| (it.func.as_ref().to_owned(), it.num_calls, it.runtime_total))
+        .collect();
+    let expected = [("f", 4, 1_000), ("g", 3, 490), ("f", 2, 380)];
+    assert_eq!(
+        seen,
+        expected.map(|(func, calls, time)| (func.to_owned(), calls, time))
+    );
+}
+
+#[test]
+fn a_model_that_cannot_be_read_is_told_and_the_former_stays() {
+    let server = server();
+    let (status, records) = follow(&two_calls_a_step(3), watching(&[]), &server, |step| {
+        let model = if step == 1 { "f 300" } else { "nonsense" };
+        server.publish_tree_model("f", model, "", "", 0).unwrap();
+    });
+    assert_eq!(judged_by(&records), [(1, Some(1)), (2, Some(1))]);
+    let trouble = status.tree_trouble.unwrap();
+    assert!(
+        trouble.contains("version 2") && trouble.contains("no limit"),
+        "{trouble}"
+    );
+}
+
+#[test]
+fn a_sample_is_recorded_without_a_model_and_nothing_where_nobody_asked() {
+    let script = two_calls_a_step(20);
+    let (_, records) = follow(&script, watching(&["f"]), &server(), |_| {});
+    assert!(
+        records
+            .iter()
+            .all(|it| it.is_sample && it.judged.is_none() && &*it.func == "f")
+    );
+    // Of 40 trees the first 32, and every second of the rest.
+    assert_eq!(records.len(), 36);
+    let (status, records) = follow(&script, watching(&[]), &server(), |_| {});
+    assert_eq!((records.len(), status.num_trees), (0, 0));
+}

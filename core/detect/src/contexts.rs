@@ -1,0 +1,241 @@
+//! The times of a function's executions by who called them, over the last stretch of the run.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{StepId, fnv1a};
+use serde::{Deserialize, Serialize};
+
+use crate::Histogram;
+use crate::error::{DetectError, Result, damaged};
+
+/// Callers that a function is told apart by; those with the lowest keys, so that whoever merges parts of the run keeps the
+/// same ones, with all their executions.
+const MAX_CALLERS: usize = 16;
+
+/// I/O steps of an epoch. Of each caller the last two are kept, and up to eight while there are few executions in
+/// them: what was usual before is forgotten.
+const EPOCH_STEPS: u32 = 16;
+const LEAST_EPOCHS: usize = 2;
+const MOST_EPOCHS: usize = 8;
+const ENOUGH: u64 = 512;
+
+/// Bins per octave are 2⁴ at first: 6 % tell nothing apart that would be an anomaly.
+const PRECISION: u32 = 4;
+/// Most occupied bins of each histogram.
+const MAX_BINS: usize = 128;
+
+/// The function that called, as models know it: a hash of its name, the same everywhere.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct CallerKey(pub u64);
+
+impl CallerKey {
+    /// No function: the bottom of a stack.
+    pub const NONE: Self = Self(0);
+
+    /// That of a function with this name.
+    pub fn of(name: &str) -> Self {
+        Self(fnv1a(name.as_bytes()))
+    }
+}
+
+/// A histogram for each caller of a function and each of the last epochs.
+///
+/// All that is kept depends on the executions alone, not on the order in which they came or were merged: the
+/// callers with the lowest keys are among the lowest in every part of the run, and the last epochs among the last.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "Vec<ContextPart>", into = "Vec<ContextPart>")]
+pub struct Contexts {
+    by_caller: BTreeMap<CallerKey, Epochs>,
+    /// Of all other callers.
+    others: Epochs,
+}
+
+/// One histogram of [`Contexts`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextPart {
+    /// Who called; none for all callers that are not told apart.
+    pub caller: Option<CallerKey>,
+    /// When, in epochs of the run.
+    pub epoch: u32,
+    /// How long that took in microseconds.
+    pub histogram: Histogram,
+}
+
+/// The last epochs in which there were executions, and these; never empty ones.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Epochs(BTreeMap<u32, Histogram>);
+
+impl Contexts {
+    /// Takes in the times of executions that ended in `step`, in microseconds. `callers` are theirs, in the same order;
+    /// where they are missing, there was none.
+    pub fn extend(&mut self, step: StepId, callers: &[CallerKey], times_us: &[u64]) {
+        // Epoch 0 is what was loaded from another run.
+        let epoch = 1 + step.0 / EPOCH_STEPS;
+        let (named, unnamed) = times_us.split_at(callers.len().min(times_us.len()));
+        let mut by_caller: BTreeMap<CallerKey, Vec<u64>> = BTreeMap::new();
+        let mut rest = named;
+        for run in callers.chunk_by(|a, b| a == b) {
+            let (times, others) = rest.split_at(run.len().min(rest.len()));
+            by_caller
+                .entry(run[0])
+                .or_default()
+                .extend_from_slice(times);
+            rest = others;
+        }
+        if !unnamed.is_empty() {
+            by_caller
+                .entry(CallerKey::NONE)
+                .or_default()
+                .extend_from_slice(unnamed);
+        }
+        by_caller.retain(|_, times| !times.is_empty());
+        for (caller, times) in by_caller {
+            let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
+            histogram.extend(&times);
+            self.by_caller
+                .entry(caller)
+                .or_default()
+                .add(epoch, &histogram);
+        }
+        self.settle();
+    }
+
+    /// Takes in other executions of the function.
+    pub fn merge(&mut self, other: &Self) {
+        for (&caller, epochs) in &other.by_caller {
+            self.by_caller.entry(caller).or_default().merge(epochs);
+        }
+        self.others.merge(&other.others);
+        self.settle();
+    }
+
+    /// The same as what was before any step of a run: for a model that another run begins with.
+    #[must_use]
+    pub fn before_the_run(&self) -> Self {
+        let before = |epochs: &Epochs| Epochs(BTreeMap::from([(0, epochs.sum())]));
+        Self {
+            by_caller: self
+                .by_caller
+                .iter()
+                .map(|(&key, it)| (key, before(it)))
+                .collect(),
+            others: if self.others.0.is_empty() {
+                Epochs::default()
+            } else {
+                before(&self.others)
+            },
+        }
+    }
+
+    /// The parts, in order of caller and epoch, and at last those of no caller that is told apart.
+    pub fn parts(&self) -> impl Iterator<Item = (Option<CallerKey>, u32, &Histogram)> {
+        let named = self
+            .by_caller
+            .iter()
+            .map(|(&caller, epochs)| (Some(caller), epochs));
+        let all = named.chain([(None, &self.others)]);
+        all.flat_map(|(caller, epochs)| {
+            epochs.0.iter().map(move |(&epoch, it)| (caller, epoch, it))
+        })
+    }
+
+    /// Each caller that is told apart, with its executions.
+    pub(crate) fn callers(&self) -> impl Iterator<Item = (CallerKey, Histogram)> {
+        self.by_caller
+            .iter()
+            .map(|(&caller, epochs)| (caller, epochs.sum()))
+    }
+
+    /// All executions.
+    pub(crate) fn sum(&self) -> Histogram {
+        let mut sum = self.others.sum();
+        self.callers()
+            .for_each(|(_, histogram)| sum.merge(&histogram));
+        sum
+    }
+
+    /// Tells no more callers apart than may be.
+    fn settle(&mut self) {
+        while self.by_caller.len() > MAX_CALLERS
+            && let Some((_, epochs)) = self.by_caller.pop_last()
+        {
+            self.others.merge(&epochs);
+        }
+    }
+}
+
+impl Epochs {
+    fn add(&mut self, epoch: u32, histogram: &Histogram) {
+        match self.0.get_mut(&epoch) {
+            Some(present) => present.merge(histogram),
+            None => {
+                self.0.insert(epoch, histogram.clone());
+            }
+        }
+        while self.is_first_too_old() {
+            self.0.pop_first();
+        }
+    }
+
+    /// Later epochs only grow, so what is too old in a part of the run is too old in the run.
+    fn is_first_too_old(&self) -> bool {
+        let later = self.0.values().skip(1).map(Histogram::total).sum::<u64>();
+        self.0.len() > MOST_EPOCHS || self.0.len() > LEAST_EPOCHS && later >= ENOUGH
+    }
+
+    fn merge(&mut self, other: &Self) {
+        other
+            .0
+            .iter()
+            .for_each(|(&epoch, histogram)| self.add(epoch, histogram));
+    }
+
+    fn sum(&self) -> Histogram {
+        let mut sum = Histogram::beginning_at(PRECISION, MAX_BINS);
+        self.0.values().for_each(|histogram| sum.merge(histogram));
+        sum
+    }
+}
+
+impl From<Contexts> for Vec<ContextPart> {
+    fn from(contexts: Contexts) -> Self {
+        let parts = contexts.parts();
+        let owned = parts.map(|(caller, epoch, histogram)| ContextPart {
+            caller,
+            epoch,
+            histogram: histogram.clone(),
+        });
+        owned.collect()
+    }
+}
+
+impl TryFrom<Vec<ContextPart>> for Contexts {
+    type Error = DetectError;
+
+    /// # Errors
+    /// [`DetectError::Damaged`] if a part occurs twice or is empty, or there are too many.
+    fn try_from(parts: Vec<ContextPart>) -> Result<Self> {
+        let mut contexts = Self::default();
+        for part in parts {
+            let epochs = match part.caller {
+                Some(caller) => contexts.by_caller.entry(caller).or_default(),
+                None => &mut contexts.others,
+            };
+            let is_empty = part.histogram.bins().is_empty();
+            if is_empty
+                || epochs.0.insert(part.epoch, part.histogram).is_some()
+                || epochs.is_first_too_old()
+            {
+                return Err(damaged("a model by callers", "an epoch"));
+            }
+        }
+        if contexts.by_caller.len() > MAX_CALLERS {
+            return Err(damaged("a model by callers", "the number of callers"));
+        }
+        Ok(contexts)
+    }
+}

@@ -1,0 +1,212 @@
+//! Sums of the powers of integers, without rounding: they merge to the same bits in any order.
+
+use std::cmp::Ordering;
+
+use crate::wide::Wide;
+
+/// Σ x, Σ x², Σ x³ and Σ x⁴ of integers of 64 bits: with as many as can be counted, none runs over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct PowerSums(pub(crate) [Wide<5>; 4]);
+
+/// Mean, and sums of the powers of the distance from it.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Central {
+    pub(crate) mean: f64,
+    /// What rounding left out of the mean, so that it does not add up over many small steps.
+    pub(crate) mean_rest: f64,
+    pub(crate) m2: f64,
+    pub(crate) m3: f64,
+    pub(crate) m4: f64,
+}
+
+/// Values with less than so many bits above the smallest of a batch are summed in machine words,
+const NEAR_BITS: u32 = 21;
+/// so many at once,
+const CHUNK: usize = 1 << 20;
+/// if there are so many at least.
+const SMALL_BATCH: usize = 8;
+
+impl PowerSums {
+    /// Takes in one value.
+    pub(crate) fn push(&mut self, value: u64) {
+        let mut power = Wide::from(1);
+        for sum in &mut self.0 {
+            power = power.times(value);
+            sum.add(&power);
+        }
+    }
+
+    /// Takes in a value so often.
+    pub(crate) fn push_often(&mut self, value: u64, count: u64) {
+        let mut power = Wide::from(count);
+        for sum in &mut self.0 {
+            power = power.times(value);
+            sum.add(&power);
+        }
+    }
+
+    /// Takes in many values, of which `min` is the smallest.
+    pub(crate) fn extend(&mut self, values: &[u64], min: u64) {
+        if values.len() < SMALL_BATCH {
+            for &value in values {
+                self.push(value);
+            }
+            return;
+        }
+        for chunk in values.chunks(CHUNK) {
+            self.extend_by_chunk(chunk, min);
+        }
+    }
+
+    /// The powers of the distances from `min`, of those that are near, and from their sums those of the values.
+    fn extend_by_chunk(&mut self, values: &[u64], min: u64) {
+        let (mut count, mut s1, mut s2, mut s3, mut s4) = (0_u64, 0_u64, 0_u64, 0_u128, 0_u128);
+        for &value in values {
+            let near = value - min;
+            if near >> NEAR_BITS != 0 {
+                self.push(value);
+                continue;
+            }
+            let square = near * near;
+            count += 1;
+            s1 += near;
+            s2 += square;
+            s3 += u128::from(square * near);
+            s4 += u128::from(square) * u128::from(square);
+        }
+        let of_near = [
+            Wide::from(count),
+            Wide::from(s1),
+            Wide::from(s2),
+            Wide::from_u128(s3),
+            Wide::from_u128(s4),
+        ];
+        // (min + x)ᵏ by the binomial theorem.
+        let binomials: [&[u64]; 4] = [&[1, 1], &[1, 2, 1], &[1, 3, 3, 1], &[1, 4, 6, 4, 1]];
+        for (sum, factors) in self.0.iter_mut().zip(binomials) {
+            // By Horner: ((c₀ min + c₁ x) min + c₂ x²) …, where xᵏ stands for the sum over it.
+            let mut total = Wide::default();
+            for (factor, of_power) in factors.iter().zip(&of_near) {
+                total = total.times(min);
+                total.add(&of_power.times(*factor));
+            }
+            sum.add(&total);
+        }
+    }
+
+    /// Takes in the sums of other values.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(&other.0) {
+            sum.add(more);
+        }
+    }
+
+    /// The sum of the values.
+    pub(crate) fn sum(&self) -> f64 {
+        self.0[0].to_f64()
+    }
+
+    /// The central moments of so many values, each rounded a few times at most.
+    pub(crate) fn central(&self, count: u64) -> Central {
+        if count == 0 {
+            return Central::default();
+        }
+        let [s1, s2, s3, s4] = self.0.map(Wide::widened::<10>);
+        let s1_2 = s1.product(&s1);
+        let n = Wide::<1>::from(count).to_f64();
+        // n M₂ = n Σx² − (Σx)²
+        let m2 = difference(&s2.times(count), &s1_2);
+        // n² M₃ = n² Σx³ + 2 (Σx)³ − 3 n Σx Σx²
+        let mut above = s3.times(count).times(count);
+        above.add(&s1_2.product(&s1).times(2));
+        let m3 = difference(&above, &s1.product(&s2).times(3).times(count));
+        // n³ M₄ = n³ Σx⁴ + 6 n (Σx)² Σx² − 4 n² Σx Σx³ − 3 (Σx)⁴
+        let mut above = s4.times(count).times(count).times(count);
+        above.add(&s1_2.product(&s2).times(6).times(count));
+        let mut below = s1.product(&s3).times(4).times(count).times(count);
+        below.add(&s1_2.product(&s1_2).times(3));
+        let m4 = difference(&above, &below);
+        Central {
+            mean: s1.to_f64() / n,
+            mean_rest: 0.0,
+            m2: m2 / n,
+            m3: m3 / n / n,
+            m4: m4 / n / n / n,
+        }
+    }
+}
+
+fn difference(a: &Wide<10>, b: &Wide<10>) -> f64 {
+    match a.compare(b) {
+        Ordering::Less => -b.minus(a).to_f64(),
+        _ => a.minus(b).to_f64(),
+    }
+}
+
+/// A number as an integer, if it is one of 64 bits.
+pub(crate) fn integer(value: f64) -> Option<u64> {
+    const FRACTION_BITS: u64 = 52;
+    let bits = value.to_bits();
+    if bits == 0 {
+        return Some(0);
+    }
+    // Sign and exponent: a negative number has a large one.
+    let exponent = (bits >> FRACTION_BITS).checked_sub(1023)?;
+    let mantissa = (bits & ((1 << FRACTION_BITS) - 1)) | (1 << FRACTION_BITS);
+    if exponent >= 64 {
+        return None;
+    }
+    if exponent >= FRACTION_BITS {
+        return Some(mantissa << (exponent - FRACTION_BITS));
+    }
+    let num_fraction_bits = FRACTION_BITS - exponent;
+    let integer = mantissa >> num_fraction_bits;
+    (integer << num_fraction_bits == mantissa).then_some(integer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_of_any_size_sum_to_the_same_bits() {
+        let values: Vec<u64> = (0..5_000_u64)
+            .map(|index| (index * index * 7919) % 100_003 + (index % 11) * (1 << (index % 40)))
+            .chain([0, u64::MAX])
+            .collect();
+        let mut one_by_one = PowerSums::default();
+        for &value in &values {
+            one_by_one.push(value);
+        }
+        for size in [1, 9, 1000, 5_002] {
+            let mut in_batches = PowerSums::default();
+            for batch in values.chunks(size) {
+                in_batches.extend(batch, *batch.iter().min().unwrap());
+            }
+            assert_eq!(in_batches, one_by_one, "batches of {size}");
+        }
+    }
+
+    #[test]
+    fn integers_are_told_from_other_numbers() {
+        let largest = 2_f64.powi(64).next_down();
+        for value in [0.0, 1.0, 2.0, 25.0, 1e15, 9_007_199_254_740_993.0, largest] {
+            assert_eq!(
+                integer(value).map(|it| Wide::<1>::from(it).to_f64()),
+                Some(value)
+            );
+        }
+        for value in [
+            -1.0,
+            0.5,
+            1.5,
+            2_f64.powi(64),
+            f64::NAN,
+            f64::INFINITY,
+            1e-300,
+            -0.0,
+        ] {
+            assert_eq!(integer(value), None, "{value}");
+        }
+    }
+}
