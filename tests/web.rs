@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use callgrove_tests::process::Process;
@@ -182,7 +183,7 @@ fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result
         let playing = scope.spawn(|| play("served", &address, &[&down, &up]));
         let wait = |file: &Path| {
             while !file.exists() && !playing.is_finished() {
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(20));
             }
         };
         wait(&down);
@@ -273,7 +274,7 @@ fn a_page_watches_a_running_job_from_its_own_port() -> Result<()> {
     let told = std::thread::scope(|scope| {
         let playing = scope.spawn(|| play("live", &address, &[&go]));
         while !go.exists() && !playing.is_finished() {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
         }
         let mut replay = Command::new(program::path()?);
         let replay = replay.args(["replay", example, "--out", &live, "--speed", "4"]);
@@ -400,6 +401,32 @@ fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Resul
         assert_eq!(told["code"], 401, "{told}");
         assert!(text(&told, "text").contains("wants its token"), "{told}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_persons_browser_is_given_the_address_and_nobody_needs_one() -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir()?;
+    let browser = folder.path().join("xdg-open");
+    let told = folder.path().join("told");
+    let serve = |script: String| {
+        fs::write(&browser, script)?;
+        fs::set_permissions(&browser, fs::Permissions::from_mode(0o755))?;
+        let mut serve = Command::new(program::path()?);
+        serve.args(["serve", "--port", "0", "--open"]);
+        // The shell of the script is found by its path.
+        Process::start(serve.env("PATH", folder.path()))
+    };
+    let with_browser = serve(format!("#!/bin/sh\necho \"$1\" > {}\n", told.display()))?;
+    while fs::read_to_string(&told).unwrap_or_default().is_empty() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(with_browser.terminate()?, fs::read_to_string(&told)?);
+    let without = serve("#!/bin/sh\nexit 3\n".to_owned())?;
+    let complaint = without.line_with("found no browser")?;
+    let address = without.terminate()?;
+    assert!(complaint.contains(address.trim()), "{complaint}");
     Ok(())
 }
 

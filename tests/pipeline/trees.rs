@@ -98,10 +98,11 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
         told.contains("version 1 of LAMMPS_NS::PairEAM::compute is in force"),
         "{told}"
     );
-    // The second of the steps with trees comes 4 s after the first.
-    let (replay, names) = live_example(&live, "0.02");
+    // The second of the steps with trees comes 8 s after the first, and waits for what is done between them.
+    let (replay, names) = live_example(&live, "0.01");
     let instance = watching(&url, &provdb, &names);
     wait_for_version(&provdb, 1);
+    replay.pause().unwrap();
     publish("the second");
     // What was acknowledged is there again after the server's death.
     server.kill().unwrap();
@@ -113,6 +114,7 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
         "version 1 of LAMMPS_NS::PairEAM::compute is in force now, before it was version 2";
     assert!(told.contains(expected), "{told}");
     publish("the third");
+    replay.go_on().unwrap();
     replay.finish().unwrap();
     let summary = lines(&instance.finish().unwrap()).remove(0);
     assert_eq!(

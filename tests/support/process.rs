@@ -96,9 +96,29 @@ impl Process {
     /// # Errors
     /// It cannot be told.
     pub fn ask_to_end(&self) -> Result<()> {
+        self.signal("-TERM")
+    }
+
+    /// Stops it where it is, until it may [`Self::go_on`].
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub fn pause(&self) -> Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub fn go_on(&self) -> Result<()> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<()> {
         let pid = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status()?;
-        ensure!(told.success(), "it cannot be told to end");
+        let told = Command::new("kill").args([signal, &pid]).status()?;
+        ensure!(told.success(), "it cannot be sent {signal}");
         Ok(())
     }
 

@@ -29,7 +29,17 @@ pub(crate) struct ExecPosition {
     pub(crate) exec: ExecIdx,
 }
 
-/// Executions by function; all columns have one length.
+/// How long an execution took that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedTimes {
+    /// Its function's.
+    pub(crate) number: u32,
+    pub(crate) caller: CallerKey,
+    pub(crate) exclusive: DurationNs,
+    pub(crate) inclusive: DurationNs,
+}
+
+/// Executions by function; all columns have one length, but for positions where nobody asks for them.
 #[derive(Debug, Default)]
 pub(crate) struct ExecutionsByFunction {
     /// Functions with executions in ascending order, and where theirs are.
@@ -90,9 +100,6 @@ impl ExecutionsByFunction {
             }
         }
         let total = self.lay_out();
-        self.exclusive_us.resize(total, 0);
-        self.inclusive_us.resize(total, 0);
-        self.callers.resize(total, CallerKey::NONE);
         let nowhere = ExecPosition {
             lane: 0,
             exec: ExecIdx(0),
@@ -120,7 +127,25 @@ impl ExecutionsByFunction {
         }
     }
 
-    /// Turns counts into the first row of each function.
+    /// The same of executions that are not kept: nobody asks for their positions.
+    pub(crate) fn sort(&mut self, ended: &[EndedTimes], num_functions: usize) {
+        self.cursors.clear();
+        self.cursors.resize(num_functions, 0);
+        for call in ended {
+            self.cursors[call.number as usize] += 1;
+        }
+        self.lay_out();
+        self.positions.clear();
+        for call in ended {
+            let cursor = &mut self.cursors[call.number as usize];
+            self.exclusive_us[*cursor] = as_us(call.exclusive);
+            self.inclusive_us[*cursor] = as_us(call.inclusive);
+            self.callers[*cursor] = call.caller;
+            *cursor += 1;
+        }
+    }
+
+    /// Turns counts into the first row of each function, and makes room for all.
     fn lay_out(&mut self) -> usize {
         self.functions.clear();
         let mut start = 0;
@@ -131,6 +156,9 @@ impl ExecutionsByFunction {
             }
             start += count;
         }
+        self.exclusive_us.resize(start, 0);
+        self.inclusive_us.resize(start, 0);
+        self.callers.resize(start, CallerKey::NONE);
         start
     }
 }

@@ -134,16 +134,10 @@ impl RankTrees {
         number: impl Fn(FuncId) -> Option<u32>,
     ) -> Option<ExecIdx> {
         let executions = lane.stack.executions();
-        let is_watched = |exec: &&ExecIdx| {
+        let is_watched = |exec: &ExecIdx| {
             number(executions.func[exec.index()]).is_some_and(|it| self.watched.contains_key(&it))
         };
-        let open: Vec<ExecIdx> = lane
-            .stack
-            .open()
-            .iter()
-            .filter(is_watched)
-            .copied()
-            .collect();
+        let open: Vec<ExecIdx> = lane.stack.open().filter(is_watched).collect();
         let is_kept = |exec: &&ExecIdx| {
             executions.len() - exec.index() <= MAX_ROWS_KEPT
                 && !self.cut.contains(&(lane.thread, lane.label(rank, **exec)))

@@ -4,9 +4,9 @@
 //! detectors waits (and with SST the application's queue policy rules) instead of filling the memory.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -48,10 +48,34 @@ pub(crate) enum StepPoll {
     End(Warnings),
 }
 
+/// Rings when any of several streams has something: they are waited for together, so that none is behind those that
+/// have nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bell(Arc<(Mutex<bool>, Condvar)>);
+
+impl Bell {
+    fn ring(&self) {
+        let (has_rung, changed) = &*self.0;
+        *has_rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        changed.notify_one();
+    }
+
+    /// Waits until it rings, no longer than `wait`; it may have rung since it was waited for last.
+    pub(crate) fn wait(&self, wait: Duration) {
+        let (has_rung, changed) = &*self.0;
+        let has_rung = has_rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = changed.wait_timeout_while(has_rung, wait, |has_rung| !*has_rung);
+        let (mut has_rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *has_rung = false;
+    }
+}
+
 /// A stream that a thread reads ahead.
 #[derive(Debug)]
 pub(crate) struct StreamReader {
     polls: Receiver<StepPoll>,
+    /// Tells the thread that what it read was taken.
+    taken: SyncSender<()>,
     stop: Arc<AtomicBool>,
     has_ended: bool,
     rank: Option<RankId>,
@@ -59,8 +83,8 @@ pub(crate) struct StreamReader {
 }
 
 impl StreamReader {
-    /// Starts to read `source`, which `path` names in warnings. With `is_live`, a source without a step
-    /// is waited for; otherwise its writer is taken to be gone.
+    /// Starts to read `source`, which `path` names in warnings, and rings `bell` when there is something. With
+    /// `is_live`, a source without a step is waited for; otherwise its writer is taken to be gone.
     ///
     /// # Errors
     /// [`AdError::Thread`].
@@ -68,8 +92,10 @@ impl StreamReader {
         source: Box<dyn TraceSource>,
         path: String,
         is_live: bool,
+        bell: Bell,
     ) -> Result<Self, AdError> {
-        let (sender, polls) = sync_channel(0);
+        let (sender, polls) = sync_channel(1);
+        let (taken, is_taken) = sync_channel(1);
         let (rank, name) = (source.rank(), path.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let reader = Reader {
@@ -84,10 +110,11 @@ impl StreamReader {
         };
         thread::Builder::new()
             .name("stream".to_owned())
-            .spawn(move || reader.run(&sender))
+            .spawn(move || reader.run(&sender, &is_taken, &bell))
             .map_err(AdError::Thread)?;
         Ok(Self {
             polls,
+            taken,
             stop,
             has_ended: false,
             rank,
@@ -95,22 +122,24 @@ impl StreamReader {
         })
     }
 
-    /// The next step, waiting no longer than `wait`; without it, until the stream has one or ends.
-    pub(crate) fn next(&mut self, wait: Option<Duration>) -> StepPoll {
+    /// The next step, as soon as the stream has one or ends.
+    pub(crate) fn next(&mut self) -> StepPoll {
+        let poll = self.polls.recv().ok();
+        self.take(poll)
+    }
+
+    /// The next step, if the stream has one now.
+    pub(crate) fn next_if_ready(&mut self) -> StepPoll {
+        match self.polls.try_recv() {
+            Err(TryRecvError::Empty) => StepPoll::NotReady,
+            poll => self.take(poll.ok()),
+        }
+    }
+
+    fn take(&mut self, poll: Option<StepPoll>) -> StepPoll {
         if self.has_ended {
             return StepPoll::End(Warnings::default());
         }
-        let poll = match wait {
-            None => self.polls.recv().ok(),
-            Some(Duration::ZERO) => match self.polls.try_recv() {
-                Err(TryRecvError::Empty) => return StepPoll::NotReady,
-                poll => poll.ok(),
-            },
-            Some(wait) => match self.polls.recv_timeout(wait) {
-                Err(RecvTimeoutError::Timeout) => return StepPoll::NotReady,
-                poll => poll.ok(),
-            },
-        };
         // A reader that is gone without a word has panicked; what it read before was delivered.
         let poll = poll.unwrap_or_else(|| {
             let mut warnings = Warnings::default();
@@ -120,6 +149,8 @@ impl StreamReader {
             StepPoll::End(warnings)
         });
         self.has_ended = matches!(poll, StepPoll::End(_));
+        // A thread that has told the end waits for nothing.
+        self.taken.try_send(()).ok();
         poll
     }
 
@@ -153,12 +184,15 @@ struct Reader {
 }
 
 impl Reader {
-    fn run(mut self, polls: &SyncSender<StepPoll>) {
+    fn run(mut self, polls: &SyncSender<StepPoll>, taken: &Receiver<()>, bell: &Bell) {
         while let ControlFlow::Continue(poll) = self.read() {
-            let is_over = matches!(poll, Some(StepPoll::End(_)));
-            if let Some(poll) = poll
-                && (polls.send(poll).is_err() || is_over)
-            {
+            let Some(poll) = poll else {
+                continue;
+            };
+            let is_over = matches!(poll, StepPoll::End(_));
+            let is_wanted = polls.send(poll).is_ok();
+            bell.ring();
+            if !is_wanted || is_over || taken.recv().is_err() {
                 return;
             }
         }

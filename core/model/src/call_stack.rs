@@ -2,21 +2,19 @@
 
 use crate::tracer_write::LaneEvent;
 use crate::{
-    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FirstSeen,
-    FuncEventKind, FuncId, NonMaxIdx, RankId, StepId, TimeNs, WarningKind, Warnings,
+    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FuncEventKind, FuncId,
+    NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
 };
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
 ///
-/// Damage is mended as far as it can be and counted: see [`WarningKind`].
+/// What damage means, [`OpenCalls`] says.
 #[derive(Clone, Debug)]
 pub struct CallStackBuilder {
-    rank: RankId,
     executions: Executions,
     comms: Comms,
     counters: Counters,
-    stack: Vec<ExecIdx>,
-    now: TimeNs,
+    open: OpenCalls<ExecIdx>,
     /// The newest event; `None` before the first, and after rows were forgotten.
     last: Option<LaneEvent>,
 }
@@ -35,12 +33,10 @@ impl CallStackBuilder {
     /// An empty stack on `rank`.
     pub fn new(rank: RankId) -> Self {
         Self {
-            rank,
             executions: Executions::default(),
             comms: Comms::default(),
             counters: Counters::default(),
-            stack: Vec::new(),
-            now: TimeNs(i64::MIN),
+            open: OpenCalls::new(rank),
             last: None,
         }
     }
@@ -54,55 +50,31 @@ impl CallStackBuilder {
         row: u32,
         warnings: &mut Warnings,
     ) {
-        let time = self.advance(time, warnings);
+        let (caller, depth) = (self.top(), self.num_open());
         let exec = ExecIdx::from_index(self.executions.len());
         let columns = &mut self.executions;
         columns.func.push(func);
-        columns.entry.push(time);
+        columns
+            .entry
+            .push(self.open.enter(func, time, exec, warnings));
         columns.inclusive.push(DurationNs::ZERO);
         columns.exclusive.push(DurationNs::ZERO);
-        columns
-            .parent
-            .push(self.stack.last().map(|&top| top.into()));
+        columns.parent.push(caller);
         columns.subtree_end.push(exec);
-        columns
-            .depth
-            .push(u16::try_from(self.stack.len()).unwrap_or(u16::MAX));
+        columns.depth.push(u16::try_from(depth).unwrap_or(u16::MAX));
         columns.step.push(step);
         columns.row.push(row);
         columns.closed.push(false);
-        self.stack.push(exec);
         self.last = Some(LaneEvent::new(FuncEventKind::Entry, exec));
     }
 
-    /// The function is left.
-    ///
-    /// If other functions are on top of it, their exits are missing: they are closed now. If it is
-    /// not on the stack at all, the event is left out.
+    /// The function is left: see [`OpenCalls::exit`].
     pub fn exit(&mut self, func: FuncId, time: TimeNs, warnings: &mut Warnings) {
-        let time = self.advance(time, warnings);
-        let columns = &self.executions;
-        let Some(position) = self
-            .stack
-            .iter()
-            .rposition(|open| columns.func[open.index()] == func)
-        else {
-            warnings.count(WarningKind::ExitWithoutEntry, Some(self.rank), || {
-                FirstSeen::at(time, "")
-            });
-            return;
-        };
-        let num_missing = self.stack.len() - position - 1;
-        warnings.count_many(
-            WarningKind::MissingExit,
-            Some(self.rank),
-            num_missing as u64,
-            || FirstSeen::at(time, ""),
-        );
-        while self.stack.len() > position + 1 {
-            self.close_top(time, false);
-        }
-        self.close_top(time, true);
+        let (columns, last) = (&mut self.executions, &mut self.last);
+        self.open.exit(func, time, warnings, |call| {
+            *last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
+            columns.end(&call);
+        });
     }
 
     /// A message event; it belongs to the function on top of the stack.
@@ -125,13 +97,13 @@ impl CallStackBuilder {
     }
 
     /// The executions that are open now, the outermost first.
-    pub fn open(&self) -> &[ExecIdx] {
-        &self.stack
+    pub fn open(&self) -> impl DoubleEndedIterator<Item = ExecIdx> + ExactSizeIterator {
+        self.open.held()
     }
 
     /// Number of functions that are open now.
     pub fn num_open(&self) -> usize {
-        self.stack.len()
+        self.open.held().len()
     }
 
     /// The newest event.
@@ -165,7 +137,7 @@ impl CallStackBuilder {
         max_events: usize,
     ) -> Vec<ExecIdx> {
         let num_rows = self.executions.len();
-        let mut kept = self.stack.clone();
+        let mut kept: Vec<ExecIdx> = self.open.held().collect();
         let around = |first: usize, last: usize| {
             let rows = first.saturating_sub(num_last)..num_rows.min(last.saturating_add(num_last));
             rows.map(ExecIdx::from_index)
@@ -174,7 +146,7 @@ impl CallStackBuilder {
         if let Some(whole_from) = whole_from {
             kept.extend((whole_from.index()..num_rows).map(ExecIdx::from_index));
         }
-        for open in &self.stack {
+        for open in self.open.held() {
             kept.extend(around(open.index(), open.index() + 1));
         }
         let mut next = 0;
@@ -189,7 +161,7 @@ impl CallStackBuilder {
         kept.dedup();
         let place = |old: ExecIdx| kept.binary_search(&old).ok().map(ExecIdx::from_index);
         self.executions.keep(&kept, place);
-        for open in &mut self.stack {
+        for open in self.open.held_mut() {
             *open = place(*open).unwrap_or(*open);
         }
         self.comms.keep(place, max_events);
@@ -200,59 +172,25 @@ impl CallStackBuilder {
 
     /// Ends the lane: what is still open is closed at the last event.
     pub fn finish(mut self, warnings: &mut Warnings) -> (Executions, Comms, Counters) {
-        let num_open = self.stack.len() as u64;
-        let (rank, now) = (self.rank, self.last_time());
-        warnings.count_many(WarningKind::Unclosed, Some(rank), num_open, || {
-            FirstSeen::at(now, "closed")
-        });
-        while !self.stack.is_empty() {
-            self.close_top(now, false);
-        }
+        let times = [self.comms.time.last(), self.counters.time.last()];
+        let last = times.into_iter().flatten().max().copied();
+        let executions = &mut self.executions;
+        self.open
+            .finish(last.unwrap_or(TimeNs(i64::MIN)), warnings, |call| {
+                executions.end(&call);
+            });
         (self.executions, self.comms, self.counters)
     }
 
     fn top(&self) -> Option<NonMaxIdx> {
-        self.stack.last().map(|&top| top.into())
-    }
-
-    fn last_time(&self) -> TimeNs {
-        let comm = self.comms.time.last().copied().unwrap_or(self.now);
-        let counter = self.counters.time.last().copied().unwrap_or(self.now);
-        self.now.max(comm).max(counter)
-    }
-
-    /// Time never goes back on a lane; a time that does is raised.
-    fn advance(&mut self, time: TimeNs, warnings: &mut Warnings) -> TimeNs {
-        if time < self.now {
-            let now = self.now;
-            warnings.count(WarningKind::TimeWentBack, Some(self.rank), || {
-                FirstSeen::at(now, format!("by {}", now.since(time)))
-            });
-        }
-        self.now = self.now.max(time);
-        self.now
-    }
-
-    fn close_top(&mut self, time: TimeNs, seen: bool) {
-        let Some(exec) = self.stack.pop() else { return };
-        self.last = Some(LaneEvent::new(FuncEventKind::Exit, exec));
-        let row = exec.index();
-        let columns = &mut self.executions;
-        let inclusive = time.since(columns.entry[row]);
-        columns.inclusive[row] = inclusive;
-        // The children have subtracted their times from the exclusive time already.
-        columns.exclusive[row] += inclusive;
-        columns.subtree_end[row] = ExecIdx::from_index(columns.func.len());
-        columns.closed[row] = seen;
-        if let Some(parent) = columns.parent(exec) {
-            columns.exclusive[parent.index()] = columns.exclusive[parent.index()] - inclusive;
-        }
+        self.open.held().next_back().map(NonMaxIdx::from)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WarningKind;
 
     const A: FuncId = FuncId(0);
     const B: FuncId = FuncId(1);

@@ -1,5 +1,7 @@
 //! Events of one I/O step of one rank, in columns, as a reader decodes them.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{CounterId, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs};
@@ -116,6 +118,16 @@ impl StepBatch {
 }
 
 impl FuncEvents {
+    /// Stretches of rows of one thread, in order; TAU writes a step thread by thread, so they are long.
+    pub fn stretches(&self) -> impl Iterator<Item = (ThreadId, Range<usize>)> {
+        let mut start = 0;
+        self.thread.chunk_by(|a, b| a == b).map(move |rows| {
+            let of_thread = start..start + rows.len();
+            start = of_thread.end;
+            (rows[0], of_thread)
+        })
+    }
+
     /// Appends one event.
     pub fn push(
         &mut self,

@@ -1,6 +1,8 @@
 //! What a lane holds: its executions, messages and counter samples, in columns.
 
-use crate::{CommKind, CounterId, DurationNs, ExecIdx, FuncId, LaneIdx, RankId, StepId, TimeNs};
+use crate::{
+    CommKind, CounterId, DurationNs, EndedCall, ExecIdx, FuncId, LaneIdx, RankId, StepId, TimeNs,
+};
 
 /// The executions of one lane in order of entry, so that a call stack tree is one contiguous range:
 /// the execution itself, then everything called inside it (pre-order). All columns have one length.
@@ -73,6 +75,15 @@ impl Executions {
     /// Whether the execution has neither been left nor closed by the reader so far.
     pub fn is_open(&self, exec: ExecIdx) -> bool {
         self.subtree_end[exec.index()] == exec
+    }
+
+    /// The call that was open in a row is over; all rows so far that come after it are its own.
+    pub(crate) fn end(&mut self, call: &EndedCall<ExecIdx>) {
+        let row = call.held.index();
+        self.inclusive[row] = call.inclusive;
+        self.exclusive[row] = call.exclusive;
+        self.subtree_end[row] = ExecIdx::from_index(self.func.len());
+        self.closed[row] = call.closed;
     }
 
     /// Keeps only the rows `kept` (ascending), of which `place` gives the new row of an old one.

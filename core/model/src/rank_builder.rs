@@ -185,24 +185,15 @@ impl RankBuilder {
     }
 
     fn run_funcs(&mut self, funcs: &FuncEvents, step: StepId) {
-        // Rows of one thread stand together, so the lane is looked up once per run of rows.
-        let mut start = 0;
-        while start < funcs.len() {
-            let thread = funcs.thread[start];
-            let length = funcs.thread[start..]
-                .iter()
-                .take_while(|&&other| other == thread)
-                .count();
-            let end = start + length;
+        for (thread, rows) in funcs.stretches() {
             let lane = self
                 .lanes
                 .entry(thread)
                 .or_insert_with(|| LaneBuilder::new(self.rank));
-            let kinds = &funcs.kind[start..end];
-            let columns = kinds.iter().zip(&funcs.func[start..end]);
-            let columns = columns
-                .zip(&funcs.time[start..end])
-                .zip(&funcs.row[start..end]);
+            let columns = funcs.kind[rows.clone()]
+                .iter()
+                .zip(&funcs.func[rows.clone()]);
+            let columns = columns.zip(&funcs.time[rows.clone()]).zip(&funcs.row[rows]);
             let (before, mut is_first) = (lane.stack.last_event(), true);
             for (((&kind, &func), &time), &row) in columns {
                 lane.attach_before(Some((kind, time)));
@@ -217,7 +208,6 @@ impl RankBuilder {
                     is_first = false;
                 }
             }
-            start = end;
         }
     }
 }

@@ -64,6 +64,10 @@ pub trait TraceSource: Send {
         drop(announced);
     }
 
+    /// From now on steps need to have no messages and counter samples: only functions are looked at, and what is not read
+    /// costs nothing.
+    fn functions_only(&mut self) {}
+
     /// What was found wrong since this was asked last.
     fn take_warnings(&mut self) -> Warnings;
 }

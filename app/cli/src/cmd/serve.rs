@@ -3,8 +3,9 @@
 use std::env;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
+use std::thread;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::view::ViewedSession;
 use callgrove_server::{RunningServer, ServerConfig, Token, address_with_token};
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &PageArgs) -> Result<()> {
         ));
     }
     if args.open {
-        open(&address)?;
+        open(address)?;
     }
     server.wait_for_interrupt()?;
     server.stop()?;
@@ -119,8 +120,21 @@ fn tunnel(served: SocketAddr, variable: impl Fn(&str) -> Option<String>) -> Opti
     ))
 }
 
-/// Opens the page in the person's browser.
-fn open(address: &str) -> Result<()> {
+/// Opens the page in the person's browser, which may take as long as the person looks at it. Without one the page is
+/// served all the same.
+fn open(address: String) -> Result<()> {
+    let wait = move || {
+        if let Err(error) = open_and_wait(&address) {
+            complain(&format!("{error:#}; open {address} in a browser"));
+        }
+    };
+    thread::Builder::new()
+        .name("browser".to_owned())
+        .spawn(wait)?;
+    Ok(())
+}
+
+fn open_and_wait(address: &str) -> Result<()> {
     let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
     } else if cfg!(windows) {
@@ -135,10 +149,8 @@ fn open(address: &str) -> Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .with_context(|| format!("cannot start {program}; open {address} in a browser"))?;
-    if !status.success() {
-        bail!("{program} found no browser; open {address} in one");
-    }
+        .with_context(|| format!("cannot start {program}"))?;
+    ensure!(status.success(), "{program} found no browser");
     Ok(())
 }
 

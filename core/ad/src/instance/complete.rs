@@ -157,7 +157,8 @@ impl Instance {
         let readers = self.readers.iter_mut().zip(&mut self.detectors);
         for ((reader, detector), again) in readers.zip(&mut self.again) {
             if let Some(again) = again.take() {
-                *reader = StreamReader::start(again()?, reader.path().to_owned(), false)?;
+                let path = reader.path().to_owned();
+                *reader = StreamReader::start(again()?, path, false, self.bell.clone())?;
             }
             *detector = detector.again(is_final.contains(&detector.rank()));
         }

@@ -1,13 +1,16 @@
-//! How an instance joins a run: what it tells the database and the parameter server, and what these know already.
+//! How an instance joins a run and leaves it: what it tells the database and the parameter server, and what these
+//! know already.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Instant;
 
 use callgrove_model::{ProgramId, RankId, StepId};
 use callgrove_provdb::{Collection, Filter, Path, ProvDbError, Query, SortKey, Store};
-use callgrove_pserver::{PserverError, Welcome};
+use callgrove_pserver::{PserverError, StepReport, Welcome};
 use serde_json::Value;
 
-use super::Instance;
+use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status};
 use crate::AdError;
 use crate::provenance_writer::ProvenanceWriter;
 use crate::stream_reader::StepInput;
@@ -57,6 +60,27 @@ impl Instance {
             detector.learnt_until = learnt_until.get(rank).copied();
         }
         Ok(())
+    }
+
+    /// Tells the rest, and waits until the server cannot lose it any more, also for one that is away for a while.
+    pub(super) fn take_leave(
+        &mut self,
+        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
+    ) -> Result<(), AdError> {
+        let reports: Vec<StepReport> = self.reports.drain(..).map(|(_, report)| report).collect();
+        self.exchange.sync_and_report(Vec::new(), &reports)?;
+        let start = Instant::now();
+        while let Some(cause) = self.exchange.unsettled()? {
+            let waited = start.elapsed();
+            if waited > PATIENCE {
+                return Err(AdError::Unsettled { cause, waited });
+            }
+            self.status.link_down = Some(cause).filter(|_| waited > LONG);
+            let _is_enough = watch(&self.status);
+            std::thread::sleep(SETTLE_WAIT);
+        }
+        self.status.link_down = None;
+        Ok(self.exchange.goodbye()?)
     }
 }
 

@@ -14,7 +14,7 @@ mod status;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use callgrove_detect::{FuncModel, RunningThreshold};
 use callgrove_model::{FuncId, NameTable, RankId, RunIdentity, StepId};
@@ -28,7 +28,7 @@ use crate::compiled_model::{CompleteModels, compile_models};
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 use crate::rank_detector::{RankDetector, RoundModels, StepOutcome};
 use crate::record_builder::NamedFunction;
-use crate::stream_reader::{StepInput, StepPoll, StreamReader};
+use crate::stream_reader::{Bell, StepInput, StepPoll, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
@@ -36,8 +36,8 @@ use deltas::merge_deltas;
 
 pub use status::Status;
 
-/// How long a live round waits before it looks at all streams again.
-const LIVE_WAIT: Duration = Duration::from_millis(5);
+/// How long a live round without a step waits at most before it looks at all streams again.
+const LIVE_WAIT: Duration = Duration::from_millis(100);
 
 /// How long the end waits for a parameter server that is away or has not saved what it was told.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -65,6 +65,8 @@ pub struct Stream {
 pub struct Instance {
     options: AdOptions,
     readers: Vec<StreamReader>,
+    /// Rings when one of them has something.
+    bell: Bell,
     detectors: Vec<RankDetector>,
     announced: Vec<Announced>,
     /// For each stream; none any more once it is read again.
@@ -128,6 +130,8 @@ impl Instance {
             run: RunIdentity::default(),
         };
         let is_live = options.pacing == Pacing::Live;
+        let is_recorded = streams.iter().all(|stream| stream.again.is_some());
+        let bell = Bell::default();
         let mut readers = Vec::with_capacity(streams.len());
         let mut detectors = Vec::with_capacity(streams.len());
         let mut again = Vec::with_capacity(streams.len());
@@ -139,6 +143,10 @@ impl Instance {
             again: of_stream,
         } in streams
         {
+            if is_recorded {
+                // They are read to learn first, and models know nothing else.
+                source.functions_only();
+            }
             again.push(of_stream);
             announced.push(Announced::recall(
                 &mut *source,
@@ -147,11 +155,12 @@ impl Instance {
                 rank,
             )?);
             detectors.push(RankDetector::new(program, rank));
-            readers.push(StreamReader::start(source, path, is_live)?);
+            readers.push(StreamReader::start(source, path, is_live, bell.clone())?);
         }
         Ok(Self {
             options,
             readers,
+            bell,
             detectors,
             announced,
             again,
@@ -216,27 +225,6 @@ impl Instance {
         Ok(self.status)
     }
 
-    /// Tells the rest, and waits until the server cannot lose it any more, also for one that is away for a while.
-    fn take_leave(
-        &mut self,
-        watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
-    ) -> Result<(), AdError> {
-        let reports: Vec<StepReport> = self.reports.drain(..).map(|(_, report)| report).collect();
-        self.exchange.sync_and_report(Vec::new(), &reports)?;
-        let start = Instant::now();
-        while let Some(cause) = self.exchange.unsettled()? {
-            let waited = start.elapsed();
-            if waited > PATIENCE {
-                return Err(AdError::Unsettled { cause, waited });
-            }
-            self.status.link_down = Some(cause).filter(|_| waited > LONG);
-            let _is_enough = watch(&self.status);
-            std::thread::sleep(SETTLE_WAIT);
-        }
-        self.status.link_down = None;
-        Ok(self.exchange.goodbye()?)
-    }
-
     fn follow(
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
@@ -280,13 +268,11 @@ impl Instance {
             if reader.has_ended() {
                 continue;
             }
-            // A live round takes what is there, and waits a little if that is nothing.
-            let wait = match self.options.pacing {
-                Pacing::Lockstep => None,
-                Pacing::Live if inputs.is_empty() => Some(LIVE_WAIT),
-                Pacing::Live => Some(Duration::ZERO),
+            let poll = match self.options.pacing {
+                Pacing::Lockstep => reader.next(),
+                Pacing::Live => reader.next_if_ready(),
             };
-            match reader.next(wait) {
+            match poll {
                 StepPoll::Step(input) => {
                     self.num_ranks = self.num_ranks.max(input.num_ranks);
                     inputs.push((position, *input));
@@ -294,6 +280,9 @@ impl Instance {
                 StepPoll::NotReady => {}
                 StepPoll::End(warnings) => self.detectors[position].warnings.join(warnings),
             }
+        }
+        if inputs.is_empty() && self.options.pacing == Pacing::Live {
+            self.bell.wait(LIVE_WAIT);
         }
         inputs
     }

@@ -2,6 +2,7 @@
 //! the records and the report made of them.
 
 mod judging;
+mod step_learner;
 mod told;
 mod trees;
 
@@ -11,8 +12,7 @@ use std::sync::Arc;
 
 use callgrove_detect::{CallerKey, FuncModel};
 use callgrove_model::{
-    CommEvents, CounterEvents, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId,
-    Warnings,
+    FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport};
@@ -30,6 +30,8 @@ use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuild
 use crate::stream_reader::StepInput;
 use crate::tree_models::TreeModels;
 use crate::{AdOptions, OutlierStatistic};
+
+use step_learner::StepLearner;
 
 /// Messages and counter samples kept for calls that stay open; the oldest go first.
 const MAX_EVENTS_KEPT: usize = 1024;
@@ -55,6 +57,7 @@ pub(crate) struct RankDetector {
     trees: RankTrees,
     hostname: Arc<str>,
     grouped: ExecutionsByFunction,
+    learner: StepLearner,
     span: StepTimes,
     /// Functions with anomalies that no normal execution was stored beside yet.
     wanted: BTreeSet<u32>,
@@ -127,6 +130,7 @@ impl RankDetector {
             trees: RankTrees::default(),
             hostname: Arc::from(""),
             grouped: ExecutionsByFunction::default(),
+            learner: StepLearner::default(),
             span: StepTimes::default(),
             wanted: BTreeSet::new(),
             reported_until: None,
@@ -200,16 +204,11 @@ impl RankDetector {
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
-        let mut batch = input.batch;
-        self.span = StepTimes::of(&batch);
-        // They belong to no model.
-        batch.comms = CommEvents::default();
-        batch.counters = CounterEvents::default();
-        self.builder.push(*batch);
-        self.gather(models.len());
-        let learnt = self.learn(options, models);
-        self.retire(0);
-        learnt
+        self.span = StepTimes::of(&input.batch);
+        let functions = (models.len(), &self.numbers[..], &self.keys[..]);
+        let (funcs, grouped) = (&input.batch.funcs, &mut self.grouped);
+        self.learner.take_in(self.rank, funcs, functions, grouped);
+        self.learn(options, models)
     }
 
     /// For each function with executions that ended in the step taken in last, what they add to its model: nothing if
@@ -297,6 +296,7 @@ impl RankDetector {
         );
         let mut warnings = std::mem::take(&mut self.warnings);
         warnings.join(trace.warnings);
+        warnings.join(std::mem::take(&mut self.learner.warnings));
         warnings
     }
 

@@ -154,6 +154,10 @@ impl TraceSource for TauSource {
         self.reader.names.recall(&announced);
     }
 
+    fn functions_only(&mut self) {
+        self.reader.num_arrays = 1;
+    }
+
     fn take_warnings(&mut self) -> Warnings {
         mem::take(&mut self.reader.warnings)
     }

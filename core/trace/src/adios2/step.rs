@@ -33,6 +33,8 @@ pub(super) struct StepReader {
     is_rank_stated: bool,
     pub(super) num_ranks: Option<u32>,
     rows: [Vec<u64>; 3],
+    /// How many of [`ARRAYS`] are read.
+    pub(super) num_arrays: usize,
     pub(super) warnings: Warnings,
 }
 
@@ -46,6 +48,7 @@ impl StepReader {
             is_rank_stated: false,
             num_ranks: None,
             rows: Default::default(),
+            num_arrays: ARRAYS.len(),
             warnings: Warnings::default(),
         }
     }
@@ -68,7 +71,7 @@ impl StepReader {
             self.is_rank_stated = true;
         }
         self.num_ranks = counts.ranks.or(self.num_ranks);
-        at.read_rows(&mut self.rows)?;
+        at.read_rows(&mut self.rows[..self.num_arrays])?;
 
         let [func_rows, counter_rows, comm_rows] = &self.rows;
         let (func_rows, _) = func_rows.as_chunks::<FUNC_COLUMNS>();
@@ -104,8 +107,8 @@ pub(super) struct StepPlace<'a> {
 }
 
 impl StepPlace<'_> {
-    /// Reads the three arrays of the step; one without rows is not in the step at all.
-    fn read_rows(&self, rows: &mut [Vec<u64>; 3]) -> Result<(), TraceError> {
+    /// Reads the first arrays of the step, one for each of `rows`; one without rows is not in the step at all.
+    fn read_rows(&self, rows: &mut [Vec<u64>]) -> Result<(), TraceError> {
         let mut variables = Vec::new();
         for ((count_name, name, num_columns), rows) in ARRAYS.into_iter().zip(rows) {
             let num_rows = self.count_rows(count_name, num_columns)?;

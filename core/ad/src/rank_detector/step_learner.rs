@@ -1,0 +1,137 @@
+//! What models learn of a step that nobody judges: how long calls took, without the calls being kept.
+
+use std::collections::BTreeMap;
+
+use callgrove_detect::CallerKey;
+use callgrove_model::{FuncEventKind, FuncEvents, FuncId, OpenCalls, RankId, ThreadId, Warnings};
+
+use crate::by_function::{EndedTimes, ExecutionsByFunction};
+
+/// The calls of one rank that are open, across steps.
+#[derive(Debug, Default)]
+pub(crate) struct StepLearner {
+    lanes: BTreeMap<ThreadId, OpenCalls<()>>,
+    ended: Vec<EndedTimes>,
+    pub(crate) warnings: Warnings,
+}
+
+impl StepLearner {
+    /// Takes in the next step of `rank`, and sorts the times of what ended in it into `grouped`. `numbers` and `keys` are
+    /// those of [`ExecutionsByFunction::gather`], by the rank's own ids.
+    pub(crate) fn take_in(
+        &mut self,
+        rank: RankId,
+        funcs: &FuncEvents,
+        (num_functions, numbers, keys): (usize, &[Option<u32>], &[CallerKey]),
+        grouped: &mut ExecutionsByFunction,
+    ) {
+        self.ended.clear();
+        let (ended, warnings) = (&mut self.ended, &mut self.warnings);
+        for (thread, rows) in funcs.stretches() {
+            let lane = self.lanes.entry(thread);
+            let open = lane.or_insert_with(|| OpenCalls::new(rank));
+            let kinds = funcs.kind[rows.clone()].iter();
+            let columns = kinds.zip(&funcs.func[rows.clone()]).zip(&funcs.time[rows]);
+            for ((&kind, &func), &time) in columns {
+                match kind {
+                    FuncEventKind::Entry => {
+                        open.enter(func, time, (), warnings);
+                    }
+                    FuncEventKind::Exit => open.exit(func, time, warnings, |call| {
+                        let number = numbers.get(call.func.index()).copied().flatten();
+                        let Some(number) = number.filter(|_| call.closed) else {
+                            return;
+                        };
+                        let key = |caller: FuncId| keys.get(caller.index()).copied();
+                        ended.push(EndedTimes {
+                            number,
+                            caller: call.caller.and_then(key).unwrap_or_default(),
+                            exclusive: call.exclusive,
+                            inclusive: call.inclusive,
+                        });
+                    }),
+                }
+            }
+        }
+        grouped.sort(&self.ended, num_functions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use callgrove_detect::{FuncModel, Params};
+    use callgrove_model::{ProgramId, RunIdentity, StepBatch, StepId, TimeNs};
+    use proptest::prelude::*;
+
+    use super::super::RankDetector;
+    use super::*;
+    use crate::record_builder::NamedFunction;
+    use crate::stream_reader::StepInput;
+    use crate::{AdOptions, Pacing};
+
+    const RANK: RankId = RankId(3);
+    /// Functions of the rank; the last one is not judged.
+    const NUM_FUNCTIONS: u32 = 4;
+
+    /// Events as (thread, function, whether it is entered, µs since the event before), some of them damage.
+    fn events() -> impl Strategy<Value = Vec<(u32, u32, bool, i64)>> {
+        let event = (0..2_u32, 0..NUM_FUNCTIONS, any::<bool>(), -1..9_i64);
+        prop::collection::vec(event, 0..80)
+    }
+
+    fn input(step: u32, events: &[(u32, u32, bool, i64)], now_us: &mut i64) -> StepInput {
+        let mut batch = StepBatch::empty(ProgramId(0), RANK, StepId(step));
+        for (row, &(thread, func, is_entry, after)) in (0..).zip(events) {
+            *now_us += after;
+            let kind = if is_entry {
+                FuncEventKind::Entry
+            } else {
+                FuncEventKind::Exit
+            };
+            let time = TimeNs(*now_us * 1000);
+            batch
+                .funcs
+                .push(ThreadId(thread), kind, FuncId(func), time, row);
+        }
+        StepInput {
+            batch: Box::new(batch),
+            functions: Vec::new(),
+            counters: Vec::new(),
+            warnings: Warnings::default(),
+            run: RunIdentity::default(),
+            announced: Vec::new(),
+            num_ranks: 1,
+        }
+    }
+
+    fn detector() -> RankDetector {
+        let mut detector = RankDetector::new(ProgramId(0), RANK);
+        for func in 0..NUM_FUNCTIONS {
+            let name = Arc::from(format!("f{func}"));
+            let number = (func + 1 < NUM_FUNCTIONS).then_some(func);
+            detector.name_function(NamedFunction { name, fid: func }, number);
+        }
+        detector
+    }
+
+    proptest! {
+        #[test]
+        fn models_learn_the_same_whether_calls_are_kept_or_not(
+            events in events(),
+            step_length in 1..30_usize,
+        ) {
+            let options = AdOptions::new(Params::default(), Pacing::Lockstep).unwrap();
+            let models: Vec<Option<Arc<FuncModel>>> = vec![None; NUM_FUNCTIONS as usize];
+            let (mut learner, mut keeper) = (detector(), detector());
+            let mut now_us = [1_000_000; 2];
+            for (step, events) in (0..).zip(events.chunks(step_length)) {
+                let learnt = learner.pass_over(input(step, events, &mut now_us[0]), &options, &models);
+                keeper.take_in(input(step, events, &mut now_us[1]), &options, models.len());
+                prop_assert_eq!(learnt, keeper.learn(&options, &models));
+                keeper.retire(2);
+            }
+        }
+    }
+}
