@@ -13,6 +13,8 @@ use crate::support::{
 };
 
 const ROOT: &str = "PairEAM::compute";
+/// From so many recorded trees on a parameter server learns a model of them.
+const ENOUGH_TREES: usize = 100;
 
 /// The trees that a model judged, as (step, version, event, score).
 fn judged(provdb: &str) -> Vec<(u64, u64, String, f64)> {
@@ -169,11 +171,22 @@ fn without_anybody_a_model_is_learnt_from_what_the_job_records() {
     let folder = tempfile::tempdir().unwrap();
     let [provdb, live] = ["found", "live"].map(|name| place(&folder, name));
     let (server, url) = pserver(&provdb);
-    let (replay, names) = live_example(&live, "0.02");
+    // Between the second and the third step with trees there are enough to learn from.
+    let (replay, names) = live_example(&live, "0.01");
     let instance = watching(&url, &provdb, &names);
+    while documents(&provdb, Collection::Trees).len() < ENOUGH_TREES {
+        thread::sleep(Duration::from_millis(50));
+    }
+    replay.pause().unwrap();
+    let versions = loop {
+        let (version, versions) = in_force(&url);
+        if version.is_some() {
+            break versions;
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    replay.go_on().unwrap();
     wait_for_version(&provdb, 1);
-    let (version, versions) = in_force(&url);
-    assert!(version.is_some());
     assert!(
         versions.iter().all(|(_, by)| by == "callgrove"),
         "{versions:?}"

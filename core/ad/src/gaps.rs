@@ -59,20 +59,15 @@ fn for_each_gap(
     funcs: &FuncEvents,
     mut each: impl FnMut(&mut Vec<(TimeNs, TimeNs)>, TimeNs, TimeNs),
 ) {
-    let mut start = 0;
-    while let Some(&thread) = funcs.thread.get(start) {
-        // Rows of one thread stand together, so the lane is looked up once per run of rows.
-        let others = funcs.thread[start..].iter();
-        let end = start + others.take_while(|&&other| other == thread).count();
+    for (thread, rows) in funcs.stretches() {
         let lane = lanes.entry(thread).or_default();
-        for &time in &funcs.time[start..end] {
+        for &time in &funcs.time[rows] {
             let last = lane.last.unwrap_or(time);
             if time > last {
                 each(&mut lane.long, last, time);
             }
             lane.last = Some(last.max(time));
         }
-        start = end;
     }
 }
 

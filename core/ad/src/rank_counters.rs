@@ -24,7 +24,7 @@ struct CounterInfo {
     /// The field of the node's state that it fills, if it is watched.
     field: Option<Arc<str>>,
     /// Values in the present step.
-    values: Moments,
+    values: Vec<u64>,
 }
 
 impl RankCounters {
@@ -37,7 +37,7 @@ impl RankCounters {
             let field = watchlist.field(&name).map(Arc::from);
             self.counters.push(CounterInfo {
                 field,
-                values: Moments::default(),
+                values: Vec::new(),
             });
             self.names.push(name);
         }
@@ -62,15 +62,17 @@ impl RankCounters {
     pub(crate) fn take_in(&mut self, samples: &mut CounterEvents, node: &mut NodeWatch) {
         for row in 0..samples.len() {
             let counter = &mut self.counters[samples.counter[row].index()];
-            counter.values.push(samples.value[row] as f64);
+            counter.values.push(samples.value[row]);
             if let Some(field) = &counter.field {
                 node.set(field, samples.value[row], samples.time[row]);
             }
         }
         self.reports.clear();
         for (counter, name) in self.counters.iter_mut().zip(&self.names) {
-            let values = std::mem::take(&mut counter.values);
-            if values.count() > 0 {
+            if !counter.values.is_empty() {
+                let mut values = Moments::default();
+                values.extend_from(&counter.values);
+                counter.values.clear();
                 self.reports.push(CounterReport {
                     name: name.to_string(),
                     values,

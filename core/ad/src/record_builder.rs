@@ -82,13 +82,28 @@ impl StepTimes {
     /// Those of a step.
     pub(crate) fn of(batch: &StepBatch) -> Self {
         let columns = [&batch.funcs.time, &batch.comms.time, &batch.counters.time];
-        let first = columns.iter().filter_map(|times| times.iter().min()).min();
-        let last = columns.iter().filter_map(|times| times.iter().max()).max();
-        let or_zero = |time: Option<&TimeNs>| time.map_or(0, |&time| epoch_us(time));
+        let span = |times: &Vec<TimeNs>| {
+            let first = *times.first()?;
+            let wider =
+                |(start, end): (TimeNs, TimeNs), &time: &TimeNs| (start.min(time), end.max(time));
+            Some(times.iter().fold((first, first), wider))
+        };
+        let spans = columns.into_iter().filter_map(span);
+        let (start, end) = spans
+            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+            .unwrap_or_default();
         Self {
             step: batch.step.0.into(),
-            start_us: or_zero(first),
-            end_us: or_zero(last),
+            start_us: epoch_us(start),
+            end_us: epoch_us(end),
+        }
+    }
+
+    /// Of a step that nobody records.
+    pub(crate) fn unknown(step: StepId) -> Self {
+        Self {
+            step: step.0.into(),
+            ..Self::default()
         }
     }
 

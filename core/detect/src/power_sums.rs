@@ -19,6 +19,8 @@ pub(crate) struct Central {
     pub(crate) m4: f64,
 }
 
+/// Powers of values with at most so many bits need 128.
+const SMALL_BITS: u32 = 32;
 /// Values with less than so many bits above the smallest of a batch are summed in machine words,
 const NEAR_BITS: u32 = 21;
 /// so many at once,
@@ -29,10 +31,18 @@ const SMALL_BATCH: usize = 8;
 impl PowerSums {
     /// Takes in one value.
     pub(crate) fn push(&mut self, value: u64) {
-        let mut power = Wide::from(1);
-        for sum in &mut self.0 {
-            power = power.times(value);
-            sum.add(&power);
+        if value >> SMALL_BITS != 0 {
+            return self.push_often(value, 1);
+        }
+        let square = u128::from(value * value);
+        let powers = [
+            u128::from(value),
+            square,
+            square * u128::from(value),
+            square * square,
+        ];
+        for (sum, power) in self.0.iter_mut().zip(powers) {
+            sum.add_u128(power);
         }
     }
 
@@ -172,13 +182,15 @@ mod tests {
     fn batches_of_any_size_sum_to_the_same_bits() {
         let values: Vec<u64> = (0..5_000_u64)
             .map(|index| (index * index * 7919) % 100_003 + (index % 11) * (1 << (index % 40)))
-            .chain([0, u64::MAX])
+            .chain([0, (1 << 32) - 1, 1 << 32, u64::MAX])
             .collect();
-        let mut one_by_one = PowerSums::default();
+        let (mut one_by_one, mut by_count) = (PowerSums::default(), PowerSums::default());
         for &value in &values {
             one_by_one.push(value);
+            by_count.push_often(value, 1);
         }
-        for size in [1, 9, 1000, 5_002] {
+        assert_eq!(one_by_one, by_count);
+        for size in [1, 9, 1000, 5_004] {
             let mut in_batches = PowerSums::default();
             for batch in values.chunks(size) {
                 in_batches.extend(batch, *batch.iter().min().unwrap());

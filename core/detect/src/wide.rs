@@ -58,6 +58,22 @@ impl<const N: usize> Wide<N> {
         }
     }
 
+    /// The same with a number of 128 bits.
+    pub(crate) fn add_u128(&mut self, value: u128) {
+        let bytes = value.to_le_bytes();
+        let (halves, _) = bytes.as_chunks::<8>();
+        let mut halves = halves.iter();
+        let mut carry = false;
+        for limb in &mut self.0 {
+            let more = match halves.next() {
+                Some(half) => u64::from_le_bytes(*half),
+                None if carry => 0,
+                None => return,
+            };
+            (*limb, carry) = limb.carrying_add(more, carry);
+        }
+    }
+
     /// This less another that is not larger.
     pub(crate) fn minus(mut self, other: &Self) -> Self {
         let mut borrow = false;

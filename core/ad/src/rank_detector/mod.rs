@@ -204,7 +204,7 @@ impl RankDetector {
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
-        self.span = StepTimes::of(&input.batch);
+        self.span = StepTimes::unknown(input.batch.step);
         let functions = (models.len(), &self.numbers[..], &self.keys[..]);
         let (funcs, grouped) = (&input.batch.funcs, &mut self.grouped);
         self.learner.take_in(self.rank, funcs, functions, grouped);
