@@ -232,6 +232,23 @@ fn a_link_leads_to_what_was_looked_at() -> Result<()> {
 }
 
 #[test]
+fn fingers_zoom_and_move_the_timeline() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let run = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4r-small-bp4");
+    let args = [run, "--function", "PairEAM::compute"];
+    let server = Server::start_at(0, &args, Some(disk.path()))?;
+    let told = play("touch", &server.address, &[])?;
+    assert_clean(&told);
+    let time = |when: &str| [0, 1].map(|end| number(&told[when][end]));
+    let length = |[from, to]: [u64; 2]| to - from;
+    let [first, apart, aside, back] = ["first", "apart", "aside", "back"].map(time);
+    assert!(length(apart) < length(first), "{told}");
+    assert!(aside[0] > apart[0] && aside[1] > apart[1], "{told}");
+    assert!(back[0] < aside[0] && back[1] < aside[1], "{told}");
+    Ok(())
+}
+
+#[test]
 fn an_exported_run_needs_no_server_of_ours() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let folder = disk.path().join("page");

@@ -35,6 +35,7 @@ const browser = await launch(3);
 const context = await browser.newContext({
     viewport: isLight ? null : { width: 1400, height: 900 },
     colorScheme: isLight ? "light" : "dark",
+    hasTouch: scenario === "touch",
 });
 const told = { errors: [], violations: [], sentBytes: 0 };
 await context.exposeFunction("tellViolation", (text) => told.violations.push(text));
@@ -256,6 +257,34 @@ const scenarios = {
         await page.goForward();
         told.forward = await stands((it) => it === told.third);
         await look("link");
+    },
+    // Two fingers on the timeline: apart they show less time, side by side another time; one finger moves it too.
+    async touch() {
+        await page.goto(address);
+        await waitForText("196 trees");
+        await page.waitForFunction(() => location.hash.includes("incident="));
+        const hand = await context.newCDPSession(page);
+        const time = () => new URLSearchParams(new URL(page.url()).hash.slice(1)).get("time")?.split("..").map(Number);
+        const [left, top, width, height] = (await waitFor("the timeline", (it) => it.name.startsWith("Timeline"))).rect;
+        // Fingers by where they begin and end, as shares of the timeline's width.
+        const move = async (...fingers) => {
+            const touchPoints = (share) => fingers.map(([from, to], id) => ({
+                id, x: left + width * (from + (to - from) * share), y: top + height * (0.6 + 0.1 * id),
+            }));
+            await hand.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: touchPoints(0) });
+            for (let step = 1; step <= 10; step++) {
+                await hand.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: touchPoints(step / 10) });
+                await page.waitForTimeout(30);
+            }
+            await hand.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+            await page.waitForTimeout(1000);
+            return time();
+        };
+        told.first = time();
+        told.apart = await move([0.5, 0.4], [0.6, 0.8]);
+        told.aside = await move([0.6, 0.4], [0.7, 0.5]);
+        told.back = await move([0.4, 0.6]);
+        await look("touch");
     },
     // A running job: nothing is there until it starts, when `files` says so.
     async live() {
