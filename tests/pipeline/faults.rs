@@ -3,7 +3,9 @@
 use std::net::TcpListener;
 use std::path::Path;
 
+use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_provdb::Collection;
+use callgrove_trace::{TauStep, TauWriter, WriterEngine};
 
 use crate::support::*;
 
@@ -83,6 +85,64 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
         "what was acknowledged is still there"
     );
     check_counts(&store, &provdb, summary["executions"].as_u64());
+}
+
+#[test]
+fn an_instance_that_comes_back_to_a_running_job_knows_what_was_named_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let [provdb, recorded, live] = ["found", "recorded", "live"].map(|name| place(&folder, name));
+    write_run_named_at_its_start(Path::new(&recorded));
+    let (replay, names) = running_job(&recorded, &live, "1");
+    let mut args = vec!["ad", "--provdb", &provdb, "--format", "json", "--sst"];
+    args.extend(names.iter().map(String::as_str));
+    let before = start(&args);
+    wait_for_records(&provdb, "metadata");
+    // Killed in the wrong moment it would take the job with it: ADIOS2's writer does not survive that.
+    before.terminate().unwrap();
+    // Each stream lets it in with its next step, one after the other, so the last ones may end before.
+    let returned = command(&args).output().unwrap();
+    replay.finish().unwrap();
+    let told = String::from_utf8(returned.stderr).unwrap();
+    let summary = lines(&String::from_utf8(returned.stdout).unwrap()).remove(0);
+    let is_whole = !told.contains("the writer ended before it let this reader in");
+    let code = if is_whole { 0 } else { 3 };
+    assert_eq!(returned.status.code(), Some(code), "{told}");
+    assert!(told.contains("steps of a live stream never came"), "{told}");
+    assert!(!told.contains("never announced"), "{told}");
+    assert!(summary["executions"].as_u64() > Some(0), "{told}");
+}
+
+/// Three ranks that name their functions in the first of many steps, 0.15 s apart.
+fn write_run_named_at_its_start(folder: &Path) {
+    std::fs::create_dir(folder).unwrap();
+    let library = Library::load(&default_candidates()).unwrap();
+    for rank in 0..3 {
+        let path = folder.join(format!("tau-metrics-{rank}.bp"));
+        let mut writer = TauWriter::open(&path, WriterEngine::Bp5, &library).unwrap();
+        for number in 0..40 {
+            let start_us = 1_795_231_715_000_000 + 150_000 * number;
+            let mut step = TauStep {
+                num_ranks: 3,
+                num_threads: 1,
+                num_timers: 1,
+                ..TauStep::default()
+            };
+            for call in 0..20 {
+                let entry_us = start_us + 5_000 * call;
+                step.funcs.push([0, rank, 0, 0, 0, entry_us]);
+                step.funcs.push([0, rank, 0, 1, 0, entry_us + 100]);
+            }
+            if number == 0 {
+                let host = format!("MetaData:{rank}:0:Hostname");
+                step.attributes = vec![
+                    ("timer 0".to_owned(), "work".to_owned()),
+                    (host, "node".to_owned()),
+                ];
+            }
+            writer.write(&step).unwrap();
+        }
+        writer.close().unwrap();
+    }
 }
 
 #[test]

@@ -330,12 +330,7 @@ fn a_replayed_run_is_followed_live() {
     let folder = tempfile::tempdir().unwrap();
     let live = folder.path().join("live").to_string_lossy().into_owned();
     let provdb = folder.path().join("found").to_string_lossy().into_owned();
-    let replay = start(&["replay", &example(), "--out", &live, "--speed", "20"]);
-    replay.line_with("waiting for a reader").unwrap();
-    let names: Vec<String> = streams(Path::new(&example()))
-        .iter()
-        .map(|stream| format!("{live}/{}", stream.file_name().unwrap().to_string_lossy()))
-        .collect();
+    let (replay, names) = running_job(&example(), &live, "20");
     let mut args = vec!["run", "--provdb", &provdb, "--format", "json", "--sst"];
     args.extend(names.iter().map(String::as_str));
     let summary = lines(&start(&args).finish().unwrap()).remove(0);

@@ -108,6 +108,16 @@ pub(crate) fn growing(out: &str, engine: &str, speed: &str) -> Process {
     replay
 }
 
+/// Publishes a recorded run over SST to whoever reads; the names of its streams, in order of rank.
+pub(crate) fn running_job(run: &str, out: &str, speed: &str) -> (Process, Vec<String>) {
+    let replay = start(&["replay", run, "--out", out, "--speed", speed]);
+    replay.line_with("waiting for a reader").unwrap();
+    let streams = streams(Path::new(run));
+    let names = streams.iter().filter_map(|stream| stream.file_name());
+    let names = names.map(|name| format!("{out}/{}", name.to_string_lossy()));
+    (replay, names.collect())
+}
+
 /// Waits until the database has heard of the run.
 pub(crate) fn wait_for_records(provdb: &str, collection: &str) {
     let count = || {

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use callgrove_ad::{AdOptions, Pacing, Reopen, Stream, Watchlist};
+use callgrove_ad::{AdOptions, OpenStream, Pacing, Stream, Watchlist};
 use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{FunctionPattern, ProgramId, RankId, WarningKind, Warnings};
 use callgrove_trace::{
-    LiveEngine, LiveOptions, StreamGuard, TraceSource, find_streams, open_live, open_stream,
-    rank_in_name,
+    LiveEngine, LiveOptions, StreamGuard, find_streams, open_live, open_stream, rank_in_name,
 };
 
 use crate::args::{DetectArgs, StreamArgs};
@@ -40,8 +39,8 @@ pub(crate) struct OpenedStreams {
     pub(crate) warnings: Warnings,
 }
 
-/// Opens the streams; those of a running job are waited for, all at once. What cannot be opened is left out, unless
-/// nothing can.
+/// Opens the streams; files that grow are waited for, all at once, and streams over SST are opened by who reads them. What
+/// cannot be opened is left out, unless nothing can.
 pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
     let library = Library::load(&default_candidates())?;
     let program = ProgramId(args.program);
@@ -54,24 +53,28 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
     };
     let guard = guard();
     let open = |path: &PathBuf| -> Result<Stream> {
-        let source = match engine {
-            None => match guard.as_ref().map(|guard| guard.check(path)) {
-                Some(Err(error)) => Err(error),
-                _ => open_stream(path, program, &library),
-            },
-            Some(engine) => {
-                let mut options = LiveOptions::new(engine);
-                options.program = program;
-                options.connect_timeout = Duration::from_secs(args.connect_timeout);
-                open_live(path, &options, &library)
-            }
-        };
-        let again = engine.is_none().then(|| -> Reopen {
+        let recorded = || -> OpenStream {
             let (path, library) = (path.clone(), library.clone());
             Box::new(move || open_stream(&path, program, &library))
-        });
-        let source = source.map_err(|error| anyhow!(error.with_causes()))?;
-        stream(path, source, again)
+        };
+        let Some(engine) = engine else {
+            if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path)) {
+                bail!(error.with_causes());
+            }
+            let opened = at_once(recorded())?;
+            return stream(path, opened, Some(recorded()));
+        };
+        let live: OpenStream = {
+            let (path, library) = (path.clone(), library.clone());
+            let mut options = LiveOptions::new(engine);
+            options.program = program;
+            options.connect_timeout = Duration::from_secs(args.connect_timeout);
+            Box::new(move || open_live(&path, &options, &library))
+        };
+        match engine {
+            LiveEngine::Sst => stream(path, live, None),
+            LiveEngine::Bp => stream(path, at_once(live)?, None),
+        }
     };
     // Each writer waits for its reader before any of them goes on, so readers must not wait for one another.
     let opened: Vec<Result<Stream>> = std::thread::scope(|scope| {
@@ -114,16 +117,22 @@ fn live_names(names: &[String]) -> Result<Vec<PathBuf>> {
     Ok(names.iter().map(PathBuf::from).collect())
 }
 
-fn stream(path: &Path, source: Box<dyn TraceSource>, again: Option<Reopen>) -> Result<Stream> {
-    let rank = source.rank().with_context(|| {
+/// The same stream, open already.
+fn at_once(open: OpenStream) -> Result<OpenStream> {
+    let source = open().map_err(|error| anyhow!(error.with_causes()))?;
+    Ok(Box::new(move || Ok(source)))
+}
+
+fn stream(path: &Path, open: OpenStream, again: Option<OpenStream>) -> Result<Stream> {
+    let rank = rank_in_name(path).with_context(|| {
         format!(
             "{} does not end in the number of its rank, such as tau-metrics-0.bp; name it so",
             path.display()
         )
     })?;
     Ok(Stream {
-        rank,
-        source,
+        rank: RankId(rank),
+        open,
         path: path.display().to_string(),
         again,
     })

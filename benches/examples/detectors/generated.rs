@@ -195,7 +195,7 @@ impl GeneratedProgram {
             let source = self.rank(RankId(rank), &functions, &mut rng.clone(), &mut anomalies);
             Stream {
                 rank: RankId(rank),
-                source: Box::new(source),
+                open: Box::new(move || Ok(Box::new(source))),
                 path: format!("{} {rank}", self.name),
                 again: None,
             }

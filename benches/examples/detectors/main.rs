@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
+use callgrove_ad::{AdOptions, Instance, OpenStream, Pacing, Stream};
 use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{ProgramId, RankId};
@@ -72,16 +72,18 @@ fn recorded(run: &Path) -> Result<Vec<Stream>, Box<dyn Error>> {
     let within = run.join("bp");
     let folder = if within.is_dir() { &within } else { run };
     let streams = find_streams(folder)?.into_iter().map(|path| {
-        let source = open_stream(&path, ProgramId(0), &library)?;
-        let (shown, library) = (path.display().to_string(), library.clone());
-        Ok(Stream {
+        let open = || -> OpenStream {
+            let (path, library) = (path.clone(), library.clone());
+            Box::new(move || open_stream(&path, ProgramId(0), &library))
+        };
+        Stream {
             rank: RankId(rank_in_name(&path).unwrap_or(0)),
-            source,
-            path: shown,
-            again: Some(Box::new(move || open_stream(&path, ProgramId(0), &library))),
-        })
+            open: open(),
+            path: path.display().to_string(),
+            again: Some(open()),
+        }
     });
-    streams.collect()
+    Ok(streams.collect())
 }
 
 /// The anomalies that a detector finds.

@@ -2,20 +2,25 @@
 //!
 //! A thread holds at most one step that nobody has asked for yet, so a stream that is faster than the
 //! detectors waits (and with SST the application's queue policy rules) instead of filling the memory.
+//!
+//! The thread opens its stream too, because a running job may keep it waiting: SST's writer answers a reader that
+//! comes while the job runs with its next step, and does not end before the streams that were opened are read. If all
+//! had to be open before any is read, a job whose ranks wait for one another at their end would never end.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgrove_model::{
     CounterId, FuncId, RankId, RunIdentity, StepBatch, StepId, WarningKind, Warnings,
 };
-use callgrove_trace::{Announcement, Next, TraceSource};
+use callgrove_trace::{Next, TraceError, TraceSource};
 
 use crate::AdError;
+use crate::announced::Announced;
 
 /// How long a reader waits for a step before it looks whether it shall stop.
 const WAIT: Duration = Duration::from_millis(200);
@@ -32,10 +37,13 @@ pub(crate) struct StepInput {
     /// What the step tells of the run, in the first one that tells anything.
     pub(crate) run: RunIdentity,
     /// What the stream announced since the step before, if it does so only once.
-    pub(crate) announced: Vec<Announcement>,
+    pub(crate) announced: Announced,
     /// How many ranks there are, as far as the stream says; 0 if it does not.
     pub(crate) num_ranks: u32,
 }
+
+/// Opens a stream at its beginning, or where a running job is.
+pub type OpenStream = Box<dyn FnOnce() -> Result<Box<dyn TraceSource>, TraceError> + Send>;
 
 /// The answer to a request for the next step.
 #[derive(Debug)]
@@ -76,49 +84,100 @@ pub(crate) struct StreamReader {
     polls: Receiver<StepPoll>,
     /// Tells the thread that what it read was taken.
     taken: SyncSender<()>,
-    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     has_ended: bool,
-    rank: Option<RankId>,
+    rank: RankId,
     path: String,
 }
 
+/// How a stream is read.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// What it may have announced to another reader.
+    pub(crate) before: Announced,
+    /// Whether a source without a step is waited for; otherwise its writer is taken to be gone.
+    pub(crate) is_live: bool,
+    /// Whether messages and counter samples are left out.
+    pub(crate) functions_only: bool,
+}
+
+/// What a stream and its thread tell each other beside the steps.
+#[derive(Debug)]
+struct Shared {
+    stop: AtomicBool,
+    opening: Mutex<Opening>,
+}
+
+#[derive(Debug)]
+enum Opening {
+    Since(Instant),
+    Done,
+    Failed(TraceError),
+}
+
+impl Shared {
+    fn opening(&self) -> MutexGuard<'_, Opening> {
+        self.opening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl StreamReader {
-    /// Starts to read `source`, which `path` names in warnings, and rings `bell` when there is something. With
-    /// `is_live`, a source without a step is waited for; otherwise its writer is taken to be gone.
+    /// Starts to open and read the stream of a rank, which `path` names in warnings, and rings `bell` when there is
+    /// something.
     ///
     /// # Errors
     /// [`AdError::Thread`].
     pub(crate) fn start(
-        source: Box<dyn TraceSource>,
-        path: String,
-        is_live: bool,
+        open: OpenStream,
+        (rank, path): (RankId, String),
+        reading: Reading,
         bell: Bell,
     ) -> Result<Self, AdError> {
         let (sender, polls) = sync_channel(1);
         let (taken, is_taken) = sync_channel(1);
-        let (rank, name) = (source.rank(), path.clone());
-        let stop = Arc::new(AtomicBool::new(false));
-        let reader = Reader {
-            source,
-            path,
-            is_live,
-            num_functions: 0,
-            num_counters: 0,
-            is_from_start: None,
-            knows_run: false,
-            stop: Arc::clone(&stop),
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            opening: Mutex::new(Opening::Since(Instant::now())),
+        });
+        let (of_thread, name) = (Arc::clone(&shared), path.clone());
+        let read = move || {
+            let mut source = match open() {
+                Ok(source) => source,
+                Err(error) => {
+                    *of_thread.opening() = Opening::Failed(error);
+                    return;
+                }
+            };
+            *of_thread.opening() = Opening::Done;
+            if reading.functions_only {
+                source.functions_only();
+            }
+            if let Some(identity) = &reading.before.identity {
+                source.recall(identity, reading.before.attributes);
+            }
+            let reader = Reader {
+                source,
+                path: name,
+                is_live: reading.is_live,
+                num_functions: 0,
+                num_counters: 0,
+                is_from_start: None,
+                knows_run: false,
+                shared: of_thread,
+            };
+            reader.run(&sender, &is_taken, &bell);
         };
         thread::Builder::new()
             .name("stream".to_owned())
-            .spawn(move || reader.run(&sender, &is_taken, &bell))
+            .spawn(read)
             .map_err(AdError::Thread)?;
         Ok(Self {
             polls,
             taken,
-            stop,
+            shared,
             has_ended: false,
             rank,
-            path: name,
+            path,
         })
     }
 
@@ -140,12 +199,16 @@ impl StreamReader {
         if self.has_ended {
             return StepPoll::End(Warnings::default());
         }
-        // A reader that is gone without a word has panicked; what it read before was delivered.
         let poll = poll.unwrap_or_else(|| {
             let mut warnings = Warnings::default();
-            warnings.count(WarningKind::StreamTruncated, self.rank, || {
-                format!("a fault of this program ended its reader: {}", self.path)
-            });
+            let (kind, reason) = if let Opening::Failed(error) = &*self.shared.opening() {
+                (WarningKind::RankUnreadable, error.with_causes())
+            } else {
+                // A reader that is gone without a word has panicked; what it read before was delivered.
+                let fault = format!("a fault of this program ended its reader: {}", self.path);
+                (WarningKind::StreamTruncated, fault)
+            };
+            warnings.count(kind, Some(self.rank), || reason);
             StepPoll::End(warnings)
         });
         self.has_ended = matches!(poll, StepPoll::End(_));
@@ -163,11 +226,31 @@ impl StreamReader {
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
+
+    /// How long the stream has been being opened, if it is not open yet.
+    pub(crate) fn opening(&self) -> Option<Duration> {
+        match &*self.shared.opening() {
+            Opening::Since(start) if !self.has_ended => Some(start.elapsed()),
+            _ => None,
+        }
+    }
+
+    /// Why the stream could not be opened, if so; this can be asked once.
+    pub(crate) fn take_failure(&mut self) -> Option<TraceError> {
+        let mut opening = self.shared.opening();
+        match std::mem::replace(&mut *opening, Opening::Done) {
+            Opening::Failed(error) => Some(error),
+            other => {
+                *opening = other;
+                None
+            }
+        }
+    }
 }
 
 impl Drop for StreamReader {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.shared.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -180,7 +263,7 @@ struct Reader {
     /// Whether the first step of the stream was read; `None` before any.
     is_from_start: Option<bool>,
     knows_run: bool,
-    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
 }
 
 impl Reader {
@@ -200,7 +283,7 @@ impl Reader {
 
     /// The next answer; none while the source has no step.
     fn read(&mut self) -> ControlFlow<(), Option<StepPoll>> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.shared.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
         let next = self.source.next_step(WAIT);
@@ -226,7 +309,10 @@ impl Reader {
     }
 
     fn deliver(&mut self, batch: Box<StepBatch>, warnings: Warnings) -> StepInput {
-        let announced = self.source.take_announced();
+        let announced = Announced {
+            identity: self.source.identity(),
+            attributes: self.source.take_announced(),
+        };
         let names = self.source.names();
         let is_from_start = *self.is_from_start.get_or_insert(batch.step == StepId(0));
         let mut run = RunIdentity::default();

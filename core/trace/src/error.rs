@@ -117,6 +117,15 @@ pub enum TraceError {
         /// The stream.
         path: PathBuf,
     },
+    /// A stream whose writer did not live to its next step.
+    #[error(
+        "the writer ended before it let this reader in, which it does with its next step; start readers while the \
+         program writes: {}", .path.display()
+    )]
+    WriterEnded {
+        /// The stream.
+        path: PathBuf,
+    },
     /// A replay into the folder that it reads.
     #[error("the streams that are read are in this folder; give another one: {}", .path.display())]
     SameFolder {

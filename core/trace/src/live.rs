@@ -19,10 +19,13 @@ use crate::{LiveOptions, TraceError, TraceSource};
 /// * a writer that is gone without having closed the stream is
 ///   [`callgrove_model::WarningKind::StreamTruncated`] and [`crate::Next::End`].
 ///
-/// Threads may open several streams at the same time. Over SST, the writers are other processes.
+/// Threads may open several streams at the same time. Over SST, the writers are other processes, which let in a reader
+/// that comes late with their next step, and do not end before it has read what they wrote since. So each stream is read
+/// as soon as it is open, whatever the others do.
 ///
 /// # Errors
-/// [`TraceError::NoWriter`] if none is there in time, and any other [`TraceError`] that concerns one stream.
+/// [`TraceError::NoWriter`] if none is there in time, [`TraceError::WriterEnded`], and any other [`TraceError`] that
+/// concerns one stream.
 pub fn open_live(
     name: &Path,
     options: &LiveOptions,

@@ -59,9 +59,9 @@ pub trait TraceSource: Send {
         Vec::new()
     }
 
-    /// Before the first step: what another reader of the stream was told.
-    fn recall(&mut self, announced: Vec<Announcement>) {
-        drop(announced);
+    /// Before the first step: what another reader was told by the stream of that identity, which need not be this one.
+    fn recall(&mut self, identity: &str, announced: Vec<Announcement>) {
+        drop((identity, announced));
     }
 
     /// From now on steps need to have no messages and counter samples: only functions are looked at, and what is not read

@@ -83,7 +83,8 @@ pub(super) fn follow(
         let awaited = status.awaited.iter();
         let awaited =
             awaited.map(|what| format!("{what}; they are waited for before all is judged"));
-        let also = unfit.chain(trees).chain(awaited);
+        let opening = status.opening.iter().cloned();
+        let also = unfit.chain(trees).chain(awaited).chain(opening);
         told.tell(own.chain(also).chain(others()).collect());
         stop.flow()
     })?;

@@ -13,7 +13,7 @@ use super::deltas::merge_deltas;
 use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status, at_work};
 use crate::AdError;
 use crate::compiled_model::{CompleteModels, compile_models};
-use crate::stream_reader::StreamReader;
+use crate::stream_reader::{Reading, StreamReader};
 
 impl Instance {
     /// Reads recorded streams for the first time: the models learn, and nothing is judged.
@@ -30,7 +30,7 @@ impl Instance {
             let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
                 .par_iter_mut()
                 .map(|(detector, input)| match input.take() {
-                    Some(input) => detector.pass_over(input, options, models),
+                    Some(input) => detector.pass_over(&input, options, models),
                     None => Vec::new(),
                 })
                 .collect();
@@ -157,8 +157,10 @@ impl Instance {
         let readers = self.readers.iter_mut().zip(&mut self.detectors);
         for ((reader, detector), again) in readers.zip(&mut self.again) {
             if let Some(again) = again.take() {
-                let path = reader.path().to_owned();
-                *reader = StreamReader::start(again()?, path, false, self.bell.clone())?;
+                let (source, named) = (again()?, (detector.rank(), reader.path().to_owned()));
+                let open = Box::new(move || Ok(source));
+                let (reading, bell) = (Reading::default(), self.bell.clone());
+                *reader = StreamReader::start(open, named, reading, bell)?;
             }
             *detector = detector.again(is_final.contains(&detector.rank()));
         }

@@ -9,6 +9,7 @@ mod complete;
 mod deltas;
 mod final_pass;
 mod joining;
+mod opening;
 mod status;
 
 use std::collections::VecDeque;
@@ -20,7 +21,6 @@ use callgrove_detect::{FuncModel, RunningThreshold};
 use callgrove_model::{FuncId, NameTable, RankId, RunIdentity, StepId};
 use callgrove_provdb::{Claim, Store};
 use callgrove_pserver::{Hello, ModelExchange, StepReport};
-use callgrove_trace::{TraceError, TraceSource};
 use rayon::prelude::*;
 
 use crate::announced::Announced;
@@ -28,7 +28,7 @@ use crate::compiled_model::{CompleteModels, compile_models};
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 use crate::rank_detector::{RankDetector, RoundModels, StepOutcome};
 use crate::record_builder::NamedFunction;
-use crate::stream_reader::{Bell, StepInput, StepPoll, StreamReader};
+use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StepPoll, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
@@ -46,19 +46,16 @@ const SETTLE_WAIT: Duration = Duration::from_millis(50);
 /// Who waits longer is told why.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Opens a stream once more, from its beginning.
-pub type Reopen = Box<dyn FnOnce() -> Result<Box<dyn TraceSource>, TraceError> + Send>;
-
 /// A stream to be followed.
 pub struct Stream {
     /// Its rank.
     pub rank: RankId,
-    /// Where its steps come from.
-    pub source: Box<dyn TraceSource>,
+    /// Opens it, on the thread that reads it.
+    pub open: OpenStream,
     /// What it is called in warnings.
     pub path: String,
     /// For a recorded stream, which is read to learn and again to judge; none for one that comes once.
-    pub again: Option<Reopen>,
+    pub again: Option<OpenStream>,
 }
 
 /// An AD instance at work.
@@ -70,7 +67,7 @@ pub struct Instance {
     detectors: Vec<RankDetector>,
     announced: Vec<Announced>,
     /// For each stream; none any more once it is read again.
-    again: Vec<Option<Reopen>>,
+    again: Vec<Option<OpenStream>>,
     /// Most ranks that a stream says there are.
     num_ranks: u32,
     /// By number: the models of all ranks, with everything that they told.
@@ -135,34 +132,25 @@ impl Instance {
         let mut readers = Vec::with_capacity(streams.len());
         let mut detectors = Vec::with_capacity(streams.len());
         let mut again = Vec::with_capacity(streams.len());
-        let mut announced = Vec::with_capacity(streams.len());
-        for Stream {
-            rank,
-            mut source,
-            path,
-            again: of_stream,
-        } in streams
-        {
-            if is_recorded {
+        for stream in streams {
+            again.push(stream.again);
+            let reading = Reading {
+                before: Announced::before(store.as_mut(), program, stream.rank)?,
+                is_live,
                 // They are read to learn first, and models know nothing else.
-                source.functions_only();
-            }
-            again.push(of_stream);
-            announced.push(Announced::recall(
-                &mut *source,
-                store.as_mut(),
-                program,
-                rank,
-            )?);
-            detectors.push(RankDetector::new(program, rank));
-            readers.push(StreamReader::start(source, path, is_live, bell.clone())?);
+                functions_only: is_recorded,
+            };
+            detectors.push(RankDetector::new(program, stream.rank));
+            let named = (stream.rank, stream.path);
+            let reader = StreamReader::start(stream.open, named, reading, bell.clone())?;
+            readers.push(reader);
         }
         Ok(Self {
             options,
+            announced: vec![Announced::default(); readers.len()],
             readers,
             bell,
             detectors,
-            announced,
             again,
             num_ranks: 0,
             complete: None,
@@ -191,7 +179,8 @@ impl Instance {
     /// # Errors
     /// [`AdError::OtherRun`], [`AdError::ProvDb`] and [`AdError::Exchange`] if database or parameter server are of
     /// another run; [`AdError::Exchange`] also if the parameter server refuses, or cannot be reached at the end;
-    /// [`AdError::Lost`] if the provenance database did not take everything.
+    /// [`AdError::Lost`] if the provenance database did not take everything; [`AdError::Trace`] if no stream can be
+    /// opened.
     pub fn run(
         mut self,
         mut watch: impl FnMut(&Status) -> ControlFlow<()>,
@@ -237,7 +226,7 @@ impl Instance {
             self.complete(watch)?;
             self.read_again()?;
         }
-        let mut is_stopped = false;
+        let (mut is_stopped, mut asked_to_end) = (false, None);
         while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
             let inputs = self.collect();
             if !inputs.is_empty() {
@@ -249,7 +238,12 @@ impl Instance {
             if self.status.stored.is_closed {
                 return Ok(());
             }
-            is_stopped = watch(&self.status).is_break();
+            self.note_opening();
+            is_stopped = watch(&self.status).is_break() && self.may_end(&mut asked_to_end);
+        }
+        self.status.opening = None;
+        if let Some(error) = self.failure_of_all() {
+            return Err(error.into());
         }
         // Without a single step, the server shall know all the same that the ranks were there.
         self.learn_run(&[])?;

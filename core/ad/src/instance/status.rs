@@ -28,6 +28,8 @@ pub struct Status {
     pub stored: StorageStatus,
     /// Why the parameter server cannot be reached, if it cannot.
     pub link_down: Option<String>,
+    /// What the job has not answered yet, in words, if that takes long.
+    pub opening: Option<String>,
     /// Whose executions the models lack before all can be judged by the complete ones, in words.
     pub awaited: Option<String>,
     /// The ranks that nobody read, so that the models lack them.

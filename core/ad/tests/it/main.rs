@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod instance;
+mod opening;
 mod support;
 mod trees;

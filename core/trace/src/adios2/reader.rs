@@ -150,8 +150,10 @@ impl TraceSource for TauSource {
         self.reader.names.take_news()
     }
 
-    fn recall(&mut self, announced: Vec<Announcement>) {
-        self.reader.names.recall(&announced);
+    fn recall(&mut self, identity: &str, announced: Vec<Announcement>) {
+        if self.stream.contact.as_deref() == Some(identity) {
+            self.reader.names.recall(&announced);
+        }
     }
 
     fn functions_only(&mut self) {

@@ -61,7 +61,7 @@ impl BpStream {
     /// Waits for the writer, then opens its stream. Of a folder, what is there then is checked.
     ///
     /// # Errors
-    /// [`TraceError::NoWriter`], and any other [`TraceError`] that concerns one stream.
+    /// [`TraceError::NoWriter`], [`TraceError::WriterEnded`], and any other [`TraceError`] that concerns one stream.
     pub(crate) fn open_live(
         path: &Path,
         options: &LiveOptions,
@@ -281,7 +281,8 @@ fn contact_of(path: &Path) -> PathBuf {
 }
 
 /// Opens are done one at a time, so the writer is waited for outside of them, by the file that it leaves for its
-/// readers.
+/// readers. One that is there lets a reader in when it opens its stream, or else with its next step; ADIOS2 waits for
+/// that without limit, and must: a writer that lets in a reader that is gone hangs or crashes (seen with 2.12.1).
 fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<AdiosEngine, TraceError> {
     let no_writer = |reason| TraceError::NoWriter {
         reason,
@@ -296,13 +297,16 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<AdiosEn
         }
         thread::sleep(FILE_POLL_INTERVAL);
     }
-    let left = timeout.saturating_sub(start.elapsed());
-    let seconds = left.as_secs_f32().ceil().max(1.0).to_string();
     open_engine(path, library, |io| {
         io.set_engine("SST")?;
-        io.set_parameter("OpenTimeoutSecs", &seconds)
+        // For the file, which is gone by now if its writer is.
+        io.set_parameter("OpenTimeoutSecs", "1")
     })
     .map_err(|error| match error {
+        // It takes its file away at its end.
+        TraceError::Stream { .. } if !contact.is_file() => TraceError::WriterEnded {
+            path: path.to_owned(),
+        },
         TraceError::Stream { source, .. } => no_writer(source.to_string()),
         error => error,
     })

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Status, Stream};
+use callgrove_ad::{AdError, AdOptions, Instance, OpenStream, Pacing, Status, Stream};
 use callgrove_detect::Params;
 use callgrove_model::{
     CommKind, CounterId, FuncEventKind, FuncId, Metadata, NameTable, ProgramId, RankId,
@@ -146,7 +146,7 @@ impl Script {
     pub(crate) fn stream(&self) -> Stream {
         Stream {
             rank: self.rank,
-            source: Box::new(Scripted(self.clone(), End::Good)),
+            open: self.ending(End::Good),
             path: "script".to_owned(),
             again: None,
         }
@@ -154,9 +154,8 @@ impl Script {
 
     /// Can be read twice, as a file.
     pub(crate) fn recorded(&self) -> Stream {
-        let script = self.clone();
         Stream {
-            again: Some(Box::new(move || Ok(Box::new(Scripted(script, End::Good))))),
+            again: Some(self.ending(End::Good)),
             ..self.stream()
         }
     }
@@ -164,7 +163,7 @@ impl Script {
     /// The same, but the first reading ends when those of all others end that have the barrier.
     pub(crate) fn recorded_beside(&self, others: &Arc<Barrier>) -> Stream {
         Stream {
-            source: Box::new(Scripted(self.clone(), End::Waits(Arc::clone(others)))),
+            open: self.ending(End::Waits(Arc::clone(others))),
             ..self.recorded()
         }
     }
@@ -172,9 +171,14 @@ impl Script {
     /// Panics where the script ends.
     pub(crate) fn stream_that_panics(&self) -> Stream {
         Stream {
-            source: Box::new(Scripted(self.clone(), End::Panics)),
+            open: self.ending(End::Panics),
             ..self.stream()
         }
+    }
+
+    fn ending(&self, end: End) -> OpenStream {
+        let script = self.clone();
+        Box::new(move || Ok(Box::new(Scripted(script, end))))
     }
 }
 
