@@ -53,11 +53,28 @@ impl Member {
 
 #[test]
 fn whatever_is_killed_all_is_kept_and_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    check_random_kills(&place(&folder, "served"), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn whatever_is_killed_and_the_database_server_too_all_is_kept_and_counts_once() {
+    let server = crate::postgres_server::PostgresServer::start(&[]);
+    let die_and_return = || {
+        server.crash();
+        server.restart();
+    };
+    check_random_kills(&server.url(), Some(&die_and_return));
+}
+
+/// Kills the processes of a live run that is recorded in `store`, and what `database` kills and starts again.
+fn check_random_kills(store: &str, database: Option<&dyn Fn()>) {
     let num_kills = std::env::var("CALLGROVE_KILLS").map_or(FEW, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let place = |name| place(&folder, name);
-    let (store, live) = (place("served"), place("live"));
-    let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
+    let live = place("live");
+    let (provdb, provdb_url) = Member::serve(&["provdb", store]);
     let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
     // Slow enough that all kills fall into the run.
     let replay = growing(&live, "bp5", &format!("{:.3}", 0.2 / f64::from(num_kills)));
@@ -69,7 +86,13 @@ fn whatever_is_killed_all_is_kept_and_counts_once() {
     let mut numbers = Numbers::with_seed(1);
     for _ in 0..num_kills {
         std::thread::sleep(Duration::from_millis(300 + numbers.below(900) as u64));
-        members[numbers.below(3)].die_and_return();
+        let victim = numbers.below(members.len() + usize::from(database.is_some()));
+        match members.get_mut(victim) {
+            Some(member) => member.die_and_return(),
+            None => database
+                .into_iter()
+                .for_each(|die_and_return| die_and_return()),
+        }
     }
     let [provdb, pserver, instance] = members;
     replay.finish().unwrap();
@@ -88,7 +111,7 @@ fn whatever_is_killed_all_is_kept_and_counts_once() {
     ]));
     let executions = whole[0]["executions"].as_u64();
     assert_eq!(summary["executions"].as_u64(), executions);
-    check_counts(&store, &store, executions);
+    check_counts(store, store, executions);
     let metadata = |provdb: &str| {
         let mut entries: Vec<Value> = documents(provdb, Collection::Metadata);
         for entry in &mut entries {
@@ -97,7 +120,7 @@ fn whatever_is_killed_all_is_kept_and_counts_once() {
         entries.sort_by_key(ToString::to_string);
         entries
     };
-    assert_eq!(metadata(&store), metadata(&undisturbed));
+    assert_eq!(metadata(store), metadata(&undisturbed));
 }
 
 #[test]

@@ -6,5 +6,9 @@ mod equal;
 mod faults;
 mod finding;
 mod kills;
+#[cfg(unix)]
+#[path = "../../core/provdb/tests/support/postgres_server.rs"]
+#[expect(dead_code, reason = "the tests of the store use more of it")]
+mod postgres_server;
 mod support;
 mod trees;
