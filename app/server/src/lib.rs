@@ -9,6 +9,7 @@ mod error;
 pub mod grpc;
 pub mod hub;
 pub mod keeper;
+mod own_certificate;
 pub mod page;
 pub mod past;
 mod server;

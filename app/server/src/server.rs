@@ -50,7 +50,7 @@ impl Server {
             tls,
             limits,
         } = config.check()?;
-        let acceptor = tls.map(|files| files.acceptor()).transpose()?;
+        let acceptor = tls.map(|files| files.acceptor(listen.ip())).transpose()?;
         let failed = |source| ServerError::Bind { listen, source };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let local_addr = listener.local_addr().map_err(failed)?;

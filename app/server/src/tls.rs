@@ -1,6 +1,7 @@
 //! Certificate and key of the port, from PEM files.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,32 +12,39 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::ServerError;
+use crate::own_certificate::issued_by;
 
 /// Where certificate and key lie.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// PEM: the server's certificate, then those that signed it.
+    /// PEM: the server's certificate, then those that signed it. That of an authority will do, also one that signed
+    /// itself: with its key, the server signs a certificate of its own.
     pub cert: PathBuf,
     /// PEM: the key of the first certificate (PKCS #8, PKCS #1 or SEC 1).
     pub key: PathBuf,
 }
 
 impl TlsFiles {
-    /// Takes up TLS 1.2 and 1.3 connections and offers HTTP/2 before HTTP/1.1.
+    /// Takes up TLS 1.2 and 1.3 connections at `listen`, and offers HTTP/2 before HTTP/1.1.
     ///
     /// # Errors
     /// If a file cannot be read or holds something else, or if the key is that of another certificate.
-    pub(crate) fn acceptor(&self) -> Result<TlsAcceptor, ServerError> {
+    pub(crate) fn acceptor(&self, listen: IpAddr) -> Result<TlsAcceptor, ServerError> {
         let pair = |cause: String| ServerError::TlsPair {
             cause,
             cert: self.cert.clone(),
             key: self.key.clone(),
         };
+        let (mut chain, mut key) = (certificates(&self.cert)?, private_key(&self.key)?);
+        if let Some((own, own_key)) = issued_by(&chain[0], &key, listen).map_err(pair)? {
+            chain.insert(0, own);
+            key = own_key;
+        }
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| pair(error.to_string()))?
             .with_no_client_auth()
-            .with_single_cert(certificates(&self.cert)?, private_key(&self.key)?)
+            .with_single_cert(chain, key)
             .map_err(|error| pair(error.to_string()))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))

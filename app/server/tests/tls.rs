@@ -1,5 +1,7 @@
 //! TLS on the port, for both protocols, with certificates that live as long as the test.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod support;
 
 use callgrove_server::api::Live;
@@ -29,15 +31,21 @@ fn trusting(certificate: &Certificate) -> ClientOptions {
 
 #[test]
 fn both_protocols_work_over_tls() {
-    let certificate = Certificate::new();
-    let server = encrypted(&certificate);
+    check_both_protocols(&Certificate::new());
+}
+
+#[test]
+fn the_certificate_that_openssl_makes_by_itself_will_do() {
+    check_both_protocols(&Certificate::of_openssl());
+}
+
+fn check_both_protocols(certificate: &Certificate) {
+    let server = encrypted(certificate);
     assert!(server.url().starts_with("https://"));
-    assert!(
-        Client::new(server.url(), &trusting(&certificate))
-            .unwrap()
-            .health()
-            .is_ok()
-    );
+    Client::new(server.url(), &trusting(certificate))
+        .unwrap()
+        .health()
+        .unwrap();
     let said = block_on(async {
         let pem = std::fs::read_to_string(certificate.cert()).unwrap();
         let tls =
@@ -128,4 +136,16 @@ fn unfit_files_are_named() {
         key: other.files().key,
     });
     assert!(mixed.contains("is the key of"), "{mixed}");
+    let (authority, openssl) = (Certificate::of_openssl(), Certificate::of_openssl());
+    let rsa = |form: &str| {
+        let key = openssl.files().key;
+        let pem = std::fs::read_to_string(&key).unwrap();
+        std::fs::write(&key, pem.replace("PRIVATE KEY", form)).unwrap();
+        key
+    };
+    let other_form = refusal(TlsFiles {
+        cert: authority.cert(),
+        key: rsa("RSA PRIVATE KEY"),
+    });
+    assert!(other_form.contains("openssl pkcs8"), "{other_form}");
 }

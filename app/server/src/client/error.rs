@@ -46,7 +46,7 @@ pub enum ClientError {
     },
     /// The certificate is not trusted, or not of this host.
     #[error(
-        "{cause}: the certificate of {url} is not trusted; pass the certificate that signed it with --ca, and call the \
+        "{cause}: the certificate of {url} is not trusted; pass the certificate that signed it with --ca-file, and call the \
          server by a name that is in it"
     )]
     Certificate {

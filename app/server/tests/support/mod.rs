@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -89,6 +89,16 @@ impl Certificate {
             made.signing_key.serialize_pem(),
         )
         .unwrap();
+        Self { folder }
+    }
+
+    /// One of an authority, which openssl made; `tests/data` says how.
+    pub fn of_openssl() -> Self {
+        let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/openssl-req-x509");
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["cert.pem", "key.pem"] {
+            std::fs::copy(made.join(file), folder.path().join(file)).unwrap();
+        }
         Self { folder }
     }
 
