@@ -5,13 +5,13 @@ mod far_session;
 mod tree_models;
 mod within;
 
-use std::fs;
 use std::io::Read as _;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgrove_net::certificates;
 use callgrove_provdb::Collection;
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::packet::Packet;
@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ureq::http::{Method, Response, Uri};
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 pub use error::ClientError;
@@ -140,7 +140,11 @@ impl Client {
         let uri = base(url)?;
         let mut tls = TlsConfig::builder();
         if let Some(path) = &options.ca_file {
-            tls = tls.root_certs(RootCerts::Specific(Arc::new(certificates(path)?)));
+            let trusted = certificates(path).map_err(|cause| ClientError::CaFile {
+                cause,
+                path: path.clone(),
+            })?;
+            tls = tls.root_certs(RootCerts::Specific(Arc::new(trusted)));
         }
         let mut config = Agent::config_builder()
             .tls_config(tls.build())
@@ -417,24 +421,6 @@ fn is_this_machine(uri: &Uri) -> bool {
             .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, ClientError> {
-    let unfit = |cause: String| ClientError::CaFile {
-        cause,
-        path: path.to_owned(),
-    };
-    let pem = fs::read(path).map_err(|error| unfit(error.to_string()))?;
-    let mut certificates = Vec::new();
-    for item in parse_pem(&pem) {
-        if let PemItem::Certificate(certificate) = item.map_err(|error| unfit(error.to_string()))? {
-            certificates.push(certificate);
-        }
-    }
-    if certificates.is_empty() {
-        return Err(unfit("there is no certificate in it".to_owned()));
-    }
-    Ok(certificates)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -479,7 +465,7 @@ mod tests {
                 .to_string()
         };
         assert!(made().contains("ca.pem"), "{}", made());
-        fs::write(&path, "nothing").unwrap();
+        std::fs::write(&path, "nothing").unwrap();
         assert!(made().contains("no certificate"), "{}", made());
     }
 }

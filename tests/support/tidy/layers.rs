@@ -11,8 +11,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("core/trace", &["core/model", "core/adios2-sys"]),
     ("core/detect", &["core/model"]),
     ("core/patterns", &["core/model"]),
-    ("core/provdb", &["core/model"]),
-    ("core/pserver", &["core/model", "core/detect"]),
+    ("core/net", &[]),
+    ("core/provdb", &["core/model", "core/net"]),
+    ("core/pserver", &["core/model", "core/detect", "core/net"]),
     (
         "core/ad",
         &[

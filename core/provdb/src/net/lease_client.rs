@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
-use super::channel::RemoteClient;
+use super::RemoteClient;
 use super::proto;
 use crate::ProvDbError;
 

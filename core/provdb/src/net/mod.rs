@@ -3,7 +3,6 @@
 //! `proto/provdb.proto` describes the protocol. Messages are bounded by [`MAX_MESSAGE_BYTES`] on both sides, and what
 //! one request stores by [`MAX_PUT_BYTES`].
 
-mod channel;
 mod lease_client;
 mod lease_server;
 mod remote;
@@ -19,6 +18,9 @@ pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// Most bytes that one call stores.
 pub const MAX_PUT_BYTES: usize = 256 << 20;
+
+/// The client of the protocol.
+type RemoteClient = proto::prov_db_client::ProvDbClient<callgrove_net::GrpcLine>;
 
 /// Messages of a stream are filled up to here.
 const PART_BYTES: usize = 1 << 20;

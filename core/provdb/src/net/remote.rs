@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgrove_model::RunIdentity;
+use callgrove_net::{GrpcTarget, innermost_cause};
 use tokio::runtime::Runtime;
 use tonic::codegen::tokio_stream;
 use tonic::{Code, Status};
 
-use super::channel::{Bearer, RemoteClient, endpoint};
 use super::lease_client::{self, Losses};
 use super::proto::prov_db_client::ProvDbClient;
-use super::{MAX_MESSAGE_BYTES, proto, wire};
+use super::{MAX_MESSAGE_BYTES, RemoteClient, proto, wire};
 use crate::store::without_secrets;
 use crate::{
     AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run,
@@ -20,6 +20,10 @@ use crate::{
 
 /// Documents that are removed at once; their keys are short.
 const MAX_KEYS: usize = 1 << 12;
+/// How long one attempt to connect takes at most.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that gives no sign of life for so long is broken.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a call is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
 /// Pause before the first new attempt; it doubles up to the longest.
@@ -48,19 +52,15 @@ impl RemoteStore {
             cause,
             url: place.clone(),
         };
-        let endpoint = endpoint(url, &options.remote).map_err(bad)?;
-        let bearer = Bearer::new(options.remote.token.as_deref()).map_err(bad)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("provdb-client")
-            .enable_all()
-            .build()
-            .map_err(|error| bad(error.to_string()))?;
-        // Building the channel starts a task of it.
-        let in_runtime = runtime.enter();
-        let channel = endpoint.connect_lazy();
-        drop(in_runtime);
-        let client = ProvDbClient::with_interceptor(channel, bearer)
+        let target = GrpcTarget {
+            address: url,
+            token: options.remote.token.as_deref(),
+            ca_file: options.remote.ca_file.as_deref(),
+            connect_timeout: CONNECT_TIMEOUT,
+            ping_timeout: PING_TIMEOUT,
+        };
+        let (runtime, line) = target.line("provdb-client").map_err(bad)?;
+        let client = ProvDbClient::new(line)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         let store = Self {
@@ -94,7 +94,7 @@ impl RemoteStore {
                     return Err(wire::error(&status, &self.place));
                 }
                 if Instant::now() + pause > deadline {
-                    let cause = wire::innermost(&status);
+                    let cause = innermost_cause(&status);
                     return Err(ProvDbError::Unreachable {
                         cause,
                         place: self.place.clone(),

@@ -1,6 +1,7 @@
 //! What travels: documents, queries and errors as messages, and back.
 
 use callgrove_model::{RunIdentity, RunMismatch};
+use callgrove_net::innermost_cause;
 use prost::Message as _;
 use tonic::{Code, Status};
 
@@ -291,7 +292,7 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
                 place,
             },
             _ => ProvDbError::Database {
-                cause: innermost(status),
+                cause: innermost_cause(status),
                 place,
             },
         },
@@ -300,23 +301,5 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
 
 /// Whether it is unknown if the server got the request, so that it is to be sent again.
 pub(super) fn is_break(status: &Status) -> bool {
-    let is_local = std::error::Error::source(status).is_some();
-    let codes = [
-        Code::Unavailable,
-        Code::Cancelled,
-        Code::Unknown,
-        Code::DeadlineExceeded,
-    ];
-    status.details().is_empty() && (is_local || codes.contains(&status.code()))
-}
-
-/// The innermost cause, which has the system's words.
-pub(super) fn innermost(status: &Status) -> String {
-    let mut words = status.message().to_owned();
-    let mut next = std::error::Error::source(status);
-    while let Some(error) = next {
-        words = error.to_string();
-        next = error.source();
-    }
-    words
+    status.details().is_empty() && callgrove_net::is_break(status)
 }

@@ -7,13 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgrove_model::{FuncId, ProgramId, RankId, fnv1a};
+use callgrove_net::{GrpcLine, GrpcTarget, innermost_cause, is_break};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
-use tonic::metadata::{Ascii, MetadataValue};
-use tonic::service::Interceptor;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Response, Status};
 
 use super::proto::pserver_client::PserverClient;
 use super::{MAX_MESSAGE_BYTES, proto, wire};
@@ -75,7 +72,7 @@ pub fn connect(options: ExchangeOptions) -> Result<GrpcExchange, PserverError> {
     Ok(ExchangeSession::new(Grpc::new(options)?))
 }
 
-type Connection = PserverClient<InterceptedService<Channel, Bearer>>;
+type Connection = PserverClient<GrpcLine>;
 
 /// Carries requests over gRPC. A task of its own gives signs of life, and looks for the server while it is away.
 pub struct Grpc {
@@ -108,19 +105,21 @@ impl fmt::Debug for Grpc {
 
 impl Grpc {
     fn new(options: ExchangeOptions) -> Result<Self, PserverError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("pserver-client")
-            .enable_all()
-            .build()
-            .map_err(|error| bad_option("the parameter server's client", &error))?;
-        let endpoint = endpoint(&options)?;
-        let bearer = Bearer::new(options.token.as_deref())?;
-        // Building the channel starts a task of it.
-        let in_runtime = runtime.enter();
-        let channel = endpoint.connect_lazy();
-        drop(in_runtime);
-        let connection = PserverClient::with_interceptor(channel, bearer)
+        let target = GrpcTarget {
+            address: &options.address,
+            token: options.token.as_deref(),
+            ca_file: options.ca_file.as_deref(),
+            connect_timeout: options.connect_timeout,
+            ping_timeout: options.deadline,
+        };
+        let (runtime, line) =
+            target
+                .line("pserver-client")
+                .map_err(|cause| PserverError::BadOption {
+                    option: format!("the parameter server's address {}", options.address),
+                    cause,
+                })?;
+        let connection = PserverClient::new(line)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
         let shared = Arc::<Shared>::default();
@@ -158,8 +157,8 @@ impl Grpc {
     }
 
     fn error_of(&self, status: &Status) -> PserverError {
-        if is_transport_failure(status) {
-            return self.down(cause_of(status));
+        if is_break(status) {
+            return self.down(innermost_cause(status));
         }
         if status.code() == Code::FailedPrecondition {
             let instance = lock(&self.shared.instance).clone();
@@ -304,7 +303,7 @@ async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Durati
         }
         let beat = connection.heartbeat(proto::HeartbeatRequest { instance });
         match tokio::time::timeout(deadline, beat).await {
-            Ok(Err(status)) if is_transport_failure(&status) => shared.go_down(cause_of(&status)),
+            Ok(Err(status)) if is_break(&status) => shared.go_down(innermost_cause(&status)),
             Err(_) => shared.go_down(format!("no sign of life within {deadline:?}")),
             // That the server has forgotten the instance shows with the next request.
             Ok(_) => {}
@@ -316,101 +315,6 @@ async fn watch(mut connection: Connection, shared: Arc<Shared>, deadline: Durati
 fn spread(time: Duration, instance: &str) -> Duration {
     let share = fnv1a(instance.as_bytes()) % 512;
     time * (512 + share as u32) / 1024
-}
-
-/// Whether it is unknown if the server got the request.
-fn is_transport_failure(status: &Status) -> bool {
-    let is_local = std::error::Error::source(status).is_some();
-    is_local
-        || matches!(
-            status.code(),
-            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown
-        )
-}
-
-/// The innermost cause, which names the system's reason.
-fn cause_of(status: &Status) -> String {
-    let mut error: &dyn std::error::Error = status;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    if std::ptr::addr_eq(error, status) {
-        return status.message().to_owned();
-    }
-    error.to_string()
-}
-
-fn endpoint(options: &ExchangeOptions) -> Result<Endpoint, PserverError> {
-    let address = &options.address;
-    let url = if address.contains("://") {
-        address.clone()
-    } else {
-        format!("http://{address}")
-    };
-    let named = format!("the parameter server's address {address}");
-    let endpoint = Endpoint::from_shared(url.clone())
-        .map_err(|error| bad_option(&named, &error))?
-        .connect_timeout(options.connect_timeout)
-        .http2_keep_alive_interval(Duration::from_secs(10))
-        .keep_alive_timeout(options.deadline)
-        .keep_alive_while_idle(true)
-        .tcp_nodelay(true);
-    let tls = match (&options.ca_file, url.starts_with("https://")) {
-        (None, false) => return Ok(endpoint),
-        (None, true) => {
-            return Err(bad_option(
-                &named,
-                &"https needs the certificate of the authority that signed the server's; give its file",
-            ));
-        }
-        (Some(_), false) => {
-            return Err(bad_option(
-                &named,
-                &"a certificate is of no use without https; write https:// before the address",
-            ));
-        }
-        (Some(file), true) => {
-            let pem = std::fs::read(file).map_err(|error| {
-                bad_option(&format!("the certificate {}", file.display()), &error)
-            })?;
-            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem))
-        }
-    };
-    endpoint
-        .tls_config(tls)
-        .map_err(|error| bad_option(&named, &error))
-}
-
-/// Adds the token to each request.
-#[derive(Clone)]
-struct Bearer(Option<MetadataValue<Ascii>>);
-
-impl Bearer {
-    fn new(token: Option<&str>) -> Result<Self, PserverError> {
-        let header = token.map(|token| format!("Bearer {token}").parse());
-        let header = header
-            .transpose()
-            .map_err(|error| bad_option("the token", &error))?;
-        Ok(Self(header))
-    }
-}
-
-impl Interceptor for Bearer {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(header) = &self.0 {
-            request
-                .metadata_mut()
-                .insert("authorization", header.clone());
-        }
-        Ok(request)
-    }
-}
-
-fn bad_option(option: &str, cause: &impl ToString) -> PserverError {
-    PserverError::BadOption {
-        option: option.to_owned(),
-        cause: cause.to_string(),
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -1,12 +1,13 @@
 //! Posts packets as JSON to a URL, for ever.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use callgrove_net::certificates;
 use ureq::Agent;
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::{RootCerts, TlsConfig};
 
 use crate::PserverError;
 use crate::packet::Packet;
@@ -220,20 +221,6 @@ fn agent(options: &PosterOptions) -> Result<Agent, PserverError> {
         config = config.tls_config(tls.build());
     }
     Ok(config.build().into())
-}
-
-fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>, String> {
-    let pem = std::fs::read(file).map_err(|error| error.to_string())?;
-    let mut certificates = Vec::new();
-    for item in parse_pem(&pem) {
-        if let PemItem::Certificate(certificate) = item.map_err(|error| error.to_string())? {
-            certificates.push(certificate);
-        }
-    }
-    if certificates.is_empty() {
-        return Err(String::from("it holds no certificate in PEM form"));
-    }
-    Ok(certificates)
 }
 
 fn bad_option(option: &str, cause: &impl ToString) -> PserverError {

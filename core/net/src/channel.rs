@@ -1,0 +1,149 @@
+//! A gRPC channel for threads that wait.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tonic::metadata::errors::InvalidMetadataValue;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Request, Status};
+
+/// Time between pings.
+const PING: Duration = Duration::from_secs(10);
+
+/// What a client speaks over: each request shows the token.
+pub type GrpcLine = InterceptedService<Channel, Bearer>;
+
+/// Where a server is, and what it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct GrpcTarget<'a> {
+    /// `host:port`, `http://host:port` or `https://host:port`.
+    pub address: &'a str,
+    /// The token, if it wants one.
+    pub token: Option<&'a str>,
+    /// PEM file of the certificate that signed the server's; `https` needs it.
+    pub ca_file: Option<&'a Path>,
+    /// How long one attempt to connect takes at most.
+    pub connect_timeout: Duration,
+    /// A connection that answers no ping for so long is broken.
+    pub ping_timeout: Duration,
+}
+
+impl GrpcTarget<'_> {
+    /// The line, which connects when it is used first, and again when it broke; a runtime with one thread, called
+    /// `thread_name`, carries it.
+    ///
+    /// # Errors
+    /// In words, if address, certificate or token cannot be used, or the system starts no thread.
+    pub fn line(&self, thread_name: &str) -> Result<(Runtime, GrpcLine), String> {
+        let endpoint = self.endpoint()?;
+        let bearer = Bearer::new(self.token)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name(thread_name)
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        // Building the channel starts a task of it.
+        let in_runtime = runtime.enter();
+        let channel = endpoint.connect_lazy();
+        drop(in_runtime);
+        Ok((runtime, InterceptedService::new(channel, bearer)))
+    }
+
+    fn endpoint(&self) -> Result<Endpoint, String> {
+        let url = if self.address.contains("://") {
+            self.address.to_owned()
+        } else {
+            format!("http://{}", self.address)
+        };
+        let is_https = url.starts_with("https://");
+        let endpoint = Endpoint::from_shared(url)
+            .map_err(|error| error.to_string())?
+            .connect_timeout(self.connect_timeout)
+            .http2_keep_alive_interval(PING)
+            .keep_alive_timeout(self.ping_timeout)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true);
+        let trusted = match (self.ca_file, is_https) {
+            (None, false) => return Ok(endpoint),
+            (None, true) => {
+                return Err(
+                    "https needs the certificate that signed the server's (--ca-file)".to_owned(),
+                );
+            }
+            (Some(_), false) => {
+                return Err(
+                    "a certificate is of no use without https; write https:// before the address"
+                        .to_owned(),
+                );
+            }
+            (Some(file), true) => std::fs::read(file)
+                .map_err(|error| format!("{error}: the certificate {}", file.display()))?,
+        };
+        let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(trusted));
+        endpoint.tls_config(tls).map_err(|error| error.to_string())
+    }
+}
+
+/// Adds the token to each request.
+#[derive(Clone, Debug)]
+pub struct Bearer(Option<MetadataValue<Ascii>>);
+
+impl Bearer {
+    fn new(token: Option<&str>) -> Result<Self, String> {
+        let header = token.map(|token| format!("Bearer {token}").parse());
+        let mut header: Option<MetadataValue<Ascii>> = header
+            .transpose()
+            .map_err(|error: InvalidMetadataValue| format!("{error} in the token"))?;
+        if let Some(header) = &mut header {
+            header.set_sensitive(true);
+        }
+        Ok(Self(header))
+    }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(header) = &self.0 {
+            let metadata = request.metadata_mut();
+            metadata.insert("authorization", header.clone());
+        }
+        Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(address: &str, token: Option<&str>, ca_file: Option<&Path>) -> String {
+        let target = GrpcTarget {
+            address,
+            token,
+            ca_file,
+            connect_timeout: Duration::from_secs(1),
+            ping_timeout: Duration::from_secs(1),
+        };
+        target.line("test").expect_err(address)
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told_with_its_remedy() {
+        let missing = Some(Path::new("no/ca.pem"));
+        assert!(refusal("a b", None, None).contains("uri"));
+        assert!(refusal("https://host:1", None, None).contains("--ca-file"));
+        assert!(refusal("host:1", None, missing).contains("https://"));
+        assert!(refusal("https://host:1", None, missing).contains("no/ca.pem"));
+        assert!(refusal("host:1", Some("li\nne"), None).contains("token"));
+    }
+
+    #[test]
+    fn a_token_is_not_printed() {
+        let bearer = Bearer::new(Some("secret-of-the-site")).expect("a token");
+        assert!(!format!("{bearer:?}").contains("secret-of-the-site"));
+    }
+}
