@@ -144,6 +144,8 @@ pub enum Command {
     },
     /// Answers [`crate::Snapshot::misfit`].
     AnswerModel(ModelAnswer),
+    /// Reads what is open once more, with what its source has got since; labels and selection stay.
+    Reload,
     /// Asks the server of a running job for its models, and tries the learned one out beside that in force
     /// ([`crate::Snapshot::running_models`]).
     LookAtRunningModels {

@@ -18,9 +18,9 @@ pub(crate) use common::TableFormat;
 pub(crate) use page::{ExportArgs, PageArgs};
 pub(crate) use part::Part;
 pub(crate) use pipeline::{
-    AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ProvDbServerArgs,
-    PserverArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServeArgs, ServerArgs, StatsArgs,
-    StreamArgs, SummaryFormat,
+    AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs,
+    ProvDbServerArgs, PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs,
+    ServeArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
@@ -176,6 +176,22 @@ pub(crate) struct PartArgs {
     pub(crate) between: Option<Part>,
 }
 
+/// What the labels of a truth mean.
+#[derive(Args, Debug)]
+pub(crate) struct ClassArgs {
+    /// Labels that mean an anomaly, each a kind of its own [default: all that are not negative]
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    pub(crate) positive: Option<Vec<String>>,
+    /// Labels that mean that all is well
+    #[arg(
+        long,
+        value_name = "LABELS",
+        value_delimiter = ',',
+        default_value = "0,5,normal"
+    )]
+    pub(crate) negative: Vec<String>,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct EvaluateArgs {
     #[arg(help = TRACE_HELP)]
@@ -189,17 +205,8 @@ pub(crate) struct EvaluateArgs {
     /// labels are numbers or words, an empty one says nothing
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) truth: PathBuf,
-    /// Labels that mean an anomaly, each a kind of its own [default: all that are not negative]
-    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
-    pub(crate) positive: Option<Vec<String>>,
-    /// Labels that mean that all is well
-    #[arg(
-        long,
-        value_name = "LABELS",
-        value_delimiter = ',',
-        default_value = "0,5,normal"
-    )]
-    pub(crate) negative: Vec<String>,
+    #[command(flatten)]
+    pub(crate) classes: ClassArgs,
     /// Methods to compare: ours, paper, a rule (duration, class-ratio, ratio+rarity, largest), or a
     /// baseline (lof, knn, mean-knn, hbos, copod, ecod, ocsvm, iforest, clusters, svm), alone or after `stack2vec+` or `time+`
     #[arg(
