@@ -78,10 +78,9 @@ impl LabelDigest {
         }
         lines.sort_unstable();
         let hash = Sha256::digest(lines.concat());
-        digest.hash = hash[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let half = hash.iter().take(16);
+        let half = half.fold(0, |half: u128, &byte| half << 8 | u128::from(byte));
+        digest.hash = format!("{half:032x}");
         digest
     }
 

@@ -30,7 +30,7 @@ impl Instance {
             let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
                 .par_iter_mut()
                 .map(|(detector, input)| match input.take() {
-                    Some(input) => detector.pass_over(input, options, models),
+                    Some(input) => detector.pass_over(&input, options, models),
                     None => Vec::new(),
                 })
                 .collect();

@@ -198,7 +198,7 @@ impl RankDetector {
     /// Takes a step in that nobody judges; the answer is that of [`RankDetector::learn`].
     pub(crate) fn pass_over(
         &mut self,
-        input: StepInput,
+        input: &StepInput,
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {

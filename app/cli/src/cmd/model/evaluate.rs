@@ -55,13 +55,12 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
     let model = read_model(&args.model)?;
     let model = model.tree_model();
     let table = args.truth.as_deref().map(TruthTable::read).transpose()?;
-    let function = match &args.function {
-        Some(function) => function.clone(),
-        None => {
-            let of_model = model.artifact().functions.first();
-            let of_model = of_model.context("the model is for no function")?;
-            FunctionName::parse(of_model).qualified.to_owned()
-        }
+    let function = if let Some(function) = &args.function {
+        function.clone()
+    } else {
+        let of_model = model.artifact().functions.first();
+        let of_model = of_model.context("the model is for no function")?;
+        FunctionName::parse(of_model).qualified.to_owned()
     };
     let part = args.part.between;
     let (forest, function) = forest_of(&args.trace, Some(&function), part, &mut Clock::new(false))?;
