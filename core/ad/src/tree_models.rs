@@ -40,12 +40,12 @@ pub(crate) struct ModelFit {
 impl TreeModelInForce {
     /// How it fared with trees.
     pub(crate) fn fit(&self, verdicts: &[TreeVerdict]) -> ModelFit {
-        let is_unlike = |verdict: &&TreeVerdict| verdict.is_unlike_training;
+        let is_unlike = verdicts.iter().map(|it| u64::from(it.is_unlike_training));
         ModelFit {
             name: Arc::clone(&self.name),
             version: self.version,
-            num_trees: verdicts.len() as u64,
-            num_unlike: verdicts.iter().filter(is_unlike).count() as u64,
+            num_trees: u64::try_from(verdicts.len()).unwrap_or(u64::MAX),
+            num_unlike: is_unlike.sum(),
         }
     }
 }
