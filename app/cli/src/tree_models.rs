@@ -1,5 +1,7 @@
 //! Tree models as the pipeline uses them: the learning code behind the interface of the detectors.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
@@ -55,6 +57,12 @@ impl TreeJudge for Judge {
         let trees = (0..forest.len()).map(TreeIdx::from_index);
         Ok(trees.map(|tree| explainer.reasons(tree)).collect())
     }
+}
+
+/// The model of a file.
+pub(crate) fn read_model(path: &Path) -> Result<SavedModel> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    SavedModel::read(&bytes).with_context(|| format!("cannot use the model {}", path.display()))
 }
 
 /// A running job, by the client of its server.

@@ -24,7 +24,6 @@ use crate::learning::LearnSettings;
 use crate::session_file::SessionFile;
 use crate::{Command, Severity, SnapshotCell, ViewerId};
 
-use edits::selected_keys;
 use executor::Executor;
 pub use publisher::Wake;
 use publisher::{Publisher, Topic};
@@ -226,7 +225,7 @@ impl Engine {
         let mut state = history.of_root(grown.root()).save();
         state.marks = Some(history.marks().cloned().collect());
         let selection = &self.executor.publisher.view.selection;
-        let selection = selected_keys(selection, forest).collect();
+        let selection = selection.keys(forest).collect();
         let file = SessionFile::new(
             &run.trace.source,
             &run.trace.trace.identity,

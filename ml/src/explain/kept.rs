@@ -9,7 +9,7 @@ use super::calls::{CallTime, Expected, UsualCalls};
 use super::merge::{CallPath, NONE, PathTotal};
 use super::paths::{CallPaths, KnownPaths};
 use super::shape::Shapes;
-use super::usual::{Kind, MergedTree, UsualPath, UsualTree, UsualTrees, spread};
+use super::usual::{MergedTree, UsualKind, UsualPath, UsualTree, UsualTrees, spread};
 use crate::error::{MlError, Result};
 
 /// Paths that a model keeps, those of all kinds and trees together: some hundred kilobytes.
@@ -149,7 +149,7 @@ impl UsualArtifact {
         let mut kinds = Vec::with_capacity(self.kinds.len());
         for kind in &self.kinds {
             let counts = kind.paths.iter().map(|usual| (usual.path, usual.count[1]));
-            kinds.push(Kind {
+            kinds.push(UsualKind {
                 shape: paths.shapes.intern(counts),
                 usual: UsualTree {
                     paths: kind.paths.clone(),

@@ -30,7 +30,7 @@ pub struct UsualTrees {
     /// What is usual for single calls.
     pub(super) calls: UsualCalls,
     /// The most common first.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<UsualKind>,
     /// Place in `kinds` of the shapes that are one; those beyond are none.
     pub(super) kind_of_shape: Vec<Option<usize>>,
     /// Trees of other shapes.
@@ -38,7 +38,7 @@ pub struct UsualTrees {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Kind {
+pub(super) struct UsualKind {
     pub(super) shape: usize,
     pub(super) usual: UsualTree,
 }
@@ -151,7 +151,7 @@ impl UsualTrees {
             let sampled = spread(trees, MAX_SAMPLED);
             let sampled = MergedTree::of_trees(forest, paths, &mut merger, &sampled);
             samples.extend(spread(trees, LEAST_OF_KIND));
-            kinds.push(Kind {
+            kinds.push(UsualKind {
                 shape,
                 usual: UsualTree {
                     num_trees: trees.len(),
@@ -195,7 +195,7 @@ impl UsualTrees {
         let cost = |num_trees: usize, distance: f64| {
             (self.num_trees.real() / num_trees.real()).ln() + distance
         };
-        let mut best: Option<(f64, &Kind)> = None;
+        let mut best: Option<(f64, &UsualKind)> = None;
         for kind in &self.kinds {
             let distance = shapes.distance(shape, kind.shape);
             let cost = cost(kind.usual.num_trees, distance);

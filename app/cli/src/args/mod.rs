@@ -13,10 +13,11 @@ use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs};
-use common::TRACE_HELP;
 pub(crate) use common::TableFormat;
+use common::{ClassArgs, TRACE_HELP};
 pub(crate) use page::{ExportArgs, PageArgs};
 pub(crate) use part::Part;
+use part::PartArgs;
 pub(crate) use pipeline::{
     AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs,
     ProvDbServerArgs, PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs,
@@ -166,30 +167,6 @@ pub(crate) struct SavedModelArgs {
     /// Take from the model what is usual, and from this run where the border lies
     #[arg(long, requires = "model")]
     pub(crate) recalibrate: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct PartArgs {
-    /// Only the executions entered in a part of the run, in percent of it or seconds from its beginning:
-    /// 30%..60%, 0..1.5, 50%.. ; they keep their numbers
-    #[arg(long, value_name = "FROM..TO")]
-    pub(crate) between: Option<Part>,
-}
-
-/// What the labels of a truth mean.
-#[derive(Args, Debug)]
-pub(crate) struct ClassArgs {
-    /// Labels that mean an anomaly, each a kind of its own [default: all that are not negative]
-    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
-    pub(crate) positive: Option<Vec<String>>,
-    /// Labels that mean that all is well
-    #[arg(
-        long,
-        value_name = "LABELS",
-        value_delimiter = ',',
-        default_value = "0,5,normal"
-    )]
-    pub(crate) negative: Vec<String>,
 }
 
 #[derive(Args, Debug)]

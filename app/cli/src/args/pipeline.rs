@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::common::{TRACE_HELP, TableFormat};
-use super::{ClassArgs, PartArgs};
+use super::common::{ClassArgs, TRACE_HELP, TableFormat};
+use super::part::PartArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct AdArgs {

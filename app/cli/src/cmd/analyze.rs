@@ -17,6 +17,7 @@ use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::host::{is_forest_file, replace_file};
 use crate::output::{Clock, TextTable, complain, thousands, with_progress};
+use crate::tree_models::read_model;
 
 /// Reasons of a tree that a table for people tells.
 const REASONS_IN_TABLE: usize = 3;
@@ -146,11 +147,6 @@ fn settings(args: &AnalyzeArgs) -> LearnSettings {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-fn read_model(path: &Path) -> Result<SavedModel> {
-    SavedModel::read(&read(path)?)
-        .with_context(|| format!("cannot use the model {}", path.display()))
 }
 
 fn read_labels(path: &Path) -> Result<LabelSet> {

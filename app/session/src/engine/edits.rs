@@ -9,7 +9,7 @@ use super::grown::Grown;
 use super::stop::Stop;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{HistoryStep, RootState};
-use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Selection, Severity, TimeRange};
+use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange};
 
 impl Engine {
     /// Carries out an edit of the forest that is shown.
@@ -183,19 +183,6 @@ fn changes_of_tree(
         label: None,
     });
     std::iter::once(LabelChange { key, label }).chain(void)
-}
-
-/// What names the selected trees.
-pub(super) fn selected_keys(
-    selection: &Selection,
-    forest: &Forest,
-) -> impl Iterator<Item = LabelKey> {
-    let trees = match selection {
-        Selection::None => &[][..],
-        Selection::One(tree) => std::slice::from_ref(tree),
-        Selection::Group(trees) => trees,
-    };
-    trees.iter().map(|&tree| LabelKey::of(forest, tree))
 }
 
 /// The trees of a forest by all that names them.

@@ -4,7 +4,7 @@
 use callgrove_model::{RunIdentity, RunMatch};
 
 use super::Engine;
-use super::edits::{selected_keys, trees_by_key};
+use super::edits::trees_by_key;
 use super::grown::Grown;
 use super::notebook::{Notebook, Remark};
 use super::state::{OpenRun, OpenTrace, State};
@@ -78,7 +78,7 @@ impl Engine {
         let (run, grown) = self.state.forest()?;
         let (source, root) = (run.trace.source.clone(), grown.root().to_owned());
         let selection = &self.executor.publisher.view.selection;
-        let selected: Vec<LabelKey> = selected_keys(selection, grown.forest()).collect();
+        let selected: Vec<LabelKey> = selection.keys(grown.forest()).collect();
         let num_before = grown.forest().len();
         let trace = self.executor.read_trace(&source)?;
         let ready = self.make_ready(trace, Some(&root), None)?;

@@ -7,10 +7,10 @@ use callgrove_detect::TreeVerdict;
 use callgrove_model::{FunctionName, TreeIdx};
 use serde_json::json;
 
-use super::read_model;
 use crate::args::TableFormat;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, complain, json_lines, print, thousands};
+use crate::tree_models::read_model;
 
 /// Compares what two models say of the executions of a run.
 pub(super) fn diff(before: &Path, after: &Path, trace: &str, format: TableFormat) -> Result<()> {

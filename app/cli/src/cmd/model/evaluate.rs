@@ -8,11 +8,11 @@ use callgrove_ml::evaluate::{Alarms, Quality};
 use callgrove_model::{Forest, FunctionName};
 use serde::Serialize;
 
-use super::read_model;
 use crate::args::{ModelEvaluateArgs, SummaryFormat};
 use crate::cmd::evaluate::TruthTable;
 use crate::cmd::forest::forest_of;
 use crate::output::{Clock, json_lines, print, thousands, with_progress};
+use crate::tree_models::read_model;
 
 /// What a model says of the executions of a run.
 #[derive(Serialize)]

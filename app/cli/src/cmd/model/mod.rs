@@ -17,12 +17,13 @@ use callgrove_session::SavedModel;
 use self::diff::diff;
 use self::evaluate::evaluate;
 use self::show::show;
-use self::trial::Trial;
+use self::trial::DryRun;
 use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, SummaryFormat};
 use crate::connect::secret;
 use crate::follow::Reach;
 use crate::host::replace_file;
 use crate::output::{TextTable, json_lines, print};
+use crate::tree_models::read_model;
 
 pub(crate) fn run(args: &ModelArgs) -> Result<()> {
     match &args.command {
@@ -80,11 +81,6 @@ fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
         .with_context(|| format!("{url} is no address of a server, such as http://127.0.0.1:5559"))
 }
 
-fn read_model(path: &Path) -> Result<SavedModel> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    SavedModel::read(&bytes).with_context(|| format!("cannot use the model {}", path.display()))
-}
-
 fn list(found: &TreeModelList, format: SummaryFormat) -> Result<()> {
     if format == SummaryFormat::Json {
         return print(|out| json_lines(out, [found]));
@@ -121,7 +117,7 @@ fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
     let model = read_model(path)?;
     let name = args.name.clone().unwrap_or_else(|| model.default_name());
     if args.dry_run {
-        let trial = Trial::of(client, &model, &name, args)?;
+        let trial = DryRun::of(client, &model, &name, args)?;
         return trial.tell(args.format);
     }
     let publication = ModelPublication {

@@ -16,7 +16,7 @@ use crate::tree_models::recorded_trees;
 
 /// What a model says of the newest trees that a job has recorded, beside the one in force.
 #[derive(Serialize)]
-pub(super) struct Trial {
+pub(super) struct DryRun {
     /// Trees that both judged.
     trees: usize,
     /// The last steps that these ended in; none for all.
@@ -37,7 +37,7 @@ pub(super) struct Trial {
     false_alarms: usize,
 }
 
-impl Trial {
+impl DryRun {
     /// Tries a model out.
     pub(super) fn of(
         client: &Client,
