@@ -50,6 +50,13 @@ impl TreeModelInForce {
     }
 }
 
+impl ModelFit {
+    /// Whether the training says enough of most trees so far.
+    fn is_good(&self) -> bool {
+        2 * self.num_unlike <= self.num_trees
+    }
+}
+
 /// A model that has just come into force.
 #[derive(Debug)]
 struct TriedModel {
@@ -113,10 +120,10 @@ impl TreeModels {
                     };
                     let fit = model.fit(&[]);
                     let last = self.models.insert(Arc::clone(&name), model);
-                    // What was tried itself is nothing to go back to.
+                    // What has not fitted itself so far is nothing to go back to.
                     let former = match self.tried.remove(&name) {
-                        Some(tried) => tried.former,
-                        None => last,
+                        Some(tried) if !tried.fit.is_good() => tried.former,
+                        _ => last,
                     };
                     self.tried.insert(name, TriedModel { fit, former });
                 }
@@ -148,7 +155,7 @@ impl TreeModels {
         let is_over = |_: &Arc<str>, tried: &mut TriedModel| tried.fit.num_trees >= NUM_TRIED;
         let mut refused = None;
         for (name, TriedModel { fit, former }) in self.tried.extract_if(.., is_over) {
-            if 2 * fit.num_unlike <= fit.num_trees {
+            if fit.is_good() {
                 continue;
             }
             refused = Some(format!(
