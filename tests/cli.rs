@@ -174,6 +174,7 @@ fn analyze_says_why_a_tree_stands_out() -> Result<()> {
         "function",
         "kind",
         "path",
+        "share",
         "usual_count",
         "usual_us",
     ];

@@ -107,7 +107,8 @@ fn detector(criterion: &mut Criterion) {
             );
         });
     }
-    let model = ModelArtifact::new(&forest, &embedding, &plain);
+    let model =
+        ModelArtifact::new(&forest, &embedding, &plain, Progress::none()).expect("nobody cancels");
     let model = TreeModel::new(model).expect("it was just made");
     group.bench_function("scores of a saved model", |bencher| {
         bencher.iter(|| model.judge(black_box(&forest), ModelBorder::Learned, Progress::none()));

@@ -88,8 +88,13 @@ pub enum MlError {
     /// A crate of others, which does the work of a baseline, refused.
     #[error("a baseline failed: {0}")]
     PeerFailed(String),
+    /// A file is no model.
+    #[error("this is no model of Callgrove ({0})")]
+    NoModel(String),
     /// A model file of another version.
-    #[error("the model has version {found}, but version {supported} is understood")]
+    #[error(
+        "the model has version {found}, but version {supported} is understood; learn it anew with this program"
+    )]
     ModelVersion {
         /// Version of the file.
         found: u32,

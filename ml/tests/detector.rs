@@ -199,11 +199,8 @@ fn a_model_scores_its_own_forest_as_the_training_did_also_after_json() {
         labels[3] = Some(Label::Normal);
         labels[4] = Some(Label::Abnormal);
         let detector = detect(&embedding, &labels, None);
-        let model = ModelArtifact::new(&forest, &embedding, &detector);
-        assert_eq!(
-            (model.num_labelled_normal, model.num_labelled_abnormal),
-            (1, 1)
-        );
+        let model = ModelArtifact::new(&forest, &embedding, &detector, Progress::none()).unwrap();
+        assert_eq!((model.labels.num_normal, model.labels.num_abnormal), (1, 1));
         assert_eq!(model.functions, ["compute"]);
         let json = serde_json::to_string(&model).unwrap();
         let read: ModelArtifact = serde_json::from_str(&json).unwrap();
@@ -228,7 +225,7 @@ fn a_model_finds_anomalies_in_another_run_even_with_unknown_structure() {
     let embedding = embed(&forest_with_one_long_wait(), DetectorParams::default());
     let training = forest_with_one_long_wait();
     let detector = detect(&embedding, &[None; 100], None);
-    let model = ModelArtifact::new(&training, &embedding, &detector);
+    let model = ModelArtifact::new(&training, &embedding, &detector, Progress::none()).unwrap();
     // A new run numbers its functions differently and has one that the training never saw.
     let names = ["other", "wait", "compute", "step"].map(str::to_owned);
     let tree = |func: Vec<u32>, w: Vec<i64>| PlainTree {
@@ -261,7 +258,7 @@ fn a_model_says_when_it_is_not_made_for_a_forest() {
     let training = forest_with_one_long_wait();
     let embedding = embed(&training, DetectorParams::default());
     let detector = detect(&embedding, &[None; 100], None);
-    let model = ModelArtifact::new(&training, &embedding, &detector);
+    let model = ModelArtifact::new(&training, &embedding, &detector, Progress::none()).unwrap();
     let model = TreeModel::new(model).unwrap();
     let misfit = |forest: &Forest, border| {
         let judged = model.judge(forest, border, Progress::none()).unwrap();
@@ -372,14 +369,14 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
     let forest = forest_with_one_long_wait();
     let embedding = embed(&forest, DetectorParams::default());
     let detector = detect(&embedding, &[None; 100], None);
-    let model = ModelArtifact::new(&forest, &embedding, &detector);
+    let model = ModelArtifact::new(&forest, &embedding, &detector, Progress::none()).unwrap();
     let newer = ModelArtifact {
         version: 99,
         ..model.clone()
     };
     assert_eq!(
         TreeModel::new(newer).unwrap_err().to_string(),
-        "the model has version 99, but version 4 is understood"
+        "the model has version 99, but version 5 is understood; learn it anew with this program"
     );
     let mut short = model;
     short.vocabulary.pop();
@@ -488,7 +485,7 @@ fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
         let part = forest.between(TimeNs(0)..forest.tree(TreeIdx(40)).entry()[0]);
         let embedding = embed(&part, params);
         let detector = detect(&embedding, &vec![None; part.len()], None);
-        let model = ModelArtifact::new(&part, &embedding, &detector);
+        let model = ModelArtifact::new(&part, &embedding, &detector, Progress::none()).unwrap();
         let model = TreeModel::new(model).unwrap();
         let judge = |forest: &Forest| {
             let judged = model.judge(forest, ModelBorder::Learned, Progress::none());

@@ -4,9 +4,9 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::explain::{
-    CallPaths, Difference, DifferenceKind, TreeExplanation, UsualTrees, explain,
+    CallPaths, Difference, DifferenceKind, TreeExplanation, UsualArtifact, UsualTrees, explain,
 };
-use callgrove_model::{Forest, TreeIdx};
+use callgrove_model::{Forest, FuncId, NameTable, TreeIdx};
 use proptest::prelude::*;
 use support::{PlainTree, forest};
 
@@ -65,9 +65,22 @@ fn why(forest: &Forest, odd: u32, is_odd: impl Fn(usize) -> bool) -> TreeExplana
     explain(forest, &paths, &usual, TreeIdx(odd))
 }
 
+/// The same by what a model keeps of the other trees.
+fn why_by_model(forest: &Forest, odd: u32) -> TreeExplanation {
+    let paths = CallPaths::of(forest, Progress::none()).expect("nobody cancels");
+    let is_normal: Vec<bool> = (0..forest.len()).map(|tree| tree != odd as usize).collect();
+    let usual = UsualTrees::of(forest, &paths, &is_normal);
+    let kept = UsualArtifact::new(forest, &paths, &usual);
+    let kept = serde_json::to_string(&kept).expect("it is plain data");
+    let kept: UsualArtifact = serde_json::from_str(&kept).expect("it was just written");
+    let (_, paths, usual) = kept
+        .of_forest(forest, Progress::none())
+        .expect("nobody cancels");
+    explain(forest, &paths, &usual, TreeIdx(odd))
+}
+
 /// A difference as `kind path count/usual excess`.
-fn told(forest: &Forest, difference: &Difference) -> String {
-    let names = &forest.trace().names;
+fn told(names: &NameTable<FuncId>, difference: &Difference) -> String {
     let path: Vec<&str> = difference
         .path
         .iter()
@@ -89,8 +102,35 @@ fn differences(usual: &str, odd: &str) -> Vec<String> {
     trees.push(odd.to_owned());
     let forest = grow(&trees);
     let why = why(&forest, 20, |tree| tree == 20);
-    let told = |difference| told(&forest, difference);
+    assert_eq!(why_by_model(&forest, 20).differences, why.differences);
+    let told = |difference| told(&forest.trace().names, difference);
     why.differences.iter().map(told).collect()
+}
+
+#[test]
+fn a_model_explains_trees_of_another_run_and_names_what_only_its_training_called() {
+    let training = grow(&vec![USUAL.to_owned(); 20]);
+    let paths = CallPaths::of(&training, Progress::none()).expect("nobody cancels");
+    let usual = UsualTrees::of(&training, &paths, &[true; 20]);
+    let kept = UsualArtifact::new(&training, &paths, &usual);
+    // Its functions have other numbers there, and there are others.
+    let other = grow(&["run 1000;>hash 70;>wait 500;>>poll 100;>>poll 9000;>pack 200".to_owned()]);
+    let (names, paths, usual) = kept
+        .of_forest(&other, Progress::none())
+        .expect("nobody cancels");
+    let why = explain(&other, &paths, &usual, TreeIdx(0));
+    let found: Vec<String> = why.differences.iter().map(|it| told(&names, it)).collect();
+    let expected = [
+        "longer run/wait/poll 2/2 +8900",
+        "new run/hash 1/0 +70",
+        "missing run/send 0/1 -300",
+    ];
+    let mut sorted = found.clone();
+    sorted.sort_unstable();
+    let mut expected = expected.map(str::to_owned);
+    expected.sort_unstable();
+    assert_eq!(sorted, expected);
+    assert_eq!((why.usual, why.num_usual), (None, 20));
 }
 
 const USUAL: &str = "run 1000;>pack 200;>send 300;>wait 500;>>poll 100;>>poll 100";
@@ -153,7 +193,7 @@ fn a_new_function_is_named_also_where_something_known_calls_it_at_a_new_place() 
     let forest = grow(&trees);
     // With trees that have the place, but not the function, the function itself is named.
     let why = why(&forest, 24, |tree| tree == 24);
-    let first = told(&forest, &why.differences[0]);
+    let first = told(&forest.trace().names, &why.differences[0]);
     assert_eq!(first, "new run/send/pack/send/check 1/0 +900");
 }
 
@@ -193,7 +233,7 @@ fn a_rare_structure_is_compared_with_the_plain_one() {
     let found: Vec<String> = why
         .differences
         .iter()
-        .map(|difference| told(&forest, difference))
+        .map(|difference| told(&forest.trace().names, difference))
         .collect();
     assert_eq!(found, ["new run/check 1/0 +400"]);
     assert_eq!((why.num_usual, why.is_same_shape), (500, false));
@@ -207,7 +247,10 @@ fn a_kind_most_of_which_is_abnormal_explains_nothing() {
     let forest = grow(&trees);
     // Ten of the thirty are called normal.
     let why = why(&forest, 79, |tree| tree >= 60);
-    assert_eq!(told(&forest, &why.differences[0]), "new run/check 1/0 +1");
+    assert_eq!(
+        told(&forest.trace().names, &why.differences[0]),
+        "new run/check 1/0 +1"
+    );
 }
 
 /// A tree of recursion on data: `advance` calls `refine` some levels deep, each `flux` and `update`.
@@ -256,7 +299,7 @@ fn where_every_tree_has_its_own_structure_the_odd_vertex_is_still_named_first() 
         trees.push(odd);
         let forest = grow(&trees);
         let why = why(&forest, 200, |tree| tree == 200);
-        told(&forest, &why.differences[0])
+        told(&forest.trace().names, &why.differences[0])
     };
     let mut num = 0;
     let heavy = recursive(777, &mut |name, depth| {

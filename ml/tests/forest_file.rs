@@ -272,7 +272,8 @@ fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
     let unlabelled = vec![None; file.forest.len()];
     let detector =
         Detector::train(&embedding, &unlabelled, None, Progress::none()).expect("there are trees");
-    let model = ModelArtifact::new(&file.forest, &embedding, &detector);
+    let model = ModelArtifact::new(&file.forest, &embedding, &detector, Progress::none())
+        .expect("nobody cancels");
     let scores = TreeModel::new(model)
         .expect("it is whole")
         .judge(&file.forest, ModelBorder::Learned, Progress::none())

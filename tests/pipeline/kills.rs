@@ -152,3 +152,56 @@ fn a_recorded_run_ends_the_same_whatever_is_killed() {
     provdb.process.terminate().unwrap();
     assert_same(&found(&store), &found(&undisturbed));
 }
+
+/// The trees that a job has recorded, as (event, score), sorted.
+fn judged_trees(provdb: &str) -> Vec<(String, Option<u64>)> {
+    let trees = documents(provdb, Collection::Trees);
+    let of = |tree: &Value| {
+        let score = tree["judged"]["score"].as_f64().map(f64::to_bits);
+        (tree["event_id"].as_str().unwrap().to_owned(), score)
+    };
+    let mut trees: Vec<_> = trees.iter().map(of).collect();
+    trees.sort_unstable();
+    trees
+}
+
+#[test]
+fn published_models_and_recorded_trees_survive_whatever_is_killed() {
+    const ROOT: &str = "PairEAM::compute";
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name| place(&folder, name);
+    let (store, live, model) = (place("served"), place("live"), place("model.json"));
+    stdout(&["analyze", &example(), "-f", ROOT, "--save-model", &model]);
+    let publish = |url: &str| stdout(&["model", "publish", &model, "--server", url]);
+    let (provdb, provdb_url) = Member::serve(&["provdb", &store]);
+    let (pserver, url) = Member::serve(&["pserver", "--provdb", &provdb_url]);
+    publish(&url);
+    let replay = growing(&live, "bp5", "0.03");
+    let servers = ["--pserver", &url, "--provdb", &provdb_url, "--trees", ROOT];
+    let instance = Member::start(&following(&live, &servers));
+    let mut members = [provdb, pserver, instance];
+    let mut numbers = Numbers::with_seed(14);
+    for member in [2, 0, 1, 2] {
+        std::thread::sleep(Duration::from_millis(300 + numbers.below(900) as u64));
+        members[member].die_and_return();
+        // The same model, so that it does not matter in which step it comes.
+        publish(&url);
+    }
+    let list = stdout(&["model", "list", "--server", &url, "--format", "json"]);
+    let versions = &lines(&list)[0]["models"][0];
+    assert_eq!(versions["in_force"], 5);
+    assert_eq!(versions["versions"].as_array().map(Vec::len), Some(5));
+    let [provdb, pserver, instance] = members;
+    replay.finish().unwrap();
+    instance.process.finish().unwrap();
+    pserver.process.terminate().unwrap();
+    provdb.process.terminate().unwrap();
+
+    let undisturbed = place("undisturbed");
+    let (server, url) = crate::support::pserver(&undisturbed);
+    publish(&url);
+    let servers = ["--pserver", &url, "--provdb", &undisturbed, "--trees", ROOT];
+    start(&following(&live, &servers)).finish().unwrap();
+    server.terminate().unwrap();
+    assert_eq!(judged_trees(&store), judged_trees(&undisturbed));
+}

@@ -210,7 +210,11 @@ fn what_is_no_model_of_the_run_is_refused_and_changes_nothing() {
             "has called no function",
         ),
         (
-            text.replace("\"version\":4", "\"version\":99"),
+            text.replace("\"programs\":[\"", "\"programs\":[\"other-"),
+            "this is a run of",
+        ),
+        (
+            text.replace("\"version\":5", "\"version\":99"),
             "version 99",
         ),
         (text[..text.len() / 2].to_owned(), "no model of Callgrove"),
@@ -227,4 +231,180 @@ fn what_is_no_model_of_the_run_is_refused_and_changes_nothing() {
     }
     assert_eq!(in_force(&url), (None, vec![]));
     server.terminate().unwrap();
+}
+
+#[test]
+fn an_abnormal_tree_says_why_as_analyze_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let [model, provdb] = ["model.json", "found"].map(|name| place(&folder, name));
+    let example = example();
+    let analyze = |trace: &str, more: &[&str]| {
+        let args = [
+            "analyze",
+            trace,
+            "-f",
+            ROOT,
+            "--format",
+            "json",
+            "--explain",
+        ];
+        lines(&stdout(&[&args[..], more].concat()))
+    };
+    let learnt = analyze(&example, &["--save-model", &model]);
+    let (server, url) = pserver(&provdb);
+    stdout(&["model", "publish", &model, "--server", &url]);
+    stdout(&[
+        "ad",
+        &example,
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb,
+        "--trees",
+        ROOT,
+    ]);
+    server.terminate().unwrap();
+    let trees = documents(&provdb, Collection::Trees);
+    check_schema(Collection::Trees.schema(), &trees);
+    let by_model = analyze(&example, &["--model", &model]);
+    let recorded = analyze(&format!("trees:{provdb}"), &["--model", &model]);
+    let mut num_abnormal = 0;
+    for tree in &trees {
+        let reasons = tree["judged"]["reasons"].as_array().unwrap();
+        if tree["judged"]["is_anomaly"] != true {
+            assert!(reasons.is_empty(), "{tree}");
+            continue;
+        }
+        num_abnormal += 1;
+        assert!(!reasons.is_empty(), "{tree}");
+        // The run that the model learned from, the model on the run, the model on what was recorded.
+        for rows in [&learnt, &by_model, &recorded] {
+            let row = rows
+                .iter()
+                .find(|row| row["event_id"] == tree["event_id"])
+                .unwrap();
+            let known = row["reasons"].as_array().unwrap();
+            assert_eq!(&known[..reasons.len()], &reasons[..], "{row}");
+        }
+    }
+    assert!(num_abnormal > 2, "{num_abnormal}");
+}
+
+#[test]
+fn a_model_is_tried_out_and_measured_before_it_is_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let [model, other, provdb, labels] =
+        ["model.json", "other.json", "found", "labels.csv"].map(|name| place(&folder, name));
+    let example = example();
+    let rows = lines(&stdout(&[
+        "analyze",
+        &example,
+        "-f",
+        ROOT,
+        "--format",
+        "json",
+        "--save-model",
+        &model,
+    ]));
+    let strict = ["--false-alarms", "0.001", "--save-model", &other];
+    stdout(&[&["analyze", &example, "-f", ROOT][..], &strict].concat());
+    let (server, url) = pserver(&provdb);
+    stdout(&["model", "publish", &other, "--server", &url]);
+    stdout(&[
+        "ad",
+        &example,
+        "--pserver",
+        &url,
+        "--provdb",
+        &provdb,
+        "--trees",
+        ROOT,
+    ]);
+    // The most abnormal one, and one of the most normal ones that were recorded.
+    let recorded = documents(&provdb, Collection::Trees);
+    let is_recorded = |row: &&Value| {
+        recorded
+            .iter()
+            .any(|tree| tree["event_id"] == row["event_id"])
+    };
+    let normal = rows.iter().rev().find(is_recorded).unwrap();
+    let text = format!(
+        "rank,index,label,event_id\n{},,abnormal,{}\n{},,abnormal,{}\n",
+        rows[0]["rank"],
+        rows[0]["event_id"].as_str().unwrap(),
+        normal["rank"],
+        normal["event_id"].as_str().unwrap(),
+    );
+    std::fs::write(&labels, text).unwrap();
+    let dry_run = |more: &[&str]| {
+        let args = [
+            "model",
+            "publish",
+            &model,
+            "--server",
+            &url,
+            "--dry-run",
+            "--labels",
+            &labels,
+        ];
+        stdout(&[&args[..], more].concat())
+    };
+    let trial = lines(&dry_run(&["--format", "json"])).remove(0);
+    assert_eq!(trial["trees"], recorded.len());
+    assert_eq!(trial["in_force"], 1);
+    assert_eq!(
+        (&trial["labelled_abnormal"], &trial["missed"]),
+        (&2.into(), &1.into())
+    );
+    let words = dry_run(&[]);
+    assert!(
+        words.contains("that version 1, which is in force, does not")
+            && words.contains("of the 2 that you labelled abnormal it misses 1"),
+        "{words}"
+    );
+    let last = lines(&dry_run(&["--last", "1", "--format", "json"])).remove(0);
+    let newest = recorded
+        .iter()
+        .filter_map(|tree| tree["io_step"].as_u64())
+        .max();
+    let of_newest = recorded
+        .iter()
+        .filter(|tree| tree["io_step"].as_u64() == newest);
+    assert_eq!(last["trees"], of_newest.count());
+    server.terminate().unwrap();
+
+    let truth = format!("{example}/ground_truth.csv");
+    let evaluate = |trace: &str, more: &[&str]| {
+        let args = ["model", "evaluate", &model, trace, "--format", "json"];
+        lines(&stdout(&[&args[..], more].concat())).remove(0)
+    };
+    let whole = evaluate(&example, &["--truth", &truth]);
+    let abnormal = rows
+        .iter()
+        .filter(|row| row["score"].as_f64() < Some(-1e-6));
+    assert_eq!(whole["abnormal"], abnormal.count());
+    assert_eq!(
+        (&whole["trees"], &whole["misfit"]),
+        (&196.into(), &Value::Null)
+    );
+    assert_eq!(whole["share"], whole["share_in_training"]);
+    assert_eq!(whole["new_structure_share"], 0.0);
+    let truth = &whole["truth"];
+    assert_eq!(
+        (&truth["positive"], &truth["negative"]),
+        (&6.into(), &190.into())
+    );
+    assert!(truth["average_precision"].as_f64() > Some(0.5), "{truth}");
+    assert!(truth["precision"].as_f64() > Some(0.3) && truth["recall"].as_f64() > Some(0.5));
+    let sample = evaluate(&format!("trees:{provdb}"), &[]);
+    assert_eq!(sample["trees"], recorded.len());
+    let shown = lines(&stdout(&["model", "show", &model, "--format", "json"])).remove(0);
+    assert_eq!((&shown["trees"], &shown["seed"]), (&196.into(), &1.into()));
+    assert_eq!(shown["labels"]["newest"], Value::Null);
+    assert!(
+        shown["run"]
+            .as_str()
+            .is_some_and(|run| run.starts_with("lmp")),
+        "{shown}"
+    );
 }

@@ -141,7 +141,7 @@ impl Work {
         if newest.is_some_and(|version| version.by != OWN_NAME) {
             return Ok(());
         }
-        let (forest, _) = recorded_forest(records);
+        let (forest, _) = recorded_forest(records, self.state.run());
         if forest.len() < LEAST_TREES {
             return Ok(());
         }

@@ -1,17 +1,20 @@
 //! Tree models as the pipeline uses them: the learning code behind the interface of the detectors.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
-use callgrove_model::{Forest, Trace};
+use callgrove_model::{Forest, ProgramId, Progress, Reason, Trace, TreeIdx};
 use callgrove_provdb::{Collection, TreeRecord};
 use callgrove_pserver::ServerState;
 use callgrove_server::api::{MAX_LIMIT, TreeModelDesk};
 use callgrove_server::client::{Client, ClientError, DocumentsRequest};
 use callgrove_session::watch::recorded_forest;
 use callgrove_session::{
-    HostError, ModelInForce, ModelPublication, RunningJob, SavedModel, TreeModelList,
+    EventKey, Explainer, HostError, ModelInForce, ModelPublication, RunningJob, SavedModel,
+    TreeModelList,
 };
 
 use crate::follow::Reach;
@@ -40,9 +43,26 @@ impl TreeJudge for Judge {
         self.0.functions()
     }
 
+    fn programs(&self) -> &[String] {
+        &self.0.tree_model().artifact().programs
+    }
+
     fn judge(&self, forest: &Forest) -> std::result::Result<Vec<TreeVerdict>, String> {
         self.0.verdicts(forest).map_err(|error| error.to_string())
     }
+
+    fn reasons(&self, forest: &Forest) -> std::result::Result<Vec<Vec<Reason>>, String> {
+        let explainer = Explainer::of_model(&self.0, forest, Progress::none());
+        let explainer = explainer.map_err(|error| error.to_string())?;
+        let trees = (0..forest.len()).map(TreeIdx::from_index);
+        Ok(trees.map(|tree| explainer.reasons(tree)).collect())
+    }
+}
+
+/// The model of a file.
+pub(crate) fn read_model(path: &Path) -> Result<SavedModel> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    SavedModel::read(&bytes).with_context(|| format!("cannot use the model {}", path.display()))
 }
 
 /// A running job, by the client of its server.
@@ -51,6 +71,18 @@ pub(crate) struct JobClient(pub(crate) Client);
 impl RunningJob for JobClient {
     fn tree_models(&mut self) -> Result<TreeModelList, HostError> {
         self.0.tree_models().map_err(|error| failed(&error))
+    }
+
+    fn abnormal_trees(&mut self, function: &str) -> Result<Vec<EventKey>, HostError> {
+        let quoted = function.replace('\'', "''");
+        let filter = format!("func = '{quoted}' and judged.is_anomaly = true");
+        let found = self.0.documents(&newest_trees(Some(&filter), 0));
+        let key = |document: &serde_json::Value| {
+            let program = u32::try_from(document["pid"].as_u64()?).ok()?;
+            EventKey::parse(ProgramId(program), document["event_id"].as_str()?)
+        };
+        let found = found.map_err(|error| failed(&error))?;
+        Ok(found.iter().filter_map(key).collect())
     }
 
     fn tree_model(&mut self, name: &str, version: u32) -> Result<String, HostError> {
@@ -74,18 +106,23 @@ fn failed(error: &ClientError) -> HostError {
     HostError::Failed(error.to_string())
 }
 
+/// Asks for recorded trees, the newest first.
+fn newest_trees(filter: Option<&str>, offset: u64) -> DocumentsRequest {
+    DocumentsRequest {
+        collection: Collection::Trees,
+        filter: filter.map(str::to_owned),
+        sort: Some("entry".to_owned()),
+        is_descending: true,
+        limit: MAX_LIMIT,
+        offset,
+    }
+}
+
 /// The newest trees that a job has recorded, of all functions or those that `filter` leaves.
 pub(crate) fn recorded_trees(client: &Client, filter: Option<&str>) -> Result<Vec<TreeRecord>> {
     let mut records = Vec::new();
     while records.len() < MOST_RECORDED {
-        let page = client.documents(&DocumentsRequest {
-            collection: Collection::Trees,
-            filter: filter.map(str::to_owned),
-            sort: Some("entry".to_owned()),
-            is_descending: true,
-            limit: MAX_LIMIT,
-            offset: records.len() as u64,
-        })?;
+        let page = client.documents(&newest_trees(filter, records.len() as u64))?;
         if page.is_empty() {
             break;
         }
@@ -99,7 +136,9 @@ pub(crate) fn recorded_trees(client: &Client, filter: Option<&str>) -> Result<Ve
 /// The trees that a job has recorded as a trace: of nothing else in it is anything known.
 pub(crate) fn recorded_trace(reach: &Reach, address: &str) -> Result<Trace> {
     let client = reach.client(address, None)?;
-    let (forest, num_left_out) = recorded_forest(&recorded_trees(&client, None)?);
+    let run = client.overview().map(|answer| answer.overview.run);
+    let records = recorded_trees(&client, None)?;
+    let (forest, num_left_out) = recorded_forest(&records, run.unwrap_or_default());
     ensure!(
         !forest.is_empty(),
         "{address} has recorded no trees so far: start its `callgrove ad` or `callgrove run` with --trees"
@@ -109,11 +148,7 @@ pub(crate) fn recorded_trace(reach: &Reach, address: &str) -> Result<Trace> {
             "{num_left_out} recorded trees are left out: too large to be kept, or damaged"
         ));
     }
-    let mut trace = Trace::clone(forest.trace());
-    if let Ok(answer) = client.overview() {
-        trace.identity = answer.overview.run;
-    }
-    Ok(trace)
+    Ok(Trace::clone(forest.trace()))
 }
 
 /// The tree models of a parameter server in this process.

@@ -1,14 +1,14 @@
 //! Everything a person can ask for.
 
 use callgrove_ml::active::QueryStrategy;
-use callgrove_model::{ExecLabel, ExecRef, ProgramId, RunIdentity, TimeNs, TreeIdx};
+use callgrove_model::{ExecLabel, ExecRef, Forest, ProgramId, RunIdentity, TimeNs, TreeIdx};
 use callgrove_pserver::ModelInForce;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::watch::{ExecutionDocument, WatchCommand};
 use crate::{
-    EventKey, Label, MapMethod, ModelAnswer, ModelSettings, PatternId, PatternReference,
+    EventKey, Label, LabelKey, MapMethod, ModelAnswer, ModelSettings, PatternId, PatternReference,
     TrainingAnswer, ViewerId,
 };
 
@@ -144,6 +144,8 @@ pub enum Command {
     },
     /// Answers [`crate::Snapshot::misfit`].
     AnswerModel(ModelAnswer),
+    /// Reads what is open once more, with what its source has got since; labels and selection stay.
+    Reload,
     /// Asks the server of a running job for its models, and tries the learned one out beside that in force
     /// ([`crate::Snapshot::running_models`]).
     LookAtRunningModels {
@@ -243,6 +245,16 @@ pub enum Selection {
 }
 
 impl Selection {
+    /// What names the selected trees.
+    pub(crate) fn keys(&self, forest: &Forest) -> impl Iterator<Item = LabelKey> {
+        let trees = match self {
+            Self::None => &[][..],
+            Self::One(tree) => std::slice::from_ref(tree),
+            Self::Group(trees) => trees,
+        };
+        trees.iter().map(|&tree| LabelKey::of(forest, tree))
+    }
+
     /// Ascending, without repetition, and only the first `num_trees` trees.
     pub(crate) fn within(self, num_trees: usize) -> Self {
         let exists = |tree: &TreeIdx| tree.index() < num_trees;

@@ -22,7 +22,7 @@ use crate::history::HistoryStep;
 use crate::host::Host;
 use crate::learning::LearnSettings;
 use crate::session_file::SessionFile;
-use crate::{Command, LabelKey, Selection, Severity, SnapshotCell, TreeKey, ViewerId};
+use crate::{Command, Severity, SnapshotCell, ViewerId};
 
 use executor::Executor;
 pub use publisher::Wake;
@@ -171,6 +171,7 @@ impl Engine {
                 self.look_deeper();
                 Ok(())
             }
+            Command::Reload => self.reload(),
             Command::Dismiss { notice } => {
                 self.executor.publisher.dismiss(notice);
                 Ok(())
@@ -223,15 +224,8 @@ impl Engine {
         let (history, forest) = (run.notebook.history(), grown.forest());
         let mut state = history.of_root(grown.root()).save();
         state.marks = Some(history.marks().cloned().collect());
-        let trees = match &self.executor.publisher.view.selection {
-            Selection::None => &[][..],
-            Selection::One(tree) => std::slice::from_ref(tree),
-            Selection::Group(trees) => trees,
-        };
-        let selection = trees
-            .iter()
-            .map(|&tree| LabelKey::from(TreeKey::of(forest, tree)))
-            .collect();
+        let selection = &self.executor.publisher.view.selection;
+        let selection = selection.keys(forest).collect();
         let file = SessionFile::new(
             &run.trace.source,
             &run.trace.trace.identity,

@@ -4,7 +4,7 @@ use callgrove_model::{Cancelled, Progress, RunIdentity, TimeNs, Trace};
 
 use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelList};
 
-use crate::ViewerId;
+use crate::{EventKey, ViewerId};
 
 /// The outside refused. The text is for the person: cause, place, remedy.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +84,12 @@ pub trait RunningJob {
     /// # Errors
     /// The server cannot be reached, or refuses.
     fn tree_models(&mut self) -> Result<TreeModelList, HostError>;
+
+    /// The newest abnormal trees of a function that the job has recorded, by name of the function as traces have it.
+    ///
+    /// # Errors
+    /// As [`tree_models`](Self::tree_models).
+    fn abnormal_trees(&mut self, function: &str) -> Result<Vec<EventKey>, HostError>;
 
     /// A version of a model: its file.
     ///

@@ -6,8 +6,8 @@ use callgrove_detect::TreeVerdict;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{
-    BorderRule, Cause, Detector, DetectorParams, Embedding, Misfit, ModelArtifact, ModelBorder,
-    TreeModel, Unseen, causes,
+    BorderRule, Cause, Detector, DetectorParams, Embedding, FeatureArtifact, Misfit, ModelArtifact,
+    ModelBorder, TreeModel, Unseen, causes,
 };
 use callgrove_ml::knn::nearest;
 use callgrove_ml::suggest;
@@ -19,6 +19,8 @@ use crate::{Analysis, ModelOrigin, ModelSettings, Suggestion};
 
 /// Neighbours of a tree that are told.
 const NUM_NEIGHBOURS: usize = 20;
+/// Share of the time of a tree in functions that the training never called, above which it says little of the tree.
+const MOST_UNSEEN: f64 = 0.5;
 
 /// How forests are learned. Equal settings and seeds give equal results.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,9 +49,6 @@ pub enum LearningError {
     /// The learning code refused.
     #[error(transparent)]
     Ml(#[from] MlError),
-    /// A model file is no model.
-    #[error("this is no model of Callgrove ({0})")]
-    NoModel(#[source] serde_json::Error),
     /// A model is not made for this forest.
     #[error("the model does not fit: {0}")]
     Misfit(Misfit),
@@ -184,8 +183,7 @@ impl SavedModel {
     /// # Errors
     /// They are no model.
     pub fn read(bytes: &[u8]) -> Result<Self, LearningError> {
-        let model = serde_json::from_slice(bytes).map_err(LearningError::NoModel)?;
-        Ok(Self(TreeModel::new(model)?))
+        Ok(Self(TreeModel::new(ModelArtifact::read(bytes)?)?))
     }
 
     /// Names of the root functions that it is for, as traces have them.
@@ -209,6 +207,8 @@ impl SavedModel {
         let found = self
             .0
             .judge(forest, ModelBorder::Learned, Progress::none())?;
+        let has_varied_structures =
+            matches!(self.0.artifact().features, FeatureArtifact::Context(_));
         let columns = found.scores.iter().zip(&found.p_values).zip(&found.unseen);
         let verdict = |((&score, &p_value), unseen): ((&f64, &f64), &Unseen)| TreeVerdict {
             score,
@@ -216,8 +216,18 @@ impl SavedModel {
             is_abnormal: Detector::is_abnormal(score),
             unseen_time_share: unseen.time_share,
             is_new_structure: unseen.is_new_structure,
+            is_unlike_training: if has_varied_structures {
+                unseen.time_share > MOST_UNSEEN
+            } else {
+                unseen.is_new_structure
+            },
         };
         Ok(columns.map(verdict).collect())
+    }
+
+    /// The model itself.
+    pub fn tree_model(&self) -> &TreeModel {
+        &self.0
     }
 
     /// What it was made for.
@@ -342,7 +352,13 @@ impl Learned {
 
     fn artifact(&self) -> Result<ModelArtifact, LearningError> {
         let detector = self.detector.as_ref().ok_or(LearningError::Untrained)?;
-        Ok(ModelArtifact::new(&self.forest, &self.embedding, detector))
+        let progress = Progress::none();
+        Ok(ModelArtifact::new(
+            &self.forest,
+            &self.embedding,
+            detector,
+            progress,
+        )?)
     }
 
     /// The model as a file.

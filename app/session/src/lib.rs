@@ -48,7 +48,7 @@ pub use callgrove_ml::cause::WriteShare;
 pub use callgrove_ml::detector::{Cause, Misfit};
 pub use callgrove_ml::explain::{Difference, DifferenceKind};
 pub use callgrove_ml::forest_file::ForestFileError;
-pub use callgrove_model::Label;
+pub use callgrove_model::{Label, Reason};
 pub use callgrove_pserver::{
     ModelInForce, ModelPublication, TreeModelInfo, TreeModelList, TreeModelVersion,
 };
@@ -60,7 +60,7 @@ pub use causes::{
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
-pub use explain::{Explainer, Reason, SummaryNode, summarize};
+pub use explain::{Explainer, SummaryNode, summarize};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;

@@ -137,7 +137,12 @@ fn model_of(forest: &Forest) -> Result<ModelArtifact, Box<dyn Error>> {
     let embedding = Embedding::fit(forest, &params, crate::case::SEED, Progress::none())?;
     let none = vec![None; forest.len()];
     let detector = Detector::train(&embedding, &none, None, Progress::none())?;
-    Ok(ModelArtifact::new(forest, &embedding, &detector))
+    Ok(ModelArtifact::new(
+        forest,
+        &embedding,
+        &detector,
+        Progress::none(),
+    )?)
 }
 
 fn cell(truth: &Truth, judged: &Judgement) -> String {

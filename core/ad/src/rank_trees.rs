@@ -6,17 +6,18 @@ use std::sync::Arc;
 use callgrove_detect::TreeVerdict;
 use callgrove_model::{
     CsTree, ExecIdx, ExecLabel, ExecRef, Executions, Forest, FuncId, Lane, LaneIdx, NameTable,
-    ProgramId, RankId, StepId, ThreadId, Trace, TreeCode, TreeIdx, TreeRef, WarningKind, Warnings,
+    ProgramId, RankId, Reason, StepId, ThreadId, Trace, TreeCode, TreeIdx, TreeRef, WarningKind,
+    Warnings,
 };
 use callgrove_provdb::{
-    Document, MAX_RECORDED_CALLS, ProvDbError, RecordedTree, TREE_VERSION, TreeJudgement,
-    TreeRecord,
+    Document, MAX_RECORDED_CALLS, MAX_RECORDED_REASONS, ProvDbError, RecordedTree, TREE_VERSION,
+    TreeJudgement, TreeRecord,
 };
 
 use crate::by_function::{ExecPosition, ExecutionsByFunction};
 use crate::node_state::epoch_us;
 use crate::record_builder::{JudgedLane, NamedFunction};
-use crate::tree_models::{TreeModelInForce, TreeModels};
+use crate::tree_models::{ModelFit, TreeModelInForce, TreeModels};
 
 /// Calls of open trees that a lane keeps until these end.
 const MAX_ROWS_KEPT: usize = 1 << 20;
@@ -62,6 +63,8 @@ pub(crate) struct TreeOutcome {
     pub(crate) documents: Vec<Document>,
     /// Why trees could not be judged, if so.
     pub(crate) trouble: Option<String>,
+    /// How the models fared.
+    pub(crate) fits: Vec<ModelFit>,
 }
 
 /// A tree of the step: its function's number, whether it is sampled, and where it is.
@@ -158,6 +161,45 @@ fn is_in_sample(number: u64) -> bool {
     doublings.is_none_or(|doublings| number.is_multiple_of(1 << doublings))
 }
 
+/// Why the abnormal trees of a forest stand out, by their place in it.
+fn reasons(
+    model: &TreeModelInForce,
+    forest: &Forest,
+    verdicts: &[TreeVerdict],
+) -> Result<BTreeMap<usize, Vec<Reason>>, String> {
+    let abnormal = |(_, verdict): &(usize, &TreeVerdict)| verdict.is_abnormal;
+    let abnormal = verdicts.iter().enumerate().filter(abnormal);
+    let abnormal: Vec<usize> = abnormal.map(|(at, _)| at).collect();
+    if abnormal.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let trees = abnormal.iter().map(|&at| forest.trees()[at]).collect();
+    let (trace, functions) = (Arc::clone(forest.trace()), forest.functions().to_vec());
+    let of_abnormal = Forest::of_trees(trace, functions, trees, 0).unwrap_or_default();
+    let mut reasons = model.judge.reasons(&of_abnormal)?;
+    for reasons in &mut reasons {
+        reasons.truncate(MAX_RECORDED_REASONS);
+    }
+    Ok(abnormal.into_iter().zip(reasons).collect())
+}
+
+fn judgement(
+    verdict: &TreeVerdict,
+    model: &TreeModelInForce,
+    reasons: Vec<Reason>,
+) -> TreeJudgement {
+    TreeJudgement {
+        model: Arc::clone(&model.name),
+        version: model.version,
+        score: verdict.score,
+        p_value: verdict.p_value,
+        is_anomaly: verdict.is_abnormal,
+        unseen_time_share: verdict.unseen_time_share,
+        is_new_structure: verdict.is_new_structure,
+        reasons,
+    }
+}
+
 impl TreeStep<'_> {
     /// Judges trees by one model, or only records them.
     fn judge(
@@ -177,13 +219,25 @@ impl TreeStep<'_> {
             }
             None => None,
         };
+        let verdicts = verdicts.unwrap_or_default();
+        outcome.fits.extend(model.map(|model| model.fit(&verdicts)));
+        let mut reasons = match model.map(|model| reasons(model, &forest, &verdicts)) {
+            Some(Ok(reasons)) => reasons,
+            Some(Err(cause)) => {
+                outcome.trouble = Some(cause);
+                BTreeMap::new()
+            }
+            None => BTreeMap::new(),
+        };
         for (at, grown) in grown.iter().enumerate() {
-            let verdict = verdicts.as_ref().and_then(|all| all.get(at));
+            let verdict = verdicts.get(at);
             outcome.num_judged += u64::from(verdict.is_some());
             let is_abnormal = verdict.is_some_and(|verdict| verdict.is_abnormal);
             outcome.num_abnormal += u64::from(is_abnormal);
             if is_abnormal || grown.is_sampled {
-                let judged = verdict.zip(model);
+                let judged = verdict.zip(model).map(|(verdict, model)| {
+                    judgement(verdict, model, reasons.remove(&at).unwrap_or_default())
+                });
                 let tree = forest.tree(TreeIdx::from_index(at));
                 let record = self.record(grown, tree, judged);
                 outcome.documents.push(Document::tree(&record)?);
@@ -262,16 +316,11 @@ impl TreeStep<'_> {
         (forest.unwrap_or_default(), grown)
     }
 
-    fn record(
-        &self,
-        grown: &Grown,
-        tree: CsTree<'_>,
-        judged: Option<(&TreeVerdict, &TreeModelInForce)>,
-    ) -> TreeRecord {
+    fn record(&self, grown: &Grown, tree: CsTree<'_>, judged: Option<TreeJudgement>) -> TreeRecord {
         let lane = &self.lanes[grown.position.lane as usize];
         let (entry, exit) = (epoch_us(tree.entry()[0]), epoch_us(tree.exit()));
         let function = self.functions.get(tree.funcs()[0].index());
-        let p_value = judged.map_or(1.0, |(verdict, _)| verdict.p_value);
+        let p_value = judged.as_ref().map_or(1.0, |judged| judged.p_value);
         TreeRecord {
             version: TREE_VERSION,
             event_id: lane.label(self.rank, grown.position.exec).to_string(),
@@ -286,15 +335,7 @@ impl TreeStep<'_> {
             runtime_total: exit.saturating_sub(entry),
             io_step: self.step.0.into(),
             is_sample: grown.is_sampled,
-            judged: judged.map(|(verdict, model)| TreeJudgement {
-                model: Arc::clone(&model.name),
-                version: model.version,
-                score: verdict.score,
-                p_value: verdict.p_value,
-                is_anomaly: verdict.is_abnormal,
-                unseen_time_share: verdict.unseen_time_share,
-                is_new_structure: verdict.is_new_structure,
-            }),
+            judged,
             // No negative zero.
             outlier_score: (-p_value.max(f64::MIN_POSITIVE).log10()).max(0.0),
             outlier_severity: exit.saturating_sub(entry),

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_detect::{TreeJudge, TreeModelReader};
+use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{FuncId, FunctionName, FunctionPattern, NameTable};
 use callgrove_pserver::TreeModelUpdate;
+
+/// Trees that a model has judged when it is decided whether it fits the run.
+const NUM_TRIED: u64 = 20;
 
 /// Which trees are grown.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +25,45 @@ pub(crate) struct TreeModelInForce {
     pub(crate) name: Arc<str>,
     pub(crate) version: u32,
     pub(crate) judge: Arc<dyn TreeJudge>,
+}
+
+/// How a model fared with the trees of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelFit {
+    name: Arc<str>,
+    version: u32,
+    num_trees: u64,
+    /// Those of which its training says little.
+    num_unlike: u64,
+}
+
+impl TreeModelInForce {
+    /// How it fared with trees.
+    pub(crate) fn fit(&self, verdicts: &[TreeVerdict]) -> ModelFit {
+        let is_unlike = verdicts.iter().map(|it| u64::from(it.is_unlike_training));
+        ModelFit {
+            name: Arc::clone(&self.name),
+            version: self.version,
+            num_trees: u64::try_from(verdicts.len()).unwrap_or(u64::MAX),
+            num_unlike: is_unlike.sum(),
+        }
+    }
+}
+
+impl ModelFit {
+    /// Whether the training says enough of most trees so far.
+    fn is_good(&self) -> bool {
+        2 * self.num_unlike <= self.num_trees
+    }
+}
+
+/// A model that has just come into force.
+#[derive(Debug)]
+struct TriedModel {
+    /// How it fared so far.
+    fit: ModelFit,
+    /// What was in force before.
+    former: Option<TreeModelInForce>,
 }
 
 /// What is done with the trees of a function.
@@ -42,6 +84,8 @@ impl TreeWish {
 #[derive(Debug, Default)]
 pub(crate) struct TreeModels {
     models: BTreeMap<Arc<str>, TreeModelInForce>,
+    /// Those that have judged few trees so far.
+    tried: BTreeMap<Arc<str>, TriedModel>,
     /// By number of the function in the instance.
     wishes: Vec<TreeWish>,
 }
@@ -60,6 +104,7 @@ impl TreeModels {
             let name: Arc<str> = name.into();
             let Some((version, bytes)) = model else {
                 self.models.remove(&name);
+                self.tried.remove(&name);
                 continue;
             };
             let read = match &options.reader {
@@ -73,7 +118,14 @@ impl TreeModels {
                         version,
                         judge,
                     };
-                    self.models.insert(name, model);
+                    let fit = model.fit(&[]);
+                    let last = self.models.insert(Arc::clone(&name), model);
+                    // What has not fitted itself so far is nothing to go back to.
+                    let former = match self.tried.remove(&name) {
+                        Some(tried) if !tried.fit.is_good() => tried.former,
+                        _ => last,
+                    };
+                    self.tried.insert(name, TriedModel { fit, former });
                 }
                 Err(cause) => {
                     let what = format!("version {version} of the tree model {name}");
@@ -81,10 +133,51 @@ impl TreeModels {
                 }
             }
         }
+        self.rename_functions(options, functions);
+        refused
+    }
+
+    /// Takes note of how models fared. One that knows few of the first trees that it judged is for another run: the
+    /// former comes back, and the answer says so.
+    pub(crate) fn note_fits(
+        &mut self,
+        fits: impl Iterator<Item = ModelFit>,
+        options: &TreeOptions,
+        functions: &NameTable<FuncId>,
+    ) -> Option<String> {
+        for fit in fits {
+            let tried = self.tried.get_mut(&fit.name);
+            if let Some(tried) = tried.filter(|tried| tried.fit.version == fit.version) {
+                tried.fit.num_trees += fit.num_trees;
+                tried.fit.num_unlike += fit.num_unlike;
+            }
+        }
+        let is_over = |_: &Arc<str>, tried: &mut TriedModel| tried.fit.num_trees >= NUM_TRIED;
+        let mut refused = None;
+        for (name, TriedModel { fit, former }) in self.tried.extract_if(.., is_over) {
+            if fit.is_good() {
+                continue;
+            }
+            refused = Some(format!(
+                "version {} of the tree model {name} does not fit this run: its training had nothing like {} of {} \
+                 trees; learn one from this run",
+                fit.version, fit.num_unlike, fit.num_trees
+            ));
+            match former {
+                Some(former) => drop(self.models.insert(name, former)),
+                None => drop(self.models.remove(&name)),
+            }
+        }
+        if refused.is_some() {
+            self.rename_functions(options, functions);
+        }
+        refused
+    }
+
+    fn rename_functions(&mut self, options: &TreeOptions, functions: &NameTable<FuncId>) {
         self.wishes.clear();
         let names = functions.iter().map(|(_, name)| name);
         self.name_functions(names, options);
-        refused
     }
 
     /// Notes what is done with the trees of functions, the next numbers.

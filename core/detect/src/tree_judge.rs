@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use callgrove_model::Forest;
+use callgrove_model::{Forest, Reason};
 
 /// What is said of a tree.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -19,6 +19,9 @@ pub struct TreeVerdict {
     pub unseen_time_share: f64,
     /// Whether no tree of the training had its structure.
     pub is_new_structure: bool,
+    /// Whether the training says little of it: its structure is new, or, where nearly every tree has a structure of its
+    /// own, the functions that take most of its time are.
+    pub is_unlike_training: bool,
 }
 
 /// A tree model, ready to judge.
@@ -26,11 +29,21 @@ pub trait TreeJudge: Debug + Send + Sync {
     /// Names of the functions whose executions it judges, as traces have them.
     fn functions(&self) -> &[String];
 
+    /// File names of the programs whose trees it was trained on; empty where it does not say.
+    fn programs(&self) -> &[String];
+
     /// Judges trees, shape `[n_trees]`. The verdict on a tree does not depend on the trees beside it.
     ///
     /// # Errors
     /// Why they cannot be judged, in words.
     fn judge(&self, forest: &Forest) -> Result<Vec<TreeVerdict>, String>;
+
+    /// Why each tree stands out from what is usual in the training, the most important reason first; shape
+    /// `[n_trees]`. It costs more than a verdict and is meant for the few trees that are abnormal.
+    ///
+    /// # Errors
+    /// Why they cannot be explained, in words.
+    fn reasons(&self, forest: &Forest) -> Result<Vec<Vec<Reason>>, String>;
 }
 
 /// What makes judges of the bytes of models.

@@ -20,18 +20,18 @@ mod call_stack;
 mod event;
 mod executions;
 mod forest;
-mod function_name;
 mod hash;
 mod id;
 mod label;
 mod lane;
 mod message_matching;
-mod name_table;
+mod names;
 mod open_calls;
 mod packed;
 mod process;
 mod progress;
 mod rank_builder;
+mod reason;
 mod run;
 mod time;
 mod trace;
@@ -44,7 +44,6 @@ pub use event::{
 };
 pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
 pub use forest::{CsTree, Forest, TreeRef};
-pub use function_name::{FunctionName, FunctionPattern};
 pub use hash::fnv1a;
 pub use id::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,
@@ -53,11 +52,15 @@ pub use id::{
 pub use label::Label;
 pub use lane::Lane;
 pub use message_matching::Message;
-pub use name_table::{MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable, keepable};
+pub use names::{
+    FunctionName, FunctionPattern, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable,
+    keepable,
+};
 pub use open_calls::{EndedCall, OpenCalls};
 pub use packed::{PackedError, PackedLanes, PackedRoots, TraceHead};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
+pub use reason::{DifferenceKind, Reason};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
 pub use time::{DurationNs, GapLengths, TimeNs};
 pub use trace::Trace;

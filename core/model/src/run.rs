@@ -216,6 +216,13 @@ impl RunIdentity {
         if name.is_empty() { "program" } else { name }
     }
 
+    /// File names of the executables that are known.
+    pub fn executables(&self) -> BTreeSet<&str> {
+        let paths = self.programs.values().flat_map(|it| &it.executables);
+        let names = paths.filter_map(|path| path.rsplit('/').next());
+        names.collect()
+    }
+
     /// The hosts of the ranks that are known.
     pub fn hosts(&self) -> BTreeSet<&str> {
         self.processes().filter_map(Process::host).collect()

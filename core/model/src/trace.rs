@@ -30,6 +30,8 @@ pub struct Trace {
     pub num_steps: u64,
     /// Which run this is a trace of.
     pub identity: RunIdentity,
+    /// Whether it holds some executions of the run only, so that trees have other numbers here than in the run.
+    pub is_selection: bool,
 }
 
 impl Trace {

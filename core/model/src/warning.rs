@@ -34,6 +34,8 @@ pub enum WarningKind {
     Unclosed,
     /// A call stack tree grew over several steps beyond what is kept of one; it was not judged.
     TreeTooLarge,
+    /// A tree model was trained on trees unlike those of the run; it was put aside.
+    TreeModelUnfit,
     /// A time went back. A few rows out of order were sorted; else it was raised to the time before.
     TimeWentBack,
     /// A message was sent to, or came from, a rank that is not in the trace.
@@ -69,6 +71,7 @@ impl fmt::Display for WarningKind {
             Self::MissingExit => "missing EXIT, closed when the caller went on",
             Self::Unclosed => "still open at the end, closed at the last event",
             Self::TreeTooLarge => "trees too large to be kept until they ended, not judged",
+            Self::TreeModelUnfit => "tree models that do not fit the run, put aside",
             Self::TimeWentBack => "time went back: sorted, or raised to the time before",
             Self::PartnerMissing => "messages with a rank that is not in the trace",
             Self::UnmatchedSend => "SEND without RECV",

@@ -45,4 +45,6 @@ pub use record::{
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteStore, is_database};
 pub use store::{AccessMode, Claim, OpenOptions, RemoteOptions, Store};
-pub use tree_record::{MAX_RECORDED_CALLS, RecordedTree, TREE_VERSION, TreeJudgement, TreeRecord};
+pub use tree_record::{
+    MAX_RECORDED_CALLS, MAX_RECORDED_REASONS, RecordedTree, TREE_VERSION, TreeJudgement, TreeRecord,
+};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use callgrove_model::Reason;
 use serde::{Deserialize, Serialize};
 
-/// Version of the schema of trees.
-pub const TREE_VERSION: u32 = 1;
+/// Version of the schema of trees. Those of version 1 have no reasons.
+pub const TREE_VERSION: u32 = 2;
 
 /// An execution of a function with all that it called: one that a tree model calls abnormal, or one of a sample to
 /// learn from.
@@ -13,7 +14,7 @@ pub const TREE_VERSION: u32 = 1;
 /// The store adds `__id`. Reading back takes documents with or without it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeRecord {
-    /// [`TREE_VERSION`].
+    /// [`TREE_VERSION`], or an earlier one.
     pub version: u32,
     /// Label `rank:step:index` of the root.
     pub event_id: String,
@@ -51,6 +52,8 @@ pub struct TreeRecord {
     pub tree: Option<RecordedTree>,
 }
 
+/// Reasons that are recorded of a tree.
+pub const MAX_RECORDED_REASONS: usize = 8;
 /// A tree of more calls is recorded without them.
 pub const MAX_RECORDED_CALLS: usize = 20_000;
 
@@ -71,6 +74,10 @@ pub struct TreeJudgement {
     pub unseen_time_share: f64,
     /// Whether no tree of the training had its structure.
     pub is_new_structure: bool,
+    /// Why an abnormal one stands out from what is usual in the training of the model, the most important reason first,
+    /// at most [`MAX_RECORDED_REASONS`].
+    #[serde(default)]
+    pub reasons: Vec<Reason>,
 }
 
 /// The calls of a tree in order of entry, the root first; all columns but `functions` have one length.

@@ -1,21 +1,23 @@
 //! A trained model as a file: what is needed to score trees of another run.
 
-use callgrove_model::{Forest, Label};
+use callgrove_model::{Forest, Label, Progress, RunIdentity};
 use serde::{Deserialize, Serialize};
 
 use super::embedding::{Embedding, Features};
-use super::origin::Origin;
+use super::listing::causes;
+use super::origin::{LabelDigest, Origin};
 use super::params::DetectorParams;
 use super::trained::Detector;
 use crate::calibration::Calibration;
 use crate::error::{MlError, Result};
+use crate::explain::{CallPaths, UsualArtifact, UsualTrees};
 use crate::features::{ContextModel, ExcessModel, Reference};
 use crate::ocsvm::{KernelSum, Ocsvm, SupportVector};
 use crate::stack2vec::OutputLayer;
 use crate::wl::SubtreeHash;
 
 /// Version of the files that this program writes.
-pub const MODEL_VERSION: u32 = 4;
+pub const MODEL_VERSION: u32 = 5;
 
 /// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -23,6 +25,8 @@ pub const MODEL_VERSION: u32 = 4;
 pub struct ModelArtifact {
     /// Version of the format.
     pub version: u32,
+    /// The run that it was trained on, as far as the trace says.
+    pub run: RunIdentity,
     /// Programs it was trained on, by the names of their files, ascending; empty if the trace does not say.
     pub programs: Vec<String>,
     /// Names of the root functions that it was trained for.
@@ -39,10 +43,8 @@ pub struct ModelArtifact {
     pub num_trees: usize,
     /// Number of them that it calls abnormal.
     pub num_abnormal: usize,
-    /// Number of them labelled normal.
-    pub num_labelled_normal: usize,
-    /// Number of them labelled abnormal.
-    pub num_labelled_abnormal: usize,
+    /// What they were labelled.
+    pub labels: LabelDigest,
     /// Labels of the vocabulary in order.
     pub vocabulary: Vec<SubtreeHash>,
     /// Usual times.
@@ -59,6 +61,14 @@ pub struct ModelArtifact {
     pub border: f64,
     /// What labels add to its scores.
     pub correction: KernelSum,
+    /// What is usual in its training, to explain trees by.
+    pub usual: UsualArtifact,
+}
+
+/// What any version says first.
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
 }
 
 /// The learned part of a representation.
@@ -86,11 +96,15 @@ impl FeatureArtifact {
 
 impl ModelArtifact {
     /// The model of a detector; `forest` and `embedding` are those it was trained on.
-    pub fn new(forest: &Forest, embedding: &Embedding, detector: &Detector) -> Self {
-        let count = |wanted: Label| {
-            let labels = detector.labels().iter();
-            labels.filter(|&&label| label == Some(wanted)).count()
-        };
+    ///
+    /// # Errors
+    /// [`MlError::Cancelled`].
+    pub fn new(
+        forest: &Forest,
+        embedding: &Embedding,
+        detector: &Detector,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         let vocabulary = &embedding.subtrees().vocabulary;
         let Origin {
             programs,
@@ -99,8 +113,9 @@ impl ModelArtifact {
             median_duration_ns,
         } = Origin::of(forest);
         let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
-        Self {
+        Ok(Self {
             version: MODEL_VERSION,
+            run: forest.trace().identity.clone(),
             programs,
             functions,
             num_ranks,
@@ -109,8 +124,7 @@ impl ModelArtifact {
             seed: embedding.seed(),
             num_trees: embedding.num_trees(),
             num_abnormal: detector.scores().iter().filter(is_abnormal).count(),
-            num_labelled_normal: count(Label::Normal),
-            num_labelled_abnormal: count(Label::Abnormal),
+            labels: LabelDigest::of(forest, detector.labels()),
             vocabulary: vocabulary.iter().map(|(_, subtree)| subtree.hash).collect(),
             reference: embedding.reference().clone(),
             features: match embedding.features() {
@@ -123,18 +137,29 @@ impl ModelArtifact {
             scale: detector.scale(),
             border: detector.border(),
             correction: detector.correction().model(embedding.rows()),
-        }
+            usual: usual(forest, embedding, detector, progress)?,
+        })
+    }
+
+    /// The model of a file.
+    ///
+    /// # Errors
+    /// [`MlError::NoModel`], [`MlError::ModelVersion`].
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let no_model = |cause: serde_json::Error| MlError::NoModel(cause.to_string());
+        let head: Head = serde_json::from_slice(bytes).map_err(no_model)?;
+        check_version(head.version)?;
+        serde_json::from_slice(bytes).map_err(no_model)
     }
 
     /// Whether this program can use it.
     pub(super) fn check(&self) -> Result<()> {
-        if self.version != MODEL_VERSION {
-            return Err(MlError::ModelVersion {
-                found: self.version,
-                supported: MODEL_VERSION,
-            });
-        }
+        check_version(self.version)?;
         let damaged = |reason| Err(MlError::DamagedModel { reason });
+        if self.num_abnormal > self.num_trees || !self.labels.is_of(self.num_trees) {
+            return damaged("its numbers of trees and labels do not fit together");
+        }
+        self.usual.check()?;
         let is_positive = self.scale.is_finite() && self.scale > 0.0;
         if !self.calibration.is_whole() || !self.border.is_finite() || !is_positive {
             return damaged("its border and distances are not finite numbers in order");
@@ -181,4 +206,33 @@ impl ModelArtifact {
         }
         Ok(())
     }
+}
+
+fn check_version(found: u32) -> Result<()> {
+    let supported = MODEL_VERSION;
+    if found == supported {
+        Ok(())
+    } else {
+        Err(MlError::ModelVersion { found, supported })
+    }
+}
+
+/// What is usual: the trees that are labelled normal, or called so without a label.
+fn usual(
+    forest: &Forest,
+    embedding: &Embedding,
+    detector: &Detector,
+    progress: Progress<'_>,
+) -> Result<UsualArtifact> {
+    let (scores, labels) = (detector.scores(), detector.labels());
+    let explained = causes(scores, labels, embedding.write_shares());
+    let trees = scores.iter().zip(labels).zip(&explained);
+    let is_normal = trees.map(|((&score, label), cause)| match label {
+        Some(label) => *label == Label::Normal,
+        None => cause.is_some() || !Detector::is_abnormal(score),
+    });
+    let is_normal: Vec<bool> = is_normal.collect();
+    let paths = CallPaths::of(forest, progress)?;
+    let usual = UsualTrees::of(forest, &paths, &is_normal);
+    Ok(UsualArtifact::new(forest, &paths, &usual))
 }

@@ -21,6 +21,7 @@ pub use correction::Correction;
 pub use embedding::{Embedding, Features};
 pub use judgement::{Judgement, Misfit, ModelBorder, TreeModel, Unseen};
 pub use listing::{Cause, causes, listed_scores};
+pub use origin::LabelDigest;
 pub use params::{
     BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams,
 };

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use callgrove_model::{Forest, Metadata, TreeIdx};
+use callgrove_model::{Forest, Label, TimeNs, TreeIdx};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// Where a forest comes from.
 pub(super) struct Origin {
@@ -18,20 +20,8 @@ pub(super) struct Origin {
 impl Origin {
     pub(super) fn of(forest: &Forest) -> Self {
         let trace = forest.trace();
-        let is_program = |entry: &&Metadata| entry.key == "Executable";
-        let programs: BTreeSet<String> = trace
-            .metadata
-            .iter()
-            .filter(is_program)
-            .map(|entry| {
-                entry
-                    .value
-                    .rsplit('/')
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned()
-            })
-            .collect();
+        let programs = trace.identity.executables().into_iter();
+        let programs = programs.map(str::to_owned);
         let names = forest
             .functions()
             .iter()
@@ -45,10 +35,61 @@ impl Origin {
         let mut durations: Vec<i64> = trees.map(|tree| forest.tree(tree).duration().0).collect();
         durations.sort_unstable();
         Self {
-            programs: programs.into_iter().collect(),
+            programs: programs.collect(),
             functions: names.map(str::to_owned).collect(),
             num_ranks: ranks.len(),
             median_duration_ns: durations.get(durations.len() / 2).copied().unwrap_or(0),
         }
+    }
+}
+
+/// The labels that a model was trained with, in short: two models with one hash learned from the same labels.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelDigest {
+    /// Trees labelled normal.
+    pub num_normal: usize,
+    /// Trees labelled abnormal.
+    pub num_abnormal: usize,
+    /// The first half of the SHA-256 of a line for each labelled tree, sorted: program, event label of the root, label.
+    pub hash: String,
+    /// Entry of the newest labelled tree; none without labels.
+    pub newest: Option<TimeNs>,
+}
+
+impl LabelDigest {
+    /// Of the labels of a forest, shape `[n_trees]`.
+    pub(super) fn of(forest: &Forest, labels: &[Option<Label>]) -> Self {
+        let mut digest = Self::default();
+        let mut lines: Vec<String> = Vec::new();
+        for (tree, label) in (0..forest.len()).map(TreeIdx::from_index).zip(labels) {
+            let word = match label {
+                None => continue,
+                Some(Label::Normal) => "normal",
+                Some(Label::Abnormal) => "abnormal",
+            };
+            let (lane, root) = (forest.lane_of(tree), forest.trees()[tree.index()].root);
+            let event = forest.trace().label(root);
+            lines.push(format!("{} {event} {word}\n", lane.program));
+            digest.num_normal += usize::from(*label == Some(Label::Normal));
+            digest.num_abnormal += usize::from(*label == Some(Label::Abnormal));
+            let entry = forest.tree(tree).entry()[0];
+            digest.newest = digest.newest.max(Some(entry));
+        }
+        lines.sort_unstable();
+        let hash = Sha256::digest(lines.concat());
+        let half = hash.iter().take(16);
+        let half = half.fold(0, |half: u128, &byte| half << 8 | u128::from(byte));
+        digest.hash = format!("{half:032x}");
+        digest
+    }
+
+    /// Whether it can be that of so many trees.
+    pub(super) fn is_of(&self, num_trees: usize) -> bool {
+        let num_labels = self.num_normal.checked_add(self.num_abnormal);
+        let is_hash = self.hash.len() == 32 && self.hash.bytes().all(|it| it.is_ascii_hexdigit());
+        is_hash
+            && num_labels.is_some_and(|num| num <= num_trees)
+            && (num_labels == Some(0)) == self.newest.is_none()
     }
 }

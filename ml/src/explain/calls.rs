@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{CsTree, DurationNs, Forest, FuncId, TreeIdx};
+use serde::{Deserialize, Serialize};
 
 use super::merge::{CallPath, Merger};
 use super::paths::CallPaths;
@@ -23,18 +24,21 @@ pub(super) struct UsualCalls {
     expected: BTreeMap<FuncId, Vec<Expected>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct CallTime {
+/// How long the calls of a function by a caller's function usually take.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallTime {
     median_ns: f64,
     /// Longer calls are outliers.
     fence_ns: f64,
 }
 
+/// A function that calls of another are expected to call.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Expected {
-    func: FuncId,
+pub(super) struct Expected {
+    pub(super) func: FuncId,
     /// How rare it is to go without, 0 to 1.
-    rarity: f64,
+    pub(super) rarity: f64,
 }
 
 /// What is odd along one path.
@@ -51,6 +55,22 @@ pub(super) struct OddCalls {
 }
 
 impl UsualCalls {
+    /// Times by pair of caller's function and function, and what calls of functions are expected to call.
+    pub(super) fn new(times: Vec<CallTime>, expected: BTreeMap<FuncId, Vec<Expected>>) -> Self {
+        Self { times, expected }
+    }
+
+    /// Times of a pair of caller's function and function: zeros where none was seen.
+    pub(super) fn time(&self, edge: usize) -> CallTime {
+        self.times.get(edge).copied().unwrap_or_default()
+    }
+
+    /// What calls of functions are expected to call, with the caller.
+    pub(super) fn expected(&self) -> impl Iterator<Item = (FuncId, Expected)> {
+        let all = self.expected.iter();
+        all.flat_map(|(&caller, expected)| expected.iter().map(move |&it| (caller, it)))
+    }
+
     /// What is usual in some trees.
     pub(super) fn of(
         forest: &Forest,
@@ -108,11 +128,12 @@ impl UsualCalls {
         let path_of_vertex = merger.path_of_vertex();
         let mut odd: BTreeMap<CallPath, OddCalls> = BTreeMap::new();
         for (vertex, &path) in path_of_vertex.iter().enumerate() {
-            let usual = self.times[paths.edge(path)];
+            let usual = self.time(paths.edge(path));
             let time_ns = tree.exclusive()[vertex].0.real();
             if usual.fence_ns > 0.0 && time_ns > usual.fence_ns {
                 let odd = odd.entry(path).or_default();
-                odd.excess_ns += DurationNs::nearest(time_ns - usual.median_ns).0;
+                let excess = DurationNs::nearest(time_ns - usual.median_ns);
+                odd.excess_ns = odd.excess_ns.saturating_add(excess.0);
                 odd.ratio = odd.ratio.max(time_ns / usual.fence_ns);
             }
         }
@@ -139,7 +160,7 @@ impl UsualCalls {
 
     /// Median time of a call along a path.
     pub(super) fn median_ns(&self, paths: &CallPaths, path: CallPath) -> f64 {
-        self.times[paths.edge(path)].median_ns
+        self.time(paths.edge(path)).median_ns
     }
 }
 
@@ -153,6 +174,11 @@ impl CallTime {
             median_ns: quartile(2),
             fence_ns: high * (high / low).powi(3) + tick_ns,
         }
+    }
+
+    /// The numbers that it is made of.
+    pub(super) fn numbers(self) -> [f64; 2] {
+        [self.median_ns, self.fence_ns]
     }
 }
 

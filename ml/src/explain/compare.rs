@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::DurationNs;
+use callgrove_model::{DifferenceKind, DurationNs};
 
 use super::calls::OddCalls;
-use super::found::{DifferenceKind, Found};
+use super::found::Found;
 use super::merge::{CallPath, PathTotal};
 use super::paths::CallPaths;
 use super::usual::{UsualPath, UsualTree, UsualTrees};
@@ -223,7 +223,7 @@ impl Comparison<'_> {
                 count,
                 usual_count: count + odd.num_lacking,
                 time_ns,
-                usual_ns: time_ns + lacking_ns,
+                usual_ns: time_ns.saturating_add(lacking_ns),
                 share: self.kind.path(path).map_or(0.0, |usual| usual.share),
                 novelty,
                 is_ordinary: true,

@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use callgrove_model::{DurationNs, Forest, FuncId, TreeIdx};
+use callgrove_model::{DifferenceKind, DurationNs, Forest, FuncId, TreeIdx};
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Comparison, side_by_side};
-use super::found::DifferenceKind;
 use super::merge::{CallPath, Merger};
 use super::order::in_order;
 use super::paths::CallPaths;
@@ -19,8 +18,8 @@ use crate::real::Real;
 pub struct TreeExplanation {
     /// What differs, the most important first.
     pub differences: Vec<Difference>,
-    /// The tree in the middle of those it was compared with.
-    pub usual: TreeIdx,
+    /// The tree of the forest that is in the middle of those it was compared with; none where these are a model's.
+    pub usual: Option<TreeIdx>,
     /// Number of trees that it was compared with.
     pub num_usual: usize,
     /// Whether these have the same paths as the tree, about as often each.
@@ -56,7 +55,8 @@ pub struct Difference {
     pub vertices: Vec<u32>,
 }
 
-/// What sets `tree` apart. `paths` and `usual` are of `forest`. The cost is linear in the vertices of the
+/// What sets `tree` apart. `paths` are of `forest`, and `usual` too, or both are what a model keeps with the paths of
+/// `forest` ([`super::UsualArtifact::of_forest`]). The cost is linear in the vertices of the
 /// tree and the paths of its kind, but where its shape is rare: then as many shapes are looked at as there
 /// are candidates, some thousand at most.
 pub fn explain(

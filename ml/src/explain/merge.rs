@@ -1,6 +1,7 @@
 //! Trees merged by call path.
 
 use callgrove_model::{CsTree, FuncId};
+use serde::{Deserialize, Serialize};
 
 /// A call path: the functions from a root to a vertex. Callers have smaller numbers.
 pub(super) type CallPath = usize;
@@ -9,7 +10,8 @@ pub(super) type CallPath = usize;
 pub(super) const NONE: usize = usize::MAX;
 
 /// What a tree does along one path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct PathTotal {
     pub(super) path: CallPath,
     /// Calls.

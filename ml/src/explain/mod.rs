@@ -15,6 +15,9 @@
 //!   took far longer than calls of that function by that caller do, one that hardly any tree has, and
 //!   one that lacks what nearly all calls of that function call.
 //!
+//! A model keeps what is usual in its training ([`UsualArtifact`]), so that trees of a run that is not at hand are
+//! explained by the same code.
+//!
 //! What differs then is new, missing, called more or less often, longer or shorter ([`DifferenceKind`]).
 //!
 //! The paper (section 5.3.1) ranks subtrees by their weight in the distance to the nearest neighbours
@@ -27,13 +30,15 @@ mod calls;
 mod compare;
 mod difference;
 mod found;
+mod kept;
 mod merge;
 mod order;
 mod paths;
 mod shape;
 mod usual;
 
+pub use callgrove_model::DifferenceKind;
 pub use difference::{Difference, TreeExplanation, explain};
-pub use found::DifferenceKind;
+pub use kept::UsualArtifact;
 pub use paths::CallPaths;
 pub use usual::UsualTrees;

@@ -1,6 +1,8 @@
 //! The order of differences.
 
-use super::found::{DifferenceKind, Found};
+use callgrove_model::DifferenceKind;
+
+use super::found::Found;
 use crate::real::Real;
 
 /// Differences that are told; the rest is noise to a person.

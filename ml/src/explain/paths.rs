@@ -17,14 +17,14 @@ const TREES_PER_REPORT: usize = 1_024;
 /// shapes, not with the vertices.
 #[derive(Clone, Debug)]
 pub struct CallPaths {
-    known: KnownPaths,
+    pub(super) known: KnownPaths,
     pub(super) shapes: Shapes,
     /// Greatest common divisor of all inclusive times: what the clock can tell apart, at least 1.
     pub(super) tick_ns: i64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct KnownPaths {
+pub(super) struct KnownPaths {
     func: Vec<FuncId>,
     /// Of a root: [`NONE`].
     caller: Vec<CallPath>,
@@ -40,29 +40,36 @@ impl CallPaths {
     /// # Errors
     /// [`crate::MlError::Cancelled`].
     pub fn of(forest: &Forest, progress: Progress<'_>) -> Result<Self> {
-        let mut known = KnownPaths::default();
-        let mut shapes = Shapes::default();
+        let mut paths = Self {
+            known: KnownPaths::default(),
+            shapes: Shapes::default(),
+            tick_ns: 0,
+        };
+        paths.extend(forest, progress)?;
+        for index in 0..forest.len() {
+            for time in forest.tree(TreeIdx::from_index(index)).inclusive() {
+                if paths.tick_ns != 1 {
+                    paths.tick_ns = common_divisor(paths.tick_ns, time.0);
+                }
+            }
+        }
+        paths.tick_ns = paths.tick_ns.max(1);
+        Ok(paths)
+    }
+
+    /// Reads all trees of `forest`, the first whose shapes are asked for; the clock stays as it is.
+    pub(super) fn extend(&mut self, forest: &Forest, progress: Progress<'_>) -> Result<()> {
         let mut merger = Merger::default();
-        let mut tick_ns = 0;
         for index in 0..forest.len() {
             if index.is_multiple_of(TREES_PER_REPORT) {
                 let fraction = index.real() / forest.len().real();
                 progress.at(fraction as f32)?;
             }
             let tree = forest.tree(TreeIdx::from_index(index));
-            let totals = merger.merge(tree, |caller, func| known.intern(caller, func));
-            shapes.push(totals);
-            for time in tree.inclusive() {
-                if tick_ns != 1 {
-                    tick_ns = common_divisor(tick_ns, time.0);
-                }
-            }
+            let totals = merger.merge(tree, |caller, func| self.known.intern(caller, func));
+            self.shapes.push(totals);
         }
-        Ok(Self {
-            known,
-            shapes,
-            tick_ns: tick_ns.max(1),
-        })
+        Ok(())
     }
 
     /// Number of paths.
@@ -91,7 +98,7 @@ impl CallPaths {
 
     /// The number of the pair of caller's function and function.
     pub(super) fn edge(&self, path: CallPath) -> usize {
-        self.known.edge[path]
+        self.known.edge(path)
     }
 
     /// The functions of a path, the root first.
@@ -114,11 +121,17 @@ impl CallPaths {
 }
 
 impl KnownPaths {
+    /// The number of the pair of caller's function and function: the next one where it is new.
+    pub(super) fn edge(&self, path: CallPath) -> usize {
+        self.edge[path]
+    }
+
     fn find(&self, caller: CallPath, func: FuncId) -> Option<CallPath> {
         self.paths.get(&pair(caller, func)).copied()
     }
 
-    fn intern(&mut self, caller: CallPath, func: FuncId) -> CallPath {
+    /// The path of what a path calls; a new one has the next number.
+    pub(super) fn intern(&mut self, caller: CallPath, func: FuncId) -> CallPath {
         if let Some(path) = self.find(caller, func) {
             return path;
         }

@@ -29,21 +29,31 @@ pub(super) struct ShapeEntry {
 impl Shapes {
     /// Takes the next tree.
     pub(super) fn push(&mut self, totals: &[PathTotal]) {
-        let key = totals.iter().fold(0, |state, total| {
-            let path = u64::try_from(total.path).unwrap_or(u64::MAX);
-            let number = u128::from(path) << 8 | u128::from(level(total.count));
+        let shape = self.intern(totals.iter().map(|total| (total.path, total.count)));
+        self.of_tree.push(shape);
+    }
+
+    /// The shape of paths, in ascending order, with the number of their calls.
+    pub(super) fn intern(
+        &mut self,
+        counts: impl Iterator<Item = (CallPath, u64)> + Clone,
+    ) -> usize {
+        let entries = counts.map(|(path, count)| ShapeEntry {
+            path,
+            level: level(count),
+        });
+        let key = entries.clone().fold(0, |state, entry| {
+            let path = u64::try_from(entry.path).unwrap_or(u64::MAX);
+            let number = u128::from(path) << 8 | u128::from(entry.level);
             chain(state, number + 1)
         });
         let next = self.ends.len();
         let shape = *self.known.entry(key).or_insert(next);
         if shape == next {
-            self.entries.extend(totals.iter().map(|total| ShapeEntry {
-                path: total.path,
-                level: level(total.count),
-            }));
+            self.entries.extend(entries);
             self.ends.push(self.entries.len());
         }
-        self.of_tree.push(shape);
+        shape
     }
 
     /// Number of shapes.

@@ -1,9 +1,10 @@
 //! The usual trees: what a tree of a kind does along each path.
 
-use callgrove_model::{DurationNs, Forest, TreeIdx};
+use callgrove_model::{Forest, TreeIdx};
+use serde::{Deserialize, Serialize};
 
 use super::calls::UsualCalls;
-use super::merge::{CallPath, Merger};
+use super::merge::{CallPath, Merger, PathTotal};
 use super::paths::CallPaths;
 use crate::real::Real;
 
@@ -21,26 +22,36 @@ const NUM_NEAREST: usize = 12;
 /// What is usual in a forest, by the trees that are taken for normal.
 #[derive(Clone, Debug)]
 pub struct UsualTrees {
-    num_trees: usize,
-    /// Trees that have each path, of those taken for normal.
-    num_with_path: Vec<usize>,
-    /// Trees that have each pair of caller's function and function.
-    num_with_edge: Vec<usize>,
+    pub(super) num_trees: usize,
+    /// Trees that have each path, of those taken for normal; none has those beyond.
+    pub(super) num_with_path: Vec<usize>,
+    /// Trees that have each pair of caller's function and function; none has those beyond.
+    pub(super) num_with_edge: Vec<usize>,
     /// What is usual for single calls.
     pub(super) calls: UsualCalls,
     /// The most common first.
-    kinds: Vec<Kind>,
-    /// Place in `kinds` of the shapes that are one.
-    kind_of_shape: Vec<Option<usize>>,
+    pub(super) kinds: Vec<UsualKind>,
+    /// Place in `kinds` of the shapes that are one; those beyond are none.
+    pub(super) kind_of_shape: Vec<Option<usize>>,
     /// Trees of other shapes.
-    others: Vec<TreeIdx>,
+    pub(super) others: Vec<MergedTree>,
 }
 
 #[derive(Clone, Debug)]
-struct Kind {
-    shape: usize,
-    num_trees: usize,
-    usual: UsualTree,
+pub(super) struct UsualKind {
+    pub(super) shape: usize,
+    pub(super) usual: UsualTree,
+}
+
+/// A normal tree, path by path.
+#[derive(Clone, Debug)]
+pub(super) struct MergedTree {
+    /// Which it is, in a forest that is at hand.
+    pub(super) tree: Option<TreeIdx>,
+    pub(super) shape: usize,
+    pub(super) duration_ns: i64,
+    /// In order of path.
+    pub(super) totals: Vec<PathTotal>,
 }
 
 /// The medians of some trees.
@@ -48,8 +59,8 @@ struct Kind {
 pub(super) struct UsualTree {
     /// In ascending order; all paths that any of the trees has.
     pub(super) paths: Vec<UsualPath>,
-    /// The tree whose duration is nearest to the median.
-    pub(super) middle: TreeIdx,
+    /// The tree whose duration is nearest to the median, in a forest that is at hand.
+    pub(super) middle: Option<TreeIdx>,
     pub(super) duration_ns: i64,
     /// How many trees it stands for.
     pub(super) num_trees: usize,
@@ -60,7 +71,8 @@ pub(super) struct UsualTree {
 }
 
 /// What is usual along a path; trees without the path count with zeros.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct UsualPath {
     pub(super) path: CallPath,
     /// Share of the trees that have it.
@@ -137,15 +149,15 @@ impl UsualTrees {
             kind_of_shape[shape] = Some(kinds.len());
             let trees = &trees_of_shape[shape];
             let sampled = spread(trees, MAX_SAMPLED);
+            let sampled = MergedTree::of_trees(forest, paths, &mut merger, &sampled);
             samples.extend(spread(trees, LEAST_OF_KIND));
-            kinds.push(Kind {
+            kinds.push(UsualKind {
                 shape,
-                num_trees: trees.len(),
                 usual: UsualTree {
                     num_trees: trees.len(),
                     is_same_shape: true,
                     is_kind: true,
-                    ..UsualTree::of(forest, paths, &mut merger, &sampled)
+                    ..UsualTree::of(sampled.iter())
                 },
             });
         }
@@ -163,7 +175,7 @@ impl UsualTrees {
             calls: UsualCalls::of(forest, paths, &mut merger, &samples),
             kinds,
             kind_of_shape,
-            others,
+            others: MergedTree::of_trees(forest, paths, &mut merger, &others),
         }
     }
 
@@ -177,29 +189,28 @@ impl UsualTrees {
     ) -> UsualTree {
         let shapes = &paths.shapes;
         let shape = shapes.of_trees()[tree.index()];
-        if let Some(kind) = self.kind_of_shape[shape] {
+        if let Some(kind) = self.kind_of_shape.get(shape).copied().flatten() {
             return self.kinds[kind].usual.clone();
         }
         let cost = |num_trees: usize, distance: f64| {
             (self.num_trees.real() / num_trees.real()).ln() + distance
         };
-        let mut best: Option<(f64, &Kind)> = None;
+        let mut best: Option<(f64, &UsualKind)> = None;
         for kind in &self.kinds {
-            let cost = cost(kind.num_trees, shapes.distance(shape, kind.shape));
+            let distance = shapes.distance(shape, kind.shape);
+            let cost = cost(kind.usual.num_trees, distance);
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, kind));
             }
         }
-        let mut nearest: Vec<(f64, TreeIdx)> = self
+        let mut nearest: Vec<(f64, &MergedTree)> = self
             .others
             .iter()
-            .filter(|&&other| other != tree)
-            .map(|&other| {
-                let other_shape = shapes.of_trees()[other.index()];
-                (shapes.distance(shape, other_shape), other)
-            })
+            .filter(|other| other.tree != Some(tree))
+            .map(|other| (shapes.distance(shape, other.shape), other))
             .collect();
-        nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        // Stable: of equally near ones the first.
+        nearest.sort_by(|a, b| a.0.total_cmp(&b.0));
         nearest.truncate(NUM_NEAREST);
         let num_nearest = nearest.len();
         let mean = nearest.iter().map(|near| near.0).sum::<f64>() / num_nearest.max(1).real();
@@ -209,13 +220,11 @@ impl UsualTrees {
                 is_same_shape: false,
                 ..kind.usual.clone()
             },
-            _ => {
-                let mut trees: Vec<TreeIdx> = nearest.into_iter().map(|near| near.1).collect();
-                if trees.is_empty() {
-                    trees.push(tree);
-                }
-                UsualTree::of(forest, paths, merger, &trees)
+            _ if nearest.is_empty() => {
+                let own = MergedTree::of_trees(forest, paths, merger, &[tree]);
+                UsualTree::of(own.iter())
             }
+            _ => UsualTree::of(nearest.into_iter().map(|near| near.1)),
         }
     }
 
@@ -241,8 +250,9 @@ impl UsualTrees {
     }
 
     fn num_with(&self, paths: &CallPaths, path: CallPath) -> (usize, usize) {
-        let edge = self.num_with_edge[paths.edge(path)];
-        (edge, self.num_with_path[path])
+        let num = |counts: &[usize], at: usize| counts.get(at).copied().unwrap_or(0);
+        let edge = num(&self.num_with_edge, paths.edge(path));
+        (edge, num(&self.num_with_path, path))
     }
 
     fn rareness(&self, num_trees: usize) -> f64 {
@@ -251,37 +261,56 @@ impl UsualTrees {
     }
 }
 
+impl MergedTree {
+    fn of_trees(
+        forest: &Forest,
+        paths: &CallPaths,
+        merger: &mut Merger,
+        trees: &[TreeIdx],
+    ) -> Vec<Self> {
+        let merged = trees.iter().map(|&tree| {
+            let cs_tree = forest.tree(tree);
+            Self {
+                tree: Some(tree),
+                shape: paths.shapes.of_trees()[tree.index()],
+                duration_ns: cs_tree.duration().0,
+                totals: paths.merge(merger, cs_tree).to_vec(),
+            }
+        });
+        merged.collect()
+    }
+}
+
 impl UsualTree {
     /// The medians of `trees`, of which there is one at least.
-    fn of(forest: &Forest, paths: &CallPaths, merger: &mut Merger, trees: &[TreeIdx]) -> Self {
-        let mut totals: Vec<(CallPath, u64, i64)> = Vec::new();
-        let mut durations: Vec<(DurationNs, TreeIdx)> = Vec::with_capacity(trees.len());
-        for &tree in trees {
-            let cs_tree = forest.tree(tree);
-            durations.push((cs_tree.duration(), tree));
-            let merged = paths.merge(merger, cs_tree).iter();
-            totals.extend(merged.map(|total| (total.path, total.count, total.exclusive_ns)));
+    fn of<'a>(trees: impl Iterator<Item = &'a MergedTree>) -> Self {
+        let mut totals: Vec<PathTotal> = Vec::new();
+        let mut durations: Vec<(i64, Option<TreeIdx>)> = Vec::new();
+        for tree in trees {
+            durations.push((tree.duration_ns, tree.tree));
+            totals.extend_from_slice(&tree.totals);
         }
         durations.sort_unstable();
-        let (duration, middle) = durations[(durations.len() - 1) / 2];
-        totals.sort_unstable_by_key(|total| total.0);
-        let paths = totals.chunk_by(|a, b| a.0 == b.0).map(|totals| {
-            let mut counts: Vec<u64> = totals.iter().map(|total| total.1).collect();
-            let mut times: Vec<i64> = totals.iter().map(|total| total.2).collect();
+        let num_trees = durations.len();
+        let (duration_ns, middle) = durations[(num_trees - 1) / 2];
+        totals.sort_unstable_by_key(|total| total.path);
+        let paths = totals.chunk_by(|a, b| a.path == b.path).map(|totals| {
+            let mut counts: Vec<u64> = totals.iter().map(|total| total.count).collect();
+            let mut times: Vec<i64> = totals.iter().map(|total| total.exclusive_ns).collect();
             counts.sort_unstable();
             times.sort_unstable();
             UsualPath {
-                path: totals[0].0,
-                share: totals.len().real() / trees.len().real(),
-                count: [1, 2, 3].map(|quarter| quartile(&counts, trees.len(), quarter)),
-                exclusive_ns: [1, 2, 3].map(|quarter| quartile(&times, trees.len(), quarter)),
+                path: totals[0].path,
+                share: totals.len().real() / num_trees.real(),
+                count: [1, 2, 3].map(|quarter| quartile(&counts, num_trees, quarter)),
+                exclusive_ns: [1, 2, 3].map(|quarter| quartile(&times, num_trees, quarter)),
             }
         });
         Self {
             paths: paths.collect(),
             middle,
-            duration_ns: duration.0,
-            num_trees: trees.len(),
+            duration_ns,
+            num_trees,
             is_same_shape: false,
             is_kind: false,
         }
@@ -304,7 +333,7 @@ fn quartile<T: Copy + Default>(sorted: &[T], num: usize, quarter: usize) -> T {
 }
 
 /// Up to `most` of some trees, spread evenly.
-fn spread(trees: &[TreeIdx], most: usize) -> Vec<TreeIdx> {
+pub(super) fn spread<T: Copy>(trees: &[T], most: usize) -> Vec<T> {
     let num = trees.len().min(most);
     (0..num)
         .map(|place| trees[place * trees.len() / num])

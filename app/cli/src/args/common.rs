@@ -28,3 +28,19 @@ pub(crate) struct ListingArgs {
     #[arg(long)]
     pub(crate) timings: bool,
 }
+
+/// What the labels of a truth mean.
+#[derive(Args, Debug)]
+pub(crate) struct ClassArgs {
+    /// Labels that mean an anomaly, each a kind of its own [default: all that are not negative]
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    pub(crate) positive: Option<Vec<String>>,
+    /// Labels that mean that all is well
+    #[arg(
+        long,
+        value_name = "LABELS",
+        value_delimiter = ',',
+        default_value = "0,5,normal"
+    )]
+    pub(crate) negative: Vec<String>,
+}

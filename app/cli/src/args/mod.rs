@@ -13,14 +13,15 @@ use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs};
-use common::TRACE_HELP;
 pub(crate) use common::TableFormat;
+use common::{ClassArgs, TRACE_HELP};
 pub(crate) use page::{ExportArgs, PageArgs};
 pub(crate) use part::Part;
+use part::PartArgs;
 pub(crate) use pipeline::{
-    AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ProvDbServerArgs,
-    PserverArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs, ServeArgs, ServerArgs, StatsArgs,
-    StreamArgs, SummaryFormat,
+    AdArgs, CaArgs, ConnectArgs, DetectArgs, ModelArgs, ModelCommand, ModelEvaluateArgs,
+    ProvDbServerArgs, PserverArgs, PublishArgs, QueryArgs, ReplayArgs, ReplayEngine, RunArgs,
+    ServeArgs, ServerArgs, StatsArgs, StreamArgs, SummaryFormat,
 };
 
 /// Finds the anomalous executions in traces of parallel programs, shows why, and learns from you.
@@ -169,14 +170,6 @@ pub(crate) struct SavedModelArgs {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PartArgs {
-    /// Only the executions entered in a part of the run, in percent of it or seconds from its beginning:
-    /// 30%..60%, 0..1.5, 50%.. ; they keep their numbers
-    #[arg(long, value_name = "FROM..TO")]
-    pub(crate) between: Option<Part>,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct EvaluateArgs {
     #[arg(help = TRACE_HELP)]
     pub(crate) trace: String,
@@ -189,17 +182,8 @@ pub(crate) struct EvaluateArgs {
     /// labels are numbers or words, an empty one says nothing
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) truth: PathBuf,
-    /// Labels that mean an anomaly, each a kind of its own [default: all that are not negative]
-    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
-    pub(crate) positive: Option<Vec<String>>,
-    /// Labels that mean that all is well
-    #[arg(
-        long,
-        value_name = "LABELS",
-        value_delimiter = ',',
-        default_value = "0,5,normal"
-    )]
-    pub(crate) negative: Vec<String>,
+    #[command(flatten)]
+    pub(crate) classes: ClassArgs,
     /// Methods to compare: ours, paper, a rule (duration, class-ratio, ratio+rarity, largest), or a
     /// baseline (lof, knn, mean-knn, hbos, copod, ecod, ocsvm, iforest, clusters, svm), alone or after `stack2vec+` or `time+`
     #[arg(

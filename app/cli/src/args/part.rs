@@ -5,6 +5,15 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use callgrove_model::{Forest, TimeNs, Trace};
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub(crate) struct PartArgs {
+    /// Only the executions entered in a part of the run, in percent of it or seconds from its beginning:
+    /// 30%..60%, 0..1.5, 50%.. ; they keep their numbers
+    #[arg(long, value_name = "FROM..TO")]
+    pub(crate) between: Option<Part>,
+}
 
 /// From one point of a run to another.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::common::{TRACE_HELP, TableFormat};
+use super::common::{ClassArgs, TRACE_HELP, TableFormat};
+use super::part::PartArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct AdArgs {
@@ -152,6 +153,9 @@ pub(crate) enum ModelCommand {
         /// Write the model to this file too
         #[arg(long, value_name = "FILE", requires = "server")]
         save: Option<PathBuf>,
+        /// How to print
+        #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
+        format: SummaryFormat,
     },
     /// List the tree models of a running job, their versions, and which AD instances have them
     List {
@@ -162,22 +166,9 @@ pub(crate) enum ModelCommand {
         format: SummaryFormat,
     },
     /// Have the AD instances of a running job judge by a model, from their next step on
-    Publish {
-        /// The model, as `analyze --save-model` or the window saved it
-        #[arg(value_name = "FILE")]
-        model: PathBuf,
-        #[command(flatten)]
-        server: ServerArgs,
-        /// What to call it [default: the function that it is for]
-        #[arg(long)]
-        name: Option<String>,
-        /// Why it was made
-        #[arg(long, value_name = "TEXT", default_value = "")]
-        note: String,
-        /// Only say what would change among the trees that the job has recorded
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Publish(PublishArgs),
+    /// Say what a model says of a run: how much is abnormal, whether it fits, and how right it is
+    Evaluate(ModelEvaluateArgs),
     /// Put the version before, or another one, in force again
     Rollback {
         /// Name of the model
@@ -203,6 +194,56 @@ pub(crate) enum ModelCommand {
         #[arg(long, value_enum, default_value_t = TableFormat::Table)]
         format: TableFormat,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PublishArgs {
+    /// The model, as `analyze --save-model` or the window saved it
+    #[arg(value_name = "FILE")]
+    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// What to call it [default: the function that it is for]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Why it was made
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) note: String,
+    /// Only say what would change among the trees that the job has recorded
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// With --dry-run: look at the trees of the last N steps only
+    #[arg(long, value_name = "N", requires = "dry_run")]
+    pub(crate) last: Option<u64>,
+    /// With --dry-run: labels, CSV with the columns rank,index,label,event_id, of which those with an event_id count
+    #[arg(long, value_name = "FILE.csv", requires = "dry_run")]
+    pub(crate) labels: Option<PathBuf>,
+    /// With --dry-run: how to print
+    #[arg(long, value_enum, default_value_t = SummaryFormat::Table, requires = "dry_run")]
+    pub(crate) format: SummaryFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ModelEvaluateArgs {
+    /// The model, as `analyze --save-model` or the window saved it
+    #[arg(value_name = "FILE")]
+    pub(crate) model: PathBuf,
+    #[arg(help = TRACE_HELP)]
+    pub(crate) trace: String,
+    /// Root function [default: that of the model]
+    #[arg(long, short, value_name = "A")]
+    pub(crate) function: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
+    /// What the executions are, as for `callgrove evaluate`; of recorded trees (`trees:...`) rows count that have no
+    /// index, but an event_id
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) truth: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) classes: ClassArgs,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = SummaryFormat::Table)]
+    pub(crate) format: SummaryFormat,
 }
 
 /// The server of a running job.

@@ -17,6 +17,7 @@ use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::host::{is_forest_file, replace_file};
 use crate::output::{Clock, TextTable, complain, thousands, with_progress};
+use crate::tree_models::read_model;
 
 /// Reasons of a tree that a table for people tells.
 const REASONS_IN_TABLE: usize = 3;
@@ -39,19 +40,22 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     let between = args.part.between;
     let (forest, root) = forest_of(&args.trace, args.function.as_deref(), between, &mut clock)?;
     let labels = check_labels(&labels, &forest);
-    let judged = if let Some((path, model)) = &model {
-        judge(model, &forest, args)
-            .with_context(|| format!("cannot use the model {}", path.display()))?
+    let (judged, model) = if let Some((path, model)) = model {
+        let judged = judge(&model, &forest, args)
+            .with_context(|| format!("cannot use the model {}", path.display()))?;
+        (judged, Some(model))
     } else if args.reference.is_some() || args.reference_between.is_some() {
         let source = args.reference.as_deref().unwrap_or(&args.trace);
         let part = args.reference_between;
         let (reference, _) = forest_of(source, Some(&root), part, &mut clock)
             .context("cannot learn from the reference")?;
         let (learned, _) = learn(args, &reference, &root, &[])?;
-        judge(&learned.model()?, &forest, args).context("the reference is of no use here")?
+        let model = learned.model()?;
+        let judged = judge(&model, &forest, args).context("the reference is of no use here")?;
+        (judged, Some(model))
     } else {
         let (_, judged) = learn(args, &forest, &root, &labels)?;
-        judged
+        (judged, None)
     };
     clock.lap("learn");
     if judged.p_values.is_none() {
@@ -61,7 +65,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         ));
     }
     let detection = Detection::new(judged, None);
-    let explainer = with_explainer(args, &forest, &detection, &labels)?;
+    let explainer = with_explainer(args, model.as_ref(), &forest, &detection, &labels)?;
     clock.lap("explain");
     // The trees of a file sent one another no messages.
     let causes = if is_forest_file(&args.trace) {
@@ -145,11 +149,6 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn read_model(path: &Path) -> Result<SavedModel> {
-    SavedModel::read(&read(path)?)
-        .with_context(|| format!("cannot use the model {}", path.display()))
-}
-
 fn read_labels(path: &Path) -> Result<LabelSet> {
     LabelSet::from_csv(&read(path)?)
         .with_context(|| format!("cannot use the labels in {}", path.display()))
@@ -173,9 +172,11 @@ fn save_model(learned: &Learned, path: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Tables for people have reasons only where these are asked for.
+/// Tables for people have reasons only where these are asked for. Who is judged by a model is compared with its
+/// training.
 fn with_explainer(
     args: &AnalyzeArgs,
+    model: Option<&SavedModel>,
     forest: &Forest,
     detection: &Detection,
     labels: &[Option<Label>],
@@ -183,8 +184,9 @@ fn with_explainer(
     if args.format == TableFormat::Table && !args.explain {
         return Ok(None);
     }
-    let explainer = with_progress("Comparing the trees", |progress| {
-        Explainer::new(forest, detection, labels, progress)
+    let explainer = with_progress("Comparing the trees", |progress| match model {
+        Some(model) => Explainer::of_model(model, forest, progress),
+        None => Explainer::new(forest, detection, labels, progress),
     })?;
     Ok(Some(explainer))
 }

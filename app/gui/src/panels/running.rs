@@ -45,6 +45,7 @@ impl PublicationDraft {
             }
         });
         let Some(models) = shown else { return };
+        new_trees_ui(ctx, models.num_new_trees, ui);
         if let Some(trial) = &models.trial {
             trial_ui(ctx, trial, ui);
             ui.horizontal(|ui| {
@@ -65,6 +66,21 @@ impl PublicationDraft {
         }
         versions_ui(ctx, &models, ui);
     }
+}
+
+/// Abnormal executions that came since, and a way to have them.
+fn new_trees_ui(ctx: &mut ViewContext<'_>, num_new: usize, ui: &mut Ui) {
+    if num_new == 0 {
+        return;
+    }
+    ui.horizontal(|ui| {
+        let new = count_of(num_new, "abnormal execution");
+        ui.label(format!("{new} came since you opened these."));
+        let help = "Read what the job has recorded once more; labels and selection stay";
+        if ui.button("Reload").on_hover_text(help).clicked() {
+            ctx.send(Command::Reload);
+        }
+    });
 }
 
 /// What would change, in words.
@@ -205,6 +221,7 @@ mod tests {
                 num_gone: 3,
                 num_missed: 1,
             }),
+            num_new_trees: 12,
         };
         Snapshot {
             running_models: Some(Arc::new(models)),
@@ -222,6 +239,9 @@ mod tests {
             "Of 1,000 executions here yours calls 14 abnormal: 2 that version 2 does not; 3 that it does are no longer.",
         );
         harness.get_by_label("It misses 1 that you labelled abnormal.");
+        harness.get_by_label("12 abnormal executions came since you opened these.");
+        harness.get_by_label("Reload").click();
+        harness.run();
         harness.state_mut().note = "fewer alarms".to_owned();
         harness.get_by_label("Publish").click();
         harness.run();
@@ -233,6 +253,7 @@ mod tests {
         };
         let server = JOB.to_owned();
         let expected = [
+            Command::Reload,
             Command::PublishModel {
                 server: server.clone(),
                 note: "fewer alarms".to_owned(),

@@ -6,8 +6,10 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
+use callgrove_detect::TreeJudge;
 use callgrove_pserver::{
-    InstanceModels, ModelInForce, ModelPublication, MonotonicClock, PserverError, TreeModelList,
+    InstanceModels, ModelInForce, ModelPublication, MonotonicClock, PserverError, ServerState,
+    TreeModelList,
 };
 use serde::{Deserialize, Serialize};
 
@@ -91,13 +93,7 @@ pub(super) async fn publish(
             cause,
         };
         let judge = reader.read(model.as_bytes()).map_err(unfit)?;
-        let functions = judge.functions();
-        if state.lacks_all(functions) {
-            let functions = functions.join(", ");
-            return Err(unfit(format!(
-                "the run has called no function {functions} so far"
-            )));
-        }
+        check_fit(&*judge, &state).map_err(unfit)?;
         state.publish_tree_model(
             &name,
             &model,
@@ -126,6 +122,26 @@ pub(super) async fn put_in_force(
         name,
         version: before,
     }))
+}
+
+/// Whether a model is for the program of the run, and for functions that it calls.
+fn check_fit(judge: &dyn TreeJudge, state: &ServerState) -> Result<(), String> {
+    let (run, own) = (state.run(), judge.programs());
+    let programs = run.executables();
+    let is_known = !own.is_empty() && !programs.is_empty();
+    if is_known && !own.iter().any(|name| programs.contains(name.as_str())) {
+        let programs: Vec<&str> = programs.into_iter().collect();
+        return Err(format!(
+            "it was trained on the program {}, and this is a run of {}",
+            own.join(", "),
+            programs.join(", ")
+        ));
+    }
+    if state.lacks_all(judge.functions()) {
+        let functions = judge.functions().join(", ");
+        return Err(format!("the run has called no function {functions} so far"));
+    }
+    Ok(())
 }
 
 fn unreadable(error: &JsonRejection) -> ApiError {

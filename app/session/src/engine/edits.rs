@@ -9,7 +9,7 @@ use super::grown::Grown;
 use super::stop::Stop;
 use crate::edit::{Edit, LabelChange};
 use crate::history::{HistoryStep, RootState};
-use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange, TreeKey};
+use crate::{EventKey, LabelKey, LabelSet, Mark, ModelSettings, Severity, TimeRange};
 
 impl Engine {
     /// Carries out an edit of the forest that is shown.
@@ -173,12 +173,15 @@ fn changes_of_tree(
     tree: TreeIdx,
     label: Option<Label>,
 ) -> impl Iterator<Item = LabelChange> + use<> {
-    let record = LabelKey::from(EventKey::of(forest, tree));
-    let void = state.label(record).map(|_| LabelChange {
+    let (key, record) = (
+        LabelKey::of(forest, tree),
+        EventKey::of(forest, tree).into(),
+    );
+    let is_void = key != record && state.label(record).is_some();
+    let void = is_void.then_some(LabelChange {
         key: record,
         label: None,
     });
-    let key = TreeKey::of(forest, tree).into();
     std::iter::once(LabelChange { key, label }).chain(void)
 }
 
@@ -188,7 +191,7 @@ pub(super) fn trees_by_key(forest: &Forest) -> BTreeMap<LabelKey, TreeIdx> {
     trees
         .flat_map(|tree| {
             [
-                (TreeKey::of(forest, tree).into(), tree),
+                (LabelKey::of(forest, tree), tree),
                 (EventKey::of(forest, tree).into(), tree),
             ]
         })

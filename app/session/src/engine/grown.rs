@@ -226,7 +226,8 @@ impl Grown {
             tree: focus,
             neighbours: self.learned.neighbours(focus),
             findings: why.differences,
-            usual: why.usual,
+            // What is usual is of the forest itself.
+            usual: why.usual.unwrap_or(focus),
             num_usual: why.num_usual,
             is_same_shape: why.is_same_shape,
         }))

@@ -4,6 +4,7 @@
 use callgrove_model::{RunIdentity, RunMatch};
 
 use super::Engine;
+use super::edits::trees_by_key;
 use super::grown::Grown;
 use super::notebook::{Notebook, Remark};
 use super::state::{OpenRun, OpenTrace, State};
@@ -11,7 +12,7 @@ use super::stop::Stop;
 use crate::edit::{Edit, SavedState};
 use crate::history::HistoryStep;
 use crate::session_file::SessionFile;
-use crate::{MapMethod, Selection, Severity};
+use crate::{LabelKey, MapMethod, Selection, Severity};
 
 /// A run that is ready to take the place of what is open.
 struct Ready {
@@ -21,6 +22,15 @@ struct Ready {
     messages: Vec<Remark>,
     /// Why there is no forest, or no scores.
     complaint: Option<Stop>,
+}
+
+impl Ready {
+    /// The trees that keys name.
+    fn selection(&self, keys: &[LabelKey]) -> Option<Selection> {
+        let trees = trees_by_key(self.grown.as_ref()?.forest());
+        let trees = keys.iter().filter_map(|key| trees.get(key).copied());
+        Some(Selection::Group(trees.collect()))
+    }
 }
 
 impl Engine {
@@ -58,15 +68,28 @@ impl Engine {
         })?;
         let trace = self.trace_of(&file)?;
         let ready = self.make_ready(trace, Some(&file.root), Some(file.state))?;
-        let trees = ready.grown.as_ref().map(|grown| {
-            let trees = super::edits::trees_by_key(grown.forest());
-            file.selection
-                .iter()
-                .filter_map(|key| trees.get(key).copied())
-                .collect()
-        });
+        let selection = ready.selection(&file.selection);
         self.executor.publisher.view.restored_view = Some(file.view.into());
-        self.enter(ready, trees.map(Selection::Group))
+        self.enter(ready, selection)
+    }
+
+    /// Reads what is open once more, with what its source has got since.
+    pub(super) fn reload(&mut self) -> Result<(), Stop> {
+        let (run, grown) = self.state.forest()?;
+        let (source, root) = (run.trace.source.clone(), grown.root().to_owned());
+        let selection = &self.executor.publisher.view.selection;
+        let selected: Vec<LabelKey> = selection.keys(grown.forest()).collect();
+        let num_before = grown.forest().len();
+        let trace = self.executor.read_trace(&source)?;
+        let ready = self.make_ready(trace, Some(&root), None)?;
+        let selection = ready.selection(&selected);
+        self.enter(ready, selection)?;
+        let (_, grown) = self.state.forest()?;
+        let num_new = grown.forest().len().saturating_sub(num_before);
+        self.executor
+            .notice(Severity::Info, format!("{num_new} executions are new."));
+        self.look_deeper();
+        Ok(())
     }
 
     /// The trace of a saved session: that of its source, or the open one if the run has moved there.

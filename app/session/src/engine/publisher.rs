@@ -43,7 +43,9 @@ impl Topic {
     pub(super) fn of(command: &Command) -> Self {
         match command {
             Command::Of { command, .. } => Self::of(command),
-            Command::OpenTrace { .. } | Command::LoadSession { .. } => Self::Opening,
+            Command::OpenTrace { .. } | Command::LoadSession { .. } | Command::Reload => {
+                Self::Opening
+            }
             other => Self::Kind(Some(discriminant(other))),
         }
     }

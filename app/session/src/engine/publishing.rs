@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use callgrove_model::{Forest, TreeIdx};
 use callgrove_pserver::{ModelInForce, ModelPublication};
 
 use super::Engine;
 use super::stop::Stop;
-use crate::{Label, ModelTrial, RunningModels, SavedModel, Severity};
+use crate::{EventKey, Label, ModelTrial, RunningJob, RunningModels, SavedModel, Severity};
 
 impl Engine {
     /// Asks the server of a job which models are in force, and tries the learned one out beside that.
@@ -34,10 +35,15 @@ impl Engine {
                 Some(self.try_out(name, &model, current)?)
             }
         };
+        let num_new_trees = match self.state.forest() {
+            Ok((_, grown)) => num_new_trees(&mut *job, grown.forest())?,
+            Err(_) => 0,
+        };
         self.executor.publisher.view.running_models = Some(Arc::new(RunningModels {
             server: server.to_owned(),
             list,
             trial,
+            num_new_trees,
         }));
         Ok(())
     }
@@ -117,4 +123,20 @@ impl Engine {
         self.executor.notice(Severity::Info, text);
         self.look_at_running_models(server)
     }
+}
+
+/// Abnormal trees of the functions of a recorded forest that the job has recorded since.
+fn num_new_trees(job: &mut dyn RunningJob, forest: &Forest) -> Result<usize, Stop> {
+    let trace = forest.trace();
+    if !trace.is_selection {
+        return Ok(0);
+    }
+    let trees = (0..forest.len()).map(TreeIdx::from_index);
+    let open: BTreeSet<EventKey> = trees.map(|tree| EventKey::of(forest, tree)).collect();
+    let mut num_new = 0;
+    for &func in forest.functions() {
+        let recorded = job.abnormal_trees(trace.names.name(func))?;
+        num_new += recorded.iter().filter(|key| !open.contains(key)).count();
+    }
+    Ok(num_new)
 }

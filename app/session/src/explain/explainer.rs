@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use callgrove_ml::explain::{CallPaths, Difference, TreeExplanation, UsualTrees, explain};
-use callgrove_model::{Forest, FunctionName, Progress, TreeIdx};
+use callgrove_model::{Forest, FuncId, FunctionName, NameTable, Progress, Reason, TreeIdx};
 
-use super::reason::Reason;
-use crate::learning::LearningError;
+use crate::learning::{LearningError, SavedModel};
 use crate::{Detection, Label};
 
-/// Explains the trees of one forest by one detection.
+/// Explains the trees of one forest by what is usual in it, or in the training of a model.
 pub struct Explainer {
     forest: Forest,
+    /// Names of the functions of a model; without one those of the forest are all.
+    names: Option<NameTable<FuncId>>,
     paths: Arc<CallPaths>,
     usual: UsualTrees,
 }
@@ -33,6 +34,7 @@ impl Explainer {
         let is_normal: Vec<bool> = trees.map(is_normal).collect();
         Self {
             usual: UsualTrees::of(forest, &paths, &is_normal),
+            names: None,
             forest: forest.clone(),
             paths,
         }
@@ -52,6 +54,28 @@ impl Explainer {
         Ok(Self::with_paths(forest, paths, detection, labels))
     }
 
+    /// Prepares a forest to be explained by what is usual in the training of a model.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub fn of_model(
+        model: &SavedModel,
+        forest: &Forest,
+        progress: Progress<'_>,
+    ) -> Result<Self, LearningError> {
+        let (names, paths, usual) = model
+            .tree_model()
+            .artifact()
+            .usual
+            .of_forest(forest, progress)?;
+        Ok(Self {
+            forest: forest.clone(),
+            names: Some(names),
+            paths: Arc::new(paths),
+            usual,
+        })
+    }
+
     pub(crate) fn explain(&self, tree: TreeIdx) -> TreeExplanation {
         explain(&self.forest, &self.paths, &self.usual, tree)
     }
@@ -64,10 +88,10 @@ impl Explainer {
     }
 
     fn reason(&self, difference: &Difference) -> Reason {
-        let names = &self.forest.trace().names;
+        let names = self.names.as_ref().unwrap_or(&self.forest.trace().names);
         let name = |func| FunctionName::parse(names.name(func)).qualified.to_owned();
         Reason {
-            kind: difference.kind.as_str(),
+            kind: difference.kind,
             function: name(difference.func),
             path: difference.path.iter().map(|&func| name(func)).collect(),
             excess_us: difference.excess.0 as f64 / 1e3,

@@ -69,6 +69,15 @@ pub enum LabelKey {
 }
 
 impl LabelKey {
+    /// What a label of a tree is given to: its number, or where that is none of the run, its event.
+    pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
+        if forest.trace().is_selection {
+            EventKey::of(forest, tree).into()
+        } else {
+            TreeKey::of(forest, tree).into()
+        }
+    }
+
     pub(crate) fn program(&self) -> &ProgramId {
         match self {
             Self::Tree(key) => &key.program,

@@ -153,7 +153,7 @@ pub(crate) fn by_tree(
         .map(TreeIdx::from_index)
         .map(|tree| {
             let of_record = get(EventKey::of(forest, tree).into());
-            of_record.or_else(|| get(TreeKey::of(forest, tree).into()))
+            of_record.or_else(|| get(LabelKey::of(forest, tree)))
         })
         .collect()
 }

@@ -12,6 +12,8 @@ pub struct RunningModels {
     pub list: TreeModelList,
     /// What the learned model would change; none before the first training.
     pub trial: Option<ModelTrial>,
+    /// Abnormal executions that the job has recorded and that are not among those open.
+    pub num_new_trees: usize,
 }
 
 /// What the learned model says of the executions that are open, beside the one in force.

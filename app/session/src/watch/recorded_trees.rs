@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use callgrove_model::{
     CallStackBuilder, Comms, Counters, ExecLabel, Forest, FuncId, Lane, NameTable, ProgramId,
-    RankId, ThreadId, TimeNs, Trace, Warnings,
+    RankId, RunIdentity, ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_provdb::{RecordedTree, TreeRecord};
 
-/// The forest of recorded trees: those of all functions that are a root of one. Records without calls, and those that
+/// The forest of the recorded trees of a run: those of all functions that are a root of one. Records without calls, and those that
 /// hold what cannot be, are left out; the second answer is how many.
 ///
-/// Trees have numbers of their own here: `#rank-index` counts the recorded ones.
-pub fn recorded_forest(records: &[TreeRecord]) -> (Forest, usize) {
+/// Trees have numbers of their own here: `#rank-index` counts the recorded ones. Labels name them by their events, which
+/// are those of the run.
+pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usize) {
     let mut names = NameTable::<FuncId>::default();
     let mut functions = BTreeSet::new();
     let mut by_lane: BTreeMap<(u32, u32, u32), Vec<Root<'_>>> = BTreeMap::new();
@@ -61,6 +62,8 @@ pub fn recorded_forest(records: &[TreeRecord]) -> (Forest, usize) {
     let trace = Trace {
         names,
         lanes,
+        identity: run,
+        is_selection: true,
         ..Trace::default()
     };
     let functions: Vec<FuncId> = functions.into_iter().collect();
@@ -184,7 +187,7 @@ mod tests {
             }),
             ..record()
         };
-        let (forest, num_left_out) = recorded_forest(&[within, record()]);
+        let (forest, num_left_out) = recorded_forest(&[within, record()], RunIdentity::default());
         assert_eq!((forest.len(), num_left_out), (2, 0));
         let tree = forest.tree(callgrove_model::TreeIdx(0));
         let parents: Vec<_> = (0..tree.len()).map(|vertex| tree.parent(vertex)).collect();
@@ -220,10 +223,11 @@ mod tests {
             broken(&|record, _| record.event_id = "7".to_owned()),
             broken(&|record, _| record.exit = u64::MAX),
         ];
-        let (forest, num_left_out) = recorded_forest(&records);
+        let (forest, num_left_out) = recorded_forest(&records, RunIdentity::default());
         assert_eq!((forest.len(), num_left_out), (0, records.len()));
         // Times that make no sense are mended as those of a damaged trace are.
-        let (forest, _) = recorded_forest(&[broken(&|_, tree| tree.inclusive[2] = u64::MAX)]);
+        let late = broken(&|_, tree| tree.inclusive[2] = u64::MAX);
+        let (forest, _) = recorded_forest(&[late], RunIdentity::default());
         assert_eq!(forest.len(), 1 + 1);
     }
 }

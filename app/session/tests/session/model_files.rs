@@ -1,7 +1,7 @@
 //! Model files that are not made for the run: asked about, used anyway or with a border of the run's own.
 
-use callgrove_model::{DurationNs, Label};
-use callgrove_session::{Command, Misfit, ModelAnswer, Severity, Snapshot};
+use callgrove_model::{DurationNs, Label, Progress, TreeIdx};
+use callgrove_session::{Command, Explainer, Misfit, ModelAnswer, SavedModel, Severity, Snapshot};
 
 use crate::support::*;
 
@@ -124,4 +124,65 @@ fn an_answer_about_a_file_that_has_gone_changes_nothing() {
     let seen = session.run(Command::AnswerModel(ModelAnswer::UseAnyway));
     assert_eq!(errors(&seen), ["Cannot read foreign.json."]);
     assert_eq!((scores(&seen), seen.undo.clone()), (scores(&before), None));
+}
+
+/// What [`Command::SaveModel`] wrote of the trace of these tests, with the slow execution labelled.
+const VERSION_5: &[u8] = include_bytes!("model-5.json");
+
+#[test]
+fn a_model_file_of_this_version_says_the_same_for_ever() {
+    let model = SavedModel::read(VERSION_5).unwrap();
+    let session = Session::opened(&Disk::default());
+    let forest = &session.seen().analysis.clone().unwrap().forest;
+    let verdicts = model.verdicts(forest).unwrap();
+    let abnormal: Vec<TreeIdx> = (0..forest.len())
+        .map(TreeIdx::from_index)
+        .filter(|tree| verdicts[tree.index()].is_abnormal)
+        .collect();
+    assert_eq!(abnormal, [SLOW_TREE]);
+    let why = Explainer::of_model(&model, forest, Progress::none()).unwrap();
+    let reasons = why.reasons(SLOW_TREE);
+    assert_eq!(
+        reasons[0].words(),
+        "longer: MPI_Wait, +19.7 ms (usually 305 µs)"
+    );
+    let artifact = model.tree_model().artifact();
+    let labels = &artifact.labels;
+    assert_eq!((labels.num_normal, labels.num_abnormal), (0, 1));
+    assert_eq!(labels.hash.len(), 32);
+    // Nothing of the file is lost.
+    let file: serde_json::Value = serde_json::from_slice(VERSION_5).unwrap();
+    assert_eq!(serde_json::to_value(artifact).unwrap(), file);
+}
+
+#[test]
+fn model_files_of_other_versions_are_refused_with_both_versions_named() {
+    let newer = String::from_utf8_lossy(VERSION_5).replacen("\"version\":5", "\"version\":6", 1);
+    for (version, file) in [
+        (4, include_str!("model-4.json")),
+        (6, newer.as_str()),
+        (7, r#"{"version":7,"other":"fields"}"#),
+    ] {
+        let refusal = SavedModel::read(file.as_bytes()).unwrap_err().to_string();
+        let expected = format!("the model has version {version}, but version 5 is understood");
+        assert!(refusal.starts_with(&expected), "{refusal}");
+    }
+}
+
+#[test]
+fn a_model_file_whose_provenance_cannot_be_is_refused() {
+    let text = String::from_utf8_lossy(VERSION_5);
+    for (from, to) in [
+        (
+            "\"num_abnormal\":1,\"hash\"",
+            "\"num_abnormal\":999,\"hash\"",
+        ),
+        ("\"hash\":\"", "\"hash\":\"x"),
+        ("\"usual\":{\"tick_ns\":", "\"usual\":{\"tick_ns\":-"),
+        ("\"caller\":0", "\"caller\":7"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let refusal = SavedModel::read(text.replacen(from, to, 1).as_bytes()).unwrap_err();
+        assert!(refusal.to_string().contains("damaged"), "{refusal}");
+    }
 }

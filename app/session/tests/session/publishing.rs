@@ -1,7 +1,7 @@
 //! The models of a running job: tried out beside the learned one, published, taken back.
 
-use callgrove_model::Label;
-use callgrove_session::{Command, ModelInForce, ModelTrial, RunningModels};
+use callgrove_model::{Forest, Label, ProgramId, TreeIdx};
+use callgrove_session::{Command, EventKey, ModelInForce, ModelTrial, RunningModels, Selection};
 
 use crate::support::*;
 
@@ -77,4 +77,54 @@ fn a_job_that_cannot_be_reached_is_told_and_changes_nothing() {
     let seen = session.run(Command::LookAtRunningModels { server });
     assert_eq!(errors(&seen).len(), 1);
     assert_eq!(seen.running_models, None);
+}
+
+#[test]
+fn trees_that_a_job_records_meanwhile_are_told_and_come_with_labels_and_selection_kept() {
+    let disk = Disk {
+        abnormal: [(2, 17), (1, 31), (3, 33)].map(event).into(),
+        ..Disk::default()
+    };
+    *disk.num_recorded.lock().unwrap() = 20;
+    let mut session = Session::on(&disk);
+    session.run(open("recorded", "compute"));
+    let forest_of = |session: &Session| session.seen().analysis.clone().unwrap().forest.clone();
+    let forest = forest_of(&session);
+    assert_eq!(forest.len(), 4 * 10);
+    let tree_of = |forest: &Forest, key: EventKey| {
+        let mut trees = (0..forest.len()).map(TreeIdx::from_index);
+        trees
+            .find(|&tree| EventKey::of(forest, tree) == key)
+            .unwrap()
+    };
+    let slow = event(SLOW);
+    session.label(tree_of(&forest, slow), Label::Abnormal);
+    session.run(Command::Select(Selection::One(tree_of(&forest, slow))));
+    *disk.num_recorded.lock().unwrap() = NUM_STEPS;
+    session.run(look());
+    assert_eq!(seen(&session).num_new_trees, 2);
+    let seen = session.run(Command::Reload);
+    assert_eq!(errors(&seen), Vec::<String>::new());
+    assert_eq!(last_notice(&seen), "40 executions are new.");
+    let forest = forest_of(&session);
+    let now = tree_of(&forest, slow);
+    assert_eq!(seen.labels_by_tree[now.index()], Some(Label::Abnormal));
+    assert_eq!(seen.labels_by_tree.iter().flatten().count(), 1);
+    assert_eq!(seen.selection, Selection::One(now));
+    session.run(look());
+    assert_eq!(self::seen(&session).num_new_trees, 0);
+    // In the whole trace the label is that of the same execution.
+    let seen = session.run(open("run", "compute"));
+    let labels = seen.labels_by_tree.iter().enumerate();
+    let labelled: Vec<usize> = labels
+        .filter(|(_, label)| label.is_some())
+        .map(|(tree, _)| tree)
+        .collect();
+    assert_eq!(labelled, [SLOW_TREE.index()]);
+}
+
+/// The event of an execution of `compute`: a rank and the place on it. Each has six events, the first after that of
+/// `main`.
+fn event((rank, index): (u32, u32)) -> EventKey {
+    EventKey::parse(ProgramId(0), &format!("{rank}:0:{}", 1 + 6 * index)).unwrap()
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use callgrove_model::{
-    FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress, RankBuilder, RankId, RunIdentity,
-    StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
+    Forest, FuncEventKind, FuncId, Label, NameTable, ProgramId, Progress, RankBuilder, RankId,
+    RunIdentity, StepBatch, StepId, ThreadId, TimeNs, Trace, TreeIdx, Warnings,
 };
+use callgrove_provdb::{RecordedTree, TREE_VERSION, TreeRecord};
 use callgrove_pserver::TreeModelBook;
+use callgrove_session::watch::recorded_forest;
 use callgrove_session::{
-    Command, Engine, Host, HostError, JournalWriter, LearnSettings, ModelInForce, ModelPublication,
-    OpenJournal, RunningJob, Severity, Snapshot, SnapshotCell, TreeModelList,
+    Command, Engine, EventKey, Host, HostError, JournalWriter, LearnSettings, ModelInForce,
+    ModelPublication, OpenJournal, RunningJob, Severity, Snapshot, SnapshotCell, TreeModelList,
 };
 
 pub(crate) const NUM_RANKS: u32 = 4;
@@ -30,12 +32,16 @@ pub(crate) struct Disk {
     pub(crate) is_full: Arc<Mutex<bool>>,
     /// Of the job at [`JOB`].
     pub(crate) models: Arc<Mutex<TreeModelBook>>,
+    /// The abnormal trees that it has recorded.
+    pub(crate) abnormal: Vec<EventKey>,
+    /// Number of steps of each rank that it has recorded, of which `recorded` has every second.
+    pub(crate) num_recorded: Arc<Mutex<u32>>,
 }
 
 pub(crate) const JOB: &str = "http://127.0.0.1:5559";
 
 /// A running job that nobody watches but the session.
-struct Job(Arc<Mutex<TreeModelBook>>);
+struct Job(Arc<Mutex<TreeModelBook>>, Vec<EventKey>);
 
 impl RunningJob for Job {
     fn tree_models(&mut self) -> Result<TreeModelList, HostError> {
@@ -43,6 +49,11 @@ impl RunningJob for Job {
             models: self.0.lock().unwrap().list(),
             instances: Vec::new(),
         })
+    }
+
+    fn abnormal_trees(&mut self, function: &str) -> Result<Vec<EventKey>, HostError> {
+        assert_eq!(function, "Pair::compute(int, int)");
+        Ok(self.1.clone())
     }
 
     fn tree_model(&mut self, name: &str, version: u32) -> Result<String, HostError> {
@@ -88,6 +99,7 @@ impl Host for DiskHost {
         progress.at(0.5)?;
         match source {
             "run" | "copy" => Ok(trace(0)),
+            "recorded" => Ok(recorded(*self.0.num_recorded.lock().unwrap())),
             "other run" => Ok(trace(1_000_000)),
             "empty" => Ok(Trace::default()),
             other => Err(HostError::Failed(format!("no trace in {other}"))),
@@ -96,7 +108,7 @@ impl Host for DiskHost {
 
     fn open_journal(&mut self, source: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
         let lines = match source {
-            "run" => &self.0.journal,
+            "run" | "recorded" => &self.0.journal,
             _ => &self.0.other_journal,
         };
         let writer = DiskJournal {
@@ -120,7 +132,10 @@ impl Host for DiskHost {
 
     fn running_job(&mut self, server: &str) -> Result<Box<dyn RunningJob>, HostError> {
         match server {
-            JOB => Ok(Box::new(Job(Arc::clone(&self.0.models)))),
+            JOB => Ok(Box::new(Job(
+                Arc::clone(&self.0.models),
+                self.0.abnormal.clone(),
+            ))),
             other => Err(HostError::Failed(format!("no job at {other}"))),
         }
     }
@@ -191,6 +206,61 @@ pub(crate) fn trace(start_us: u64) -> Trace {
         builder.finish(names, NameTable::default())
     });
     Trace::assemble(ranks.collect(), Warnings::default())
+}
+
+/// Every second execution of the first steps of [`trace`], as a job records some of its trees.
+fn recorded(num_steps: u32) -> Trace {
+    let whole = Arc::new(trace(0));
+    let compute = whole.names.get("Pair::compute(int, int)").unwrap();
+    let forest = Forest::grow(Arc::clone(&whole), &[compute]);
+    let records: Vec<TreeRecord> = (0..forest.len())
+        .map(TreeIdx::from_index)
+        .filter(|&tree| forest.code(tree).index < num_steps && forest.code(tree).index % 2 == 1)
+        .map(|tree| record(&forest, tree))
+        .collect();
+    let (forest, _) = recorded_forest(&records, whole.identity.clone());
+    Trace::clone(forest.trace())
+}
+
+fn record(forest: &Forest, tree: TreeIdx) -> TreeRecord {
+    let label = forest.trace().label(forest.trees()[tree.index()].root);
+    let calls = forest.tree(tree);
+    let us = |time: TimeNs| u64::try_from(time.as_us()).unwrap();
+    let (entry, exit) = (us(calls.entry()[0]), us(calls.exit()));
+    let names = &forest.trace().names;
+    let functions = calls.funcs().iter().map(|&func| names.name(func).into());
+    TreeRecord {
+        version: TREE_VERSION,
+        event_id: label.to_string(),
+        pid: 0,
+        rid: label.rank.0,
+        tid: 0,
+        fid: 0,
+        func: names.name(calls.funcs()[0]).into(),
+        hostname: "".into(),
+        entry,
+        exit,
+        runtime_total: exit - entry,
+        io_step: 0,
+        is_sample: true,
+        judged: None,
+        outlier_score: 0.0,
+        outlier_severity: 0,
+        num_calls: calls.len() as u64,
+        tree: Some(RecordedTree {
+            functions: functions.collect(),
+            func: (0..calls.len() as u32).collect(),
+            depth: (0..calls.len())
+                .map(|vertex| calls.depth(vertex) as u32)
+                .collect(),
+            entry: calls.entry().iter().map(|&time| us(time) - entry).collect(),
+            inclusive: calls
+                .inclusive()
+                .iter()
+                .map(|time| u64::try_from(time.as_us()).unwrap())
+                .collect(),
+        }),
+    }
 }
 
 /// A session on a disk.

@@ -361,11 +361,10 @@ impl Instance {
             .collect::<Result<Vec<StepOutcome>, _>>()?;
         for ((detector, _), step) in at_work.iter().zip(judged) {
             self.status.num_executions += step.num_executions;
-            self.status.num_trees += step.num_trees;
-            self.status.num_abnormal_trees += step.num_abnormal_trees;
-            if step.tree_trouble.is_some() {
-                self.status.tree_trouble = step.tree_trouble;
-            }
+            let fits = self.status.note_trees(step.trees).into_iter();
+            let (trees, functions) = (&options.trees, &self.functions);
+            let unfit = self.tree_models.note_fits(fits, trees, functions);
+            self.status.note_unfit(unfit);
             match &step.report {
                 Some(_) => self.status.num_anomalies += step.num_anomalies,
                 None => self.status.num_known_steps += 1,

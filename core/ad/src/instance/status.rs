@@ -1,9 +1,11 @@
 //! How an instance fares.
 
-use callgrove_model::{RankId, Warnings};
+use callgrove_model::{RankId, WarningKind, Warnings};
 use callgrove_pserver::Link;
 
 use crate::provenance_writer::StorageStatus;
+use crate::rank_trees::TreeOutcome;
+use crate::tree_models::ModelFit;
 
 /// How an instance fares; all counts are since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,26 @@ pub struct Status {
 }
 
 impl Status {
+    /// Counts the trees of a step. The answer is how the models fared.
+    pub(super) fn note_trees(&mut self, trees: TreeOutcome) -> Vec<ModelFit> {
+        self.num_trees += trees.num_judged;
+        self.num_abnormal_trees += trees.num_abnormal;
+        if trees.trouble.is_some() {
+            self.tree_trouble = trees.trouble;
+        }
+        trees.fits
+    }
+
+    /// Takes note of a tree model that was put aside, and why.
+    pub(super) fn note_unfit(&mut self, unfit: Option<String>) {
+        if let Some(why) = unfit {
+            let place = || why.clone();
+            self.warnings
+                .count(WarningKind::TreeModelUnfit, None, place);
+            self.tree_trouble = Some(why);
+        }
+    }
+
     pub(super) fn note_link(&mut self, link: Link) {
         self.link_down = match link {
             Link::Up => None,

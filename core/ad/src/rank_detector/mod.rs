@@ -25,7 +25,7 @@ use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::NodeWatch;
 use crate::rank_counters::RankCounters;
-use crate::rank_trees::RankTrees;
+use crate::rank_trees::{RankTrees, TreeOutcome};
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
 use crate::stream_reader::StepInput;
 use crate::tree_models::TreeModels;
@@ -93,10 +93,8 @@ pub(crate) struct StepOutcome {
     pub(crate) report: Option<StepReport>,
     pub(crate) num_executions: u64,
     pub(crate) num_anomalies: u64,
-    pub(crate) num_trees: u64,
-    pub(crate) num_abnormal_trees: u64,
-    /// Why trees could not be judged, if so.
-    pub(crate) tree_trouble: Option<String>,
+    /// Its documents are among the others.
+    pub(crate) trees: TreeOutcome,
 }
 
 /// Where the executions of a function are among those grouped, and its number.
@@ -269,9 +267,13 @@ impl RankDetector {
             self.write_records(&found, compiled, options, &mut documents)?;
         }
         let is_known = self.has_reported(step);
-        let trees = self.judge_trees(models.trees)?;
+        let mut trees = self.judge_trees(models.trees)?;
+        let of_trees = std::mem::take(&mut trees.documents);
         if writes {
-            documents.extend(trees.documents);
+            documents.extend(of_trees);
+        }
+        if is_known {
+            (trees.num_judged, trees.num_abnormal) = (0, 0);
         }
         self.retire(options.window);
         Ok(StepOutcome {
@@ -280,9 +282,7 @@ impl RankDetector {
             report,
             num_executions,
             num_anomalies,
-            num_trees: if is_known { 0 } else { trees.num_judged },
-            num_abnormal_trees: if is_known { 0 } else { trees.num_abnormal },
-            tree_trouble: trees.trouble,
+            trees,
         })
     }
 

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use crate::support::{Script, Shelf, options};
 use callgrove_ad::{AdOptions, Instance, Status};
 use callgrove_detect::{Params, TreeJudge, TreeModelReader, TreeVerdict};
-use callgrove_model::{Forest, FunctionPattern, TreeIdx};
-use callgrove_provdb::{Collection::Trees, Store, TreeRecord};
+use callgrove_model::{DifferenceKind, Forest, FunctionPattern, Reason, TreeIdx};
+use callgrove_provdb::{Collection::Trees, MAX_RECORDED_REASONS, Store, TreeRecord};
 use callgrove_pserver::{ServerState, StateOptions};
 
-/// Of the functions it names, calls abnormal what takes longer than so many microseconds: `f,g 300`.
+/// Of the functions it names, calls abnormal what takes longer than so many microseconds: `f,g 300`; `f,g -300` was
+/// trained on other trees.
 #[derive(Debug)]
 struct LongerThan {
     functions: Vec<String>,
     limit_us: i64,
+    /// Whether its training knew no such tree.
+    is_foreign: bool,
 }
 
 #[derive(Debug)]
@@ -24,9 +27,11 @@ impl TreeModelReader for Reader {
     fn read(&self, bytes: &[u8]) -> Result<Arc<dyn TreeJudge>, String> {
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let (functions, limit) = text.split_once(' ').ok_or("there is no limit in it")?;
+        let limit_us: i64 = limit.parse().unwrap_or_default();
         Ok(Arc::new(LongerThan {
             functions: functions.split(',').map(str::to_owned).collect(),
-            limit_us: limit.parse().unwrap_or_default(),
+            limit_us: limit_us.abs(),
+            is_foreign: limit_us < 0,
         }))
     }
 }
@@ -34,6 +39,10 @@ impl TreeModelReader for Reader {
 impl TreeJudge for LongerThan {
     fn functions(&self) -> &[String] {
         &self.functions
+    }
+
+    fn programs(&self) -> &[String] {
+        &[]
     }
 
     fn judge(&self, forest: &Forest) -> Result<Vec<TreeVerdict>, String> {
@@ -45,9 +54,30 @@ impl TreeJudge for LongerThan {
                 is_abnormal: beyond > 0,
                 unseen_time_share: 0.0,
                 is_new_structure: false,
+                is_unlike_training: self.is_foreign,
             }
         };
         Ok((0..forest.len()).map(verdict).collect())
+    }
+
+    fn reasons(&self, forest: &Forest) -> Result<Vec<Vec<Reason>>, String> {
+        let reason = |tree| {
+            let tree = forest.tree(TreeIdx::from_index(tree));
+            let name = forest.trace().names.name(tree.funcs()[0]).to_owned();
+            let taken_us = tree.duration().as_us();
+            let reason = Reason {
+                kind: DifferenceKind::Longer,
+                path: vec![name.clone()],
+                function: name,
+                excess_us: (taken_us - self.limit_us) as f64,
+                count: 1,
+                usual_count: 1,
+                usual_us: self.limit_us as f64,
+                share: 1.0,
+            };
+            vec![reason; 20]
+        };
+        Ok((0..forest.len()).map(reason).collect())
     }
 }
 
@@ -109,6 +139,23 @@ fn two_calls_a_step(num: u32) -> Script {
         script.exit(0, "main", at + 9_000);
     }
     script
+}
+
+#[test]
+fn an_abnormal_tree_says_why_and_a_normal_one_is_not_explained() {
+    let server = server();
+    server.publish_tree_model("f", "f 300", "", "", 0).unwrap();
+    let (_, records) = follow(&two_calls_a_step(3), watching(&["f"]), &server, |_| {});
+    let judged: Vec<_> = records.iter().filter_map(|it| it.judged.as_ref()).collect();
+    assert_eq!(judged.len(), 6);
+    for judged in judged {
+        let first = judged.reasons.first().map(Reason::words);
+        let expected = judged
+            .is_anomaly
+            .then(|| "longer: f, +200 µs (usually 300 µs)".to_owned());
+        assert_eq!(first, expected);
+        assert!(judged.reasons.len() <= MAX_RECORDED_REASONS);
+    }
 }
 
 fn judged_by(records: &[TreeRecord]) -> Vec<(u64, Option<u32>)> {
@@ -224,6 +271,37 @@ fn a_model_that_cannot_be_read_is_told_and_the_former_stays() {
         trouble.contains("version 2") && trouble.contains("no limit"),
         "{trouble}"
     );
+}
+
+#[test]
+fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
+    let server = server();
+    let (status, records) = follow(&two_calls_a_step(30), watching(&[]), &server, |step| {
+        let model = match step {
+            1 => "f 300",
+            3 => "f -300",
+            _ => return,
+        };
+        server.publish_tree_model("f", model, "", "", 0).unwrap();
+    });
+    let by_second = |(_, version): &(u64, Option<u32>)| *version == Some(2);
+    let versions = judged_by(&records);
+    // It is tried on 20 trees, two a step.
+    assert_eq!(versions.iter().filter(|it| by_second(it)).count(), 10);
+    assert_eq!(versions.last(), Some(&(29, Some(1))));
+    let trouble = status.tree_trouble.unwrap();
+    assert!(
+        trouble.contains("version 2") && trouble.contains("20 of 20 trees"),
+        "{trouble}"
+    );
+    // Without a former one nothing judges.
+    let server = self::server();
+    let (status, records) = follow(&two_calls_a_step(30), watching(&[]), &server, |step| {
+        if step == 1 {
+            server.publish_tree_model("f", "f -300", "", "", 0).unwrap();
+        }
+    });
+    assert_eq!((records.len(), status.num_trees), (10, 20));
 }
 
 #[test]

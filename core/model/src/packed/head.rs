@@ -21,6 +21,8 @@ pub struct TraceHead {
     warnings: Warnings,
     num_steps: u64,
     identity: RunIdentity,
+    #[serde(default)]
+    is_selection: bool,
 }
 
 /// A trace whose lanes come one after another.
@@ -59,6 +61,7 @@ impl TraceHead {
             warnings: trace.warnings.clone(),
             num_steps: trace.num_steps,
             identity: trace.identity.clone(),
+            is_selection: trace.is_selection,
         }
     }
 }
@@ -89,6 +92,7 @@ impl PackedLanes {
                 warnings: head.warnings,
                 num_steps: head.num_steps,
                 identity: head.identity,
+                is_selection: head.is_selection,
             },
             missing: head.lanes.into_iter(),
         })

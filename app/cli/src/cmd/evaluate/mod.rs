@@ -16,7 +16,7 @@ use callgrove_ml::{MlError, Progress};
 
 use self::plot::PlotFile;
 use self::report::{CurveReport, MethodReport, Report};
-use self::truth::TruthTable;
+pub(crate) use self::truth::TruthTable;
 use super::forest::forest_of;
 use crate::args::{EvaluateArgs, EvaluateFormat, Strategy};
 use crate::exit::Exit;
@@ -36,7 +36,11 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<Exit> {
         &mut clock,
     )?;
     let truth = table
-        .truth(&forest, args.positive.as_deref(), &args.negative)
+        .truth(
+            &forest,
+            args.classes.positive.as_deref(),
+            &args.classes.negative,
+        )
         .with_context(|| format!("cannot use the truth in {}", args.truth.display()))?;
     let ours = DetectorParams::default();
     let baselines = BaselineParams::default().check()?;

@@ -6,18 +6,18 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use callgrove_ml::evaluate::{Class, Truth};
 use callgrove_model::{Forest, TreeIdx};
-use callgrove_session::{EventKey, LabelCsvError, LabelKey, TreeKey, label_rows};
+use callgrove_session::{EventKey, LabelCsvError, LabelKey, label_rows};
 
 use crate::output::complain;
 
 /// Labels by tree, as the file has them.
-pub(super) struct TruthTable {
+pub(crate) struct TruthTable {
     labels: BTreeMap<LabelKey, String>,
 }
 
 impl TruthTable {
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let text =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(&text).with_context(|| format!("cannot use the truth in {}", path.display()))
@@ -37,7 +37,7 @@ impl TruthTable {
     /// The truth about a forest. Labels in `negative` mean that a tree is normal; those in `positive`
     /// (all others, if it is `None`) that it is an anomaly of that kind. What fits no tree, and trees
     /// that are in neither class, are counted on standard error.
-    pub(super) fn truth(
+    pub(crate) fn truth(
         &self,
         forest: &Forest,
         positive: Option<&[String]>,
@@ -55,7 +55,7 @@ impl TruthTable {
         let labels: Vec<Option<&String>> = (0..forest.len())
             .map(|tree| {
                 let tree = TreeIdx::from_index(tree);
-                let of_tree = self.labels.get(&TreeKey::of(forest, tree).into());
+                let of_tree = self.labels.get(&LabelKey::of(forest, tree));
                 of_tree.or_else(|| self.labels.get(&EventKey::of(forest, tree).into()))
             })
             .collect();

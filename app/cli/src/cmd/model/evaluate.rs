@@ -1,0 +1,191 @@
+//! What a model says of a run, and how right it is.
+
+use std::io::{Result as IoResult, Write};
+
+use anyhow::{Context, Result};
+use callgrove_ml::detector::{Detector, Judgement, Misfit, ModelBorder};
+use callgrove_ml::evaluate::{Alarms, Quality};
+use callgrove_model::{Forest, FunctionName};
+use serde::Serialize;
+
+use crate::args::{ModelEvaluateArgs, SummaryFormat};
+use crate::cmd::evaluate::TruthTable;
+use crate::cmd::forest::forest_of;
+use crate::output::{Clock, json_lines, print, thousands, with_progress};
+use crate::tree_models::read_model;
+
+/// What a model says of the executions of a run.
+#[derive(Serialize)]
+struct Evaluation {
+    function: String,
+    trees: usize,
+    abnormal: usize,
+    /// Share of the trees that it calls abnormal, 0..=1.
+    share: f64,
+    /// The same of the trees that it was trained on.
+    share_in_training: f64,
+    /// Share of the trees whose structure the training never saw.
+    new_structure_share: f64,
+    /// Share of the time of all trees in functions that the training never saw.
+    unseen_time_share: f64,
+    /// Why it should not be used for this run, if so.
+    misfit: Option<Misfit>,
+    misfit_words: Option<String>,
+    /// How right it is, where the truth is known.
+    truth: Option<Against>,
+}
+
+/// What a model says against what is.
+#[derive(Serialize)]
+struct Against {
+    positive: usize,
+    negative: usize,
+    missed: usize,
+    false_alarms: usize,
+    /// Share of the abnormal ones that are anomalies; none where none is abnormal.
+    precision: Option<f64>,
+    /// Share of the anomalies that are abnormal; none where there is none.
+    recall: Option<f64>,
+    roc_auc: Option<f64>,
+    average_precision: Option<f64>,
+}
+
+/// Says what a model says of a run.
+pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
+    let model = read_model(&args.model)?;
+    let model = model.tree_model();
+    let table = args.truth.as_deref().map(TruthTable::read).transpose()?;
+    let function = if let Some(function) = &args.function {
+        function.clone()
+    } else {
+        let of_model = model.artifact().functions.first();
+        let of_model = of_model.context("the model is for no function")?;
+        FunctionName::parse(of_model).qualified.to_owned()
+    };
+    let part = args.part.between;
+    let (forest, function) = forest_of(&args.trace, Some(&function), part, &mut Clock::new(false))?;
+    let judged = with_progress("Judging", |progress| {
+        model.judge(&forest, ModelBorder::Learned, progress)
+    })?;
+    let against = match table {
+        None => None,
+        Some(table) => {
+            let classes = &args.classes;
+            let truth = table
+                .truth(&forest, classes.positive.as_deref(), &classes.negative)
+                .context("cannot use the truth")?;
+            let alarms = Alarms::of(&truth, &judged.scores);
+            let quality = Quality::of_all(&truth, &judged.scores);
+            Some(Against::new(
+                [truth.num_positive(), truth.num_negative()],
+                alarms,
+                quality,
+            ))
+        }
+    };
+    let in_training = model.artifact();
+    let evaluation = Evaluation {
+        share_in_training: share(in_training.num_abnormal, in_training.num_trees),
+        ..Evaluation::new(function, &forest, judged, against)
+    };
+    print(|out| match args.format {
+        SummaryFormat::Table => evaluation.tell(out),
+        SummaryFormat::Json => json_lines(out, [&evaluation]),
+    })
+}
+
+fn share(part: usize, whole: usize) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+impl Evaluation {
+    fn new(function: String, forest: &Forest, judged: Judgement, truth: Option<Against>) -> Self {
+        let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
+        let abnormal = judged.scores.iter().filter(is_abnormal).count();
+        let num_new = judged.unseen.iter().filter(|it| it.is_new_structure);
+        let times = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
+        let times = times.map(|tree| forest.tree(tree).duration().0 as f64);
+        let (mut all, mut unseen) = (0.0, 0.0);
+        for (time, of_tree) in times.zip(&judged.unseen) {
+            all += time;
+            unseen += time * of_tree.time_share;
+        }
+        Self {
+            function,
+            trees: forest.len(),
+            abnormal,
+            share: share(abnormal, forest.len()),
+            share_in_training: 0.0,
+            new_structure_share: share(num_new.count(), forest.len()),
+            unseen_time_share: if all > 0.0 { unseen / all } else { 0.0 },
+            misfit_words: judged.misfit.as_ref().map(ToString::to_string),
+            misfit: judged.misfit,
+            truth,
+        }
+    }
+
+    fn tell(&self, out: &mut dyn Write) -> IoResult<()> {
+        writeln!(
+            out,
+            "{}: {} executions",
+            self.function,
+            thousands(self.trees)
+        )?;
+        let mut line = |what: &str, text: String| writeln!(out, "  {what:<18} {text}");
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let of_training = percent(self.share_in_training);
+        line(
+            "abnormal",
+            format!(
+                "{} ({}; in its training {of_training})",
+                thousands(self.abnormal),
+                percent(self.share)
+            ),
+        )?;
+        line(
+            "unseen structure",
+            format!(
+                "{} of the executions, functions with {} of their time",
+                percent(self.new_structure_share),
+                percent(self.unseen_time_share)
+            ),
+        )?;
+        let fit = self.misfit_words.as_deref();
+        line(
+            "fit",
+            fit.map_or("it fits".to_owned(), |why| {
+                format!("it does not fit: {why}")
+            }),
+        )?;
+        let Some(truth) = &self.truth else {
+            return Ok(());
+        };
+        let number = |number: Option<f64>| number.map_or("-".to_owned(), |it| format!("{it:.4}"));
+        let (positive, negative) = (thousands(truth.positive), thousands(truth.negative));
+        line("truth", format!("{positive} anomalies, {negative} normal"))?;
+        let (missed, false_alarms) = (thousands(truth.missed), thousands(truth.false_alarms));
+        line("missed", missed)?;
+        line("false alarms", false_alarms)?;
+        line("precision", number(truth.precision))?;
+        line("recall", number(truth.recall))?;
+        line("average precision", number(truth.average_precision))?;
+        line("ROC AUC", number(truth.roc_auc))
+    }
+}
+
+impl Against {
+    fn new([positive, negative]: [usize; 2], alarms: Alarms, quality: Option<Quality>) -> Self {
+        let found = positive - alarms.num_missed;
+        let flagged = found + alarms.num_false;
+        Self {
+            positive,
+            negative,
+            missed: alarms.num_missed,
+            false_alarms: alarms.num_false,
+            precision: (flagged > 0).then(|| share(found, flagged)),
+            recall: (positive > 0).then(|| share(found, positive)),
+            roc_auc: quality.map(|quality| quality.ranking.roc_auc),
+            average_precision: quality.map(|quality| quality.ranking.average_precision),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `callgrove model`: the tree models of a running job, without a screen.
+
+mod diff;
+mod evaluate;
+mod show;
+mod trial;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use callgrove_model::{FunctionName, FunctionPattern};
+use callgrove_pserver::{ModelInForce, ModelPublication, TreeModelInfo, TreeModelList};
+use callgrove_server::client::Client;
+use callgrove_session::SavedModel;
+
+use self::diff::diff;
+use self::evaluate::evaluate;
+use self::show::show;
+use self::trial::DryRun;
+use crate::args::{ModelArgs, ModelCommand, PublishArgs, ServerArgs, SummaryFormat};
+use crate::connect::secret;
+use crate::follow::Reach;
+use crate::host::replace_file;
+use crate::output::{TextTable, json_lines, print};
+use crate::tree_models::read_model;
+
+pub(crate) fn run(args: &ModelArgs) -> Result<()> {
+    match &args.command {
+        ModelCommand::Show {
+            model,
+            server,
+            version,
+            save,
+            format,
+        } => match &server.server {
+            None => show(&read_model(Path::new(model))?, model, *format),
+            Some(url) => {
+                let client = client(url, &server.connect)?;
+                let name = known(&client, model)?.name;
+                let found = client.tree_model(&name, *version)?;
+                if let Some(path) = save {
+                    replace_file(path, found.model.as_bytes())
+                        .with_context(|| format!("cannot write {}", path.display()))?;
+                }
+                let read = SavedModel::read(found.model.as_bytes())?;
+                let name = format!("{name}, version {}", found.version);
+                show(&read, &name, *format)
+            }
+        },
+        ModelCommand::List { server, format } => list(&of(server)?.tree_models()?, *format),
+        ModelCommand::Publish(args) => publish(&of(&args.server)?, args),
+        ModelCommand::Evaluate(args) => evaluate(args),
+        ModelCommand::Rollback {
+            name,
+            server,
+            to,
+            off,
+        } => roll_back(&of(server)?, name, *to, *off),
+        ModelCommand::Diff {
+            before,
+            after,
+            trace,
+            format,
+        } => diff(before, after, trace, *format),
+    }
+}
+
+fn of(server: &ServerArgs) -> Result<Client> {
+    client(&server.server, &server.connect)
+}
+
+fn client(url: &str, connect: &crate::args::ConnectArgs) -> Result<Client> {
+    let reach = Reach {
+        ca_file: connect.ca.ca_file.clone(),
+        token: secret(connect)?,
+        ..Reach::default()
+    };
+    let client = reach.server(url)?;
+    client
+        .with_context(|| format!("{url} is no address of a server, such as http://127.0.0.1:5559"))
+}
+
+fn list(found: &TreeModelList, format: SummaryFormat) -> Result<()> {
+    if format == SummaryFormat::Json {
+        return print(|out| json_lines(out, [found]));
+    }
+    let mut table = TextTable::new(&["model", "version", "in force", "bytes", "by", "note"]);
+    for model in &found.models {
+        for version in model.versions.iter().rev() {
+            let is_in_force = Some(version.version) == model.in_force;
+            table.push([
+                model.name.clone(),
+                version.version.to_string(),
+                if is_in_force { "yes" } else { "" }.to_owned(),
+                version.num_bytes.to_string(),
+                version.by.clone(),
+                version.note.clone(),
+            ]);
+        }
+    }
+    let num_current = found.instances.iter().filter(|it| it.is_current).count();
+    print(|out| {
+        table.print(out, 0)?;
+        writeln!(
+            out,
+            "{num_current} of {} AD instances have what is in force",
+            found.instances.len()
+        )
+    })
+}
+
+fn publish(client: &Client, args: &PublishArgs) -> Result<()> {
+    let path = &args.model;
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let model = read_model(path)?;
+    let name = args.name.clone().unwrap_or_else(|| model.default_name());
+    if args.dry_run {
+        let trial = DryRun::of(client, &model, &name, args)?;
+        return trial.tell(args.format);
+    }
+    let publication = ModelPublication {
+        name,
+        model: text,
+        note: args.note.clone(),
+        by: std::env::var("USER").unwrap_or_default(),
+    };
+    let version = client.publish_tree_model(&publication)?;
+    let name = &publication.name;
+    print(|out| writeln!(out, "version {version} of {name} is in force"))
+}
+
+/// The model of a job that a person named as functions are named: by its name, or the end of it.
+fn known(client: &Client, named: &str) -> Result<TreeModelInfo> {
+    let pattern = FunctionPattern::new(named);
+    let is_named = |model: &TreeModelInfo| {
+        model.name == named || pattern.matches(&FunctionName::parse(&model.name))
+    };
+    let mut found: Vec<TreeModelInfo> = client.tree_models()?.models;
+    found.retain(is_named);
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => bail!(
+            "the job has no tree model {named}; `callgrove model list` shows those that it has"
+        ),
+        several => bail!("{named} names {several} tree models of the job; say more of the name"),
+    }
+}
+
+fn roll_back(client: &Client, named: &str, to: Option<u32>, is_off: bool) -> Result<()> {
+    let model = known(client, named)?;
+    let name = &model.name;
+    let version = match (is_off, to) {
+        (true, _) => None,
+        (false, Some(version)) => Some(version),
+        (false, None) => {
+            let in_force = model.in_force.unwrap_or(u32::MAX);
+            let earlier = model.versions.iter().map(|version| version.version);
+            let before = earlier.filter(|&version| version < in_force).max();
+            Some(before.with_context(|| {
+                format!(
+                    "{name} has no version before the one in force; --off lets none be in force"
+                )
+            })?)
+        }
+    };
+    let before = client.put_in_force(&ModelInForce {
+        name: name.clone(),
+        version,
+    })?;
+    let words = |version: Option<u32>| match version {
+        Some(version) => format!("version {version}"),
+        None => "no version".to_owned(),
+    };
+    print(|out| {
+        writeln!(
+            out,
+            "{} of {name} is in force now, before it was {}",
+            words(version),
+            words(before)
+        )
+    })
+}

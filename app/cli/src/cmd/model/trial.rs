@@ -1,0 +1,176 @@
+//! What a publication would change, tried on what the job has recorded.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail};
+use callgrove_model::{Forest, Label, RunIdentity, TreeIdx};
+use callgrove_provdb::TreeRecord;
+use callgrove_server::client::Client;
+use callgrove_session::watch::recorded_forest;
+use callgrove_session::{LabelSet, SavedModel};
+use serde::Serialize;
+
+use crate::args::{PublishArgs, SummaryFormat};
+use crate::output::{complain, json_lines, print, thousands};
+use crate::tree_models::recorded_trees;
+
+/// What a model says of the newest trees that a job has recorded, beside the one in force.
+#[derive(Serialize)]
+pub(super) struct DryRun {
+    /// Trees that both judged.
+    trees: usize,
+    /// The last steps that these ended in; none for all.
+    last_steps: Option<u64>,
+    /// Those that the model calls abnormal.
+    abnormal: usize,
+    /// The version in force.
+    in_force: Option<u32>,
+    /// Those that only the model calls abnormal.
+    new: usize,
+    /// Those that only the one in force calls abnormal.
+    gone: usize,
+    /// Those that a person called abnormal.
+    labelled_abnormal: usize,
+    /// Those of these that the model does not call so.
+    missed: usize,
+    /// Those that a person called normal, and the model abnormal.
+    false_alarms: usize,
+}
+
+impl DryRun {
+    /// Tries a model out.
+    pub(super) fn of(
+        client: &Client,
+        model: &SavedModel,
+        name: &str,
+        args: &PublishArgs,
+    ) -> Result<Self> {
+        let labels = match &args.labels {
+            None => LabelSet::default(),
+            Some(path) => {
+                let text = std::fs::read(path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
+                LabelSet::from_csv(&text)
+                    .with_context(|| format!("cannot use the labels in {}", path.display()))?
+            }
+        };
+        let current = in_force(client, name)?;
+        let forest = recorded(client, model.functions(), args.last)?;
+        let flagged = flagged(model, &forest)?;
+        let before = match &current {
+            Some((_, current)) => self::flagged(current, &forest)?,
+            None => BTreeSet::new(),
+        };
+        let labels = labels.by_tree(&forest);
+        let labelled = |wanted: Label| {
+            let labels = labels.iter().enumerate();
+            labels
+                .filter(move |(_, label)| **label == Some(wanted))
+                .map(|(tree, _)| flagged.contains(&TreeIdx::from_index(tree)))
+        };
+        Ok(Self {
+            trees: forest.len(),
+            last_steps: args.last,
+            abnormal: flagged.len(),
+            in_force: current.map(|(version, _)| version),
+            new: flagged.difference(&before).count(),
+            gone: before.difference(&flagged).count(),
+            labelled_abnormal: labelled(Label::Abnormal).count(),
+            missed: labelled(Label::Abnormal).filter(|found| !found).count(),
+            false_alarms: labelled(Label::Normal).filter(|found| *found).count(),
+        })
+    }
+
+    /// Says what was found.
+    pub(super) fn tell(&self, format: SummaryFormat) -> Result<()> {
+        if format == SummaryFormat::Json {
+            return print(|out| json_lines(out, [self]));
+        }
+        let of = match self.last_steps {
+            Some(steps) => format!("that the job has recorded of its last {steps} steps"),
+            None => "that the job has recorded".to_owned(),
+        };
+        print(|out| {
+            write!(
+                out,
+                "of the {} trees {of}, this model calls {} abnormal",
+                thousands(self.trees),
+                thousands(self.abnormal)
+            )?;
+            match self.in_force {
+                Some(version) => writeln!(
+                    out,
+                    ": {} that version {version}, which is in force, does not, and not {} that it does",
+                    thousands(self.new),
+                    thousands(self.gone)
+                )?,
+                None => writeln!(out, "; no model is in force now")?,
+            }
+            if self.labelled_abnormal > 0 {
+                writeln!(
+                    out,
+                    "of the {} that you labelled abnormal it misses {}",
+                    thousands(self.labelled_abnormal),
+                    thousands(self.missed)
+                )?;
+            }
+            if self.false_alarms > 0 {
+                writeln!(
+                    out,
+                    "{} that you labelled normal it calls abnormal",
+                    thousands(self.false_alarms)
+                )?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The version of a model in force.
+fn in_force(client: &Client, name: &str) -> Result<Option<(u32, SavedModel)>> {
+    let models = client.tree_models()?.models.into_iter();
+    let in_force = models
+        .filter(|it| it.name == name)
+        .find_map(|it| it.in_force);
+    let Some(version) = in_force else {
+        return Ok(None);
+    };
+    let text = client.tree_model(name, Some(version))?.model;
+    Ok(Some((version, SavedModel::read(text.as_bytes())?)))
+}
+
+/// The trees of functions that a job has recorded, of its `last` steps.
+fn recorded(client: &Client, functions: &[String], last: Option<u64>) -> Result<Forest> {
+    let mut records: Vec<TreeRecord> = Vec::new();
+    for function in functions {
+        let quoted = function.replace('\'', "''");
+        records.extend(recorded_trees(client, Some(&format!("func = '{quoted}'")))?);
+    }
+    if let Some(last) = last {
+        let newest = records.iter().map(|record| record.io_step).max();
+        let first = (newest.unwrap_or(0) + 1).saturating_sub(last);
+        records.retain(|record| record.io_step >= first);
+    }
+    let (forest, num_left_out) = recorded_forest(&records, RunIdentity::default());
+    if num_left_out > 0 {
+        complain(&format!(
+            "{num_left_out} recorded trees were too large to be kept, or damaged"
+        ));
+    }
+    if forest.is_empty() {
+        bail!(
+            "the job has recorded no tree of {} so far: start it with --trees",
+            functions.join(", ")
+        );
+    }
+    Ok(forest)
+}
+
+fn flagged(model: &SavedModel, forest: &Forest) -> Result<BTreeSet<TreeIdx>> {
+    let verdicts = model.verdicts(forest)?;
+    let of_trees = verdicts.iter().enumerate();
+    let abnormal = of_trees.filter(|(_, verdict)| verdict.is_abnormal);
+    Ok(abnormal
+        .map(|(tree, _)| TreeIdx::from_index(tree))
+        .collect())
+}
