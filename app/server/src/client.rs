@@ -1,6 +1,7 @@
 //! The JSON interface from the other side: blocking, for a thread of its own.
 
 mod error;
+mod far_line;
 mod far_session;
 mod tree_models;
 mod within;
@@ -19,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ureq::http::{Method, Response, Uri};
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 pub use error::ClientError;
@@ -64,6 +65,8 @@ enum Line {
     Network {
         agent: Agent,
         bearer: Option<String>,
+        /// Authorities that are trusted instead of the public ones.
+        trusted: Option<Arc<Vec<Certificate<'static>>>>,
     },
     Within(Arc<Within>),
 }
@@ -138,13 +141,15 @@ impl Client {
     /// If the URL is none, or the file of certificates is unfit.
     pub fn new(url: &str, options: &ClientOptions) -> Result<Self, ClientError> {
         let uri = base(url)?;
-        let mut tls = TlsConfig::builder();
+        let (mut tls, mut trusted) = (TlsConfig::builder(), None);
         if let Some(path) = &options.ca_file {
-            let trusted = certificates(path).map_err(|cause| ClientError::CaFile {
+            let certificates = certificates(path).map_err(|cause| ClientError::CaFile {
                 cause,
                 path: path.clone(),
             })?;
-            tls = tls.root_certs(RootCerts::Specific(Arc::new(trusted)));
+            let certificates = Arc::new(certificates);
+            tls = tls.root_certs(RootCerts::Specific(Arc::clone(&certificates)));
+            trusted = Some(certificates);
         }
         let mut config = Agent::config_builder()
             .tls_config(tls.build())
@@ -166,6 +171,7 @@ impl Client {
             line: Line::Network {
                 agent: config.build().into(),
                 bearer,
+                trusted,
             },
             base,
         })
@@ -187,7 +193,7 @@ impl Client {
     /// # Errors
     /// The server cannot be asked, or refuses.
     pub fn session(&self) -> Result<Option<ServedSession>, ClientError> {
-        let Line::Network { agent, bearer } = &self.line else {
+        let Line::Network { agent, bearer, .. } = &self.line else {
             return Ok(None);
         };
         let mut request = agent.head(format!("{}/", self.base));
@@ -208,6 +214,14 @@ impl Client {
     fn bearer(&self) -> Option<&str> {
         match &self.line {
             Line::Network { bearer, .. } => bearer.as_deref(),
+            Line::Within(_) => None,
+        }
+    }
+
+    /// Certificates of authorities that are trusted instead of the public ones.
+    fn trusted(&self) -> Option<&[Certificate<'static>]> {
+        match &self.line {
+            Line::Network { trusted, .. } => trusted.as_ref().map(|it| it.as_slice()),
             Line::Within(_) => None,
         }
     }
@@ -262,7 +276,7 @@ impl Client {
         content: &impl Serialize,
     ) -> Result<T, ClientError> {
         match &self.line {
-            Line::Network { agent, bearer } => {
+            Line::Network { agent, bearer, .. } => {
                 let mut request = agent.post(format!("{}{path}", self.base));
                 if let Some(bearer) = bearer {
                     request = request.header("authorization", bearer);
@@ -317,7 +331,7 @@ impl Client {
         wait: Duration,
     ) -> Result<T, ClientError> {
         let (agent, bearer) = match &self.line {
-            Line::Network { agent, bearer } => (agent, bearer),
+            Line::Network { agent, bearer, .. } => (agent, bearer),
             Line::Within(within) => {
                 let parameters = serde_urlencoded::to_string(parameters);
                 let parameters = parameters.map_err(|error| self.unfit(&error))?;

@@ -23,7 +23,7 @@ use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Selection,
     SessionHandle, Snapshot, SnapshotCell, ViewerId, Wake, read_forest,
 };
-use support::{SECRET, config, token};
+use support::{Certificate, SECRET, config, token};
 use tokio::sync::watch;
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::stream::MaybeTlsStream;
@@ -385,14 +385,56 @@ fn a_page_watches_the_run_of_its_server_and_no_other() {
 
 #[test]
 fn a_window_elsewhere_looks_at_the_session_and_labels_in_it() {
+    label_from_elsewhere(None);
+}
+
+#[test]
+fn a_window_elsewhere_does_so_over_tls() {
+    label_from_elsewhere(Some(&Certificate::new()));
+}
+
+#[test]
+fn a_window_elsewhere_trusts_nobody_else() {
+    let [own, other] = [Certificate::new(), Certificate::new()];
+    let secured = ServerConfig {
+        tls: Some(own.files()),
+        ..config()
+    };
+    let server = serve(secured);
+    let options = ClientOptions {
+        token: None,
+        ca_file: Some(other.cert()),
+    };
+    let client = Client::new(server.url(), &options).unwrap();
+    let served = ServedSession {
+        path: "/view".to_owned(),
+        watched: None,
+    };
+    let (handle, far) = FarSession::new(&client, &served, 9, None, Arc::new(|| ())).unwrap();
+    let thread = std::thread::Builder::new().name("far".to_owned());
+    thread.spawn(|| far.run()).unwrap();
+    let start = Instant::now();
+    let told = loop {
+        if let Some(notice) = handle.snapshot().notices.first() {
+            break notice.text.clone();
+        }
+        assert!(start.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(told.contains("certificate"), "{told}");
+    server.stop().unwrap();
+}
+
+fn label_from_elsewhere(certificate: Option<&Certificate>) {
     let secured = ServerConfig {
         token: Some(token()),
+        tls: certificate.map(Certificate::files),
         ..config()
     };
     let server = serve(secured);
     let options = ClientOptions {
         token: Some(token()),
-        ca_file: None,
+        ca_file: certificate.map(Certificate::cert),
     };
     let client = Client::new(server.url(), &options).unwrap();
     let served = ServedSession {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use tungstenite::http::HeaderValue;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket};
 
+use super::far_line::{FarLine, FarServer};
 use super::{Client, ClientError, ServedSession};
 
 /// How long a silent server is listened to before what the person did meanwhile is sent.
@@ -24,8 +24,7 @@ const RETRY: Duration = Duration::from_secs(2);
 
 /// Keeps a window and the session of a server together, and connects again when the connection is lost.
 pub struct FarSession {
-    /// Host and port.
-    authority: String,
+    server: FarServer,
     path: String,
     bearer: Option<String>,
     link: SessionLink,
@@ -56,7 +55,7 @@ impl FarSession {
     /// there is something new. Nothing happens until [`run`](Self::run).
     ///
     /// # Errors
-    /// The server's address is not one of plain HTTP.
+    /// The server's address or the certificates that are trusted cannot be used.
     pub fn new(
         client: &Client,
         served: &ServedSession,
@@ -64,15 +63,14 @@ impl FarSession {
         name: Option<String>,
         wake: Wake,
     ) -> Result<(SessionHandle, Self), ClientError> {
-        let url = client.url();
-        let authority = url.strip_prefix("http://").ok_or_else(|| ClientError::Url {
-            cause: "a window looks at sessions over plain HTTP only: reach it through a tunnel, or open it in a browser"
-                .to_owned(),
-            url: url.to_owned(),
+        let server = FarServer::new(client.url(), client.trusted());
+        let server = server.map_err(|cause| ClientError::Url {
+            cause,
+            url: client.url().to_owned(),
         })?;
         let (handle, link) = SessionLink::new(key, name);
         let session = Self {
-            authority: authority.to_owned(),
+            server,
             path: served.path.clone(),
             bearer: client.bearer().map(str::to_owned),
             link,
@@ -99,7 +97,7 @@ impl FarSession {
     fn talk(&mut self) -> Result<std::convert::Infallible, Lost> {
         let mut socket = self.connect()?;
         socket.send(Message::Binary(self.link.connected()?.into()))?;
-        socket.get_ref().set_read_timeout(Some(LISTEN))?;
+        socket.get_ref().set_read_timeout(LISTEN)?;
         loop {
             while let Some(message) = self.link.next_message(|path| fs::read(path).ok())? {
                 socket.send(Message::Binary(message.into()))?;
@@ -118,21 +116,20 @@ impl FarSession {
         }
     }
 
-    fn connect(&self) -> Result<WebSocket<TcpStream>, Lost> {
-        let address = format!("ws://{}{}", self.authority, self.path);
+    fn connect(&self) -> Result<WebSocket<FarLine>, Lost> {
+        // The line is encrypted already where it shall be.
+        let address = format!("ws://{}{}", self.server.authority(), self.path);
         let mut request = address.into_client_request()?;
         if let Some(bearer) = &self.bearer {
             let bearer = HeaderValue::from_str(bearer).map_err(tungstenite::Error::from)?;
             request.headers_mut().insert("authorization", bearer);
         }
-        let stream = TcpStream::connect(&self.authority)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let line = self.server.connect(PATIENCE)?;
         // What a run of many calls has to tell at once is large.
         let config = WebSocketConfig::default()
             .max_message_size(None)
             .max_frame_size(None);
-        let (socket, _) = client_with_config(request, stream, Some(config))
+        let (socket, _) = client_with_config(request, line, Some(config))
             .map_err(|error| Lost::Ended(error.to_string()))?;
         Ok(socket)
     }
