@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use callgrove_model::{ExecRef, FuncId, TreeIdx};
 use callgrove_session::{
-    CauseKind, CausePhrase, Command, DelayCause, DelayRole, Label, RunCauses, Selection, Snapshot,
+    CallTimes, Calls, CauseKind, CausePhrase, Command, DelayCause, DelayRole, Label, RunCauses,
+    Selection, Snapshot, TimesOf,
 };
 
 /// The execution that was looked up last.
@@ -16,13 +17,15 @@ pub(crate) struct KnownDelay {
 /// What is known of an execution that was late.
 pub(crate) struct Delay {
     /// The execution.
-    pub(crate) exec: ExecRef,
+    pub(crate) times: CallTimes,
     /// Role, root and the way to it.
     pub(crate) cause: DelayCause,
     /// What happened, in words; begins with a verb.
     pub(crate) phrases: Vec<CausePhrase>,
     /// The function in which it waited, or was late by itself.
     pub(crate) func: Option<FuncId>,
+    /// The functions that waited on the way to the root.
+    pub(crate) funcs: Vec<FuncId>,
 }
 
 impl KnownDelay {
@@ -33,35 +36,37 @@ impl KnownDelay {
             Arc::ptr_eq(of, causes) && *known == exec
         };
         if !self.known.as_ref().is_some_and(is_known) {
-            self.known = Some((Arc::clone(causes), exec, Delay::find(causes, exec)));
+            let found = Delay::find(snapshot.calls.as_ref()?, causes, exec)?;
+            self.known = Some((Arc::clone(causes), exec, found));
         }
         self.known.as_ref()?.2.as_ref()
     }
 }
 
 impl Delay {
-    fn find(causes: &RunCauses, exec: ExecRef) -> Option<Self> {
-        let trace = causes.trace();
-        let lane = trace.lanes.get(exec.lane.index())?;
-        if exec.exec.index() >= lane.executions.len() {
-            return None;
-        }
-        let cause = causes.of(exec);
+    /// `None` while the calls are on their way; in it, `None` for an execution that was on time.
+    fn find(calls: &Calls, causes: &RunCauses, exec: ExecRef) -> Option<Option<Self>> {
+        let times = *calls.ask(&TimesOf(vec![exec]))?.first()?;
+        let cause = causes.of_time(exec.lane, times.from..times.to);
         if cause.role == DelayRole::OnTime {
-            return None;
+            return Some(None);
         }
+        let waited: Vec<ExecRef> = cause.hops.iter().map(|hop| hop.call).collect();
+        let waited = calls.ask(&TimesOf(waited))?;
         let root = cause.root.and_then(|root| causes.roots().get(root));
-        let call = match cause.hops.first() {
-            Some(hop) => Some(hop.call),
-            None => root.map(|root| root.call),
+        let late = match waited.first() {
+            Some(hop) => Some((hop.call, hop.func)),
+            None => root.map(|root| (root.call, root.func)),
         };
-        let func = |call: ExecRef| trace.lane(call.lane).executions.func[call.exec.index()];
-        Some(Self {
-            exec,
-            phrases: causes.phrases(lane.rank, &cause),
-            func: call.filter(|call| call.lane == exec.lane).map(func),
+        let late = late.filter(|(call, _)| call.lane == exec.lane);
+        let rank = calls.trace().lane(exec.lane).rank;
+        Some(Some(Self {
+            times,
+            phrases: causes.phrases(rank, &cause),
+            func: late.map(|(_, func)| func),
+            funcs: waited.iter().map(|it| it.func).collect(),
             cause,
-        })
+        }))
     }
 }
 

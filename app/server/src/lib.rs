@@ -11,6 +11,7 @@ pub mod hub;
 pub mod keeper;
 pub mod page;
 pub mod past;
+mod questions;
 mod server;
 mod stall;
 mod tls;

@@ -55,7 +55,7 @@ pub use lane::Lane;
 pub use message_matching::Message;
 pub use name_table::{MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable, keepable};
 pub use open_calls::{EndedCall, OpenCalls};
-pub use packed::{PackedError, PackedLanes, PackedRoots, TraceHead};
+pub use packed::{PackedError, PackedLanes, PackedRoots, PackedTree, TraceHead, TreeCalls};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use run::{RunIdentity, RunMatch, RunMismatch};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callgrove_model::{DurationNs, FuncId, TreeIdx};
-use callgrove_session::{Analysis, SummaryNode, summarize};
+use callgrove_session::{Analysis, Snapshot, SummaryNode, SummaryOf};
 use egui::{FontId, Painter, Pos2, Rect, Stroke, Vec2, vec2};
 
 use crate::theme::{SMALLEST_TEXT, Theme};
@@ -44,8 +44,11 @@ pub(super) struct MiniNode {
 }
 
 impl MiniTrees {
-    /// The summary of a tree.
-    pub(super) fn get(&mut self, analysis: &Arc<Analysis>, tree: TreeIdx) -> &[MiniNode] {
+    /// The summary of a tree; nothing while it is on its way.
+    pub(super) fn get(&mut self, snapshot: &Snapshot, tree: TreeIdx) -> &[MiniNode] {
+        let Some(analysis) = &snapshot.analysis else {
+            return &[];
+        };
         let is_known = self
             .analysis
             .as_ref()
@@ -54,9 +57,18 @@ impl MiniTrees {
             self.analysis = Some(Arc::clone(analysis));
             self.by_tree.clear();
         }
-        self.by_tree
-            .entry(tree)
-            .or_insert_with(|| layout(&summarize(analysis.forest.tree(tree), MAX_NODES)))
+        if !self.by_tree.contains_key(&tree) {
+            let root = analysis.forest.trees()[tree.index()].root;
+            let calls = snapshot.calls.as_ref();
+            let summary = calls.and_then(|calls| {
+                let max_nodes = MAX_NODES;
+                calls.ask(&SummaryOf { root, max_nodes })
+            });
+            if let Some(summary) = summary {
+                self.by_tree.insert(tree, layout(&summary));
+            }
+        }
+        self.by_tree.get(&tree).map_or(&[], Vec::as_slice)
     }
 }
 
