@@ -11,10 +11,10 @@ use callgrove_session::{
 /// The execution that was looked up last.
 #[derive(Default)]
 pub(crate) struct KnownDelay {
-    known: Option<(Arc<RunCauses>, ExecRef, Option<Delay>)>,
+    known: Option<(Arc<RunCauses>, ExecRef, Delay)>,
 }
 
-/// What is known of an execution that was late.
+/// Why an execution was late, if it was.
 pub(crate) struct Delay {
     /// The execution.
     pub(crate) times: CallTimes,
@@ -32,25 +32,23 @@ impl KnownDelay {
     /// Why an execution was late; `None` for one that was on time, and while nobody knows.
     pub(crate) fn of(&mut self, snapshot: &Snapshot, exec: Option<ExecRef>) -> Option<&Delay> {
         let (causes, exec) = (snapshot.causes.as_ref()?, exec?);
-        let is_known = |(of, known, _): &(Arc<RunCauses>, ExecRef, Option<Delay>)| {
+        let is_known = |(of, known, _): &(Arc<RunCauses>, ExecRef, Delay)| {
             Arc::ptr_eq(of, causes) && *known == exec
         };
         if !self.known.as_ref().is_some_and(is_known) {
             let found = Delay::find(snapshot.calls.as_ref()?, causes, exec)?;
             self.known = Some((Arc::clone(causes), exec, found));
         }
-        self.known.as_ref()?.2.as_ref()
+        let (_, _, delay) = self.known.as_ref()?;
+        Some(delay).filter(|delay| delay.cause.role != DelayRole::OnTime)
     }
 }
 
 impl Delay {
-    /// `None` while the calls are on their way; in it, `None` for an execution that was on time.
-    fn find(calls: &Calls, causes: &RunCauses, exec: ExecRef) -> Option<Option<Self>> {
+    /// `None` while the calls are on their way.
+    fn find(calls: &Calls, causes: &RunCauses, exec: ExecRef) -> Option<Self> {
         let times = *calls.ask(&TimesOf(vec![exec]))?.first()?;
         let cause = causes.of_time(exec.lane, times.from..times.to);
-        if cause.role == DelayRole::OnTime {
-            return Some(None);
-        }
         let waited: Vec<ExecRef> = cause.hops.iter().map(|hop| hop.call).collect();
         let waited = calls.ask(&TimesOf(waited))?;
         let root = cause.root.and_then(|root| causes.roots().get(root));
@@ -60,13 +58,13 @@ impl Delay {
         };
         let late = late.filter(|(call, _)| call.lane == exec.lane);
         let rank = calls.trace().lane(exec.lane).rank;
-        Some(Some(Self {
+        Some(Self {
             times,
             phrases: causes.phrases(rank, &cause),
             func: late.map(|(_, func)| func),
             funcs: waited.iter().map(|it| it.func).collect(),
             cause,
-        }))
+        })
     }
 }
 

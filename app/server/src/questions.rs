@@ -8,8 +8,9 @@ use callgrove_session::wire::{WireError, answer_frame};
 use callgrove_session::{CallQuestion, Calls};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// Questions of a viewer that may wait; a page asks less at once.
+/// Questions of a viewer that may wait, and bytes that they may have together; a page asks less at once.
 const MAX_WAITING: usize = 256;
+const MAX_WAITING_BYTES: usize = 16 << 20;
 
 /// What a viewer wants to know.
 #[derive(Default)]
@@ -22,6 +23,7 @@ struct Waiting {
     calls: Arc<Calls>,
     number: u64,
     question: CallQuestion,
+    num_bytes: usize,
 }
 
 struct Running {
@@ -32,13 +34,21 @@ struct Running {
 
 impl Questions {
     /// Takes a question; whether there was room for it.
-    pub(crate) fn take(&mut self, calls: &Arc<Calls>, number: u64, question: CallQuestion) -> bool {
-        let has_room = self.waiting.len() < MAX_WAITING;
+    pub(crate) fn take(
+        &mut self,
+        calls: &Arc<Calls>,
+        number: u64,
+        (question, num_bytes): (CallQuestion, usize),
+    ) -> bool {
+        let waiting_bytes: usize = self.waiting.iter().map(|it| it.num_bytes).sum();
+        let has_room = self.waiting.len() < MAX_WAITING
+            && waiting_bytes.saturating_add(num_bytes) <= MAX_WAITING_BYTES;
         if has_room {
             self.waiting.push_back(Waiting {
                 calls: Arc::clone(calls),
                 number,
                 question,
+                num_bytes,
             });
         }
         has_room
@@ -91,6 +101,7 @@ impl Waiting {
             calls,
             number,
             question,
+            ..
         } = self;
         let is_forgotten = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_forgotten);
@@ -101,5 +112,36 @@ impl Waiting {
             is_forgotten,
             answer: spawn_blocking(answer),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_model::Trace;
+    use callgrove_session::CallsNamed;
+
+    use super::*;
+
+    fn question() -> CallQuestion {
+        CallsNamed("mpi".to_owned()).into()
+    }
+
+    #[test]
+    fn a_viewer_has_room_for_some_questions_and_takes_them_back() {
+        let calls = Arc::new(Calls::here(&Arc::new(Trace::default())));
+        let mut questions = Questions::default();
+        let has_room = |questions: &mut Questions, number, num_bytes| {
+            questions.take(&calls, number, (question(), num_bytes))
+        };
+        for number in 0..256 {
+            assert!(has_room(&mut questions, number, 9));
+        }
+        assert!(!has_room(&mut questions, 256, 9), "they are too many");
+        for number in 0..256 {
+            questions.forget(number);
+        }
+        assert!(!questions.has_any());
+        assert!(has_room(&mut questions, 1, MAX_WAITING_BYTES));
+        assert!(!has_room(&mut questions, 2, 1), "they are too large");
     }
 }

@@ -186,12 +186,14 @@ impl From<WireError> for Gone {
     }
 }
 
-/// The next message; there is none once the viewer has gone.
-async fn next(socket: &mut WebSocket) -> Result<ViewerMessage, Gone> {
+/// The next message and its length in bytes; there is none once the viewer has gone.
+async fn next(socket: &mut WebSocket) -> Result<(ViewerMessage, usize), Gone> {
     loop {
         match socket.recv().await.transpose()? {
             None | Some(Message::Close(_)) => return Err(Gone(None)),
-            Some(Message::Binary(bytes)) => return Ok(ViewerMessage::from_bytes(&bytes)?),
+            Some(Message::Binary(bytes)) => {
+                return Ok((ViewerMessage::from_bytes(&bytes)?, bytes.len()));
+            }
             Some(Message::Text(_)) => return Err(Gone::refused("messages are binary")),
             Some(Message::Ping(_) | Message::Pong(_)) => {}
         }
@@ -200,7 +202,7 @@ async fn next(socket: &mut WebSocket) -> Result<ViewerMessage, Gone> {
 
 /// The viewer's key and name.
 async fn hello(socket: &mut WebSocket) -> Result<(u64, Option<String>), Gone> {
-    match next(socket).await? {
+    match next(socket).await?.0 {
         ViewerMessage::Hello {
             version: WIRE_VERSION,
             key,
@@ -277,7 +279,11 @@ impl Viewing {
         }
     }
 
-    async fn hear(&mut self, message: ViewerMessage, socket: &mut WebSocket) -> Result<(), Gone> {
+    async fn hear(
+        &mut self,
+        (message, num_bytes): (ViewerMessage, usize),
+        socket: &mut WebSocket,
+    ) -> Result<(), Gone> {
         match message {
             ViewerMessage::Hello { .. } => Err(Gone::refused("one hello is enough")),
             ViewerMessage::Cancel => {
@@ -303,7 +309,10 @@ impl Viewing {
                 trace,
                 number,
                 question,
-            } => self.ask((trace, number), question, socket).await,
+            } => {
+                self.ask((trace, number), (question, num_bytes), socket)
+                    .await
+            }
             ViewerMessage::Forget { number } => {
                 self.questions.forget(number);
                 Ok(())
@@ -326,7 +335,7 @@ impl Viewing {
     async fn ask(
         &mut self,
         (trace, number): (u64, u64),
-        question: CallQuestion,
+        question: (CallQuestion, usize),
         socket: &mut WebSocket,
     ) -> Result<(), Gone> {
         let Some(calls) = self.sender.calls(trace) else {

@@ -4,6 +4,7 @@
 //! share, so that a slow execution is seen by its size, and its colour is the function.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use callgrove_model::{DurationNs, FuncId, TreeIdx};
@@ -57,18 +58,20 @@ impl MiniTrees {
             self.analysis = Some(Arc::clone(analysis));
             self.by_tree.clear();
         }
-        if !self.by_tree.contains_key(&tree) {
-            let root = analysis.forest.trees()[tree.index()].root;
-            let calls = snapshot.calls.as_ref();
-            let summary = calls.and_then(|calls| {
-                let max_nodes = MAX_NODES;
-                calls.ask(&SummaryOf { root, max_nodes })
-            });
-            if let Some(summary) = summary {
-                self.by_tree.insert(tree, layout(&summary));
+        match self.by_tree.entry(tree) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let wanted = SummaryOf {
+                    root: analysis.forest.trees()[tree.index()].root,
+                    max_nodes: MAX_NODES,
+                };
+                let summary = snapshot.calls.as_ref().and_then(|calls| calls.ask(&wanted));
+                match summary {
+                    Some(summary) => place.insert(layout(&summary)),
+                    None => &[],
+                }
             }
         }
-        self.by_tree.get(&tree).map_or(&[], Vec::as_slice)
     }
 }
 
