@@ -130,6 +130,8 @@ impl AskCalls for CallsOutside {
 
     fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<usize>, CallsRefusal> {
         check_number(self.calls.len() <= MAX_CALLS, "calls")?;
+        let num_functions = calls.trace.names.len();
+        check_number(self.functions.len() <= num_functions, "functions")?;
         let mut num_outside = 0;
         for &call in &self.calls {
             calls.check_call(call)?;
