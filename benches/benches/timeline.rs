@@ -11,7 +11,7 @@ use callgrove_model::{
     CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx,
     Message, NameTable, NonMaxIdx, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
-use callgrove_session::{MessageIndex, Snapshot};
+use callgrove_session::{Calls, Snapshot};
 use criterion::{Criterion, criterion_group, criterion_main};
 use egui::{
     Context, Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect,
@@ -184,13 +184,13 @@ struct Window {
 }
 
 impl Window {
-    fn new(messages: Arc<MessageIndex>) -> Self {
+    fn new(calls: Arc<Calls>) -> Self {
         let mut window = Self {
             ctx: Context::default(),
-            theme: Theme::new(true, Some(messages.trace())),
+            theme: Theme::new(true, Some(calls.trace())),
             snapshot: Snapshot {
-                trace: Some(Arc::clone(messages.trace())),
-                messages: Some(messages),
+                trace: Some(Arc::clone(calls.trace())),
+                calls: Some(calls),
                 ..Snapshot::default()
             },
             state: TimelineState::default(),
@@ -276,7 +276,7 @@ fn bench_frames(criterion: &mut Criterion) {
     for (num_lanes, per_lane, num_messages) in [(16, 300_000, 100_000), (64, 781_250, 650_000)] {
         let trace = Arc::new(trace(num_lanes, per_lane, num_messages));
         let start = Instant::now();
-        let index = Arc::new(MessageIndex::new(&trace));
+        let calls = Arc::new(Calls::here(&trace));
         println!(
             "{} messages indexed in {:?}",
             trace.messages.len(),
@@ -287,7 +287,7 @@ fn bench_frames(criterion: &mut Criterion) {
             (8, "a fifteenth"),
             (24, "a three-thousandth"),
         ] {
-            let mut window = Window::new(Arc::clone(&index));
+            let mut window = Window::new(Arc::clone(&calls));
             for _ in 0..zooms {
                 window.press(Key::W);
             }

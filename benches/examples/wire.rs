@@ -1,4 +1,5 @@
-//! What a page is sent of a run: bytes and times of each kind of frame, on both sides.
+//! What a page is sent of a run: bytes and times of each kind of frame, on both sides, and of the pieces that its timeline
+//! asks for while it is panned.
 //!
 //! `cargo run --release --package callgrove-benches --example wire -- RUN FUNCTION`
 
@@ -8,11 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgrove_model::{Label, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
-use callgrove_session::wire::{SnapshotMirror, SnapshotSender};
+use callgrove_model::{Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
+use callgrove_session::wire::{SnapshotMirror, SnapshotSender, answer_frame};
 use callgrove_session::{
-    Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Snapshot,
-    SnapshotCell, ViewerId,
+    BarsOf, CallQuestion, Calls, Command, Engine, Host, HostError, JournalWriter, LaneView,
+    LearnSettings, MessageQuery, MessagesOf, OpenJournal, RowKind, Snapshot, SnapshotCell, Tile,
+    TreeOf, ViewerId,
 };
 use callgrove_trace::{ReadOptions, find_streams};
 
@@ -87,7 +89,68 @@ fn main() -> Result<(), Box<dyn Error>> {
         label: Some(Label::Abnormal),
     });
     println!("a label, all trained anew:");
-    tell(&cell.newest(), &mut sender, &mut mirror)
+    let newest = cell.newest();
+    tell(&newest, &mut sender, &mut mirror)?;
+    let calls = newest.calls.as_ref().ok_or("no run is open")?;
+    for parts in [1, 16, 256, 4_096] {
+        tell_pan(calls, parts)?;
+    }
+    let analysis = newest.analysis.as_ref().ok_or("there are no trees")?;
+    let root = analysis
+        .forest
+        .trees()
+        .first()
+        .ok_or("there are no trees")?
+        .root;
+    let tree = answer(calls, &[TreeOf(root).into()])?;
+    println!("a tree: {tree} bytes");
+    Ok(())
+}
+
+/// What the timeline asks for once the window has moved by half its length: bars of all lanes, and messages.
+fn tell_pan(calls: &Calls, parts: i64) -> Result<(), Box<dyn Error>> {
+    const WIDTH_PX: i64 = 1_200;
+    let (from, to) = calls.time_span().ok_or("nothing was called")?;
+    let length_ns = to.since(from).0 / parts;
+    let middle = from.0.midpoint(to.0);
+    let tile = Tile {
+        from: TimeNs(middle - length_ns),
+        to: TimeNs(middle + length_ns),
+        min_bar_ns: (length_ns / WIDTH_PX).max(1),
+    };
+    let num_lanes = calls.trace().lanes.len();
+    let kind = RowKind::Strip;
+    let bars: Vec<CallQuestion> = (0..num_lanes)
+        .map(LaneIdx::from_index)
+        .map(|lane| BarsOf { lane, kind, tile }.into())
+        .collect();
+    let query = MessageQuery {
+        from: TimeNs(middle - length_ns / 2),
+        to: TimeNs(middle + length_ns / 2),
+        num_columns: 300,
+        max_arrows: 1_000,
+        call: None,
+        tree: None,
+    };
+    let views = vec![LaneView::InView; num_lanes];
+    let messages = [MessagesOf { query, views }.into()];
+    let (begin, bars) = (Instant::now(), answer(calls, &bars)?);
+    let messages = answer(calls, &messages)?;
+    println!(
+        "a pan where 1/{parts} of the run is in view: {num_lanes} lanes in {bars} bytes, messages in {messages}, all in {:?}",
+        begin.elapsed()
+    );
+    Ok(())
+}
+
+/// Bytes of the answers.
+fn answer(calls: &Calls, questions: &[CallQuestion]) -> Result<usize, Box<dyn Error>> {
+    let mut num_bytes = 0;
+    for question in questions {
+        let frame = answer_frame(calls, (1, question), || false)?;
+        num_bytes += frame.map_or(0, |frame| frame.len());
+    }
+    Ok(num_bytes)
 }
 
 fn tell(

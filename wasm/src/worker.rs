@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgrove_session::wire::{
-    SnapshotSender, ViewerFile, ViewerMessage, WIRE_VERSION, WireError, welcome_frame,
+    SnapshotSender, ViewerFile, ViewerMessage, WIRE_VERSION, WireError, answer_frame, welcome_frame,
 };
 use callgrove_session::{Command, Engine, LearnSettings, SnapshotCell, ViewerId};
 
@@ -127,8 +127,22 @@ impl<P: WorkerPage> Worker<P> {
                 command,
             }),
             ViewerMessage::File(ViewerFile { name, content }) => self.shelf.put(&name, content),
-            // Whoever works hears nothing: the page ends a worker that shall stop. Runs are watched from servers.
-            ViewerMessage::Cancel | ViewerMessage::Watch(_) => {}
+            ViewerMessage::Ask {
+                trace,
+                number,
+                question,
+            } => {
+                let teller = lock(&self.teller);
+                let sender = teller.sender.as_ref();
+                if let Some(calls) = sender.and_then(|sender| sender.calls(trace))
+                    && let Some(frame) = answer_frame(calls, (number, &question), || false)?
+                {
+                    teller.page.show(&frame);
+                }
+            }
+            // Whoever works hears nothing: the page ends a worker that shall stop. A question is answered before the
+            // next message is heard. Runs are watched from servers.
+            ViewerMessage::Cancel | ViewerMessage::Forget { .. } | ViewerMessage::Watch(_) => {}
         }
         lock(&self.teller).tell(true);
         Ok(())

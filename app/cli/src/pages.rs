@@ -1,16 +1,14 @@
 //! The page, and the sessions that pages look at.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use callgrove_server::Router;
 use callgrove_server::page::{self, PageError, PageFile};
 use callgrove_server::view::{self, ViewedSession, WatchedRun};
-use callgrove_session::wire::{LaneFrames, ViewerHost, Viewers};
-use callgrove_session::{Command, SessionHandle};
+use callgrove_session::Command;
+use callgrove_session::wire::{ViewerHost, Viewers};
 use tokio::sync::watch;
 
 use crate::follow::{self, Reach};
@@ -79,17 +77,12 @@ pub(crate) fn session(
     let job = watched.as_ref().map(|(address, _)| address.clone());
     let host = ViewerHost::new(host, viewers.clone(), source.to_owned()).watching(job);
     let (tell, news) = watch::channel(());
-    let (wake_packer, woken) = sync_channel(1);
     let session = engine::start(
         Box::new(host),
         Arc::new(move || {
             tell.send_replace(());
-            // Whoever packs looks again soon, if it is not looking now.
-            wake_packer.try_send(()).ok();
         }),
     )?;
-    let lanes = LaneFrames::default();
-    pack_ahead(session.clone(), lanes.clone(), woken)?;
     if let Some((_, open)) = open
         && session.send(open).is_err()
     {
@@ -102,20 +95,5 @@ pub(crate) fn session(
         viewers,
         life: since_epoch.map_or(0, |since| since.as_nanos() as u64),
         watched: watched.map(|(address, reach)| self::watched(address, reach)),
-        lanes,
     })
-}
-
-/// Packs the lanes of each trace before a page asks for them.
-fn pack_ahead(session: SessionHandle, lanes: LaneFrames, woken: Receiver<()>) -> Result<()> {
-    let pack = move || {
-        for () in woken {
-            if let Some(trace) = &session.snapshot().trace {
-                lanes.prepare(trace);
-            }
-        }
-    };
-    let thread = thread::Builder::new().name("lanes".to_owned());
-    thread.spawn(pack).context("cannot start a thread")?;
-    Ok(())
 }

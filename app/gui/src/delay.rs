@@ -4,62 +4,65 @@ use std::sync::Arc;
 
 use callgrove_model::{ExecRef, FuncId, TreeIdx};
 use callgrove_session::{
-    CauseKind, CausePhrase, Command, DelayCause, DelayRole, Label, RunCauses, Selection, Snapshot,
+    CallTimes, Calls, CauseKind, CausePhrase, Command, DelayCause, DelayRole, Label, RunCauses,
+    Selection, Snapshot, TimesOf,
 };
 
 /// The execution that was looked up last.
 #[derive(Default)]
 pub(crate) struct KnownDelay {
-    known: Option<(Arc<RunCauses>, ExecRef, Option<Delay>)>,
+    known: Option<(Arc<RunCauses>, ExecRef, Delay)>,
 }
 
-/// What is known of an execution that was late.
+/// Why an execution was late, if it was.
 pub(crate) struct Delay {
     /// The execution.
-    pub(crate) exec: ExecRef,
+    pub(crate) times: CallTimes,
     /// Role, root and the way to it.
     pub(crate) cause: DelayCause,
     /// What happened, in words; begins with a verb.
     pub(crate) phrases: Vec<CausePhrase>,
     /// The function in which it waited, or was late by itself.
     pub(crate) func: Option<FuncId>,
+    /// The functions that waited on the way to the root.
+    pub(crate) funcs: Vec<FuncId>,
 }
 
 impl KnownDelay {
     /// Why an execution was late; `None` for one that was on time, and while nobody knows.
     pub(crate) fn of(&mut self, snapshot: &Snapshot, exec: Option<ExecRef>) -> Option<&Delay> {
         let (causes, exec) = (snapshot.causes.as_ref()?, exec?);
-        let is_known = |(of, known, _): &(Arc<RunCauses>, ExecRef, Option<Delay>)| {
+        let is_known = |(of, known, _): &(Arc<RunCauses>, ExecRef, Delay)| {
             Arc::ptr_eq(of, causes) && *known == exec
         };
         if !self.known.as_ref().is_some_and(is_known) {
-            self.known = Some((Arc::clone(causes), exec, Delay::find(causes, exec)));
+            let found = Delay::find(snapshot.calls.as_ref()?, causes, exec)?;
+            self.known = Some((Arc::clone(causes), exec, found));
         }
-        self.known.as_ref()?.2.as_ref()
+        let (_, _, delay) = self.known.as_ref()?;
+        Some(delay).filter(|delay| delay.cause.role != DelayRole::OnTime)
     }
 }
 
 impl Delay {
-    fn find(causes: &RunCauses, exec: ExecRef) -> Option<Self> {
-        let trace = causes.trace();
-        let lane = trace.lanes.get(exec.lane.index())?;
-        if exec.exec.index() >= lane.executions.len() {
-            return None;
-        }
-        let cause = causes.of(exec);
-        if cause.role == DelayRole::OnTime {
-            return None;
-        }
+    /// `None` while the calls are on their way.
+    fn find(calls: &Calls, causes: &RunCauses, exec: ExecRef) -> Option<Self> {
+        let times = *calls.ask(&TimesOf(vec![exec]))?.first()?;
+        let cause = causes.of_time(exec.lane, times.from..times.to);
+        let waited: Vec<ExecRef> = cause.hops.iter().map(|hop| hop.call).collect();
+        let waited = calls.ask(&TimesOf(waited))?;
         let root = cause.root.and_then(|root| causes.roots().get(root));
-        let call = match cause.hops.first() {
-            Some(hop) => Some(hop.call),
-            None => root.map(|root| root.call),
+        let late = match waited.first() {
+            Some(hop) => Some((hop.call, hop.func)),
+            None => root.map(|root| (root.call, root.func)),
         };
-        let func = |call: ExecRef| trace.lane(call.lane).executions.func[call.exec.index()];
+        let late = late.filter(|(call, _)| call.lane == exec.lane);
+        let rank = calls.trace().lane(exec.lane).rank;
         Some(Self {
-            exec,
-            phrases: causes.phrases(lane.rank, &cause),
-            func: call.filter(|call| call.lane == exec.lane).map(func),
+            times,
+            phrases: causes.phrases(rank, &cause),
+            func: late.map(|(_, func)| func),
+            funcs: waited.iter().map(|it| it.func).collect(),
             cause,
         })
     }

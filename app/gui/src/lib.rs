@@ -13,6 +13,8 @@ mod app;
 pub mod canvas;
 pub mod context;
 mod delay;
+#[cfg(test)]
+mod far_tests;
 pub mod hover;
 mod panels;
 mod platform;

@@ -10,8 +10,8 @@ use callgrove_model::{
     TreeIdx, WarningKind, Warnings,
 };
 use callgrove_session::{
-    Analysis, Cause, Command, Detection, Difference, DifferenceKind, Explanation, Judged, LabelSet,
-    MapMethod, MessageIndex, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap,
+    Analysis, Calls, Cause, Command, Detection, Difference, DifferenceKind, Explanation, Judged,
+    LabelSet, MapMethod, RunPatterns, Selection, Snapshot, Suggestion, TreeKey, TreeMap,
     WriteShare,
 };
 
@@ -80,7 +80,7 @@ pub(crate) fn snapshot_of(trace: Trace) -> Snapshot {
             suggestion("compute", root, num_trees),
             suggestion("ev_tally", FuncId(4), num_trees * 3),
         ]),
-        messages: Some(Arc::new(MessageIndex::new(&trace))),
+        calls: Some(Arc::new(Calls::here(&trace))),
         trace: Some(trace),
         analysis: Some(Arc::new(analysis)),
         map: Some(Arc::new(map)),
@@ -298,7 +298,7 @@ pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
     });
     let shown = Snapshot {
         revision: snapshot.revision + 1,
-        messages: Some(Arc::new(MessageIndex::new(&trace))),
+        calls: Some(Arc::new(Calls::here(&trace))),
         trace: Some(trace),
         analysis: Some(Arc::new(analysis)),
         detection: Some(Arc::new(Detection::new(

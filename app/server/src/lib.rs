@@ -12,6 +12,7 @@ pub mod keeper;
 mod own_certificate;
 pub mod page;
 pub mod past;
+mod questions;
 mod server;
 mod stall;
 mod tls;

@@ -18,16 +18,17 @@ use axum::routing::get;
 use axum::{Router, body::Bytes};
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    LaneFrames, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame,
+    SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, refusal_frame, watch_frame,
     welcome_frame,
 };
-use callgrove_session::{Command, SendError, SessionHandle, ViewerId, Wake};
+use callgrove_session::{CallQuestion, Command, SendError, SessionHandle, ViewerId, Wake};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info};
 
 use crate::api::ApiError;
 use crate::connection::Stopping;
+use crate::questions::Questions;
 
 /// The path of the WebSocket.
 const VIEW_PATH: &str = "/view";
@@ -59,8 +60,6 @@ pub struct ViewedSession {
     pub session: SessionHandle,
     /// Changes with every snapshot.
     pub news: watch::Receiver<()>,
-    /// Lanes of its trace, packed once for all of them.
-    pub lanes: LaneFrames,
     /// Those who look at it; the session's host must know them too.
     pub viewers: Viewers,
     /// Another number whenever the session has begun anew.
@@ -128,7 +127,8 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     let viewer = viewers.enter(key, name);
     info!(viewer = viewer.0, "a page has come");
     let viewing = Viewing {
-        sender: SnapshotSender::new(viewer).with_lanes(viewed.lanes.clone()),
+        sender: SnapshotSender::new(viewer),
+        questions: Questions::default(),
         viewer,
         waiting: VecDeque::new(),
         watch: None,
@@ -186,12 +186,14 @@ impl From<WireError> for Gone {
     }
 }
 
-/// The next message; there is none once the viewer has gone.
-async fn next(socket: &mut WebSocket) -> Result<ViewerMessage, Gone> {
+/// The next message and its length in bytes; there is none once the viewer has gone.
+async fn next(socket: &mut WebSocket) -> Result<(ViewerMessage, usize), Gone> {
     loop {
         match socket.recv().await.transpose()? {
             None | Some(Message::Close(_)) => return Err(Gone(None)),
-            Some(Message::Binary(bytes)) => return Ok(ViewerMessage::from_bytes(&bytes)?),
+            Some(Message::Binary(bytes)) => {
+                return Ok((ViewerMessage::from_bytes(&bytes)?, bytes.len()));
+            }
             Some(Message::Text(_)) => return Err(Gone::refused("messages are binary")),
             Some(Message::Ping(_) | Message::Pong(_)) => {}
         }
@@ -200,7 +202,7 @@ async fn next(socket: &mut WebSocket) -> Result<ViewerMessage, Gone> {
 
 /// The viewer's key and name.
 async fn hello(socket: &mut WebSocket) -> Result<(u64, Option<String>), Gone> {
-    match next(socket).await? {
+    match next(socket).await?.0 {
         ViewerMessage::Hello {
             version: WIRE_VERSION,
             key,
@@ -224,6 +226,8 @@ struct Viewing {
     viewed: ViewedSession,
     viewer: ViewerId,
     sender: SnapshotSender,
+    /// What the viewer wants to know of calls.
+    questions: Questions,
     /// Commands that the session has not taken yet.
     waiting: VecDeque<Command>,
     /// What fetches the news of the watched run, once the viewer has asked for them.
@@ -251,6 +255,11 @@ impl Viewing {
             tokio::select! {
                 message = next(socket), if self.waiting.is_empty() => self.hear(message?, socket).await?,
                 () = watch_news.notified() => self.tell_of_run(socket).await?,
+                answer = self.questions.next(), if self.questions.has_any() => {
+                    if let Some(frame) = answer? {
+                        socket.send(Message::Binary(Bytes::from(frame))).await?;
+                    }
+                }
                 changed = self.viewed.news.changed(), if !has_news => {
                     if changed.is_err() {
                         return Err(Gone::refused("the session has ended"));
@@ -270,7 +279,11 @@ impl Viewing {
         }
     }
 
-    async fn hear(&mut self, message: ViewerMessage, socket: &mut WebSocket) -> Result<(), Gone> {
+    async fn hear(
+        &mut self,
+        (message, num_bytes): (ViewerMessage, usize),
+        socket: &mut WebSocket,
+    ) -> Result<(), Gone> {
         match message {
             ViewerMessage::Hello { .. } => Err(Gone::refused("one hello is enough")),
             ViewerMessage::Cancel => {
@@ -292,6 +305,18 @@ impl Viewing {
                 let frame = watch_frame(connection, &refusal)?;
                 Ok(socket.send(Message::Binary(Bytes::from(frame))).await?)
             }
+            ViewerMessage::Ask {
+                trace,
+                number,
+                question,
+            } => {
+                self.ask((trace, number), (question, num_bytes), socket)
+                    .await
+            }
+            ViewerMessage::Forget { number } => {
+                self.questions.forget(number);
+                Ok(())
+            }
             ViewerMessage::Command { number, command } => {
                 if matches!(*command, Command::Of { .. } | Command::Leave(_)) {
                     return Err(Gone::refused("a page cannot speak for another"));
@@ -304,6 +329,23 @@ impl Viewing {
                 self.pass_on()
             }
         }
+    }
+
+    /// Takes a question; one about a trace that is not shown any more needs no answer.
+    async fn ask(
+        &mut self,
+        (trace, number): (u64, u64),
+        question: (CallQuestion, usize),
+        socket: &mut WebSocket,
+    ) -> Result<(), Gone> {
+        let Some(calls) = self.sender.calls(trace) else {
+            return Ok(());
+        };
+        if self.questions.take(calls, number, question) {
+            return Ok(());
+        }
+        let frame = refusal_frame(number, "too many questions at once; ask again")?;
+        Ok(socket.send(Message::Binary(Bytes::from(frame))).await?)
     }
 
     /// Passes a request on; the answer is a refusal.

@@ -16,12 +16,11 @@ use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_server::{RunningServer, ServerConfig};
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    LaneFrames, SessionLink, ViewerFile, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION,
-    welcome_frame,
+    SessionLink, ViewerFile, ViewerHost, ViewerMessage, Viewers, WIRE_VERSION, welcome_frame,
 };
 use callgrove_session::{
-    Command, Engine, Host, HostError, JournalWriter, LearnSettings, OpenJournal, Selection,
-    SessionHandle, Snapshot, SnapshotCell, ViewerId, Wake, read_forest,
+    Command, Engine, Host, HostError, JournalWriter, LearnSettings, MapMethod, OpenJournal,
+    Selection, SessionHandle, Snapshot, SnapshotCell, TreeOf, ViewerId, Wake, read_forest,
 };
 use support::{Certificate, SECRET, config, token};
 use tokio::sync::watch;
@@ -115,7 +114,6 @@ fn serve_with(config: ServerConfig, watched: Option<WatchedRun>) -> RunningServe
         viewers,
         life: 1,
         watched,
-        lanes: LaneFrames::default(),
     };
     RunningServer::start(config, || view::router(viewed)).unwrap()
 }
@@ -254,6 +252,24 @@ fn pages_see_the_run_and_each_others_labels_and_have_their_own_selection() {
     );
     server.stop().unwrap();
     assert_eq!(reason(&mut ana.socket), "the server ends");
+}
+
+#[test]
+fn a_page_asks_for_calls_and_is_answered_while_the_session_works() {
+    let server = serve(config());
+    let mut page = Page::open(&server, 1);
+    let seen = page.until(|seen| seen.detection.is_some());
+    let calls = seen.calls.clone().unwrap();
+    assert!(calls.is_far() && seen.trace.as_ref().unwrap().num_executions() == 0);
+    let forest = &seen.analysis.as_ref().unwrap().forest;
+    let tree = TreeOf(forest.trees()[7].root);
+    // What the session is to do meanwhile is told before the question.
+    page.handle.send(Command::SetMap(MapMethod::Tsne)).unwrap();
+    assert!(calls.ask(&tree).is_none());
+    page.until(|_| calls.ask(&tree).is_some());
+    let packed = calls.ask(&tree).unwrap();
+    assert_eq!(packed.unpack(calls.trace()).unwrap().tree().len(), 3);
+    server.stop().unwrap();
 }
 
 #[test]

@@ -12,9 +12,12 @@
 //!   └── Arc<Snapshot> ◀──┘
 //! ```
 //!
+//! A snapshot has names, trees and scores; what happened on the lanes of a trace views ask for ([`Calls`]), wherever it is.
+//!
 //! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
 //! before it is applied ([`JournalWriter::append`]), and the journal is replayed on the next open.
 
+mod calls;
 mod causes;
 mod command;
 mod detection;
@@ -52,6 +55,11 @@ pub use callgrove_model::{Label, Reason};
 pub use callgrove_pserver::{
     ModelInForce, ModelPublication, TreeModelInfo, TreeModelList, TreeModelVersion,
 };
+pub use calls::{
+    AskCalls, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed, CallsOfFunction,
+    CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled, LaneBars, LaneLevels,
+    LevelsOf, MessagesOf, PartnersOf, StepFrom, SummaryOf, TimesOf, TotalsOf, TreeOf, WholeCalls,
+};
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
     Hop, HopRow, Incident, IncidentRow, LikeGroup, RootCause, RunCauses, TreeCause, TreeCauses,
@@ -84,11 +92,10 @@ pub use snapshot::{
 };
 pub use table::{Reasons, TreeRow, tree_rows};
 pub use timeline::{
-    Arrow, ArrowOf, Bar, CallDetails, CallSearch, CounterDetails, DurationHistogram,
-    FunctionTotals, LaneNames, LaneRow, LaneView, MergedSpan, MessageDetails, MessageIndex,
-    MessageQuery, MessagesInView, RangeStatistics, RankFilter, RankFilterError, RankSort, RowKind,
-    RowQuery, Span, SpanIndex, Tile, innermost_at, layout_lane, merge_spans, num_levels,
-    order_rows,
+    Arrow, ArrowOf, Bar, CallDetails, CounterDetails, DurationHistogram, FunctionTotals, LaneNames,
+    LaneRow, LaneView, MergedSpan, MessageDetails, MessageIndex, MessageQuery, MessagesInView,
+    NamedCall, RankFilter, RankFilterError, RankSort, RowKind, RowQuery, Span, SpanIndex, Tile,
+    innermost_at, layout_lane, merge_spans, num_levels, order_rows, partners_of,
 };
 pub use tree_map::{MapMethod, TreeMap};
 pub use viewer::ViewerId;

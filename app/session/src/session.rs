@@ -7,14 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use callgrove_model::{
-    ExecIdx, ExecLabel, ExecRef, ProgramId, RunIdentity, RunMatch, Trace, TreeIdx,
-};
+use callgrove_model::{ExecIdx, ExecRef, FuncId, RunIdentity, RunMatch, TreeIdx};
 
 use crate::watch::{WatchHandle, Watcher};
 use crate::{
-    Command, Notice, PatternId, PatternReference, Selection, SendError, SessionHandle, Severity,
-    Snapshot, TimeRange,
+    Command, FoundCall, Labelled, Notice, PatternId, PatternReference, Selection, SendError,
+    SessionHandle, Severity, Snapshot, TimeRange,
 };
 
 /// Notices of the session itself are numbered from here on, those of the engine from 1.
@@ -37,8 +35,10 @@ pub struct Session {
     pattern: Option<PatternId>,
     reference: PatternReference,
     range: Option<TimeRange>,
+    /// The execution that shall be opened, while it is looked for.
+    sought: Option<Labelled>,
     /// The execution whose forest is being grown.
-    awaited: Option<ExecRef>,
+    awaited: Option<FoundCall>,
     /// The run that the engine was told the records are of.
     recorded: RunIdentity,
     notices: Vec<Notice>,
@@ -61,6 +61,7 @@ impl Session {
             pattern: None,
             reference: PatternReference::default(),
             range: None,
+            sought: None,
             awaited: None,
             recorded: RunIdentity::default(),
             notices: Vec::new(),
@@ -85,8 +86,11 @@ impl Session {
         self.engine.cancel();
     }
 
-    /// Takes over what is new; never waits. Whether it shall be called again soon.
+    /// Takes over what is new, once in each frame; never waits. Whether it shall be called again soon.
     pub fn update(&mut self) -> bool {
+        if let Some(calls) = &self.newest.calls {
+            calls.begin_frame();
+        }
         while let Some(command) = self.unsent.pop_front() {
             if let Err(SendError::Full(command)) = self.engine.send(command) {
                 self.unsent.push_front(command);
@@ -100,7 +104,8 @@ impl Session {
             self.take_over(&before);
         }
         let has_news = self.watcher.as_mut().is_some_and(Watcher::update);
-        if is_new || has_news {
+        let has_found = self.sought.is_some() && self.seek();
+        if is_new || has_news || has_found {
             self.refuse_other_run();
             self.know_run();
             self.compose();
@@ -116,7 +121,10 @@ impl Session {
             Command::SelectPattern(pattern) => self.pattern = pattern,
             Command::SetReference(reference) => self.reference = reference,
             Command::SelectRange(range) => self.range = range,
-            Command::OpenExecution { program, label } => self.open_execution(program, label),
+            Command::OpenExecution { program, label } => {
+                self.sought = Some(Labelled { program, label });
+                self.seek();
+            }
             Command::Watch(command) => {
                 if let Some(watcher) = &mut self.watcher {
                     watcher.carry_out(command);
@@ -145,43 +153,62 @@ impl Session {
         }
     }
 
-    fn open_execution(&mut self, program: ProgramId, label: ExecLabel) {
-        let Some(trace) = self.newest.trace.clone() else {
-            return self.tell(format!("Open the trace of the run to see {label} in it."));
+    /// Opens the execution that is sought, if it is found by now.
+    fn seek(&mut self) -> bool {
+        let Some(sought) = self.sought else {
+            return false;
         };
-        let Some(exec) = trace.find(program, label) else {
-            return self.tell(format!(
+        let label = sought.label;
+        let Some(calls) = self.newest.calls.clone() else {
+            self.sought = None;
+            self.tell(format!("Open the trace of the run to see {label} in it."));
+            return true;
+        };
+        let Some(found) = calls.ask(&sought) else {
+            return false;
+        };
+        self.sought = None;
+        match &*found {
+            Some(found) => self.open(found),
+            None => self.tell(format!(
                 "This trace has no execution {label}: is it of another run, or is a rank missing?"
-            ));
-        };
-        let holder = self
-            .newest
-            .analysis
-            .as_ref()
-            .and_then(|known| known.forest.tree_with(exec));
-        if let Some(tree) = holder {
-            self.reveal(tree, exec);
-        } else {
-            self.call = Some(exec);
-            self.awaited = Some(exec);
-            let function = trace.function_name(self.root_over(&trace, exec)).to_owned();
-            self.pass_on(Command::SetRoot { function });
+            )),
         }
+        true
+    }
+
+    fn open(&mut self, found: &FoundCall) {
+        if let Some(tree) = self.tree_of(found) {
+            self.reveal(tree, found.call);
+        } else {
+            self.call = Some(found.call);
+            self.awaited = Some(found.clone());
+            if let (Some(func), Some(trace)) = (self.root_over(found), &self.newest.trace) {
+                let function = trace.names.name(func).to_owned();
+                self.pass_on(Command::SetRoot { function });
+            }
+        }
+    }
+
+    /// The tree that holds a call.
+    fn tree_of(&self, found: &FoundCall) -> Option<TreeIdx> {
+        let stack: Vec<ExecIdx> = found.stack.iter().map(|it| it.call.exec).collect();
+        let forest = &self.newest.analysis.as_ref()?.forest;
+        forest.tree_around(found.call.lane, &stack)
     }
 
     /// Which of a call and its callers makes the most promising trees; the call where none is suggested that
     /// calls anything.
-    fn root_over(&self, trace: &Trace, exec: ExecRef) -> ExecRef {
-        let executions = &trace.lane(exec.lane).executions;
-        let callers = std::iter::successors(Some(exec.exec), |&at| executions.parent(at));
-        let place = |at: &ExecIdx| {
-            let func = executions.func[at.index()];
+    fn root_over(&self, found: &FoundCall) -> Option<FuncId> {
+        let place = |func: FuncId| {
             let mut suggested = self.newest.suggestions.iter();
             suggested.position(|it| it.func == func && it.mean_calls >= 2.0)
         };
-        let promising = callers.filter_map(|at| Some((place(&at)?, at)));
+        let stack = found.stack.iter().map(|it| it.func);
+        let promising = stack.filter_map(|func| Some((place(func)?, func)));
         let best = promising.min_by_key(|(place, _)| *place);
-        best.map_or(exec, |(_, at)| ExecRef { exec: at, ..exec })
+        best.map(|(_, func)| func)
+            .or_else(|| found.stack.first().map(|it| it.func))
     }
 
     fn reveal(&mut self, tree: TreeIdx, exec: ExecRef) {
@@ -242,7 +269,8 @@ impl Session {
     /// What another trace or forest makes void goes.
     fn take_over(&mut self, before: &Snapshot) {
         if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
-            (self.call, self.range, self.awaited) = (None, None, None);
+            (self.call, self.range) = (None, None);
+            (self.sought, self.awaited) = (None, None);
             (self.incident, self.pattern) = (None, None);
         }
         let selection = &self.newest.selection;
@@ -252,12 +280,12 @@ impl Session {
             self.unanswered.clear();
         }
         let has_grown = !is_same(self.newest.analysis.as_ref(), before.analysis.as_ref());
-        if let (true, Some(analysis)) = (has_grown, &self.newest.analysis) {
-            let awaited = self.awaited.take();
-            let found = awaited.and_then(|exec| Some((analysis.forest.tree_with(exec)?, exec)));
-            if let Some((tree, exec)) = found {
-                self.reveal(tree, exec);
-            }
+        if has_grown
+            && self.newest.analysis.is_some()
+            && let Some(awaited) = self.awaited.take()
+            && let Some(tree) = self.tree_of(&awaited)
+        {
+            self.reveal(tree, awaited.call);
         }
     }
 

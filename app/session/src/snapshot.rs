@@ -9,12 +9,12 @@ use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_ml::cause::WriteShare;
 use callgrove_ml::detector::Cause;
 use callgrove_ml::explain::Difference;
-use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, Trace, TreeIdx};
+use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, TimeNs, Trace, TreeIdx};
 
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{
-    Cascade, DelayRole, Label, LabelSet, Mark, MessageIndex, ModelQuestion, ModelSettings,
-    PatternId, PatternReference, RunCauses, RunPatterns, RunningModels, Selection, TimeRange,
+    Calls, Cascade, DelayRole, Label, LabelSet, Mark, ModelQuestion, ModelSettings, PatternId,
+    PatternReference, RunCauses, RunPatterns, RunningModels, Selection, TimeRange, TimesOf,
     TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
 };
 
@@ -30,12 +30,12 @@ pub struct Snapshot {
     pub work: Option<Work>,
     /// The source that is open or being opened, as the person named it.
     pub source: Option<String>,
-    /// The trace.
+    /// The trace. Where its calls are far ([`Calls::is_far`]) its lanes are empty; views ask `calls` for what is on them.
     #[serde(skip)]
     pub trace: Option<Arc<Trace>>,
-    /// Its messages, to be found by time; comes with the trace.
+    /// Its calls, to be asked for; comes with the trace.
     #[serde(skip)]
-    pub messages: Option<Arc<MessageIndex>>,
+    pub calls: Option<Arc<Calls>>,
     /// Who made whom late; comes some time after the trace.
     #[serde(skip)]
     pub causes: Option<Arc<RunCauses>>,
@@ -182,20 +182,29 @@ impl Snapshot {
         if self.tree_cause(tree)?.role == DelayRole::OnTime {
             return None;
         }
-        let cause = causes.of(analysis.forest.trees()[tree.index()].root);
+        let cause = causes.of_tree(&analysis.forest, tree);
         causes.words(analysis.forest.code(tree).rank, &cause)
     }
 
     /// The delay that is looked at, as one path across ranks: that of the selected incident, else that of the
-    /// focused tree.
+    /// focused tree. `None` also while the calls of the incident are on their way.
     pub fn cascade(&self) -> Option<Cascade> {
         let causes = self.causes.as_ref()?;
         if let Some(incident) = self.incident.and_then(|number| causes.incident(number)) {
-            return Some(causes.cascade_of(incident));
+            let members = TimesOf(incident.members.clone());
+            let members = self.calls.as_ref()?.ask(&members)?;
+            return Some(causes.cascade_of(incident, &members));
         }
         let analysis = self.analysis.as_ref()?;
-        let root = analysis.forest.trees().get(self.focus()?.index())?.root;
-        causes.cascade(&causes.of(root))
+        let tree = self
+            .focus()
+            .filter(|tree| tree.index() < analysis.forest.len())?;
+        causes.cascade(&causes.of_tree(&analysis.forest, tree))
+    }
+
+    /// First entry and last exit of the run.
+    pub fn time_span(&self) -> Option<(TimeNs, TimeNs)> {
+        self.calls.as_ref()?.time_span()
     }
 
     /// The label of an execution, in whatever source it was labelled.

@@ -101,7 +101,7 @@ fn row(
         .filter(|(_, late)| late.role != DelayRole::OnTime);
     TreeRow {
         tree: code.to_string(),
-        event_id: forest.trace().label(exec).to_string(),
+        event_id: forest.label(tree).to_string(),
         program: lane.program.0,
         rank: code.rank.0,
         thread: lane.thread.0,

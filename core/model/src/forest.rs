@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DurationNs, ExecIdx, ExecRef, Executions, FuncId, FunctionName, FunctionPattern, Lane, LaneIdx,
-    ProgramId, ThreadId, TimeNs, Trace, TreeCode, TreeIdx,
+    DurationNs, ExecIdx, ExecLabel, ExecRef, Executions, FuncId, FunctionName, FunctionPattern,
+    Lane, LaneIdx, ProgramId, ThreadId, TimeNs, Trace, TreeCode, TreeIdx,
 };
 
 /// Where a tree stands in the trace.
@@ -27,6 +27,8 @@ pub struct Forest {
     trace: Arc<Trace>,
     functions: Vec<FuncId>,
     trees: Vec<TreeRef>,
+    /// Where the roots stand in a trace that has nothing but them; `None` where it has all that they called.
+    places: Option<Vec<ExecIdx>>,
     num_unclosed: usize,
 }
 
@@ -69,6 +71,7 @@ impl Forest {
             trace,
             functions,
             trees,
+            places: None,
             num_unclosed,
         }
     }
@@ -100,6 +103,7 @@ impl Forest {
             trace,
             functions,
             trees,
+            places: None,
             num_unclosed,
         }
     }
@@ -121,6 +125,42 @@ impl Forest {
             trace,
             functions,
             trees,
+            places: None,
+            num_unclosed,
+        })
+    }
+
+    /// The same of a trace that has nothing but the roots: each tree is its root alone, and is called what it is
+    /// called in the whole trace.
+    pub(crate) fn of_roots(
+        roots: Arc<Trace>,
+        functions: Vec<FuncId>,
+        trees: Vec<TreeRef>,
+        num_unclosed: usize,
+    ) -> Option<Self> {
+        let mut rows: Vec<Vec<ExecIdx>> = vec![Vec::new(); roots.lanes.len()];
+        for tree in &trees {
+            rows.get_mut(tree.root.lane.index())?.push(tree.root.exec);
+        }
+        for rows in &mut rows {
+            rows.sort_unstable();
+        }
+        let place = |tree: &TreeRef| {
+            let rows = &rows[tree.root.lane.index()];
+            let place = rows.partition_point(|row| *row < tree.root.exec);
+            ExecIdx::from_index(place)
+        };
+        let places: Vec<ExecIdx> = trees.iter().map(place).collect();
+        let exists = |(tree, place): (&TreeRef, &ExecIdx)| {
+            place.index() < roots.lane(tree.root.lane).executions.len()
+        };
+        let is_known = |func: &FuncId| func.index() < roots.names.len();
+        let fits = trees.iter().zip(&places).all(exists) && functions.iter().all(is_known);
+        fits.then_some(Self {
+            trace: roots,
+            functions,
+            trees,
+            places: Some(places),
             num_unclosed,
         })
     }
@@ -128,14 +168,15 @@ impl Forest {
     /// The trees that are entered within `times`, with the codes that they have here.
     #[must_use]
     pub fn between(&self, times: Range<TimeNs>) -> Self {
-        let is_within = |tree: &&TreeRef| {
-            let executions = &self.trace.lane(tree.root.lane).executions;
-            times.contains(&executions.entry[tree.root.exec.index()])
-        };
+        let within: Vec<usize> = (0..self.len())
+            .filter(|&tree| times.contains(&self.tree(TreeIdx::from_index(tree)).entry()[0]))
+            .collect();
+        let places = self.places.as_ref();
         Self {
             trace: Arc::clone(&self.trace),
             functions: self.functions.clone(),
-            trees: self.trees.iter().filter(is_within).copied().collect(),
+            trees: within.iter().map(|&tree| self.trees[tree]).collect(),
+            places: places.map(|places| within.iter().map(|&tree| places[tree]).collect()),
             num_unclosed: self.num_unclosed,
         }
     }
@@ -182,13 +223,21 @@ impl Forest {
 
     /// A tree.
     pub fn tree(&self, tree: TreeIdx) -> CsTree<'_> {
+        CsTree::new(&self.lane_of(tree).executions, self.place(tree).exec)
+    }
+
+    /// The event label of a tree's root.
+    pub fn label(&self, tree: TreeIdx) -> ExecLabel {
+        self.trace.label(self.place(tree))
+    }
+
+    /// The root of a tree in the trace that is there.
+    fn place(&self, tree: TreeIdx) -> ExecRef {
         let root = self.trees[tree.index()].root;
-        let executions = &self.lane_of(tree).executions;
-        let rows = executions.subtree(root.exec);
-        CsTree {
-            executions,
-            start: rows.start,
-            end: rows.end,
+        let places = self.places.as_ref();
+        ExecRef {
+            exec: places.map_or(root.exec, |places| places[tree.index()]),
+            ..root
         }
     }
 
@@ -212,12 +261,9 @@ impl Forest {
             .map(|(index, _)| TreeIdx::from_index(index))
     }
 
-    /// The innermost tree in which an execution happened; `None` if no tree holds it.
-    pub fn tree_with(&self, exec: ExecRef) -> Option<TreeIdx> {
-        let executions = &self.trace.lane(exec.lane).executions;
-        let holds = |root: ExecRef| {
-            root.lane == exec.lane && executions.subtree(root.exec).contains(&exec.exec.index())
-        };
+    /// The innermost tree that holds an execution with this call stack on a lane; `None` if none does.
+    pub fn tree_around(&self, lane: LaneIdx, stack: &[ExecIdx]) -> Option<TreeIdx> {
+        let holds = |root: ExecRef| root.lane == lane && stack.contains(&root.exec);
         let holders = (0..self.trees.len()).filter(|&at| holds(self.trees[at].root));
         let innermost = holders.max_by_key(|&at| self.trees[at].root.exec)?;
         Some(TreeIdx::from_index(innermost))
@@ -267,6 +313,16 @@ fn number_per_rank(trace: &Trace, roots: Vec<ExecRef>) -> Vec<TreeRef> {
 }
 
 impl<'a> CsTree<'a> {
+    /// The tree of an execution.
+    pub fn new(executions: &'a Executions, root: ExecIdx) -> Self {
+        let rows = executions.subtree(root);
+        Self {
+            executions,
+            start: rows.start,
+            end: rows.end,
+        }
+    }
+
     /// Number of vertices.
     pub fn len(&self) -> usize {
         self.end - self.start

@@ -57,7 +57,7 @@ pub use names::{
     keepable,
 };
 pub use open_calls::{EndedCall, OpenCalls};
-pub use packed::{PackedError, PackedLanes, PackedRoots, TraceHead};
+pub use packed::{PackedError, PackedLanes, PackedRoots, PackedTree, TraceHead, TreeCalls};
 pub use progress::{Cancelled, Progress};
 pub use rank_builder::{RankBuilder, RankTrace};
 pub use reason::{DifferenceKind, Reason};

@@ -6,9 +6,9 @@
 )]
 
 use callgrove_model::{
-    CommKind, CounterId, DurationNs, Forest, FuncEventKind, FuncId, LaneIdx, NameTable,
-    PackedError, PackedLanes, ProgramId, RankBuilder, RankId, RankTrace, StepBatch, StepId,
-    ThreadId, TimeNs, Trace, TraceHead, TreeIdx, TreeRef, Warnings,
+    CommKind, CounterId, CsTree, DurationNs, ExecIdx, ExecRef, Forest, FuncEventKind, FuncId,
+    LaneIdx, NameTable, PackedError, PackedLanes, PackedTree, ProgramId, RankBuilder, RankId,
+    RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TraceHead, TreeIdx, TreeRef, Warnings,
 };
 use proptest::prelude::*;
 
@@ -109,12 +109,14 @@ proptest! {
         let funcs: Vec<FuncId> = funcs.into_iter().map(FuncId).collect();
         let forest = Forest::grow(trace.into(), &funcs);
         let (head, num_unclosed) = (TraceHead::of(forest.trace()), forest.num_unclosed());
-        let roots = forest.pack_roots().unpack(head, funcs, num_unclosed).unwrap();
+        let trees = forest.trees().to_vec();
+        let roots = forest.pack_roots().unpack(head, funcs, trees, num_unclosed).unwrap();
         let told = |forest: &Forest| -> Vec<String> {
             let tell = |(index, tree): (usize, &TreeRef)| {
                 let it = forest.tree(TreeIdx::from_index(index));
                 let (func, entry, duration) = (it.funcs()[0], it.entry()[0], it.duration());
-                format!("{} {} {func:?} {entry:?} {duration:?}", tree.code, forest.trace().label(tree.root))
+                let label = forest.label(TreeIdx::from_index(index));
+                format!("{tree:?} {func:?} {entry:?} {duration:?} {label}")
             };
             forest.trees().iter().enumerate().map(tell).collect()
         };
@@ -128,6 +130,30 @@ proptest! {
             };
             let nested = forest.trees().iter().filter(within).count();
             prop_assert_eq!(roots.tree(TreeIdx::from_index(index)).len(), nested, "{:?}", tree);
+        }
+    }
+
+    #[test]
+    fn a_tree_alone_is_that_of_the_forest(a in events(), func in 0..3_u32) {
+        let trace = Trace::assemble(vec![rank(0, &a, 1)], Warnings::default());
+        let forest = Forest::grow(trace.into(), &[FuncId(func)]);
+        let bare = TraceHead::of(forest.trace()).without_calls().unwrap();
+        for (index, tree) in forest.trees().iter().enumerate() {
+            let packed = PackedTree::of(forest.trace(), tree.root);
+            let calls = packed.unpack(&bare).unwrap();
+            let (alone, whole) = (calls.tree(), forest.tree(TreeIdx::from_index(index)));
+            let columns = |it: CsTree<'_>| -> Vec<String> {
+                let vertex = |at| format!("{:?} {:?}", it.parent(at), it.subtree_end(at));
+                let vertices = (0..it.len()).map(vertex).collect::<Vec<_>>();
+                vec![format!("{:?} {:?} {:?} {:?} {vertices:?}", it.funcs(), it.entry(), it.inclusive(), it.exclusive())]
+            };
+            prop_assert_eq!(columns(alone), columns(whole));
+            for vertex in 0..whole.len() {
+                let call = ExecRef { exec: whole.exec(vertex), ..tree.root };
+                prop_assert_eq!((calls.exec(vertex), calls.vertex(call)), (call, Some(vertex)));
+            }
+            let after = ExecRef { exec: ExecIdx::from_index(whole.rows().end), ..tree.root };
+            prop_assert_eq!(calls.vertex(after), None);
         }
     }
 

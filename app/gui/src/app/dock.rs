@@ -132,8 +132,6 @@ impl Dock<'_, '_> {
 #[derive(Clone, Copy)]
 enum Missing {
     Trace,
-    /// The trees are there, their calls are on the way.
-    Calls,
     Trees,
     Watch,
     Heard,
@@ -150,10 +148,7 @@ fn missing(view: View, snapshot: &Snapshot) -> Option<Missing> {
         }
         View::Records | View::Record => (!watch.is_attached()).then_some(Missing::Watch),
         View::Candidates | View::Map | View::Training if !panels::has_no_trees(snapshot) => None,
-        _ if snapshot.trace.is_none() => Some(match snapshot.analysis {
-            Some(_) => Missing::Calls,
-            None => Missing::Trace,
-        }),
+        _ if snapshot.trace.is_none() => Some(Missing::Trace),
         View::Incidents | View::Timeline | View::Details | View::Patterns | View::Waits => None,
         _ => panels::has_no_trees(snapshot).then_some(Missing::Trees),
     }
@@ -167,7 +162,6 @@ fn missing_ui(ctx: &mut ViewContext<'_>, missing: Missing, ui: &mut Ui) {
                 "This needs the trace of the run.",
                 Some(("Open a trace…", Action::File(FilePurpose::OpenTrace))),
             ),
-            Missing::Calls => ("The calls of the run are on their way.", None),
             Missing::Trees => ("No function is compared yet.", None),
             Missing::Watch => (
                 "This needs the records of the run, or the running job itself.",

@@ -80,7 +80,7 @@ fn record(snapshot: &Snapshot, typed: &str) -> Vec<Choice<Target>> {
 
 /// `1.25 s`: a moment of the run.
 fn moment(snapshot: &Snapshot, typed: &str) -> Option<Choice<Target>> {
-    let (start, end) = snapshot.trace.as_ref()?.time_span()?;
+    let (start, end) = snapshot.time_span()?;
     let after = duration(typed)?;
     let at = TimeNs(start.0.saturating_add(after.0)).min(end);
     Some(Choice {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use callgrove_session::watch::{QueryForm, WatchCommand};
-use callgrove_session::{Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
+use callgrove_session::{CallOf, Command, EventKey, Label, Selection, Snapshot, TrainingAnswer};
 use egui::Context;
 
 use super::actions::Action;
@@ -405,15 +405,16 @@ impl CallgroveApp {
     /// Looks up what was recorded of the selected call, or of the focused tree, and of all that it called.
     fn find_records(&self) -> Option<Command> {
         let snapshot = self.session.snapshot();
-        let trace = snapshot.trace.as_ref()?;
-        let exec = match snapshot.call {
-            Some(call) => call,
-            None => snapshot.analysis.as_ref()?.forest.trees()[snapshot.focus()?.index()].root,
+        let calls = snapshot.calls.as_ref()?;
+        let (lane, entry, exit) = if let Some(call) = snapshot.call {
+            let known = calls.ask(&CallOf(call))?;
+            (calls.trace().lane(call.lane), known.entry, known.exit)
+        } else {
+            let (open, tree) = (snapshot.analysis.as_ref()?, snapshot.focus()?);
+            let root = open.forest.tree(tree);
+            (open.forest.lane_of(tree), root.entry()[0], root.exit())
         };
-        let lane = trace.lane(exec.lane);
-        let calls = &lane.executions;
-        let (entry, exit) = (calls.entry[exec.exec.index()], calls.exit(exec.exec));
-        let form = QueryForm {
+        Some(Command::Watch(WatchCommand::Query(Box::new(QueryForm {
             apps: lane.program.to_string(),
             ranks: lane.rank.to_string(),
             filter: format!(
@@ -423,8 +424,7 @@ impl CallgroveApp {
                 exit.0.div_euclid(1_000) + 1
             ),
             ..QueryForm::default()
-        };
-        Some(Command::Watch(WatchCommand::Query(Box::new(form))))
+        }))))
     }
 
     /// Puts the topmost thing away: the page, what narrows the list, the lasso, then the group, of which

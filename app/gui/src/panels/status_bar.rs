@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_model::{Trace, WarningKind};
+use callgrove_model::WarningKind;
+use callgrove_session::Calls;
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
 use super::needs_start;
@@ -21,7 +22,7 @@ pub(crate) struct StatusBar {
 }
 
 struct Found {
-    trace: Arc<Trace>,
+    calls: Arc<Calls>,
     damage: Vec<Damage>,
     /// Habits of the tracer, in words.
     notes: Vec<String>,
@@ -69,12 +70,12 @@ pub(crate) fn status_bar_ui(
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             warnings_ui(ctx, state, ui);
-            if let Some(trace) = &ctx.snapshot.trace {
+            if let Some(calls) = &ctx.snapshot.calls {
                 ui.weak(format!(
                     "{}  ·  {}  ·  {}",
-                    count_of(trace.ranks().len(), "rank"),
-                    count_of(trace.num_executions(), "call"),
-                    count_of(trace.messages.len(), "message"),
+                    count_of(calls.trace().ranks().len(), "rank"),
+                    count_of(calls.num_calls(), "call"),
+                    count_of(calls.num_messages(), "message"),
                 ));
             }
         });
@@ -83,12 +84,12 @@ pub(crate) fn status_bar_ui(
 
 /// The button that says how much is damaged, or that there is something to know, and the list behind it.
 fn warnings_ui(ctx: &ViewContext<'_>, state: &mut StatusBar, ui: &mut Ui) {
-    let Some(trace) = &ctx.snapshot.trace else {
+    let Some(calls) = &ctx.snapshot.calls else {
         return;
     };
-    let is_known = |found: &Found| Arc::ptr_eq(&found.trace, trace);
+    let is_known = |found: &Found| Arc::ptr_eq(&found.calls, calls);
     if !state.found.as_ref().is_some_and(is_known) {
-        state.found = Some(Found::of(trace));
+        state.found = Some(Found::of(calls));
     }
     let Some(Found { damage, notes, .. }) = &state.found else {
         return;
@@ -150,8 +151,9 @@ fn damage_ui(damage: &[Damage], ui: &mut Ui) {
 }
 
 impl Found {
-    fn of(trace: &Arc<Trace>) -> Self {
-        let start = trace.time_span().map(|(start, _)| start);
+    fn of(calls: &Arc<Calls>) -> Self {
+        let trace = calls.trace();
+        let start = calls.time_span().map(|(start, _)| start);
         let mut by_kind: BTreeMap<WarningKind, Damage> = BTreeMap::new();
         for warning in trace.warnings.damage() {
             let first = warning.first.since(start);
@@ -170,7 +172,7 @@ impl Found {
         let notes = trace.warnings.notes().into_iter();
         let notes = notes.map(|(kind, count)| format!("{} {kind}", thousands(count as usize)));
         Self {
-            trace: Arc::clone(trace),
+            calls: Arc::clone(calls),
             damage: by_kind.into_values().collect(),
             notes: notes.collect(),
         }

@@ -35,8 +35,8 @@ impl Focus {
         self.is_same_forest(other) && self.tree == other.tree
     }
 
-    /// The call stack tree.
-    pub(super) fn cs_tree(&self) -> CsTree<'_> {
+    /// The execution: its tree, of which only the root is there where the calls are far.
+    pub(super) fn root(&self) -> CsTree<'_> {
         self.analysis.forest.tree(self.tree)
     }
 

@@ -4,6 +4,7 @@ use callgrove_model::{DurationNs, ExecRef, LaneIdx, TimeNs};
 use callgrove_patterns::cause::{DelayCause, DelayRole, Incident, RootCause};
 
 use super::RunCauses;
+use crate::CallTimes;
 
 /// A delay as the timeline draws it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,9 +41,12 @@ impl RunCauses {
         Some(Cascade { root, steps })
     }
 
-    /// How a delay reached all members of an incident: each step once, the shortest way to each rank.
-    pub fn cascade_of(&self, incident: &Incident) -> Cascade {
-        let members = incident.members.iter().map(|&member| self.of(member));
+    /// How a delay reached all members of an incident, which ran at the times of `members`: each step once, the shortest
+    /// way to each rank.
+    pub fn cascade_of(&self, incident: &Incident, members: &[CallTimes]) -> Cascade {
+        let members = members
+            .iter()
+            .map(|member| self.of_time(member.call.lane, member.from..member.to));
         let held_up = members.filter(|cause| cause.role == DelayRole::Victim);
         let mut steps: Vec<CascadeStep> = held_up.flat_map(|cause| steps(&cause)).collect();
         // One way in to each rank: where it was handed most.

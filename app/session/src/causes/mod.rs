@@ -6,9 +6,12 @@ mod rows;
 mod trees;
 mod words;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use callgrove_model::{Cancelled, ExecRef, FunctionName, Progress, Trace};
+use callgrove_model::{
+    Cancelled, ExecRef, Forest, FunctionName, LaneIdx, Progress, TimeNs, Trace, TreeIdx,
+};
 use callgrove_patterns::cause::{Causes, Waits};
 
 pub use callgrove_patterns::cause::{
@@ -73,9 +76,26 @@ impl RunCauses {
         self.causes.waits()
     }
 
-    /// Why an execution was late, of whatever function.
+    /// Why an execution was late, of whatever function. The calls must be here, else ask for its time
+    /// ([`RunCauses::of_time`]).
     pub fn of(&self, exec: ExecRef) -> DelayCause {
         self.causes.of(&self.trace, exec)
+    }
+
+    /// Why what a lane did in a time was late.
+    pub fn of_time(&self, lane: LaneIdx, time: Range<TimeNs>) -> DelayCause {
+        self.causes.of_time(&self.trace, lane, time)
+    }
+
+    /// Why a tree of a forest of the same trace was late.
+    pub fn of_tree(&self, forest: &Forest, tree: TreeIdx) -> DelayCause {
+        let (calls, lane) = (forest.tree(tree), forest.trees()[tree.index()].root.lane);
+        self.of_time(lane, calls.entry()[0]..calls.exit())
+    }
+
+    /// The incident that a root, by its place among [`RunCauses::roots`], belongs to.
+    pub fn incident_of(&self, root: usize) -> Option<usize> {
+        self.causes.incident_of(root)
     }
 
     /// The trace they were found in.

@@ -29,9 +29,9 @@ pub struct TreeCauses {
 impl TreeCauses {
     /// Asks for every tree of a forest of the same trace.
     pub fn new(causes: &RunCauses, forest: &Forest) -> Self {
-        let trees = forest.trees().iter();
+        let trees = (0..forest.len()).map(TreeIdx::from_index);
         let of_trees: Vec<TreeCause> = trees
-            .map(|tree| TreeCause::from(&causes.of(tree.root)))
+            .map(|tree| TreeCause::from(&causes.of_tree(forest, tree)))
             .collect();
         let numbered = of_trees.iter().enumerate();
         let mut by_incident: Vec<(u32, TreeIdx)> = numbered

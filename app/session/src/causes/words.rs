@@ -1,6 +1,6 @@
 //! Causes in words.
 
-use callgrove_model::{DurationNs, ExecRef, LaneIdx, RankId};
+use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, RankId};
 use callgrove_patterns::cause::{CauseKind, DelayCause, DelayRole, Incident, RootCause};
 
 use super::RunCauses;
@@ -97,7 +97,7 @@ impl RunCauses {
                 CausePhrase::call(self.did(root, root.own_delay), root.call),
             ];
         }
-        let name = self.short_name(root.call);
+        let name = FunctionName::parse(self.trace().names.name(root.func)).short;
         let which = match root.kind {
             CauseKind::StoodStill => format!("which stood still in {name}"),
             CauseKind::OwnWork => format!("which worked longer in {name}"),
@@ -126,7 +126,7 @@ impl RunCauses {
 
     /// What a root did, and how long.
     fn did(&self, root: &RootCause, how_long: DurationNs) -> String {
-        let name = self.short_name(root.call);
+        let name = FunctionName::parse(self.trace().names.name(root.func)).short;
         match root.kind {
             CauseKind::StoodStill => format!("stood still {how_long} in {name}"),
             CauseKind::OwnWork => format!("worked {how_long} longer than usual in {name}"),

@@ -20,7 +20,7 @@ impl Engine {
         if let Ok(run) = self.state.run() {
             view.source = Some(run.trace.source.clone());
             view.trace = Some(Arc::clone(&run.trace.trace));
-            view.messages = Some(Arc::clone(&run.trace.messages));
+            view.calls = Some(Arc::clone(&run.trace.calls));
             view.suggestions = Arc::clone(&run.trace.suggestions);
         }
         let notebook = self.state.notebook().ok();

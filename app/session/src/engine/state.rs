@@ -8,7 +8,7 @@ use super::grown::Grown;
 use super::notebook::Notebook;
 use super::stop::Stop;
 use crate::root::RootError;
-use crate::{MessageIndex, Suggestion, learning};
+use crate::{Calls, Suggestion, learning};
 
 /// What is open.
 pub(super) enum State {
@@ -34,7 +34,7 @@ pub(super) struct OpenTrace {
     /// As the person named it.
     pub(super) source: String,
     pub(super) trace: Arc<Trace>,
-    pub(super) messages: Arc<MessageIndex>,
+    pub(super) calls: Arc<Calls>,
     pub(super) suggestions: Arc<[Suggestion]>,
 }
 
@@ -103,7 +103,7 @@ impl OpenTrace {
         let trace = Arc::new(trace);
         Self {
             source: source.to_owned(),
-            messages: Arc::new(MessageIndex::new(&trace)),
+            calls: Arc::new(Calls::here(&trace)),
             suggestions: learning::suggest_roots(&trace).into(),
             trace,
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{CsTree, DurationNs, FuncId};
+use serde::{Deserialize, Serialize};
 
 /// All calls of one function along one path from the root.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SummaryNode {
     /// Function.
     pub func: FuncId,

@@ -44,10 +44,9 @@ pub struct EventKey {
 impl EventKey {
     /// The key of a tree's root.
     pub fn of(forest: &Forest, tree: TreeIdx) -> Self {
-        let root = forest.trees()[tree.index()].root;
         Self {
             program: forest.lane_of(tree).program,
-            event: forest.trace().label(root),
+            event: forest.label(tree),
         }
     }
 

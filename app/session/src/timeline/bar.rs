@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use callgrove_model::{ExecIdx, Executions, FuncId, LaneIdx, TimeNs, Trace};
+use serde::{Deserialize, Serialize};
 
 /// Calls looked at to choose the colour of a merged bar.
 const MERGED_SAMPLE: usize = 4;
 
 /// A stretch of a trace, and how finely it is laid out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tile {
     /// Start.
     pub from: TimeNs,
@@ -20,7 +21,7 @@ pub struct Tile {
 }
 
 /// How a lane is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RowKind {
     /// As a stack from the level of this call on, which is a tree whose calls stand out.
     Tree(ExecIdx),
@@ -31,7 +32,7 @@ pub enum RowKind {
 }
 
 /// A call, or several merged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Bar {
     /// The (first) call.
     pub exec: ExecIdx,

@@ -4,20 +4,25 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use callgrove_model::{
-    CommKind, CommRef, CounterId, DurationNs, ExecIdx, ExecRef, Executions, FuncId, FunctionName,
-    LaneIdx, Message, RankId, TimeNs, Trace, TracerWrite,
+    CommKind, CommRef, CounterId, DurationNs, ExecIdx, ExecLabel, ExecRef, Executions, FuncId,
+    FunctionName, LaneIdx, Message, RankId, TimeNs, Trace, TracerWrite,
 };
+use serde::{Deserialize, Serialize};
 
 /// Messages told of one call; of more, those longest under way.
 const MAX_MESSAGES: usize = 200;
 
 /// A call.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CallDetails {
     /// The call.
     pub call: ExecRef,
     /// Function.
     pub func: FuncId,
+    /// Its event label.
+    pub label: ExecLabel,
+    /// Number of callers on the stack.
+    pub depth: usize,
     /// Entry.
     pub entry: TimeNs,
     /// Exit; the end of what was recorded if the call was still running then.
@@ -31,7 +36,7 @@ pub struct CallDetails {
     /// Whether its exit was seen.
     pub is_closed: bool,
     /// Its caller.
-    pub caller: Option<ExecRef>,
+    pub caller: Option<NamedCall>,
     /// Calls inside it.
     pub num_calls: usize,
     /// Counters sampled in it, by id.
@@ -45,8 +50,17 @@ pub struct CallDetails {
     pub wait: Option<usize>,
 }
 
+/// A call and what it is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NamedCall {
+    /// The call.
+    pub call: ExecRef,
+    /// Its function.
+    pub func: FuncId,
+}
+
 /// A counter's samples in a call.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CounterDetails {
     /// Counter.
     pub counter: CounterId,
@@ -61,7 +75,7 @@ pub struct CounterDetails {
 }
 
 /// A message sent or received in a call.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MessageDetails {
     /// Whether the call sent it.
     pub kind: CommKind,
@@ -82,7 +96,7 @@ pub struct MessageDetails {
     /// For a message that a call waited for: how long after that call began it was sent.
     pub late: Option<DurationNs>,
     /// For a message that a call waited for: the innermost call of the sender when the waiting began.
-    pub sender_did: Option<ExecRef>,
+    pub sender_did: Option<NamedCall>,
     /// Its place in [`Trace::messages`].
     pub message: Option<usize>,
 }
@@ -91,6 +105,14 @@ impl MessageDetails {
     /// How long it was under way; negative if the clocks of the ranks differ.
     pub fn under_way(&self) -> Option<DurationNs> {
         Some(self.received?.since(self.sent?))
+    }
+}
+
+impl NamedCall {
+    /// Looks the function up.
+    pub fn new(trace: &Trace, call: ExecRef) -> Self {
+        let func = trace.lane(call.lane).executions.func[call.exec.index()];
+        Self { call, func }
     }
 }
 
@@ -116,6 +138,8 @@ impl CallDetails {
         Self {
             call,
             func: executions.func[row],
+            label: trace.label(call),
+            depth: usize::from(executions.depth[row]),
             entry,
             exit,
             inclusive: executions.inclusive[row],
@@ -124,7 +148,7 @@ impl CallDetails {
             is_closed: executions.closed[row],
             caller: executions
                 .parent(call.exec)
-                .map(|exec| ExecRef { exec, ..call }),
+                .map(|exec| NamedCall::new(trace, ExecRef { exec, ..call })),
             num_calls: rows.len() - 1,
             counters: counters(trace, call, entry, exit, &rows),
             wait: longest.and_then(|longest| {
@@ -215,11 +239,9 @@ fn message_details(trace: &Trace, lane: LaneIdx, event: usize) -> MessageDetails
         details.waited = time.since(began);
         if let (Some(mate), Some(sent)) = (mate, sent.filter(|sent| *sent > began)) {
             details.late = Some(sent.since(began));
-            details.sender_did =
-                innermost_at(&trace.lane(mate.lane).executions, began).map(|exec| ExecRef {
-                    lane: mate.lane,
-                    exec,
-                });
+            let lane = mate.lane;
+            details.sender_did = innermost_at(&trace.lane(lane).executions, began)
+                .map(|exec| NamedCall::new(trace, ExecRef { lane, exec }));
         }
     }
     details
@@ -304,8 +326,7 @@ mod tests {
         assert_eq!(message.under_way(), Some(DurationNs(9)));
         assert_eq!((message.size_bytes, message.tag), (64, 7));
         let did = message.sender_did.expect("rank 0 was in a call");
-        let func = trace.lane(did.lane).executions.func[did.exec.index()];
-        assert_eq!(name(&forest, func), "work");
+        assert_eq!(name(&forest, did.func), "work");
     }
 
     #[test]
@@ -323,7 +344,8 @@ mod tests {
         );
         assert_eq!(main.messages[0].late, None, "a sender does not wait");
         let work = CallDetails::new(trace, call(0, 1));
-        assert_eq!((work.caller, work.num_messages), (Some(call(0, 0)), 0));
+        let caller = work.caller.map(|caller| caller.call);
+        assert_eq!((caller, work.num_messages), (Some(call(0, 0)), 0));
         assert_eq!((work.entry, work.exit), (TimeNs(10), TimeNs(65)));
     }
 

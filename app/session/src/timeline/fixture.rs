@@ -13,7 +13,7 @@ use super::Tile;
 const THREAD: ThreadId = ThreadId(0);
 
 /// One rank: `+name@time` and `-name@time` events, and messages `(kind, partner, time)`.
-pub(super) fn rank(rank: u32, calls: &str, messages: &[(CommKind, u32, i64)]) -> RankTrace {
+pub(crate) fn rank(rank: u32, calls: &str, messages: &[(CommKind, u32, i64)]) -> RankTrace {
     let mut names = NameTable::default();
     let mut batch = StepBatch::empty(ProgramId(0), RankId(rank), StepId(0));
     for (row, event) in calls.split_whitespace().enumerate() {
@@ -39,14 +39,14 @@ pub(super) fn rank(rank: u32, calls: &str, messages: &[(CommKind, u32, i64)]) ->
 }
 
 /// The forest of the executions of `root`.
-pub(super) fn forest(ranks: Vec<RankTrace>, root: &str) -> Forest {
+pub(crate) fn forest(ranks: Vec<RankTrace>, root: &str) -> Forest {
     let trace = Trace::assemble(ranks, Warnings::default());
     let func = trace.names.get(root).expect("the root is called");
     Forest::grow(Arc::new(trace), &[func])
 }
 
 /// Everything from `from` to `to`, bars down to `min_bar_ns`.
-pub(super) fn tile(from: i64, to: i64, min_bar_ns: i64) -> Tile {
+pub(crate) fn tile(from: i64, to: i64, min_bar_ns: i64) -> Tile {
     Tile {
         from: TimeNs(from),
         to: TimeNs(to),
@@ -55,13 +55,13 @@ pub(super) fn tile(from: i64, to: i64, min_bar_ns: i64) -> Tile {
 }
 
 /// Steps of a random walk: whether to call or return, and the time until then.
-pub(super) fn walks() -> impl Strategy<Value = Vec<(bool, i64)>> {
+pub(crate) fn walks() -> impl Strategy<Value = Vec<(bool, i64)>> {
     let pause = prop_oneof![Just(0_i64), 0_i64..4, 0_i64..60];
     prop::collection::vec((any::<bool>(), pause), 1..300)
 }
 
 /// The forest of a random walk inside `main`, which is the root.
-pub(super) fn walked(walk: &[(bool, i64)]) -> Forest {
+pub(crate) fn walked(walk: &[(bool, i64)]) -> Forest {
     let mut calls = String::from("+main@0");
     let mut open = Vec::new();
     let mut now = 0;
@@ -82,11 +82,11 @@ pub(super) fn walked(walk: &[(bool, i64)]) -> Forest {
 }
 
 /// The only lane's calls.
-pub(super) fn executions(forest: &Forest) -> &Executions {
+pub(crate) fn executions(forest: &Forest) -> &Executions {
     &forest.trace().lanes[0].executions
 }
 
 /// The name of a function.
-pub(super) fn name(forest: &Forest, func: FuncId) -> &str {
+pub(crate) fn name(forest: &Forest, func: FuncId) -> &str {
     forest.trace().names.name(func)
 }

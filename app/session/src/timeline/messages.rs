@@ -8,6 +8,7 @@ use callgrove_model::{
     CommKind, CommRef, DurationNs, ExecIdx, ExecRef, FunctionName, LaneIdx, NonMaxIdx, TimeNs,
     Trace,
 };
+use serde::{Deserialize, Serialize};
 
 /// Messages that are passed over together when none of them touches the window.
 const BLOCK: usize = 512;
@@ -30,7 +31,7 @@ pub struct MessageIndex {
 }
 
 /// Which messages are asked for.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MessageQuery {
     /// Start of the window.
     pub from: TimeNs,
@@ -47,7 +48,7 @@ pub struct MessageQuery {
 }
 
 /// Where a lane is on the screen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LaneView {
     /// It has no row.
     Absent,
@@ -58,7 +59,7 @@ pub enum LaneView {
 }
 
 /// Messages that touch a window and a row in view.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct MessagesInView {
     /// Those to draw, the most important kind first, then by time of sending.
     pub arrows: Vec<Arrow>,
@@ -69,7 +70,7 @@ pub struct MessagesInView {
 }
 
 /// A message to draw.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Arrow {
     /// Place in [`Trace::messages`].
     pub message: usize,
@@ -83,12 +84,16 @@ pub struct Arrow {
     pub received: TimeNs,
     /// How long the receiving call had waited for it.
     pub waited: DurationNs,
+    /// Size as the sender states it.
+    pub size_bytes: u64,
+    /// Tag.
+    pub tag: u64,
     /// Whose it is.
     pub of: ArrowOf,
 }
 
 /// Whose a message is, the most important first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ArrowOf {
     /// The selected call sent or received it.
     Call,
@@ -255,6 +260,8 @@ impl MessageIndex {
 
     fn arrow(&self, at: usize, of: ArrowOf) -> Arrow {
         let [from, to] = self.lanes[at];
+        let send = self.trace.messages[at].send;
+        let (comms, row) = (&self.trace.lane(send.lane).comms, send.row as usize);
         Arrow {
             message: at,
             from,
@@ -262,6 +269,8 @@ impl MessageIndex {
             sent: self.sent[at],
             received: self.received[at],
             waited: self.waited[at],
+            size_bytes: comms.size_bytes[row],
+            tag: comms.tag[row],
             of,
         }
     }

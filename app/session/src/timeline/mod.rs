@@ -10,7 +10,7 @@
 mod bar;
 mod details;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod messages;
 mod rows;
 mod search;
@@ -18,9 +18,13 @@ mod spans;
 mod statistics;
 
 pub use bar::{Bar, RowKind, Tile, layout_lane, num_levels};
-pub use details::{CallDetails, CounterDetails, MessageDetails, innermost_at};
+pub use details::{CallDetails, CounterDetails, MessageDetails, NamedCall, innermost_at};
 pub use messages::{Arrow, ArrowOf, LaneView, MessageIndex, MessageQuery, MessagesInView};
-pub use rows::{LaneNames, LaneRow, RankFilter, RankFilterError, RankSort, RowQuery, order_rows};
-pub use search::{CallSearch, DurationHistogram};
+pub use rows::{
+    LaneNames, LaneRow, RankFilter, RankFilterError, RankSort, RowQuery, order_rows, partners_of,
+};
+pub(crate) use search::CallSearch;
+pub use search::DurationHistogram;
 pub use spans::{MergedSpan, Span, SpanIndex, merge_spans};
-pub use statistics::{FunctionTotals, RangeStatistics};
+pub use statistics::FunctionTotals;
+pub(crate) use statistics::RangeStatistics;

@@ -175,19 +175,19 @@ impl LaneNames {
     }
 }
 
-/// All rows: the rank of the selection, ranks it exchanges messages with and pinned ones, then the
-/// rest. A rank's lanes stand together.
+/// All rows: the rank of the selection, ranks it exchanges messages with (`partners`, as [`partners_of`] tells
+/// them) and pinned ones, then the rest. A rank's lanes stand together; a thread that `is_silent` is no row.
 pub fn order_rows(
-    trace: &Trace,
+    (trace, is_silent): (&Trace, impl Fn(LaneIdx) -> bool),
     names: &LaneNames,
-    query: &RowQuery,
+    (query, partners): (&RowQuery, &[(ProgramId, RankId, usize)]),
     abnormal: &SpanIndex,
 ) -> Vec<LaneRow> {
     let rank_of = |lane: LaneIdx| -> Rank { (trace.lane(lane).program, trace.lane(lane).rank) };
     let own = query.selection.map(|exec| rank_of(exec.lane));
-    let num_messages = query
-        .selection
-        .map_or(BTreeMap::new(), |exec| partners(trace, exec));
+    let num_messages: BTreeMap<Rank, usize> = (partners.iter())
+        .map(|&(program, rank, number)| ((program, rank), number))
+        .collect();
     let mut partners: Vec<_> = num_messages
         .iter()
         .map(|(rank, num)| (Reverse(*num), *rank))
@@ -217,9 +217,7 @@ pub fn order_rows(
     };
     let mut rows: Vec<(u8, Reverse<i64>, Rank, LaneIdx)> = trace
         .lanes()
-        .filter(|(_, lane)| {
-            !(lane.executions.is_empty() && lane.comms.is_empty() && lane.thread != ThreadId(0))
-        })
+        .filter(|(lane, held)| held.thread == ThreadId(0) || !is_silent(*lane))
         .filter(|(lane, held)| {
             query.root == Some((held.program, held.rank))
                 || query.filter.keeps(held.rank, || names.name(trace, *lane))
@@ -242,8 +240,8 @@ pub fn order_rows(
 }
 
 /// How many messages an execution and all it calls exchange with each other rank; estimated from an
-/// even sample where they are many.
-fn partners(trace: &Trace, exec: ExecRef) -> BTreeMap<Rank, usize> {
+/// even sample where they are many. In order of rank.
+pub fn partners_of(trace: &Trace, exec: ExecRef) -> Vec<(ProgramId, RankId, usize)> {
     let lane = trace.lane(exec.lane);
     let rows = lane.executions.subtree(exec.exec);
     let (from, to) = (
@@ -253,7 +251,7 @@ fn partners(trace: &Trace, exec: ExecRef) -> BTreeMap<Rank, usize> {
     let start = lane.comms.time.partition_point(|&time| time < from);
     let end = start + lane.comms.time[start..].partition_point(|&time| time <= to);
     let stride = (end - start).div_ceil(MAX_EVENTS).max(1);
-    let mut num_messages = BTreeMap::new();
+    let mut num_messages: BTreeMap<Rank, usize> = BTreeMap::new();
     for row in (start..end).step_by(stride) {
         let is_own = lane.comms.exec[row]
             .is_some_and(|owner| rows.contains(&callgrove_model::ExecIdx::from(owner).index()));
@@ -262,7 +260,10 @@ fn partners(trace: &Trace, exec: ExecRef) -> BTreeMap<Rank, usize> {
             *num_messages.entry(rank).or_default() += stride;
         }
     }
-    num_messages
+    let numbers = num_messages.into_iter();
+    numbers
+        .map(|((program, rank), number)| (program, rank, number))
+        .collect()
 }
 
 #[cfg(test)]
@@ -288,7 +289,13 @@ mod tests {
     }
 
     fn order(trace: &Trace, query: &RowQuery, abnormal: &SpanIndex) -> Vec<u32> {
-        let rows = order_rows(trace, &LaneNames::new(trace), query, abnormal);
+        let partners = query.selection.map(|exec| partners_of(trace, exec));
+        let rows = order_rows(
+            (trace, |_| false),
+            &LaneNames::new(trace),
+            (query, &partners.unwrap_or_default()),
+            abnormal,
+        );
         rows.iter().map(|row| trace.lane(row.lane).rank.0).collect()
     }
 

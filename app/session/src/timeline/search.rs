@@ -6,7 +6,7 @@ use callgrove_model::{
     DurationNs, ExecIdx, ExecRef, FuncId, FunctionName, FunctionPattern, LaneIdx, Trace,
 };
 
-use super::{Span, SpanIndex};
+use super::Span;
 use crate::TimeRange;
 
 /// Calls that are remembered. Of more every second is forgotten, again and again, so that those that are
@@ -15,7 +15,7 @@ const MAX_HITS: usize = 200_000;
 
 /// A search through a trace.
 #[derive(Clone, Debug)]
-pub struct CallSearch {
+pub(crate) struct CallSearch {
     trace: Arc<Trace>,
     /// By function, whether its calls are wanted.
     is_wanted: Vec<bool>,
@@ -32,7 +32,7 @@ pub struct CallSearch {
 impl CallSearch {
     /// Looks for the calls of functions whose names have `text` in them, in lower or upper case, or match it
     /// as a pattern ([`FunctionPattern`]).
-    pub fn by_name(trace: &Arc<Trace>, text: &str) -> Self {
+    pub(crate) fn by_name(trace: &Arc<Trace>, text: &str) -> Self {
         let pattern = FunctionPattern::new(text);
         let part = text.trim().to_lowercase();
         let is_wanted = |name: &str| {
@@ -47,7 +47,7 @@ impl CallSearch {
     }
 
     /// Looks for the calls of a function that begin in `range`.
-    pub fn of_function(trace: &Arc<Trace>, func: FuncId, range: TimeRange) -> Self {
+    pub(crate) fn of_function(trace: &Arc<Trace>, func: FuncId, range: TimeRange) -> Self {
         let wanted = trace.names.iter().map(|(other, _)| other == func).collect();
         Self::new(trace, wanted, Some(range))
     }
@@ -68,7 +68,7 @@ impl CallSearch {
     }
 
     /// Looks at `num_rows` more calls; whether that was all.
-    pub fn advance(&mut self, mut num_rows: usize) -> bool {
+    pub(crate) fn advance(&mut self, mut num_rows: usize) -> bool {
         let trace = Arc::clone(&self.trace);
         while num_rows > 0 && self.lane < trace.lanes.len() {
             let executions = &trace.lanes[self.lane].executions;
@@ -96,41 +96,18 @@ impl CallSearch {
     }
 
     /// How many calls there are, as far as it has looked.
-    pub fn num_hits(&self) -> usize {
+    pub(crate) fn num_hits(&self) -> usize {
         self.num_hits
     }
 
     /// Every so many of them is among [`CallSearch::hits`].
-    pub fn stride(&self) -> usize {
+    pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 
     /// The calls; in order of time once the search is done.
-    pub fn hits(&self) -> &[Span] {
+    pub(crate) fn hits(&self) -> &[Span] {
         &self.hits
-    }
-
-    /// The calls that take from `least` to `most`, to be drawn.
-    pub fn spans(&self, least: DurationNs, most: DurationNs) -> SpanIndex {
-        let is_between = |hit: &&Span| (least..=most).contains(&hit.duration());
-        SpanIndex::new(self.hits.iter().filter(is_between).copied().collect())
-    }
-
-    /// The hit after a call, or before it; from the end it goes on at the beginning, and the other way.
-    pub fn step(&self, from: Option<ExecRef>, is_forward: bool) -> Option<ExecRef> {
-        let num = self.hits.len();
-        let key = from.map(|exec| (Span::of(&self.trace, exec).from, exec));
-        let place = |hit: &Span| (hit.from, hit.exec);
-        let at = match (key, is_forward) {
-            (None, true) => 0,
-            (None, false) => num.checked_sub(1)?,
-            (Some(key), true) => self.hits.partition_point(|hit| place(hit) <= key) % num.max(1),
-            (Some(key), false) => {
-                let before = self.hits.partition_point(|hit| place(hit) < key);
-                before.checked_sub(1).or(num.checked_sub(1))?
-            }
-        };
-        self.hits.get(at).map(|hit| hit.exec)
     }
 
     fn take(&mut self, trace: &Trace, exec: ExecRef) {
@@ -217,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_found_by_a_part_of_the_name_or_a_pattern_and_gone_through_in_order_of_time() {
+    fn calls_are_found_by_a_part_of_the_name_or_a_pattern() {
         let trace = two_ranks();
         let names = |search: &CallSearch| -> Vec<String> {
             let hits = search.hits().iter();
@@ -227,16 +204,6 @@ mod tests {
         assert_eq!(names(&found(&trace, "mpi_")), ["MPI_Send", "MPI_Recv"]);
         assert_eq!(names(&found(&trace, "MPI_*v")), ["MPI_Recv"]);
         assert_eq!(found(&trace, "nowhere").num_hits(), 0);
-        let search = found(&trace, "mpi");
-        let first = search.step(None, true).expect("a hit");
-        let second = search.step(Some(first), true).expect("a hit");
-        assert_eq!((first.lane, second.lane), (LaneIdx(0), LaneIdx(1)));
-        assert_eq!(
-            search.step(Some(second), true),
-            Some(first),
-            "round and round"
-        );
-        assert_eq!(search.step(Some(first), false), Some(second));
     }
 
     #[test]

@@ -4,11 +4,10 @@
 use std::borrow::Borrow;
 
 use callgrove_model::{DurationNs, ExecRef, Forest, LaneIdx, TimeNs, Trace, TreeIdx};
-
-use crate::Detection;
+use serde::{Deserialize, Serialize};
 
 /// An execution that must be seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Span {
     /// The execution.
     pub exec: ExecRef,
@@ -76,15 +75,15 @@ impl SpanIndex {
         Self { spans, lanes }
     }
 
-    /// The abnormal trees of a forest.
-    pub fn abnormal(forest: &Forest, detection: &Detection) -> Self {
-        let spans = (0..forest.len())
-            .map(TreeIdx::from_index)
-            .filter(|&tree| detection.is_abnormal(tree))
-            .map(|tree| Span {
-                tree: Some(tree),
-                ..Span::of(forest.trace(), forest.trees()[tree.index()].root)
-            });
+    /// The trees of a forest of which `is_flagged` says so.
+    pub fn of_trees(forest: &Forest, is_flagged: impl Fn(TreeIdx) -> bool) -> Self {
+        let trees = (0..forest.len()).map(TreeIdx::from_index);
+        let spans = trees.filter(|&tree| is_flagged(tree)).map(|tree| Span {
+            exec: forest.trees()[tree.index()].root,
+            tree: Some(tree),
+            from: forest.tree(tree).entry()[0],
+            to: forest.tree(tree).exit(),
+        });
         Self::new(spans.collect())
     }
 

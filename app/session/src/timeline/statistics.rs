@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use callgrove_model::{DurationNs, ExecIdx, ExecRef, Executions, FuncId, LaneIdx, TimeNs, Trace};
 
+use serde::{Deserialize, Serialize};
+
 use crate::TimeRange;
 
 /// What a function did in a stretch of time. Of calls that reach out of it only the part inside counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FunctionTotals {
     /// Function.
     pub func: FuncId,
@@ -23,7 +25,7 @@ pub struct FunctionTotals {
 
 /// The totals of a stretch of time over some lanes.
 #[derive(Clone, Debug)]
-pub struct RangeStatistics {
+pub(crate) struct RangeStatistics {
     trace: Arc<Trace>,
     range: TimeRange,
     lanes: Vec<LaneIdx>,
@@ -38,7 +40,7 @@ pub struct RangeStatistics {
 
 impl RangeStatistics {
     /// Begins to add up.
-    pub fn new(trace: &Arc<Trace>, range: TimeRange, lanes: Vec<LaneIdx>) -> Self {
+    pub(crate) fn new(trace: &Arc<Trace>, range: TimeRange, lanes: Vec<LaneIdx>) -> Self {
         let num_names = trace.names.iter().count();
         let mut statistics = Self {
             trace: Arc::clone(trace),
@@ -54,13 +56,8 @@ impl RangeStatistics {
         statistics
     }
 
-    /// The stretch of time.
-    pub fn range(&self) -> TimeRange {
-        self.range
-    }
-
     /// Adds `num_rows` more calls; whether that was all.
-    pub fn advance(&mut self, num_rows: usize) -> bool {
+    pub(crate) fn advance(&mut self, num_rows: usize) -> bool {
         let trace = Arc::clone(&self.trace);
         let mut left = num_rows;
         while left > 0 && self.lane < self.lanes.len() {
@@ -81,7 +78,7 @@ impl RangeStatistics {
     }
 
     /// The functions that ran, most exclusive time first.
-    pub fn totals(&self) -> Vec<FunctionTotals> {
+    pub(crate) fn totals(&self) -> Vec<FunctionTotals> {
         let mut totals: Vec<_> = self.totals.iter().flatten().copied().collect();
         totals.sort_by_key(|totals| (std::cmp::Reverse(totals.exclusive), totals.func));
         totals

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(times, [100, 40, 5, 30]);
         let own: Vec<i64> = tree.exclusive().iter().map(|it| it.as_us()).collect();
         assert_eq!(own, [30, 35, 5, 30]);
-        let label = forest.trace().label(forest.trees()[0].root);
+        let label = forest.label(callgrove_model::TreeIdx(0));
         assert_eq!(label.to_string(), "2:1:7");
     }
 

@@ -1,16 +1,17 @@
 //! What is said on the wire.
 
-use callgrove_model::{FuncId, PackedError, PackedRoots, TreeRef, fnv1a};
+use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef, fnv1a};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::calls::CallsFacts;
 use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
-use crate::{Analysis, Command};
+use crate::{Analysis, CallQuestion, Calls, Command};
 
 /// Both sides must speak the same version.
-pub const WIRE_VERSION: u32 = 3;
+pub const WIRE_VERSION: u32 = 4;
 
 /// What stands before the content of a frame: a byte for its kind, eight for the sum of both. Whoever makes frames
 /// is trusted, as it made the page; what happened to them on the way is not.
@@ -41,6 +42,20 @@ pub enum ViewerMessage {
     File(ViewerFile),
     /// What the watch of the run shall do.
     Watch(WatchRequest),
+    /// A question about the calls of the run.
+    Ask {
+        /// Which of the traces that came on this connection it is about; the first is 1.
+        trace: u64,
+        /// What the answer names.
+        number: u64,
+        /// The question.
+        question: CallQuestion,
+    },
+    /// The answer to a question is not wanted any more.
+    Forget {
+        /// Its number.
+        number: u64,
+    },
 }
 
 /// What a frame holds.
@@ -49,11 +64,11 @@ pub enum ViewerMessage {
 pub(super) enum FrameKind {
     /// All that is small, of the newest snapshot. What came before belongs to it.
     Snapshot = 1,
-    /// A trace without its lanes, or no trace. All that was of another one goes.
+    /// What is always known of a trace, or that there is none. All that was of another one goes. In a file its head alone.
     Trace = 2,
-    /// The next lane.
+    /// The next lane, in a file.
     Lane = 3,
-    /// The forest, or none. All that was of another one goes. May come before the lanes.
+    /// The forest, or none. All that was of another one goes.
     Analysis = 4,
     Map = 5,
     Detection = 6,
@@ -65,6 +80,24 @@ pub(super) enum FrameKind {
     Welcome = 10,
     /// News of the watched run.
     Watch = 11,
+    /// The answer to a question about calls.
+    Answer = 12,
+}
+
+/// A trace whose calls stay where they are.
+#[derive(Serialize, Deserialize)]
+pub(super) struct FarTrace {
+    pub(super) head: TraceHead,
+    pub(super) facts: CallsFacts,
+}
+
+/// What became of a question.
+#[derive(Serialize, Deserialize)]
+pub(super) enum CallAnswer {
+    /// It is answered.
+    Known(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// It is refused, for a reason in words.
+    Refused(String),
 }
 
 /// [`Analysis`] without the trace.
@@ -73,8 +106,8 @@ pub(super) struct AnalysisParts {
     pub(super) functions: Vec<FuncId>,
     pub(super) trees: Vec<TreeRef>,
     pub(super) num_unclosed: usize,
-    /// What there is to see of the trees until the lanes have come; none where they have.
-    pub(super) roots: Option<PackedRoots>,
+    /// What there is to see of the trees without asking.
+    pub(super) roots: PackedRoots,
     pub(super) analysis: Analysis,
 }
 
@@ -96,6 +129,32 @@ pub fn welcome_frame(life: u64) -> Result<Vec<u8>, WireError> {
 /// They hold what cannot be written.
 pub fn watch_frame(connection: ConnectionId, update: &WatchUpdate) -> Result<Vec<u8>, WireError> {
     FrameKind::Watch.named(&(connection, update))
+}
+
+/// The answer to a question of a viewer who knows these calls; none once it `is_forgotten`. A question that cannot be
+/// answered is refused, whatever it is.
+///
+/// # Errors
+/// Never, as far as is known.
+pub fn answer_frame(
+    calls: &Calls,
+    (number, question): (u64, &CallQuestion),
+    is_forgotten: impl Fn() -> bool,
+) -> Result<Option<Vec<u8>>, WireError> {
+    let answer = match calls.answer(question, is_forgotten) {
+        Ok(None) => return Ok(None),
+        Ok(Some(bytes)) => CallAnswer::Known(bytes),
+        Err(why) => CallAnswer::Refused(why),
+    };
+    FrameKind::Answer.compact(&(number, answer)).map(Some)
+}
+
+/// A question that is not even looked at, for a reason in words.
+///
+/// # Errors
+/// Never, as far as is known.
+pub fn refusal_frame(number: u64, why: &str) -> Result<Vec<u8>, WireError> {
+    FrameKind::Answer.compact(&(number, CallAnswer::Refused(why.to_owned())))
 }
 
 /// A file that a viewer gives or gets.
@@ -170,6 +229,7 @@ impl FrameKind {
             Self::File,
             Self::Welcome,
             Self::Watch,
+            Self::Answer,
         ];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }

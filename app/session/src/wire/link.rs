@@ -1,7 +1,7 @@
 //! The viewer's end of the wire: what is to be sent, and what has come. Whoever has the connection moves the bytes.
 //!
 //! No command is lost with a connection: each is kept until the session has carried it out, and sent again on the
-//! next connection. A session that has begun anew meanwhile is not told to undo or redo again, since nobody knows
+//! next connection, as are questions about calls that have no answer. A session that has begun anew meanwhile is not told to undo or redo again, since nobody knows
 //! whether it did.
 
 use std::collections::VecDeque;
@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use super::far_watch::FarWatch;
 use super::frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
 use super::mirror::{Arrived, SnapshotMirror};
+use crate::calls::CallWish;
 use crate::watch::WatchHandle;
 use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 
@@ -101,7 +102,7 @@ impl SessionLink {
     /// # Errors
     /// Never, as far as is known.
     pub fn connected(&mut self) -> Result<Vec<u8>, WireError> {
-        self.mirror = SnapshotMirror::default();
+        self.mirror = std::mem::take(&mut self.mirror).again();
         self.last_life = self.life.take().or(self.last_life);
         self.num_sent = 0;
         self.first.clear();
@@ -135,7 +136,10 @@ impl SessionLink {
             return ViewerMessage::Watch(request).to_bytes().map(Some);
         }
         let Some((number, command)) = self.kept.get(self.num_sent) else {
-            return Ok(None);
+            return self
+                .next_question()
+                .map(|message| message.to_bytes())
+                .transpose();
         };
         self.num_sent += 1;
         let message = ViewerMessage::Command {
@@ -152,6 +156,19 @@ impl SessionLink {
         let name = name.to_owned();
         let file = ViewerMessage::File(ViewerFile { name, content });
         file.to_bytes().map(Some)
+    }
+
+    /// What the views want to know of calls, or not any more.
+    fn next_question(&self) -> Option<ViewerMessage> {
+        let (trace, calls) = self.mirror.calls()?;
+        Some(match calls.next_wish()? {
+            CallWish::Ask(number, question) => ViewerMessage::Ask {
+                trace,
+                number,
+                question,
+            },
+            CallWish::Forget(number) => ViewerMessage::Forget { number },
+        })
     }
 
     /// Whether the person asked since the last time that the running work shall stop.
@@ -175,10 +192,7 @@ impl SessionLink {
     pub fn take(&mut self, frame: &[u8]) -> Result<LinkEvent, WireError> {
         match self.mirror.take(frame)? {
             Arrived::Part => return Ok(LinkEvent::Part),
-            Arrived::Coming(snapshot) => {
-                self.cell.publish(snapshot);
-                return Ok(LinkEvent::Part);
-            }
+            Arrived::Answer => {}
             Arrived::Welcome(life) => self.begin_life(life),
             Arrived::File(file) => return Ok(LinkEvent::File(file)),
             Arrived::Watch(connection, update) => {
@@ -211,6 +225,7 @@ impl SessionLink {
             let is_certain =
                 |kept: &(u64, Command)| !matches!(kept.1, Command::Undo | Command::Redo);
             self.kept.retain(is_certain);
+            self.mirror.forget_calls();
         }
     }
 

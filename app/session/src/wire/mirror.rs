@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{Forest, PackedLanes, TraceHead, TreeRef};
+use callgrove_model::{TraceHead, fnv1a};
 use callgrove_patterns::cause::Causes;
 
-use super::frame::{AnalysisParts, FrameKind, PatternParts, read};
+use super::frame::{AnalysisParts, CallAnswer, FarTrace, FrameKind, PatternParts, read};
 use super::{ViewerFile, WireError};
 use crate::watch::{ConnectionId, WatchUpdate};
-use crate::{Analysis, MessageIndex, RunCauses, RunPatterns, Snapshot, TreeCauses, Work};
+use crate::{Analysis, Calls, RunCauses, RunPatterns, Snapshot, TreeCauses};
 
 /// What a frame brought.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub enum Arrived {
     Part,
     /// A snapshot to be shown.
     Snapshot(Arc<Snapshot>),
-    /// A lane of a trace that is not the last, and a snapshot that says how many have come.
-    Coming(Arc<Snapshot>),
+    /// The answer to a question about calls.
+    Answer,
     /// A file for the person.
     File(ViewerFile),
     /// The answer to a hello: which life of the session this is.
@@ -32,18 +32,35 @@ pub enum Arrived {
 pub struct SnapshotMirror {
     /// The newest snapshot, with what belongs to it.
     known: Snapshot,
-    arriving: Option<Arriving>,
-}
-
-/// A trace that is on its way.
-struct Arriving {
+    /// The head of its trace, which forests are made with.
     head: TraceHead,
-    lanes: PackedLanes,
-    /// Where the trees of the forest that is shown will be in it; until then it has nothing but their roots.
-    trees: Vec<TreeRef>,
+    /// How many traces have come.
+    num_traces: u64,
+    /// The calls of the newest trace, by the sum of what told of it.
+    calls: Option<(u64, Arc<Calls>)>,
 }
 
 impl SnapshotMirror {
+    /// A mirror for the next connection to the same session. Answers that have come stay known as long as the trace is
+    /// the same; questions without one are asked again.
+    #[must_use]
+    pub fn again(self) -> Self {
+        Self {
+            calls: self.calls,
+            ..Self::default()
+        }
+    }
+
+    /// The session has begun anew: what was known of its calls may be of others.
+    pub fn forget_calls(&mut self) {
+        self.calls = None;
+    }
+
+    /// The calls of the trace that is shown, and which trace it is.
+    pub fn calls(&self) -> Option<(u64, &Arc<Calls>)> {
+        Some((self.num_traces, self.known.calls.as_ref()?))
+    }
+
     /// Takes the next frame.
     ///
     /// # Errors
@@ -52,8 +69,8 @@ impl SnapshotMirror {
         let (kind, content) = FrameKind::open(frame)?;
         match kind {
             FrameKind::Snapshot => return self.take_snapshot(content).map(Arrived::Snapshot),
-            FrameKind::Trace => self.begin_trace(content)?,
-            FrameKind::Lane => return self.take_lane(content),
+            FrameKind::Trace => self.take_trace(content)?,
+            FrameKind::Lane => return Err(WireError::Order),
             FrameKind::Analysis => self.take_analysis(content)?,
             FrameKind::Map => self.known.map = read(content)?,
             FrameKind::Detection => self.known.detection = read(content)?,
@@ -65,6 +82,10 @@ impl SnapshotMirror {
                 let (connection, update) = read(content)?;
                 return Ok(Arrived::Watch(connection, update));
             }
+            FrameKind::Answer => {
+                self.take_answer(content)?;
+                return Ok(Arrived::Answer);
+            }
         }
         Ok(Arrived::Part)
     }
@@ -74,7 +95,7 @@ impl SnapshotMirror {
         let large = std::mem::take(&mut self.known);
         self.known = Snapshot {
             trace: large.trace,
-            messages: large.messages,
+            calls: large.calls,
             causes: large.causes,
             patterns: large.patterns,
             analysis: large.analysis,
@@ -92,71 +113,45 @@ impl SnapshotMirror {
         {
             known.tree_causes = Some(Arc::new(TreeCauses::new(causes, &analysis.forest)));
         }
-        Ok(Arc::new(self.seen()))
+        Ok(Arc::new(self.known.clone()))
     }
 
-    /// What is known; while a trace is on its way, this is what is being done.
-    fn seen(&self) -> Snapshot {
-        let mut seen = self.known.clone();
-        if let Some(Arriving { lanes, .. }) = &self.arriving {
-            let (num_missing, num_lanes) = (lanes.num_missing(), lanes.num_lanes());
-            seen.work = Some(Work {
-                stage: format!("Receiving lane {} of {num_lanes}", num_lanes - num_missing),
-                fraction: 1.0 - num_missing as f32 / num_lanes.max(1) as f32,
-            });
-        }
-        seen
-    }
-
-    fn begin_trace(&mut self, content: &[u8]) -> Result<(), WireError> {
-        let head: Option<TraceHead> = read(content)?;
-        let begin = |head: TraceHead| -> Result<Arriving, WireError> {
-            Ok(Arriving {
-                lanes: PackedLanes::new(head.clone())?,
-                head,
-                trees: Vec::new(),
-            })
+    fn take_trace(&mut self, content: &[u8]) -> Result<(), WireError> {
+        let far: Option<FarTrace> = read(content)?;
+        let sum = fnv1a(content);
+        let known = self.calls.take().filter(|(of, _)| *of == sum);
+        let (head, calls) = match (far, known) {
+            (None, _) => (TraceHead::default(), None),
+            (Some(far), Some((_, calls))) => {
+                calls.lose();
+                (far.head, Some(calls))
+            }
+            (Some(far), None) => {
+                let trace = Arc::new(far.head.clone().without_calls()?);
+                (far.head, Some(Arc::new(Calls::far(trace, far.facts))))
+            }
         };
-        let arriving = head.map(begin).transpose()?;
-        self.known.trace = None;
-        self.known.messages = None;
+        self.num_traces += 1;
+        self.head = head;
+        self.known.trace = calls.as_ref().map(|calls| Arc::clone(calls.trace()));
+        self.calls = calls.clone().map(|calls| (sum, calls));
+        self.known.calls = calls;
         self.known.causes = None;
         self.known.patterns = None;
         self.forget_forest();
-        self.arriving = arriving;
-        self.finish_trace()
+        Ok(())
     }
 
-    fn take_lane(&mut self, content: &[u8]) -> Result<Arrived, WireError> {
-        let arriving = self.arriving.as_mut().ok_or(WireError::Order)?;
-        arriving.lanes.push(content)?;
-        self.finish_trace()?;
-        let seen = Arc::new(self.seen());
-        Ok(if self.arriving.is_some() {
-            Arrived::Coming(seen)
-        } else {
-            Arrived::Snapshot(seen)
-        })
-    }
-
-    fn finish_trace(&mut self) -> Result<(), WireError> {
-        let is_whole = |it: &mut Arriving| it.lanes.num_missing() == 0;
-        let Some(Arriving { lanes, trees, .. }) = self.arriving.take_if(is_whole) else {
+    fn take_answer(&self, content: &[u8]) -> Result<(), WireError> {
+        let (number, answer): (u64, CallAnswer) = read(content)?;
+        let Some(calls) = &self.known.calls else {
             return Ok(());
         };
-        let trace = Arc::new(lanes.finish()?);
-        if let Some(shown) = &self.known.analysis {
-            let (functions, num_unclosed) = (shown.forest.functions(), shown.forest.num_unclosed());
-            let forest =
-                Forest::of_trees(Arc::clone(&trace), functions.to_vec(), trees, num_unclosed);
-            self.known.analysis = Some(Arc::new(Analysis {
-                forest: forest.ok_or(WireError::Order)?,
-                ..Analysis::clone(shown)
-            }));
-        }
-        self.known.messages = Some(Arc::new(MessageIndex::new(&trace)));
-        self.known.trace = Some(trace);
-        Ok(())
+        let bytes = match &answer {
+            CallAnswer::Known(bytes) => Some(&bytes[..]),
+            CallAnswer::Refused(_) => None,
+        };
+        Ok(calls.take_answer(number, bytes)?)
     }
 
     fn forget_forest(&mut self) {
@@ -182,17 +177,10 @@ impl SnapshotMirror {
             roots,
             analysis,
         } = parts;
-        let forest = match (&mut self.arriving, &self.known.trace, roots) {
-            (Some(arriving), _, Some(roots)) => {
-                arriving.trees = trees;
-                roots.unpack(arriving.head.clone(), functions, num_unclosed)?
-            }
-            (None, Some(trace), _) => {
-                let forest = Forest::of_trees(Arc::clone(trace), functions, trees, num_unclosed);
-                forest.ok_or(WireError::Order)?
-            }
-            _ => return Err(WireError::Order),
-        };
+        if self.known.trace.is_none() {
+            return Err(WireError::Order);
+        }
+        let forest = roots.unpack(self.head.clone(), functions, trees, num_unclosed)?;
         self.known.analysis = Some(Arc::new(Analysis { forest, ..analysis }));
         Ok(())
     }

@@ -8,25 +8,29 @@
 //!            SnapshotMirror ◀── frames ── SnapshotSender (one for each viewer)
 //! ```
 //!
-//! A frame is a byte that says what it holds, a sum against damage, and that: a lane of the trace as
-//! [`callgrove_model::PackedLanes`] takes it, all else as MessagePack. What is large comes once, and again only when it
-//! is another; the rest, a snapshot without it, comes whenever something changed, always the newest. What was on its
-//! way to a viewer who is slower than the session is never sent. The forest comes before the lanes, with the roots of
-//! its trees ([`callgrove_model::PackedRoots`]): so points and candidates are seen while the calls are on their way.
+//! A frame is a byte that says what it holds, a sum against damage, and that as MessagePack. What is large comes once, and
+//! again only when it is another; the rest, a snapshot without it, comes whenever something changed, always the newest.
+//! What was on its way to a viewer who is slower than the session is never sent.
+//!
+//! The calls of a run are never sent. A viewer gets the head of the trace and the roots of its trees
+//! ([`callgrove_model::PackedRoots`]), and asks ([`crate::Calls`]) for what it draws of the rest: bars, messages, a tree.
+//! Each answer is bounded. Whoever serves answers from the whole trace, beside the engine, so that a question need not
+//! wait for work.
 //!
 //! Where the server can watch a run, requests and updates of the watch ([`crate::watch`]) go over the same wire.
 
 mod far_watch;
 mod frame;
-mod lane_frames;
 mod link;
 mod mirror;
 mod sender;
 mod trace_file;
 mod viewers;
 
-pub use frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError, watch_frame, welcome_frame};
-pub use lane_frames::LaneFrames;
+pub use frame::{
+    ViewerFile, ViewerMessage, WIRE_VERSION, WireError, answer_frame, refusal_frame, watch_frame,
+    welcome_frame,
+};
 pub use link::{LinkEvent, SessionLink};
 pub use mirror::{Arrived, SnapshotMirror};
 pub use sender::SnapshotSender;

@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{LaneIdx, Trace, TraceHead};
+use callgrove_model::TraceHead;
 
-use super::frame::{AnalysisParts, FrameKind};
-use super::{LaneFrames, WireError};
-use crate::{Analysis, Detection, RunCauses, RunPatterns, Snapshot, TreeMap, ViewerId};
+use super::WireError;
+use super::frame::{AnalysisParts, FarTrace, FrameKind};
+use crate::{Analysis, Calls, Detection, RunCauses, RunPatterns, Snapshot, TreeMap, ViewerId};
 
 /// Turns snapshots into frames for one viewer.
 pub struct SnapshotSender {
     viewer: ViewerId,
-    /// Where lanes are packed for all viewers; a single one has them packed as they are sent.
-    lanes: Option<LaneFrames>,
-    trace: Option<Arc<Trace>>,
-    /// The next lane of it.
-    next_lane: usize,
+    calls: Option<Arc<Calls>>,
+    /// How many traces were told of.
+    num_traces: u64,
     analysis: Option<Arc<Analysis>>,
     map: Option<Arc<TreeMap>>,
     detection: Option<Arc<Detection>>,
@@ -30,9 +28,8 @@ impl SnapshotSender {
     pub fn new(viewer: ViewerId) -> Self {
         Self {
             viewer,
-            lanes: None,
-            trace: None,
-            next_lane: 0,
+            calls: None,
+            num_traces: 0,
             analysis: None,
             map: None,
             detection: None,
@@ -42,11 +39,9 @@ impl SnapshotSender {
         }
     }
 
-    /// Takes lanes from where they are packed for all viewers.
-    #[must_use]
-    pub fn with_lanes(self, lanes: LaneFrames) -> Self {
-        let lanes = Some(lanes);
-        Self { lanes, ..self }
+    /// The calls of a trace, by its number among those that were told of; none of one that is not shown any more.
+    pub fn calls(&self, trace: u64) -> Option<&Arc<Calls>> {
+        self.calls.as_ref().filter(|_| trace == self.num_traces)
     }
 
     /// The next frame on the way to `newest`; `None` once all of it has been told.
@@ -65,9 +60,6 @@ impl SnapshotSender {
             let seen = newest.seen_by(self.viewer);
             return FrameKind::Snapshot.named(&seen).map(Some);
         }
-        if let Some(lane) = self.next_lane() {
-            return Ok(Some(lane));
-        }
         self.next_of_run(newest)
     }
 
@@ -77,35 +69,18 @@ impl SnapshotSender {
     }
 
     fn head_of_trace(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
-        if take_over(&mut self.trace, newest.trace.as_ref()) {
-            self.next_lane = 0;
-            (self.analysis, self.map, self.detection) = (None, None, None);
-            (self.causes, self.patterns) = (None, None);
-            self.revision = None;
-            let head = self.trace.as_ref().map(|trace| TraceHead::of(trace));
-            return FrameKind::Trace.named(&head).map(Some);
+        if !take_over(&mut self.calls, newest.calls.as_ref()) {
+            return Ok(None);
         }
-        Ok(None)
-    }
-
-    /// By far most of what is told; so it comes after what a person looks at first.
-    fn next_lane(&mut self) -> Option<Vec<u8>> {
-        let trace = self.trace.as_ref()?;
-        let lane = self.next_lane;
-        if lane == trace.lanes.len() {
-            return None;
-        }
-        self.next_lane += 1;
-        Some(match &self.lanes {
-            Some(lanes) => lanes.frame(trace, lane),
-            None => FrameKind::Lane.raw(&trace.pack_lane(LaneIdx::from_index(lane))),
-        })
-    }
-
-    /// Whether the viewer lacks lanes.
-    fn lacks_lanes(&self) -> bool {
-        let trace = self.trace.as_ref();
-        trace.is_some_and(|trace| self.next_lane < trace.lanes.len())
+        self.num_traces += 1;
+        (self.analysis, self.map, self.detection) = (None, None, None);
+        (self.causes, self.patterns) = (None, None);
+        self.revision = None;
+        let far = self.calls.as_ref().map(|calls| FarTrace {
+            head: TraceHead::of(calls.trace()),
+            facts: calls.facts().clone(),
+        });
+        FrameKind::Trace.named(&far).map(Some)
     }
 
     fn next_of_forest(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
@@ -116,7 +91,7 @@ impl SnapshotSender {
                 functions: analysis.forest.functions().to_vec(),
                 trees: analysis.forest.trees().to_vec(),
                 num_unclosed: analysis.forest.num_unclosed(),
-                roots: self.lacks_lanes().then(|| analysis.forest.pack_roots()),
+                roots: analysis.forest.pack_roots(),
                 analysis: Analysis::clone(analysis),
             });
             return FrameKind::Analysis.compact(&parts).map(Some);

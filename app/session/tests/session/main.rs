@@ -12,6 +12,7 @@ mod journal;
 mod labels_and_marks;
 mod model_files;
 mod publishing;
+mod questions;
 mod support;
 mod trace_file;
 mod tracing_records;
@@ -57,10 +58,10 @@ fn without_a_function_the_promising_one_is_taken() {
 }
 
 #[test]
-fn a_trace_and_the_index_of_its_messages_come_together() {
+fn a_trace_and_its_calls_come_together() {
     let seen = Session::opened(&Disk::default()).seen();
-    let messages = seen.messages.as_ref().unwrap();
-    assert!(Arc::ptr_eq(messages.trace(), seen.trace.as_ref().unwrap()));
+    let calls = seen.calls.as_ref().unwrap();
+    assert!(Arc::ptr_eq(calls.trace(), seen.trace.as_ref().unwrap()));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use callgrove_model::Label;
 use callgrove_session::watch::{ConnectionId, Packet, QueryForm, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    Arrived, LaneFrames, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost,
-    ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
+    Arrived, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost, ViewerMessage,
+    Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
 };
 use callgrove_session::{
     Command, Engine, LearnSettings, MapMethod, Selection, Snapshot, SnapshotCell, ViewerId,
@@ -19,10 +19,14 @@ use crate::support::*;
 fn picture(snapshot: &Snapshot) -> String {
     let text = |it: &dyn std::fmt::Debug| format!("{it:?}");
     let trace = snapshot.trace.as_ref();
+    let ranks = trace.map(|trace| (trace.ranks(), &trace.writes, &trace.identity));
+    let names: Option<Vec<_>> = trace.map(|trace| trace.names.iter().collect());
+    let calls = snapshot.calls.as_ref();
+    let calls = calls.map(|it| (it.time_span(), it.num_calls(), it.num_messages()));
     let analysis = snapshot.analysis.as_ref();
     let parts = [
         text(&serde_json::to_string(snapshot).unwrap()),
-        text(&trace.map(|trace| (&trace.lanes, &trace.messages))),
+        text(&(ranks, names, calls)),
         text(&analysis.map(|it| (it.forest.trees(), &it.structures, &it.root_name))),
         text(&snapshot.map),
         text(&snapshot.detection),
@@ -121,26 +125,24 @@ fn a_viewer_sees_what_there_is_and_only_what_changed_is_sent() {
 }
 
 #[test]
-fn trees_are_seen_before_their_calls_have_come() {
+fn trees_are_seen_without_the_calls_of_the_run() {
     let session = Session::opened(&Disk::default());
     let newest = session.seen();
-    let (mut sender, mut mirror) = (SnapshotSender::new(ViewerId(0)), SnapshotMirror::default());
-    let mut seen = None;
-    while seen.is_none() {
-        let frame = sender.next_frame(&newest).unwrap().unwrap();
-        if let Arrived::Snapshot(snapshot) = mirror.take(&frame).unwrap() {
-            seen = Some(snapshot);
-        }
-    }
-    let seen = seen.unwrap();
-    assert!(seen.trace.is_none() && seen.map.is_some());
-    assert_eq!(seen.work.as_ref().unwrap().stage, "Receiving lane 0 of 4");
-    assert_eq!(seen.labels_by_tree, newest.labels_by_tree);
+    let seen = Viewer::new(ViewerId(0)).look(&newest);
+    let trace = seen.trace.as_ref().unwrap();
+    assert_eq!((trace.lanes.len(), trace.num_executions()), (4, 0));
+    assert!(seen.calls.as_ref().unwrap().is_far());
     let durations = |snapshot: &Snapshot| -> Vec<_> {
         let forest = &snapshot.analysis.as_ref().unwrap().forest;
         let trees = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
-        let duration = |tree| (forest.code(tree), forest.tree(tree).duration());
-        trees.map(duration).collect()
+        let told = |tree| {
+            (
+                forest.code(tree),
+                forest.label(tree),
+                forest.tree(tree).duration(),
+            )
+        };
+        trees.map(told).collect()
     };
     assert_eq!(durations(&seen), durations(&newest));
 }
@@ -244,23 +246,21 @@ fn what_does_not_fit_is_an_error_and_what_was_known_stays() {
     let session = Session::opened(&Disk::default());
     let mut viewer = Viewer::new(ViewerId(0));
     let seen = viewer.look(&session.seen());
-    let lane = frame_of_kind(3);
-    let short = &lane[..lane.len() - 1];
+    let forest = frame_of_kind(4);
+    let short = &forest[..forest.len() - 1];
     for frame in [&[][..], &[77], &[3, 1, 2], short] {
         let refused = viewer.mirror.take(frame);
         assert!(matches!(refused, Err(WireError::Damaged)), "{frame:?}");
     }
-    let refused = viewer.mirror.take(&lane);
-    assert!(matches!(refused, Err(WireError::Order)), "a lane too many");
     let mut newest = Snapshot::clone(&session.seen());
     newest.revision += 1;
     assert_eq!(viewer.look(&newest).labels, seen.labels);
     newest.revision += 1;
     assert!(viewer.look(&newest).trace.is_some());
-    let refused = SnapshotMirror::default().take(&lane).err();
+    let refused = SnapshotMirror::default().take(&forest).err();
     assert!(
         matches!(refused, Some(WireError::Order)),
-        "a lane of no trace"
+        "a forest of no trace"
     );
 }
 
@@ -525,18 +525,4 @@ fn a_view_that_nobody_draws_asks_anew_instead_of_keeping_all_news() {
     let num_kept = std::iter::from_fn(|| view.poll()).count();
     assert!(num_kept < 1_000, "{num_kept}");
     assert_eq!(said(&mut link), [ViewerMessage::Watch(connect())]);
-}
-
-#[test]
-fn lanes_that_are_packed_for_all_are_the_same() {
-    let session = Session::opened(&Disk::default());
-    let newest = session.seen();
-    let lanes = LaneFrames::default();
-    lanes.prepare(newest.trace.as_ref().unwrap());
-    let frames = |mut sender: SnapshotSender| -> Vec<Vec<u8>> {
-        std::iter::from_fn(|| sender.next_frame(&newest).unwrap()).collect()
-    };
-    let alone = frames(SnapshotSender::new(ViewerId(0)));
-    let shared = frames(SnapshotSender::new(ViewerId(0)).with_lanes(lanes));
-    assert_eq!(alone, shared);
 }

@@ -6,8 +6,9 @@ use super::PackedError;
 use super::lane::{self, LaneColumns};
 use crate::message_matching::in_order_of_sending;
 use crate::{
-    CommKind, CommRef, CounterId, FuncId, Lane, LaneIdx, Message, Metadata, Name, NameTable,
-    ProgramId, RankId, RunIdentity, ThreadId, Trace, TracerWrite, Warnings,
+    CommKind, CommRef, Comms, CounterId, Counters, Executions, FuncId, Lane, LaneIdx, Message,
+    Metadata, Name, NameTable, ProgramId, RankId, RunIdentity, ThreadId, Trace, TracerWrite,
+    Warnings,
 };
 
 /// All of a trace but what its lanes hold.
@@ -63,6 +64,25 @@ impl TraceHead {
             identity: trace.identity.clone(),
             is_selection: trace.is_selection,
         }
+    }
+
+    /// A trace with this head whose lanes are empty.
+    ///
+    /// # Errors
+    /// The head does not fit itself.
+    pub fn without_calls(self) -> Result<Trace, PackedError> {
+        let PackedLanes { mut trace, missing } = PackedLanes::new(self)?;
+        trace
+            .lanes
+            .extend(missing.map(|(program, rank, thread)| Lane {
+                program,
+                rank,
+                thread,
+                executions: Executions::default(),
+                comms: Comms::default(),
+                counters: Counters::default(),
+            }));
+        Ok(trace)
     }
 }
 

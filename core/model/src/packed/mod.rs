@@ -12,9 +12,11 @@ mod executions;
 mod head;
 mod lane;
 mod roots;
+mod tree;
 
 pub use head::{PackedLanes, TraceHead};
 pub use roots::PackedRoots;
+pub use tree::{PackedTree, TreeCalls};
 
 /// Why bytes are no packed trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

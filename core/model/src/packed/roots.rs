@@ -1,16 +1,16 @@
 //! A forest without what its roots called, as bytes: to be seen before the lanes have come.
 
 use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 
 use super::{PackedError, PackedLanes, TraceHead, lane};
-use crate::{Comms, Counters, ExecIdx, ExecRef, Forest, FuncId, Lane, TreeRef};
+use crate::{Comms, Counters, ExecIdx, Forest, FuncId, Lane, TreeRef};
 
 /// The roots of a forest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PackedRoots {
-    trees: Vec<TreeRef>,
     /// The lanes of the trace, with nothing but the roots.
-    lanes: Vec<Vec<u8>>,
+    lanes: Vec<ByteBuf>,
 }
 
 impl Forest {
@@ -20,36 +20,24 @@ impl Forest {
         for tree in self.trees() {
             rows[tree.root.lane.index()].push(tree.root.exec);
         }
-        for rows in &mut rows {
+        let pack = |(lane, rows): (&Lane, &mut Vec<ExecIdx>)| {
             rows.sort_unstable();
-        }
-        let alone = |tree: &TreeRef| {
-            let lane = tree.root.lane;
-            let place = rows[lane.index()].partition_point(|row| *row < tree.root.exec);
-            let exec = ExecIdx::from_index(place);
-            TreeRef {
-                root: ExecRef { lane, exec },
-                ..*tree
-            }
-        };
-        let pack = |(lane, rows): (&Lane, &Vec<ExecIdx>)| {
             let alone = Lane {
                 executions: lane.executions.alone(rows),
                 comms: Comms::default(),
                 counters: Counters::default(),
                 ..*lane
             };
-            lane::pack(&alone)
+            ByteBuf::from(lane::pack(&alone))
         };
         PackedRoots {
-            trees: self.trees().iter().map(alone).collect(),
-            lanes: self.trace().lanes.iter().zip(&rows).map(pack).collect(),
+            lanes: self.trace().lanes.iter().zip(&mut rows).map(pack).collect(),
         }
     }
 }
 
 impl PackedRoots {
-    /// A forest with the same trees in the same order, each without what its root called. Functions and unclosed
+    /// A forest of those trees, each without what its root called. Functions, trees and the number of unclosed
     /// executions are those of the whole one.
     ///
     /// # Errors
@@ -58,6 +46,7 @@ impl PackedRoots {
         self,
         head: TraceHead,
         functions: Vec<FuncId>,
+        trees: Vec<TreeRef>,
         num_unclosed: usize,
     ) -> Result<Forest, PackedError> {
         let mut lanes = PackedLanes::new(head)?;
@@ -65,7 +54,6 @@ impl PackedRoots {
             lanes.push(lane)?;
         }
         let trace = lanes.finish()?.into();
-        Forest::of_trees(trace, functions, self.trees, num_unclosed)
-            .ok_or(PackedError::Missing("tree"))
+        Forest::of_roots(trace, functions, trees, num_unclosed).ok_or(PackedError::Missing("tree"))
     }
 }

@@ -1,10 +1,11 @@
 //! Who made whom late: found once for a whole run, then asked for any execution.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{Cancelled, DurationNs, ExecRef, Progress, TimeNs, Trace};
+use callgrove_model::{Cancelled, DurationNs, ExecRef, LaneIdx, Progress, TimeNs, Trace};
 
 use super::call_kind::CallKind;
 use super::clock::Clocks;
@@ -86,18 +87,22 @@ impl Causes {
         })
     }
 
-    /// Why an execution, of whatever function, was late. The stalls inside it decide: of the roots, the one that held
-    /// it up longest; `trace` is the one that the causes were found in.
+    /// Why an execution, of whatever function, was late; `trace` is the one that the causes were found in.
     pub fn of(&self, trace: &Trace, exec: ExecRef) -> DelayCause {
         let executions = &trace.lane(exec.lane).executions;
         let entry = executions.entry[exec.exec.index()];
-        let exit = executions.exit(exec.exec);
+        self.of_time(trace, exec.lane, entry..executions.exit(exec.exec))
+    }
+
+    /// The same of what a lane did in a time. The stalls inside it decide: of the roots, the one that held it up
+    /// longest. Of `trace` only the ranks of its lanes are asked.
+    pub fn of_time(&self, trace: &Trace, lane: LaneIdx, time: Range<TimeNs>) -> DelayCause {
         let (from, to) = (
-            self.clocks.common(exec.lane, entry),
-            self.clocks.common(exec.lane, exit),
+            self.clocks.common(lane, time.start),
+            self.clocks.common(lane, time.end),
         );
         let mut held: BTreeMap<usize, (DurationNs, usize)> = BTreeMap::new();
-        for index in self.stalls.within(exec.lane, from, to) {
+        for index in self.stalls.within(lane, from, to) {
             let stall = &self.stalls.all()[index];
             let length = stall.end.min(to).since(stall.start.max(from));
             let of_root = held
@@ -120,7 +125,7 @@ impl Causes {
             CauseKind::Untold => DelayRole::Undecided,
             // Nobody's own doing.
             CauseKind::BusyHost => DelayRole::Victim,
-            _ if held.lane == exec.lane => DelayRole::Root,
+            _ if held.lane == lane => DelayRole::Root,
             _ => DelayRole::Victim,
         };
         DelayCause {
@@ -167,6 +172,11 @@ impl Causes {
     /// What delays began with, ordered by the delay that they caused, largest first.
     pub fn roots(&self) -> &[RootCause] {
         &self.roots
+    }
+
+    /// The incident that a root, by its place among [`Causes::roots`], belongs to.
+    pub fn incident_of(&self, root: usize) -> Option<usize> {
+        self.incident_of_root.get(root).copied().flatten()
     }
 
     /// The wait states.

@@ -42,7 +42,7 @@ impl CallgroveApp {
     }
 
     fn time_of_place(&self, snapshot: &Snapshot) -> Option<(i64, i64)> {
-        let (start, _) = snapshot.trace.as_ref()?.time_span()?;
+        let (start, _) = snapshot.time_span()?;
         let seen = self.states.timeline.part_seen()?;
         Some((seen.from.since(start).0, seen.to.since(start).0))
     }
@@ -96,7 +96,7 @@ impl CallgroveApp {
             self.session.send(Command::SelectIncident(place.incident));
         }
         self.bring_forward(&place.views);
-        let start = snapshot.trace.as_ref().and_then(|trace| trace.time_span());
+        let start = snapshot.time_span();
         let time = place.time.zip(start).map(|((from, to), (start, _))| {
             let after = |ns: i64| TimeNs(start.0.saturating_add(ns));
             TimeRange {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, LaneIdx, TimeNs};
-use callgrove_session::{Cascade, CascadeStep, DelayRole, RootCause};
+use callgrove_session::{Cascade, CascadeStep, DelayRole, RootCause, TimesOf};
 use egui::{
     Color32, FontId, Galley, PopupAnchor, Pos2, Rangef, Rect, Response, Shape, Stroke, StrokeKind,
     Ui, Vec2,
@@ -13,6 +13,7 @@ use super::lanes::LaneCanvas;
 use super::layout::{PlacedRow, arrow_ends, nearest_line, span};
 use super::paint::LaneDrawing;
 use super::scene::Hovered;
+use crate::context::short_name;
 use crate::delay::kind_text;
 use crate::theme::{RADIUS, Theme};
 use crate::widgets::{SIGN_WIDTH, count_of, paint_kind, paint_role, pointer_card};
@@ -256,8 +257,15 @@ pub(super) fn cascade_tooltip(
             let name = |lane| canvas.names().name(canvas.trace(), lane);
             let (late, waited) = (name(step.from), name(step.to));
             ui.strong(format!("{waited} waited for {late}"));
-            let func = crate::context::short_name(canvas.trace().function_name(step.call));
-            ui.label(format!("In {func}, {}", step.time.since(step.since)));
+            let waited = step.time.since(step.since);
+            let known = canvas.calls().ask(&TimesOf(vec![step.call]));
+            ui.label(match known.as_deref().and_then(|known| known.first()) {
+                Some(call) => {
+                    let func = short_name(canvas.trace().names.name(call.func));
+                    format!("In {func}, {waited}")
+                }
+                None => waited.to_string(),
+            });
             ui.label(format!("{late} handed on {} of its delay", step.delay));
             ui.weak("Click for the call that waited");
         }
@@ -265,13 +273,13 @@ pub(super) fn cascade_tooltip(
             rank,
             kind,
             own_delay,
-            call,
+            func,
             num_victims,
             caused,
             ..
         }) => {
             ui.strong(format!("The delay began here, on rank {rank}"));
-            let func = crate::context::short_name(canvas.trace().function_name(*call));
+            let func = short_name(canvas.trace().names.name(*func));
             ui.label(format!("{} {own_delay} in {func}", kind_text(*kind)));
             let others = count_of(*num_victims as usize, "other rank");
             ui.label(format!("Cost {caused} on {others}"));

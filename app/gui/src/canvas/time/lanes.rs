@@ -1,4 +1,6 @@
-//! What the canvas remembers between frames: the trace, the rows, and what was laid out of them.
+//! What the canvas remembers between frames: the rows, and what was laid out of them.
+//!
+//! It asks for what it draws ([`Calls`]), and goes on with what it has while an answer is on its way.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,8 +8,9 @@ use std::sync::Arc;
 
 use callgrove_model::{ExecRef, LaneIdx, TimeNs, Trace};
 use callgrove_session::{
-    Bar, CallDetails, LaneNames, LaneRow, LaneView, MessageIndex, MessageQuery, MessagesInView,
-    RowKind, RowQuery, SpanIndex, Tile, layout_lane, num_levels, order_rows,
+    Bar, BarsOf, CallDetails, CallOf, Calls, LaneBars, LaneLevels, LaneNames, LaneRow, LaneView,
+    LevelsOf, MessageQuery, MessagesInView, MessagesOf, PartnersOf, RowKind, RowQuery, SpanIndex,
+    StepFrom, Tile, order_rows,
 };
 use egui::Color32;
 
@@ -18,19 +21,25 @@ use crate::theme::Theme;
 
 /// Messages drawn at most; more would be one grey surface.
 const MAX_ARROWS: usize = 1_000;
-/// Rows laid out in one frame; the others show what they showed before until their turn comes.
+/// Rows laid out in one frame where that is done here; the others show what they showed before until their turn comes.
 const ROWS_PER_FRAME: usize = 12;
+/// Rows that are asked for at once where others lay them out.
+const ROWS_ASKED: usize = 48;
 /// The same while all rows show what is in view.
 const ROWS_AHEAD: usize = 1;
 /// Rows that stay laid out though they are not in view.
 const MAX_KEPT: usize = 512;
+/// A row of innermost functions.
+const STRIP: LaneLevels = LaneLevels {
+    num: 1,
+    top_depth: 0,
+};
 /// Messages that are not drawn are counted by columns of so many bars of the smallest width.
 const BARS_PER_COLUMN: i64 = 4;
 
 /// Lanes of a trace over time, with the messages between them.
 pub(crate) struct LaneCanvas {
-    trace: Arc<Trace>,
-    index: Arc<MessageIndex>,
+    calls: Arc<Calls>,
     names: LaneNames,
     /// What is in view.
     pub(crate) view: TimeView,
@@ -43,11 +52,13 @@ pub(crate) struct LaneCanvas {
     rows: Vec<PlacedRow>,
     height: f32,
     row_of_lane: Vec<Option<usize>>,
-    num_levels: BTreeMap<LaneIdx, (RowKind, usize)>,
-    bars: BTreeMap<LaneIdx, (RowKind, Tile, Vec<Bar>)>,
-    found: Option<(MessageQuery, Vec<LaneView>, MessagesInView)>,
-    /// The message that ended the waiting of the call.
-    wait: Option<(ExecRef, Option<usize>)>,
+    levels: BTreeMap<LaneIdx, (RowKind, LaneLevels)>,
+    bars: BTreeMap<LaneIdx, (RowKind, Tile, Arc<LaneBars>)>,
+    found: Option<(MessagesOf, Arc<MessagesInView>)>,
+    /// The selected call.
+    call: Option<Arc<CallDetails>>,
+    /// The step to another call that a key asked for.
+    pub(super) step: Option<StepFrom>,
     colors: Option<(bool, Vec<Color32>)>,
     /// The call that was clicked here; it needs not be revealed.
     pub(super) clicked: Option<ExecRef>,
@@ -62,14 +73,11 @@ pub(crate) struct LaneCanvas {
 }
 
 impl LaneCanvas {
-    /// Shows all of the trace that messages are of.
-    pub(crate) fn new(index: Arc<MessageIndex>) -> Self {
-        let trace = Arc::clone(index.trace());
-        let span = trace.time_span();
-        let (from, to) = span.unwrap_or_default();
+    /// Shows all of a run.
+    pub(crate) fn new(calls: Arc<Calls>) -> Self {
+        let (from, to) = calls.time_span().unwrap_or_default();
         Self {
-            index,
-            names: LaneNames::new(&trace),
+            names: LaneNames::new(calls.trace()),
             view: TimeView::new(Window::around(from, to, 0.01)),
             origin: from,
             folds: BTreeMap::new(),
@@ -78,23 +86,29 @@ impl LaneCanvas {
             rows: Vec::new(),
             height: 0.0,
             row_of_lane: Vec::new(),
-            num_levels: BTreeMap::new(),
+            levels: BTreeMap::new(),
             bars: BTreeMap::new(),
             found: None,
-            wait: None,
+            call: None,
+            step: None,
             colors: None,
             clicked: None,
             revealed: None,
             scroll_to: None,
             wants_top: false,
             range_from: None,
-            trace,
+            calls,
         }
     }
 
-    /// The trace.
+    /// Its calls.
+    pub(crate) fn calls(&self) -> &Arc<Calls> {
+        &self.calls
+    }
+
+    /// Names and lanes of the run.
     pub(crate) fn trace(&self) -> &Arc<Trace> {
-        &self.trace
+        self.calls.trace()
     }
 
     /// What its lanes are called.
@@ -124,22 +138,35 @@ impl LaneCanvas {
 
     /// The bars of a lane as they were laid out last.
     pub(super) fn bars(&self, lane: LaneIdx) -> &[Bar] {
-        self.bars.get(&lane).map_or(&[], |(_, _, bars)| bars)
+        self.bars.get(&lane).map_or(&[], |(_, _, bars)| &bars.0[..])
     }
 
     /// The messages that were found last.
     pub(crate) fn messages(&self) -> Option<&MessagesInView> {
-        self.found.as_ref().map(|(_, _, found)| found)
+        self.found.as_ref().map(|(_, found)| &**found)
+    }
+
+    /// The selected call, once it is known.
+    pub(super) fn call(&self) -> Option<&CallDetails> {
+        self.call.as_deref()
     }
 
     /// The message that ended the waiting of the selected call.
     pub(super) fn wait(&self) -> Option<usize> {
-        self.wait.and_then(|(_, message)| message)
+        let call = self.call()?;
+        call.messages[call.wait?].message
+    }
+
+    /// How deep on the call stack the topmost level of a row is.
+    pub(super) fn top_depth(&self, lane: LaneIdx) -> usize {
+        self.levels
+            .get(&lane)
+            .map_or(0, |(_, known)| known.top_depth)
     }
 
     /// The stretch of time that the counts of messages are of.
     pub(super) fn density_window(&self) -> Option<Window> {
-        let (query, _, _) = self.found.as_ref()?;
+        let (MessagesOf { query, .. }, _) = self.found.as_ref()?;
         Some(Window {
             from: query.from,
             to: query.to,
@@ -171,7 +198,7 @@ impl LaneCanvas {
             .is_none_or(|(is_dark, _)| *is_dark != theme.is_dark())
         {
             let colors = self
-                .trace
+                .trace()
                 .names
                 .iter()
                 .map(|(_, name)| theme.function_named(name));
@@ -190,19 +217,28 @@ impl LaneCanvas {
             self.wants_top = true;
         }
         if !self.ordered.as_ref().is_some_and(is_known) {
-            let rows = order_rows(&self.trace, &self.names, query, flagged);
-            self.ordered = Some((query.clone(), Arc::clone(flagged), rows));
-            self.is_placed = false;
-        }
-        if self.wait.map(|(known, _)| known) != call {
-            let wait = |call| {
-                let details = CallDetails::new(&self.trace, call);
-                (
-                    call,
-                    details.wait.and_then(|at| details.messages[at].message),
-                )
+            let partners = match query.selection {
+                Some(selection) => self.calls.ask(&PartnersOf(selection)),
+                None => Some(Arc::default()),
             };
-            self.wait = call.map(wait);
+            // Until it is known whom the selection talks with, the rows stay as they are, if there are any.
+            if self.ordered.is_none() || partners.is_some() {
+                let rows = order_rows(
+                    (self.trace(), |lane| self.calls.is_silent(lane)),
+                    &self.names,
+                    (query, &partners.as_deref().cloned().unwrap_or_default()),
+                    flagged,
+                );
+                let query = RowQuery {
+                    selection: query.selection.filter(|_| partners.is_some()),
+                    ..query.clone()
+                };
+                self.ordered = Some((query, Arc::clone(flagged), rows));
+                self.is_placed = false;
+            }
+        }
+        if self.call.as_ref().map(|known| known.call) != call {
+            self.call = call.and_then(|call| self.calls.ask(&CallOf(call)));
         }
         self.reveal(call);
         if !self.is_placed {
@@ -215,15 +251,16 @@ impl LaneCanvas {
         if self.revealed == call {
             return;
         }
-        self.revealed = call;
         let Some(call) = call.filter(|call| self.clicked != Some(*call)) else {
+            self.revealed = call;
             return;
         };
-        let executions = &self.trace.lane(call.lane).executions;
-        self.view.reveal(
-            executions.entry[call.exec.index()],
-            executions.exit(call.exec),
-        );
+        // It is looked up first, so it may come a little later.
+        let Some((entry, exit)) = self.call().map(|known| (known.entry, known.exit)) else {
+            return;
+        };
+        self.revealed = Some(call);
+        self.view.reveal(entry, exit);
         self.scroll_to = Some(call.lane);
         self.set_stack(call.lane, true);
     }
@@ -232,8 +269,8 @@ impl LaneCanvas {
         let Some((_, _, ordered)) = &self.ordered else {
             return;
         };
-        self.is_placed = true;
-        let mut levels = std::mem::take(&mut self.num_levels);
+        let mut is_known = true;
+        let mut levels = std::mem::take(&mut self.levels);
         let rows = ordered.iter().map(|row| {
             let is_stack = self.folds.get(&row.lane).copied();
             let kind = match tree.filter(|tree| tree.lane == row.lane) {
@@ -241,15 +278,28 @@ impl LaneCanvas {
                 None if is_stack == Some(true) => RowKind::Stack,
                 _ => RowKind::Strip,
             };
-            let known = levels.get(&row.lane).filter(|(known, _)| *known == kind);
-            let num =
-                known.map_or_else(|| num_levels(&self.trace, row.lane, kind), |(_, num)| *num);
-            levels.insert(row.lane, (kind, num));
-            (*row, kind, num)
+            let known = levels.get(&row.lane).copied();
+            let asked = match (kind, known) {
+                (RowKind::Strip, _) => Some(STRIP),
+                (_, Some((of, levels))) if of == kind => Some(levels),
+                _ => {
+                    let lane = row.lane;
+                    self.calls.ask(&LevelsOf { lane, kind }).as_deref().copied()
+                }
+            };
+            // What it had before, as long as nobody knows.
+            is_known &= asked.is_some();
+            let of_row = asked.or(known.map(|(_, levels)| levels)).unwrap_or(STRIP);
+            if asked.is_some() {
+                levels.insert(row.lane, (kind, of_row));
+            }
+            (*row, kind, of_row.num)
         });
-        (self.rows, self.height) = place_rows(rows);
-        self.num_levels = levels;
-        self.row_of_lane = vec![None; self.trace.lanes.len()];
+        let (rows, height) = place_rows(rows);
+        (self.rows, self.height) = (rows, height);
+        self.levels = levels;
+        self.is_placed = is_known;
+        self.row_of_lane = vec![None; self.trace().lanes.len()];
         for (at, row) in self.rows.iter().enumerate() {
             self.row_of_lane[row.lane.lane.index()] = Some(at);
         }
@@ -281,14 +331,20 @@ impl LaneCanvas {
                         && known.to >= window.to
                 })
             });
+        let at_once = if self.calls.is_far() {
+            ROWS_ASKED
+        } else {
+            ROWS_PER_FRAME
+        };
         let now = if missing.is_empty() {
             ahead.iter().take(ROWS_AHEAD)
         } else {
-            missing.iter().take(ROWS_PER_FRAME)
+            missing.iter().take(at_once)
         };
         for &(lane, kind) in now {
-            let bars = layout_lane(&self.trace, lane, kind, tile);
-            self.bars.insert(lane, (kind, tile, bars));
+            if let Some(bars) = self.calls.ask(&BarsOf { lane, kind, tile }) {
+                self.bars.insert(lane, (kind, tile, bars));
+            }
         }
         if self.bars.len() > MAX_KEPT {
             let seen: Vec<LaneIdx> = self.rows[in_view.clone()]
@@ -297,8 +353,8 @@ impl LaneCanvas {
                 .collect();
             self.bars.retain(|lane, _| seen.contains(lane));
         }
-        if missing.len() > ROWS_PER_FRAME {
-            return true;
+        if missing.len() > at_once {
+            return !self.calls.is_far();
         }
         self.find_messages(in_view, window.tile(width_px), tree, call);
         false
@@ -320,7 +376,7 @@ impl LaneCanvas {
             call,
             tree,
         };
-        let mut views = vec![LaneView::Absent; self.trace.lanes.len()];
+        let mut views = vec![LaneView::Absent; self.trace().lanes.len()];
         for (at, row) in self.rows.iter().enumerate() {
             views[row.lane.lane.index()] = if in_view.contains(&at) {
                 LaneView::InView
@@ -328,12 +384,12 @@ impl LaneCanvas {
                 LaneView::Elsewhere
             };
         }
-        let is_known = |(known, seen, _): &(MessageQuery, Vec<LaneView>, MessagesInView)| {
-            *known == query && *seen == views
-        };
-        if !self.found.as_ref().is_some_and(is_known) {
-            let found = self.index.in_view(&query, &views);
-            self.found = Some((query, views, found));
+        let wanted = MessagesOf { query, views };
+        let known = self.found.as_ref();
+        if known.is_none_or(|(known, _)| *known != wanted)
+            && let Some(found) = self.calls.ask(&wanted)
+        {
+            self.found = Some((wanted, found));
         }
     }
 }
@@ -349,7 +405,7 @@ mod tests {
     #[test]
     fn the_row_of_the_call_is_scrolled_to_again_when_a_tree_puts_the_rows_in_another_order() {
         let demo = snapshot(16, 40);
-        let mut canvas = LaneCanvas::new(demo.messages.expect("a trace has some"));
+        let mut canvas = LaneCanvas::new(demo.calls.expect("a trace has some"));
         let theme = Theme::new(true, None);
         let call = ExecRef {
             lane: LaneIdx(9),
@@ -372,7 +428,7 @@ mod tests {
     #[test]
     fn while_the_window_moves_on_every_row_shows_it_and_one_at_a_time_is_laid_out_ahead() {
         let demo = snapshot(16, 40);
-        let mut canvas = LaneCanvas::new(demo.messages.expect("a trace has some"));
+        let mut canvas = LaneCanvas::new(demo.calls.expect("a trace has some"));
         let (theme, query) = (Theme::new(true, None), RowQuery::default());
         canvas.arrange(&theme, &query, None, &Arc::default());
         let all = canvas.view.bounds();

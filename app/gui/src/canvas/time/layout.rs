@@ -331,7 +331,7 @@ mod tests {
         );
         let trace = analysis.forest.trace();
         let (from, to) = trace.time_span().expect("calls");
-        let flagged = SpanIndex::abnormal(&analysis.forest, &detection);
+        let flagged = SpanIndex::of_trees(&analysis.forest, |tree| detection.is_abnormal(tree));
         assert_eq!(flagged.all().len(), detection.num_abnormal);
         let plot = Rangef::new(100.0, 900.0);
         let length_ns = to.since(from).0;

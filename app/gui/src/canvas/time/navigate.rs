@@ -1,7 +1,7 @@
 //! Zoom, pan, snapping and choosing of a stretch of time, by pointer and keys.
 
-use callgrove_model::{ExecIdx, ExecRef, Executions, TimeNs};
-use callgrove_session::{TimeRange, innermost_at};
+use callgrove_model::{ExecRef, TimeNs};
+use callgrove_session::{CallWay, StepFrom, TimeRange};
 use egui::{EventFilter, Key, Modifiers, Pos2, Rect, Response, Ui, Vec2};
 
 use super::lanes::LaneCanvas;
@@ -81,7 +81,12 @@ fn is_alt(ui: &Ui, key: Key) -> bool {
 
 /// The call that an arrow key goes to: caller, callee, or the one before or after on the same level; with
 /// Shift the one that runs at the same time on the next row. Without a call the longest in view is taken.
-pub(super) fn take_steps(canvas: &LaneCanvas, call: Option<ExecRef>, ui: &Ui) -> Option<ExecRef> {
+/// The step is remembered as long as nobody knows where it leads.
+pub(super) fn take_steps(
+    canvas: &mut LaneCanvas,
+    call: Option<ExecRef>,
+    ui: &Ui,
+) -> Option<ExecRef> {
     const ARROWS: [Key; 4] = [
         Key::ArrowUp,
         Key::ArrowDown,
@@ -95,21 +100,25 @@ pub(super) fn take_steps(canvas: &LaneCanvas, call: Option<ExecRef>, ui: &Ui) ->
             .find(|&key| is_plain && input.key_pressed(key));
         (input.modifiers.shift, key)
     });
-    let key = key?;
-    let Some(call) = call else {
-        return longest_in_view(canvas);
-    };
-    let executions = &canvas.trace().lane(call.lane).executions;
-    let exec = match (shift, key) {
-        (true, Key::ArrowUp) => return beside(canvas, call, -1),
-        (true, Key::ArrowDown) => return beside(canvas, call, 1),
-        (_, Key::ArrowUp) => executions.parent(call.exec),
-        (_, Key::ArrowDown) => longest_callee(executions, call.exec),
-        (_, Key::ArrowLeft) => sibling_before(executions, call.exec),
-        (_, Key::ArrowRight) => sibling_after(executions, call.exec),
-        _ => None,
-    };
-    exec.map(|exec| ExecRef { exec, ..call })
+    if let Some(key) = key {
+        let Some(call) = call else {
+            return longest_in_view(canvas);
+        };
+        let way = match (shift, key) {
+            (true, Key::ArrowUp) => beside(canvas, call, -1),
+            (true, Key::ArrowDown) => beside(canvas, call, 1),
+            (_, Key::ArrowUp) => Some(CallWay::Caller),
+            (_, Key::ArrowDown) => Some(CallWay::LongestCallee),
+            (_, Key::ArrowLeft) => Some(CallWay::Before),
+            (_, Key::ArrowRight) => Some(CallWay::After),
+            _ => None,
+        };
+        canvas.step = way.map(|way| StepFrom { call, way });
+    }
+    let step = canvas.step.filter(|step| Some(step.call) == call);
+    let to = canvas.calls().ask(&step?)?;
+    canvas.step = None;
+    *to
 }
 
 fn longest_in_view(canvas: &LaneCanvas) -> Option<ExecRef> {
@@ -126,40 +135,10 @@ fn longest_in_view(canvas: &LaneCanvas) -> Option<ExecRef> {
         })
 }
 
-fn longest_callee(executions: &Executions, call: ExecIdx) -> Option<ExecIdx> {
-    let rows = executions.subtree(call);
-    let first = Some(rows.start + 1).filter(|row| rows.contains(row));
-    let callees = std::iter::successors(first, |&row| {
-        Some(executions.subtree_end[row].index()).filter(|next| rows.contains(next) && *next > row)
-    });
-    callees
-        .max_by_key(|&row| (executions.inclusive[row], std::cmp::Reverse(row)))
-        .map(ExecIdx::from_index)
-}
-
-fn sibling_after(executions: &Executions, call: ExecIdx) -> Option<ExecIdx> {
-    let next = executions.subtree_end[call.index()];
-    let is_sibling = next > call
-        && next.index() < executions.len()
-        && executions.parent(next) == executions.parent(call);
-    is_sibling.then_some(next)
-}
-
-fn sibling_before(executions: &Executions, call: ExecIdx) -> Option<ExecIdx> {
-    let parent = executions.parent(call);
-    let last = call.index().checked_sub(1).map(ExecIdx::from_index);
-    std::iter::successors(last, |&exec| executions.parent(exec))
-        .take_while(|&exec| Some(exec) != parent)
-        .find(|&exec| executions.parent(exec) == parent)
-}
-
-/// The call that runs on the next or previous row when `call` begins.
-fn beside(canvas: &LaneCanvas, call: ExecRef, rows: isize) -> Option<ExecRef> {
+/// The way to what runs on the next or previous row.
+fn beside(canvas: &LaneCanvas, call: ExecRef, rows: isize) -> Option<CallWay> {
     let at = canvas.row_of(call.lane)?.checked_add_signed(rows)?;
-    let lane = canvas.rows().get(at)?.lane.lane;
-    let entry = canvas.trace().lane(call.lane).executions.entry[call.exec.index()];
-    let exec = innermost_at(&canvas.trace().lane(lane).executions, entry)?;
-    Some(ExecRef { lane, exec })
+    Some(CallWay::Beside(canvas.rows().get(at)?.lane.lane))
 }
 
 /// In focus the arrow keys are the canvas's own, which else go from widget to widget.
@@ -253,26 +232,4 @@ pub(super) fn snapped(canvas: &LaneCanvas, plot: Rect, at: Pos2, ui: &Ui) -> Tim
         .filter(|&edge| (x(edge) - at.x).abs() <= SNAP_RADIUS)
         .min_by_key(|&edge| edge.since(time).0.abs())
         .unwrap_or(time)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::grow;
-
-    #[test]
-    fn arrows_walk_the_stack() {
-        // r { a { b } c { b b } } d
-        let forest = grow("+r +a +b -b -a +c +b -b +b -b -c -r +d -d");
-        let executions = &forest.trace().lanes[0].executions;
-        let exec = |row| ExecIdx(row);
-        assert_eq!(sibling_after(executions, exec(1)), Some(exec(3)));
-        assert_eq!(sibling_after(executions, exec(3)), None);
-        assert_eq!(sibling_after(executions, exec(0)), Some(exec(6)));
-        assert_eq!(sibling_before(executions, exec(3)), Some(exec(1)));
-        assert_eq!(sibling_before(executions, exec(6)), Some(exec(0)));
-        assert_eq!(sibling_before(executions, exec(1)), None);
-        assert_eq!(longest_callee(executions, exec(0)), Some(exec(3)));
-        assert_eq!(longest_callee(executions, exec(2)), None);
-    }
 }

@@ -1,7 +1,7 @@
 //! Draws rows, bars, arrows, marks and axis.
 
-use callgrove_model::{ExecRef, FunctionName, TimeNs};
-use callgrove_session::{Arrow, ArrowOf, Bar, Mark, RowKind, TimeRange};
+use callgrove_model::{FunctionName, TimeNs};
+use callgrove_session::{Arrow, ArrowOf, Bar, CallDetails, Mark, RowKind, TimeRange};
 use egui::{Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, StrokeKind, Vec2};
 
 use super::axis::{Tick, relative_time, step_of_pixel, ticks, utc_clock};
@@ -68,7 +68,7 @@ impl LaneDrawing<'_> {
             self.paint_mark(&mark, hovered);
         }
         self.paint_cascade(hovered);
-        if let Some(call) = self.shown.call {
+        if let Some(call) = self.canvas.call() {
             self.paint_call(call);
         }
         if let Some(Hovered::Bar { lane, bar }) = hovered
@@ -297,27 +297,22 @@ impl LaneDrawing<'_> {
     }
 
     /// The outline of the selected call, wherever it is.
-    fn paint_call(&self, call: ExecRef) {
+    fn paint_call(&self, call: &CallDetails) {
         let Some(row) = self
             .canvas
-            .row_of(call.lane)
+            .row_of(call.call.lane)
             .map(|at| &self.canvas.rows()[at])
         else {
             return;
         };
-        let executions = &self.canvas.trace().lane(call.lane).executions;
-        let depth = usize::from(executions.depth[call.exec.index()]);
         let level = match row.kind {
             RowKind::Strip => 0,
-            RowKind::Stack => depth,
-            RowKind::Tree(root) => {
-                depth.saturating_sub(usize::from(executions.depth[root.index()]))
+            RowKind::Stack | RowKind::Tree(_) => {
+                let top = self.canvas.top_depth(call.call.lane);
+                call.depth.saturating_sub(top)
             }
         };
-        let (from, to) = (
-            executions.entry[call.exec.index()],
-            executions.exit(call.exec),
-        );
+        let (from, to) = (call.entry, call.exit);
         let window = self.canvas.view.window();
         if from <= window.to && to >= window.from && level < row.num_levels {
             let rect = self.level_rect(row, level, self.span(from, to, 4.0));

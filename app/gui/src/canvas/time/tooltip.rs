@@ -1,7 +1,7 @@
 //! What is told about the call, message or mark under the pointer.
 
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace};
-use callgrove_session::{Arrow, Bar, CallDetails, LaneNames, MessageDetails, RunPatterns};
+use callgrove_session::{Arrow, Bar, CallOf, LaneNames, MessageDetails, RunPatterns};
 use egui::{PopupAnchor, Response, Ui};
 
 use super::axis::relative_time;
@@ -60,7 +60,6 @@ fn bar_tooltip(
     ui: &mut Ui,
 ) {
     let trace = canvas.trace();
-    let executions = &trace.lane(lane).executions;
     let time = |time| relative_time(time, canvas.origin(), 1.0);
     let name = FunctionName::parse(trace.names.name(bar.func));
     if bar.num_calls > 1 {
@@ -81,22 +80,24 @@ fn bar_tooltip(
                 .map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")),
         );
     }
-    let row = bar.exec.index();
+    let Some(details) = canvas.calls().ask(&CallOf(call)) else {
+        ui.weak("…");
+        return;
+    };
     ui.label(format!(
         "Took {}, exclusive {}",
-        executions.inclusive[row], executions.exclusive[row]
+        details.inclusive, details.exclusive
     ));
-    let entry = executions.entry[row];
+    let entry = details.entry;
     let iteration = iteration_text(patterns, lane, entry);
     let iteration = iteration.map_or_else(String::new, |text| format!(", {text}"));
     ui.label(format!("Entered at {}{iteration}", time(entry)));
-    if name.is_mpi() {
-        let details = CallDetails::new(trace, call);
-        if let Some(message) = details.wait.map(|at| &details.messages[at]) {
-            ui.strong(wait_text(trace, canvas.names(), message));
-        }
+    if name.is_mpi()
+        && let Some(message) = details.wait.map(|at| &details.messages[at])
+    {
+        ui.strong(wait_text(trace, canvas.names(), message));
     }
-    ui.weak(format!("Event {}", trace.label(call)));
+    ui.weak(format!("Event {}", details.label));
     ui.weak("Click for its details");
 }
 
@@ -113,7 +114,7 @@ pub(crate) fn wait_text(trace: &Trace, names: &LaneNames, message: &MessageDetai
     let did = message.sender_did.map_or_else(String::new, |call| {
         format!(
             " and was in {} then",
-            FunctionName::parse(trace.function_name(call)).short
+            FunctionName::parse(trace.names.name(call.func)).short
         )
     });
     format!("Waited for {peer}{late}{did}")
@@ -122,8 +123,6 @@ pub(crate) fn wait_text(trace: &Trace, names: &LaneNames, message: &MessageDetai
 fn arrow_tooltip(canvas: &LaneCanvas, arrow: &Arrow, ui: &mut Ui) {
     let trace = canvas.trace();
     let name = |lane| canvas.names().name(trace, lane);
-    let send = trace.messages[arrow.message].send;
-    let comms = &trace.lane(send.lane).comms;
     ui.strong(format!(
         "Message from {} to {}",
         name(arrow.from),
@@ -131,8 +130,8 @@ fn arrow_tooltip(canvas: &LaneCanvas, arrow: &Arrow, ui: &mut Ui) {
     ));
     ui.label(format!(
         "{}, tag {}",
-        count_of(comms.size_bytes[send.row as usize] as usize, "byte"),
-        comms.tag[send.row as usize]
+        count_of(arrow.size_bytes as usize, "byte"),
+        arrow.tag
     ));
     let latency = arrow.received.since(arrow.sent);
     if latency.0 < 0 {

@@ -88,9 +88,8 @@ pub(super) fn card_ui(
     }
     let structure =
         Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, top), rect.max - vec2(4.0, 4.0));
-    let has_calls = ctx.snapshot.trace.is_some();
-    if structure.width() >= LEAST_STRUCTURE && has_calls {
-        let minis = state.minis.get(analysis, tree);
+    if structure.width() >= LEAST_STRUCTURE {
+        let minis = state.minis.get(ctx.snapshot, tree);
         let median = analysis.median_duration;
         mini_tree::paint(ui.painter(), structure, minis, median, ctx.theme);
     }

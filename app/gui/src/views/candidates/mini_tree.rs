@@ -4,10 +4,11 @@
 //! share, so that a slow execution is seen by its size, and its colour is the function.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use callgrove_model::{DurationNs, FuncId, TreeIdx};
-use callgrove_session::{Analysis, SummaryNode, summarize};
+use callgrove_session::{Analysis, Snapshot, SummaryNode, SummaryOf};
 use egui::{FontId, Painter, Pos2, Rect, Stroke, Vec2, vec2};
 
 use crate::theme::{SMALLEST_TEXT, Theme};
@@ -44,8 +45,11 @@ pub(super) struct MiniNode {
 }
 
 impl MiniTrees {
-    /// The summary of a tree.
-    pub(super) fn get(&mut self, analysis: &Arc<Analysis>, tree: TreeIdx) -> &[MiniNode] {
+    /// The summary of a tree; nothing while it is on its way.
+    pub(super) fn get(&mut self, snapshot: &Snapshot, tree: TreeIdx) -> &[MiniNode] {
+        let Some(analysis) = &snapshot.analysis else {
+            return &[];
+        };
         let is_known = self
             .analysis
             .as_ref()
@@ -54,9 +58,20 @@ impl MiniTrees {
             self.analysis = Some(Arc::clone(analysis));
             self.by_tree.clear();
         }
-        self.by_tree
-            .entry(tree)
-            .or_insert_with(|| layout(&summarize(analysis.forest.tree(tree), MAX_NODES)))
+        match self.by_tree.entry(tree) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let wanted = SummaryOf {
+                    root: analysis.forest.trees()[tree.index()].root,
+                    max_nodes: MAX_NODES,
+                };
+                let summary = snapshot.calls.as_ref().and_then(|calls| calls.ask(&wanted));
+                match summary {
+                    Some(summary) => place.insert(layout(&summary)),
+                    None => &[],
+                }
+            }
+        }
     }
 }
 

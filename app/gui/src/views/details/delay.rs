@@ -54,12 +54,12 @@ fn role_title(role: DelayRole) -> &'static str {
 fn subject(snapshot: &Snapshot, trace: &Trace, delay: &Delay) -> String {
     let tree = snapshot
         .focus()
-        .filter(|_| snapshot.call != Some(delay.exec));
+        .filter(|_| snapshot.call != Some(delay.times.call));
     if let (Some(tree), Some(analysis)) = (tree, &snapshot.analysis) {
         return analysis.forest.code(tree).to_string();
     }
-    let name = FunctionName::parse(trace.function_name(delay.exec)).short;
-    format!("{name} on rank {}", trace.lane(delay.exec.lane).rank)
+    let name = FunctionName::parse(trace.names.name(delay.times.func)).short;
+    format!("{name} on rank {}", trace.lane(delay.times.call.lane).rank)
 }
 
 /// A link to the incident.
@@ -94,8 +94,8 @@ fn steps_ui(ctx: &mut ViewContext<'_>, trace: &Trace, delay: &Delay, ui: &mut Ui
     if hops.len() < 2 {
         return;
     }
-    for hop in hops.iter().take(MAX_STEPS) {
-        let name = FunctionName::parse(trace.function_name(hop.call)).short;
+    for (hop, func) in hops.iter().zip(&delay.funcs).take(MAX_STEPS) {
+        let name = FunctionName::parse(trace.names.name(*func)).short;
         let kind = hop.kind.to_string().replace('_', " ");
         let text = format!(
             "rank {} waited {} in {name} for rank {} ({kind})",

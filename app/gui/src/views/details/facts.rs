@@ -1,7 +1,7 @@
 //! The details in words: pure, so that the screen and the clipboard say the same.
 
-use callgrove_model::{CommKind, DurationNs, ExecRef, FunctionName, Trace};
-use callgrove_session::{CallDetails, LaneNames, MessageDetails};
+use callgrove_model::{CommKind, DurationNs, ExecRef, FunctionName, TimeNs, Trace};
+use callgrove_session::{CallDetails, Calls, LaneNames, MessageDetails, NamedCall};
 
 use crate::canvas::time::{relative_time, utc_clock, wait_text};
 use crate::widgets::{count_of, thousands};
@@ -48,10 +48,12 @@ pub(super) fn as_text(groups: &[FactGroup]) -> String {
 
 /// What is known of a call.
 pub(super) fn fact_groups(
-    trace: &Trace,
+    calls: &Calls,
     names: &LaneNames,
     details: &CallDetails,
 ) -> Vec<FactGroup> {
+    let trace = calls.trace();
+    let origin = calls.time_span().map_or(details.entry, |(from, _)| from);
     let group = |title: String, facts| FactGroup {
         title,
         facts,
@@ -60,7 +62,7 @@ pub(super) fn fact_groups(
     let name = FunctionName::parse(trace.names.name(details.func));
     let mut groups = vec![group(
         name.qualified.to_owned(),
-        call_facts(trace, names, details),
+        call_facts(trace, names, details, origin),
     )];
     if !details.counters.is_empty() {
         groups.push(group("Counters".to_owned(), counter_facts(trace, details)));
@@ -69,7 +71,7 @@ pub(super) fn fact_groups(
         let messages = details.messages.iter().enumerate();
         let facts = messages.map(|(at, message)| Fact {
             is_strong: details.wait == Some(at),
-            ..message_fact(trace, names, message)
+            ..message_fact(trace, names, message, origin)
         });
         groups.push(FactGroup {
             num_left_out: details.num_messages - details.messages.len(),
@@ -79,9 +81,13 @@ pub(super) fn fact_groups(
     groups
 }
 
-fn call_facts(trace: &Trace, names: &LaneNames, details: &CallDetails) -> Vec<Fact> {
+fn call_facts(
+    trace: &Trace,
+    names: &LaneNames,
+    details: &CallDetails,
+    origin: TimeNs,
+) -> Vec<Fact> {
     let name = FunctionName::parse(trace.names.name(details.func));
-    let origin = trace.time_span().map_or(details.entry, |(from, _)| from);
     let time = |time| {
         format!(
             "{}, {} UTC",
@@ -89,7 +95,7 @@ fn call_facts(trace: &Trace, names: &LaneNames, details: &CallDetails) -> Vec<Fa
             utc_clock(time, 1)
         )
     };
-    let label = trace.label(details.call);
+    let label = details.label;
     let mut facts = Vec::new();
     if let Some(message) = details.wait.map(|at| &details.messages[at]) {
         facts.push(Fact {
@@ -129,10 +135,10 @@ fn call_facts(trace: &Trace, names: &LaneNames, details: &CallDetails) -> Vec<Fa
     facts
 }
 
-fn call_fact(trace: &Trace, name: &str, call: ExecRef) -> Fact {
-    let short = FunctionName::parse(trace.function_name(call)).short;
+fn call_fact(trace: &Trace, name: &str, call: NamedCall) -> Fact {
+    let short = FunctionName::parse(trace.names.name(call.func)).short;
     Fact {
-        call: Some(call),
+        call: Some(call.call),
         ..Fact::new(name, short)
     }
 }
@@ -158,7 +164,12 @@ fn counter_facts(trace: &Trace, details: &CallDetails) -> Vec<Fact> {
 }
 
 /// `From rank 3`: bytes, tag, when sent and received, how late.
-fn message_fact(trace: &Trace, names: &LaneNames, message: &MessageDetails) -> Fact {
+fn message_fact(
+    trace: &Trace,
+    names: &LaneNames,
+    message: &MessageDetails,
+    origin: TimeNs,
+) -> Fact {
     let peer = message.peer_lane.map_or_else(
         || format!("rank {}", message.peer),
         |lane| names.name(trace, lane),
@@ -167,9 +178,6 @@ fn message_fact(trace: &Trace, names: &LaneNames, message: &MessageDetails) -> F
         CommKind::Send => format!("To {peer}"),
         CommKind::Recv => format!("From {peer}"),
     };
-    let origin = trace
-        .time_span()
-        .map_or_else(Default::default, |(from, _)| from);
     let time = |time| relative_time(time, origin, 1.0);
     let mut parts = vec![
         count_of(message.size_bytes as usize, "byte"),

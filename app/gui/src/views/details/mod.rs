@@ -5,8 +5,8 @@ mod facts;
 
 use std::sync::Arc;
 
-use callgrove_model::{ExecRef, Trace};
-use callgrove_session::{CallDetails, Command, LaneNames};
+use callgrove_model::ExecRef;
+use callgrove_session::{CallDetails, CallOf, Calls, Command, LaneNames};
 use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
 use crate::canvas::time::iteration_text;
@@ -24,26 +24,36 @@ pub struct DetailsState {
 }
 
 struct ShownCall {
-    trace: Arc<Trace>,
-    call: ExecRef,
+    calls: Arc<Calls>,
+    details: Arc<CallDetails>,
     groups: Vec<FactGroup>,
 }
 
 /// Draws the details of the selected call.
 pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut Ui) {
-    let wanted = ctx.snapshot.trace.as_ref().zip(ctx.snapshot.call);
+    let wanted = ctx.snapshot.calls.as_ref().zip(ctx.snapshot.call);
     let is_known = |shown: &ShownCall| {
-        wanted.is_some_and(|(trace, call)| Arc::ptr_eq(trace, &shown.trace) && call == shown.call)
+        let is_of = |(calls, call): (&Arc<Calls>, ExecRef)| {
+            Arc::ptr_eq(calls, &shown.calls) && call == shown.details.call
+        };
+        wanted.is_some_and(is_of)
     };
-    state.shown = state.shown.take().filter(is_known).or_else(|| {
-        let (trace, call) = wanted.filter(|(trace, call)| is_in(trace, *call))?;
-        let names = LaneNames::new(trace);
-        Some(ShownCall {
-            groups: fact_groups(trace, &names, &CallDetails::new(trace, call)),
-            trace: Arc::clone(trace),
-            call,
-        })
-    });
+    if !state.shown.as_ref().is_some_and(is_known) {
+        let details = wanted.and_then(|(calls, call)| Some((calls, calls.ask(&CallOf(call))?)));
+        let new = details.map(|(calls, details)| {
+            let names = LaneNames::new(calls.trace());
+            ShownCall {
+                groups: fact_groups(calls, &names, &details),
+                calls: Arc::clone(calls),
+                details,
+            }
+        });
+        // What was shown stays while the next call is looked up.
+        let is_coming = |(calls, _): (&Arc<Calls>, ExecRef)| calls.is_waiting();
+        if new.is_some() || !wanted.is_some_and(is_coming) {
+            state.shown = new;
+        }
+    }
     let Some(shown) = &state.shown else {
         view_header(ui, "Details", |_| {});
         cause_ui(ctx, ui);
@@ -76,10 +86,9 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
 
 /// Says which iteration of the program the call was entered in.
 fn iteration_ui(ctx: &ViewContext<'_>, shown: &ShownCall, ui: &mut Ui) {
-    let executions = &shown.trace.lane(shown.call.lane).executions;
-    let entry = executions.entry[shown.call.exec.index()];
+    let (lane, entry) = (shown.details.call.lane, shown.details.entry);
     let patterns = ctx.snapshot.patterns.as_deref();
-    if let Some(text) = iteration_text(patterns, shown.call.lane, entry) {
+    if let Some(text) = iteration_text(patterns, lane, entry) {
         ui.weak(format!("In {text}"));
     }
 }
@@ -96,12 +105,6 @@ fn cause_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     for text in texts.into_iter().flatten() {
         ui.label(RichText::new(text).strong());
     }
-}
-
-/// Whether a call is one of this trace; the one that was open before may have had more.
-fn is_in(trace: &Trace, call: ExecRef) -> bool {
-    let lane = trace.lanes.get(call.lane.index());
-    lane.is_some_and(|lane| call.exec.index() < lane.executions.len())
 }
 
 /// Draws a group; the answer is a call that was asked for.

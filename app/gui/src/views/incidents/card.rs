@@ -99,7 +99,7 @@ fn paint_words(
     let painter = ui.painter_at(rect.shrink(2.0).intersect(ui.clip_rect()));
     let (left, right) = (rect.left() + LEFT, rect.right() - RIGHT);
     let line = |top: f32| rect.top() + top;
-    let origin = causes.trace().time_span().map(|(from, _)| from);
+    let origin = ctx.snapshot.time_span().map(|(from, _)| from);
     let time = relative_time(incident.start, origin.unwrap_or_default(), TIME_STEP_NS);
     painter.text(
         Pos2::new(right, line(COST_TOP + 2.0)),

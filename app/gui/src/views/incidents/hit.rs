@@ -86,7 +86,7 @@ pub(super) fn hit_ui(
 /// Says how many calls were hit that are in none of the executions above.
 pub(super) fn others_ui(
     ctx: &ViewContext<'_>,
-    (number, num_others): (usize, usize),
+    (number, num_others): (usize, Option<usize>),
     rect: Rect,
     ui: &mut Ui,
 ) {
@@ -95,9 +95,10 @@ pub(super) fn others_ui(
         None => String::new(),
     };
     let text = match num_others {
-        0 => format!("No call{name} was hit"),
-        1 => format!("1 call{name} was hit too"),
-        num => format!("{} calls{name} were hit too", thousands(num)),
+        None => "…".to_owned(),
+        Some(0) => format!("No call{name} was hit"),
+        Some(1) => format!("1 call{name} was hit too"),
+        Some(num) => format!("{} calls{name} were hit too", thousands(num)),
     };
     let place = rect.with_min_x(rect.left() + INSET + 6.0);
     let builder = UiBuilder::new().max_rect(place).id_salt(("others", number));

@@ -18,8 +18,8 @@ pub(super) enum ListLine {
     Card(usize),
     /// An execution that it hit.
     Hit(usize, TreeIdx),
-    /// How many calls it hit besides.
-    Others(usize, usize),
+    /// How many calls it hit besides, if that is known.
+    Others(usize, Option<usize>),
 }
 
 impl ListLine {
@@ -44,7 +44,7 @@ impl ListLines {
         num_incidents: usize,
         unfolded: &BTreeSet<usize>,
         height: impl Fn(usize) -> f32,
-        hits: impl Fn(usize) -> (Vec<TreeIdx>, usize),
+        hits: impl Fn(usize) -> (Vec<TreeIdx>, Option<usize>),
     ) -> Self {
         let mut made = Self {
             lines: Vec::with_capacity(num_incidents),
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn lines_follow_each_other_and_those_in_view_are_found() {
-        let hits = |number: usize| (vec![TreeIdx(3); number], 7);
+        let hits = |number: usize| (vec![TreeIdx(3); number], Some(7));
         let lines = ListLines::new(4, &[1, 2].into(), |_| 80.0, hits);
         let kinds: Vec<ListLine> = (0..lines.lines.len()).map(|at| lines.line(at)).collect();
         let hit = |number| ListLine::Hit(number, TreeIdx(3));
@@ -124,11 +124,11 @@ mod tests {
                 ListLine::Card(0),
                 ListLine::Card(1),
                 hit(1),
-                ListLine::Others(1, 7),
+                ListLine::Others(1, Some(7)),
                 ListLine::Card(2),
                 hit(2),
                 hit(2),
-                ListLine::Others(2, 7),
+                ListLine::Others(2, Some(7)),
                 ListLine::Card(3),
             ]
         );
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_incidents_need_only_those_in_view() {
-        let lines = ListLines::new(10_000, &BTreeSet::new(), |_| 80.0, |_| (Vec::new(), 0));
+        let lines = ListLines::new(10_000, &BTreeSet::new(), |_| 80.0, |_| (Vec::new(), None));
         let seen = lines.between(Rangef::new(400_000.0, 400_500.0));
         assert!(seen.len() <= 8 && seen.start > 4_000, "{seen:?}");
         assert_eq!(ListLines::default().between(Rangef::new(0.0, 9.0)), 0..0);

@@ -1,11 +1,10 @@
 //! What the list remembers, and where it leads next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use callgrove_model::ExecRef;
-use callgrove_session::{Command, Label, RunCauses, Snapshot, TreeCauses};
+use callgrove_session::{CallsOutside, Command, Label, RunCauses, Snapshot, TreeCauses};
 
 use super::list::ListLines;
 use super::measure;
@@ -16,6 +15,8 @@ use crate::delay::{common_label, look_at_incident, trees_hit};
 pub(crate) struct IncidentsState {
     unfolded: BTreeSet<usize>,
     lines: ListLines,
+    /// How many other calls the unfolded incidents hit, as far as that is known.
+    others: BTreeMap<usize, usize>,
     made_from: Option<Inputs>,
     /// The incident that the list has shown already.
     revealed: Option<usize>,
@@ -30,6 +31,7 @@ struct Inputs {
     trees: Option<Arc<TreeCauses>>,
     incident: Option<usize>,
     unfolded: BTreeSet<usize>,
+    others: BTreeMap<usize, usize>,
     width: f32,
 }
 
@@ -40,6 +42,7 @@ impl Inputs {
             && trees(self) == trees(other)
             && self.incident == other.incident
             && self.unfolded == other.unfolded
+            && self.others == other.others
             && (self.width - other.width).abs() < 1.0
     }
 }
@@ -55,10 +58,23 @@ impl IncidentsState {
         if !self.made_from.as_ref().is_some_and(is_of_run) {
             *self = Self::default();
         }
+        let trees = snapshot.tree_causes.clone();
+        let made_of = self.made_from.as_ref().and_then(|made| made.trees.as_ref());
+        if made_of.map(Arc::as_ptr) != trees.as_ref().map(Arc::as_ptr) {
+            self.others.clear();
+        }
+        for &number in &self.unfolded {
+            if !self.others.contains_key(&number)
+                && let Some(num) = num_others(snapshot, &causes, number)
+            {
+                self.others.insert(number, num);
+            }
+        }
         let inputs = Inputs {
-            trees: snapshot.tree_causes.clone(),
+            trees,
             incident: snapshot.incident,
             unfolded: self.unfolded.clone(),
+            others: self.others.clone(),
             causes,
             width,
         };
@@ -71,10 +87,8 @@ impl IncidentsState {
             &self.unfolded,
             |number| measure::height(snapshot, &inputs.causes, number, width),
             |number| {
-                (
-                    trees_hit(snapshot, number),
-                    num_others(snapshot, &inputs.causes, number),
-                )
+                let num_others = inputs.others.get(&number).copied();
+                (trees_hit(snapshot, number), num_others)
             },
         );
         self.made_from = Some(inputs);
@@ -146,18 +160,12 @@ impl IncidentsState {
     }
 }
 
-/// How many calls of an incident are in no execution of the function that is compared.
-fn num_others(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> usize {
-    let Some(incident) = causes.incident(number) else {
-        return 0;
-    };
+/// How many calls of an incident are in no execution of the function that is compared; `None` while nobody knows.
+fn num_others(snapshot: &Snapshot, causes: &RunCauses, number: usize) -> Option<usize> {
     let functions = (snapshot.analysis.as_ref()).map_or(&[][..], |known| known.forest.functions());
-    let is_within = |call: &ExecRef| {
-        let executions = &causes.trace().lane(call.lane).executions;
-        let stack = std::iter::successors(Some(call.exec), |&at| executions.parent(at));
-        let mut funcs = stack.map(|at| executions.func[at.index()]);
-        funcs.any(|func| functions.contains(&func))
+    let outside = CallsOutside {
+        calls: causes.incident(number)?.members.clone(),
+        functions: functions.to_vec(),
     };
-    let members = incident.members.iter();
-    members.filter(|&call| !is_within(call)).count()
+    snapshot.calls.as_ref()?.ask(&outside).as_deref().copied()
 }

@@ -90,7 +90,7 @@ impl PatternsState {
         }
         let run = self.run.insert(run.unwrap_or_else(|| Run {
             names: LaneNames::new(patterns.trace()),
-            origin: patterns.trace().time_span().unwrap_or_default().0,
+            origin: snapshot.time_span().unwrap_or_default().0,
             listed: Listed::new(patterns),
             patterns: Arc::clone(patterns),
         }));

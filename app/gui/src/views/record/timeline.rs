@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callgrove_model::ExecRef;
 use callgrove_session::watch::{ExecutionDocument, QueryForm, RecordWindow, WatchCommand};
-use callgrove_session::{MessageIndex, Span, SpanIndex};
+use callgrove_session::{Calls, Span, SpanIndex};
 use egui::Ui;
 
 use crate::canvas::time::{Hovered, LaneCanvas, LaneScene, RankChoice, Window};
@@ -38,7 +38,7 @@ impl RecordTimelineState {
             count_of(trace.messages.len(), "message"),
             count_of(trace.lanes.len() - 1, "rank")
         );
-        let mut canvas = LaneCanvas::new(Arc::new(MessageIndex::new(trace)));
+        let mut canvas = LaneCanvas::new(Arc::new(Calls::here(trace)));
         canvas.set_stack(record.lane, true);
         self.shown = Some(ShownRecord {
             document: Arc::clone(document),

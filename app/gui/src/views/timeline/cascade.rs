@@ -31,7 +31,9 @@ struct Known {
 
 impl Known {
     fn is_same(&self, causes: &Arc<RunCauses>, snapshot: &Snapshot) -> bool {
-        Arc::ptr_eq(&self.causes, causes)
+        // The calls of an incident may be on their way.
+        (self.cascade.is_some() || self.incident.is_none())
+            && Arc::ptr_eq(&self.causes, causes)
             && self.analysis.as_ref().map(Arc::as_ptr)
                 == snapshot.analysis.as_ref().map(Arc::as_ptr)
             && self.incident == snapshot.incident

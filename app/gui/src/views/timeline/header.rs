@@ -47,6 +47,9 @@ pub(super) fn header_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mu
                     );
             }
         }
+        if shown.canvas.calls().is_far() && shown.canvas.calls().is_waiting() {
+            ui.weak("…").on_hover_text("More of it is on its way");
+        }
         if ui.available_width() > ROOM_FOR_LEGEND {
             write_legend_ui(shown.canvas.trace(), ctx.theme, ui);
         }
@@ -62,7 +65,7 @@ pub(super) fn tools_ui(
     let size = egui::vec2(ui.available_width(), ui.spacing().interact_size.y);
     let layout = egui::Layout::left_to_right(egui::Align::Center);
     ui.allocate_ui_with_layout(size, layout, |ui| {
-        let found = search_ui(&mut shown.search, shown.canvas.trace(), call, ui);
+        let found = search_ui(&mut shown.search, shown.canvas.calls(), call, ui);
         ui.separator();
         ranks_ui(shown, ui);
         found

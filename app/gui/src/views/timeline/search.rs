@@ -2,24 +2,23 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{DurationNs, ExecRef, Trace};
-use callgrove_session::{CallSearch, SpanIndex};
+use callgrove_model::{DurationNs, ExecRef};
+use callgrove_session::{CallOf, Calls, CallsNamed, FoundCalls, SpanIndex};
 use egui::{Key, Response, TextEdit, Ui};
 
 use crate::widgets::count_of;
-
-/// Calls looked at in one frame.
-const ROWS_PER_FRAME: usize = 2_000_000;
 
 /// What is searched for, and what was found.
 #[derive(Default)]
 pub(super) struct SearchState {
     text: String,
-    search: Option<CallSearch>,
-    is_done: bool,
+    /// What was found of the text, once it is known.
+    found: Option<Arc<FoundCalls>>,
     /// The calls, to be drawn.
     pub(super) spans: SpanIndex,
     wants_focus: bool,
+    /// A step to another call that waits for what it starts from: forward or back.
+    step: Option<bool>,
 }
 
 impl SearchState {
@@ -32,7 +31,7 @@ impl SearchState {
 /// Draws field and buttons; the answer is a call to show.
 pub(super) fn search_ui(
     state: &mut SearchState,
-    trace: &Arc<Trace>,
+    calls: &Calls,
     call: Option<ExecRef>,
     ui: &mut Ui,
 ) -> Option<ExecRef> {
@@ -47,43 +46,43 @@ pub(super) fn search_ui(
         response.request_focus();
     }
     if response.changed() {
-        begin(state, trace);
+        (state.found, state.step, state.spans) = (None, None, SpanIndex::default());
     }
-    advance(state, ui);
-    let search = state.search.as_ref()?;
-    ui.weak(count_text(search, call, state.is_done));
+    if state.text.trim().is_empty() {
+        return None;
+    }
+    if state.found.is_none() {
+        state.found = calls.ask(&CallsNamed(state.text.clone()));
+        if let Some(found) = &state.found {
+            state.spans = found.spans(DurationNs(0), DurationNs(i64::MAX));
+        } else if calls.is_working() {
+            ui.ctx().request_repaint();
+        }
+    }
+    ui.weak(match &state.found {
+        Some(found) => count_text(found, call),
+        None => "Searching…".to_owned(),
+    });
     let by_key = key_step(&response, ui);
-    let is_enabled = state.is_done && !search.hits().is_empty();
-    let mut step = by_key.filter(|_| is_enabled);
+    let found = state.found.as_ref();
+    let is_enabled = found.is_some_and(|found| !found.hits.is_empty());
+    state.step = by_key.filter(|_| is_enabled).or(state.step);
     for (text, name, is_forward) in [
         ("‹", "Previous call found", false),
         ("›", "Next call found", true),
     ] {
         let button = ui.add_enabled(is_enabled, egui::Button::new(text));
         if button.on_hover_text(name).accessible_name(name).clicked() {
-            step = Some(is_forward);
+            state.step = Some(is_forward);
         }
     }
-    search.step(call, step?)
-}
-
-fn begin(state: &mut SearchState, trace: &Arc<Trace>) {
-    let is_empty = state.text.trim().is_empty();
-    state.search = (!is_empty).then(|| CallSearch::by_name(trace, &state.text));
-    state.is_done = false;
-    state.spans = SpanIndex::default();
-}
-
-fn advance(state: &mut SearchState, ui: &Ui) {
-    let Some(search) = state.search.as_mut().filter(|_| !state.is_done) else {
-        return;
+    let is_forward = state.step?;
+    let from = match call {
+        Some(call) => Some((calls.ask(&CallOf(call))?.entry, call)),
+        None => None,
     };
-    state.is_done = search.advance(ROWS_PER_FRAME);
-    if state.is_done {
-        state.spans = search.spans(DurationNs(0), DurationNs(i64::MAX));
-    } else {
-        ui.ctx().request_repaint();
-    }
+    state.step = None;
+    found?.step(from, is_forward)
 }
 
 /// Enter goes on, with Shift back; the cursor stays in the field.
@@ -97,14 +96,11 @@ fn key_step(response: &Response, ui: &Ui) -> Option<bool> {
 }
 
 /// `3 of 120 calls`.
-fn count_text(search: &CallSearch, call: Option<ExecRef>, is_done: bool) -> String {
-    let all = count_of(search.num_hits(), "call");
-    if !is_done {
-        return format!("{all} so far");
+fn count_text(found: &FoundCalls, call: Option<ExecRef>) -> String {
+    let all = count_of(found.num_hits, "call");
+    if found.stride > 1 {
+        return format!("{all}, every {}th is marked", found.stride);
     }
-    if search.stride() > 1 {
-        return format!("{all}, every {}th is marked", search.stride());
-    }
-    let at = call.and_then(|call| search.hits().iter().position(|hit| hit.exec == call));
+    let at = call.and_then(|call| found.hits.iter().position(|hit| hit.exec == call));
     at.map_or(all.clone(), |at| format!("{} of {all}", at + 1))
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{ExecRef, ProgramId, RankId, TreeIdx};
+use callgrove_model::{ExecRef, ProgramId, RankId, TimeNs, TreeIdx};
 use callgrove_session::{
-    Analysis, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
+    Analysis, CallOf, Detection, RankFilter, Selection, Snapshot, SpanIndex, TimeRange,
 };
 
 use super::cascade::CascadeState;
@@ -110,14 +110,14 @@ impl TimelineState {
 
     /// Shows the run of a snapshot; a tree that was selected since fills the window.
     pub(super) fn show(&mut self, snapshot: &Snapshot) -> Option<&mut ShownRun> {
-        let Some(messages) = &snapshot.messages else {
+        let Some(calls) = &snapshot.calls else {
             self.shown = None;
             return None;
         };
         let known = self.shown.take();
-        let known = known.filter(|shown| Arc::ptr_eq(shown.canvas.trace(), messages.trace()));
+        let known = known.filter(|shown| Arc::ptr_eq(shown.canvas.calls(), calls));
         let shown = self.shown.insert(known.unwrap_or_else(|| ShownRun {
-            canvas: LaneCanvas::new(Arc::clone(messages)),
+            canvas: LaneCanvas::new(Arc::clone(calls)),
             ranks: RankChoice::default(),
             ranks_text: String::new(),
             ranks_error: None,
@@ -168,11 +168,12 @@ impl ShownRun {
             (known, judged) => known.is_none() && judged.is_none(),
         };
         if !is_known {
-            self.flagged = Arc::new(
-                judged.map_or_else(SpanIndex::default, |(analysis, detection)| {
-                    SpanIndex::abnormal(&analysis.forest, detection)
-                }),
-            );
+            self.flagged = Arc::new(judged.map_or_else(
+                SpanIndex::default,
+                |(analysis, detection)| {
+                    SpanIndex::of_trees(&analysis.forest, |tree| detection.is_abnormal(tree))
+                },
+            ));
             self.flagged_of =
                 judged.map(|(analysis, detection)| (Arc::clone(analysis), Arc::clone(detection)));
         }
@@ -211,6 +212,13 @@ impl ShownRun {
         Some(focus.analysis.forest.trees()[focus.tree.index()].root)
     }
 
+    /// Entry and exit of the selected tree, as far as [`ShownRun::tree`] tells of one.
+    pub(super) fn tree_times(&self) -> Option<(TimeNs, TimeNs)> {
+        self.tree()?;
+        let tree = self.focus.as_ref()?.root();
+        Some((tree.entry()[0], tree.exit()))
+    }
+
     /// What it is the timeline of.
     pub(super) fn name(&self) -> String {
         if let Some((number, _)) = self.incident.filter(|_| self.is_of_incident) {
@@ -235,11 +243,9 @@ impl ShownRun {
     pub(super) fn fit(&mut self) {
         let is_new = self.call.is_some() && self.call != self.fitted;
         self.fitted = self.call;
-        let trace = Arc::clone(self.canvas.trace());
-        let call = self.call.map(|call| {
-            let executions = &trace.lane(call.lane).executions;
-            let entry = executions.entry[call.exec.index()];
-            Window::around(entry, executions.exit(call.exec), MARGIN)
+        let call = self.call.and_then(|call| {
+            let known = self.canvas.calls().ask(&CallOf(call))?;
+            Some(Window::around(known.entry, known.exit, MARGIN))
         });
         let all = self.canvas.view.bounds();
         let incident = self.incident.map(|(_, window)| window);
@@ -278,6 +284,6 @@ impl ShownRun {
 }
 
 fn window_of(focus: &Focus) -> Window {
-    let tree = focus.cs_tree();
+    let tree = focus.root();
     Window::around(tree.entry()[0], tree.exit(), MARGIN)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callgrove_model::{DurationNs, ExecRef, FuncId, FunctionName, Trace};
 use callgrove_session::{
-    CallSearch, DurationHistogram, FunctionTotals, RangeStatistics, SpanIndex, TimeRange,
+    CallsOfFunction, DurationHistogram, FoundCalls, FunctionTotals, SpanIndex, TimeRange, TotalsOf,
 };
 use egui::{Grid, Mesh, Pos2, Rangef, Rect, Role, ScrollArea, Sense, Shape, Ui, Vec2, WidgetInfo};
 
@@ -13,24 +13,22 @@ use crate::canvas::time::{LaneCanvas, Window, relative_time};
 use crate::theme::Theme;
 use crate::widgets::{count_of, thousands, view_header};
 
-/// Calls added up in one frame.
-const ROWS_PER_FRAME: usize = 250_000;
 const NUM_BINS: usize = 40;
 const HISTOGRAM_HEIGHT: f32 = 72.0;
 
 /// What was added up of a stretch of time.
 pub(super) struct StatisticsState {
-    statistics: RangeStatistics,
-    is_done: bool,
-    totals: Vec<FunctionTotals>,
+    wanted: TotalsOf,
+    /// What came of it, once it is known.
+    totals: Option<Arc<Vec<FunctionTotals>>>,
     function: Option<FunctionDurations>,
 }
 
 /// The durations of the calls of one function.
 struct FunctionDurations {
     func: FuncId,
-    search: CallSearch,
-    is_done: bool,
+    /// The calls, once they are known.
+    found: Option<Arc<FoundCalls>>,
     histogram: DurationHistogram,
     /// The bins that are brushed, first and last.
     brushed: Option<(usize, usize)>,
@@ -80,19 +78,19 @@ pub(super) fn statistics_ui(
     ui.weak(format!("From {} to {}", time(range.from), time(range.to)));
     let trace = Arc::clone(canvas.trace());
     let state = state.as_mut()?;
-    if !state.is_done {
+    let Some(totals) = state.totals.clone() else {
         ui.weak("Adding up…");
         return wish;
-    }
+    };
     if let Some(function) = &mut state.function {
         histogram_ui(theme, function, trace.names.name(function.func), ui);
     }
-    let (func, call) = totals_ui(&trace, state, ui);
+    let chosen = state.function.as_ref().map(|function| function.func);
+    let (func, call) = totals_ui(&trace, &totals, chosen, ui);
     if let Some(func) = func {
         state.function = Some(FunctionDurations {
             func,
-            search: CallSearch::of_function(&trace, func, range),
-            is_done: false,
+            found: None,
             histogram: DurationHistogram::default(),
             brushed: None,
             spans: SpanIndex::default(),
@@ -104,7 +102,8 @@ pub(super) fn statistics_ui(
 /// The table of functions; the answer is one that was chosen, and a call to show.
 fn totals_ui(
     trace: &Trace,
-    state: &StatisticsState,
+    all: &[FunctionTotals],
+    known: Option<FuncId>,
     ui: &mut Ui,
 ) -> (Option<FuncId>, Option<ExecRef>) {
     let mut call = None;
@@ -118,12 +117,9 @@ fn totals_ui(
                     ui.weak(name);
                 }
                 ui.end_row();
-                for totals in &state.totals {
+                for totals in all {
                     let name = FunctionName::parse(trace.names.name(totals.func)).short;
-                    let is_chosen = state
-                        .function
-                        .as_ref()
-                        .is_some_and(|function| function.func == totals.func);
+                    let is_chosen = known == Some(totals.func);
                     if ui
                         .selectable_label(is_chosen, name)
                         .on_hover_text("Durations of its calls")
@@ -145,34 +141,30 @@ fn totals_ui(
     (chosen, call)
 }
 
-/// Begins anew where the range is another one, and adds up a little more.
+/// Begins anew where the range is another one, and asks for what is not known.
 fn prepare(canvas: &LaneCanvas, state: &mut Option<StatisticsState>, range: TimeRange, ui: &Ui) {
-    let known = state
-        .take()
-        .filter(|state| state.statistics.range() == range);
+    let known = state.take().filter(|state| state.wanted.range == range);
     let state = state.insert(known.unwrap_or_else(|| {
         let lanes = canvas.rows().iter().map(|row| row.lane.lane).collect();
         StatisticsState {
-            statistics: RangeStatistics::new(canvas.trace(), range, lanes),
-            is_done: false,
-            totals: Vec::new(),
+            wanted: TotalsOf { range, lanes },
+            totals: None,
             function: None,
         }
     }));
-    if !state.is_done {
-        state.is_done = state.statistics.advance(ROWS_PER_FRAME);
-        if state.is_done {
-            state.totals = state.statistics.totals();
-        } else {
-            ui.ctx().request_repaint();
+    if state.totals.is_none() {
+        state.totals = canvas.calls().ask(&state.wanted);
+    }
+    if let Some(function) = state.function.as_mut().filter(|it| it.found.is_none()) {
+        let func = function.func;
+        function.found = canvas.calls().ask(&CallsOfFunction { func, range });
+        if let Some(found) = &function.found {
+            function.histogram = DurationHistogram::new(&found.hits, NUM_BINS);
         }
     }
-    if let Some(function) = state.function.as_mut().filter(|function| !function.is_done) {
-        function.is_done = function.search.advance(ROWS_PER_FRAME);
-        function.histogram = DurationHistogram::new(function.search.hits(), NUM_BINS);
-        if !function.is_done {
-            ui.ctx().request_repaint();
-        }
+    let is_known = state.function.as_ref().is_none_or(|it| it.found.is_some());
+    if (state.totals.is_none() || !is_known) && canvas.calls().is_working() {
+        ui.ctx().request_repaint();
     }
 }
 
@@ -180,10 +172,14 @@ fn prepare(canvas: &LaneCanvas, state: &mut Option<StatisticsState>, range: Time
 fn histogram_ui(theme: &Theme, function: &mut FunctionDurations, name: &str, ui: &mut Ui) {
     let FunctionDurations {
         histogram,
-        search,
+        found: Some(found),
         brushed,
+        spans,
         ..
-    } = function;
+    } = function
+    else {
+        return;
+    };
     let num_bins = histogram.counts.len();
     let Some((least, most)) = histogram.edges.first().zip(histogram.edges.last()) else {
         return;
@@ -191,7 +187,7 @@ fn histogram_ui(theme: &Theme, function: &mut FunctionDurations, name: &str, ui:
     let short = FunctionName::parse(name).short;
     ui.label(format!(
         "{short}: {} began here, {least} to {most}",
-        count_of(search.num_hits(), "call")
+        count_of(found.num_hits, "call")
     ));
     let size = Vec2::new(ui.available_width(), HISTOGRAM_HEIGHT);
     let (area, response) = ui.allocate_exact_size(size, Sense::click_and_drag());
@@ -225,23 +221,21 @@ fn histogram_ui(theme: &Theme, function: &mut FunctionDurations, name: &str, ui:
         });
     }
     if *brushed != before {
-        function.spans = function
-            .brushed
-            .map_or_else(SpanIndex::default, |(first, last)| {
-                let edges = &function.histogram.edges;
-                // The upper edge belongs to the next bin, but for the last.
-                let is_last = last + 1 == function.histogram.counts.len();
-                let most = DurationNs(edges[last + 1].0 - i64::from(!is_last));
-                function.search.spans(edges[first], most)
-            });
+        *spans = brushed.map_or_else(SpanIndex::default, |(first, last)| {
+            let edges = &histogram.edges;
+            // The upper edge belongs to the next bin, but for the last.
+            let is_last = last + 1 == histogram.counts.len();
+            let most = DurationNs(edges[last + 1].0 - i64::from(!is_last));
+            found.spans(edges[first], most)
+        });
     }
     if let Some(pointer) = response.hover_pos() {
         let bin = bin_at(pointer);
         let text = format!(
             "{} took {} to {}",
-            count_of(function.histogram.counts[bin], "call"),
-            function.histogram.edges[bin],
-            function.histogram.edges[bin + 1]
+            count_of(histogram.counts[bin], "call"),
+            histogram.edges[bin],
+            histogram.edges[bin + 1]
         );
         response.on_hover_text_at_pointer(text);
     }

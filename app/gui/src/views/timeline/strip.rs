@@ -135,9 +135,8 @@ fn paint(ctx: &ViewContext<'_>, shown: &ShownRun, strip: Rect, points: &[Point],
         span(view.bounds(), strip.x_range(), from, to, min_width)
     };
     painter.rect_filled(strip, 2.0, ctx.theme.grid().gamma_multiply(0.6));
-    if let Some(tree) = shown.tree() {
-        let tree = Span::of(shown.canvas.trace(), tree);
-        let x = place(tree.from, tree.to, 2.0);
+    if let Some((from, to)) = shown.tree_times() {
+        let x = place(from, to, 2.0);
         let y = Rangef::new(strip.bottom() - 3.0, strip.bottom());
         painter.rect_filled(Rect::from_x_y_ranges(x, y), 0.0, ctx.theme.text());
     }

@@ -57,14 +57,15 @@ fn bars(tree: CsTree<'_>, points_per_ns: f32) -> Vec<CallBar> {
 
 /// Draws the calls of the tree and below them those of the tree it is compared with.
 pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
-    let Some(other) = shown.other else { return };
+    let (Some(other), Some(other_tree)) = (shown.other, shown.other_tree()) else {
+        return;
+    };
     let size = Vec2::new(ui.available_width(), HEIGHT);
     let (response, painter) = ui.allocate_painter(size, Sense::hover());
     let forest = &shown.focus.analysis.forest;
-    let trees = [shown.focus.tree, other];
-    let longest = trees.map(|tree| forest.tree(tree).duration());
-    let longest = longest[0].max(longest[1]);
-    let codes = trees.map(|tree| forest.code(tree).to_string());
+    let trees = [shown.tree(), other_tree];
+    let longest = trees[0].duration().max(trees[1].duration());
+    let codes = [shown.focus.tree, other].map(|tree| forest.code(tree).to_string());
     let label = format!(
         "Calls of {} and {} from their entries on, {longest}",
         codes[0], codes[1]
@@ -81,7 +82,7 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
         let origin = Pos2::new(area.left() + CODE_WIDTH, top);
         let at = Pos2::new(area.left() + GAP, top);
         painter.text(at, Align2::LEFT_TOP, code, font.clone(), theme.weak_text());
-        for bar in bars(forest.tree(tree), points_per_ns) {
+        for bar in bars(tree, points_per_ns) {
             let corner = origin + Vec2::new(bar.from, bar.level as f32 * LEVEL_HEIGHT);
             let size = Vec2::new(bar.to - bar.from, LEVEL_HEIGHT - 1.0);
             let rect = Rect::from_min_size(corner, size);

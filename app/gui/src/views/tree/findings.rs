@@ -200,7 +200,7 @@ fn card_ui(
         // Of something new as a whole all that is below it is new too.
         let new = finding.vertices.first();
         if let Some(&root) = new.filter(|_| finding.kind == DifferenceKind::New) {
-            let (tree, degree) = (shown.focus.cs_tree(), usize::MAX);
+            let (tree, degree) = (shown.tree(), usize::MAX);
             let max_lines = if *is_unfolded {
                 MAX_UNFOLDED
             } else {

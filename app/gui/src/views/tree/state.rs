@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgrove_model::{ExecRef, TreeIdx};
-use callgrove_session::Explanation;
+use callgrove_model::{CsTree, ExecRef, TreeCalls, TreeIdx};
+use callgrove_session::{Explanation, Snapshot, TreeOf};
 use egui::{Pos2, Rect, Vec2};
 
 use super::forces::Forces;
@@ -47,6 +47,8 @@ pub struct TreeState {
 /// The drawing of one tree.
 pub(super) struct Shown {
     pub(super) focus: Focus,
+    /// Its calls.
+    calls: TreeCalls,
     pub(super) drawing: Drawing,
     pub(super) forces: Forces,
     pub(super) scale: Scale,
@@ -55,6 +57,7 @@ pub(super) struct Shown {
     pub(super) cursor: Option<usize>,
     /// The tree that it is drawn beside.
     pub(super) other: Option<TreeIdx>,
+    other_calls: Option<TreeCalls>,
     merges: bool,
 }
 
@@ -98,21 +101,32 @@ impl TreeState {
         self.has_pointer
     }
 
-    /// Makes `focus` the tree that is drawn, or nothing.
-    pub(super) fn show(&mut self, focus: Option<Focus>) {
-        let Some(focus) = focus else {
+    /// Makes the focused tree the one that is drawn, or none. Another one of the forest stays drawn until the calls of
+    /// the new one are there.
+    pub(super) fn show(&mut self, snapshot: &Snapshot) {
+        let Some(focus) = Focus::of(snapshot) else {
             self.shown = None;
             self.explained = None;
             return;
         };
         self.kept = self.kept.take().filter(|kept| kept.is_same_forest(&focus));
-        let (merges, other) = (self.merges_in(&focus), self.other_tree(&focus));
+        let other = self.other_tree(&focus);
         let is_drawn = self.shown.as_ref().is_some_and(|shown| {
-            let is_same = shown.merges == merges && shown.other == other;
+            let is_same = shown.merges == self.merges_in(shown) && shown.other == other;
             is_same && shown.focus.is_same_tree(&focus)
         });
-        if !is_drawn {
-            self.shown = Some(Shown::new(focus, merges, other));
+        if is_drawn {
+            return;
+        }
+        let calls_of = |tree: TreeIdx| calls_of(snapshot, &focus, tree);
+        let (calls, other_calls) = (calls_of(focus.tree), other.and_then(calls_of));
+        if let Some(calls) = calls.filter(|_| other.is_some() == other_calls.is_some()) {
+            let merges = self.merges_of(&calls);
+            let beside = other.zip(other_calls);
+            self.shown = Some(Shown::new((focus, calls), merges, beside));
+        } else {
+            let is_of_forest = |shown: &Shown| shown.focus.is_same_forest(&focus);
+            self.shown = self.shown.take().filter(is_of_forest);
         }
     }
 
@@ -131,8 +145,12 @@ impl TreeState {
     }
 
     /// Whether repeated calls are merged in the tree that is shown.
-    pub(super) fn merges_in(&self, focus: &Focus) -> bool {
-        self.merges.unwrap_or(focus.cs_tree().len() >= MERGE_FROM)
+    pub(super) fn merges_in(&self, shown: &Shown) -> bool {
+        self.merges_of(&shown.calls)
+    }
+
+    fn merges_of(&self, calls: &TreeCalls) -> bool {
+        self.merges.unwrap_or(calls.tree().len() >= MERGE_FROM)
     }
 
     /// Takes note of the explanation; what was pinned belongs to the one before.
@@ -151,50 +169,51 @@ impl TreeState {
 }
 
 impl Shown {
-    fn new(focus: Focus, merges: bool, other: Option<TreeIdx>) -> Self {
+    fn new(
+        (focus, calls): (Focus, TreeCalls),
+        merges: bool,
+        beside: Option<(TreeIdx, TreeCalls)>,
+    ) -> Self {
         let scale = Scale::new(focus.analysis.median_duration);
-        let drawing = match other {
-            Some(other) => {
-                let other = focus.analysis.forest.tree(other);
-                Drawing::beside(focus.cs_tree(), other, scale)
-            }
-            None => Drawing::new(focus.cs_tree(), merges, scale),
+        let drawing = match &beside {
+            Some((_, other)) => Drawing::beside(calls.tree(), other.tree(), scale),
+            None => Drawing::new(calls.tree(), merges, scale),
         };
+        let (other, other_calls) = beside.unzip();
         let forces = Forces::new(&drawing.vertices);
         Self {
             focus,
+            calls,
             drawing,
             forces,
             scale,
             camera: None,
             cursor: None,
             other,
+            other_calls,
             merges,
         }
     }
 
     /// The vertex that stands for a call of the trace, if the tree holds it.
     pub(super) fn vertex_of(&self, call: ExecRef) -> Option<usize> {
-        let root = self.focus.analysis.forest.trees()[self.focus.tree.index()].root;
-        let rows = self.focus.cs_tree().rows();
-        if call.lane != root.lane || !rows.contains(&call.exec.index()) {
-            return None;
-        }
         let vertices = &self.drawing.vertex_of_call;
-        vertices.get(call.exec.index() - rows.start).copied()
+        vertices.get(self.calls.vertex(call)?).copied()
+    }
+
+    /// The tree.
+    pub(super) fn tree(&self) -> CsTree<'_> {
+        self.calls.tree()
+    }
+
+    /// The tree that it is drawn beside.
+    pub(super) fn other_tree(&self) -> Option<CsTree<'_>> {
+        self.other_calls.as_ref().map(TreeCalls::tree)
     }
 
     /// A call of the tree in the trace.
     pub(super) fn exec_of(&self, call: usize) -> ExecRef {
-        self.exec_in(self.focus.tree, call)
-    }
-
-    fn exec_in(&self, tree: TreeIdx, call: usize) -> ExecRef {
-        let forest = &self.focus.analysis.forest;
-        ExecRef {
-            lane: forest.trees()[tree.index()].root.lane,
-            exec: forest.tree(tree).exec(call),
-        }
+        self.calls.exec(call)
     }
 
     /// The call that a click on a vertex leads to: of those it stands for the longest, and from one of
@@ -202,10 +221,10 @@ impl Shown {
     /// What only the other tree has leads to its first call there.
     pub(super) fn call_at(&self, vertex: usize, selected: Option<ExecRef>) -> ExecRef {
         let drawn = &self.drawing.vertices[vertex];
-        if let (0, Some(tree), Some(other)) = (drawn.num_calls, self.other, drawn.other) {
-            return self.exec_in(tree, other.first);
+        if let (0, Some(tree), Some(other)) = (drawn.num_calls, &self.other_calls, drawn.other) {
+            return tree.exec(other.first);
         }
-        let times = self.focus.cs_tree().inclusive();
+        let times = self.tree().inclusive();
         let vertices = self.drawing.vertex_of_call.iter().enumerate();
         let mut calls: Vec<usize> = vertices
             .filter(|&(_, &other)| other == vertex)
@@ -247,6 +266,13 @@ impl Shown {
             Camera::showing(bounds, area)
         })
     }
+}
+
+/// The calls of a tree; `None` while they are on their way.
+fn calls_of(snapshot: &Snapshot, focus: &Focus, tree: TreeIdx) -> Option<TreeCalls> {
+    let calls = snapshot.calls.as_ref()?;
+    let root = focus.analysis.forest.trees()[tree.index()].root;
+    calls.ask(&TreeOf(root))?.unpack(calls.trace()).ok()
 }
 
 impl Camera {

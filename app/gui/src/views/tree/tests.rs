@@ -1,7 +1,7 @@
 //! The tree on the screen, by label, pointer and keys.
 
 use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx};
-use callgrove_session::{Command, Difference, DifferenceKind, Snapshot};
+use callgrove_session::{Calls, Command, Difference, DifferenceKind, Snapshot};
 use egui::{Key, Pos2, Rect, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -268,6 +268,7 @@ fn with_large_structure(num_functions: usize) -> Snapshot {
         ..explanation.clone()
     };
     Snapshot {
+        calls: Some(Arc::new(Calls::here(forest.trace()))),
         trace: Some(Arc::clone(forest.trace())),
         analysis: Some(Arc::new(analysis)),
         explanation: Some(Arc::new(explanation)),
@@ -413,6 +414,7 @@ fn what_only_the_other_tree_has_leads_to_its_call_there() {
     };
     let snapshot = Snapshot {
         trace: Some(std::sync::Arc::clone(forest.trace())),
+        calls: Some(std::sync::Arc::new(Calls::here(forest.trace()))),
         analysis: Some(std::sync::Arc::new(analysis)),
         ..snapshot
     };

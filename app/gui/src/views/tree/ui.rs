@@ -15,7 +15,6 @@ use super::layout::{Vertex, Way};
 use super::paint::{Canvas, Highlight};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
-use crate::views::focus::Focus;
 use crate::widgets::{count_of, pointer_card, thousands, view_header};
 
 /// Width of the list of differences, in points.
@@ -34,7 +33,7 @@ const THRESHOLD_STEP: f64 = 0.05;
 /// Draws the focused tree and what sets it apart from the usual ones.
 pub fn tree_ui(ctx: &mut ViewContext<'_>, state: &mut TreeState, ui: &mut Ui) {
     state.explain(ctx.snapshot.explanation.as_ref());
-    state.show(Focus::of(ctx.snapshot));
+    state.show(ctx.snapshot);
     let is_narrow = ui.available_width() < ROOM_FOR_BOTH;
     header_ui(state, is_narrow, ui);
     if state.shown.is_none() {
@@ -123,7 +122,7 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
 
 fn merge_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let Some(shown) = &state.shown else { return };
-    let mut merges = state.merges_in(&shown.focus);
+    let mut merges = state.merges_in(shown);
     let hint = "Calls of one function by one caller that call nothing themselves become one vertex";
     let text = if is_narrow {
         "Merge"
@@ -365,7 +364,7 @@ pub(super) fn highlight(
             ..Highlight::default()
         };
     };
-    let tree = shown.focus.cs_tree();
+    let tree = shown.tree();
     let is_whole = finding.kind == DifferenceKind::New;
     let calls = finding
         .vertices
@@ -392,7 +391,7 @@ fn subtree_calls(tree: CsTree<'_>, root: usize, is_whole: bool) -> std::ops::Ran
 }
 
 fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
-    let tree = shown.focus.cs_tree();
+    let tree = shown.tree();
     let name = FunctionName::parse(shown.focus.analysis.forest.trace().names.name(vertex.func));
     ui.strong(name.qualified);
     if let Some(file) = name.file {

@@ -25,10 +25,10 @@ const COLUMNS: [Column; 7] = [
 ];
 
 /// The incident that a root belongs to: the one that it began, else the one of its call.
-fn incident_of(causes: &RunCauses, root: &RootCause) -> Option<usize> {
+fn incident_of(causes: &RunCauses, root: usize) -> Option<usize> {
     let mut incidents = causes.incidents().iter();
-    let began = incidents.position(|incident| incident.root == *root);
-    began.or_else(|| causes.of(root.call).incident)
+    let began = incidents.position(|incident| incident.root == causes.roots()[root]);
+    began.or_else(|| causes.incident_of(root))
 }
 
 /// Draws the list; a click looks at the root's incident, and selects its call.
@@ -67,17 +67,17 @@ pub(super) fn roots_ui(
         })
         .inner;
     let wish = match clicked {
-        Some(Clicked::Row(row)) => Some(roots[rows[row]]),
+        Some(Clicked::Row(row)) => Some(rows[row]),
         _ => None,
     };
     state.sort = sort;
     if let Some(root) = wish {
-        if let Some(incident) = incident_of(causes, &root) {
+        if let Some(incident) = incident_of(causes, root) {
             for command in look_at_incident(ctx.snapshot, incident) {
                 ctx.send(command);
             }
         }
-        ctx.send(Command::SelectCall(Some(root.call)));
+        ctx.send(Command::SelectCall(Some(roots[root].call)));
     }
 }
 

@@ -58,7 +58,7 @@ impl WaitsState {
             });
             self.counted = Some(Counted {
                 waits: causes.waits().matrix(from..to),
-                origin: causes.trace().time_span().unwrap_or_default().0,
+                origin: snapshot.time_span().unwrap_or_default().0,
                 causes: Arc::clone(causes),
                 range,
             });

@@ -1,0 +1,49 @@
+//! Answers of any kind, in memory and as bytes.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls};
+
+/// An answer and how many bytes of memory it takes.
+#[derive(Clone)]
+pub(crate) struct AnyAnswer {
+    pub(super) answer: Arc<dyn Any + Send + Sync>,
+    pub(super) num_bytes: usize,
+}
+
+/// What a question of any kind leads to.
+pub(super) type AnyReply = CallsReply<AnyAnswer>;
+
+impl AnyAnswer {
+    fn new<Q: AskCalls>(answer: Q::Answer) -> Self {
+        Self {
+            num_bytes: Q::weigh(&answer),
+            answer: Arc::new(answer),
+        }
+    }
+}
+
+pub(super) fn begin_any<Q: AskCalls>(
+    question: &Q,
+    calls: &WholeCalls,
+) -> Result<AnyReply, CallsRefusal> {
+    Ok(match question.begin(calls)? {
+        CallsReply::Done(answer) => CallsReply::Done(AnyAnswer::new::<Q>(answer)),
+        CallsReply::More(mut go_on) => {
+            CallsReply::More(Box::new(move || go_on().map(AnyAnswer::new::<Q>)))
+        }
+    })
+}
+
+/// The bytes of an answer to a question of this kind; none for another answer.
+pub(super) fn write_any<Q: AskCalls>(
+    answer: &AnyAnswer,
+) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+    let answer = answer.answer.downcast_ref::<Q::Answer>();
+    answer.map_or_else(|| Ok(Vec::new()), rmp_serde::to_vec)
+}
+
+pub(super) fn read_any<Q: AskCalls>(bytes: &[u8]) -> Result<AnyAnswer, rmp_serde::decode::Error> {
+    rmp_serde::from_slice(bytes).map(AnyAnswer::new::<Q>)
+}

@@ -1,0 +1,331 @@
+//! What was asked of the calls, what is known, and what is on its way.
+
+use std::collections::BTreeMap;
+
+use super::answers::AnyAnswer;
+use super::question::CallQuestion;
+
+/// Answers are kept in so many bytes.
+const MAX_KEPT_BYTES: usize = 48 << 20;
+/// Questions that are sent and not answered.
+const MAX_SENT: usize = 64;
+/// A question that was not asked in so many frames is not asked any more: what is drawn may be a frame late.
+const NUM_FRAMES: u64 = 2;
+
+/// Keeps questions and answers of one run.
+#[derive(Default)]
+pub(super) struct CallsDesk {
+    /// Questions as bytes, with what became of them.
+    asked: BTreeMap<Vec<u8>, Asked>,
+    /// Those without an answer, by number.
+    open: BTreeMap<u64, Vec<u8>>,
+    /// Those with one, by when they were asked last.
+    kept: BTreeMap<u64, Vec<u8>>,
+    num_sent: usize,
+    kept_bytes: usize,
+    frame: u64,
+    /// Grows with each question and answer, so that it tells which came last.
+    num_asked: u64,
+}
+
+struct Asked {
+    question: CallQuestion,
+    frame: u64,
+    state: AskedState,
+}
+
+enum AskedState {
+    /// It is answered here, a little in each frame.
+    Working(Work),
+    /// It shall be sent.
+    Wanted,
+    /// It was sent.
+    Sent,
+    /// It is answered, or refused; with the time when it was asked last.
+    Known(Option<AnyAnswer>, u64),
+}
+
+/// Looks at some more of the trace, until the answer comes.
+type Work = Box<dyn FnMut() -> Option<AnyAnswer> + Send>;
+
+/// What became of a new question.
+pub(super) enum TakenUp {
+    /// It is answered, or refused.
+    Known(Option<AnyAnswer>),
+    /// It is answered here, a little in each frame.
+    Working(Work),
+    /// Others answer it.
+    Far,
+}
+
+/// What shall be said to whoever has the calls.
+#[derive(Debug)]
+pub(crate) enum CallWish {
+    /// A question, by its number.
+    Ask(u64, CallQuestion),
+    /// The answer is not wanted any more.
+    Forget(u64),
+}
+
+impl CallsDesk {
+    /// A frame is drawn. What nobody asks for any more is not worked on.
+    pub(super) fn begin_frame(&mut self) {
+        self.frame += 1;
+        let is_left = |asked: &Asked| matches!(asked.state, AskedState::Working(_));
+        while let Some((number, key)) = self.stale(is_left) {
+            self.open.remove(&number);
+            self.asked.remove(&key);
+        }
+    }
+
+    /// Whether the last frames asked for something that is not known.
+    pub(super) fn is_waiting(&self) -> bool {
+        let mut asked = self.open.values().filter_map(|key| self.asked.get(key));
+        asked.any(|asked| asked.frame + NUM_FRAMES > self.frame)
+    }
+
+    /// The answer to a question, which `begin` takes up if it is new.
+    pub(super) fn ask(
+        &mut self,
+        key: &[u8],
+        question: CallQuestion,
+        begin: impl FnOnce(&CallQuestion) -> TakenUp,
+    ) -> Option<AnyAnswer> {
+        self.num_asked += 1;
+        if !self.asked.contains_key(key) {
+            self.add(key, question, begin);
+        }
+        let (frame, now) = (self.frame, self.num_asked);
+        let asked = self.asked.get_mut(key)?;
+        asked.frame = frame;
+        if let AskedState::Working(work) = &mut asked.state
+            && let Some(answer) = work()
+        {
+            self.open.retain(|_, of| of != key);
+            self.keep(key, Some(answer));
+        }
+        let asked = self.asked.get_mut(key)?;
+        if let AskedState::Known(answer, time) = &mut asked.state {
+            if let Some(key) = self.kept.remove(time) {
+                let now = now.max(*time);
+                *time = now;
+                self.kept.insert(now, key);
+            }
+            return answer.clone();
+        }
+        None
+    }
+
+    fn add(
+        &mut self,
+        key: &[u8],
+        question: CallQuestion,
+        begin: impl FnOnce(&CallQuestion) -> TakenUp,
+    ) {
+        let begun = begin(&question);
+        let (state, known) = match begun {
+            TakenUp::Known(answer) => (AskedState::Wanted, Some(answer)),
+            TakenUp::Working(work) => (AskedState::Working(work), None),
+            TakenUp::Far => (AskedState::Wanted, None),
+        };
+        let asked = Asked {
+            question,
+            frame: self.frame,
+            state,
+        };
+        self.asked.insert(key.to_vec(), asked);
+        match known {
+            Some(answer) => self.keep(key, answer),
+            None => {
+                self.open.insert(self.num_asked, key.to_vec());
+            }
+        }
+    }
+
+    /// A question without an answer that the last frames did not ask.
+    fn stale(&self, is_meant: impl Fn(&Asked) -> bool) -> Option<(u64, Vec<u8>)> {
+        let is_stale = |key: &Vec<u8>| {
+            let asked = self.asked.get(key);
+            asked.is_none_or(|asked| asked.frame + NUM_FRAMES <= self.frame && is_meant(asked))
+        };
+        let mut open = self.open.iter();
+        let (number, key) = open.find(|(_, key)| is_stale(key))?;
+        Some((*number, key.clone()))
+    }
+
+    /// Keeps an answer, and lets the oldest ones go where there is no room.
+    fn keep(&mut self, key: &[u8], answer: Option<AnyAnswer>) {
+        self.num_asked += 1;
+        let Some(asked) = self.asked.get_mut(key) else {
+            return;
+        };
+        let num_bytes = cost(key, answer.as_ref());
+        asked.state = AskedState::Known(answer, self.num_asked);
+        self.kept.insert(self.num_asked, key.to_vec());
+        self.kept_bytes += num_bytes;
+        while self.kept_bytes > MAX_KEPT_BYTES && self.kept.len() > 1 {
+            let Some((_, oldest)) = self.kept.pop_first() else {
+                break;
+            };
+            if let Some(Asked {
+                state: AskedState::Known(answer, _),
+                ..
+            }) = self.asked.remove(&oldest)
+            {
+                self.kept_bytes -= cost(&oldest, answer.as_ref());
+            }
+        }
+    }
+
+    /// What to say next to whoever has the calls.
+    pub(super) fn next_wish(&mut self) -> Option<CallWish> {
+        while let Some((number, key)) = self.stale(|_| true) {
+            self.open.remove(&number);
+            let state = self.asked.remove(&key).map(|asked| asked.state);
+            if let Some(AskedState::Sent) = state {
+                self.num_sent = self.num_sent.saturating_sub(1);
+                return Some(CallWish::Forget(number));
+            }
+        }
+        if self.num_sent >= MAX_SENT {
+            return None;
+        }
+        for (&number, key) in &self.open {
+            if let Some(asked) = self.asked.get_mut(key)
+                && let AskedState::Wanted = asked.state
+            {
+                asked.state = AskedState::Sent;
+                self.num_sent += 1;
+                return Some(CallWish::Ask(number, asked.question.clone()));
+            }
+        }
+        None
+    }
+
+    /// The question of a number, if its answer is still wanted.
+    pub(super) fn question(&self, number: u64) -> Option<&CallQuestion> {
+        Some(&self.asked.get(self.open.get(&number)?)?.question)
+    }
+
+    /// An answer has come, or a refusal.
+    pub(super) fn take(&mut self, number: u64, answer: Option<AnyAnswer>) {
+        if let Some(key) = self.open.remove(&number) {
+            self.num_sent = self.num_sent.saturating_sub(1);
+            self.keep(&key, answer);
+        }
+    }
+
+    /// Nothing that was sent will be answered: it is sent again.
+    pub(super) fn lose(&mut self) {
+        for key in self.open.values() {
+            if let Some(asked) = self.asked.get_mut(key) {
+                asked.state = AskedState::Wanted;
+            }
+        }
+        self.num_sent = 0;
+    }
+}
+
+/// What it costs to keep an answer to a question, in bytes: the question is held twice as bytes, and once beside.
+fn cost(key: &[u8], answer: Option<&AnyAnswer>) -> usize {
+    const ENTRY: usize = 256;
+    ENTRY + 3 * key.len() + answer.map_or(0, |answer| answer.num_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::CallsNamed;
+
+    fn question(number: usize) -> CallQuestion {
+        CallsNamed(number.to_string()).into()
+    }
+
+    fn answer(num_bytes: usize) -> AnyAnswer {
+        AnyAnswer {
+            answer: Arc::new(num_bytes),
+            num_bytes,
+        }
+    }
+
+    /// Asks, and whether the answer was known.
+    fn ask(desk: &mut CallsDesk, number: usize, begun: TakenUp) -> bool {
+        let key = number.to_le_bytes();
+        desk.ask(&key, question(number), |_| begun).is_some()
+    }
+
+    #[test]
+    fn answers_are_kept_while_there_is_room_and_those_not_asked_for_go_first() {
+        let mut desk = CallsDesk::default();
+        for number in 0..200 {
+            let known = TakenUp::Known(Some(answer(MAX_KEPT_BYTES / 50)));
+            assert!(ask(&mut desk, number, known));
+            // The first is asked for again and again.
+            assert!(ask(&mut desk, 0, TakenUp::Far));
+            assert!(desk.kept_bytes <= MAX_KEPT_BYTES);
+        }
+        assert_eq!(desk.kept.len(), desk.asked.len());
+        assert!((40..50).contains(&desk.kept.len()), "{}", desk.kept.len());
+        let all: usize = (desk.asked.iter())
+            .map(|(key, asked)| match &asked.state {
+                AskedState::Known(answer, _) => cost(key, answer.as_ref()),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(desk.kept_bytes, all);
+        assert!(!ask(&mut desk, 1, TakenUp::Far), "it went");
+    }
+
+    #[test]
+    fn one_answer_without_room_is_kept_alone() {
+        let mut desk = CallsDesk::default();
+        for number in 0..3 {
+            let known = TakenUp::Known(Some(answer(2 * MAX_KEPT_BYTES)));
+            assert!(ask(&mut desk, number, known));
+            assert_eq!(desk.kept.len(), 1);
+        }
+    }
+
+    #[test]
+    fn no_more_is_sent_than_is_answered() {
+        let mut desk = CallsDesk::default();
+        for number in 0..MAX_SENT + 9 {
+            assert!(!ask(&mut desk, number, TakenUp::Far));
+        }
+        let sent: Vec<CallWish> = std::iter::from_fn(|| desk.next_wish()).collect();
+        assert_eq!(sent.len(), MAX_SENT);
+        let Some(CallWish::Ask(number, _)) = sent.first() else {
+            panic!("it asks {sent:?}");
+        };
+        desk.take(*number, None);
+        desk.take(u64::MAX, None);
+        assert_eq!(std::iter::from_fn(|| desk.next_wish()).count(), 1);
+    }
+
+    #[test]
+    fn long_work_goes_on_while_it_is_asked_for_and_ends_when_it_is_not() {
+        let mut desk = CallsDesk::default();
+        let work = || {
+            let mut left = 3;
+            TakenUp::Working(Box::new(move || {
+                left -= 1;
+                (left == 0).then(|| answer(9))
+            }))
+        };
+        let known: Vec<bool> = (0..4)
+            .map(|_| {
+                desk.begin_frame();
+                ask(&mut desk, 1, work())
+            })
+            .collect();
+        assert_eq!(known, [false, false, true, true]);
+        assert!(!ask(&mut desk, 2, work()));
+        for _ in 0..NUM_FRAMES {
+            desk.begin_frame();
+        }
+        assert!(!ask(&mut desk, 2, work()), "it begins anew");
+        assert_eq!(desk.open.len(), 1);
+    }
+}

@@ -1,0 +1,119 @@
+//! Questions about what the rows of the timeline show.
+
+use callgrove_model::{LaneIdx, Trace};
+use serde::{Deserialize, Serialize};
+
+use super::ask::{
+    AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number, check_tile, check_time,
+};
+use super::bars::LaneBars;
+use crate::{LaneView, MessageQuery, MessagesInView, RowKind, Tile, layout_lane, num_levels};
+
+/// A screen has fewer columns, and shows fewer arrows.
+const MAX_COLUMNS: usize = 1 << 16;
+const MAX_ARROWS: usize = 10_000;
+
+/// The bars of a lane in a stretch of time.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BarsOf {
+    /// Lane.
+    pub lane: LaneIdx,
+    /// How it is drawn.
+    pub kind: RowKind,
+    /// When, and how finely.
+    pub tile: Tile,
+}
+
+/// How many levels a row needs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LevelsOf {
+    /// Lane.
+    pub lane: LaneIdx,
+    /// How it is drawn.
+    pub kind: RowKind,
+}
+
+/// The levels of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LaneLevels {
+    /// How many it needs wherever one looks.
+    pub num: usize,
+    /// How deep on the call stack the topmost is.
+    pub top_depth: usize,
+}
+
+/// The messages that touch a window and a row in view.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MessagesOf {
+    /// Which window, and how many.
+    pub query: MessageQuery,
+    /// Where each lane is on the screen, shape `[n_lanes]`.
+    pub views: Vec<LaneView>,
+}
+
+impl AskCalls for BarsOf {
+    type Answer = LaneBars;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<LaneBars>, CallsRefusal> {
+        calls.check_lane(self.lane)?;
+        check_kind(calls, self.lane, self.kind)?;
+        check_tile(self.tile)?;
+        let bars = layout_lane(&calls.trace, self.lane, self.kind, self.tile);
+        Ok(CallsReply::Done(LaneBars(bars)))
+    }
+
+    fn weigh(bars: &LaneBars) -> usize {
+        size_of_val(bars.0.as_slice())
+    }
+}
+
+impl AskCalls for LevelsOf {
+    type Answer = LaneLevels;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<LaneLevels>, CallsRefusal> {
+        calls.check_lane(self.lane)?;
+        check_kind(calls, self.lane, self.kind)?;
+        Ok(CallsReply::Done(LaneLevels {
+            num: num_levels(&calls.trace, self.lane, self.kind),
+            top_depth: top_depth(&calls.trace, self.lane, self.kind),
+        }))
+    }
+
+    fn weigh(_: &LaneLevels) -> usize {
+        size_of::<LaneLevels>()
+    }
+}
+
+impl AskCalls for MessagesOf {
+    type Answer = MessagesInView;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<MessagesInView>, CallsRefusal> {
+        let query = &self.query;
+        check_time(query.from, query.to)?;
+        check_number(query.num_columns <= MAX_COLUMNS, "columns")?;
+        check_number(query.max_arrows <= MAX_ARROWS, "arrows")?;
+        check_number(self.views.len() == calls.trace.lanes.len(), "lanes")?;
+        for call in query.call.into_iter().chain(query.tree) {
+            calls.check_call(call)?;
+        }
+        Ok(CallsReply::Done(calls.messages.in_view(query, &self.views)))
+    }
+
+    fn weigh(found: &MessagesInView) -> usize {
+        size_of_val(found.arrows.as_slice()) + size_of_val(found.density.as_slice())
+    }
+}
+
+fn check_kind(calls: &WholeCalls, lane: LaneIdx, kind: RowKind) -> Result<(), CallsRefusal> {
+    match kind {
+        RowKind::Tree(exec) => calls.check_call(callgrove_model::ExecRef { lane, exec }),
+        RowKind::Stack | RowKind::Strip => Ok(()),
+    }
+}
+
+fn top_depth(trace: &Trace, lane: LaneIdx, kind: RowKind) -> usize {
+    match kind {
+        RowKind::Tree(root) => usize::from(trace.lane(lane).executions.depth[root.index()]),
+        RowKind::Stack | RowKind::Strip => 0,
+    }
+}

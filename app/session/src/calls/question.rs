@@ -1,0 +1,74 @@
+//! All questions about calls, as one type that goes over the wire.
+
+use serde::{Deserialize, Serialize};
+
+use super::answers::{AnyAnswer, AnyReply, begin_any, read_any, write_any};
+use super::ask::{CallsRefusal, WholeCalls};
+use super::call::{CallOf, CallsOutside, Labelled, PartnersOf, StepFrom, TimesOf};
+use super::found::{CallsNamed, CallsOfFunction, TotalsOf};
+use super::lane::{BarsOf, LevelsOf, MessagesOf};
+use super::tree::{SummaryOf, TreeOf};
+
+macro_rules! questions {
+    ($($question:ident),* $(,)?) => {
+        /// A question about the calls of a run.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        pub enum CallQuestion {
+            $(
+                #[doc = concat!("See [`", stringify!($question), "`].")]
+                $question($question),
+            )*
+        }
+
+        $(
+            impl From<$question> for CallQuestion {
+                fn from(question: $question) -> Self {
+                    Self::$question(question)
+                }
+            }
+        )*
+
+        impl CallQuestion {
+            /// See [`super::AskCalls::begin`].
+            pub(super) fn begin(&self, calls: &WholeCalls) -> Result<AnyReply, CallsRefusal> {
+                match self {
+                    $(Self::$question(question) => begin_any(question, calls),)*
+                }
+            }
+
+            /// An answer as bytes.
+            pub(super) fn write(
+                &self,
+                answer: &AnyAnswer,
+            ) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+                match self {
+                    $(Self::$question(_) => write_any::<$question>(answer),)*
+                }
+            }
+
+            /// The answer that bytes hold.
+            pub(super) fn read(&self, bytes: &[u8]) -> Result<AnyAnswer, rmp_serde::decode::Error> {
+                match self {
+                    $(Self::$question(_) => read_any::<$question>(bytes),)*
+                }
+            }
+        }
+    };
+}
+
+questions!(
+    BarsOf,
+    LevelsOf,
+    MessagesOf,
+    CallOf,
+    TimesOf,
+    CallsOutside,
+    StepFrom,
+    PartnersOf,
+    Labelled,
+    CallsNamed,
+    CallsOfFunction,
+    TotalsOf,
+    TreeOf,
+    SummaryOf,
+);

@@ -1,0 +1,85 @@
+//! One CSTree, apart from its trace: as bytes, and in memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::{PackedError, lane};
+use crate::{
+    Comms, Counters, CsTree, ExecIdx, ExecRef, Executions, Lane, ProgramId, RankId, ThreadId, Trace,
+};
+
+/// All calls of an execution, as bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PackedTree {
+    root: ExecRef,
+    #[serde(with = "serde_bytes")]
+    bytes: Vec<u8>,
+}
+
+/// All calls of an execution.
+#[derive(Clone, Debug)]
+pub struct TreeCalls {
+    root: ExecRef,
+    executions: Executions,
+}
+
+impl PackedTree {
+    /// The tree of an execution of a trace.
+    pub fn of(trace: &Trace, root: ExecRef) -> Self {
+        let executions = &trace.lane(root.lane).executions;
+        let rows: Vec<ExecIdx> = executions
+            .subtree(root.exec)
+            .map(ExecIdx::from_index)
+            .collect();
+        let alone = Lane {
+            program: ProgramId(0),
+            rank: RankId(0),
+            thread: ThreadId(0),
+            executions: executions.alone(&rows),
+            comms: Comms::default(),
+            counters: Counters::default(),
+        };
+        Self {
+            root,
+            bytes: lane::pack(&alone),
+        }
+    }
+
+    /// Number of bytes.
+    pub fn num_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The tree in memory; `head` is its trace, whose lanes need not be there.
+    ///
+    /// # Errors
+    /// The bytes are no tree of such a trace.
+    pub fn unpack(&self, head: &Trace) -> Result<TreeCalls, PackedError> {
+        let executions = lane::unpack(&self.bytes, head.names.len(), 0)?.executions;
+        let (root, end) = (self.root, executions.subtree_end.first());
+        if end.map(|end| end.index()) != Some(executions.len()) {
+            return Err(PackedError::Missing("root of a tree"));
+        }
+        Ok(TreeCalls { root, executions })
+    }
+}
+
+impl TreeCalls {
+    /// The tree.
+    pub fn tree(&self) -> CsTree<'_> {
+        CsTree::new(&self.executions, ExecIdx(0))
+    }
+
+    /// A vertex in the trace.
+    pub fn exec(&self, vertex: usize) -> ExecRef {
+        ExecRef {
+            exec: ExecIdx::from_index(self.root.exec.index() + vertex),
+            ..self.root
+        }
+    }
+
+    /// The vertex of a call of the trace; `None` where the tree does not hold it.
+    pub fn vertex(&self, call: ExecRef) -> Option<usize> {
+        let vertex = call.exec.index().checked_sub(self.root.exec.index())?;
+        (call.lane == self.root.lane && vertex < self.executions.len()).then_some(vertex)
+    }
+}
