@@ -13,6 +13,9 @@ use crate::stall_for_tests::{stalled_snapshot, with_incident};
 use crate::test_support::{demo_snapshot, harness_of, with_focus, with_patterns, written};
 use crate::views;
 
+/// Frames after which nothing moves any more: a drawn tree takes some to lay itself out.
+const SETTLED: usize = 30;
+
 /// A page that looks at a snapshot, and who serves it.
 struct FarPage {
     link: SessionLink,
@@ -72,16 +75,16 @@ fn check<State: Default + 'static>(
 ) {
     let size = [1000.0, 700.0];
     let (mut here, _) = harness_of(whole.clone(), size, view);
-    here.run();
+    here.run_steps(SETTLED);
     let mut page = FarPage::new(whole);
     let calls = page.seen.calls.clone().expect("a run is open");
     assert!(calls.is_far());
     let (mut far, _) = harness_of(page.seen.clone(), size, view);
-    far.run();
+    far.run_steps(SETTLED);
     let mut num_rounds = 0;
     while page.answer() {
         calls.begin_frame();
-        far.run();
+        far.run_steps(SETTLED);
         num_rounds += 1;
         assert!(num_rounds < 50, "{name} asks for ever");
     }
