@@ -21,4 +21,4 @@ pub use key_button::KeyButton;
 pub(crate) use label_buttons::label_buttons;
 pub use number::{count_of, score_text, thousands};
 pub(crate) use phrases::phrases_ui;
-pub(crate) use pointer_card::pointer_card;
+pub(crate) use pointer_card::{pointer_card, pointer_card_of};

@@ -1,5 +1,7 @@
 //! A card beside what is pointed at.
 
+use std::hash::Hash;
+
 use egui::{PopupAnchor, Response, Tooltip, Ui};
 
 /// From the pointer, or the point that the keyboard is on, to the card.
@@ -12,7 +14,20 @@ pub(crate) fn pointer_card(
     ui: &Ui,
     content: impl FnOnce(&mut Ui),
 ) {
-    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), response.id, anchor)
+    pointer_card_of(response, (), anchor, ui, content);
+}
+
+/// The same for a widget that has cards of several things, told apart by `what`: each takes the room that it needs, not
+/// that of the one before.
+pub(crate) fn pointer_card_of(
+    response: &Response,
+    what: impl Hash,
+    anchor: PopupAnchor,
+    ui: &Ui,
+    content: impl FnOnce(&mut Ui),
+) {
+    let id = response.id.with(what);
+    Tooltip::always_open(ui.ctx().clone(), ui.layer_id(), id, anchor)
         .gap(GAP)
         .show(content);
 }

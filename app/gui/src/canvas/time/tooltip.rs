@@ -9,7 +9,7 @@ use super::iterations::iteration_text;
 use super::lanes::LaneCanvas;
 use super::scene::Hovered;
 use super::writes::WriteMark;
-use crate::widgets::{count_of, pointer_card};
+use crate::widgets::{count_of, pointer_card_of};
 
 /// Shows what is known about what the pointer is on, and whether the tracer wrote there.
 pub(super) fn tooltip_ui(
@@ -18,7 +18,17 @@ pub(super) fn tooltip_ui(
     response: &Response,
     ui: &Ui,
 ) {
-    pointer_card(response, PopupAnchor::Pointer, ui, |ui| {
+    // A call of which more has come to be known needs more room.
+    let call = hovered.and_then(|hovered| match hovered {
+        Hovered::Bar { lane, bar } if bar.num_calls == 1 => Some(ExecRef {
+            lane: *lane,
+            exec: bar.exec,
+        }),
+        _ => None,
+    });
+    let is_known = call.is_some_and(|call| canvas.calls().ask(&CallOf(call)).is_some());
+    let what = (call, is_known);
+    pointer_card_of(response, what, PopupAnchor::Pointer, ui, |ui| {
         if let Some(hovered) = hovered {
             hovered_tooltip(canvas, patterns, hovered, ui);
         }
