@@ -1,5 +1,6 @@
 //! The closed loop: trees of a live job, judged by models that are published to it, taken back, and kept.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -33,9 +34,15 @@ fn judged(provdb: &str) -> Vec<(u64, u64, String, f64)> {
         .collect()
 }
 
-/// Waits until a version has judged a tree.
-fn wait_for_version(provdb: &str, version: u64) {
-    while !judged(provdb).iter().any(|tree| tree.1 == version) {
+/// Waits until a version has judged trees of so many ranks.
+fn wait_for_version(provdb: &str, version: u64, num_ranks: usize) {
+    let rank = |tree: &(u64, u64, String, f64)| tree.2.split(':').next().map(str::to_owned);
+    loop {
+        let trees = judged(provdb);
+        let by_version = trees.iter().filter(|tree| tree.1 == version);
+        if by_version.map(rank).collect::<BTreeSet<_>>().len() >= num_ranks {
+            return;
+        }
         thread::sleep(Duration::from_millis(50));
     }
 }
@@ -103,7 +110,7 @@ fn a_published_model_judges_the_next_steps_and_goes_back_and_survives_its_server
     // The second of the steps with trees comes 8 s after the first, and waits for what is done between them.
     let (replay, names) = live_example(&live, "0.01");
     let instance = watching(&url, &provdb, &names);
-    wait_for_version(&provdb, 1);
+    wait_for_version(&provdb, 1, names.len());
     replay.pause().unwrap();
     publish("the second");
     // What was acknowledged is there again after the server's death.
@@ -186,7 +193,7 @@ fn without_anybody_a_model_is_learnt_from_what_the_job_records() {
         thread::sleep(Duration::from_millis(50));
     };
     replay.go_on().unwrap();
-    wait_for_version(&provdb, 1);
+    wait_for_version(&provdb, 1, 1);
     assert!(
         versions.iter().all(|(_, by)| by == "callgrove"),
         "{versions:?}"

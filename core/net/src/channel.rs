@@ -61,8 +61,14 @@ impl GrpcTarget<'_> {
             format!("http://{}", self.address)
         };
         let is_https = url.starts_with("https://");
+        let no_address = |error: tonic::transport::Error| {
+            format!(
+                "{error}: {} is no address of a server; write host:port or https://host:port",
+                self.address
+            )
+        };
         let endpoint = Endpoint::from_shared(url)
-            .map_err(|error| error.to_string())?
+            .map_err(no_address)?
             .connect_timeout(self.connect_timeout)
             .http2_keep_alive_interval(PING)
             .keep_alive_timeout(self.ping_timeout)
@@ -134,7 +140,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_told_with_its_remedy() {
         let missing = Some(Path::new("no/ca.pem"));
-        assert!(refusal("a b", None, None).contains("uri"));
+        assert!(refusal("a b", None, None).contains("host:port"));
         assert!(refusal("https://host:1", None, None).contains("--ca-file"));
         assert!(refusal("host:1", None, missing).contains("https://"));
         assert!(refusal("https://host:1", None, missing).contains("no/ca.pem"));
