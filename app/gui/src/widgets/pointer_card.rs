@@ -1,5 +1,6 @@
 //! A card beside what is pointed at.
 
+use std::fmt::Debug;
 use std::hash::Hash;
 
 use egui::{PopupAnchor, Response, Tooltip, Ui};
@@ -21,7 +22,7 @@ pub(crate) fn pointer_card(
 /// that of the one before.
 pub(crate) fn pointer_card_of(
     response: &Response,
-    what: impl Hash,
+    what: impl Hash + Debug,
     anchor: PopupAnchor,
     ui: &Ui,
     content: impl FnOnce(&mut Ui),
