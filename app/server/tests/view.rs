@@ -399,6 +399,18 @@ fn a_page_watches_the_run_of_its_server_and_no_other() {
     server.stop().unwrap();
 }
 
+/// What a window elsewhere has of the session of the client's server.
+fn far_window(client: &Client, wake: Wake) -> SessionHandle {
+    let served = ServedSession {
+        path: "/view".to_owned(),
+        watched: None,
+    };
+    let (handle, far) = FarSession::new(client, &served, 9, None, wake).unwrap();
+    let thread = std::thread::Builder::new().name("far".to_owned());
+    thread.spawn(|| far.run()).unwrap();
+    handle
+}
+
 #[test]
 fn a_window_elsewhere_looks_at_the_session_and_labels_in_it() {
     label_from_elsewhere(None);
@@ -422,13 +434,7 @@ fn a_window_elsewhere_trusts_nobody_else() {
         ca_file: Some(other.cert()),
     };
     let client = Client::new(server.url(), &options).unwrap();
-    let served = ServedSession {
-        path: "/view".to_owned(),
-        watched: None,
-    };
-    let (handle, far) = FarSession::new(&client, &served, 9, None, Arc::new(|| ())).unwrap();
-    let thread = std::thread::Builder::new().name("far".to_owned());
-    thread.spawn(|| far.run()).unwrap();
+    let handle = far_window(&client, Arc::new(|| ()));
     let start = Instant::now();
     let told = loop {
         if let Some(notice) = handle.snapshot().notices.first() {
@@ -453,17 +459,11 @@ fn label_from_elsewhere(certificate: Option<&Certificate>) {
         ca_file: certificate.map(Certificate::cert),
     };
     let client = Client::new(server.url(), &options).unwrap();
-    let served = ServedSession {
-        path: "/view".to_owned(),
-        watched: None,
-    };
     let (wake, woken) = sync_channel(1);
     let wake: Wake = Arc::new(move || {
         wake.try_send(()).ok();
     });
-    let (handle, far) = FarSession::new(&client, &served, 9, None, wake).unwrap();
-    let thread = std::thread::Builder::new().name("far".to_owned());
-    thread.spawn(|| far.run()).unwrap();
+    let handle = far_window(&client, wake);
     let until = |is_there: &dyn Fn(&Snapshot) -> bool| {
         while !is_there(&handle.snapshot()) {
             woken.recv_timeout(PATIENCE).unwrap();
@@ -505,13 +505,7 @@ fn a_window_elsewhere_takes_what_is_large() {
     let thread = std::thread::Builder::new().name("server".to_owned());
     thread.spawn(answer).unwrap();
     let client = Client::new(&url, &ClientOptions::default()).unwrap();
-    let served = ServedSession {
-        path: "/view".to_owned(),
-        watched: None,
-    };
-    let (handle, far) = FarSession::new(&client, &served, 9, None, Arc::new(|| ())).unwrap();
-    let thread = std::thread::Builder::new().name("far".to_owned());
-    thread.spawn(|| far.run()).unwrap();
+    let handle = far_window(&client, Arc::new(|| ()));
     let start = Instant::now();
     while std::fs::metadata(&path).map_or(0, |file| file.len()) < 20 << 20 {
         let notices = handle.snapshot().notices.clone();
