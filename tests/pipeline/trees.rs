@@ -75,6 +75,13 @@ fn live_example(folder: &str, speed: &str) -> (Process, Vec<String>) {
     )
 }
 
+/// Has the recorded example judged and its trees sampled.
+fn judge_example(url: &str, provdb: &str) {
+    let example = example();
+    let args = ["ad", &example, "--pserver", url, "--provdb", provdb];
+    stdout(&[&args[..], &["--trees", ROOT]].concat());
+}
+
 /// An AD instance that judges and samples the trees of live streams.
 fn watching(url: &str, provdb: &str, names: &[String]) -> Process {
     let mut args = vec![
@@ -260,16 +267,7 @@ fn an_abnormal_tree_says_why_as_analyze_does() {
     let learnt = analyze(&example, &["--save-model", &model]);
     let (server, url) = pserver(&provdb);
     stdout(&["model", "publish", &model, "--server", &url]);
-    stdout(&[
-        "ad",
-        &example,
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb,
-        "--trees",
-        ROOT,
-    ]);
+    judge_example(&url, &provdb);
     server.terminate().unwrap();
     let trees = documents(&provdb, Collection::Trees);
     check_schema(Collection::Trees.schema(), &trees);
@@ -317,16 +315,7 @@ fn a_model_is_tried_out_and_measured_before_it_is_published() {
     stdout(&[&["analyze", &example, "-f", ROOT][..], &strict].concat());
     let (server, url) = pserver(&provdb);
     stdout(&["model", "publish", &other, "--server", &url]);
-    stdout(&[
-        "ad",
-        &example,
-        "--pserver",
-        &url,
-        "--provdb",
-        &provdb,
-        "--trees",
-        ROOT,
-    ]);
+    judge_example(&url, &provdb);
     // The most abnormal one, and one of the most normal ones that were recorded.
     let recorded = documents(&provdb, Collection::Trees);
     let is_recorded = |row: &&Value| {
