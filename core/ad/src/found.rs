@@ -1,5 +1,6 @@
 //! The outliers of a step by function, and what is told of them.
 
+use callgrove_detect::Verdict;
 use callgrove_pserver::AnomalySummary;
 
 use crate::OutlierStatistic;
@@ -24,6 +25,27 @@ impl FoundOutliers {
             anomalies: Vec::new(),
             normal: None,
         }
+    }
+
+    /// Takes note of the verdict on an execution.
+    #[inline]
+    pub(crate) fn take(&mut self, position: ExecPosition, verdict: Verdict) {
+        let Verdict { score, is_outlier } = verdict;
+        if is_outlier {
+            self.anomalies.push((position, score));
+        } else if self
+            .normal
+            .is_none_or(|(first, lowest)| score < lowest || (score <= lowest && position < first))
+        {
+            self.normal = Some((position, score));
+        }
+    }
+
+    /// In order of lane and entry; they were taken in order of lane and end.
+    pub(crate) fn sorted(mut self) -> Self {
+        self.anomalies
+            .sort_unstable_by_key(|&(position, _)| position);
+        self
     }
 
     /// Scores, severities and times of all of them.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FuncEvents, GapLengths, ThreadId, TimeNs};
+use callgrove_model::{FuncEvent, FuncEvents, GapLengths, ThreadId, TimeNs};
 
 /// One gap in so many is long, as in `core/patterns`.
 const ONE_IN: u64 = 1_000;
@@ -59,9 +59,9 @@ fn for_each_gap(
     funcs: &FuncEvents,
     mut each: impl FnMut(&mut Vec<(TimeNs, TimeNs)>, TimeNs, TimeNs),
 ) {
-    for (thread, rows) in funcs.stretches() {
+    for (thread, events) in funcs.stretches() {
         let lane = lanes.entry(thread).or_default();
-        for &time in &funcs.time[rows] {
+        for &FuncEvent { time, .. } in events {
             let last = lane.last.unwrap_or(time);
             if time > last {
                 each(&mut lane.long, last, time);

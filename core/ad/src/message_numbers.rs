@@ -1,5 +1,6 @@
 //! Numbers of messages: the how manieth of its channel each one is, which makes it the mate of one on another rank.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use callgrove_model::{CommEvents, CommKind, Comms, RankId, StepId, ThreadId, TimeNs};
@@ -54,16 +55,23 @@ impl MessageNumbers {
         let mut rows: Vec<usize> = (0..comms.len()).collect();
         // Two threads of a rank may share a channel: then time decides.
         rows.sort_by_key(|&row| (comms.time[row], comms.thread[row]));
-        for row in rows {
-            let channel = (comms.kind[row], comms.partner[row], comms.tag[row]);
-            let message = NumberedMessage {
-                time: comms.time[row],
-                channel,
-                number: self.count(channel, comms.time[row]),
-            };
-            let messages = self.threads.entry(comms.thread[row]).or_default();
-            let at = messages.partition_point(|known| known.time <= message.time);
-            messages.insert(at, message);
+        for rows in rows.chunk_by(|&a, &b| comms.thread[a] == comms.thread[b]) {
+            let messages = self.threads.entry(comms.thread[rows[0]]).or_default();
+            for &row in rows {
+                let time = comms.time[row];
+                let channel = (comms.kind[row], comms.partner[row], comms.tag[row]);
+                let message = NumberedMessage {
+                    time,
+                    channel,
+                    number: count(&mut self.channels, channel, time),
+                };
+                if messages.back().is_none_or(|last| last.time <= time) {
+                    messages.push_back(message);
+                } else {
+                    let at = messages.partition_point(|known| known.time <= time);
+                    messages.insert(at, message);
+                }
+            }
         }
     }
 
@@ -88,23 +96,30 @@ impl MessageNumbers {
             messages.drain(..num_over);
         }
     }
+}
 
-    fn count(&mut self, channel: ChannelEnd, time: TimeNs) -> Option<u64> {
-        if !self.channels.contains_key(&channel) && self.channels.len() >= MAX_CHANNELS {
-            return None;
-        }
-        let count = self.channels.entry(channel).or_insert(ChannelCount {
+/// The number of the next message of a channel.
+fn count(
+    channels: &mut BTreeMap<ChannelEnd, ChannelCount>,
+    channel: ChannelEnd,
+    time: TimeNs,
+) -> Option<u64> {
+    let has_room = channels.len() < MAX_CHANNELS;
+    let count = match channels.entry(channel) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(new) if has_room => new.insert(ChannelCount {
             next: Some(0),
             last: time,
-        });
-        if time < count.last {
-            count.next = None;
-        }
-        count.last = time;
-        let number = count.next?;
-        count.next = number.checked_add(1);
-        Some(number)
+        }),
+        Entry::Vacant(_) => return None,
+    };
+    if time < count.last {
+        count.next = None;
     }
+    count.last = time;
+    let number = count.next?;
+    count.next = number.checked_add(1);
+    Some(number)
 }
 
 #[cfg(test)]

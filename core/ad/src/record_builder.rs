@@ -13,17 +13,17 @@ use callgrove_provdb::{
 use serde_json::value::RawValue;
 
 use crate::OutlierStatistic;
-use crate::by_function::{ExecPosition, VerdictState};
+use crate::by_function::ExecPosition;
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
 
-/// A lane with the verdicts on its executions.
+/// A lane with its outliers, ascending.
 #[derive(Clone, Copy)]
 pub(crate) struct JudgedLane<'a> {
     pub(crate) thread: ThreadId,
     pub(crate) stack: &'a CallStackBuilder,
-    pub(crate) verdicts: &'a [VerdictState],
+    pub(crate) anomalies: &'a [ExecIdx],
 }
 
 /// A function: its name and its global index.
@@ -81,14 +81,17 @@ pub(crate) struct RecordBuilder<'a> {
 impl StepTimes {
     /// Those of a step.
     pub(crate) fn of(batch: &StepBatch) -> Self {
-        let columns = [&batch.funcs.time, &batch.comms.time, &batch.counters.time];
-        let span = |times: &Vec<TimeNs>| {
-            let first = *times.first()?;
-            let wider =
-                |(start, end): (TimeNs, TimeNs), &time: &TimeNs| (start.min(time), end.max(time));
-            Some(times.iter().fold((first, first), wider))
+        let wider = |(start, end): (TimeNs, TimeNs), time: TimeNs| (start.min(time), end.max(time));
+        let span = |times: &mut dyn Iterator<Item = TimeNs>| {
+            let first = times.next()?;
+            Some(times.fold((first, first), wider))
         };
-        let spans = columns.into_iter().filter_map(span);
+        let spans = [
+            span(&mut batch.funcs.iter().map(|event| event.time)),
+            span(&mut batch.comms.time.iter().copied()),
+            span(&mut batch.counters.time.iter().copied()),
+        ];
+        let spans = spans.into_iter().flatten();
         let (start, end) = spans
             .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
             .unwrap_or_default();
@@ -145,7 +148,7 @@ impl<'a> JudgedLane<'a> {
     }
 
     pub(crate) fn is_anomaly(&self, exec: ExecIdx) -> bool {
-        self.verdicts.get(exec.index()) == Some(&VerdictState::Anomaly)
+        self.anomalies.binary_search(&exec).is_ok()
     }
 
     /// The execution and its callers, innermost first.

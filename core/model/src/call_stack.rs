@@ -2,8 +2,8 @@
 
 use crate::tracer_write::LaneEvent;
 use crate::{
-    CommKind, Comms, CounterId, Counters, DurationNs, ExecIdx, Executions, FuncEventKind, FuncId,
-    NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
+    CommKind, Comms, CounterId, Counters, DurationNs, EndedCall, ExecIdx, Executions,
+    FuncEventKind, FuncId, NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
 };
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
@@ -69,11 +69,18 @@ impl CallStackBuilder {
     }
 
     /// The function is left: see [`OpenCalls::exit`].
-    pub fn exit(&mut self, func: FuncId, time: TimeNs, warnings: &mut Warnings) {
+    pub fn exit(
+        &mut self,
+        func: FuncId,
+        time: TimeNs,
+        warnings: &mut Warnings,
+        mut ended: impl FnMut(EndedCall<ExecIdx>),
+    ) {
         let (columns, last) = (&mut self.executions, &mut self.last);
         self.open.exit(func, time, warnings, |call| {
             *last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
             columns.end(&call);
+            ended(call);
         });
     }
 
@@ -159,7 +166,11 @@ impl CallStackBuilder {
         }
         kept.sort_unstable();
         kept.dedup();
-        let place = |old: ExecIdx| kept.binary_search(&old).ok().map(ExecIdx::from_index);
+        let mut places: Vec<Option<NonMaxIdx>> = vec![None; num_rows];
+        for (new, old) in kept.iter().enumerate() {
+            places[old.index()] = Some(ExecIdx::from_index(new).into());
+        }
+        let place = |old: ExecIdx| places[old.index()].map(ExecIdx::from);
         self.executions.keep(&kept, place);
         for open in self.open.held_mut() {
             *open = place(*open).unwrap_or(*open);
@@ -204,7 +215,7 @@ mod tests {
             if event.starts_with('+') {
                 stack.enter(func, time, StepId(0), time.0 as u32, &mut warnings);
             } else {
-                stack.exit(func, time, &mut warnings);
+                stack.exit(func, time, &mut warnings, |_| {});
             }
         }
         let (execs, ..) = stack.finish(&mut warnings);
@@ -281,8 +292,8 @@ mod tests {
         let mut stack = CallStackBuilder::new(RankId(3));
         stack.enter(A, TimeNs(10), StepId(0), 0, &mut warnings);
         stack.enter(B, TimeNs(4), StepId(0), 1, &mut warnings);
-        stack.exit(B, TimeNs(12), &mut warnings);
-        stack.exit(A, TimeNs(11), &mut warnings);
+        stack.exit(B, TimeNs(12), &mut warnings, |_| {});
+        stack.exit(A, TimeNs(11), &mut warnings, |_| {});
         let (execs, ..) = stack.finish(&mut warnings);
         assert_eq!(execs.entry, [TimeNs(10), TimeNs(10)]);
         assert_eq!(execs.inclusive, [DurationNs(2), DurationNs(2)]);

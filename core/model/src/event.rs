@@ -1,6 +1,4 @@
-//! Events of one I/O step of one rank, in columns, as a reader decodes them.
-
-use std::ops::Range;
+//! Events of one I/O step of one rank, as a reader decodes them.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,21 +22,25 @@ pub enum CommKind {
     Recv,
 }
 
-/// Function events; all columns have one length. The rows of one thread are in the order in which
-/// they happened; rows of different threads may stand in any order.
-#[derive(Clone, Debug, Default)]
-pub struct FuncEvents {
-    /// Thread.
-    pub thread: Vec<ThreadId>,
-    /// Entry or exit.
-    pub kind: Vec<FuncEventKind>,
-    /// Function, an id of the rank's own name table.
-    pub func: Vec<FuncId>,
+/// A function was entered or left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FuncEvent {
     /// Time.
-    pub time: Vec<TimeNs>,
+    pub time: TimeNs,
+    /// Function, an id of the rank's own name table.
+    pub func: FuncId,
     /// Row in the stored array; differs from the position where damaged rows were left out.
-    pub row: Vec<u32>,
+    pub row: u32,
+    /// Thread.
+    pub thread: ThreadId,
+    /// Entry or exit.
+    pub kind: FuncEventKind,
 }
+
+/// Function events side by side, for whoever looks at one needs all of it. Those of one thread are in the order in which
+/// they happened; those of different threads may stand in any order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FuncEvents(Vec<FuncEvent>);
 
 /// Messages sent and received; all columns have one length.
 #[derive(Clone, Debug, Default)]
@@ -118,17 +120,19 @@ impl StepBatch {
 }
 
 impl FuncEvents {
-    /// Stretches of rows of one thread, in order; TAU writes a step thread by thread, so they are long.
-    pub fn stretches(&self) -> impl Iterator<Item = (ThreadId, Range<usize>)> {
-        let mut start = 0;
-        self.thread.chunk_by(|a, b| a == b).map(move |rows| {
-            let of_thread = start..start + rows.len();
-            start = of_thread.end;
-            (rows[0], of_thread)
-        })
+    /// None, with room for so many.
+    pub fn with_capacity(num_events: usize) -> Self {
+        Self(Vec::with_capacity(num_events))
+    }
+
+    /// Stretches of events of one thread, in order; TAU writes a step thread by thread, so they are long.
+    pub fn stretches(&self) -> impl Iterator<Item = (ThreadId, &[FuncEvent])> {
+        let stretches = self.0.chunk_by(|a, b| a.thread == b.thread);
+        stretches.map(|events| (events[0].thread, events))
     }
 
     /// Appends one event.
+    #[inline]
     pub fn push(
         &mut self,
         thread: ThreadId,
@@ -137,21 +141,27 @@ impl FuncEvents {
         time: TimeNs,
         row: u32,
     ) {
-        self.thread.push(thread);
-        self.kind.push(kind);
-        self.func.push(func);
-        self.time.push(time);
-        self.row.push(row);
+        self.0.push(FuncEvent {
+            time,
+            func,
+            row,
+            thread,
+            kind,
+        });
     }
+}
 
-    /// Number of events.
-    pub fn len(&self) -> usize {
-        self.time.len()
+impl std::ops::Deref for FuncEvents {
+    type Target = [FuncEvent];
+
+    fn deref(&self) -> &[FuncEvent] {
+        &self.0
     }
+}
 
-    /// Whether there are no events.
-    pub fn is_empty(&self) -> bool {
-        self.time.is_empty()
+impl std::ops::DerefMut for FuncEvents {
+    fn deref_mut(&mut self) -> &mut [FuncEvent] {
+        &mut self.0
     }
 }
 

@@ -220,8 +220,11 @@ fn events_kept(
 ) -> Vec<ExecIdx> {
     let mut kept = Vec::new();
     for (row, owner) in exec.iter_mut().enumerate().rev() {
-        *owner = owner.and_then(|old| place(old.into())).map(NonMaxIdx::from);
-        if owner.is_some() && kept.len() < max_events {
+        if kept.len() == max_events {
+            break;
+        }
+        if let Some(place) = owner.and_then(|old| place(old.into())) {
+            *owner = Some(place.into());
             kept.push(ExecIdx::from_index(row));
         }
     }

@@ -40,7 +40,7 @@ mod warning;
 
 pub use call_stack::CallStackBuilder;
 pub use event::{
-    CommEvents, CommKind, CounterEvents, FuncEventKind, FuncEvents, Metadata, StepBatch,
+    CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, Metadata, StepBatch,
 };
 pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
 pub use forest::{CsTree, Forest, TreeRef};

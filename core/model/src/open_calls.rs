@@ -83,6 +83,11 @@ impl<T: Copy> OpenCalls<T> {
         mut ended: impl FnMut(EndedCall<T>),
     ) {
         let time = self.advance(time, warnings);
+        // Nearly always it is the innermost one that ends.
+        if self.calls.last().is_some_and(|open| open.func == func) {
+            self.close_innermost(time, true).map(ended);
+            return;
+        }
         let Some(position) = self.calls.iter().rposition(|open| open.func == func) else {
             warnings.count(WarningKind::ExitWithoutEntry, Some(self.rank), || {
                 FirstSeen::at(time, "")
@@ -142,6 +147,7 @@ impl<T: Copy> OpenCalls<T> {
         self.now
     }
 
+    #[inline]
     fn close_innermost(&mut self, time: TimeNs, closed: bool) -> Option<EndedCall<T>> {
         let call = self.calls.pop()?;
         let inclusive = time.since(call.entry);

@@ -53,16 +53,16 @@ impl Process {
         if let Some(process) = Self::of_metadata(&batch.metadata) {
             return Some(process);
         }
-        let funcs = &batch.funcs;
-        let entries = || (0..funcs.len()).filter(|&row| funcs.kind[row] == FuncEventKind::Entry);
-        let thread = entries().map(|row| funcs.thread[row]).min()?;
+        let events = batch.funcs.iter();
+        let entries = events.filter(|event| event.kind == FuncEventKind::Entry);
+        let thread = entries.map(|event| event.thread).min()?;
         let (mut first, mut start, mut latest) = (FirstEntries::default(), None, TimeNs(i64::MIN));
-        for row in (0..funcs.len()).filter(|&row| funcs.thread[row] == thread) {
+        for event in batch.funcs.iter().filter(|event| event.thread == thread) {
             // As call stacks are built: time does not go back.
-            latest = latest.max(funcs.time[row]);
-            if funcs.kind[row] == FuncEventKind::Entry {
+            latest = latest.max(event.time);
+            if event.kind == FuncEventKind::Entry {
                 start = start.or(Some(latest));
-                first.push(names.name(funcs.func[row]), latest);
+                first.push(names.name(event.func), latest);
             }
         }
         let first = is_from_start.then_some(first);

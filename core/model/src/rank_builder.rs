@@ -2,14 +2,14 @@
 //! execution they happened in.
 
 use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::call_stack::CommEvent;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
-    CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, ExecIdx, Executions,
-    FirstSeen, FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId, RankId,
-    StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
+    CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,
+    Executions, FirstSeen, FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId,
+    RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
 };
 
 /// Takes the steps of one rank of one program, one after another.
@@ -49,11 +49,21 @@ pub struct RankTrace {
 #[derive(Debug)]
 struct LaneBuilder {
     stack: CallStackBuilder,
-    comms: VecDeque<CommEvent>,
-    counters: VecDeque<(TimeNs, CounterId, u64)>,
+    comms: Waiting<CommEvent>,
+    counters: Waiting<(CounterId, u64)>,
+    /// The earliest of both; the end of time if there is none.
+    waiting_from: TimeNs,
     /// The newest step with events, and where steps that follow each other meet.
     step: Option<StepId>,
     ends: Vec<StepEnd>,
+}
+
+/// What comes after the newest function event, in order of time.
+#[derive(Debug)]
+struct Waiting<T> {
+    events: Vec<(TimeNs, T)>,
+    /// Those before are not waiting any more.
+    first: usize,
 }
 
 impl RankBuilder {
@@ -75,10 +85,16 @@ impl RankBuilder {
     /// after an ENTRY and before an EXIT. Those later than the last function event wait for the next
     /// step, since only that tells what they happened in.
     pub fn push(&mut self, batch: StepBatch) {
+        self.follow(batch, |_, _| {});
+    }
+
+    /// The same, and hands `ended` each execution that ended in the step with its thread: thread by thread as they stand
+    /// in the step, in order of the ends.
+    pub fn follow(&mut self, batch: StepBatch, ended: impl FnMut(ThreadId, EndedCall<ExecIdx>)) {
         self.num_steps += 1;
         self.queue_comms(&batch.comms);
         self.queue_counters(&batch.counters);
-        self.run_funcs(&batch.funcs, batch.step);
+        self.run_funcs(&batch.funcs, batch.step, ended);
         self.metadata.extend(batch.metadata);
     }
 
@@ -141,67 +157,65 @@ impl RankBuilder {
         }
     }
 
-    fn lane(&mut self, thread: ThreadId) -> &mut LaneBuilder {
-        self.lanes
-            .entry(thread)
-            .or_insert_with(|| LaneBuilder::new(self.rank))
-    }
-
     fn queue_comms(&mut self, comms: &CommEvents) {
-        for row in 0..comms.len() {
-            let event = CommEvent {
-                kind: comms.kind[row],
-                tag: comms.tag[row],
-                partner: comms.partner[row],
-                size_bytes: comms.size_bytes[row],
-                time: comms.time[row],
-            };
-            let queue = &mut self.lane(comms.thread[row]).comms;
-            if insert_by_time(queue, event, |event| event.time) {
-                self.count_back(event.time, "message");
+        for rows in stretches(&comms.thread) {
+            let lane = lane(&mut self.lanes, self.rank, comms.thread[rows.start]);
+            lane.comms.forget_taken();
+            for row in rows {
+                let event = CommEvent {
+                    kind: comms.kind[row],
+                    tag: comms.tag[row],
+                    partner: comms.partner[row],
+                    size_bytes: comms.size_bytes[row],
+                    time: comms.time[row],
+                };
+                if lane.comms.push(event.time, event) {
+                    count_back(&mut self.warnings, self.rank, event.time, "message");
+                }
             }
+            lane.note_waiting();
         }
     }
 
     fn queue_counters(&mut self, counters: &CounterEvents) {
-        for row in 0..counters.len() {
-            let sample = (
-                counters.time[row],
-                counters.counter[row],
-                counters.value[row],
-            );
-            let queue = &mut self.lane(counters.thread[row]).counters;
-            if insert_by_time(queue, sample, |sample| sample.0) {
-                self.count_back(sample.0, "counter");
+        for rows in stretches(&counters.thread) {
+            let lane = lane(&mut self.lanes, self.rank, counters.thread[rows.start]);
+            lane.counters.forget_taken();
+            for row in rows {
+                let (time, sample) = (
+                    counters.time[row],
+                    (counters.counter[row], counters.value[row]),
+                );
+                if lane.counters.push(time, sample) {
+                    count_back(&mut self.warnings, self.rank, time, "counter");
+                }
             }
+            lane.note_waiting();
         }
     }
 
-    fn count_back(&mut self, time: TimeNs, what: &str) {
-        self.warnings
-            .count(WarningKind::TimeWentBack, Some(self.rank), || {
-                FirstSeen::at(time, format!("{what} event"))
-            });
-    }
-
-    fn run_funcs(&mut self, funcs: &FuncEvents, step: StepId) {
-        for (thread, rows) in funcs.stretches() {
-            let lane = self
-                .lanes
-                .entry(thread)
-                .or_insert_with(|| LaneBuilder::new(self.rank));
-            let columns = funcs.kind[rows.clone()]
-                .iter()
-                .zip(&funcs.func[rows.clone()]);
-            let columns = columns.zip(&funcs.time[rows.clone()]).zip(&funcs.row[rows]);
+    fn run_funcs(
+        &mut self,
+        funcs: &FuncEvents,
+        step: StepId,
+        mut ended: impl FnMut(ThreadId, EndedCall<ExecIdx>),
+    ) {
+        for (thread, events) in funcs.stretches() {
+            let lane = lane(&mut self.lanes, self.rank, thread);
             let (before, mut is_first) = (lane.stack.last_event(), true);
-            for (((&kind, &func), &time), &row) in columns {
-                lane.attach_before(Some((kind, time)));
-                match kind {
+            for event in events {
+                let (func, time) = (event.func, event.time);
+                lane.attach_before(Some((event.kind, time)));
+                match event.kind {
                     FuncEventKind::Entry => {
-                        lane.stack.enter(func, time, step, row, &mut self.warnings);
+                        lane.stack
+                            .enter(func, time, step, event.row, &mut self.warnings);
                     }
-                    FuncEventKind::Exit => lane.stack.exit(func, time, &mut self.warnings),
+                    FuncEventKind::Exit => {
+                        lane.stack.exit(func, time, &mut self.warnings, |call| {
+                            ended(thread, call);
+                        });
+                    }
                 }
                 if is_first {
                     lane.begin_step(step, before);
@@ -212,12 +226,39 @@ impl RankBuilder {
     }
 }
 
+fn lane(
+    lanes: &mut BTreeMap<ThreadId, LaneBuilder>,
+    rank: RankId,
+    thread: ThreadId,
+) -> &mut LaneBuilder {
+    lanes
+        .entry(thread)
+        .or_insert_with(|| LaneBuilder::new(rank))
+}
+
+fn count_back(warnings: &mut Warnings, rank: RankId, time: TimeNs, what: &str) {
+    warnings.count(WarningKind::TimeWentBack, Some(rank), || {
+        FirstSeen::at(time, format!("{what} event"))
+    });
+}
+
+/// Stretches of rows of one thread, in order.
+fn stretches(threads: &[ThreadId]) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    threads.chunk_by(|a, b| a == b).map(move |rows| {
+        let of_thread = start..start + rows.len();
+        start = of_thread.end;
+        of_thread
+    })
+}
+
 impl LaneBuilder {
     fn new(rank: RankId) -> Self {
         Self {
             stack: CallStackBuilder::new(rank),
-            comms: VecDeque::new(),
-            counters: VecDeque::new(),
+            comms: Waiting::default(),
+            counters: Waiting::default(),
+            waiting_from: TimeNs(i64::MAX),
             step: None,
             ends: Vec::new(),
         }
@@ -245,30 +286,70 @@ impl LaneBuilder {
             Some((FuncEventKind::Exit, next)) => time <= next,
         };
         // Nothing waits before most events.
-        if self.comms.is_empty() && self.counters.is_empty() {
+        if !comes_before(self.waiting_from) {
             return;
         }
-        while let Some(event) = self.comms.pop_front_if(|event| comes_before(event.time)) {
+        while let Some((_, event)) = self.comms.take_if(comes_before) {
             self.stack.comm(event);
         }
-        while let Some((time, counter, value)) =
-            self.counters.pop_front_if(|sample| comes_before(sample.0))
-        {
+        while let Some((time, (counter, value))) = self.counters.take_if(comes_before) {
             self.stack.counter(counter, value, time);
+        }
+        self.note_waiting();
+    }
+
+    fn note_waiting(&mut self) {
+        let first = [self.comms.first(), self.counters.first()];
+        self.waiting_from = first
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(TimeNs(i64::MAX));
+    }
+}
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self {
+            events: Vec::new(),
+            first: 0,
         }
     }
 }
 
-/// Keeps `queue` sorted by time, later arrivals last at equal time; says whether `item` was late.
-fn insert_by_time<T>(queue: &mut VecDeque<T>, item: T, time: impl Fn(&T) -> TimeNs) -> bool {
-    let is_late = queue.back().is_some_and(|last| time(last) > time(&item));
-    if is_late {
-        let position = queue.partition_point(|queued| time(queued) <= time(&item));
-        queue.insert(position, item);
-    } else {
-        queue.push_back(item);
+impl<T: Copy> Waiting<T> {
+    /// Keeps the events sorted by time, later arrivals last at equal time; says whether this one was late.
+    fn push(&mut self, time: TimeNs, event: T) -> bool {
+        let waiting = &self.events[self.first..];
+        let is_late = waiting.last().is_some_and(|last| last.0 > time);
+        if is_late {
+            let position = waiting.partition_point(|queued| queued.0 <= time);
+            self.events.insert(self.first + position, (time, event));
+        } else {
+            self.events.push((time, event));
+        }
+        is_late
     }
-    is_late
+
+    /// The time of the first one.
+    fn first(&self) -> Option<TimeNs> {
+        self.events.get(self.first).map(|event| event.0)
+    }
+
+    /// The first one, if its time is like that; it waits no more.
+    #[inline]
+    fn take_if(&mut self, is_wanted: impl Fn(TimeNs) -> bool) -> Option<(TimeNs, T)> {
+        let event = self.events.get(self.first).copied();
+        let event = event.filter(|event| is_wanted(event.0))?;
+        self.first += 1;
+        Some(event)
+    }
+
+    /// Forgets those that wait no more.
+    fn forget_taken(&mut self) {
+        self.events.drain(..self.first);
+        self.first = 0;
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::deltas::merge_deltas;
 use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status, at_work};
 use crate::AdError;
+use crate::announced::Announced;
 use crate::compiled_model::{CompleteModels, compile_models};
 use crate::stream_reader::{Reading, StreamReader};
 
@@ -157,10 +158,15 @@ impl Instance {
         let readers = self.readers.iter_mut().zip(&mut self.detectors);
         for ((reader, detector), again) in readers.zip(&mut self.again) {
             if let Some(again) = again.take() {
-                let (source, named) = (again()?, (detector.rank(), reader.path().to_owned()));
-                let open = Box::new(move || Ok(source));
-                let (reading, bell) = (Reading::default(), self.bell.clone());
-                *reader = StreamReader::start(open, named, reading, bell)?;
+                let source = again()?;
+                *reader = StreamReader::new(Reading {
+                    open: Box::new(move || Ok(source)),
+                    rank: detector.rank(),
+                    path: reader.path().to_owned(),
+                    before: Announced::default(),
+                    is_live: false,
+                    functions_only: false,
+                });
             }
             *detector = detector.again(is_final.contains(&detector.rank()));
         }

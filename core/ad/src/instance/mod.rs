@@ -135,14 +135,19 @@ impl Instance {
         for stream in streams {
             again.push(stream.again);
             let reading = Reading {
+                open: stream.open,
+                rank: stream.rank,
+                path: stream.path,
                 before: Announced::before(store.as_mut(), program, stream.rank)?,
                 is_live,
                 // They are read to learn first, and models know nothing else.
                 functions_only: is_recorded,
             };
             detectors.push(RankDetector::new(program, stream.rank));
-            let named = (stream.rank, stream.path);
-            let reader = StreamReader::start(stream.open, named, reading, bell.clone())?;
+            let reader = match options.pacing {
+                Pacing::Lockstep => StreamReader::new(reading),
+                Pacing::Live => StreamReader::ahead(reading, bell.clone())?,
+            };
             readers.push(reader);
         }
         Ok(Self {
@@ -257,22 +262,17 @@ impl Instance {
 
     /// The steps of a round with the positions of their streams, in order of rank.
     fn collect(&mut self) -> Vec<(usize, StepInput)> {
+        let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());
+        let polls: Vec<Option<StepPoll>> = self.readers.par_iter_mut().map(next).collect();
         let mut inputs = Vec::new();
-        for (position, reader) in self.readers.iter_mut().enumerate() {
-            if reader.has_ended() {
-                continue;
-            }
-            let poll = match self.options.pacing {
-                Pacing::Lockstep => reader.next(),
-                Pacing::Live => reader.next_if_ready(),
-            };
+        for (position, poll) in polls.into_iter().enumerate() {
             match poll {
-                StepPoll::Step(input) => {
+                Some(StepPoll::Step(input)) => {
                     self.num_ranks = self.num_ranks.max(input.num_ranks);
                     inputs.push((position, *input));
                 }
-                StepPoll::NotReady => {}
-                StepPoll::End(warnings) => self.detectors[position].warnings.join(warnings),
+                Some(StepPoll::NotReady) | None => {}
+                Some(StepPoll::End(warnings)) => self.detectors[position].warnings.join(warnings),
             }
         }
         if inputs.is_empty() && self.options.pacing == Pacing::Live {
@@ -306,14 +306,14 @@ impl Instance {
         let reports = self.settled_reports();
         let mut at_work = at_work(&mut self.detectors, inputs);
         let (options, num_functions) = (&self.options, self.models.len());
-        at_work.par_iter_mut().for_each(|(detector, input)| {
-            if let Some(input) = input.take() {
-                detector.take_in(input, options, num_functions);
-            }
-        });
         let mut newest = Vec::new();
         let (mut deltas, mut is_news) = (Vec::new(), false);
         if self.complete.is_none() {
+            at_work.par_iter_mut().for_each(|(detector, input)| {
+                if let Some(input) = input.take() {
+                    detector.take_in(input, options, num_functions);
+                }
+            });
             let new_steps = at_work
                 .iter()
                 .filter_map(|(detector, _)| detector.new_step());
@@ -357,7 +357,10 @@ impl Instance {
         let recorded = self.writer.is_some();
         let judged = at_work
             .par_iter_mut()
-            .map(|(detector, _)| detector.judge(&models, options, recorded))
+            .map(|(detector, input)| match input.take() {
+                Some(input) => detector.take_in_and_judge(input, &models, options, recorded),
+                None => detector.judge(&models, options, recorded),
+            })
             .collect::<Result<Vec<StepOutcome>, _>>()?;
         for ((detector, _), step) in at_work.iter().zip(judged) {
             self.status.num_executions += step.num_executions;

@@ -6,19 +6,20 @@ mod step_learner;
 mod told;
 mod trees;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use callgrove_detect::{CallerKey, FuncModel};
 use callgrove_model::{
-    FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
+    ExecIdx, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport};
 
 use crate::brief::BriefState;
-use crate::by_function::{ExecutionsByFunction, LaneExecutions, VerdictState};
+use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
 use crate::compiled_model::CompiledModel;
 use crate::found::FoundOutliers;
 use crate::gpu::{GpuThreads, Launches};
@@ -35,6 +36,11 @@ use step_learner::StepLearner;
 
 /// Messages and counter samples kept for calls that stay open; the oldest go first.
 const MAX_EVENTS_KEPT: usize = 1024;
+
+thread_local! {
+    /// What a worker sorts the executions of a step into, of whichever rank.
+    static SCRATCH: Cell<ExecutionsByFunction> = Cell::default();
+}
 
 /// The detector of one rank.
 #[derive(Debug)]
@@ -78,7 +84,8 @@ pub(crate) struct RankDetector {
 
 #[derive(Debug, Default)]
 struct LaneState {
-    verdicts: Vec<VerdictState>,
+    /// The outliers among the executions that are kept, ascending.
+    anomalies: Vec<ExecIdx>,
     /// Counter samples that were looked at for launches.
     num_counters_seen: usize,
 }
@@ -190,9 +197,35 @@ impl RankDetector {
         self.message_numbers.take_in(batch.step, &batch.comms);
         self.briefs.begin_step(&batch.funcs);
         self.counters.take_in(&mut batch.counters, &mut self.node);
-        self.builder.push(*batch);
-        self.gather(num_functions);
+        let functions = JudgedFunctions {
+            numbers: &self.numbers,
+            keys: &self.keys,
+        };
+        let grouped = &mut self.grouped;
+        self.builder.follow(*batch, |thread, call| {
+            grouped.push(functions, thread, call.held, &call);
+        });
+        let threads: Vec<ThreadId> = self.builder.lanes().map(|(thread, _)| thread).collect();
+        grouped.sort(&threads, num_functions);
+        for thread in threads {
+            self.lanes.entry(thread).or_default();
+        }
         self.remember_launches();
+    }
+
+    /// Takes a step in and judges it at once, by models that need nothing from it.
+    pub(crate) fn take_in_and_judge(
+        &mut self,
+        input: StepInput,
+        models: &RoundModels<'_>,
+        options: &AdOptions,
+        recorded: bool,
+    ) -> Result<StepOutcome, ProvDbError> {
+        self.grouped = SCRATCH.take();
+        self.take_in(input, options, models.fids.len());
+        let outcome = self.judge(models, options, recorded);
+        SCRATCH.set(std::mem::take(&mut self.grouped));
+        outcome
     }
 
     /// Takes a step in that nobody judges; the answer is that of [`RankDetector::learn`].
@@ -202,11 +235,18 @@ impl RankDetector {
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
+        self.grouped = SCRATCH.take();
         self.span = StepTimes::unknown(input.batch.step);
-        let functions = (models.len(), &self.numbers[..], &self.keys[..]);
+        let functions = JudgedFunctions {
+            numbers: &self.numbers,
+            keys: &self.keys,
+        };
         let (funcs, grouped) = (&input.batch.funcs, &mut self.grouped);
         self.learner.take_in(self.rank, funcs, functions, grouped);
-        self.learn(options, models)
+        grouped.sort(&[], models.len());
+        let learnt = self.learn(options, models);
+        SCRATCH.set(std::mem::take(&mut self.grouped));
+        learnt
     }
 
     /// For each function with executions that ended in the step taken in last, what they add to its model: nothing if
@@ -316,27 +356,6 @@ impl RankDetector {
         }
     }
 
-    fn gather(&mut self, num_functions: usize) {
-        for (thread, stack) in self.builder.lanes() {
-            let verdicts = &mut self.lanes.entry(thread).or_default().verdicts;
-            verdicts.resize(stack.executions().len(), VerdictState::Pending);
-        }
-        // Both maps have the same threads in the same order.
-        let mut lanes: Vec<LaneExecutions<'_>> = self
-            .builder
-            .lanes()
-            .zip(self.lanes.values_mut())
-            .map(|((_, stack), state)| LaneExecutions {
-                executions: stack.executions(),
-                verdicts: &mut state.verdicts,
-            })
-            .collect();
-        let numbers = &self.numbers;
-        let number = |func: FuncId| numbers.get(func.index()).copied().flatten();
-        self.grouped
-            .gather(&mut lanes, num_functions, number, &self.keys);
-    }
-
     fn remember_launches(&mut self) {
         let Some(correlation) = self.counters.correlation() else {
             return;
@@ -348,7 +367,7 @@ impl RankDetector {
                 let lane = JudgedLane {
                     thread,
                     stack,
-                    verdicts: &state.verdicts,
+                    anomalies: &state.anomalies,
                 };
                 for (id, launch) in lane.launches(self.rank, correlation, first) {
                     self.launches.remember(id, Arc::new(launch));
@@ -362,7 +381,7 @@ impl RankDetector {
         let judged = lanes.map(|((thread, stack), state)| JudgedLane {
             thread,
             stack,
-            verdicts: &state.verdicts,
+            anomalies: &state.anomalies,
         });
         judged.collect()
     }

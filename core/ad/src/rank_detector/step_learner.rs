@@ -2,58 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_detect::CallerKey;
-use callgrove_model::{FuncEventKind, FuncEvents, FuncId, OpenCalls, RankId, ThreadId, Warnings};
+use callgrove_model::{ExecIdx, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings};
 
-use crate::by_function::{EndedTimes, ExecutionsByFunction};
+use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
 
 /// The calls of one rank that are open, across steps.
 #[derive(Debug, Default)]
 pub(crate) struct StepLearner {
     lanes: BTreeMap<ThreadId, OpenCalls<()>>,
-    ended: Vec<EndedTimes>,
     pub(crate) warnings: Warnings,
 }
 
 impl StepLearner {
-    /// Takes in the next step of `rank`, and sorts the times of what ended in it into `grouped`. `numbers` and `keys` are
-    /// those of [`ExecutionsByFunction::gather`], by the rank's own ids.
+    /// Takes in the next step of `rank`, and adds the times of what ended in it to `grouped`.
     pub(crate) fn take_in(
         &mut self,
         rank: RankId,
         funcs: &FuncEvents,
-        (num_functions, numbers, keys): (usize, &[Option<u32>], &[CallerKey]),
+        functions: JudgedFunctions<'_>,
         grouped: &mut ExecutionsByFunction,
     ) {
-        self.ended.clear();
-        let (ended, warnings) = (&mut self.ended, &mut self.warnings);
-        for (thread, rows) in funcs.stretches() {
+        // Nobody will ask for a call that is not kept.
+        let nowhere = ExecIdx(0);
+        let warnings = &mut self.warnings;
+        for (thread, events) in funcs.stretches() {
             let lane = self.lanes.entry(thread);
             let open = lane.or_insert_with(|| OpenCalls::new(rank));
-            let kinds = funcs.kind[rows.clone()].iter();
-            let columns = kinds.zip(&funcs.func[rows.clone()]).zip(&funcs.time[rows]);
-            for ((&kind, &func), &time) in columns {
-                match kind {
+            for event in events {
+                match event.kind {
                     FuncEventKind::Entry => {
-                        open.enter(func, time, (), warnings);
+                        open.enter(event.func, event.time, (), warnings);
                     }
-                    FuncEventKind::Exit => open.exit(func, time, warnings, |call| {
-                        let number = numbers.get(call.func.index()).copied().flatten();
-                        let Some(number) = number.filter(|_| call.closed) else {
-                            return;
-                        };
-                        let key = |caller: FuncId| keys.get(caller.index()).copied();
-                        ended.push(EndedTimes {
-                            number,
-                            caller: call.caller.and_then(key).unwrap_or_default(),
-                            exclusive: call.exclusive,
-                            inclusive: call.inclusive,
-                        });
+                    FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
+                        grouped.push(functions, thread, nowhere, &call);
                     }),
                 }
             }
         }
-        grouped.sort(&self.ended, num_functions);
     }
 }
 
@@ -62,7 +47,7 @@ mod tests {
     use std::sync::Arc;
 
     use callgrove_detect::{FuncModel, Params};
-    use callgrove_model::{ProgramId, RunIdentity, StepBatch, StepId, TimeNs};
+    use callgrove_model::{FuncId, ProgramId, RunIdentity, StepBatch, StepId, TimeNs};
     use proptest::prelude::*;
 
     use super::super::RankDetector;

@@ -48,7 +48,11 @@ impl RankDetector {
             MAX_EVENTS_KEPT,
             |thread, kept| {
                 if let Some(state) = lanes.get_mut(&thread) {
-                    state.verdicts = kept.iter().map(|old| state.verdicts[old.index()]).collect();
+                    state.anomalies.retain_mut(|exec| {
+                        let place = kept.binary_search(exec);
+                        *exec = place.map_or(*exec, ExecIdx::from_index);
+                        place.is_ok()
+                    });
                 }
             },
         );

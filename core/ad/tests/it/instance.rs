@@ -2,7 +2,7 @@
 use std::sync::{Arc, Barrier};
 
 use crate::support::{Script, Shelf, follow, follow_as, follow_streams, options};
-use callgrove_ad::{AdError, Pacing};
+use callgrove_ad::{AdError, Pacing, Stream};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::WarningKind;
 use callgrove_provdb::Collection::{self, Anomalies, Metadata, NormalExecs};
@@ -481,18 +481,24 @@ fn recorded_ranks_are_judged_the_same_by_any_number_of_instances_in_any_order() 
         let follow_by = |shares: &[&[usize]]| {
             let scripts = scripts_of_unlike_ranks();
             let (shelf, server) = (Shelf::default(), server());
-            let all_came = Arc::new(Barrier::new(scripts.len()));
+            let all_came = Arc::new(Barrier::new(shares.len()));
             std::thread::scope(|scope| {
                 for share in shares {
-                    let streams = share
-                        .iter()
-                        .map(|&rank| scripts[rank].recorded_beside(&all_came));
-                    let (streams, shelf) = (streams.collect(), shelf.clone());
+                    // Who waits for others keeps a worker waiting: each has its own.
+                    let pool = rayon::ThreadPoolBuilder::new()
+                        .num_threads(1)
+                        .build()
+                        .unwrap();
+                    let mut streams: Vec<Stream> =
+                        share.iter().map(|&rank| scripts[rank].recorded()).collect();
+                    streams[0] = scripts[share[0]].recorded_beside(&all_came);
+                    let shelf = shelf.clone();
                     let exchange = session(&server);
                     let name = format!("{share:?}");
-                    scope.spawn(move || {
+                    let follow = move || {
                         follow_as(&name, streams, options(params), exchange, &shelf).unwrap()
-                    });
+                    };
+                    scope.spawn(move || pool.install(follow));
                 }
             });
             all_of(&shelf, &server)

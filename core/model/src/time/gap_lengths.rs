@@ -2,8 +2,9 @@
 
 use super::DurationNs;
 
-/// Bins for each doubling of the length.
-const BINS_PER_OCTAVE: u32 = 8;
+/// Bins for each doubling of the length, as a power of two.
+const BITS_PER_OCTAVE: u32 = 3;
+const BINS_PER_OCTAVE: u32 = 1 << BITS_PER_OCTAVE;
 
 /// Lengths of gaps, counted in bins an eighth of an octave wide.
 #[derive(Clone, Default, Debug)]
@@ -36,11 +37,14 @@ impl GapLengths {
 }
 
 fn bin_of(length: DurationNs) -> usize {
-    let length_ns = u128::from(length.0.unsigned_abs().max(1));
+    let length_ns = length.0.unsigned_abs().max(1);
     let octave = length_ns.ilog2();
-    let part = (length_ns * u128::from(BINS_PER_OCTAVE)) >> octave;
-    let bins = u128::from(octave * BINS_PER_OCTAVE) + part - u128::from(BINS_PER_OCTAVE);
-    usize::try_from(bins).unwrap_or(0)
+    // The bits after the highest one tell the part of the octave.
+    let part = match octave.checked_sub(BITS_PER_OCTAVE) {
+        Some(shift) => length_ns >> shift,
+        None => length_ns << (BITS_PER_OCTAVE - octave),
+    };
+    (octave * BINS_PER_OCTAVE) as usize + part as usize - BINS_PER_OCTAVE as usize
 }
 
 /// The length at which a bin ends.

@@ -1,7 +1,7 @@
-//! From rows of numbers to columns of events; invalid rows are left out and counted.
+//! From rows of numbers to events; invalid rows are left out and counted.
 //!
-//! Each array is gone through once to see whether every row can be, which is the usual case, then once
-//! per column: that takes half the instructions of going row by row.
+//! Function events, which are most, are made row by row in one pass. Arrays that become columns are gone through once to
+//! see whether every row can be, which is the usual case, then once per column.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -40,34 +40,29 @@ impl Decoder<'_> {
             self.add_placeholders("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
         }
         let (ids, bounds) = (&self.names.timers.ids, self.bounds());
-        let kind = |row: &[u64; FUNC_COLUMNS]| match known(&self.names.event_types, row[3])? {
-            EventType::Entry => Some(FuncEventKind::Entry),
-            EventType::Exit => Some(FuncEventKind::Exit),
-            _ => None,
-        };
-        let (rows, places) = valid_rows(rows, |row| {
-            bounds.has(row)
-                && kind(row).is_some()
-                && known(ids, row[4]).is_some()
-                && is_time(row[5])
-        });
-        let mut events = FuncEvents {
-            thread: rows.iter().map(thread).collect(),
-            kind: rows
-                .iter()
-                .map(|row| kind(row).unwrap_or(FuncEventKind::Exit))
-                .collect(),
-            func: rows
-                .iter()
-                .map(|row| known(ids, row[4]).unwrap_or_default())
-                .collect(),
-            time: rows.iter().map(|row| time(row[5])).collect(),
-            row: places.column(),
-        };
-        self.count_invalid("event_timestamps", &places);
+        let kinds: Vec<Option<FuncEventKind>> =
+            self.names.event_types.iter().map(func_kind).collect();
+        let mut events = FuncEvents::with_capacity(rows.len());
+        for (place, row) in (0..).zip(rows) {
+            let [_, _, _, kind, timer, time_us] = *row;
+            if let (true, Some(kind), Some(func), Some(time)) = (
+                bounds.has(row),
+                known(&kinds, kind),
+                known(ids, timer),
+                TimeNs::from_us(time_us),
+            ) {
+                events.push(thread(row), kind, func, time, place);
+            }
+        }
+        let num_invalid = rows.len() - events.len();
+        let in_place = (0..)
+            .zip(events.iter())
+            .take_while(|(at, event)| *at == event.row);
+        let first_invalid = if num_invalid > 0 { in_place.count() } else { 0 };
+        self.count_invalid("event_timestamps", num_invalid, first_invalid);
         let displaced = order::mend(&mut events);
         if let Some(first) = displaced.first() {
-            let place = || format!("row {} of step {}", events.row[*first], self.step);
+            let place = || format!("row {} of step {}", events[*first].row, self.step);
             self.warnings.count_many(
                 WarningKind::TimeWentBack,
                 Some(self.rank),
@@ -85,9 +80,10 @@ impl Decoder<'_> {
             });
         }
         let (ids, bounds) = (&self.names.counters.ids, self.bounds());
-        let (rows, places) = valid_rows(rows, |row| {
+        let is_valid = |row: &[u64; COUNTER_COLUMNS]| {
             bounds.has(row) && known(ids, row[3]).is_some() && is_time(row[5])
-        });
+        };
+        let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid);
         let events = CounterEvents {
             thread: rows.iter().map(thread).collect(),
             counter: rows
@@ -97,7 +93,7 @@ impl Decoder<'_> {
             value: rows.iter().map(|row| row[4]).collect(),
             time: rows.iter().map(|row| time(row[5])).collect(),
         };
-        self.count_invalid("counter_values", &places);
+        self.count_invalid("counter_values", num_invalid, first_invalid);
         events
     }
 
@@ -109,9 +105,10 @@ impl Decoder<'_> {
             _ => None,
         };
         let num_partners = self.counts.ranks.map_or(1 << 32, u64::from);
-        let (rows, places) = valid_rows(rows, |row| {
+        let is_valid = |row: &[u64; COMM_COLUMNS]| {
             bounds.has(row) && kind(row).is_some() && row[5] < num_partners && is_time(row[7])
-        });
+        };
+        let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid);
         let events = CommEvents {
             thread: rows.iter().map(thread).collect(),
             kind: rows
@@ -123,7 +120,7 @@ impl Decoder<'_> {
             size_bytes: rows.iter().map(|row| row[6]).collect(),
             time: rows.iter().map(|row| time(row[7])).collect(),
         };
-        self.count_invalid("comm_timestamps", &places);
+        self.count_invalid("comm_timestamps", num_invalid, first_invalid);
         events
     }
 
@@ -152,20 +149,12 @@ impl Decoder<'_> {
         }
     }
 
-    fn count_invalid(&mut self, array: &str, places: &RowsKept) {
-        if let RowsKept::Some {
-            positions,
-            num_invalid,
-        } = places
-        {
-            let first = positions
-                .iter()
-                .zip(0..)
-                .take_while(|&(&place, expected)| place == expected)
-                .count();
-            let place = || format!("row {first} of {array} in step {}", self.step);
+    fn count_invalid(&mut self, array: &str, num_invalid: usize, first_invalid: usize) {
+        if num_invalid > 0 {
+            let place = || format!("row {first_invalid} of {array} in step {}", self.step);
+            let (kind, rank) = (WarningKind::BadRow, Some(self.rank));
             self.warnings
-                .count_many(WarningKind::BadRow, Some(self.rank), *num_invalid, place);
+                .count_many(kind, rank, num_invalid as u64, place);
         }
     }
 }
@@ -183,42 +172,17 @@ impl LaneBounds {
     }
 }
 
-/// The positions of the valid rows in the stored array.
-enum RowsKept {
-    All(u32),
-    Some {
-        positions: Vec<u32>,
-        num_invalid: u64,
-    },
-}
-
-impl RowsKept {
-    fn column(&self) -> Vec<u32> {
-        match self {
-            Self::All(num_rows) => (0..*num_rows).collect(),
-            Self::Some { positions, .. } => positions.clone(),
-        }
-    }
-}
-
-/// The valid rows, and where they stood.
+/// The valid rows, how many are not, and where the first of those stands.
 fn valid_rows<const N: usize>(
     rows: &[[u64; N]],
     is_valid: impl Fn(&[u64; N]) -> bool,
-) -> (Cow<'_, [[u64; N]]>, RowsKept) {
-    if rows.iter().all(&is_valid) {
-        return (Cow::Borrowed(rows), RowsKept::All(rows.len() as u32));
-    }
-    let (positions, valid): (Vec<_>, Vec<_>) =
-        (0..).zip(rows).filter(|(_, row)| is_valid(row)).unzip();
-    let num_invalid = (rows.len() - positions.len()) as u64;
-    (
-        Cow::Owned(valid),
-        RowsKept::Some {
-            positions,
-            num_invalid,
-        },
-    )
+) -> (Cow<'_, [[u64; N]]>, usize, usize) {
+    let Some(first_invalid) = rows.iter().position(|row| !is_valid(row)) else {
+        return (Cow::Borrowed(rows), 0, 0);
+    };
+    let valid: Vec<_> = rows.iter().filter(|row| is_valid(row)).copied().collect();
+    let num_invalid = rows.len() - valid.len();
+    (Cow::Owned(valid), num_invalid, first_invalid)
 }
 
 /// The indices in a column that fall into a range.
@@ -228,6 +192,14 @@ fn used<const N: usize>(rows: &[[u64; N]], column: usize, range: &Range<u64>) ->
         .filter(|index| range.contains(index))
         .map(|index| index as usize)
         .collect()
+}
+
+fn func_kind(event_type: &Option<EventType>) -> Option<FuncEventKind> {
+    match event_type {
+        Some(EventType::Entry) => Some(FuncEventKind::Entry),
+        Some(EventType::Exit) => Some(FuncEventKind::Exit),
+        _ => None,
+    }
 }
 
 fn thread<const N: usize>(row: &[u64; N]) -> ThreadId {
@@ -273,7 +245,7 @@ impl<Id: Name> IndexedNames<Id> {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::FuncId;
+    use callgrove_model::{FuncEvent, FuncId};
 
     use super::*;
 
@@ -321,19 +293,14 @@ mod tests {
         check(|decoder| {
             let events = decoder.funcs(rows);
             let names = &decoder.names.timers.table;
-            let line = |row: usize| {
-                let (thread, kind, func) = (
-                    events.thread[row],
-                    events.kind[row],
-                    names.name(events.func[row]),
-                );
-                format!(
-                    "{} t{thread} {kind:?} {func} +{}",
-                    events.row[row],
-                    events.time[row].as_us() as u64 - T0
-                )
+            let line = |event: &FuncEvent| {
+                let FuncEvent {
+                    row, thread, kind, ..
+                } = event;
+                let (func, time_us) = (names.name(event.func), event.time.as_us() as u64 - T0);
+                format!("{row} t{thread} {kind:?} {func} +{time_us}")
             };
-            (0..events.len()).map(line).collect()
+            events.iter().map(line).collect()
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FuncEvents, ThreadId, TimeNs};
+use callgrove_model::{FuncEvent, FuncEvents, ThreadId, TimeNs};
 
 /// A thread of which more than one row in so many is displaced has another trouble than a few rows.
 const ROWS_PER_DISPLACED: usize = 50;
@@ -12,16 +12,16 @@ const MIN_DISPLACED: usize = 2;
 /// Sorts the rows of each thread by time where a few of them are displaced; where a time cannot be, it becomes that of the
 /// row before. Answers with the rows, by their place in `events`, that were not where they should be.
 pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
-    if events.time.is_sorted() {
+    if events.is_sorted_by_key(|event| event.time) {
         return Vec::new();
     }
     let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
-    for (place, thread) in events.thread.iter().enumerate() {
-        threads.entry(*thread).or_default().push(place);
+    for (place, event) in events.iter().enumerate() {
+        threads.entry(event.thread).or_default().push(place);
     }
     let mut displaced = Vec::new();
     for places in threads.into_values() {
-        if !places.is_sorted_by_key(|place| events.time[*place]) {
+        if !places.is_sorted_by_key(|place| events[*place].time) {
             displaced.extend(mend_thread(events, &places));
         }
     }
@@ -30,7 +30,7 @@ pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
 }
 
 fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
-    let times: Vec<TimeNs> = places.iter().map(|place| events.time[*place]).collect();
+    let times: Vec<TimeNs> = places.iter().map(|place| events[*place].time).collect();
     let is_kept = longest_in_order(&times);
     let displaced: Vec<usize> = (0..places.len()).filter(|row| !is_kept[*row]).collect();
     if displaced.len() > MIN_DISPLACED.max(places.len() / ROWS_PER_DISPLACED) {
@@ -52,14 +52,12 @@ fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
     }
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by_key(|row| mended[*row]);
-    let kinds: Vec<_> = places.iter().map(|place| events.kind[*place]).collect();
-    let funcs: Vec<_> = places.iter().map(|place| events.func[*place]).collect();
-    let rows: Vec<_> = places.iter().map(|place| events.row[*place]).collect();
+    let stored: Vec<_> = places.iter().map(|place| events[*place]).collect();
     for (place, row) in places.iter().zip(order) {
-        events.kind[*place] = kinds[row];
-        events.func[*place] = funcs[row];
-        events.time[*place] = mended[row];
-        events.row[*place] = rows[row];
+        events[*place] = FuncEvent {
+            time: mended[row],
+            ..stored[row]
+        };
     }
     displaced.into_iter().map(|row| places[row]).collect()
 }
@@ -108,13 +106,6 @@ mod tests {
         events
     }
 
-    fn swap(events: &mut FuncEvents, a: usize, b: usize) {
-        events.kind.swap(a, b);
-        events.func.swap(a, b);
-        events.time.swap(a, b);
-        events.row.swap(a, b);
-    }
-
     proptest! {
         #[test]
         fn rows_that_changed_places_are_put_back(
@@ -127,11 +118,9 @@ mod tests {
             let whole = events(&times, &threads);
             let mut mixed = whole.clone();
             let a = at.index(times.len() - by);
-            swap(&mut mixed, a, a + by);
+            mixed.swap(a, a + by);
             let displaced = mend(&mut mixed);
-            prop_assert_eq!(&mixed.time, &whole.time);
-            prop_assert_eq!(&mixed.row, &whole.row);
-            prop_assert_eq!(&mixed.func, &whole.func);
+            prop_assert_eq!(&mixed, &whole);
             prop_assert!(!displaced.is_empty() && displaced.len() <= 2);
         }
 
@@ -148,9 +137,9 @@ mod tests {
             let mut mended = events(&damaged, &vec![0; times.len()]);
             prop_assert_eq!(mend(&mut mended), [at]);
             for row in (0..times.len()).filter(|row| *row != at) {
-                prop_assert_eq!(mended.time[row].0, times[row]);
+                prop_assert_eq!(mended[row].time.0, times[row]);
             }
-            prop_assert!(mended.time.is_sorted());
+            prop_assert!(mended.is_sorted_by_key(|event| event.time));
         }
 
         #[test]
@@ -168,7 +157,7 @@ mod tests {
             let whole = events(&times, &threads);
             let mut same = whole.clone();
             prop_assert!(mend(&mut same).is_empty());
-            prop_assert_eq!(same.row, whole.row);
+            prop_assert_eq!(same, whole);
         }
     }
 
@@ -177,6 +166,6 @@ mod tests {
         let times: Vec<i64> = (0..100).chain(50..150).collect();
         let mut rows = events(&times, &vec![0; times.len()]);
         assert!(mend(&mut rows).is_empty());
-        assert_eq!(rows.time[100].0, 50, "left to who knows the step before");
+        assert_eq!(rows[100].time.0, 50, "left to who knows the step before");
     }
 }

@@ -1,9 +1,10 @@
 //! One step of TAU's stream, read from an engine, whichever engine that is.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
-use callgrove_model::{ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
+use callgrove_model::{Metadata, ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, Decoder, FUNC_COLUMNS};
 use super::schema::{AnnouncedNames, Counts, FUNC_ROW_COUNT};
@@ -23,7 +24,13 @@ pub(crate) const ARRAYS: [(&str, &str, usize); 3] = [
     ("comm_count", "comm_timestamps", COMM_COLUMNS),
 ];
 
-/// What the steps read so far have told, and the memory that the next one is read into.
+thread_local! {
+    /// What the arrays of a step are read into. It belongs to the thread, not to the stream: one that reads many streams
+    /// in turn finds it in its caches.
+    static ROWS: RefCell<[Vec<u64>; 3]> = const { RefCell::new([const { Vec::new() }; 3]) };
+}
+
+/// What the steps read so far have told.
 #[derive(Debug)]
 pub(super) struct StepReader {
     program: ProgramId,
@@ -32,7 +39,6 @@ pub(super) struct StepReader {
     pub(super) rank: Option<RankId>,
     is_rank_stated: bool,
     pub(super) num_ranks: Option<u32>,
-    rows: [Vec<u64>; 3],
     /// How many of [`ARRAYS`] are read.
     pub(super) num_arrays: usize,
     pub(super) warnings: Warnings,
@@ -47,7 +53,6 @@ impl StepReader {
             rank: rank_in_name(path).map(RankId),
             is_rank_stated: false,
             num_ranks: None,
-            rows: Default::default(),
             num_arrays: ARRAYS.len(),
             warnings: Warnings::default(),
         }
@@ -71,9 +76,17 @@ impl StepReader {
             self.is_rank_stated = true;
         }
         self.num_ranks = counts.ranks.or(self.num_ranks);
-        at.read_rows(&mut self.rows[..self.num_arrays])?;
+        ROWS.with_borrow_mut(|memory| self.decode(at, &counts, metadata, memory))
+    }
 
-        let [func_rows, counter_rows, comm_rows] = &self.rows;
+    fn decode(
+        &mut self,
+        at: &StepPlace<'_>,
+        counts: &Counts,
+        metadata: Vec<Metadata>,
+        memory: &mut [Vec<u64>; 3],
+    ) -> Result<StepBatch, TraceError> {
+        let [func_rows, counter_rows, comm_rows] = at.read_rows(memory, self.num_arrays)?;
         let (func_rows, _) = func_rows.as_chunks::<FUNC_COLUMNS>();
         let (counter_rows, _) = counter_rows.as_chunks::<COUNTER_COLUMNS>();
         let (comm_rows, _) = comm_rows.as_chunks::<COMM_COLUMNS>();
@@ -85,7 +98,7 @@ impl StepReader {
         let mut decoder = Decoder {
             rank: batch.rank,
             step: at.step.0,
-            counts: &counts,
+            counts,
             names: &mut self.names,
             warnings: &mut self.warnings,
         };
@@ -107,25 +120,45 @@ pub(super) struct StepPlace<'a> {
 }
 
 impl StepPlace<'_> {
-    /// Reads the first arrays of the step, one for each of `rows`; one without rows is not in the step at all.
-    fn read_rows(&self, rows: &mut [Vec<u64>]) -> Result<(), TraceError> {
+    /// Reads the first `num_arrays` arrays of the step; of the others, and of one without rows, which is not in the step
+    /// at all, there is nothing.
+    fn read_rows<'m>(
+        &self,
+        memory: &'m mut [Vec<u64>; 3],
+        num_arrays: usize,
+    ) -> Result<[&'m [u64]; 3], TraceError> {
+        let mut lengths = [0; 3];
         let mut variables = Vec::new();
-        for ((count_name, name, num_columns), rows) in ARRAYS.into_iter().zip(rows) {
+        let arrays = ARRAYS.into_iter().take(num_arrays);
+        for (((count_name, name, num_columns), memory), length) in
+            arrays.zip(&mut *memory).zip(&mut lengths)
+        {
             let num_rows = self.count_rows(count_name, num_columns)?;
             // The array agrees with the count before memory for it is taken.
             let variable = match num_rows {
-                0 => None,
-                _ => Some(self.select(name, num_rows, num_columns)?),
+                0 => continue,
+                _ => self.select(name, num_rows, num_columns)?,
             };
-            rows.resize(num_rows * num_columns, 0);
-            variables.extend(variable.map(|variable| (variable, rows)));
+            *length = num_rows * num_columns;
+            // What is there is written over.
+            if memory.len() < *length {
+                memory.resize(*length, 0);
+            }
+            variables.push((variable, &mut memory[..*length]));
         }
         let mut gets = self.engine.gets();
         variables
             .iter_mut()
             .try_for_each(|(variable, rows)| gets.add(variable, rows))
             .and_then(|()| gets.perform())
-            .map_err(|source| self.rows_error(source))
+            .map_err(|source| self.rows_error(source))?;
+        drop(variables);
+        let mut rows = memory.iter().zip(lengths);
+        let mut read = || {
+            rows.next()
+                .map_or(&[][..], |(memory, length)| &memory[..length])
+        };
+        Ok([read(), read(), read()])
     }
 
     fn count_rows(&self, name: &'static str, num_columns: usize) -> Result<usize, TraceError> {
