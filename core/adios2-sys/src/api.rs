@@ -74,6 +74,7 @@ api! {
     define_attribute_array(*mut RawIo, *const c_char, c_int, *const c_void, usize) -> *mut RawAttribute;
     inquire_attribute(*mut RawIo, *const c_char) -> *mut RawAttribute;
     inquire_all_attributes(*mut *mut *mut RawAttribute, *mut usize, *mut RawIo) -> c_int;
+    remove_all_attributes(*mut RawIo) -> c_int;
 
     engine_get_type(*mut c_char, *mut usize, *const RawEngine) -> c_int;
     begin_step(*mut RawEngine, c_int, c_float, *mut c_int) -> c_int;

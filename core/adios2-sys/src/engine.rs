@@ -106,6 +106,19 @@ impl AdiosEngine {
         &self.io
     }
 
+    /// Forgets all attributes known so far; those that later steps bring are known again.
+    ///
+    /// A reader that has taken them in does well to: ADIOS2 sorts the names of all that it knows at each step that it
+    /// begins (2.12.1: 0.4 million instructions where there are some hundred).
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn forget_attributes(&mut self) -> Result<(), Adios2Error> {
+        // SAFETY: `self` keeps the handle alive; it is borrowed alone, so nobody holds an attribute.
+        let code = unsafe { (self.io.api().remove_all_attributes)(self.io.raw()) };
+        check(code, "remove_all_attributes", &self.name)
+    }
+
     /// The engine that is at work, such as `BP5Reader`.
     ///
     /// # Errors

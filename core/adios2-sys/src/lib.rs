@@ -11,8 +11,8 @@
 //!
 //! * **Ownership.** An [`Adios`] becomes its [`Io`], which becomes its [`AdiosEngine`]; dropping the last
 //!   one closes the engine and frees everything. Handles inside it are borrowed from the [`Io`], and
-//!   everything that may make ADIOS2 forget a variable ([`AdiosEngine::begin_step`],
-//!   [`AdiosEngine::end_step`]) borrows the engine mutably, so that no handle can dangle.
+//!   everything that may make ADIOS2 forget a variable or attribute ([`AdiosEngine::begin_step`],
+//!   [`AdiosEngine::end_step`], [`AdiosEngine::forget_attributes`]) borrows the engine mutably, so that no handle can dangle.
 //! * **Errors.** Every return code becomes an [`Adios2Error`] with the operation and the name. The C
 //!   API drops the text of the C++ exception after printing it to the standard error stream; it has
 //!   no switch for that, so a failing call leaves such a line there. Callers that can check a file
@@ -38,6 +38,7 @@ mod gets;
 mod io;
 mod library;
 mod library_search;
+mod malloc;
 mod variable;
 
 pub use adios::Adios;

@@ -44,13 +44,12 @@ impl Decoder<'_> {
             self.names.event_types.iter().map(func_kind).collect();
         let mut events = FuncEvents::with_capacity(rows.len());
         for (place, row) in (0..).zip(rows) {
-            let [_, _, _, kind, timer, time_us] = *row;
-            if let (true, Some(kind), Some(func), Some(time)) = (
-                bounds.has(row),
-                known(&kinds, kind),
-                known(ids, timer),
-                TimeNs::from_us(time_us),
-            ) {
+            let time = TimeNs::from_us(row[5]);
+            if bounds.has(row)
+                && let Some(kind) = known(&kinds, row[3])
+                && let Some(func) = known(ids, row[4])
+                && let Some(time) = time
+            {
                 events.push(thread(row), kind, func, time, place);
             }
         }

@@ -78,6 +78,9 @@ impl TauSource {
             step,
             data_bytes,
         })?;
+        if self.reader.has_attributes {
+            self.stream.forget_attributes()?;
+        }
         self.stream.end_step()?;
         Ok(Next::Step(Box::new(batch)))
     }

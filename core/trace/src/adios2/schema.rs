@@ -98,7 +98,8 @@ pub(super) struct IndexedNames<Id> {
 }
 
 impl AnnouncedNames {
-    /// Takes in the attributes of a step if it can have new ones; the answer is the new metadata.
+    /// Takes in the attributes of a step if it can have new ones; the answer is the new metadata, and whether attributes
+    /// were gone through.
     ///
     /// Going through all attributes costs more than reading a small step, so that is done only when a
     /// count says that something was added: each new thing is announced in the step that first uses it,
@@ -107,10 +108,10 @@ impl AnnouncedNames {
         &mut self,
         io: &Io,
         counts: &Counts,
-    ) -> Result<Vec<Metadata>, Adios2Error> {
+    ) -> Result<(Vec<Metadata>, bool), Adios2Error> {
         let mut metadata = std::mem::take(&mut self.recalled);
         if self.is_complete(counts) {
-            return Ok(metadata);
+            return Ok((metadata, false));
         }
         let attributes = io.attributes()?;
         let attributes = attributes
@@ -119,7 +120,7 @@ impl AnnouncedNames {
         let attributes: Vec<_> = attributes.collect::<Result<_, Adios2Error>>()?;
         metadata.extend(self.take_in(&attributes, |it| it.text())?);
         self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
-        Ok(metadata)
+        Ok((metadata, true))
     }
 
     /// Takes in what another reader of the stream was told: what comes once does not come again.

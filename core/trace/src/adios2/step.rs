@@ -39,6 +39,8 @@ pub(super) struct StepReader {
     pub(super) rank: Option<RankId>,
     is_rank_stated: bool,
     pub(super) num_ranks: Option<u32>,
+    /// Whether the attributes that ADIOS2 holds were taken in with the newest step.
+    pub(super) has_attributes: bool,
     /// How many of [`ARRAYS`] are read.
     pub(super) num_arrays: usize,
     pub(super) warnings: Warnings,
@@ -53,6 +55,7 @@ impl StepReader {
             rank: rank_in_name(path).map(RankId),
             is_rank_stated: false,
             num_ranks: None,
+            has_attributes: false,
             num_arrays: ARRAYS.len(),
             warnings: Warnings::default(),
         }
@@ -62,10 +65,11 @@ impl StepReader {
     pub(super) fn read(&mut self, at: &StepPlace<'_>) -> Result<StepBatch, TraceError> {
         let stream_error = |source| at.stream_error(source);
         let counts = Counts::read(at.engine).map_err(stream_error)?;
-        let metadata = self
+        let (metadata, has_attributes) = self
             .names
             .update(at.engine.io(), &counts)
             .map_err(stream_error)?;
+        self.has_attributes = has_attributes;
         for attribute in self.names.take_changed() {
             let place = || format!("{attribute} in step {}", at.step.0);
             self.warnings

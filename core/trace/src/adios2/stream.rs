@@ -189,6 +189,15 @@ impl BpStream {
         Ok(())
     }
 
+    /// Lets ADIOS2 forget the attributes that were taken in.
+    ///
+    /// # Errors
+    /// [`TraceError::Stream`].
+    pub(crate) fn forget_attributes(&mut self) -> Result<(), TraceError> {
+        let forgotten = self.engine.forget_attributes();
+        forgotten.map_err(|source| self.stream_error(source))
+    }
+
     /// Whether another process hands the steps over, so that an error means that it is gone.
     pub(crate) fn is_sst(&self) -> bool {
         self.index.is_none()
