@@ -35,7 +35,7 @@ pub(crate) const WINDOW: &[Need] = &[
 ];
 
 /// What the tests start besides: a display of their own, hands and eyes for it, a browser and what drives it, a
-/// database server, and an unpacker of test data.
+/// database server, an unpacker of test data, and a counter of instructions.
 pub(crate) const TESTS: &[Need] = &[
     program("Xvfb", &["xvfb"]),
     program("xdotool", &["xdotool"]),
@@ -46,6 +46,7 @@ pub(crate) const TESTS: &[Need] = &[
     program("npm", &["npm"]),
     program("initdb", &["postgresql"]),
     ZSTD,
+    program("valgrind", &["valgrind"]),
 ];
 
 /// What packed traces are unpacked with.
@@ -211,7 +212,8 @@ mod tests {
                 "nodejs",
                 "npm",
                 "postgresql",
-                "zstd"
+                "zstd",
+                "valgrind"
             ]
         );
     }

@@ -116,7 +116,7 @@ impl<'a> Root<'a> {
             while open.len() > depth as usize
                 && let Some((func, end)) = open.pop()
             {
-                stack.exit(func, at(end), warnings);
+                stack.exit(func, at(end), warnings, |_| {});
             }
             let func = ids[tree.func[vertex] as usize];
             let row = self
@@ -130,7 +130,7 @@ impl<'a> Root<'a> {
             ));
         }
         while let Some((func, end)) = open.pop() {
-            stack.exit(func, at(end), warnings);
+            stack.exit(func, at(end), warnings, |_| {});
         }
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test")]
 
 mod instance;
+mod instructions;
 mod opening;
 mod support;
 mod trees;

@@ -43,6 +43,14 @@ impl Script {
         self
     }
 
+    pub(crate) fn keep_steps(&mut self, num_steps: usize) {
+        self.steps.truncate(num_steps);
+    }
+
+    pub(crate) fn num_events(&self) -> usize {
+        self.steps.iter().map(|step| step.funcs.len()).sum()
+    }
+
     fn last(&mut self) -> &mut StepBatch {
         self.steps.back_mut().unwrap()
     }
