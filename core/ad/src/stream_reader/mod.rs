@@ -139,12 +139,11 @@ impl StreamReader {
 
     /// The end of a stream without one of its own; what was read before was delivered.
     fn broken(&self) -> StepPoll {
-        let (kind, reason) = match &self.failure {
-            Some(error) => (WarningKind::RankUnreadable, error.with_causes()),
-            None => {
-                let fault = format!("a fault of this program ended its reader: {}", self.path);
-                (WarningKind::StreamTruncated, fault)
-            }
+        let (kind, reason) = if let Some(error) = &self.failure {
+            (WarningKind::RankUnreadable, error.with_causes())
+        } else {
+            let fault = format!("a fault of this program ended its reader: {}", self.path);
+            (WarningKind::StreamTruncated, fault)
         };
         let mut warnings = Warnings::default();
         warnings.count(kind, Some(self.rank), || reason);

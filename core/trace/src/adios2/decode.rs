@@ -40,8 +40,8 @@ impl Decoder<'_> {
             self.add_placeholders("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
         }
         let (ids, bounds) = (&self.names.timers.ids, self.bounds());
-        let kinds: Vec<Option<FuncEventKind>> =
-            self.names.event_types.iter().map(func_kind).collect();
+        let kinds = self.names.event_types.iter();
+        let kinds: Vec<Option<FuncEventKind>> = kinds.map(|it| it.and_then(func_kind)).collect();
         let mut events = FuncEvents::with_capacity(rows.len());
         for (place, row) in (0..).zip(rows) {
             let time = TimeNs::from_us(row[5]);
@@ -193,10 +193,10 @@ fn used<const N: usize>(rows: &[[u64; N]], column: usize, range: &Range<u64>) ->
         .collect()
 }
 
-fn func_kind(event_type: &Option<EventType>) -> Option<FuncEventKind> {
+fn func_kind(event_type: EventType) -> Option<FuncEventKind> {
     match event_type {
-        Some(EventType::Entry) => Some(FuncEventKind::Entry),
-        Some(EventType::Exit) => Some(FuncEventKind::Exit),
+        EventType::Entry => Some(FuncEventKind::Entry),
+        EventType::Exit => Some(FuncEventKind::Exit),
         _ => None,
     }
 }
