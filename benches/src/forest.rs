@@ -99,7 +99,7 @@ impl Run<'_> {
     }
 
     fn event(&mut self, func: u32, kind: FuncEventKind) {
-        let row = self.batch.funcs.func.len() as u32;
+        let row = self.batch.funcs.len() as u32;
         let time = TimeNs(self.now_ns);
         self.batch
             .funcs
