@@ -1,10 +1,10 @@
 //! On-node anomaly detection: steps of ranks become judged executions, provenance and statistics.
 //!
 //! ```text
-//! TraceSource ─ StreamReader (a thread) ─ RankDetector (call stacks) ─┬─ model deltas ─ ModelExchange ┐
-//!                                                                     └─ judged by the models back ◄──┘
-//!                                                                        │           │
-//!                                       ProvenanceWriter (a thread) ─ ProvDB     reports ─ ModelExchange
+//! TraceSource ─ StreamReader ─ RankDetector (call stacks) ─┬─ model deltas ─ ModelExchange ┐
+//!                                                          └─ judged by the models back ◄──┘
+//!                                                             │           │
+//!                            ProvenanceWriter (a thread) ─ ProvDB     reports ─ ModelExchange
 //! ```
 //!
 //! An [`Instance`] works in rounds. In each, one step of every stream that has one is taken in; what ended
@@ -12,6 +12,9 @@
 //! sample of normal executions become records, and the rest is forgotten. Recorded streams are read twice: first the models
 //! learn, then, when they hold what all ranks told, all is judged by them. Of live streams, what is stored is judged again at
 //! the end. So what is recorded depends on neither threads nor processes nor speed.
+//!
+//! A step of a recorded rank is read by one worker, and taken in and judged by one, in memory that is the worker's. Each
+//! live stream has a thread that reads ahead.
 
 mod announced;
 mod brief;
