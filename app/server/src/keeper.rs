@@ -108,6 +108,7 @@ impl KeeperConfig {
                 last_told = Instant::now();
             }
             if is_last {
+                self.state.close_tree_models();
                 let saved = self.save_tree_models();
                 let saved = saved.and(self.save(clock.now_ms(), true));
                 self.hub.end();

@@ -8,16 +8,19 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
+use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
+use callgrove_model::{Forest, ProgramId, RankId, Reason, RunIdentity, StepId};
+use callgrove_provdb::OpenOptions;
 use callgrove_pserver::net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
-    AnomalySummary, FunctionReport, Hello, ModelExchange as _, PserverError, ServerState,
-    StateOptions, StepReport,
+    AnomalySummary, FunctionReport, Hello, ModelExchange as _, ModelInForce, ModelPublication,
+    PserverError, ServerState, StateOptions, StepReport,
 };
-use callgrove_server::api::{self, Api, Live};
+use callgrove_server::api::{self, Api, Live, TreeModelDesk};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
+use callgrove_server::keeper::{Keeper, KeeperConfig};
 use callgrove_server::{RunningServer, ServerConfig, grpc};
 use support::{Certificate, SECRET, config, token};
 
@@ -119,6 +122,93 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     poster.post(packet);
     drop(poster);
     assert!(shows_the_anomaly(&received.snapshot().overview));
+}
+
+/// Takes any text for a model of one function.
+#[derive(Debug)]
+struct AnyText([String; 1]);
+
+impl TreeModelReader for AnyText {
+    fn read(&self, _: &[u8]) -> Result<Arc<dyn TreeJudge>, String> {
+        Ok(Arc::new(Self(self.0.clone())))
+    }
+}
+
+impl TreeJudge for AnyText {
+    fn functions(&self) -> &[String] {
+        &self.0
+    }
+
+    fn programs(&self) -> &[String] {
+        &[]
+    }
+
+    fn judge(&self, _: &Forest) -> Result<Vec<TreeVerdict>, String> {
+        Ok(Vec::new())
+    }
+
+    fn reasons(&self, _: &Forest) -> Result<Vec<Vec<Reason>>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// Saves in a folder.
+fn keeper(place: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> Keeper {
+    Keeper::start(KeeperConfig {
+        state: Arc::clone(state),
+        interval: Duration::from_secs(1),
+        hub: Arc::clone(hub),
+        posters: Vec::new(),
+        store: Some(callgrove_provdb::open(place, &OpenOptions::default()).unwrap()),
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_model_for_a_run_that_is_over_is_refused_at_once_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_string_lossy();
+    let state = Arc::new(ServerState::new(StateOptions::default()));
+    let hub = Arc::new(Hub::new(0));
+    let keeper = keeper(&place, &state, &hub);
+    let desk = TreeModelDesk {
+        state,
+        reader: Arc::new(AnyText(["compute".to_owned()])),
+        is_kept: true,
+    };
+    let api = Api {
+        live: Live::Published(hub),
+        tree_models: Some(desk),
+        documents: None,
+    };
+    let server = support::start_api(config(), api);
+    let client = Client::new(server.url(), &ClientOptions::default()).unwrap();
+    let publication = ModelPublication {
+        name: "compute".to_owned(),
+        model: "any text".to_owned(),
+        note: String::new(),
+        by: "me".to_owned(),
+    };
+    assert_eq!(client.publish_tree_model(&publication).unwrap(), 1);
+    keeper.finish().saved.unwrap();
+    let out_of_force = ModelInForce {
+        name: "compute".to_owned(),
+        version: None,
+    };
+    for answer in [
+        client.publish_tree_model(&publication).map(drop),
+        client.put_in_force(&out_of_force).map(drop),
+    ] {
+        let refusal = answer.expect_err("nobody judges by it");
+        assert!(!refusal.is_worth_a_retry(), "{refusal}");
+        let told = refusal.to_string();
+        assert!(
+            told.contains("the run is over") && told.contains("the next run"),
+            "{told}"
+        );
+    }
+    let models = client.tree_models().unwrap().models;
+    assert_eq!((models[0].in_force, models[0].versions.len()), (Some(1), 1));
 }
 
 #[test]

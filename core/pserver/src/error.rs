@@ -72,6 +72,12 @@ pub enum PserverError {
         /// Why, in words.
         cause: String,
     },
+    /// A change of the tree models of a run that is over.
+    #[error(
+        "the run is over, and no AD instance judges by a tree model any more; keep the model in a file, and publish it to \
+         the next run (`callgrove model publish`)"
+    )]
+    RunIsOver,
     /// Models of detectors that keep different things.
     #[error(
         "models of different algorithms meet; give all AD instances the same one (`--algorithm`), that of the saved models \

@@ -1,7 +1,7 @@
 //! The tree models of a run: versions with notes, which of them is in force, and what instances are told of that.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
@@ -128,6 +128,8 @@ struct Kept {
 pub(crate) struct SharedTreeModels {
     pub(crate) book: Mutex<TreeModelBook>,
     pub(crate) saved: AtomicU64,
+    /// Whether the run is over; changed under the lock of the book.
+    pub(crate) is_closed: AtomicBool,
     /// The generation that each instance had when it asked last.
     pub(crate) told: Mutex<BTreeMap<String, u64>>,
 }

@@ -152,6 +152,7 @@ fn refusal(error: &PserverError) -> ApiError {
     let status = match error {
         PserverError::UnknownTreeModel { .. } => StatusCode::NOT_FOUND,
         PserverError::Limit { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        PserverError::RunIsOver => StatusCode::CONFLICT,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
     ApiError::new(status, error.to_string())

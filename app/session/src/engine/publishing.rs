@@ -8,7 +8,9 @@ use callgrove_pserver::{ModelInForce, ModelPublication};
 
 use super::Engine;
 use super::stop::Stop;
-use crate::{EventKey, Label, ModelTrial, RunningJob, RunningModels, SavedModel, Severity};
+use crate::{
+    EventKey, HostError, Label, ModelTrial, RunningJob, RunningModels, SavedModel, Severity,
+};
 
 impl Engine {
     /// Asks the server of a job which models are in force, and tries the learned one out beside that.
@@ -90,11 +92,9 @@ impl Engine {
             note: note.to_owned(),
             by: self.executor.host.user().unwrap_or_default(),
         };
-        let version = self
-            .executor
-            .host
-            .running_job(server)?
-            .publish(&publication)?;
+        let version = self.tell(server, "Publishing the model", |job| {
+            job.publish(&publication)
+        })?;
         let text = format!(
             "Version {version} of {} is in force: the detectors judge by it from their next step on.",
             publication.name
@@ -103,16 +103,29 @@ impl Engine {
         self.look_at_running_models(server)
     }
 
+    /// Tells a job something that it acknowledges once its database has it, which may take a while.
+    fn tell<T>(
+        &mut self,
+        server: &str,
+        stage: &str,
+        message: impl FnOnce(&mut dyn RunningJob) -> Result<T, HostError>,
+    ) -> Result<T, Stop> {
+        let (host, publisher) = (&mut self.executor.host, &self.executor.publisher);
+        publisher.stage(stage, |progress| {
+            progress.at(0.0)?;
+            Ok(message(&mut *host.running_job(server)?)?)
+        })
+    }
+
     /// Puts a version in force again, or none.
     pub(super) fn put_model_in_force(
         &mut self,
         server: &str,
         wanted: &ModelInForce,
     ) -> Result<(), Stop> {
-        self.executor
-            .host
-            .running_job(server)?
-            .put_in_force(wanted)?;
+        self.tell(server, "Changing the model in force", |job| {
+            job.put_in_force(wanted)
+        })?;
         let name = &wanted.name;
         let text = match wanted.version {
             Some(version) => format!("Version {version} of {name} is in force again."),

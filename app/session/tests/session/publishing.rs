@@ -1,7 +1,13 @@
 //! The models of a running job: tried out beside the learned one, published, taken back.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
 use callgrove_model::{Forest, Label, ProgramId, TreeIdx};
-use callgrove_session::{Command, EventKey, ModelInForce, ModelTrial, RunningModels, Selection};
+use callgrove_session::{
+    Command, Engine, EventKey, LearnSettings, ModelInForce, ModelTrial, RunningModels, Selection,
+    SnapshotCell,
+};
 
 use crate::support::*;
 
@@ -68,6 +74,33 @@ fn a_model_is_tried_out_published_and_taken_back() {
     let server = JOB.to_owned();
     session.run(Command::PutModelInForce { server, wanted });
     assert_eq!(seen(&session).list.models[0].in_force, Some(1));
+}
+
+#[test]
+fn what_a_job_acknowledges_later_is_shown_as_under_way() {
+    let cell = SnapshotCell::default();
+    let stages = Arc::<Mutex<BTreeSet<String>>>::default();
+    let (watched, seen) = (cell.clone(), Arc::clone(&stages));
+    let wake = move || {
+        let work = watched.newest().work.clone();
+        seen.lock().unwrap().extend(work.map(|work| work.stage));
+    };
+    let host = Box::new(DiskHost(Disk::default()));
+    let settings = LearnSettings::with_seed(1);
+    let engine = Engine::new(host, settings, cell.clone(), Arc::new(wake));
+    let mut session = Session { engine, cell };
+    session.run(open("run", "compute"));
+    stages.lock().unwrap().clear();
+    session.run(publish("the slow one"));
+    let wanted = ModelInForce {
+        name: "Pair::compute".to_owned(),
+        version: None,
+    };
+    let server = JOB.to_owned();
+    session.run(Command::PutModelInForce { server, wanted });
+    assert_eq!(self::seen(&session).list.models[0].in_force, None);
+    let expected = ["Changing the model in force", "Publishing the model"];
+    assert_eq!(*stages.lock().unwrap(), expected.map(str::to_owned).into());
 }
 
 #[test]

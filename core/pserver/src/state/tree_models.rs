@@ -1,6 +1,7 @@
 //! The tree models of a server: published by people, kept with the run, told to instances with their next answer.
 
 use std::collections::BTreeMap;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use super::{ServerState, lock};
@@ -14,7 +15,7 @@ impl ServerState {
     /// the version, and the generation that [`ServerState::has_saved_tree_models`] takes.
     ///
     /// # Errors
-    /// [`PserverError::Limit`].
+    /// [`PserverError::Limit`]; [`PserverError::RunIsOver`].
     pub fn publish_tree_model(
         &self,
         name: &str,
@@ -23,7 +24,7 @@ impl ServerState {
         by: &str,
         time_us: u64,
     ) -> Result<(u32, u64), PserverError> {
-        let mut book = lock(&self.tree_models.book);
+        let mut book = self.open_book()?;
         let version = book.publish(name, model, note, by, time_us)?;
         Ok((version, book.generation()))
     }
@@ -32,15 +33,31 @@ impl ServerState {
     /// generation.
     ///
     /// # Errors
-    /// [`PserverError::UnknownTreeModel`].
+    /// [`PserverError::UnknownTreeModel`]; [`PserverError::RunIsOver`].
     pub fn put_tree_model_in_force(
         &self,
         name: &str,
         version: Option<u32>,
     ) -> Result<(Option<u32>, u64), PserverError> {
-        let mut book = lock(&self.tree_models.book);
+        let mut book = self.open_book()?;
         let before = book.put_in_force(name, version)?;
         Ok((before, book.generation()))
+    }
+
+    /// Tells that nobody judges by tree models any more, nor will save them after this: what is changed from now on would
+    /// be lost.
+    pub fn close_tree_models(&self) {
+        let _held = lock(&self.tree_models.book);
+        self.tree_models.is_closed.store(true, Ordering::Release);
+    }
+
+    /// The book, if it may be changed.
+    fn open_book(&self) -> Result<MutexGuard<'_, TreeModelBook>, PserverError> {
+        let book = lock(&self.tree_models.book);
+        if self.tree_models.is_closed.load(Ordering::Acquire) {
+            return Err(PserverError::RunIsOver);
+        }
+        Ok(book)
     }
 
     /// All tree models in order of their names, and the generation.
