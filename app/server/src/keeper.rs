@@ -173,10 +173,6 @@ impl KeeperConfig {
         let Some(store) = &mut self.store else {
             return Ok(());
         };
-        let run = self.state.run();
-        if !run.is_empty() {
-            store.join_run(&run)?;
-        }
         let documents = self.state.documents();
         let number = |value: &Value, field: &str| value[field].as_u64().unwrap_or_default() as u32;
         let mut all = Vec::new();
@@ -201,6 +197,12 @@ impl KeeperConfig {
                 number(model, "fid"),
                 model,
             )?);
+        }
+        // Asked after the documents, it is that of all who told them. A database that has documents has to have a run,
+        // even one of which nothing is known yet: without any it would refuse whoever comes.
+        let run = self.state.run();
+        if !(run.is_empty() && all.is_empty()) {
+            store.join_run(&run)?;
         }
         store.put(&all)?;
         let incidents = self.state.incidents(now_ms, is_last);

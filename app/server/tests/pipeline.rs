@@ -14,7 +14,7 @@ use callgrove_provdb::OpenOptions;
 use callgrove_pserver::net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
-    AnomalySummary, FunctionReport, Hello, ModelExchange as _, ModelInForce, ModelPublication,
+    AnomalySummary, FunctionReport, Hello, ModelExchange, ModelInForce, ModelPublication,
     PserverError, ServerState, StateOptions, StepReport,
 };
 use callgrove_server::api::{self, Api, Live, TreeModelDesk};
@@ -42,9 +42,8 @@ fn ad_options(server: &RunningServer, certificate: &Certificate) -> ExchangeOpti
     }
 }
 
-/// An AD instance that finds one anomaly in one step, and leaves.
-fn report_one_anomaly(options: ExchangeOptions) {
-    let mut exchange = connect(options).unwrap();
+/// An AD instance that finds one anomaly in one step, does not know of which run, and leaves.
+fn report_one_anomaly(mut exchange: impl ModelExchange) {
     let hello = Hello {
         instance: "the test".to_owned(),
         program: ProgramId(0),
@@ -97,7 +96,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
         grpc::mount(routes, service(Arc::clone(&state)))
     })
     .unwrap();
-    report_one_anomaly(ad_options(&server, &certificate));
+    report_one_anomaly(connect(ad_options(&server, &certificate)).unwrap());
 
     let packet = state.take_packet(1);
     hub.publish(&packet);
@@ -162,6 +161,21 @@ fn keeper(place: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> Keeper {
         store: Some(callgrove_provdb::open(place, &OpenOptions::default()).unwrap()),
     })
     .unwrap()
+}
+
+#[test]
+fn statistics_that_are_saved_before_the_run_is_known_do_not_close_the_database_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_string_lossy();
+    let state = Arc::new(ServerState::new(StateOptions::default()));
+    let keeper = keeper(&place, &state, &Arc::new(Hub::new(0)));
+    report_one_anomaly(state.session());
+    keeper.finish().saved.unwrap();
+    let program = r#"{"command_lines":["lmp"],"executables":[],"ranks":{}}"#;
+    let run = format!(r#"{{"programs":{{"0":{program}}}}}"#);
+    let run: RunIdentity = serde_json::from_str(&run).unwrap();
+    let mut store = callgrove_provdb::open(&place, &OpenOptions::default()).unwrap();
+    assert_eq!(store.join_run(&run).unwrap(), run);
 }
 
 #[test]
