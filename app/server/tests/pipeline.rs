@@ -37,7 +37,7 @@ fn guarded(certificate: &Certificate) -> ServerConfig {
 fn ad_options(server: &RunningServer, certificate: &Certificate) -> ExchangeOptions {
     ExchangeOptions {
         token: Some(SECRET.to_owned()),
-        ca_file: Some(certificate.cert()),
+        ca_file: Some(certificate.signer()),
         ..ExchangeOptions::new(server.url())
     }
 }
@@ -102,7 +102,7 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     hub.publish(&packet);
     let options = ClientOptions {
         token: Some(token()),
-        ca_file: Some(certificate.cert()),
+        ca_file: Some(certificate.signer()),
     };
     let follower = Client::new(server.url(), &options).unwrap();
     let packets = follower.packets(1000, Duration::ZERO).unwrap().packets;
@@ -114,13 +114,40 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
     let other = support::start(guarded(&certificate), live);
     let poster = Poster::start(PosterOptions {
         token: Some(SECRET.to_owned()),
-        ca_file: Some(certificate.cert()),
+        ca_file: Some(certificate.signer()),
         ..PosterOptions::new(format!("{}/api/anomalydata", other.url()))
     })
     .unwrap();
     poster.post(packet);
     drop(poster);
     assert!(shows_the_anomaly(&received.snapshot().overview));
+}
+
+#[test]
+fn a_receiver_of_packets_is_trusted_for_the_authority_that_signed_its_certificate_alone() {
+    let certificate = Certificate::signed_by_authority();
+    let received = Arc::new(Hub::new(0));
+    let live = Live::Posted(Arc::clone(&received));
+    let receiver = support::start(guarded(&certificate), live);
+    let state = ServerState::new(StateOptions::default());
+    let post = |ca_file| {
+        let poster = Poster::start(PosterOptions {
+            token: Some(SECRET.to_owned()),
+            ca_file,
+            ..PosterOptions::new(format!("{}/api/anomalydata", receiver.url()))
+        })
+        .unwrap();
+        poster.post(state.take_packet(1));
+        poster.finish().failure
+    };
+    let others = Certificate::signed_by_authority();
+    for ca_file in [None, Some(others.signer())] {
+        let failure = post(ca_file).expect("it is not trusted");
+        assert!(failure.contains("certificate"), "{failure}");
+    }
+    assert_eq!(received.snapshot().progress.version, 0);
+    assert_eq!(post(Some(certificate.signer())), None);
+    assert_eq!(received.snapshot().progress.version, 1);
 }
 
 /// Takes any text for a model of one function.

@@ -25,13 +25,18 @@ fn encrypted(certificate: &Certificate) -> RunningServer {
 fn trusting(certificate: &Certificate) -> ClientOptions {
     ClientOptions {
         token: Some(token()),
-        ca_file: Some(certificate.cert()),
+        ca_file: Some(certificate.signer()),
     }
 }
 
 #[test]
 fn both_protocols_work_over_tls() {
     check_both_protocols(&Certificate::new());
+}
+
+#[test]
+fn both_protocols_work_with_a_certificate_that_an_authority_signed() {
+    check_both_protocols(&Certificate::signed_by_authority());
 }
 
 #[test]
@@ -47,7 +52,7 @@ fn check_both_protocols(certificate: &Certificate) {
         .health()
         .unwrap();
     let said = block_on(async {
-        let pem = std::fs::read_to_string(certificate.cert()).unwrap();
+        let pem = std::fs::read_to_string(certificate.signer()).unwrap();
         let tls =
             ClientTlsConfig::new().ca_certificate(tonic::transport::Certificate::from_pem(pem));
         let channel = Channel::from_shared(server.url().to_owned())
@@ -67,18 +72,20 @@ fn check_both_protocols(certificate: &Certificate) {
 
 #[test]
 fn a_certificate_that_is_not_trusted_is_told_with_the_remedy() {
-    let server = encrypted(&Certificate::new());
-    for options in [ClientOptions::default(), trusting(&Certificate::new())] {
-        let failed = Client::new(server.url(), &options)
-            .unwrap()
-            .health()
-            .expect_err("untrusted");
-        assert!(
-            matches!(failed, ClientError::Certificate { .. }),
-            "{failed}"
-        );
-        assert!(failed.to_string().contains("--ca"), "{failed}");
-        assert!(!failed.is_worth_a_retry());
+    for make in [Certificate::new, Certificate::signed_by_authority] {
+        let server = encrypted(&make());
+        for options in [ClientOptions::default(), trusting(&make())] {
+            let failed = Client::new(server.url(), &options)
+                .unwrap()
+                .health()
+                .expect_err("untrusted");
+            assert!(
+                matches!(failed, ClientError::Certificate { .. }),
+                "{failed}"
+            );
+            assert!(failed.to_string().contains("--ca"), "{failed}");
+            assert!(!failed.is_worth_a_retry());
+        }
     }
 }
 
@@ -122,8 +129,8 @@ fn unfit_files_are_named() {
     });
     assert!(missing.contains("no/cert.pem"), "{missing}");
     let no_key = refusal(TlsFiles {
-        cert: one.cert(),
-        key: one.cert(),
+        cert: one.signer(),
+        key: one.signer(),
     });
     assert!(no_key.contains("private key"), "{no_key}");
     let no_cert = refusal(TlsFiles {
@@ -132,7 +139,7 @@ fn unfit_files_are_named() {
     });
     assert!(no_cert.contains("certificate"), "{no_cert}");
     let mixed = refusal(TlsFiles {
-        cert: one.cert(),
+        cert: one.signer(),
         key: other.files().key,
     });
     assert!(mixed.contains("is the key of"), "{mixed}");
@@ -144,7 +151,7 @@ fn unfit_files_are_named() {
         key
     };
     let other_form = refusal(TlsFiles {
-        cert: authority.cert(),
+        cert: authority.signer(),
         key: rsa("RSA PRIVATE KEY"),
     });
     assert!(other_form.contains("openssl pkcs8"), "{other_form}");

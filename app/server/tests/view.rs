@@ -431,7 +431,7 @@ fn a_window_elsewhere_trusts_nobody_else() {
     let server = serve(secured);
     let options = ClientOptions {
         token: None,
-        ca_file: Some(other.cert()),
+        ca_file: Some(other.signer()),
     };
     let client = Client::new(server.url(), &options).unwrap();
     let handle = far_window(&client, Arc::new(|| ()));
@@ -456,7 +456,7 @@ fn label_from_elsewhere(certificate: Option<&Certificate>) {
     let server = serve(secured);
     let options = ClientOptions {
         token: Some(token()),
-        ca_file: certificate.map(Certificate::cert),
+        ca_file: certificate.map(Certificate::signer),
     };
     let client = Client::new(server.url(), &options).unwrap();
     let (wake, woken) = sync_channel(1);

@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 
 use callgrove_provdb::{
@@ -164,15 +165,8 @@ fn plain_sql_cannot_write_by_any_way() {
     assert_eq!(serde_json::to_value(table.rows).expect("JSON"), expected);
 }
 
-#[test]
-fn encrypted_connections_check_the_certificate() {
-    let server = PostgresServer::start(&[]);
-    let key = rcgen::KeyPair::generate().expect("a key");
-    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()])
-        .and_then(|it| it.self_signed(&key))
-        .expect("a certificate");
-    let ca_file = server.folder().join("ca.pem");
-    fs::write(&ca_file, certificate.pem()).expect("written");
+/// Has a server encrypt its connections by a certificate.
+fn encrypt(server: &PostgresServer, certificate: &rcgen::Certificate, key: &rcgen::KeyPair) {
     for (name, text) in [
         ("server.crt", certificate.pem()),
         ("server.key", key.serialize_pem()),
@@ -188,34 +182,78 @@ fn encrypted_connections_check_the_certificate() {
     admin
         .batch_execute("select pg_reload_conf()")
         .expect("reloaded");
+}
 
-    let remote = |ca_file| RemoteOptions {
-        token: None,
-        ca_file,
-    };
-    let with = |ca_file| OpenOptions {
-        remote: remote(ca_file),
+/// A certificate in a file, for who connects to trust.
+fn trusting(file: PathBuf, certificate: &rcgen::Certificate) -> OpenOptions {
+    fs::write(&file, certificate.pem()).expect("written");
+    OpenOptions {
+        remote: RemoteOptions {
+            token: None,
+            ca_file: Some(file),
+        },
         ..OpenOptions::default()
-    };
+    }
+}
+
+/// That a server lets in who trusts `trusted`, and that nobody trusts it for another certificate or name.
+fn check_trust(server: &PostgresServer, trusted: &rcgen::Certificate) {
+    let file = |name| server.folder().join(name);
+    let trusted = trusting(file("trusted.pem"), trusted);
     let url = server.url().replace("127.0.0.1", "localhost");
-    let mut store = eventually(|| PostgresStore::open(&url, &with(Some(ca_file.clone()))).ok());
+    let mut store = eventually(|| PostgresStore::open(&url, &trusted).ok());
     let encrypted = store
         .find_plain_sql("select ssl from pg_stat_ssl where pid = pg_backend_pid()")
         .expect("answered");
     assert_eq!(encrypted.rows, [[serde_json::json!(true)]]);
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]);
+    let other = trusting(file("other.pem"), &other.expect("another one").cert);
+    let another_authority = trusting(file("authority.pem"), &authority().0);
+    for (url, options, words) in [
+        (
+            format!("{url}?sslmode=require"),
+            OpenOptions::default(),
+            "--ca-file",
+        ),
+        (url.clone(), other, "certificate"),
+        (url, another_authority, "certificate"),
+        (server.url(), trusted, "certificate"),
+    ] {
+        let error = PostgresStore::open(&url, &options).err().expect(words);
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
 
-    let error = PostgresStore::open(&format!("{url}?sslmode=require"), &with(None))
-        .err()
-        .expect("no certificate");
-    assert!(error.to_string().contains("--ca-file"), "{error}");
-    let other =
-        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("another one");
-    let other_file = server.folder().join("other.pem");
-    fs::write(&other_file, other.cert.pem()).expect("written");
-    let error = PostgresStore::open(&url, &with(Some(other_file)))
-        .err()
-        .expect("not the signer");
-    assert!(error.to_string().contains("certificate"), "{error}");
+#[test]
+fn encrypted_connections_check_the_certificate() {
+    let server = PostgresServer::start(&[]);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()])
+        .and_then(|it| it.self_signed(&key))
+        .expect("a certificate");
+    encrypt(&server, &certificate, &key);
+    check_trust(&server, &certificate);
+}
+
+/// A certificate that signs others, and how it does so.
+fn authority() -> (rcgen::Certificate, rcgen::Issuer<'static, rcgen::KeyPair>) {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).expect("a certificate");
+    (certificate, rcgen::Issuer::new(params, key))
+}
+
+#[test]
+fn a_server_is_trusted_for_the_authority_that_signed_its_certificate() {
+    let server = PostgresServer::start(&[]);
+    let (authority, issuer) = authority();
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()])
+        .and_then(|it| it.signed_by(&key, &issuer))
+        .expect("a certificate");
+    encrypt(&server, &certificate, &key);
+    check_trust(&server, &authority);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::time::Duration;
 use axum::Router;
 use callgrove_server::api::{self, Api, Live};
 use callgrove_server::{Limits, RunningServer, ServerConfig, TlsFiles, Token, grpc};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tonic::codegen::{BoxFuture, Service, http};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -73,9 +74,10 @@ pub fn raw(address: SocketAddr, request: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-/// A certificate for `localhost` and the loopback address that signs itself, in files.
+/// A certificate for `localhost` and the loopback address, in files; unless said, it signs itself.
 pub struct Certificate {
     folder: tempfile::TempDir,
+    signer: &'static str,
 }
 
 impl Certificate {
@@ -89,7 +91,34 @@ impl Certificate {
             made.signing_key.serialize_pem(),
         )
         .unwrap();
-        Self { folder }
+        Self {
+            folder,
+            signer: "cert.pem",
+        }
+    }
+
+    /// One that an authority has signed.
+    pub fn signed_by_authority() -> Self {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let [own_key, key] = [(); 2].map(|()| KeyPair::generate().unwrap());
+        let mut authority = CertificateParams::default();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let signer = authority.self_signed(&own_key).unwrap();
+        let issuer = Issuer::new(authority, own_key);
+        let params = CertificateParams::new(names).unwrap();
+        let signed = params.signed_by(&key, &issuer).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for (file, pem) in [
+            ("ca.pem", signer.pem()),
+            ("cert.pem", signed.pem()),
+            ("key.pem", key.serialize_pem()),
+        ] {
+            std::fs::write(folder.path().join(file), pem).unwrap();
+        }
+        Self {
+            folder,
+            signer: "ca.pem",
+        }
     }
 
     /// One of an authority, which openssl made; `tests/data` says how.
@@ -99,16 +128,20 @@ impl Certificate {
         for file in ["cert.pem", "key.pem"] {
             std::fs::copy(made.join(file), folder.path().join(file)).unwrap();
         }
-        Self { folder }
+        Self {
+            folder,
+            signer: "cert.pem",
+        }
     }
 
-    pub fn cert(&self) -> PathBuf {
-        self.folder.path().join("cert.pem")
+    /// What clients trust.
+    pub fn signer(&self) -> PathBuf {
+        self.folder.path().join(self.signer)
     }
 
     pub fn files(&self) -> TlsFiles {
         TlsFiles {
-            cert: self.cert(),
+            cert: self.folder.path().join("cert.pem"),
             key: self.folder.path().join("key.pem"),
         }
     }
