@@ -3,9 +3,8 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_provdb::Collection;
-use callgrove_trace::{TauStep, TauWriter, WriterEngine};
+use callgrove_trace::TauStep;
 
 use crate::support::*;
 
@@ -114,35 +113,19 @@ fn an_instance_that_comes_back_to_a_running_job_knows_what_was_named_before() {
 
 /// Three ranks that name their functions in the first of many steps, 0.15 s apart.
 fn write_run_named_at_its_start(folder: &Path) {
-    std::fs::create_dir(folder).unwrap();
-    let library = Library::load(&default_candidates()).unwrap();
-    for rank in 0..3 {
-        let path = folder.join(format!("tau-metrics-{rank}.bp"));
-        let mut writer = TauWriter::open(&path, WriterEngine::Bp5, &library).unwrap();
-        for number in 0..40 {
-            let start_us = 1_795_231_715_000_000 + 150_000 * number;
-            let mut step = TauStep {
-                num_ranks: 3,
-                num_threads: 1,
-                num_timers: 1,
-                ..TauStep::default()
-            };
-            for call in 0..20 {
-                let entry_us = start_us + 5_000 * call;
-                step.funcs.push([0, rank, 0, 0, 0, entry_us]);
-                step.funcs.push([0, rank, 0, 1, 0, entry_us + 100]);
-            }
-            if number == 0 {
-                let host = format!("MetaData:{rank}:0:Hostname");
-                step.attributes = vec![
-                    ("timer 0".to_owned(), "work".to_owned()),
-                    (host, "node".to_owned()),
-                ];
-            }
-            writer.write(&step).unwrap();
+    write_run(folder, 3, 40, |rank, number| {
+        let start_us = RUN_START_US + 150_000 * number;
+        let mut step = TauStep::default();
+        for call in 0..20 {
+            let entry_us = start_us + 5_000 * call;
+            step.funcs.push([0, rank, 0, 0, 0, entry_us]);
+            step.funcs.push([0, rank, 0, 1, 0, entry_us + 100]);
         }
-        writer.close().unwrap();
-    }
+        if number == 0 {
+            step.attributes = named(rank, &["work"]);
+        }
+        step
+    });
 }
 
 #[test]

@@ -5,9 +5,11 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use callgrove_adios2_sys::{Library, default_candidates};
 use callgrove_provdb::Collection;
 use callgrove_tests::process::Process;
 use callgrove_tests::program;
+use callgrove_trace::{TauStep, TauWriter, WriterEngine};
 use serde_json::Value;
 
 pub(crate) fn example() -> String {
@@ -93,6 +95,43 @@ pub(crate) fn check_schema(schema: &str, instances: &[Value]) {
 pub(crate) fn num_calls(func_stats: &[Value]) -> u64 {
     let count = |stats: &Value| stats["runtime_profile"]["exclusive_runtime"]["count"].as_u64();
     func_stats.iter().filter_map(count).sum()
+}
+
+/// When generated runs start.
+pub(crate) const RUN_START_US: u64 = 1_795_231_715_000_000;
+
+/// Records a run of one thread a rank in a new folder: what `step` says of each rank and number of a step.
+pub(crate) fn write_run(
+    folder: &Path,
+    num_ranks: u64,
+    num_steps: u64,
+    step: impl Fn(u64, u64) -> TauStep,
+) {
+    std::fs::create_dir(folder).unwrap();
+    let library = Library::load(&default_candidates()).unwrap();
+    for rank in 0..num_ranks {
+        let path = folder.join(format!("tau-metrics-{rank}.bp"));
+        let mut writer = TauWriter::open(&path, WriterEngine::Bp5, &library).unwrap();
+        let mut num_timers = 0;
+        for number in 0..num_steps {
+            let mut step = step(rank, number);
+            let names = step.attributes.iter();
+            num_timers += names.filter(|(name, _)| name.starts_with("timer")).count();
+            step.num_ranks = num_ranks as i32;
+            step.num_threads = 1;
+            step.num_timers = num_timers as i32;
+            writer.write(&step).unwrap();
+        }
+        writer.close().unwrap();
+    }
+}
+
+/// What the first step of a generated rank announces: its functions and its host.
+pub(crate) fn named(rank: u64, functions: &[&str]) -> Vec<(String, String)> {
+    let timer = |(index, name): (usize, &&str)| (format!("timer {index}"), (*name).to_owned());
+    let host = (format!("MetaData:{rank}:0:Hostname"), "node".to_owned());
+    let timers = functions.iter().enumerate().map(timer);
+    timers.chain([host]).collect()
 }
 
 /// Starts to write the example again to `out`; all its streams are there.
