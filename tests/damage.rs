@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use callgrove_tests::numbers::Numbers;
 use callgrove_tests::shell::{COMPUTE, callgrove, copy_of, data, example};
 
-/// Damaged traces in a test that everybody runs; `CALLGROVE_FUZZ=600` tries more.
+/// Damaged traces in a test that everybody runs; `CALLGROVE_FUZZ=600` tries more, and `CALLGROVE_FUZZ_SEED=9000` others.
 const FEW: u64 = 24;
 
 #[test]
@@ -74,11 +74,12 @@ fn some_file(stream: &Path, numbers: &mut Numbers) -> Result<std::path::PathBuf>
 
 #[test]
 fn traces_with_bytes_changed_at_random_end_no_process() -> Result<()> {
-    let num_traces = match std::env::var("CALLGROVE_FUZZ") {
-        Ok(text) => text.parse()?,
-        Err(_) => FEW,
+    let number = |variable, otherwise| match std::env::var(variable) {
+        Ok(text) => text.parse::<u64>(),
+        Err(_) => Ok(otherwise),
     };
-    for seed in 0..num_traces {
+    let first = number("CALLGROVE_FUZZ_SEED", 0)?;
+    for seed in first..first + number("CALLGROVE_FUZZ", FEW)? {
         let mut numbers = Numbers::with_seed(seed);
         let bp5 = example();
         let bp4 = data("tests/data/lammps-4r-small-bp4");

@@ -16,6 +16,7 @@ mod workspace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, bail};
 
@@ -26,8 +27,9 @@ cargo xtask <task>
 
   demo [ARGS]  set up what the window needs, build the program and open its demo trace
   test         set up what the tests need, then run every check: format, lints, wasm, tests, docs
-  fuzz [N]     tries N damaged traces (600 without a number) on the program, and all property tests with ten
-               times their cases
+  fuzz [N [SEED]]
+               tries N damaged traces (600 without a number) on the program, and all property tests with ten
+               times their cases; without the SEED of the first trace, others each time
   setup        only the set-up of `test`; prints what to export to run single tests by hand
   study DATA.. runs the study behind the detector's defaults (ml/STUDY.md) on generated forests and on what
                is in the folders DATA, and prints where its tables are. A trace is a folder in DATA with a
@@ -45,7 +47,7 @@ cargo xtask <task>
 enum Task {
     Demo { args: Vec<String> },
     Test,
-    Fuzz { num_traces: u64 },
+    Fuzz { num_traces: u64, seed: Option<u64> },
     Setup,
     Study { data: Vec<PathBuf> },
     Web,
@@ -71,9 +73,17 @@ fn parse(args: &[String]) -> Result<Task> {
             args: args[1..].to_vec(),
         },
         ["test"] => Task::Test,
-        ["fuzz"] => Task::Fuzz { num_traces: 600 },
+        ["fuzz"] => Task::Fuzz {
+            num_traces: 600,
+            seed: None,
+        },
         ["fuzz", number] => Task::Fuzz {
             num_traces: number.parse()?,
+            seed: None,
+        },
+        ["fuzz", number, seed] => Task::Fuzz {
+            num_traces: number.parse()?,
+            seed: Some(seed.parse()?),
         },
         ["setup"] => Task::Setup,
         ["web"] => Task::Web,
@@ -95,8 +105,11 @@ fn perform(task: Task) -> Result<ExitCode> {
         }
         Task::Demo { args } => demo::run(&Workspace::load()?, &args),
         Task::Test => test::run(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
-        Task::Fuzz { num_traces } => {
-            test::fuzz(&Workspace::load()?, num_traces).map(|()| ExitCode::SUCCESS)
+        Task::Fuzz { num_traces, seed } => {
+            // Seconds, far enough apart for the traces of a run.
+            let now = || UNIX_EPOCH.elapsed().map_or(0, |it| it.as_secs() * 10_000);
+            let seed = seed.unwrap_or_else(now);
+            test::fuzz(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
         }
         Task::Setup => {
             for (name, value) in test::set_up(&Workspace::load()?)? {
@@ -151,6 +164,7 @@ mod tests {
         for words in [
             &["demo"][..],
             &["test"],
+            &["fuzz", "600", "1"],
             &["setup"],
             &["study", "data", "forests"],
             &["web"],

@@ -49,19 +49,21 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     run_tests(workspace, &exports)
 }
 
-/// Tries what comes from elsewhere, damaged: `num_traces` traces with bytes changed at random on the program itself, and
-/// the property tests of all readers and messages with more cases than in [`run`].
+/// Tries what comes from elsewhere, damaged: `num_traces` traces with bytes changed at random, numbered from `seed`, on the
+/// program itself, and the property tests of all readers and messages with more cases than in [`run`].
 ///
 /// # Errors
 /// Something did not end by itself, or panicked; or the set-up failed.
-pub(crate) fn fuzz(workspace: &Workspace, num_traces: u64) -> Result<()> {
+pub(crate) fn fuzz(workspace: &Workspace, num_traces: u64, seed: u64) -> Result<()> {
     let exports = set_up(workspace)?;
     shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
+    shell::heading(&format!("damaged traces from seed {seed} on"));
     let mut traces = workspace.cargo(["test", "--package", "callgrove-tests", "--test", "damage"]);
     traces
         .envs(exports.iter().cloned())
         .env("CALLGROVE_PROGRAM", workspace.program("debug"))
-        .env("CALLGROVE_FUZZ", num_traces.to_string());
+        .env("CALLGROVE_FUZZ", num_traces.to_string())
+        .env("CALLGROVE_FUZZ_SEED", seed.to_string());
     shell::run(&mut traces)?;
     let mut properties = workspace.cargo(["test", "--workspace", "--no-fail-fast"]);
     properties.args(["--exclude", "callgrove-tests", "--tests", "--lib"]);
