@@ -76,7 +76,8 @@ pub struct Params {
     pub hbos_threshold: f64,
     /// SSTD: outliers are farther from the mean than this many standard deviations; above 0.
     pub sstd_sigma: f64,
-    /// HBOS and COPOD: most occupied bins of a histogram, from 65 to 65,536.
+    /// HBOS and COPOD: most occupied bins of a histogram, from 65 to 65,536. HBOS judges by at most 2 ∛n of them for n
+    /// executions.
     #[serde(rename = "hbos_max_bins")]
     pub max_bins: usize,
     /// HBOS and COPOD: whether the threshold never falls while the run goes on.

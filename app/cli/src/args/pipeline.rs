@@ -322,7 +322,8 @@ pub(crate) struct DetectArgs {
     /// SSTD: standard deviations from the mean beyond which executions are outliers [default: 6]
     #[arg(long, value_name = "SIGMA", conflicts_with = "params")]
     pub(crate) sigma: Option<f64>,
-    /// HBOS and COPOD: most bins with executions in a histogram; empty ones between them are not counted [default: 200]
+    /// HBOS and COPOD: most bins with executions in a histogram, from 65 to 65536; empty ones between them are not counted.
+    /// HBOS judges by no more than twice the cube root of the number of executions [default: 200]
     #[arg(long, value_name = "N", conflicts_with = "params")]
     pub(crate) max_bins: Option<usize>,
     /// Detector and its parameters as JSON, with Chimbuko's keys (algorithm, hbos_thres, glob_thres,
