@@ -12,8 +12,8 @@ use callgrove_ml::detector::{
 use callgrove_ml::metrics::{RankingQuality, ranking_quality};
 use callgrove_ml::stack2vec::Stack2vecParams;
 use callgrove_ml::{MlError, Progress};
-use callgrove_model::{Forest, TimeNs, TreeIdx};
-use support::{PlainTree, fixture_path, forest, read_forest};
+use callgrove_model::{Forest, TimeNs, Trace, TreeIdx};
+use support::{PlainTree, fixture_path, forest, max_abs_diff, read_forest};
 
 /// The generated forest, and which of its trees are anomalies.
 fn generated() -> (Forest, Vec<bool>, Vec<String>) {
@@ -506,4 +506,47 @@ fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
             assert_eq!(alone, expected, "tree {tree}, {params:?}");
         }
     }
+}
+
+#[test]
+fn trees_recorded_for_standing_out_move_nothing_before_they_are_labelled() {
+    const NUM_SAMPLED: usize = 100;
+    let times = (0..NUM_SAMPLED as i64 + 60).map(|tree| {
+        let wait = 20_000 + 300 * ((tree * 37) % 29);
+        let stands_out = tree >= NUM_SAMPLED as i64 || tree == 50;
+        let compute = 1_000_000 + 1_000 * ((tree * 17) % 23);
+        (compute, if stands_out { 150 * wait } else { wait })
+    });
+    let all = plain_forest(&times.collect::<Vec<_>>());
+    let mut trace = Trace::clone(all.trace());
+    let roots = all.trees()[NUM_SAMPLED..].iter().map(|tree| tree.root);
+    trace.unsampled = roots.collect();
+    let (functions, trees) = (all.functions().to_vec(), all.trees().to_vec());
+    let recorded = Forest::of_trees(Arc::new(trace), functions, trees, 0).unwrap();
+    let sample = all.selected(|tree| tree.index() < NUM_SAMPLED);
+
+    let scores = |forest: &Forest| {
+        let embedding = embed(forest, DetectorParams::default());
+        let detector = detect(&embedding, &vec![None; forest.len()], None);
+        detector.scores().to_vec()
+    };
+    let found = scores(&recorded);
+    assert_eq!(max_abs_diff(&found[..NUM_SAMPLED], &scores(&sample)), 0.0);
+    assert!(
+        found[NUM_SAMPLED..]
+            .iter()
+            .all(|&it| Detector::is_abnormal(it))
+    );
+
+    let embedding = embed(&recorded, DetectorParams::default());
+    let mut labels = vec![None; recorded.len()];
+    labels[NUM_SAMPLED] = Some(Label::Normal);
+    let detector = detect(&embedding, &labels, None);
+    assert!(detector.scores()[NUM_SAMPLED] > found[NUM_SAMPLED]);
+    let model = ModelArtifact::new(&recorded, &embedding, &detector, Progress::none()).unwrap();
+    assert_eq!(
+        (model.num_trees, model.labels.num_normal),
+        (NUM_SAMPLED + 1, 1)
+    );
+    TreeModel::new(model).unwrap();
 }

@@ -168,16 +168,38 @@ impl Forest {
     /// The trees that are entered within `times`, with the codes that they have here.
     #[must_use]
     pub fn between(&self, times: Range<TimeNs>) -> Self {
-        let within: Vec<usize> = (0..self.len())
-            .filter(|&tree| times.contains(&self.tree(TreeIdx::from_index(tree)).entry()[0]))
+        self.selected(|tree| times.contains(&self.tree(tree).entry()[0]))
+    }
+
+    /// Some of the trees, with the codes that they have here.
+    #[must_use]
+    pub fn selected(&self, is_wanted: impl Fn(TreeIdx) -> bool) -> Self {
+        let wanted: Vec<usize> = (0..self.len())
+            .filter(|&tree| is_wanted(TreeIdx::from_index(tree)))
             .collect();
         let places = self.places.as_ref();
         Self {
             trace: Arc::clone(&self.trace),
             functions: self.functions.clone(),
-            trees: within.iter().map(|&tree| self.trees[tree]).collect(),
-            places: places.map(|places| within.iter().map(|&tree| places[tree]).collect()),
+            trees: wanted.iter().map(|&tree| self.trees[tree]).collect(),
+            places: places.map(|places| wanted.iter().map(|&tree| places[tree]).collect()),
             num_unclosed: self.num_unclosed,
+        }
+    }
+
+    /// Whether what is usual is learned from each tree, shape `[n_trees]`: all but those that a selection has only because
+    /// they stood out; all, where it has no others.
+    pub fn sample(&self) -> Vec<bool> {
+        let unsampled = &self.trace.unsampled;
+        let sample: Vec<bool> = self
+            .trees
+            .iter()
+            .map(|tree| !unsampled.contains(&tree.root))
+            .collect();
+        if sample.contains(&true) {
+            sample
+        } else {
+            vec![true; self.len()]
         }
     }
 

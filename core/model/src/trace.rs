@@ -32,6 +32,9 @@ pub struct Trace {
     pub identity: RunIdentity,
     /// Whether it holds some executions of the run only, so that trees have other numbers here than in the run.
     pub is_selection: bool,
+    /// Executions of a selection that are in it because they stood out, and not as part of a sample: nobody learns from
+    /// them what is usual.
+    pub unsampled: BTreeSet<ExecRef>,
 }
 
 impl Trace {

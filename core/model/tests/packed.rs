@@ -72,14 +72,16 @@ fn picture(trace: &Trace) -> String {
     let names: Vec<&str> = trace.names.iter().map(|(_, name)| name).collect();
     let counters: Vec<&str> = trace.counter_names.iter().map(|(_, name)| name).collect();
     format!(
-        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {} {:?}",
+        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?}",
         trace.lanes,
         trace.messages,
         trace.writes,
         trace.metadata,
         trace.warnings,
         trace.num_steps,
-        trace.identity
+        trace.identity,
+        trace.is_selection,
+        trace.unsampled,
     )
 }
 
@@ -93,8 +95,12 @@ proptest! {
         a in events(),
         b in events(),
         unit in prop_oneof![Just(1), Just(1_000)],
+        unsampled in prop::collection::btree_set((0..3_u32, 0..9_u32), 0..5),
     ) {
-        let trace = Trace::assemble(vec![rank(0, &a, unit), rank(1, &b, unit)], Warnings::default());
+        let mut trace = Trace::assemble(vec![rank(0, &a, unit), rank(1, &b, unit)], Warnings::default());
+        trace.is_selection = !unsampled.is_empty();
+        let calls = unsampled.into_iter().map(|(lane, exec)| ExecRef { lane: LaneIdx(lane), exec: ExecIdx(exec) });
+        trace.unsampled = calls.collect();
         let (head, lanes) = packed(&trace);
         prop_assert_eq!(picture(&unpacked(head, &lanes).unwrap()), picture(&trace));
     }

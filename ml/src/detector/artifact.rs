@@ -106,13 +106,19 @@ impl ModelArtifact {
         progress: Progress<'_>,
     ) -> Result<Self> {
         let vocabulary = &embedding.subtrees().vocabulary;
+        let labels = detector.labels().iter();
+        let is_learnt = embedding.sample().iter().zip(labels);
+        let is_learnt: Vec<bool> = is_learnt
+            .map(|(own, label)| *own || label.is_some())
+            .collect();
         let Origin {
             programs,
             functions,
             num_ranks,
             median_duration_ns,
-        } = Origin::of(forest);
-        let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
+        } = Origin::of(&forest.selected(|tree| is_learnt[tree.index()]));
+        let learnt = detector.scores().iter().zip(&is_learnt);
+        let learnt = learnt.filter(|(_, is_learnt)| **is_learnt);
         Ok(Self {
             version: MODEL_VERSION,
             run: forest.trace().identity.clone(),
@@ -122,8 +128,10 @@ impl ModelArtifact {
             median_duration_ns,
             params: *embedding.params().get(),
             seed: embedding.seed(),
-            num_trees: embedding.num_trees(),
-            num_abnormal: detector.scores().iter().filter(is_abnormal).count(),
+            num_trees: learnt.clone().count(),
+            num_abnormal: learnt
+                .filter(|(score, _)| Detector::is_abnormal(**score))
+                .count(),
             labels: LabelDigest::of(forest, detector.labels()),
             vocabulary: vocabulary.iter().map(|(_, subtree)| subtree.hash).collect(),
             reference: embedding.reference().clone(),
@@ -227,9 +235,10 @@ fn usual(
     let (scores, labels) = (detector.scores(), detector.labels());
     let explained = causes(scores, labels, embedding.write_shares());
     let trees = scores.iter().zip(labels).zip(&explained);
-    let is_normal = trees.map(|((&score, label), cause)| match label {
+    let trees = trees.zip(embedding.sample());
+    let is_normal = trees.map(|(((&score, label), cause), is_sampled)| match label {
         Some(label) => *label == Label::Normal,
-        None => cause.is_some() || !Detector::is_abnormal(score),
+        None => *is_sampled && (cause.is_some() || !Detector::is_abnormal(score)),
     });
     let is_normal: Vec<bool> = is_normal.collect();
     let paths = CallPaths::of(forest, progress)?;

@@ -1,5 +1,7 @@
 //! What is learned from a forest before any label: subtrees, rows, kernel width, map.
 
+use std::borrow::Cow;
+
 use callgrove_model::{Forest, Progress, TreeIdx};
 
 use super::params::{BorderRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
@@ -15,7 +17,7 @@ use crate::ocsvm::{Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
 use crate::real::Real;
 use crate::stack2vec::{self, Corpus, Stack2vec, Stack2vecParams};
-use crate::wl::{Subtrees, relabel};
+use crate::wl::{Bags, Subtrees, relabel};
 
 /// Neighbours and rows for the quality number of the map.
 const TRUST_NEIGHBOURS: usize = 12;
@@ -36,7 +38,7 @@ pub struct Embedding {
     seed: u64,
     subtrees: Subtrees,
     reference: Reference,
-    write_shares: Vec<Option<WriteShare>>,
+    usual: Usual,
     features: Features,
     rows: Rows,
     null: NullModel,
@@ -51,6 +53,36 @@ pub struct Embedding {
     trustworthiness: f64,
 }
 
+/// Which trees say what is usual: those of the sample that the tracer's writes do not explain.
+#[derive(Clone, Debug)]
+struct Usual {
+    /// Shape `[n_trees]`.
+    sample: Vec<bool>,
+    /// Shape `[n_trees]`.
+    write_shares: Vec<Option<WriteShare>>,
+}
+
+impl Usual {
+    /// Of one value for each tree those of these trees; those of the sample, where everything is explained.
+    fn of(&self, values: &[f64]) -> Vec<f64> {
+        let in_sample = |at: &usize| self.sample[*at];
+        let sampled: Vec<usize> = (0..values.len()).filter(in_sample).collect();
+        let shares: Vec<_> = sampled.iter().map(|&at| self.write_shares[at]).collect();
+        let values: Vec<f64> = sampled.iter().map(|&at| values[at]).collect();
+        unexplained(&values, &shares)
+    }
+
+    /// Weights for unlabelled trees: none for those out of the sample.
+    fn weigh(&self, mut weights: Vec<f64>) -> Vec<f64> {
+        for (weight, is_sampled) in weights.iter_mut().zip(&self.sample) {
+            if !is_sampled {
+                *weight = 0.0;
+            }
+        }
+        weights
+    }
+}
+
 /// The learned part of a representation.
 #[derive(Clone, Debug)]
 pub enum Features {
@@ -63,7 +95,8 @@ pub enum Features {
 }
 
 impl Embedding {
-    /// Learns from all trees of a forest.
+    /// Learns what is usual from the sample of a forest ([`Forest::sample`]), mostly all of its trees; the others get
+    /// rows, and weigh something once they are labelled.
     ///
     /// The same forest, settings and seed give the same embedding on every machine of one kind and
     /// for any number of threads.
@@ -82,11 +115,13 @@ impl Embedding {
         let params = settings.check()?;
         let settings = &settings;
         let usual = excess_params(settings);
-        let windows = Windows::new(forest, usual.windows_per_lane);
-        let reference = Reference::fit(&subtrees.bags, &windows, usual.min_class_size);
+        let sample = forest.sample();
+        let (sampled, bags) = sampled(forest, &subtrees.bags, &sample);
+        let windows = Windows::new(&sampled, usual.windows_per_lane);
+        let reference = Reference::fit(&bags, &windows, usual.min_class_size);
         let (features, rows, least) = match settings.representation {
             Representation::ExcessRarity(_) if reference.varied_share() > VARIED_SHARE => {
-                let model = ContextModel::fit(forest);
+                let model = ContextModel::fit(&sampled);
                 let rows = Rows::Sparse(model.rows(forest)?);
                 (Features::Context(model), rows, LEAST_SURPRISE)
             }
@@ -104,21 +139,25 @@ impl Embedding {
             }
         };
         let write_shares = write_shares(forest, &subtrees.bags, &reference);
-        let null = NullModel::fit(&unexplained(&rows.norms(), &write_shares), least);
-        let prior = prior_weights(&rows, settings.prior, &null);
+        let usual = Usual {
+            sample,
+            write_shares,
+        };
+        let null = NullModel::fit(&usual.of(&rows.norms()), least);
+        let prior = usual.weigh(prior_weights(&rows, settings.prior, &null));
         let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
         let anchors = Anchors::needed(&rows, &prior, settings.nu);
         let (unlabelled, calibration) = calibrate(
             &rows,
             &null,
-            &write_shares,
+            &usual,
             &prior,
             &ocsvm,
             anchors.as_ref(),
             progress.part(0.7, 0.8),
         )?;
-        let border = border_of(settings.border, &unlabelled, &write_shares, &calibration);
-        let evidence = called_normal(border, &unlabelled);
+        let border = border_of(settings.border, &unlabelled, &usual, &calibration);
+        let evidence = called_normal(border, &unlabelled, &usual.sample);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
@@ -126,7 +165,7 @@ impl Embedding {
             seed,
             subtrees,
             reference,
-            write_shares,
+            usual,
             features,
             rows,
             null,
@@ -166,7 +205,7 @@ impl Embedding {
             (self.unlabelled, self.calibration) = calibrate(
                 &self.rows,
                 &self.null,
-                &self.write_shares,
+                &self.usual,
                 &self.prior,
                 &ocsvm,
                 anchors.as_ref(),
@@ -175,13 +214,8 @@ impl Embedding {
             self.ocsvm = ocsvm;
             self.anchors = anchors;
         }
-        self.border = border_of(
-            border,
-            &self.unlabelled,
-            &self.write_shares,
-            &self.calibration,
-        );
-        self.evidence = called_normal(self.border, &self.unlabelled);
+        self.border = border_of(border, &self.unlabelled, &self.usual, &self.calibration);
+        self.evidence = called_normal(self.border, &self.unlabelled, &self.usual.sample);
         self.params = params;
         Ok(())
     }
@@ -213,7 +247,12 @@ impl Embedding {
 
     /// What the tracer's writes explain of each tree, shape `[n_trees]`.
     pub fn write_shares(&self) -> &[Option<WriteShare>] {
-        &self.write_shares
+        &self.usual.write_shares
+    }
+
+    /// Trees that are learned from whether or not they have a label, shape `[n_trees]`: see [`Forest::sample`].
+    pub fn sample(&self) -> &[bool] {
+        &self.usual.sample
     }
 
     /// The learned part of the representation.
@@ -319,6 +358,20 @@ impl Embedding {
     }
 }
 
+/// The trees of the sample and their bags.
+fn sampled<'a>(
+    forest: &'a Forest,
+    bags: &'a Bags,
+    sample: &[bool],
+) -> (Cow<'a, Forest>, Cow<'a, Bags>) {
+    if sample.contains(&false) {
+        let trees = forest.selected(|tree| sample[tree.index()]);
+        (Cow::Owned(trees), Cow::Owned(bags.selected(sample)))
+    } else {
+        (Cow::Borrowed(forest), Cow::Borrowed(bags))
+    }
+}
+
 /// γ by its rule, and C = ν · sum of the prior weights.
 fn ocsvm_params(
     settings: &DetectorParams,
@@ -334,7 +387,7 @@ fn ocsvm_params(
 fn calibrate(
     rows: &Rows,
     null: &NullModel,
-    write_shares: &[Option<WriteShare>],
+    usual: &Usual,
     prior: &[f64],
     ocsvm: &ValidOcsvmParams,
     anchors: Option<&Anchors>,
@@ -344,29 +397,24 @@ fn calibrate(
         Some(anchors) => train_on_anchors(rows, prior, anchors, &[], ocsvm, None, progress),
         None => train(rows, prior, ocsvm, None, progress),
     }?;
-    let norms = unexplained(&rows.norms(), write_shares);
-    let scores = unexplained(trained.scores(), write_shares);
+    let norms = usual.of(&rows.norms());
+    let scores = usual.of(trained.scores());
     let calibration = Calibration::new(null.clone(), norms, scores);
     Ok((trained, calibration))
 }
 
-fn border_of(
-    rule: BorderRule,
-    trained: &Trained,
-    write_shares: &[Option<WriteShare>],
-    calibration: &Calibration,
-) -> f64 {
+fn border_of(rule: BorderRule, trained: &Trained, usual: &Usual, calibration: &Calibration) -> f64 {
     match rule {
         BorderRule::Rho => 0.0,
-        BorderRule::FalseDiscovery(rate) => {
-            calibration.border(&unexplained(trained.scores(), write_shares), rate)
-        }
+        BorderRule::FalseDiscovery(rate) => calibration.border(&usual.of(trained.scores()), rate),
     }
 }
 
-fn called_normal(border: f64, trained: &Trained) -> Vec<bool> {
-    let scores = trained.scores().iter();
-    scores.map(|score| !is_abnormal(score - border)).collect()
+fn called_normal(border: f64, trained: &Trained, sample: &[bool]) -> Vec<bool> {
+    let scores = trained.scores().iter().zip(sample);
+    scores
+        .map(|(score, is_sampled)| *is_sampled && !is_abnormal(score - border))
+        .collect()
 }
 
 /// How the usual times are found, also where only explanations use them.

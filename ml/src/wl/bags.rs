@@ -122,6 +122,22 @@ impl Bags {
         *self = cut;
     }
 
+    /// The bags of some trees, in their order.
+    #[must_use]
+    pub fn selected(&self, is_wanted: &[bool]) -> Self {
+        let mut selected = Self::default();
+        for (tree, _) in is_wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            let bag = self.bag(TreeIdx::from_index(tree));
+            let list = selected.lists.add(bag.subtree, bag.count);
+            selected.list_of.push(list);
+            selected.inclusive_ns.extend(bag.inclusive_ns);
+            selected.row_start.push(selected.inclusive_ns.len());
+            selected.root.push(bag.root);
+            selected.duration_ns.push(bag.duration_ns);
+        }
+        selected
+    }
+
     /// Adds the next tree; `entries` ascend.
     pub(super) fn push(&mut self, entries: &[BagEntry], root: SubtreeIdx, duration_ns: i64) {
         let subtrees = entries.iter().map(|entry| entry.subtree);

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callgrove_model::{
-    CallStackBuilder, Comms, Counters, ExecLabel, Forest, FuncId, Lane, NameTable, ProgramId,
-    RankId, RunIdentity, ThreadId, TimeNs, Trace, Warnings,
+    CallStackBuilder, Comms, Counters, ExecIdx, ExecLabel, ExecRef, Forest, FuncId, Lane, LaneIdx,
+    NameTable, ProgramId, RankId, RunIdentity, ThreadId, TimeNs, Trace, Warnings,
 };
 use callgrove_provdb::{RecordedTree, TreeRecord};
 
 /// The forest of the recorded trees of a run: those of all functions that are a root of one. Records without calls, and those that
 /// hold what cannot be, are left out; the second answer is how many.
+///
+/// What is usual is learned from those of the sample ([`Forest::sample`]): abnormal trees are recorded all, far more than their
+/// share.
 ///
 /// Trees have numbers of their own here: `#rank-index` counts the recorded ones. Labels name them by their events, which
 /// are those of the run.
@@ -29,6 +32,7 @@ pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usi
             None => num_left_out += 1,
         }
     }
+    let mut unsampled = BTreeSet::new();
     let mut lanes = Vec::with_capacity(by_lane.len());
     for ((program, rank, thread), mut roots) in by_lane {
         let (program, rank, thread) = (ProgramId(program), RankId(rank), ThreadId(thread));
@@ -40,13 +44,23 @@ pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usi
                 root.label,
             )
         });
+        let lane = LaneIdx::from_index(lanes.len());
         let mut stack = CallStackBuilder::new(rank);
-        let mut is_over_at = 0;
+        let (mut is_over_at, mut num_calls) = (0, 0);
         for root in roots {
             // A tree that stands within another comes with it.
             if root.record.exit > is_over_at {
                 is_over_at = root.record.exit;
                 root.run(&mut stack, &mut names);
+                let calls = num_calls..num_calls + root.tree.func.len();
+                num_calls = calls.end;
+                if !root.record.is_sample {
+                    let of_lane = |call| ExecRef {
+                        lane,
+                        exec: ExecIdx::from_index(call),
+                    };
+                    unsampled.extend(calls.map(of_lane));
+                }
             }
         }
         let (executions, ..) = stack.finish(&mut Warnings::default());
@@ -64,6 +78,7 @@ pub fn recorded_forest(records: &[TreeRecord], run: RunIdentity) -> (Forest, usi
         lanes,
         identity: run,
         is_selection: true,
+        unsampled,
         ..Trace::default()
     };
     let functions: Vec<FuncId> = functions.into_iter().collect();
@@ -198,6 +213,27 @@ mod tests {
         assert_eq!(own, [30, 35, 5, 30]);
         let label = forest.label(callgrove_model::TreeIdx(0));
         assert_eq!(label.to_string(), "2:1:7");
+    }
+
+    #[test]
+    fn what_is_recorded_for_standing_out_is_no_sample() {
+        let at = |event: &str, start_us: u64, is_sample| TreeRecord {
+            event_id: event.to_owned(),
+            entry: start_us,
+            exit: start_us + 100,
+            is_sample,
+            ..record()
+        };
+        let records = [
+            at("2:1:7", 1_000, true),
+            at("2:1:17", 2_000, false),
+            at("2:1:27", 3_000, true),
+        ];
+        // Each has a tree within it.
+        let (forest, _) = recorded_forest(&records, RunIdentity::default());
+        assert_eq!(forest.sample(), [true, true, false, false, true, true]);
+        let (forest, _) = recorded_forest(&records[1..2], RunIdentity::default());
+        assert_eq!(forest.sample(), [true, true], "there is nothing else");
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! What a trace has beside its lanes, and how lanes come to it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::PackedError;
 use super::lane::{self, LaneColumns};
 use crate::message_matching::in_order_of_sending;
 use crate::{
-    CommKind, CommRef, Comms, CounterId, Counters, Executions, FuncId, Lane, LaneIdx, Message,
-    Metadata, Name, NameTable, ProgramId, RankId, RunIdentity, ThreadId, Trace, TracerWrite,
-    Warnings,
+    CommKind, CommRef, Comms, CounterId, Counters, ExecRef, Executions, FuncId, Lane, LaneIdx,
+    Message, Metadata, Name, NameTable, ProgramId, RankId, RunIdentity, ThreadId, Trace,
+    TracerWrite, Warnings,
 };
 
 /// All of a trace but what its lanes hold.
@@ -24,6 +26,8 @@ pub struct TraceHead {
     identity: RunIdentity,
     #[serde(default)]
     is_selection: bool,
+    #[serde(default)]
+    unsampled: BTreeSet<ExecRef>,
 }
 
 /// A trace whose lanes come one after another.
@@ -63,6 +67,7 @@ impl TraceHead {
             num_steps: trace.num_steps,
             identity: trace.identity.clone(),
             is_selection: trace.is_selection,
+            unsampled: trace.unsampled.clone(),
         }
     }
 
@@ -113,6 +118,7 @@ impl PackedLanes {
                 num_steps: head.num_steps,
                 identity: head.identity,
                 is_selection: head.is_selection,
+                unsampled: head.unsampled,
             },
             missing: head.lanes.into_iter(),
         })
