@@ -10,7 +10,7 @@ use egui::Ui;
 
 use crate::context::ViewContext;
 use crate::stall_for_tests::{stalled_snapshot, with_incident};
-use crate::test_support::{demo_snapshot, harness_of, with_focus, with_patterns, written};
+use crate::test_support::{demo_snapshot, dressed, harness_of, with_focus, with_patterns, written};
 use crate::views;
 
 /// Frames after which nothing moves any more: a drawn tree takes some to lay itself out.
@@ -74,12 +74,12 @@ fn check<State: Default + 'static>(
     view: impl Fn(&mut ViewContext<'_>, &mut State, &mut Ui) + Copy + 'static,
 ) {
     let size = [1000.0, 700.0];
-    let (mut here, _) = harness_of(whole.clone(), size, view);
+    let (mut here, _) = harness_of(whole.clone(), size, dressed(view));
     here.run_steps(SETTLED);
     let mut page = FarPage::new(whole);
     let calls = page.seen.calls.clone().expect("a run is open");
     assert!(calls.is_far());
-    let (mut far, _) = harness_of(page.seen.clone(), size, view);
+    let (mut far, _) = harness_of(page.seen.clone(), size, dressed(view));
     far.run_steps(SETTLED);
     let mut num_rounds = 0;
     while page.answer() {
@@ -129,4 +129,11 @@ fn delays_are_told_of_calls_elsewhere_as_of_calls_here() {
     check("why a call was late", &stalled, views::details::details_ui);
     let patterns = with_patterns(&stalled);
     check("iterations", &patterns, views::timeline::timeline_ui);
+}
+
+#[test]
+fn what_recurs_and_who_waited_is_told_of_calls_elsewhere_as_of_calls_here() {
+    let stalled = with_patterns(&stalled_snapshot());
+    check("waits", &stalled, views::waits::waits_ui);
+    check("patterns", &stalled, views::patterns::patterns_ui);
 }

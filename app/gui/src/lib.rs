@@ -10,6 +10,7 @@
 //! ```
 
 mod app;
+mod asked;
 pub mod canvas;
 pub mod context;
 mod delay;

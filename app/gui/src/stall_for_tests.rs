@@ -35,11 +35,13 @@ pub(crate) fn stalled_snapshot() -> Snapshot {
 pub(crate) fn with_causes(snapshot: &Snapshot) -> Snapshot {
     let trace = snapshot.trace.as_ref().expect("it is read");
     let forest = &snapshot.analysis.as_ref().expect("it is analysed").forest;
-    let causes = RunCauses::find(trace, Progress::none()).expect("nobody cancels");
+    let calls = snapshot.calls.as_ref().expect("they are here");
+    let found = RunCauses::find(trace, Progress::none()).expect("nobody cancels");
+    let causes = calls.know_causes(found).expect("the calls are here");
     Snapshot {
         revision: snapshot.revision + 1,
         tree_causes: Some(Arc::new(TreeCauses::new(&causes, forest))),
-        causes: Some(Arc::new(causes)),
+        causes: Some(causes),
         ..snapshot.clone()
     }
 }

@@ -261,10 +261,11 @@ fn detection(map: &TreeMap) -> Detection {
 /// The same session once what recurs in its run was found.
 pub(crate) fn with_patterns(snapshot: &Snapshot) -> Snapshot {
     let trace = snapshot.trace.as_ref().expect("it is read");
-    let patterns = RunPatterns::find(trace, Progress::none()).expect("nobody cancels");
+    let calls = snapshot.calls.as_ref().expect("they are here");
+    let found = RunPatterns::find(trace, Progress::none()).expect("nobody cancels");
     Snapshot {
         revision: snapshot.revision + 1,
-        patterns: Some(Arc::new(patterns)),
+        patterns: calls.know_patterns(found),
         ..snapshot.clone()
     }
 }

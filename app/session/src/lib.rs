@@ -56,14 +56,15 @@ pub use callgrove_pserver::{
     ModelInForce, ModelPublication, TreeModelInfo, TreeModelList, TreeModelVersion,
 };
 pub use calls::{
-    AskCalls, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed, CallsOfFunction,
-    CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled, LaneBars, LaneLevels,
-    LevelsOf, MessagesOf, PartnersOf, StepFrom, SummaryOf, TimesOf, TotalsOf, TreeOf, WholeCalls,
+    AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallTimes, CallWay, Calls, CallsNamed,
+    CallsOfFunction, CallsOutside, CallsRefusal, CallsReply, FoundCall, FoundCalls, Labelled,
+    LaneBars, LaneLevels, LevelsOf, MessagesOf, PartnersOf, StepFrom, SummaryOf, TimesOf, TotalsOf,
+    TreeOf, WholeCalls,
 };
 pub use causes::{
     Cascade, CascadeStep, CauseEvidence, CauseKind, CausePhrase, CauseRow, DelayCause, DelayRole,
     Hop, HopRow, Incident, IncidentRow, LikeGroup, RootCause, RunCauses, TreeCause, TreeCauses,
-    WaitCell,
+    WaitCell, WaitsIn,
 };
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
@@ -79,9 +80,11 @@ pub use learning::{
 pub use mark::Mark;
 pub use model::{ModelOrigin, ModelSettings, ModelTrial, ModelUse, RunningModels};
 pub use patterns::{
-    AnomalyRow, Imbalance, IterationsRow, LongOccurrences, Occurrence, OutlineLine, OutlinePath,
-    Pattern, PatternCurve, PatternId, PatternReference, PatternRow, ReferenceCurve, RunPatterns,
-    Standing, Unfolding,
+    AnomalousOf, AnomalyRow, CurveAxis, CurveOf, Imbalance, IterationAt, IterationsRow, JudgedBy,
+    JudgedPattern, ListedIterations, ListedOccurrence, ListedPattern, Occurrence, OccurrenceOrder,
+    OccurrencesIn, OutlineLine, OutlineOf, OutlinePath, Pattern, PatternCurve, PatternId,
+    PatternList, PatternReference, PatternRow, ReferenceCurve, RunPatterns, Standing,
+    UnevenIteration, UnevenOf, Unfolding,
 };
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
 pub use root::{RootError, grow_forest, median_duration, read_forest};

@@ -14,7 +14,7 @@ use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, TimeNs, Trace, TreeId
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{
     Calls, Cascade, DelayRole, Label, LabelSet, Mark, ModelQuestion, ModelSettings, PatternId,
-    PatternReference, RunCauses, RunPatterns, RunningModels, Selection, TimeRange, TimesOf,
+    PatternList, PatternReference, RunCauses, RunningModels, Selection, TimeRange, TimesOf,
     TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
 };
 
@@ -45,9 +45,9 @@ pub struct Snapshot {
     /// The incident that is looked at, a place in [`RunCauses::incidents`].
     #[serde(skip)]
     pub incident: Option<usize>,
-    /// What recurs; comes some time after the trace.
+    /// What is listed of what recurs; comes some time after the trace.
     #[serde(skip)]
-    pub patterns: Option<Arc<RunPatterns>>,
+    pub patterns: Option<Arc<PatternList>>,
     /// The pattern that is looked at.
     #[serde(skip)]
     pub pattern: Option<PatternId>,

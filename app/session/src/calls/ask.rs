@@ -1,25 +1,27 @@
 //! What a question about calls is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use callgrove_model::{ExecRef, FuncId, LaneIdx, TimeNs, Trace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{MessageIndex, Tile};
+use crate::{MessageIndex, PatternId, RunCauses, RunPatterns, Tile};
 
 /// Times of a question lie within this, so that differences of two are numbers: about the year 2116.
 const MAX_TIME_NS: i64 = i64::MAX / 2;
 /// A lane is laid out in so many columns at most: on the widest screens it has a quarter of them.
 const MAX_COLUMNS: i64 = 1 << 15;
 
-/// The calls of a run, where all of them are there.
-#[derive(Clone, Debug)]
+/// The calls of a run, where all of them are there, and what was found in them.
+#[derive(Debug)]
 pub struct WholeCalls {
     /// The trace.
     pub trace: Arc<Trace>,
     /// Its messages, to be found by time.
-    pub messages: Arc<MessageIndex>,
+    pub messages: MessageIndex,
+    pub(super) causes: OnceLock<Arc<RunCauses>>,
+    pub(super) patterns: OnceLock<Arc<RunPatterns>>,
 }
 
 /// A question about the calls of a run. It may come from anywhere: what does not fit the run is refused.
@@ -45,6 +47,27 @@ pub enum CallsReply<A> {
     More(Box<dyn FnMut() -> Option<A> + Send>),
 }
 
+/// What has become of a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AskState<A> {
+    /// The answer is on its way.
+    Coming,
+    /// There is none.
+    Refused,
+    /// The answer.
+    Known(A),
+}
+
+impl<A> AskState<A> {
+    /// The answer, if it has come.
+    pub fn known(self) -> Option<A> {
+        match self {
+            Self::Known(answer) => Some(answer),
+            Self::Coming | Self::Refused => None,
+        }
+    }
+}
+
 /// Why a question is not answered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CallsRefusal {
@@ -60,12 +83,28 @@ pub enum CallsRefusal {
     /// It is about a time that is none.
     #[error("from {0:?} to {1:?} is no time of a run; ask for one that ends after it begins")]
     NoTime(TimeNs, TimeNs),
+    /// It is about a pattern that the run does not have.
+    #[error("the run has no pattern {}; ask for one of its list", .0.0)]
+    NoPattern(PatternId),
+    /// It is about what nobody has looked for.
+    #[error("nobody has looked for {0} in the trace; ask once they are listed")]
+    NotFound(&'static str),
     /// The answer would be too large.
     #[error("there are too many {0} in one question; ask for a part")]
     TooMuch(&'static str),
 }
 
 impl WholeCalls {
+    /// What recurs, once it was found.
+    pub(crate) fn patterns(&self) -> Option<&RunPatterns> {
+        self.patterns.get().map(|found| &**found)
+    }
+
+    /// Who made whom late, once it was found.
+    pub(crate) fn causes(&self) -> Option<&RunCauses> {
+        self.causes.get().map(|found| &**found)
+    }
+
     /// The call is one of the trace.
     pub(super) fn check_call(&self, call: ExecRef) -> Result<(), CallsRefusal> {
         let lane = self.trace.lanes.get(call.lane.index());
@@ -75,7 +114,7 @@ impl WholeCalls {
         is_known.then_some(()).ok_or(CallsRefusal::NoCall(call))
     }
 
-    pub(super) fn check_lane(&self, lane: LaneIdx) -> Result<(), CallsRefusal> {
+    pub(crate) fn check_lane(&self, lane: LaneIdx) -> Result<(), CallsRefusal> {
         let is_known = lane.index() < self.trace.lanes.len();
         is_known.then_some(()).ok_or(CallsRefusal::NoLane(lane))
     }
@@ -86,12 +125,12 @@ impl WholeCalls {
     }
 }
 
-pub(super) fn check_time(from: TimeNs, to: TimeNs) -> Result<(), CallsRefusal> {
+pub(crate) fn check_time(from: TimeNs, to: TimeNs) -> Result<(), CallsRefusal> {
     let is_time = -MAX_TIME_NS <= from.0 && from <= to && to.0 <= MAX_TIME_NS;
     is_time.then_some(()).ok_or(CallsRefusal::NoTime(from, to))
 }
 
-pub(super) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
+pub(crate) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
     check_time(tile.from, tile.to)?;
     check_number(
         tile.to.since(tile.from).0 / tile.min_bar_ns.max(1) <= MAX_COLUMNS,
@@ -99,6 +138,6 @@ pub(super) fn check_tile(tile: Tile) -> Result<(), CallsRefusal> {
     )
 }
 
-pub(super) fn check_number(is_fit: bool, of: &'static str) -> Result<(), CallsRefusal> {
+pub(crate) fn check_number(is_fit: bool, of: &'static str) -> Result<(), CallsRefusal> {
     is_fit.then_some(()).ok_or(CallsRefusal::TooMuch(of))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answers::AnyAnswer;
+use super::ask::AskState;
 use super::question::CallQuestion;
 
 /// Answers are kept in so many bytes.
@@ -90,13 +91,15 @@ impl CallsDesk {
         key: &[u8],
         question: CallQuestion,
         begin: impl FnOnce(&CallQuestion) -> TakenUp,
-    ) -> Option<AnyAnswer> {
+    ) -> AskState<AnyAnswer> {
         self.num_asked += 1;
         if !self.asked.contains_key(key) {
             self.add(key, question, begin);
         }
         let (frame, now) = (self.frame, self.num_asked);
-        let asked = self.asked.get_mut(key)?;
+        let Some(asked) = self.asked.get_mut(key) else {
+            return AskState::Coming;
+        };
         asked.frame = frame;
         if let AskedState::Working(work) = &mut asked.state
             && let Some(answer) = work()
@@ -104,16 +107,17 @@ impl CallsDesk {
             self.open.retain(|_, of| of != key);
             self.keep(key, Some(answer));
         }
-        let asked = self.asked.get_mut(key)?;
-        if let AskedState::Known(answer, time) = &mut asked.state {
+        if let Some(asked) = self.asked.get_mut(key)
+            && let AskedState::Known(answer, time) = &mut asked.state
+        {
             if let Some(key) = self.kept.remove(time) {
                 let now = now.max(*time);
                 *time = now;
                 self.kept.insert(now, key);
             }
-            return answer.clone();
+            return (answer.clone()).map_or(AskState::Refused, AskState::Known);
         }
-        None
+        AskState::Coming
     }
 
     fn add(
@@ -253,7 +257,9 @@ mod tests {
     /// Asks, and whether the answer was known.
     fn ask(desk: &mut CallsDesk, number: usize, begun: TakenUp) -> bool {
         let key = number.to_le_bytes();
-        desk.ask(&key, question(number), |_| begun).is_some()
+        desk.ask(&key, question(number), |_| begun)
+            .known()
+            .is_some()
     }
 
     #[test]

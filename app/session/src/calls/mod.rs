@@ -1,8 +1,9 @@
-//! What views ask of the calls of a run, and how they are answered wherever the calls are.
+//! What views ask of the calls of a run and of what was found in them, and how they are answered wherever the calls are.
 //!
 //! A view never reads the columns of a trace: it asks [`Calls`], which belongs to the snapshot, questions whose answers
 //! are plain data and no larger than what is drawn of them. Names, lanes and ranks, the span of the run and how much it
-//! holds are always there.
+//! holds are always there. So are the incidents and the list of what recurs, once they were found; waits and occurrences,
+//! which are as many as calls, are asked for ([`crate::WaitsIn`], [`crate::AnomalousOf`] and the like).
 //!
 //! ```text
 //!                              ┌ here: answered at once, a long one a little in each frame
@@ -26,7 +27,8 @@ mod question;
 mod source;
 mod tree;
 
-pub use ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls};
+pub use ask::{AskCalls, AskState, CallsRefusal, CallsReply, WholeCalls};
+pub(crate) use ask::{check_number, check_tile, check_time};
 pub use bars::LaneBars;
 pub use call::{
     CallOf, CallTimes, CallWay, CallsOutside, FoundCall, Labelled, PartnersOf, StepFrom, TimesOf,

@@ -8,6 +8,10 @@ use super::call::{CallOf, CallsOutside, Labelled, PartnersOf, StepFrom, TimesOf}
 use super::found::{CallsNamed, CallsOfFunction, TotalsOf};
 use super::lane::{BarsOf, LevelsOf, MessagesOf};
 use super::tree::{SummaryOf, TreeOf};
+use crate::causes::WaitsIn;
+use crate::patterns::{
+    AnomalousOf, CurveOf, IterationAt, JudgedBy, OccurrencesIn, OutlineOf, UnevenOf,
+};
 
 macro_rules! questions {
     ($($question:ident),* $(,)?) => {
@@ -71,4 +75,12 @@ questions!(
     TotalsOf,
     TreeOf,
     SummaryOf,
+    WaitsIn,
+    JudgedBy,
+    CurveOf,
+    AnomalousOf,
+    OccurrencesIn,
+    OutlineOf,
+    IterationAt,
+    UnevenOf,
 );

@@ -1,15 +1,15 @@
 //! Where views ask for calls.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use callgrove_model::{LaneIdx, TimeNs, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::ask::{AskCalls, CallsRefusal, CallsReply, WholeCalls};
+use super::ask::{AskCalls, AskState, CallsRefusal, CallsReply, WholeCalls};
 use super::desk::{CallWish, CallsDesk, TakenUp};
 use super::question::CallQuestion;
-use crate::MessageIndex;
+use crate::{MessageIndex, PatternList, RunCauses, RunPatterns};
 
 /// An answer of more bytes is not sent.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
@@ -50,7 +50,9 @@ impl Calls {
             },
             whole: Some(WholeCalls {
                 trace: Arc::clone(trace),
-                messages: Arc::new(MessageIndex::new(trace)),
+                messages: MessageIndex::new(trace),
+                causes: OnceLock::new(),
+                patterns: OnceLock::new(),
             }),
             trace: Arc::clone(trace),
             desk: Mutex::default(),
@@ -123,14 +125,50 @@ impl Calls {
     where
         Q: AskCalls + Clone + Into<CallQuestion>,
     {
+        self.reply(question).known()
+    }
+
+    /// The same, with a refusal told apart.
+    pub fn reply<Q>(&self, question: &Q) -> AskState<Arc<Q::Answer>>
+    where
+        Q: AskCalls + Clone + Into<CallQuestion>,
+    {
         let asked: CallQuestion = question.clone().into();
-        let key = rmp_serde::to_vec(&asked).ok()?;
+        let Ok(key) = rmp_serde::to_vec(&asked) else {
+            return AskState::Refused;
+        };
         let begin = |question: &CallQuestion| match &self.whole {
             Some(whole) => begin(whole, question),
             None => TakenUp::Far,
         };
-        let answer = self.desk().ask(&key, asked, begin)?;
-        answer.answer.downcast::<Q::Answer>().ok()
+        match self.desk().ask(&key, asked, begin) {
+            AskState::Coming => AskState::Coming,
+            AskState::Refused => AskState::Refused,
+            AskState::Known(answer) => {
+                let answer = answer.answer.downcast::<Q::Answer>();
+                answer.map_or(AskState::Refused, AskState::Known)
+            }
+        }
+    }
+
+    /// What recurs was found in the calls: from now on it can be asked for. The answer is what is listed of it. What was
+    /// found before stays, for it is the same.
+    pub fn know_patterns(&self, found: RunPatterns) -> Option<Arc<PatternList>> {
+        let whole = self.whole.as_ref()?;
+        let known = whole.patterns.get_or_init(|| Arc::new(found));
+        Some(Arc::clone(known.list()))
+    }
+
+    /// Who made whom late was found in the calls: from now on it can be asked for.
+    pub fn know_causes(&self, found: RunCauses) -> Option<Arc<RunCauses>> {
+        let whole = self.whole.as_ref()?;
+        let known = whole.causes.get_or_init(|| Arc::new(found));
+        Some(Arc::clone(known))
+    }
+
+    /// All that recurs, where the calls are here and it was found.
+    pub fn patterns(&self) -> Option<&Arc<RunPatterns>> {
+        self.whole.as_ref()?.patterns.get()
     }
 
     /// What to say next to whoever has the calls.

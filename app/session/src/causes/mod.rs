@@ -1,6 +1,7 @@
 //! Who did it, for the views and for tables: causes of a run, those of a forest's trees, in words, as rows, and as
 //! paths across ranks.
 
+mod asked;
 mod cascade;
 mod rows;
 mod trees;
@@ -14,6 +15,7 @@ use callgrove_model::{
 };
 use callgrove_patterns::cause::{Causes, Waits};
 
+pub use asked::WaitsIn;
 pub use callgrove_patterns::cause::{
     CauseKind, DelayCause, DelayRole, Hop, Incident, LikeGroup, RootCause, WaitCell,
 };
@@ -22,7 +24,8 @@ pub use rows::{CauseRow, HopRow, IncidentRow};
 pub use trees::{TreeCause, TreeCauses};
 pub use words::{CauseEvidence, CausePhrase};
 
-/// The causes of all delays of a run.
+/// The causes of all delays of a run. Who waited for whom, delay or not, is known only where its calls are: views ask
+/// for it ([`WaitsIn`]).
 #[derive(Debug)]
 pub struct RunCauses {
     trace: Arc<Trace>,
@@ -71,8 +74,8 @@ impl RunCauses {
         self.causes.roots()
     }
 
-    /// Who waited for whom.
-    pub fn waits(&self) -> &Waits {
+    /// Who waited for whom; nothing is known of it where the causes came from elsewhere.
+    fn waits(&self) -> &Waits {
         self.causes.waits()
     }
 

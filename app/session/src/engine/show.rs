@@ -82,7 +82,7 @@ impl Engine {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunCauses::find(&run.trace.trace, progress);
             let found = publisher.stage("Following delays to their causes", find)?;
-            publisher.view.causes = Some(Arc::new(found));
+            publisher.view.causes = run.trace.calls.know_causes(found);
             self.show_tree_causes();
             self.executor.publisher.publish();
         }
@@ -94,7 +94,7 @@ impl Engine {
             let publisher = &mut self.executor.publisher;
             let find = |progress: Progress<'_>| RunPatterns::find(&run.trace.trace, progress);
             let found = publisher.stage("Looking for what recurs", find)?;
-            publisher.view.patterns = Some(Arc::new(found));
+            publisher.view.patterns = run.trace.calls.know_patterns(found);
         }
         Ok(())
     }

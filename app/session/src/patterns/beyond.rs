@@ -10,7 +10,7 @@ const BLOCK: usize = 64;
 
 /// The longest durations of a pattern's occurrences, by block and by lane.
 #[derive(Clone, Debug, Default)]
-pub struct LongOccurrences {
+pub(super) struct LongOccurrences {
     /// The longest of each block of [`Pattern::occurrences`].
     blocks: Vec<DurationNs>,
     /// Of each lane that has any, in order: where its occurrences begin, and how long the longest is.
@@ -20,7 +20,7 @@ pub struct LongOccurrences {
 
 impl LongOccurrences {
     /// Goes through a pattern once.
-    pub fn new(pattern: &Pattern) -> Self {
+    pub(super) fn new(pattern: &Pattern) -> Self {
         let occurrences = &pattern.occurrences;
         let longest = |part: &[Occurrence]| {
             let durations = part.iter().map(|it| it.duration);
@@ -44,7 +44,7 @@ impl LongOccurrences {
 
     /// Occurrences of `pattern`, the one this was made of, on a lane that touch the time from `from` to `to` and
     /// last longer than `limit`; in order of start.
-    pub fn beyond<'a>(
+    pub(super) fn beyond<'a>(
         &'a self,
         pattern: &'a Pattern,
         (lane, from, to): (LaneIdx, TimeNs, TimeNs),

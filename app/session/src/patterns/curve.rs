@@ -5,6 +5,48 @@ use callgrove_patterns::pattern::{Pattern, ReferenceCurve};
 
 use super::reference::PatternReference;
 
+/// From left to right on a drawn curve: the share of occurrences, fastest first. The slow end is stretched, so that one
+/// of a million is seen as well as half of them: each part of the same width halves what is left,
+/// `place = log(1 / (1 − share))`, as a share of the width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CurveAxis {
+    /// Number of occurrences.
+    pub num: usize,
+}
+
+impl CurveAxis {
+    /// Where a share of the occurrences ends, 0 to 1.
+    pub fn place_of(self, share: f64) -> f64 {
+        let rest = (1.0 - share).max(self.least());
+        -rest.log10() / -self.least().log10()
+    }
+
+    /// The share that ends at a place.
+    pub fn share_at(self, place: f64) -> f64 {
+        let place = place.clamp(0.0, 1.0);
+        if place >= 1.0 {
+            return 1.0;
+        }
+        1.0 - self.least().powf(place)
+    }
+
+    /// The place, on the sorted curve, of the occurrence that is drawn at a place.
+    pub fn rank_at(self, place: f64) -> usize {
+        let rank = (self.share_at(place) * self.num as f64) as usize;
+        rank.min(self.num.saturating_sub(1))
+    }
+
+    /// The same in the middle of one of some columns.
+    pub fn rank_in(self, column: usize, num_columns: usize) -> usize {
+        self.rank_at((column as f64 + 0.5) / num_columns.max(1) as f64)
+    }
+
+    /// The share that is not told apart from nothing: half an occurrence.
+    pub fn least(self) -> f64 {
+        0.5 / self.num.max(1) as f64
+    }
+}
+
 /// Durations of a pattern in order, and their sums.
 #[derive(Clone, Debug, Default)]
 pub struct PatternCurve {

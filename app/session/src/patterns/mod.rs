@@ -1,8 +1,10 @@
 //! What recurs, for the views and for tables: the patterns of a run, how long they usually take, and the program's
 //! iterations.
 
+mod asked;
 mod beyond;
 mod curve;
+mod list;
 mod outline;
 mod reference;
 mod rows;
@@ -15,11 +17,17 @@ use std::sync::Arc;
 use callgrove_model::{Cancelled, LaneIdx, Progress, TimeNs, Trace};
 use callgrove_patterns::pattern::{Iterations, Patterns};
 
-pub use beyond::LongOccurrences;
+use beyond::LongOccurrences;
+
+pub use asked::{
+    AnomalousOf, CurveOf, IterationAt, JudgedBy, JudgedPattern, ListedOccurrence, OccurrenceOrder,
+    OccurrencesIn, OutlineOf, UnevenIteration, UnevenOf,
+};
 pub use callgrove_patterns::pattern::{
     Imbalance, Occurrence, Pattern, PatternId, ReferenceCurve, Standing,
 };
-pub use curve::PatternCurve;
+pub use curve::{CurveAxis, PatternCurve};
+pub use list::{ListedIterations, ListedPattern, PatternList};
 pub use outline::{OutlineLine, OutlinePath, Unfolding};
 pub use reference::PatternReference;
 pub use rows::{AnomalyRow, IterationsRow, PatternRow};
@@ -29,17 +37,23 @@ const DEFINITION_DEPTH: usize = 2;
 /// Share of the reading of the trace's patterns that is not for the iterations.
 const PATTERNS_SHARE: f32 = 0.9;
 
-/// What recurs in a run.
+/// What recurs in a run, all of it. Views list it ([`PatternList`]) and ask for the rest ([`crate::Calls`]).
 #[derive(Debug)]
 pub struct RunPatterns {
     trace: Arc<Trace>,
     patterns: Patterns,
     iterations: Option<Iterations>,
-    /// The curves of the patterns that recur.
-    curves: BTreeMap<PatternId, PatternCurve>,
-    /// When each iteration begins on the first rank, then when the last one ends on the last.
-    iteration_bounds: Vec<TimeNs>,
+    list: Arc<PatternList>,
+    /// What is looked up of the patterns that recur.
+    recurring: BTreeMap<PatternId, Recurring>,
     imbalances: Vec<Imbalance>,
+}
+
+/// What is looked up of a pattern that recurs.
+#[derive(Debug)]
+struct Recurring {
+    curve: PatternCurve,
+    long: LongOccurrences,
 }
 
 impl RunPatterns {
@@ -50,44 +64,36 @@ impl RunPatterns {
     pub fn find(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
         let patterns = Patterns::find(trace, progress.part(0.0, PATTERNS_SHARE))?;
         let iterations = Iterations::find(trace, &patterns, progress.part(PATTERNS_SHARE, 1.0))?;
-        Ok(Self::of_found(Arc::clone(trace), patterns, iterations))
-    }
-
-    /// What was found in the trace before.
-    pub(crate) fn of_found(
-        trace: Arc<Trace>,
-        patterns: Patterns,
-        iterations: Option<Iterations>,
-    ) -> Self {
-        let recurring = patterns.all().iter().filter(|pattern| pattern.recurs());
-        let curves = recurring.map(|pattern| (pattern.id, PatternCurve::new(pattern)));
-        Self {
-            curves: curves.collect(),
-            iteration_bounds: iterations.as_ref().map(bounds_of).unwrap_or_default(),
-            imbalances: iterations
-                .as_ref()
+        let all = patterns.all().iter().filter(|pattern| pattern.recurs());
+        let recurring = all.map(|pattern| {
+            let known = Recurring {
+                curve: PatternCurve::new(pattern),
+                long: LongOccurrences::new(pattern),
+            };
+            (pattern.id, known)
+        });
+        let mut found = Self {
+            recurring: recurring.collect(),
+            imbalances: (iterations.as_ref())
                 .map(Iterations::imbalances)
                 .unwrap_or_default(),
-            trace,
+            trace: Arc::clone(trace),
             patterns,
             iterations,
-        }
+            list: Arc::default(),
+        };
+        found.list = Arc::new(PatternList::of(&found));
+        Ok(found)
     }
 
-    /// What was found, without the trace.
-    pub(crate) fn found(&self) -> (&Patterns, Option<&Iterations>) {
-        (&self.patterns, self.iterations.as_ref())
+    /// What is always known of it.
+    pub fn list(&self) -> &Arc<PatternList> {
+        &self.list
     }
 
     /// The curve of the durations of a pattern that recurs.
     pub fn curve(&self, id: PatternId) -> Option<&PatternCurve> {
-        self.curves.get(&id)
-    }
-
-    /// When each iteration begins on the rank that is there first, in order; then the end of the last one. Empty if
-    /// the program has no iterations.
-    pub fn iteration_bounds(&self) -> &[TimeNs] {
-        &self.iteration_bounds
+        Some(&self.recurring.get(&id)?.curve)
     }
 
     /// How uneven each iteration was, in order.
@@ -138,10 +144,4 @@ impl RunPatterns {
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
     }
-}
-
-fn bounds_of(iterations: &Iterations) -> Vec<TimeNs> {
-    let spans = (0..iterations.len()).filter_map(|iteration| iterations.span(iteration));
-    let (starts, ends): (Vec<TimeNs>, Vec<TimeNs>) = spans.unzip();
-    starts.into_iter().chain(ends.last().copied()).collect()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use callgrove_model::{FuncId, FunctionName};
 use callgrove_patterns::pattern::{PatternId, PatternItem, PatternSymbol, Times};
+use serde::{Deserialize, Serialize};
 
 use super::RunPatterns;
 
@@ -14,7 +15,7 @@ const MOST_LINES: usize = 2_000;
 pub type OutlinePath = Vec<u32>;
 
 /// Which patterns within a pattern are unfolded.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Unfolding {
     /// So many levels of patterns within patterns are unfolded.
     pub depth: usize,
@@ -23,7 +24,7 @@ pub struct Unfolding {
 }
 
 /// A line of a definition.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OutlineLine {
     /// How far it is inside: calls within calls, and patterns within patterns.
     pub indent: usize,

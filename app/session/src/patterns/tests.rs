@@ -140,7 +140,7 @@ fn a_definition_unfolds_where_it_is_asked_to() {
 #[test]
 fn iterations_have_bounds_in_order_and_tell_their_imbalance() {
     let patterns = found();
-    let bounds = patterns.iteration_bounds();
+    let bounds = patterns.list().iteration_bounds();
     let num = patterns.iterations().expect("it has a loop").len();
     assert_eq!(num, 200);
     assert_eq!(bounds.len(), num + 1);

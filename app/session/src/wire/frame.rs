@@ -1,7 +1,6 @@
 //! What is said on the wire.
 
 use callgrove_model::{FuncId, PackedError, PackedRoots, TraceHead, TreeRef, fnv1a};
-use callgrove_patterns::pattern::{Iterations, Patterns};
 use rmp_serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
 use crate::{Analysis, CallQuestion, Calls, Command};
 
 /// Both sides must speak the same version.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 
 /// What stands before the content of a frame: a byte for its kind, eight for the sum of both. Whoever makes frames
 /// is trusted, as it made the page; what happened to them on the way is not.
@@ -110,10 +109,6 @@ pub(super) struct AnalysisParts {
     pub(super) roots: PackedRoots,
     pub(super) analysis: Analysis,
 }
-
-/// [`crate::RunPatterns`] without the trace, to be read.
-#[derive(Deserialize)]
-pub(super) struct PatternParts(pub(super) Patterns, pub(super) Option<Iterations>);
 
 /// The first frame of a connection. `life` is another number whenever the session has begun anew.
 ///

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use callgrove_model::{TraceHead, fnv1a};
 use callgrove_patterns::cause::Causes;
 
-use super::frame::{AnalysisParts, CallAnswer, FarTrace, FrameKind, PatternParts, read};
+use super::frame::{AnalysisParts, CallAnswer, FarTrace, FrameKind, read};
 use super::{ViewerFile, WireError};
 use crate::watch::{ConnectionId, WatchUpdate};
-use crate::{Analysis, Calls, RunCauses, RunPatterns, Snapshot, TreeCauses};
+use crate::{Analysis, Calls, RunCauses, Snapshot, TreeCauses};
 
 /// What a frame brought.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl SnapshotMirror {
             FrameKind::Map => self.known.map = read(content)?,
             FrameKind::Detection => self.known.detection = read(content)?,
             FrameKind::Causes => self.take_causes(content)?,
-            FrameKind::Patterns => self.take_patterns(content)?,
+            FrameKind::Patterns => self.known.patterns = read(content)?,
             FrameKind::File => return Ok(Arrived::File(read(content)?)),
             FrameKind::Welcome => return Ok(Arrived::Welcome(read(content)?)),
             FrameKind::Watch => {
@@ -191,19 +191,6 @@ impl SnapshotMirror {
         self.known.tree_causes = None;
         self.known.causes =
             found.map(|causes| Arc::new(RunCauses::of_found(Arc::clone(trace), causes)));
-        Ok(())
-    }
-
-    fn take_patterns(&mut self, content: &[u8]) -> Result<(), WireError> {
-        let found: Option<PatternParts> = read(content)?;
-        let trace = self.known.trace.as_ref().ok_or(WireError::Order)?;
-        self.known.patterns = found.map(|PatternParts(patterns, iterations)| {
-            Arc::new(RunPatterns::of_found(
-                Arc::clone(trace),
-                patterns,
-                iterations,
-            ))
-        });
         Ok(())
     }
 }

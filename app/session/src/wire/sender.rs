@@ -6,7 +6,7 @@ use callgrove_model::TraceHead;
 
 use super::WireError;
 use super::frame::{AnalysisParts, FarTrace, FrameKind};
-use crate::{Analysis, Calls, Detection, RunCauses, RunPatterns, Snapshot, TreeMap, ViewerId};
+use crate::{Analysis, Calls, Detection, PatternList, RunCauses, Snapshot, TreeMap, ViewerId};
 
 /// Turns snapshots into frames for one viewer.
 pub struct SnapshotSender {
@@ -18,7 +18,7 @@ pub struct SnapshotSender {
     map: Option<Arc<TreeMap>>,
     detection: Option<Arc<Detection>>,
     causes: Option<Arc<RunCauses>>,
-    patterns: Option<Arc<RunPatterns>>,
+    patterns: Option<Arc<PatternList>>,
     /// Of the snapshot that was told; `None` if something large came after it.
     revision: Option<u64>,
 }
@@ -116,8 +116,7 @@ impl SnapshotSender {
         }
         if take_over(&mut self.patterns, newest.patterns.as_ref()) {
             self.revision = None;
-            let found = self.patterns.as_ref().map(|patterns| patterns.found());
-            return FrameKind::Patterns.compact(&found).map(Some);
+            return FrameKind::Patterns.compact(&self.patterns).map(Some);
         }
         Ok(None)
     }

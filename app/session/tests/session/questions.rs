@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use callgrove_model::{
-    ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, TimeNs,
+    DurationNs, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, TimeNs,
 };
 use callgrove_session::wire::{
     SessionLink, SnapshotSender, ViewerMessage, answer_frame, refusal_frame, welcome_frame,
 };
 use callgrove_session::{
-    AskCalls, BarsOf, CallOf, CallQuestion, CallWay, Calls, CallsNamed, CallsOfFunction,
-    CallsOutside, Command, Labelled, LaneView, LevelsOf, MessageQuery, MessagesOf, PartnersOf,
-    RowKind, Session as Window, SessionHandle, Snapshot, StepFrom, SummaryOf, Tile, TimeRange,
-    TimesOf, TotalsOf, TreeOf, ViewerId,
+    AnomalousOf, AskCalls, AskState, BarsOf, CallOf, CallQuestion, CallWay, Calls, CallsNamed,
+    CallsOfFunction, CallsOutside, Command, CurveOf, IterationAt, JudgedBy, Labelled, LaneView,
+    LevelsOf, MessageQuery, MessagesOf, OccurrenceOrder, OccurrencesIn, OutlineOf, PartnersOf,
+    PatternId, PatternReference, RowKind, Session as Window, SessionHandle, Snapshot, StepFrom,
+    SummaryOf, Tile, TimeRange, TimesOf, TotalsOf, TreeOf, UnevenOf, Unfolding, ViewerId, WaitsIn,
 };
 use proptest::prelude::*;
 
@@ -188,6 +189,70 @@ fn what_is_asked_from_afar_is_what_there_is() {
     wire.check(&TotalsOf { range, lanes });
     wire.check(&TreeOf(root));
     wire.check(&SummaryOf { root, max_nodes: 9 });
+}
+
+#[test]
+fn what_recurs_and_who_waited_is_told_from_afar_as_it_is() {
+    let mut wire = Wire::new();
+    let list = wire.seen().patterns.clone().unwrap();
+    assert_eq!(wire.whole().patterns().unwrap().list(), &list);
+    let (from, to) = wire.whole().time_span().unwrap();
+    wire.check(&WaitsIn(None));
+    wire.check(&WaitsIn(Some(TimeRange { from, to: from })));
+    let reference = PatternReference {
+        share: 0.5,
+        factor: 1.0,
+    };
+    wire.check(&JudgedBy(reference));
+    let lane = LaneIdx(1);
+    for listed in &list.patterns {
+        let pattern = listed.id;
+        wire.check(&CurveOf {
+            pattern,
+            num_columns: 40,
+        });
+        for order in [
+            OccurrenceOrder::Lane,
+            OccurrenceOrder::Time,
+            OccurrenceOrder::Duration,
+        ] {
+            wire.check(&AnomalousOf {
+                pattern,
+                reference,
+                order,
+                is_descending: order != OccurrenceOrder::Time,
+                from: 1,
+                num: 5,
+            });
+        }
+        let tile = Tile {
+            from,
+            to,
+            min_bar_ns: to.since(from).0 / 100,
+        };
+        wire.check(&OccurrencesIn {
+            pattern,
+            limit: listed.shortest,
+            lane,
+            tile,
+        });
+        let unfolding = Unfolding::to_depth(1);
+        wire.check(&OutlineOf { pattern, unfolding });
+    }
+    wire.check(&UnevenOf { num_columns: 7 });
+    wire.check(&IterationAt { lane, time: to });
+}
+
+#[test]
+fn what_nobody_has_looked_for_is_refused() {
+    let trace = Session::opened(&Disk::default()).seen().trace.clone();
+    let calls = Calls::here(&trace.unwrap());
+    assert_eq!(calls.reply(&WaitsIn(None)), AskState::Refused);
+    let unknown = CurveOf {
+        pattern: PatternId(7),
+        num_columns: 1,
+    };
+    assert_eq!(calls.reply(&unknown), AskState::Refused);
 }
 
 #[test]
@@ -392,9 +457,71 @@ fn question() -> impl Strategy<Value = CallQuestion> {
     ]
 }
 
+fn question_of_patterns() -> impl Strategy<Value = CallQuestion> {
+    let pattern = || number().prop_map(PatternId);
+    let reference = || {
+        (-1.0..2.0_f64, -1.0..9.0_f64)
+            .prop_map(|(share, factor)| PatternReference { share, factor })
+    };
+    let orders = prop_oneof![
+        Just(OccurrenceOrder::Lane),
+        Just(OccurrenceOrder::Time),
+        Just(OccurrenceOrder::Duration),
+    ];
+    let rows = (any::<usize>(), 0..2_000_usize, any::<bool>());
+    let path = prop::collection::vec(number(), 0..3);
+    prop_oneof![
+        prop::option::of((time(), time()))
+            .prop_map(|range| WaitsIn(range.map(|(from, to)| TimeRange { from, to })).into()),
+        reference().prop_map(|reference| JudgedBy(reference).into()),
+        (pattern(), any::<u16>()).prop_map(|(pattern, columns)| {
+            let num_columns = columns.into();
+            CurveOf {
+                pattern,
+                num_columns,
+            }
+            .into()
+        }),
+        (pattern(), reference(), orders, rows).prop_map(|(pattern, reference, order, rows)| {
+            let (from, num, is_descending) = rows;
+            AnomalousOf {
+                pattern,
+                reference,
+                order,
+                is_descending,
+                from: from >> (from & 63),
+                num,
+            }
+            .into()
+        }),
+        (pattern(), any::<i64>(), number(), tile()).prop_map(|(pattern, limit, lane, tile)| {
+            OccurrencesIn {
+                pattern,
+                limit: DurationNs(limit),
+                lane: LaneIdx(lane),
+                tile,
+            }
+            .into()
+        }),
+        (pattern(), 0..99_usize, path).prop_map(|(pattern, depth, path)| {
+            let exceptions = [path].into();
+            let unfolding = Unfolding { depth, exceptions };
+            OutlineOf { pattern, unfolding }.into()
+        }),
+        (number(), time()).prop_map(|(lane, time)| {
+            let lane = LaneIdx(lane);
+            IterationAt { lane, time }.into()
+        }),
+        any::<u16>().prop_map(|columns| {
+            let num_columns = columns.into();
+            UnevenOf { num_columns }.into()
+        }),
+    ]
+}
+
 proptest! {
     #[test]
-    fn any_question_is_answered_or_refused(question in question()) {
+    fn any_question_is_answered_or_refused(question in prop_oneof![question(), question_of_patterns()]) {
         static CALLS: std::sync::OnceLock<Arc<Calls>> = std::sync::OnceLock::new();
         let calls = CALLS.get_or_init(|| Wire::new().whole());
         prop_assert!(answer_frame(calls, (1, &question), || false).unwrap().is_some());

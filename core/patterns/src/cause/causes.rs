@@ -22,8 +22,11 @@ use super::wait::Waits;
 use super::wait_states::wait_states;
 
 /// Causes of every delay of a run.
+///
+/// Its serialised form is without the waits, which are many.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Causes {
+    #[serde(skip)]
     waits: Waits,
     clocks: Clocks,
     stalls: Stalls,

@@ -42,7 +42,7 @@ impl fmt::Display for WaitKind {
 }
 
 /// What a call waited for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WaitedFor {
     /// A message, an index into [`callgrove_model::Trace::messages`].
     Message(u32),
@@ -53,7 +53,7 @@ pub enum WaitedFor {
 }
 
 /// One call that waited.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// The waiting call.
     pub call: ExecRef,
@@ -77,7 +77,7 @@ impl Wait {
 }
 
 /// One collective operation: the calls of all ranks that took part, by function and order of call.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collective {
     /// The calls, in order of lane.
     pub calls: Vec<ExecRef>,
@@ -88,7 +88,7 @@ pub struct Collective {
 }
 
 /// How often and how long one rank waited for another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaitCell {
     /// Program of both.
     pub program: ProgramId,
@@ -103,7 +103,7 @@ pub struct WaitCell {
 }
 
 /// The wait states of a run, ordered by lane, then start.
-#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, Debug)]
 pub struct Waits {
     all: Vec<Wait>,
     collectives: Vec<Collective>,

@@ -16,7 +16,7 @@ use super::symbols::index;
 use super::time_loop::{LoopPlace, siblings, without_runs};
 
 /// The passes of the time step loop on one lane, in order of time.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct LanePasses {
     /// The execution that began each.
     pub firsts: Vec<ExecIdx>,
@@ -29,7 +29,7 @@ pub struct LanePasses {
 }
 
 /// One iteration over all ranks.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Imbalance {
     /// Which one, from 0.
     pub iteration: usize,
@@ -57,7 +57,7 @@ impl Imbalance {
 }
 
 /// The program's time step loop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Iterations {
     /// The callers around the loop, outermost first; the loop is in the last one. None if nothing is open around
     /// it.

@@ -18,7 +18,7 @@ impl PatternId {
 }
 
 /// What an item of a definition stands for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PatternSymbol {
     /// A function is entered; what follows, up to its `Leave`, is called inside it.
     Enter(FuncId),
@@ -32,7 +32,7 @@ pub enum PatternSymbol {
 
 /// How often an item follows itself: the fewest and the most times over all occurrences. They differ only for
 /// long runs of equal calls, of which the number is no part of a pattern (see the module's documentation).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Times {
     /// Fewest times.
     pub least: u32,
@@ -51,7 +51,7 @@ impl Times {
 }
 
 /// One item of a definition: an event, a call, a pattern, or a loop of one of the last two.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PatternItem {
     /// What.
     pub symbol: PatternSymbol,
@@ -88,7 +88,7 @@ impl Occurrence {
 }
 
 /// A sequence of events that occurs at least twice.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Pattern {
     /// Which one it is in this trace.
     pub id: PatternId,

@@ -1,7 +1,5 @@
 //! All recurring patterns of a trace.
 
-use serde::{Deserialize, Serialize};
-
 use callgrove_model::{
     Cancelled, DurationNs, FuncId, FunctionName, LaneIdx, NameTable, Progress, Trace, fnv1a,
 };
@@ -27,7 +25,7 @@ const LOOP: f32 = 0.2;
 const NAMING: f32 = 0.6;
 
 /// The recurring patterns of a trace, and the grammar of which they are the rules.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Patterns {
     all: Vec<Pattern>,
     lanes: Vec<LaneDefinition>,
@@ -36,7 +34,7 @@ pub struct Patterns {
 }
 
 /// What a lane consists of.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct LaneDefinition {
     items: Vec<PatternItem>,
     /// How often items of which that differs follow themselves, in the order of events.

@@ -17,8 +17,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use callgrove_model::{DurationNs, Executions, FuncId, Trace};
 
 use super::calls::next_sibling;
@@ -58,7 +56,7 @@ const LEAST_PASSES: u32 = 3;
 const SAME_LOOP: f64 = 0.9;
 
 /// A loop, by the callers around it (outermost first; none if nothing is open around it) and the function that begins a pass.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct LoopPlace {
     pub(super) callers: Vec<FuncId>,
     pub(super) first: FuncId,

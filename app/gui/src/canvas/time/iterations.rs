@@ -1,7 +1,7 @@
 //! The program's iterations on the axis: where each begins, with as many numbers as there is room for.
 
 use callgrove_model::{LaneIdx, TimeNs};
-use callgrove_session::RunPatterns;
+use callgrove_session::{Calls, IterationAt, PatternList};
 use egui::{Align2, FontId, Painter, Pos2, Rangef, Rect, Stroke, Vec2};
 
 use super::paint::LaneDrawing;
@@ -80,13 +80,14 @@ fn round_step(least: f32) -> usize {
     power
 }
 
-/// The iteration that a lane is in at a time, in words; `None` outside the program's loop.
+/// The iteration that a lane is in at a time, in words; `None` outside the program's loop, and while nobody knows.
 pub(crate) fn iteration_text(
-    patterns: Option<&RunPatterns>,
+    (calls, patterns): (&Calls, Option<&PatternList>),
     lane: LaneIdx,
     time: TimeNs,
 ) -> Option<String> {
-    let iteration = patterns?.iteration_at(lane, time)?;
+    patterns?.iterations.as_ref()?;
+    let iteration = (*calls.ask(&IterationAt { lane, time })?)?;
     Some(format!("iteration {}", thousands(iteration)))
 }
 
@@ -104,7 +105,7 @@ impl LaneDrawing<'_> {
     /// Beginnings of all iterations and the end of the last.
     pub(super) fn iteration_bounds(&self) -> &[TimeNs] {
         let patterns = self.shown.patterns;
-        patterns.map_or(&[], RunPatterns::iteration_bounds)
+        patterns.map_or(&[], PatternList::iteration_bounds)
     }
 
     /// Draws the band: ticks, numbers, and the iteration at the pointer.

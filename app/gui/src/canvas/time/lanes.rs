@@ -9,12 +9,13 @@ use std::sync::Arc;
 use callgrove_model::{ExecRef, LaneIdx, TimeNs, Trace};
 use callgrove_session::{
     Bar, BarsOf, CallDetails, CallOf, Calls, LaneBars, LaneLevels, LaneNames, LaneRow, LaneView,
-    LevelsOf, MessageQuery, MessagesInView, MessagesOf, PartnersOf, RowKind, RowQuery, SpanIndex,
-    StepFrom, Tile, order_rows,
+    LevelsOf, MessageQuery, MessagesInView, MessagesOf, PartnersOf, RowKind, RowQuery, Span,
+    SpanIndex, StepFrom, Tile, order_rows,
 };
 use egui::Color32;
 
 use super::layout::{PlacedRow, place_rows};
+use super::occurrences::{KnownOccurrences, LongOccurrences};
 use super::view::TimeView;
 use super::window::Window;
 use crate::theme::Theme;
@@ -55,6 +56,7 @@ pub(crate) struct LaneCanvas {
     levels: BTreeMap<LaneIdx, (RowKind, LaneLevels)>,
     bars: BTreeMap<LaneIdx, (RowKind, Tile, Arc<LaneBars>)>,
     found: Option<(MessagesOf, Arc<MessagesInView>)>,
+    occurrences: KnownOccurrences,
     /// The selected call.
     call: Option<Arc<CallDetails>>,
     /// The step to another call that a key asked for.
@@ -89,6 +91,7 @@ impl LaneCanvas {
             levels: BTreeMap::new(),
             bars: BTreeMap::new(),
             found: None,
+            occurrences: KnownOccurrences::default(),
             call: None,
             step: None,
             colors: None,
@@ -139,6 +142,11 @@ impl LaneCanvas {
     /// The bars of a lane as they were laid out last.
     pub(super) fn bars(&self, lane: LaneIdx) -> &[Bar] {
         self.bars.get(&lane).map_or(&[], |(_, _, bars)| &bars.0[..])
+    }
+
+    /// The underlined occurrences of a pattern on a lane.
+    pub(super) fn occurrences(&self, lane: LaneIdx) -> &[Span] {
+        self.occurrences.on_lane(lane)
     }
 
     /// The messages that were found last.
@@ -358,6 +366,17 @@ impl LaneCanvas {
         }
         self.find_messages(in_view, window.tile(width_px), tree, call);
         false
+    }
+
+    /// Asks for the underlined occurrences on the rows in view.
+    pub(super) fn find_occurrences(
+        &mut self,
+        in_view: Range<usize>,
+        tile: Tile,
+        wanted: Option<LongOccurrences>,
+    ) {
+        let lanes = self.rows[in_view].iter().map(|row| row.lane.lane);
+        self.occurrences.follow(&self.calls, wanted, (lanes, tile));
     }
 
     fn find_messages(

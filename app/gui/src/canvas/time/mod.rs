@@ -12,10 +12,12 @@ mod lanes;
 mod layout;
 mod names;
 mod navigate;
+mod occurrences;
 mod paint;
 mod scene;
 mod tooltip;
 mod ui;
+mod underlines;
 mod view;
 mod window;
 mod writes;
@@ -25,9 +27,8 @@ pub(crate) use iterations::iteration_text;
 pub(crate) use lanes::LaneCanvas;
 pub(crate) use layout::span;
 pub(crate) use names::GUTTER;
-pub(crate) use scene::{
-    Hovered, LaneScene, PickedCalls, RangeChoice, RankChoice, RowWish, UnderlinedCalls,
-};
+pub(crate) use occurrences::LongOccurrences;
+pub(crate) use scene::{Hovered, LaneScene, RangeChoice, RankChoice, RowWish, UnderlinedCalls};
 pub(crate) use tooltip::wait_text;
 pub(crate) use window::Window;
 pub(crate) use writes::write_legend_ui;

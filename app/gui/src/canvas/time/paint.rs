@@ -7,9 +7,9 @@ use egui::{Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, St
 use super::axis::{Tick, relative_time, step_of_pixel, ticks, utc_clock};
 use super::lanes::LaneCanvas;
 use super::layout::{
-    FlagMark, PlacedRow, arrow_ends, bars_between, fitted_name, marks_of_row, merged_marks, span,
+    FlagMark, PlacedRow, arrow_ends, bars_between, fitted_name, marks_of_row, span,
 };
-use super::scene::{Hovered, LaneScene, UnderlinedCalls};
+use super::scene::{Hovered, LaneScene};
 use crate::theme::Theme;
 
 /// Least distance between marks of the axis, in points.
@@ -188,21 +188,6 @@ impl LaneDrawing<'_> {
         self.painter
             .with_clip_rect(rect.intersect(self.painter.clip_rect()))
             .galley(at, galley, color);
-    }
-
-    /// Lines under calls that a search or a histogram picked, however narrow.
-    fn paint_highlights(&self) {
-        let window = self.canvas.view.window();
-        for UnderlinedCalls { calls, color } in self.shown.highlights {
-            for (at, row) in self.rows() {
-                let y = self.plot.top() + row.bars_bottom();
-                let picked = calls.touching(row.lane.lane, window.from, window.to);
-                for mark in merged_marks(picked, at, window, self.plot.x_range()) {
-                    let rect = Rect::from_x_y_ranges(mark.x, y - 3.0..=y);
-                    self.painter.rect_filled(rect, 0.0, *color);
-                }
-            }
-        }
     }
 
     fn paint_arrows(&self, hovered: Option<&Hovered>) {

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgrove_model::{DurationNs, ExecRef, LaneIdx, ProgramId, RankId, TimeNs};
+use callgrove_model::{ExecRef, LaneIdx, ProgramId, RankId};
 use callgrove_session::{
-    Arrow, Bar, Cascade, CascadeStep, LongOccurrences, Pattern, RankFilter, RankSort, RootCause,
-    RunPatterns, Span, SpanIndex, TimeRange,
+    Arrow, Bar, Cascade, CascadeStep, PatternList, RankFilter, RankSort, RootCause, SpanIndex,
+    TimeRange,
 };
 use egui::Color32;
 
 use super::layout::FlagMark;
+use super::occurrences::LongOccurrences;
 use crate::theme::Theme;
 
 /// What is shown besides the trace.
@@ -35,44 +36,20 @@ pub(crate) struct LaneScene<'a> {
     pub(crate) flagged: &'a Arc<SpanIndex>,
     /// Calls that are underlined.
     pub(crate) highlights: &'a [UnderlinedCalls<'a>],
+    /// Occurrences of a pattern that are underlined as abnormal.
+    pub(crate) occurrences: Option<LongOccurrences>,
     /// Which ranks are rows, in which order.
     pub(crate) ranks: &'a RankChoice,
     /// The delay whose path is drawn; the rank where it began is the first row.
     pub(crate) cascade: Option<&'a Cascade>,
     /// What recurs: tells the program's iterations.
-    pub(crate) patterns: Option<&'a RunPatterns>,
+    pub(crate) patterns: Option<&'a PatternList>,
 }
 
 /// Calls that are underlined in a colour.
 pub(crate) struct UnderlinedCalls<'a> {
-    pub(crate) calls: PickedCalls<'a>,
+    pub(crate) calls: &'a SpanIndex,
     pub(crate) color: Color32,
-}
-
-/// Which calls are underlined.
-#[derive(Clone, Copy)]
-pub(crate) enum PickedCalls<'a> {
-    /// These.
-    Spans(&'a SpanIndex),
-    /// Occurrences of a pattern that last longer than this.
-    Long(&'a LongOccurrences, &'a Pattern, DurationNs),
-}
-
-impl PickedCalls<'_> {
-    /// Those of a lane that touch the time from `from` to `to`, in order of start.
-    pub(crate) fn touching(
-        &self,
-        lane: LaneIdx,
-        from: TimeNs,
-        to: TimeNs,
-    ) -> Box<dyn Iterator<Item = Span> + '_> {
-        match *self {
-            Self::Spans(spans) => Box::new(spans.touching(lane, from, to).copied()),
-            Self::Long(long, pattern, limit) => {
-                Box::new(long.beyond(pattern, (lane, from, to), limit))
-            }
-        }
-    }
 }
 
 /// Which ranks a person wants to see, and in which order.

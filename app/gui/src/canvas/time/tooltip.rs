@@ -1,7 +1,7 @@
 //! What is told about the call, message or mark under the pointer.
 
 use callgrove_model::{DurationNs, ExecRef, FunctionName, LaneIdx, Trace};
-use callgrove_session::{Arrow, Bar, CallOf, LaneNames, MessageDetails, RunPatterns};
+use callgrove_session::{Arrow, Bar, CallOf, LaneNames, MessageDetails, PatternList};
 use egui::{PopupAnchor, Response, Ui};
 
 use super::axis::relative_time;
@@ -13,7 +13,7 @@ use crate::widgets::{count_of, pointer_card_of};
 
 /// Shows what is known about what the pointer is on, and whether the tracer wrote there.
 pub(super) fn tooltip_ui(
-    (canvas, patterns): (&LaneCanvas, Option<&RunPatterns>),
+    (canvas, patterns): (&LaneCanvas, Option<&PatternList>),
     (hovered, write): (Option<&Hovered>, Option<&WriteMark>),
     response: &Response,
     ui: &Ui,
@@ -40,7 +40,7 @@ pub(super) fn tooltip_ui(
 
 fn hovered_tooltip(
     canvas: &LaneCanvas,
-    patterns: Option<&RunPatterns>,
+    patterns: Option<&PatternList>,
     hovered: &Hovered,
     ui: &mut Ui,
 ) {
@@ -64,7 +64,7 @@ fn hovered_tooltip(
 }
 
 fn bar_tooltip(
-    (canvas, patterns): (&LaneCanvas, Option<&RunPatterns>),
+    (canvas, patterns): (&LaneCanvas, Option<&PatternList>),
     lane: LaneIdx,
     bar: &Bar,
     ui: &mut Ui,
@@ -99,7 +99,7 @@ fn bar_tooltip(
         details.inclusive, details.exclusive
     ));
     let entry = details.entry;
-    let iteration = iteration_text(patterns, lane, entry);
+    let iteration = iteration_text((canvas.calls(), patterns), lane, entry);
     let iteration = iteration.map_or_else(String::new, |text| format!(", {text}"));
     ui.label(format!("Entered at {}{iteration}", time(entry)));
     if name.is_mpi()

@@ -113,6 +113,8 @@ impl LaneCanvas {
         if self.lay_out(in_view.clone(), width_px, shown.tree, shown.call) {
             ui.ctx().request_repaint();
         }
+        let tile = self.view.window().tile(width_px);
+        self.find_occurrences(in_view.clone(), tile, shown.occurrences);
         let mut value = self.in_view_text(&in_view);
         value.extend(shown.cascade.map(cascade_text));
         response.widget_info(|| WidgetInfo {

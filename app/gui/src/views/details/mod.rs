@@ -88,7 +88,7 @@ pub fn details_ui(ctx: &mut ViewContext<'_>, state: &mut DetailsState, ui: &mut 
 fn iteration_ui(ctx: &ViewContext<'_>, shown: &ShownCall, ui: &mut Ui) {
     let (lane, entry) = (shown.details.call.lane, shown.details.entry);
     let patterns = ctx.snapshot.patterns.as_deref();
-    if let Some(text) = iteration_text(patterns, lane, entry) {
+    if let Some(text) = iteration_text((&shown.calls, patterns), lane, entry) {
         ui.weak(format!("In {text}"));
     }
 }

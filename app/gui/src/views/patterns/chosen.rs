@@ -1,19 +1,12 @@
 //! The pattern that is looked at.
 
-use callgrove_session::{Pattern, PatternCurve, RunPatterns, Snapshot};
+use callgrove_session::{JudgedPattern, ListedPattern, PatternReference};
 
-/// The pattern that is looked at, with its curve.
+/// The pattern that is looked at, and what is usual of it.
 #[derive(Clone, Copy)]
 pub(super) struct Chosen<'a> {
-    pub(super) pattern: &'a Pattern,
-    pub(super) curve: &'a PatternCurve,
-}
-
-/// The pattern that is looked at, if it recurs.
-pub(super) fn chosen<'a>(patterns: &'a RunPatterns, snapshot: &Snapshot) -> Option<Chosen<'a>> {
-    let id = snapshot.pattern?;
-    Some(Chosen {
-        pattern: patterns.get(id)?,
-        curve: patterns.curve(id)?,
-    })
+    pub(super) pattern: &'a ListedPattern,
+    /// What it is judged by: where that takes its time, not yet what was asked for last.
+    pub(super) reference: PatternReference,
+    pub(super) judged: JudgedPattern,
 }

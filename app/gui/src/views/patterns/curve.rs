@@ -1,7 +1,7 @@
 //! The curve of a pattern's durations, in three parts that differ by colour and by hatch.
 
 use callgrove_model::DurationNs;
-use callgrove_session::PatternReference;
+use callgrove_session::{CurveOf, JudgedPattern};
 use egui::{
     Align2, Color32, FontId, Mesh, Painter, Pos2, Rangef, Rect, Role, Sense, Shape, Stroke, Ui,
     Vec2, WidgetInfo,
@@ -10,6 +10,7 @@ use egui::{
 use super::chosen::Chosen;
 use super::handles::handles_ui;
 use super::scale::{CurveScale, factor_text, share_text};
+use crate::asked::Asked;
 use crate::context::ViewContext;
 use crate::theme::{SMALLEST_TEXT, Theme};
 use crate::widgets::{count_of, pointer_card, thousands};
@@ -56,9 +57,13 @@ impl CurvePart {
 }
 
 /// Draws what the curve says in words, the curve and its handles; asks for a new reference where one is dragged.
-pub(super) fn curve_ui(ctx: &mut ViewContext<'_>, chosen: Chosen<'_>, name: &str, ui: &mut Ui) {
+pub(super) fn curve_ui(
+    ctx: &mut ViewContext<'_>,
+    (chosen, curve): (Chosen<'_>, &mut Asked<CurveOf>),
+    ui: &mut Ui,
+) {
     let reference = ctx.snapshot.reference;
-    words_ui(ctx, chosen, ui);
+    words_ui(chosen, ui);
     let (_, whole) = ui.allocate_space(ui.available_size().max(Vec2::new(60.0, 60.0)));
     let area = Rect::from_min_max(
         whole.min + Vec2::new(LEFT, TOP),
@@ -67,12 +72,19 @@ pub(super) fn curve_ui(ctx: &mut ViewContext<'_>, chosen: Chosen<'_>, name: &str
     if area.width() < 20.0 || area.height() < 20.0 {
         return;
     }
-    let scale = CurveScale::new(area, chosen.curve, reference);
+    let scale = CurveScale::new(area, chosen.pattern, chosen.judged.limit);
+    let wanted = CurveOf {
+        pattern: chosen.pattern.id,
+        num_columns: (area.width() / COLUMN).ceil() as usize,
+    };
+    let known = (ctx.snapshot.calls.as_ref()).and_then(|calls| curve.ask(calls, &wanted));
+    let columns = known.filter(|(of, _)| of.pattern == wanted.pattern);
+    let columns = columns.map_or(&[][..], |(_, columns)| columns);
     let id = ui.unique_id().with("curve");
     let response = ui.interact(area, id, Sense::hover());
-    let text = words(chosen, reference);
+    let text = words(chosen);
     response.widget_info(|| {
-        let label = format!("Durations of {name}");
+        let label = format!("Durations of {}", chosen.pattern.name);
         WidgetInfo {
             current_text_value: Some(text.clone()),
             ..WidgetInfo::labeled(Role::Canvas, true, label)
@@ -84,22 +96,21 @@ pub(super) fn curve_ui(ctx: &mut ViewContext<'_>, chosen: Chosen<'_>, name: &str
         painter: &painter,
         scale,
         chosen,
-        reference,
+        columns,
     };
     drawing.paint();
-    if let Some(pointer) = response.hover_pos() {
-        let rank = scale.rank_at(pointer.x);
-        let duration = chosen.curve.sorted().get(rank).copied();
-        if let Some(duration) = duration {
-            let at = Pos2::new(pointer.x, scale.y(duration));
-            painter.circle_stroke(at, 4.0, Stroke::new(1.5, ctx.theme.selection()));
-            pointer_card(&response, egui::PopupAnchor::Pointer, ui, |ui| {
-                ui.strong(duration.to_string());
-                let slower = chosen.curve.sorted().len() - rank - 1;
-                ui.label(format!("{} are slower", thousands(slower)));
-                ui.label(standing_text(chosen, duration, reference));
-            });
-        }
+    if let Some(pointer) = response.hover_pos()
+        && let Some(duration) = drawing.duration_at(pointer.x)
+    {
+        let at = Pos2::new(pointer.x, scale.y(duration));
+        painter.circle_stroke(at, 4.0, Stroke::new(1.5, ctx.theme.selection()));
+        pointer_card(&response, egui::PopupAnchor::Pointer, ui, |ui| {
+            ui.strong(duration.to_string());
+            let rank = scale.rank_at(pointer.x);
+            let slower = (chosen.pattern.num_occurrences).saturating_sub(rank + 1);
+            ui.label(format!("{} are slower", thousands(slower)));
+            ui.label(standing_text(chosen.judged, duration));
+        });
     }
     let wish = handles_ui(ctx, chosen, &scale, ui);
     if let Some(wish) = wish.filter(|wish| *wish != reference) {
@@ -107,15 +118,10 @@ pub(super) fn curve_ui(ctx: &mut ViewContext<'_>, chosen: Chosen<'_>, name: &str
     }
 }
 
-fn standing_text(
-    chosen: Chosen<'_>,
-    duration: DurationNs,
-    reference: PatternReference,
-) -> &'static str {
-    let (usual, limit) = (chosen.curve.usual(reference), chosen.curve.limit(reference));
-    if duration <= usual {
+fn standing_text(judged: JudgedPattern, duration: DurationNs) -> &'static str {
+    if duration <= judged.usual {
         "Not longer than usual"
-    } else if duration <= limit {
+    } else if duration <= judged.limit {
         "Longer than usual, but not called anomalous"
     } else {
         "Anomalous"
@@ -123,26 +129,25 @@ fn standing_text(
 }
 
 /// What the curve says: usual duration, and how many are beyond it.
-fn words(chosen: Chosen<'_>, reference: PatternReference) -> String {
-    let [_, undecided, anomalous] = chosen.curve.counts(reference);
+fn words(chosen: Chosen<'_>) -> String {
+    let [_, undecided, anomalous] = chosen.judged.counts;
     format!(
         "{} of {} longer than {} × d = {}; they cost {} more than usual; {} between the two",
         thousands(anomalous),
-        count_of(chosen.pattern.occurrences.len(), "occurrence"),
-        factor_text(reference.factor),
-        chosen.curve.limit(reference),
-        chosen.curve.excess(reference),
+        count_of(chosen.pattern.num_occurrences, "occurrence"),
+        factor_text(chosen.reference.factor),
+        chosen.judged.limit,
+        chosen.judged.excess,
         thousands(undecided),
     )
 }
 
-fn words_ui(ctx: &ViewContext<'_>, chosen: Chosen<'_>, ui: &mut Ui) {
-    let reference = ctx.snapshot.reference;
-    let usual = chosen.curve.usual(reference);
+fn words_ui(chosen: Chosen<'_>, ui: &mut Ui) {
     let text = format!(
-        "Usual: d = {usual}, reached by {} of them. {}.",
-        share_text(reference.share),
-        words(chosen, reference)
+        "Usual: d = {}, reached by {} of them. {}.",
+        chosen.judged.usual,
+        share_text(chosen.reference.share),
+        words(chosen)
     );
     let label = egui::Label::new(egui::RichText::new(text).small());
     let has_room = ui.available_height() >= WRAPS_FROM;
@@ -158,7 +163,8 @@ struct CurveDrawing<'a> {
     painter: &'a Painter,
     scale: CurveScale,
     chosen: Chosen<'a>,
-    reference: PatternReference,
+    /// Durations from left to right; none while nobody knows them.
+    columns: &'a [DurationNs],
 }
 
 impl CurveDrawing<'_> {
@@ -166,11 +172,12 @@ impl CurveDrawing<'_> {
         let area = self.scale.area;
         self.painter.rect_filled(area, 0.0, self.theme.canvas());
         self.paint_grid();
-        for (part, x) in self.parts() {
-            self.paint_part(part, x);
+        if !self.columns.is_empty() {
+            for (part, x) in self.parts() {
+                self.paint_part(part, x);
+            }
         }
-        let usual = self.chosen.curve.usual(self.reference);
-        let y = self.scale.y(usual);
+        let y = self.scale.y(self.chosen.judged.usual);
         let stroke = Stroke::new(1.0, self.theme.weak_text());
         let ends = [area.left(), area.right()].map(|x| Pos2::new(x, y));
         self.painter
@@ -184,7 +191,7 @@ impl CurveDrawing<'_> {
 
     /// The parts of the curve that there are, with where they begin and end.
     fn parts(&self) -> Vec<(CurvePart, Rangef)> {
-        let [usual, undecided, _] = self.chosen.curve.counts(self.reference);
+        let [usual, undecided, _] = self.chosen.judged.counts;
         let bounds = [
             self.scale.area.left(),
             self.scale.x_after(usual),
@@ -201,10 +208,13 @@ impl CurveDrawing<'_> {
         placed.filter(|(_, x)| x.span() > 0.0).collect()
     }
 
+    fn duration_at(&self, x: f32) -> Option<DurationNs> {
+        let column = self.scale.column_at(x, self.columns.len());
+        self.columns.get(column).copied()
+    }
+
     fn y_at(&self, x: f32) -> f32 {
-        let rank = self.scale.rank_at(x);
-        let duration = self.chosen.curve.sorted().get(rank).copied();
-        self.scale.y(duration.unwrap_or_default())
+        self.scale.y(self.duration_at(x).unwrap_or_default())
     }
 
     /// Fills a part below the curve and draws its line: a lookup for each column.

@@ -1,6 +1,6 @@
 //! What a pattern is made of, unfolded by clicks.
 
-use callgrove_session::{Command, OutlineLine, Unfolding};
+use callgrove_session::{Command, OutlineLine, PatternId, Unfolding};
 use egui::{Label, Pos2, Rect, RichText, ScrollArea, Sense, Ui, Vec2, WidgetInfo};
 
 use super::state::PatternsState;
@@ -15,7 +15,11 @@ const SIGN: f32 = 14.0;
 const MOST_DEPTH: usize = 12;
 
 /// Draws the lines that are in view; a click on a pattern within the pattern unfolds it.
-pub(super) fn definition_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState, ui: &mut Ui) {
+pub(super) fn definition_ui(
+    ctx: &mut ViewContext<'_>,
+    (id, state): (PatternId, &mut PatternsState),
+    ui: &mut Ui,
+) {
     let mut wish = None;
     ui.horizontal(|ui| {
         let depth = state.unfolding.depth;
@@ -32,7 +36,7 @@ pub(super) fn definition_ui(ctx: &mut ViewContext<'_>, state: &mut PatternsState
     });
     let mut toggled = None;
     let mut looked_at = None;
-    let lines = state.outline();
+    let lines = state.outline(id);
     ScrollArea::both()
         .id_salt("definition")
         .auto_shrink(false)

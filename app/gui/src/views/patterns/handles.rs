@@ -63,7 +63,7 @@ fn handle_ui(
     reference: PatternReference,
     ui: &Ui,
 ) -> Option<PatternReference> {
-    let [top, right] = scale.handles(chosen.curve, reference);
+    let [top, right] = scale.handles(reference.share, chosen.judged.limit);
     let area = scale.area;
     let place = match handle {
         Handle::Share => Rect::from_x_y_ranges(
@@ -104,10 +104,7 @@ fn handle_ui(
     {
         return Some(match handle {
             Handle::Share => scale.with_share_at(pointer.x, reference),
-            Handle::Factor => {
-                let usual = chosen.curve.usual(reference);
-                scale.with_factor_at(pointer.y, usual, reference)
-            }
+            Handle::Factor => scale.with_factor_at(pointer.y, chosen.judged.usual, reference),
         });
     }
     keys(handle, reference, &response, ui)
@@ -177,7 +174,7 @@ fn paint(
     ui: &Ui,
 ) {
     let area = scale.area;
-    let [top, right] = scale.handles(chosen.curve, reference);
+    let [top, right] = scale.handles(reference.share, chosen.judged.limit);
     let is_hot = response.hovered() || response.dragged() || response.has_focus();
     let color = if is_hot {
         ctx.theme.selection()

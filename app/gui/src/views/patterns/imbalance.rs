@@ -1,9 +1,11 @@
 //! How uneven the program's iterations were, as a strip: the higher, the more longer the busiest rank worked.
 
-use callgrove_session::{Imbalance, RunPatterns, TimeRange};
+use callgrove_model::Trace;
+use callgrove_session::{Imbalance, ListedIterations, TimeRange, UnevenIteration, UnevenOf};
 use egui::{Mesh, PopupAnchor, Rect, Role, Sense, Shape, Ui, Vec2, WidgetInfo};
 
 use crate::app::Action;
+use crate::asked::Asked;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, pointer_card, thousands};
 
@@ -13,30 +15,26 @@ const CAPTION: f32 = 18.0;
 /// Columns are at least this wide, in points.
 const COLUMN: f32 = 2.0;
 
-/// The most uneven iteration of each column, of `num_columns` at most.
-pub(super) fn columns(all: &[Imbalance], num_columns: usize) -> Vec<Imbalance> {
-    let num_columns = num_columns.min(all.len());
-    let bound = |column: usize| column * all.len() / num_columns.max(1);
-    let parts = (0..num_columns).map(|column| &all[bound(column)..bound(column + 1)]);
-    let most = |part: &[Imbalance]| {
-        let it = part.iter();
-        it.max_by(|a, b| a.share().total_cmp(&b.share())).copied()
-    };
-    parts.filter_map(most).collect()
-}
-
 /// Draws the strip; a click moves the timeline to an iteration.
-pub(super) fn imbalance_ui(ctx: &mut ViewContext<'_>, patterns: &RunPatterns, ui: &mut Ui) {
-    let all = patterns.imbalances();
-    let name = patterns.loop_name().unwrap_or_default();
+pub(super) fn imbalance_ui(
+    ctx: &mut ViewContext<'_>,
+    (iterations, asked): (&ListedIterations, &mut Asked<UnevenOf>),
+    ui: &mut Ui,
+) {
     let (_, whole) = ui.allocate_space(Vec2::new(ui.available_width(), HEIGHT));
     let (caption, area) = whole.split_top_bottom_at_y(whole.top() + CAPTION);
     let room = (area.width() / COLUMN).max(1.0) as usize;
-    let columns = columns(all, room);
-    let most = columns.iter().map(Imbalance::share).fold(0.0, f64::max);
+    let Some(calls) = &ctx.snapshot.calls else {
+        return;
+    };
+    let known = asked.ask(calls, &UnevenOf { num_columns: room });
+    let columns = known.map_or(&[][..], |(_, columns)| columns);
+    let shares = columns.iter().map(|column| column.imbalance.share());
+    let most = shares.fold(0.0, f64::max);
     let text = format!(
-        "Imbalance of {} ({name}): up to {}",
-        count_of(all.len(), "iteration"),
+        "Imbalance of {} ({}): up to {}",
+        count_of(iterations.num(), "iteration"),
+        iterations.name,
         percent(most)
     );
     let label = egui::Label::new(egui::RichText::new(&text).small()).truncate();
@@ -54,18 +52,22 @@ pub(super) fn imbalance_ui(ctx: &mut ViewContext<'_>, patterns: &RunPatterns, ui
         Rect::from_x_y_ranges(x, area.bottom() - height..=area.bottom())
     };
     let mut mesh = Mesh::default();
-    for (at, imbalance) in columns.iter().enumerate() {
-        let color = ctx
-            .theme
-            .heat((imbalance.share() / most.max(1e-9)).sqrt() as f32);
-        mesh.add_colored_rect(place(at, imbalance.share()), color);
+    for (at, column) in columns.iter().enumerate() {
+        let share = column.imbalance.share();
+        let color = ctx.theme.heat((share / most.max(1e-9)).sqrt() as f32);
+        mesh.add_colored_rect(place(at, share), color);
     }
     ui.painter().add(Shape::mesh(mesh));
     let Some(pointer) = response.hover_pos() else {
         return;
     };
     let at = ((pointer.x - area.left()) / width.max(0.1)).max(0.0) as usize;
-    let Some(imbalance) = columns.get(at) else {
+    let Some(&UnevenIteration {
+        imbalance,
+        from,
+        to,
+    }) = columns.get(at)
+    else {
         return;
     };
     let stroke = egui::Stroke::new(1.5, ctx.theme.selection());
@@ -73,22 +75,19 @@ pub(super) fn imbalance_ui(ctx: &mut ViewContext<'_>, patterns: &RunPatterns, ui
     ui.painter()
         .rect_stroke(column, 0.0, stroke, egui::StrokeKind::Outside);
     pointer_card(&response, PopupAnchor::Pointer, ui, |ui| {
-        tooltip_ui(patterns, imbalance, ui);
-        if all.len() > columns.len() {
+        tooltip_ui(calls.trace(), imbalance, ui);
+        if iterations.num() > columns.len() {
             ui.weak("The most uneven of several; zoom is by the width of the view");
         }
         ui.weak("Click to see it on the timeline");
     });
-    let span = patterns
-        .iterations()
-        .and_then(|known| known.span(imbalance.iteration));
-    if let Some((from, to)) = span.filter(|_| response.clicked()) {
+    if response.clicked() {
         ctx.actions.push(Action::ShowTime(TimeRange { from, to }));
     }
 }
 
-fn tooltip_ui(patterns: &RunPatterns, imbalance: &Imbalance, ui: &mut Ui) {
-    let rank = patterns.trace().lane(imbalance.slowest).rank;
+fn tooltip_ui(trace: &Trace, imbalance: Imbalance, ui: &mut Ui) {
+    let rank = trace.lane(imbalance.slowest).rank;
     ui.strong(format!("Iteration {}", thousands(imbalance.iteration)));
     ui.label(format!("Took {} on the slowest rank", imbalance.duration));
     ui.label(format!(

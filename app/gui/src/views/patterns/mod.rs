@@ -19,13 +19,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use callgrove_session::{Command, RunPatterns, Snapshot};
+use callgrove_session::{Command, PatternList, Snapshot};
 use egui::{Key, Panel, Ui, Vec2};
 
 use crate::context::ViewContext;
 use crate::widgets::table::empty_ui;
 use crate::widgets::{count_of, view_header};
-use chosen::chosen;
 pub(crate) use state::PatternsState;
 use state::ShownPart;
 
@@ -104,19 +103,22 @@ fn nothing_ui(snapshot: &Snapshot, is_known: bool, ui: &mut Ui) {
 
 fn shown_ui(
     ctx: &mut ViewContext<'_>,
-    patterns: &Arc<RunPatterns>,
+    patterns: &Arc<PatternList>,
     is_folded: bool,
     state: &mut PatternsState,
     ui: &mut Ui,
 ) {
-    if ui.available_height() >= STRIP_FROM && !patterns.imbalances().is_empty() {
+    let iterations = patterns.iterations.as_ref().filter(|known| known.num() > 0);
+    if let Some(iterations) = iterations.filter(|_| ui.available_height() >= STRIP_FROM) {
         Panel::bottom("imbalance of iterations")
             .exact_size(imbalance::HEIGHT + 8.0)
             .frame(egui::Frame::new())
-            .show(ui, |ui| imbalance::imbalance_ui(ctx, patterns, ui));
+            .show(ui, |ui| {
+                imbalance::imbalance_ui(ctx, (iterations, &mut state.uneven), ui);
+            });
     }
     if is_folded {
-        return part_ui(ctx, patterns, state.part, state, ui);
+        return part_ui(ctx, state.part, state, ui);
     }
     let height = ui.available_height();
     Panel::top("all patterns")
@@ -129,7 +131,7 @@ fn shown_ui(
         .resizable(true)
         .default_size(width * CURVE_SHARE)
         .frame(egui::Frame::new())
-        .show(ui, |ui| part_ui(ctx, patterns, ShownPart::Curve, state, ui));
+        .show(ui, |ui| part_ui(ctx, ShownPart::Curve, state, ui));
     ui.horizontal(|ui| {
         for (is_definition, name) in [(false, "Anomalous occurrences"), (true, "Definition")] {
             let is_on = state.shows_definition == is_definition;
@@ -143,32 +145,29 @@ fn shown_ui(
     } else {
         ShownPart::Anomalous
     };
-    part_ui(ctx, patterns, part, state, ui);
+    part_ui(ctx, part, state, ui);
 }
 
-fn part_ui(
-    ctx: &mut ViewContext<'_>,
-    patterns: &Arc<RunPatterns>,
-    part: ShownPart,
-    state: &mut PatternsState,
-    ui: &mut Ui,
-) {
+fn part_ui(ctx: &mut ViewContext<'_>, part: ShownPart, state: &mut PatternsState, ui: &mut Ui) {
     if part == ShownPart::Patterns {
         return listed::listed_ui(ctx, state, ui);
     }
-    let Some(chosen) = chosen(patterns, ctx.snapshot) else {
+    let listed = ctx.snapshot.pattern.zip(state.run.as_ref());
+    let is_listed = listed.is_some_and(|(id, run)| run.listed.place_of(id).is_some());
+    let Some((id, run)) = listed.filter(|_| is_listed) else {
         return empty_ui("Choose a pattern to see how long its occurrences took.", ui);
+    };
+    let Some(chosen) = run.listed.chosen(id) else {
+        return empty_ui("…", ui);
     };
     match part {
         ShownPart::Patterns => {}
-        ShownPart::Curve => {
-            let name = state
-                .listed()
-                .map_or("", |it| it.name_of(chosen.pattern.id));
-            curve::curve_ui(ctx, chosen, name, ui);
+        ShownPart::Curve => curve::curve_ui(ctx, (chosen, &mut state.curve), ui),
+        ShownPart::Definition => definition::definition_ui(ctx, (id, state), ui),
+        ShownPart::Anomalous => {
+            let list = (&mut state.rows, &mut state.listed_sort);
+            occurrences::anomalous_ui(ctx, (run, chosen), list, ui);
         }
-        ShownPart::Definition => definition::definition_ui(ctx, state, ui),
-        ShownPart::Anomalous => occurrences::anomalous_ui(ctx, patterns, chosen, state, ui),
     }
 }
 

@@ -1,8 +1,12 @@
-//! The anomalous occurrences of a pattern in the order that was asked for.
+//! The anomalous occurrences of a pattern, of which only those near the ones in view are known.
 
-use callgrove_session::{Occurrence, PatternId, PatternReference};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::chosen::Chosen;
+use callgrove_session::{
+    AnomalousOf, Calls, ListedOccurrence, OccurrenceOrder, PatternId, PatternReference,
+};
+
 use crate::widgets::table::Sort;
 
 /// The order at first.
@@ -10,50 +14,51 @@ pub(super) const LONGEST_FIRST: Sort = Sort {
     column: 3,
     is_descending: true,
 };
+/// Rows that are asked for at once.
+const BLOCK: usize = 64;
+/// Blocks that stay known.
+const MAX_BLOCKS: usize = 64;
 
-/// Anomalous occurrences in another order than by duration, made once for pattern, reference and order.
-pub(super) struct Order {
-    made_for: (PatternId, PatternReference, Sort),
-    places: Vec<u32>,
+/// The rows of the list that were asked for last.
+#[derive(Default)]
+pub(super) struct OccurrenceRows {
+    pattern: Option<PatternId>,
+    blocks: BTreeMap<usize, (AnomalousOf, Arc<Vec<ListedOccurrence>>)>,
 }
 
-impl Order {
-    /// Keeps the order, or makes another one; none is needed by duration, as the curve has it.
-    pub(super) fn refresh(
-        known: Option<Self>,
-        chosen: Chosen<'_>,
-        reference: PatternReference,
-        sort: Sort,
-    ) -> Option<Self> {
-        // Duration and its multiple of d are one order.
-        if sort.column >= 3 {
-            return None;
+impl OccurrenceRows {
+    /// What a row shows; what it showed before, as long as nobody knows.
+    pub(super) fn at(
+        &mut self,
+        calls: &Calls,
+        (pattern, reference, sort): (PatternId, PatternReference, Sort),
+        row: usize,
+    ) -> Option<ListedOccurrence> {
+        if self.pattern != Some(pattern) || self.blocks.len() > MAX_BLOCKS {
+            self.blocks.clear();
+            self.pattern = Some(pattern);
         }
-        let made_for = (chosen.pattern.id, reference, sort);
-        let known = known.filter(|order| order.made_for == made_for);
-        Some(known.unwrap_or_else(|| {
-            let mut places = chosen.curve.anomalous(reference).to_vec();
-            // Occurrences stand in order of lane, then time.
-            places.sort_unstable();
-            if matches!(sort.column, 1 | 2) {
-                let start = |&place: &u32| occurrence(chosen, place).map(|it| it.start);
-                places.sort_by_key(start);
-            }
-            if sort.is_descending {
-                places.reverse();
-            }
-            Self { made_for, places }
-        }))
+        let block = row / BLOCK;
+        let wanted = AnomalousOf {
+            pattern,
+            reference,
+            order: match sort.column {
+                0 => OccurrenceOrder::Lane,
+                1 | 2 => OccurrenceOrder::Time,
+                // Duration and its multiple of d are one order.
+                _ => OccurrenceOrder::Duration,
+            },
+            is_descending: sort.is_descending,
+            from: block * BLOCK,
+            num: BLOCK,
+        };
+        let known = self.blocks.get(&block);
+        if known.is_none_or(|(of, _)| *of != wanted)
+            && let Some(rows) = calls.ask(&wanted)
+        {
+            self.blocks.insert(block, (wanted, rows));
+        }
+        let (_, rows) = self.blocks.get(&block)?;
+        rows.get(row % BLOCK).copied()
     }
-
-    /// The occurrence of a row, as a place in those of the pattern.
-    pub(super) fn place(&self, row: usize) -> Option<u32> {
-        self.places.get(row).copied()
-    }
-}
-
-/// An occurrence by its place in those of the pattern.
-pub(super) fn occurrence(chosen: Chosen<'_>, place: u32) -> Option<&Occurrence> {
-    let place = usize::try_from(place).ok()?;
-    chosen.pattern.occurrences.get(place)
 }

@@ -1,11 +1,10 @@
 //! Where shares and durations are on the curve: pure, and tested without a screen.
 //!
-//! Upwards is the duration, on a logarithmic scale. From left to right is the share of occurrences, fastest first;
-//! the slow end is stretched, so that one of a million is seen as well as half of them: each part of the same width
-//! halves what is left, `x = log(1 / (1 − share))`.
+//! Upwards is the duration, on a logarithmic scale. From left to right is the share of occurrences, fastest first
+//! ([`CurveAxis`]).
 
 use callgrove_model::DurationNs;
-use callgrove_session::{PatternCurve, PatternReference};
+use callgrove_session::{CurveAxis, ListedPattern, PatternReference};
 use egui::{Pos2, Rect};
 
 /// Decades that are shown at least, and at most below the longest duration.
@@ -25,23 +24,21 @@ const MOST_FACTOR: f64 = 1e6;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CurveScale {
     pub(super) area: Rect,
-    num: usize,
+    axis: CurveAxis,
     /// Logarithms of the durations at the bottom and at the top.
     low: f64,
     high: f64,
 }
 
 impl CurveScale {
-    /// Scales for a curve and the handles on it, in `area`.
-    pub(super) fn new(area: Rect, curve: &PatternCurve, reference: PatternReference) -> Self {
-        let sorted = curve.sorted();
-        let shortest = sorted.first().copied().unwrap_or_default();
-        let longest = sorted.last().copied().unwrap_or_default();
-        let high = log(longest.max(curve.limit(reference))) + MARGIN;
-        let low = log(shortest).max(high - MOST_DECADES) - MARGIN;
+    /// Scales for the curve of a pattern and the handles on it, in `area`; `limit` is what is anomalous beyond it.
+    pub(super) fn new(area: Rect, pattern: &ListedPattern, limit: DurationNs) -> Self {
+        let high = log(pattern.longest.max(limit)) + MARGIN;
+        let low = log(pattern.shortest).max(high - MOST_DECADES) - MARGIN;
+        let num = pattern.num_occurrences;
         Self {
             area,
-            num: sorted.len(),
+            axis: CurveAxis { num },
             low: low.min(high - LEAST_DECADES),
             high,
         }
@@ -49,19 +46,16 @@ impl CurveScale {
 
     /// Where a share of the occurrences ends.
     pub(super) fn x(&self, share: f64) -> f32 {
-        let rest = (1.0 - share).max(self.least());
-        let place = -rest.log10() / -self.least().log10();
-        self.area.left() + place as f32 * self.area.width()
+        self.area.left() + self.axis.place_of(share) as f32 * self.area.width()
     }
 
     /// The share that ends at a place.
     pub(super) fn share_at(&self, x: f32) -> f64 {
-        let place = f64::from((x - self.area.left()) / self.area.width().max(1.0));
-        let place = place.clamp(0.0, 1.0);
-        if place >= 1.0 {
-            return 1.0;
-        }
-        1.0 - self.least().powf(place)
+        self.axis.share_at(self.place(x))
+    }
+
+    fn place(&self, x: f32) -> f64 {
+        f64::from((x - self.area.left()) / self.area.width().max(1.0))
     }
 
     /// The height of a duration.
@@ -78,13 +72,18 @@ impl CurveScale {
 
     /// The place, on the sorted curve, of the occurrence that is drawn at `x`.
     pub(super) fn rank_at(&self, x: f32) -> usize {
-        let rank = (self.share_at(x) * self.num as f64) as usize;
-        rank.min(self.num.saturating_sub(1))
+        self.axis.rank_at(self.place(x))
+    }
+
+    /// The column that is drawn at `x`, of `num_columns`.
+    pub(super) fn column_at(&self, x: f32, num_columns: usize) -> usize {
+        let column = (self.place(x).max(0.0) * num_columns as f64) as usize;
+        column.min(num_columns.saturating_sub(1))
     }
 
     /// Where the first `count` occurrences end.
     pub(super) fn x_after(&self, count: usize) -> f32 {
-        self.x(count as f64 / self.num.max(1) as f64)
+        self.x(count as f64 / self.axis.num.max(1) as f64)
     }
 
     /// The reference with q where the pointer is.
@@ -114,7 +113,7 @@ impl CurveScale {
         let mut ticks = vec![(0.0, "0 %".to_owned()), (0.5, "50 %".to_owned())];
         let mut rest = 0.1;
         let mut decimals = 0;
-        while rest >= self.least() * 2.0 && decimals <= 6 {
+        while rest >= self.axis.least() * 2.0 && decimals <= 6 {
             ticks.push((1.0 - rest, format!("{:.decimals$} %", (1.0 - rest) * 100.0)));
             decimals += usize::from(rest < 0.05);
             rest /= 10.0;
@@ -132,16 +131,11 @@ impl CurveScale {
     }
 
     /// Where the two handles are: q at the top, s at the right.
-    pub(super) fn handles(&self, curve: &PatternCurve, reference: PatternReference) -> [Pos2; 2] {
+    pub(super) fn handles(&self, share: f64, limit: DurationNs) -> [Pos2; 2] {
         [
-            Pos2::new(self.x(reference.share), self.area.top()),
-            Pos2::new(self.area.right(), self.y(curve.limit(reference))),
+            Pos2::new(self.x(share), self.area.top()),
+            Pos2::new(self.area.right(), self.y(limit)),
         ]
-    }
-
-    /// The share that is not told apart from nothing: half an occurrence.
-    fn least(&self) -> f64 {
-        0.5 / self.num.max(1) as f64
     }
 }
 

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use callgrove_model::TimeNs;
 use callgrove_session::{
-    LaneNames, OutlineLine, PatternId, PatternReference, RunPatterns, Snapshot, Unfolding,
+    Calls, CurveOf, LaneNames, OutlineLine, OutlineOf, PatternId, PatternList, Snapshot, UnevenOf,
+    Unfolding,
 };
 
 use super::listing::{BY_TOTAL, Listed};
-use super::order::{LONGEST_FIRST, Order};
+use super::order::{LONGEST_FIRST, OccurrenceRows};
+use crate::asked::Asked;
 use crate::widgets::table::Sort;
 
 /// Levels of a definition that are unfolded at first.
@@ -36,28 +38,25 @@ pub(crate) struct PatternsState {
     pub(super) sort: Sort,
     pub(super) listed_sort: Sort,
     pub(super) unfolding: Unfolding,
-    run: Option<Run>,
-    outline: Option<(PatternId, Unfolding, Vec<OutlineLine>)>,
-    pub(super) order: Option<Order>,
+    pub(super) run: Option<Run>,
+    outline: Asked<OutlineOf>,
+    pub(super) curve: Asked<CurveOf>,
+    pub(super) rows: OccurrenceRows,
+    pub(super) uneven: Asked<UnevenOf>,
+    /// The pattern whose definition was unfolded.
+    unfolded: Option<PatternId>,
     /// The pattern that the table has scrolled to.
     pub(super) revealed: Option<PatternId>,
 }
 
 /// What is made once for the patterns of a run.
-struct Run {
-    patterns: Arc<RunPatterns>,
-    names: LaneNames,
-    origin: TimeNs,
-    listed: Listed,
-}
-
-/// The patterns, and the one that is looked at.
-pub(super) struct ShownPatterns<'a> {
-    pub(super) patterns: &'a RunPatterns,
-    pub(super) names: &'a LaneNames,
-    /// The start of the run.
+pub(super) struct Run {
+    list: Arc<PatternList>,
+    pub(super) calls: Arc<Calls>,
+    pub(super) names: LaneNames,
+    /// Its start.
     pub(super) origin: TimeNs,
-    pub(super) reference: PatternReference,
+    pub(super) listed: Listed,
 }
 
 impl Default for PatternsState {
@@ -69,8 +68,11 @@ impl Default for PatternsState {
             listed_sort: LONGEST_FIRST,
             unfolding: Unfolding::to_depth(FIRST_DEPTH),
             run: None,
-            outline: None,
-            order: None,
+            outline: Asked::default(),
+            curve: Asked::default(),
+            rows: OccurrenceRows::default(),
+            uneven: Asked::default(),
+            unfolded: None,
             revealed: None,
         }
     }
@@ -79,35 +81,31 @@ impl Default for PatternsState {
 impl PatternsState {
     /// Makes again what depends on what has changed.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot) {
-        let Some(patterns) = &snapshot.patterns else {
-            (self.run, self.outline, self.order) = (None, None, None);
+        let (Some(list), Some(calls)) = (&snapshot.patterns, &snapshot.calls) else {
+            self.run = None;
             return;
         };
-        let is_same = |run: &Run| Arc::ptr_eq(&run.patterns, patterns);
+        let is_same = |run: &Run| Arc::ptr_eq(&run.list, list);
         let run = self.run.take().filter(is_same);
         if run.is_none() {
-            (self.outline, self.order, self.revealed) = (None, None, None);
+            (self.revealed, self.unfolded) = (None, None);
+            self.rows = OccurrenceRows::default();
         }
         let run = self.run.insert(run.unwrap_or_else(|| Run {
-            names: LaneNames::new(patterns.trace()),
+            names: LaneNames::new(calls.trace()),
             origin: snapshot.time_span().unwrap_or_default().0,
-            listed: Listed::new(patterns),
-            patterns: Arc::clone(patterns),
+            listed: Listed::new(list),
+            list: Arc::clone(list),
+            calls: Arc::clone(calls),
         }));
-        run.listed.refresh(patterns, snapshot.reference, self.sort);
-        let chosen = snapshot.pattern;
-        let is_known = |(id, unfolding, _): &(PatternId, Unfolding, Vec<OutlineLine>)| {
-            Some(*id) == chosen && *unfolding == self.unfolding
-        };
-        if !self.outline.as_ref().is_some_and(is_known) {
-            let is_other = self.outline.as_ref().is_none_or(|it| Some(it.0) != chosen);
-            if is_other {
+        run.listed.refresh(calls, snapshot.reference, self.sort);
+        if let Some(pattern) = snapshot.pattern {
+            if self.unfolded != Some(pattern) {
                 self.unfolding.exceptions.clear();
+                self.unfolded = Some(pattern);
             }
-            self.outline = chosen.map(|id| {
-                let lines = patterns.outline(id, &self.unfolding);
-                (id, self.unfolding.clone(), lines)
-            });
+            let unfolding = self.unfolding.clone();
+            self.outline.ask(calls, &OutlineOf { pattern, unfolding });
         }
     }
 
@@ -116,24 +114,10 @@ impl PatternsState {
         self.run.as_ref().map(|run| &run.listed)
     }
 
-    /// The lines of the definition of the pattern that is looked at.
-    pub(super) fn outline(&self) -> &[OutlineLine] {
-        self.outline.as_ref().map_or(&[], |(_, _, lines)| lines)
-    }
-
-    /// What is shown.
-    pub(super) fn shown<'a>(
-        &'a self,
-        patterns: &'a RunPatterns,
-        snapshot: &Snapshot,
-    ) -> Option<ShownPatterns<'a>> {
-        let run = self.run.as_ref()?;
-        Some(ShownPatterns {
-            patterns,
-            names: &run.names,
-            origin: run.origin,
-            reference: snapshot.reference,
-        })
+    /// The lines of the definition of a pattern, as far as they are known.
+    pub(super) fn outline(&self, id: PatternId) -> &[OutlineLine] {
+        let known = self.outline.known().filter(|(of, _)| of.pattern == id);
+        known.map_or(&[], |(_, lines)| lines)
     }
 
     /// The pattern `by` places from the selected one in the table; the first if none is.

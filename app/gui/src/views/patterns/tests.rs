@@ -43,6 +43,14 @@ fn references(sent: &Rc<RefCell<Vec<Command>>>) -> Vec<PatternReference> {
     asked.collect()
 }
 
+/// The pattern that was looked at first.
+fn looked_at(sent: &Rc<RefCell<Vec<Command>>>) -> PatternId {
+    match sent.borrow().first() {
+        Some(Command::SelectPattern(Some(id))) => *id,
+        other => panic!("a pattern is looked at: {other:?}"),
+    }
+}
+
 fn words(harness: &View) -> String {
     let curve = harness.get_by_label_contains("Durations of");
     curve.accesskit_node().value().unwrap_or_default()
@@ -62,11 +70,9 @@ fn drag(harness: &mut View, from: Pos2, to: Pos2) {
 #[test]
 fn the_pattern_whose_slow_times_cost_most_is_shown_at_first() {
     let (harness, sent) = wide();
-    let first = sent.borrow().first().cloned();
-    let Some(Command::SelectPattern(Some(id))) = first else {
-        panic!("a pattern is looked at: {first:?}");
-    };
-    let patterns = run().patterns.unwrap();
+    let id = looked_at(&sent);
+    let calls = run().calls.unwrap();
+    let patterns = calls.patterns().unwrap();
     let excess = |id| (patterns.curve(id).unwrap()).excess(PatternReference::default());
     let most = patterns.listed().iter().map(|it| excess(it.id)).max();
     assert_eq!(Some(excess(id)), most);
@@ -98,10 +104,9 @@ fn a_click_on_a_row_looks_at_a_pattern_and_another_one_at_none() {
     let listed: Vec<PatternId> = (0..)
         .map_while(|row| harness.state().listed()?.at(row))
         .collect();
-    let names: Vec<&str> = listed
-        .iter()
-        .map(|&id| harness.state().listed().unwrap().name_of(id))
-        .collect();
+    let list = run().patterns.unwrap();
+    let name = |id: &PatternId| list.patterns[list.place_of(*id).unwrap()].name.as_str();
+    let names: Vec<&str> = listed.iter().map(name).collect();
     assert!(names.is_sorted(), "{names:?}");
 }
 
@@ -158,12 +163,9 @@ fn the_arrows_move_a_handle_in_focus_a_little_with_shift() {
 #[test]
 fn anomalous_occurrences_are_listed_and_a_click_selects_the_call() {
     let (mut harness, sent) = wide();
-    let snapshot = run();
-    let patterns = snapshot.patterns.unwrap();
-    let id = match sent.borrow().first() {
-        Some(Command::SelectPattern(Some(id))) => *id,
-        other => panic!("{other:?}"),
-    };
+    let calls = run().calls.unwrap();
+    let patterns = calls.patterns().unwrap();
+    let id = looked_at(&sent);
     let curve = patterns.curve(id).unwrap();
     let places = curve.anomalous(PatternReference::default());
     assert!(!places.is_empty());
@@ -192,10 +194,11 @@ fn anomalous_occurrences_are_listed_and_a_click_selects_the_call() {
 
 #[test]
 fn a_definition_unfolds_line_by_line_and_level_by_level() {
-    let (mut harness, _) = wide();
+    let (mut harness, sent) = wide();
     harness.get_by_label("Definition").click();
     harness.run();
-    let num = |harness: &View| harness.state().outline().len();
+    let id = looked_at(&sent);
+    let num = |harness: &View| harness.state().outline(id).len();
     let first = num(&harness);
     assert!(first > 0);
     harness.get_by_label("Fold (←)").click();
@@ -243,12 +246,14 @@ fn without_patterns_it_says_why() {
 
 #[test]
 fn places_on_the_curve_and_what_stands_there_agree() {
-    let patterns = run().patterns.unwrap();
-    let id = patterns.listed()[0].id;
-    let curve = patterns.curve(id).unwrap();
+    let calls = run().calls.unwrap();
+    let patterns = calls.patterns().unwrap();
+    let pattern = &patterns.list().patterns[0];
+    let curve = patterns.curve(pattern.id).unwrap();
     let area = Rect::from_min_size(Pos2::new(50.0, 20.0), Vec2::new(400.0, 200.0));
     let reference = PatternReference::default();
-    let scale = CurveScale::new(area, curve, reference);
+    let (usual, limit) = (curve.usual(reference), curve.limit(reference));
+    let scale = CurveScale::new(area, pattern, limit);
     for share in [0.0, 0.25, 0.5, 0.75, 0.9] {
         assert!(
             (scale.share_at(scale.x(share)) - share).abs() < 1e-3,
@@ -258,9 +263,10 @@ fn places_on_the_curve_and_what_stands_there_agree() {
     assert!((scale.x(1.0) - area.right()).abs() < 1e-2);
     assert_eq!(scale.rank_at(area.right()), curve.sorted().len() - 1);
     assert_eq!(scale.rank_at(area.left()), 0);
-    let usual = curve.usual(reference);
-    let y = scale.y(curve.limit(reference));
-    let moved = scale.with_factor_at(y, usual, reference);
+    assert_eq!(scale.column_at(area.left(), 400), 0);
+    assert_eq!(scale.column_at(area.left() + 200.5, 400), 200);
+    assert_eq!(scale.column_at(area.right() + 9.0, 400), 399);
+    let moved = scale.with_factor_at(scale.y(limit), usual, reference);
     assert!((moved.factor - 3.0).abs() < 0.05, "{moved:?}");
     let bottom = scale.with_factor_at(area.bottom(), usual, reference);
     assert!((bottom.factor - 1.0).abs() < 1e-9, "never below 1");

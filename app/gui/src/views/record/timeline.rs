@@ -86,6 +86,7 @@ pub(crate) fn timeline_ui(ctx: &mut ViewContext<'_>, state: &mut RecordTimelineS
                 marks: &[],
                 flagged: &shown.flagged,
                 highlights: &[],
+                occurrences: None,
                 ranks: &RankChoice::default(),
                 cascade: None,
                 patterns: None,

@@ -1,41 +1,34 @@
 //! The anomalous occurrences of the pattern that is looked at, underlined while q and s are dragged.
 
-use std::sync::Arc;
+use callgrove_session::{JudgedBy, Snapshot};
 
-use callgrove_model::DurationNs;
-use callgrove_session::{LongOccurrences, PatternId, RunPatterns, Snapshot};
+use crate::asked::Asked;
+use crate::canvas::time::LongOccurrences;
 
-use crate::canvas::time::PickedCalls;
-
-/// The pattern that is looked at, and from which duration on its occurrences are anomalous.
+/// From which duration on the occurrences of the pattern that is looked at are anomalous.
 #[derive(Default)]
 pub(super) struct PatternMarks {
-    known: Option<(Arc<RunPatterns>, PatternId, LongOccurrences)>,
-    limit: DurationNs,
+    judged: Asked<JudgedBy>,
+    shown: Option<LongOccurrences>,
 }
 
 impl PatternMarks {
-    /// Takes over pattern and reference: O(n) for another pattern, O(log n) for another reference.
+    /// Takes over pattern and reference.
     pub(super) fn follow(&mut self, snapshot: &Snapshot) {
-        let chosen = snapshot.patterns.as_ref().zip(snapshot.pattern);
-        let Some((patterns, id)) = chosen else {
-            self.known = None;
-            return;
-        };
-        let is_known = |(of, known, _): &(Arc<RunPatterns>, PatternId, LongOccurrences)| {
-            Arc::ptr_eq(of, patterns) && *known == id
-        };
-        if !self.known.as_ref().is_some_and(is_known) {
-            let long = patterns.get(id).map(LongOccurrences::new);
-            self.known = long.map(|long| (Arc::clone(patterns), id, long));
-        }
-        let curve = patterns.curve(id);
-        self.limit = curve.map_or(DurationNs(i64::MAX), |it| it.limit(snapshot.reference));
+        self.shown = self.long(snapshot);
+    }
+
+    fn long(&mut self, snapshot: &Snapshot) -> Option<LongOccurrences> {
+        let (patterns, calls) = (snapshot.patterns.as_ref()?, snapshot.calls.as_ref()?);
+        let pattern = snapshot.pattern?;
+        let at = patterns.place_of(pattern)?;
+        let (_, judged) = self.judged.ask(calls, &JudgedBy(snapshot.reference))?;
+        let limit = judged.get(at)?.limit;
+        Some(LongOccurrences { pattern, limit })
     }
 
     /// The occurrences that take longer.
-    pub(super) fn shown(&self) -> Option<PickedCalls<'_>> {
-        let (patterns, id, long) = self.known.as_ref()?;
-        Some(PickedCalls::Long(long, patterns.get(*id)?, self.limit))
+    pub(super) fn shown(&self) -> Option<LongOccurrences> {
+        self.shown
     }
 }

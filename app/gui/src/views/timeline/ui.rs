@@ -9,7 +9,7 @@ use super::marks::{NewMark, new_mark_ui};
 use super::state::{ShownRun, TimelineState};
 use super::statistics::{RangeWish, StatisticsState, statistics_ui};
 use super::strip::strip_ui;
-use crate::canvas::time::{Hovered, LaneScene, PickedCalls, RangeChoice, UnderlinedCalls};
+use crate::canvas::time::{Hovered, LaneScene, RangeChoice, UnderlinedCalls};
 use crate::context::ViewContext;
 use crate::widgets::view_header;
 
@@ -53,16 +53,12 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
     let name = shown.name();
     let brushed = shown.statistics.as_ref().and_then(StatisticsState::spans);
     let mut highlights = vec![UnderlinedCalls {
-        calls: PickedCalls::Spans(&shown.search.spans),
+        calls: &shown.search.spans,
         color: ctx.theme.warning(),
     }];
-    highlights.extend(brushed.map(|spans| UnderlinedCalls {
-        calls: PickedCalls::Spans(spans),
-        color: ctx.theme.selection(),
-    }));
-    highlights.extend(shown.occurrences.shown().map(|calls| UnderlinedCalls {
+    highlights.extend(brushed.map(|calls| UnderlinedCalls {
         calls,
-        color: ctx.theme.abnormal(),
+        color: ctx.theme.selection(),
     }));
     let seen = LaneScene {
         theme: ctx.theme,
@@ -75,6 +71,7 @@ fn rows_ui(ctx: &mut ViewContext<'_>, shown: &mut ShownRun, ui: &mut Ui) {
         marks: &ctx.snapshot.marks,
         flagged: &shown.flagged,
         highlights: &highlights,
+        occurrences: shown.occurrences.shown(),
         ranks: &shown.ranks,
         cascade: shown.cascade.shown(),
         patterns: ctx.snapshot.patterns.as_deref(),

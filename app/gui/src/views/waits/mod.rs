@@ -9,7 +9,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use callgrove_session::{Command, RunCauses, Snapshot};
+use callgrove_session::{Command, Snapshot};
 use egui::{Panel, Ui};
 
 use crate::context::ViewContext;
@@ -49,7 +49,7 @@ pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &m
         if state.shows_roots {
             roots::roots_ui(ctx, &causes, state, ui);
         } else {
-            square_ui(ctx, &causes, state, ui);
+            square_ui(ctx, state, ui);
         }
         return;
     }
@@ -59,7 +59,7 @@ pub(crate) fn waits_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &m
         .resizable(true)
         .default_size(width)
         .frame(egui::Frame::new())
-        .show(ui, |ui| square_ui(ctx, &causes, state, ui));
+        .show(ui, |ui| square_ui(ctx, state, ui));
     roots::roots_ui(ctx, &causes, state, ui);
 }
 
@@ -81,8 +81,11 @@ fn scope_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     ui.weak(format!("of {} chosen", range.to.since(range.from)));
 }
 
-fn square_ui(ctx: &mut ViewContext<'_>, causes: &RunCauses, state: &mut WaitsState, ui: &mut Ui) {
-    let (grid, cursor) = state.grid(causes, matrix::max_groups(ui.available_size()));
+fn square_ui(ctx: &mut ViewContext<'_>, state: &mut WaitsState, ui: &mut Ui) {
+    let max_groups = matrix::max_groups(ui.available_size());
+    let Some((grid, cursor)) = state.grid(ctx.snapshot, max_groups) else {
+        return empty_ui("…", ui);
+    };
     if grid.len() == 0 || grid.most().0 == 0 {
         let text = if ctx.snapshot.range.is_some() {
             "No rank waited for another in the chosen stretch of time."

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use callgrove_model::TimeNs;
-use callgrove_session::{RunCauses, Snapshot, TimeRange, WaitCell};
+use callgrove_session::{RunCauses, Snapshot, TimeRange, WaitCell, WaitsIn};
 
 use super::grid::{WaitGrid, ranks_of};
 use super::order::{BY_CAUSED, in_order};
+use crate::asked::Asked;
 use crate::widgets::table::Sort;
 
 /// What was chosen, and what was counted.
@@ -15,18 +16,18 @@ pub(crate) struct WaitsState {
     pub(super) shows_roots: bool,
     pub(super) sort: Sort,
     counted: Option<Counted>,
+    waits: Asked<WaitsIn>,
     rows: Option<(Sort, Vec<usize>)>,
-    grid: Option<(usize, WaitGrid)>,
+    grid: Option<(usize, Arc<Vec<WaitCell>>, WaitGrid)>,
     /// Row and column that the arrow keys move.
     cursor: Option<(usize, usize)>,
 }
 
-/// The waits of a stretch of time.
+/// What the rest was made of.
 struct Counted {
     causes: Arc<RunCauses>,
     range: Option<TimeRange>,
     origin: TimeNs,
-    waits: Vec<WaitCell>,
 }
 
 impl Default for WaitsState {
@@ -35,6 +36,7 @@ impl Default for WaitsState {
             shows_roots: false,
             sort: BY_CAUSED,
             counted: None,
+            waits: Asked::default(),
             rows: None,
             grid: None,
             cursor: None,
@@ -52,17 +54,12 @@ impl WaitsState {
         let is_known =
             |known: &Counted| Arc::ptr_eq(&known.causes, causes) && known.range == snapshot.range;
         if !self.counted.as_ref().is_some_and(is_known) {
-            let range = snapshot.range;
-            let (from, to) = range.map_or((TimeNs(i64::MIN), TimeNs(i64::MAX)), |range| {
-                (range.from, range.to)
-            });
             self.counted = Some(Counted {
-                waits: causes.waits().matrix(from..to),
                 origin: snapshot.time_span().unwrap_or_default().0,
                 causes: Arc::clone(causes),
-                range,
+                range: snapshot.range,
             });
-            (self.rows, self.grid) = (None, None);
+            self.rows = None;
         }
         if self
             .rows
@@ -84,18 +81,23 @@ impl WaitsState {
         self.counted.as_ref().map_or(TimeNs(0), |it| it.origin)
     }
 
-    /// The matrix with at most `max_groups` rows, and the cursor on it.
+    /// The matrix of a stretch of time with at most `max_groups` rows, and the cursor on it; none while nobody knows.
     pub(super) fn grid(
         &mut self,
-        causes: &RunCauses,
+        snapshot: &Snapshot,
         max_groups: usize,
-    ) -> (&WaitGrid, &mut Option<(usize, usize)>) {
-        let waits = self.counted.as_ref().map_or(&[][..], |it| &it.waits);
-        let known = self.grid.take().filter(|(max, _)| *max == max_groups);
-        let (_, grid) = self.grid.insert(known.unwrap_or_else(|| {
-            let ranks = ranks_of(causes.trace());
-            (max_groups, WaitGrid::new(ranks, waits, max_groups))
+    ) -> Option<(&WaitGrid, &mut Option<(usize, usize)>)> {
+        let calls = snapshot.calls.as_ref()?;
+        let (_, waits) = self.waits.ask(calls, &WaitsIn(snapshot.range))?;
+        let is_made = |(max, of, _): &(usize, Arc<Vec<WaitCell>>, WaitGrid)| {
+            *max == max_groups && Arc::ptr_eq(of, waits)
+        };
+        let known = self.grid.take().filter(is_made);
+        let (_, _, grid) = self.grid.insert(known.unwrap_or_else(|| {
+            let ranks = ranks_of(calls.trace());
+            let grid = WaitGrid::new(ranks, waits, max_groups);
+            (max_groups, Arc::clone(waits), grid)
         }));
-        (grid, &mut self.cursor)
+        Some((grid, &mut self.cursor))
     }
 }

@@ -1,0 +1,327 @@
+//! What views ask of the patterns of a run.
+
+use callgrove_model::{DurationNs, LaneIdx, TimeNs};
+use callgrove_patterns::pattern::{Imbalance, Occurrence, PatternId};
+use serde::{Deserialize, Serialize};
+
+use super::curve::{CurveAxis, PatternCurve};
+use super::outline::{OutlineLine, Unfolding};
+use super::reference::PatternReference;
+use super::{Recurring, RunPatterns};
+use crate::calls::{
+    AskCalls, CallsRefusal, CallsReply, WholeCalls, check_number, check_tile, check_time,
+};
+use crate::{Span, Tile, merge_spans};
+
+/// A screen has fewer columns, and a list in view fewer rows.
+const MAX_COLUMNS: usize = 1 << 15;
+const MAX_ROWS: usize = 1_000;
+/// A person unfolds fewer lines.
+const MAX_EXCEPTIONS: usize = 10_000;
+
+/// What q and s make of the patterns that are listed, in the order of [`super::PatternList::patterns`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct JudgedBy(pub PatternReference);
+
+/// What q and s make of a pattern.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct JudgedPattern {
+    /// d: the usual duration.
+    pub usual: DurationNs,
+    /// s × d: what takes longer is anomalous.
+    pub limit: DurationNs,
+    /// Number of occurrences that are usual, undecided and anomalous.
+    pub counts: [usize; 3],
+    /// Time of the anomalous ones beyond d.
+    pub excess: DurationNs,
+}
+
+/// The curve of a pattern's durations, as it is drawn in so many columns: the duration in the middle of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CurveOf {
+    /// Pattern.
+    pub pattern: PatternId,
+    /// Columns.
+    pub num_columns: usize,
+}
+
+/// Rows of the list of a pattern's anomalous occurrences; fewer where the list ends.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AnomalousOf {
+    /// Pattern.
+    pub pattern: PatternId,
+    /// What is usual.
+    pub reference: PatternReference,
+    /// Order of the list.
+    pub order: OccurrenceOrder,
+    /// Whether it is the other way round.
+    pub is_descending: bool,
+    /// The first row.
+    pub from: usize,
+    /// How many rows.
+    pub num: usize,
+}
+
+/// What occurrences are listed by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum OccurrenceOrder {
+    /// Lane, then time.
+    Lane,
+    /// Time.
+    Time,
+    /// Duration.
+    Duration,
+}
+
+/// An occurrence of a pattern, as it is listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ListedOccurrence {
+    /// The occurrence.
+    pub occurrence: Occurrence,
+    /// Iteration of the program that it began in, from 0; none outside the loop.
+    pub iteration: Option<usize>,
+}
+
+/// The occurrences of a pattern on a lane that last longer than a limit, those as one that are nearer to each other than
+/// the smallest bar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OccurrencesIn {
+    /// Pattern.
+    pub pattern: PatternId,
+    /// Those that last longer.
+    pub limit: DurationNs,
+    /// Lane.
+    pub lane: LaneIdx,
+    /// When, and how finely.
+    pub tile: Tile,
+}
+
+/// What a pattern is made of ([`RunPatterns::outline`]).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OutlineOf {
+    /// Pattern.
+    pub pattern: PatternId,
+    /// What is unfolded.
+    pub unfolding: Unfolding,
+}
+
+/// The iteration that a lane is in at a time, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IterationAt {
+    /// Lane.
+    pub lane: LaneIdx,
+    /// Time.
+    pub time: TimeNs,
+}
+
+/// How uneven the iterations were, in so many columns at most: the most uneven one of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UnevenOf {
+    /// Columns.
+    pub num_columns: usize,
+}
+
+/// An iteration that was more uneven than those beside it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct UnevenIteration {
+    /// How uneven.
+    pub imbalance: Imbalance,
+    /// When it began on the first lane.
+    pub from: TimeNs,
+    /// When it ended on the last.
+    pub to: TimeNs,
+}
+
+/// What was found of the patterns, where it is there.
+fn known(calls: &WholeCalls) -> Result<&RunPatterns, CallsRefusal> {
+    calls.patterns().ok_or(CallsRefusal::NotFound("patterns"))
+}
+
+impl RunPatterns {
+    fn recurring(&self, id: PatternId) -> Result<&Recurring, CallsRefusal> {
+        self.recurring.get(&id).ok_or(CallsRefusal::NoPattern(id))
+    }
+}
+
+impl PatternCurve {
+    fn judged(&self, reference: PatternReference) -> JudgedPattern {
+        JudgedPattern {
+            usual: self.usual(reference),
+            limit: self.limit(reference),
+            counts: self.counts(reference),
+            excess: self.excess(reference),
+        }
+    }
+}
+
+impl AskCalls for JudgedBy {
+    type Answer = Vec<JudgedPattern>;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<JudgedPattern>>, CallsRefusal> {
+        let patterns = known(calls)?;
+        let judged = patterns.list.patterns.iter().map(|listed| {
+            let recurring = patterns.recurring(listed.id)?;
+            Ok(recurring.curve.judged(self.0))
+        });
+        Ok(CallsReply::Done(judged.collect::<Result<_, _>>()?))
+    }
+
+    fn weigh(judged: &Vec<JudgedPattern>) -> usize {
+        size_of_val(judged.as_slice())
+    }
+}
+
+impl AskCalls for CurveOf {
+    type Answer = Vec<DurationNs>;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<DurationNs>>, CallsRefusal> {
+        check_number(self.num_columns <= MAX_COLUMNS, "columns")?;
+        let sorted = known(calls)?.recurring(self.pattern)?.curve.sorted();
+        let axis = CurveAxis { num: sorted.len() };
+        let column = |column: usize| sorted.get(axis.rank_in(column, self.num_columns)).copied();
+        let columns = (0..self.num_columns).filter_map(column);
+        Ok(CallsReply::Done(columns.collect()))
+    }
+
+    fn weigh(columns: &Vec<DurationNs>) -> usize {
+        size_of_val(columns.as_slice())
+    }
+}
+
+impl AskCalls for AnomalousOf {
+    type Answer = Vec<ListedOccurrence>;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<ListedOccurrence>>, CallsRefusal> {
+        check_number(self.num <= MAX_ROWS, "rows")?;
+        let patterns = known(calls)?;
+        let pattern = (patterns.get(self.pattern)).ok_or(CallsRefusal::NoPattern(self.pattern))?;
+        let curve = &patterns.recurring(self.pattern)?.curve;
+        let at = |place: &u32| pattern.occurrences.get(usize::try_from(*place).ok()?);
+        let by_duration = curve.anomalous(self.reference);
+        let mut sorted = Vec::new();
+        if self.order != OccurrenceOrder::Duration {
+            sorted.extend_from_slice(by_duration);
+            // Occurrences stand in order of lane, then time.
+            sorted.sort_unstable();
+        }
+        if self.order == OccurrenceOrder::Time {
+            sorted.sort_by_key(|place| at(place).map(|it| it.start));
+        }
+        let places = match self.order {
+            OccurrenceOrder::Duration => by_duration,
+            OccurrenceOrder::Lane | OccurrenceOrder::Time => &sorted,
+        };
+        let row = |row: usize| {
+            let place = if self.is_descending {
+                places.len().checked_sub(row + 1)?
+            } else {
+                row
+            };
+            let occurrence = *at(places.get(place)?)?;
+            Some(ListedOccurrence {
+                iteration: patterns.iteration_at(occurrence.lane, occurrence.start),
+                occurrence,
+            })
+        };
+        let rows = self.from.min(places.len())..self.from.saturating_add(self.num);
+        Ok(CallsReply::Done(rows.map_while(row).collect()))
+    }
+
+    fn weigh(rows: &Vec<ListedOccurrence>) -> usize {
+        size_of_val(rows.as_slice())
+    }
+}
+
+impl AskCalls for OccurrencesIn {
+    type Answer = Vec<Span>;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<Span>>, CallsRefusal> {
+        calls.check_lane(self.lane)?;
+        check_tile(self.tile)?;
+        let patterns = known(calls)?;
+        let pattern = (patterns.get(self.pattern)).ok_or(CallsRefusal::NoPattern(self.pattern))?;
+        let long = &patterns.recurring(self.pattern)?.long;
+        let place = (self.lane, self.tile.from, self.tile.to);
+        let merged = merge_spans(
+            long.beyond(pattern, place, self.limit),
+            DurationNs(self.tile.min_bar_ns),
+        );
+        let spans = merged.into_iter().map(|merged| Span {
+            from: merged.from,
+            to: merged.to,
+            ..merged.longest
+        });
+        Ok(CallsReply::Done(spans.collect()))
+    }
+
+    fn weigh(spans: &Vec<Span>) -> usize {
+        size_of_val(spans.as_slice())
+    }
+}
+
+impl AskCalls for OutlineOf {
+    type Answer = Vec<OutlineLine>;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<OutlineLine>>, CallsRefusal> {
+        check_number(self.unfolding.exceptions.len() <= MAX_EXCEPTIONS, "lines")?;
+        let patterns = known(calls)?;
+        patterns.recurring(self.pattern)?;
+        let lines = patterns.outline(self.pattern, &self.unfolding);
+        Ok(CallsReply::Done(lines))
+    }
+
+    fn weigh(lines: &Vec<OutlineLine>) -> usize {
+        let of_line = |line: &OutlineLine| line.text.len() + size_of_val(line.path.as_slice());
+        size_of_val(lines.as_slice()) + lines.iter().map(of_line).sum::<usize>()
+    }
+}
+
+impl AskCalls for IterationAt {
+    type Answer = Option<usize>;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Option<usize>>, CallsRefusal> {
+        calls.check_lane(self.lane)?;
+        check_time(self.time, self.time)?;
+        let iteration = known(calls)?.iteration_at(self.lane, self.time);
+        Ok(CallsReply::Done(iteration))
+    }
+
+    fn weigh(_: &Option<usize>) -> usize {
+        size_of::<Option<usize>>()
+    }
+}
+
+impl AskCalls for UnevenOf {
+    type Answer = Vec<UnevenIteration>;
+
+    fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<UnevenIteration>>, CallsRefusal> {
+        check_number(self.num_columns <= MAX_COLUMNS, "columns")?;
+        let patterns = known(calls)?;
+        let all = most_uneven(patterns.imbalances(), self.num_columns);
+        let columns = all.into_iter().filter_map(|imbalance| {
+            let (from, to) = patterns.iterations()?.span(imbalance.iteration)?;
+            Some(UnevenIteration {
+                imbalance,
+                from,
+                to,
+            })
+        });
+        Ok(CallsReply::Done(columns.collect()))
+    }
+
+    fn weigh(columns: &Vec<UnevenIteration>) -> usize {
+        size_of_val(columns.as_slice())
+    }
+}
+
+/// The most uneven iteration of each of `num_columns` columns at most.
+fn most_uneven(all: &[Imbalance], num_columns: usize) -> Vec<Imbalance> {
+    let num_columns = num_columns.min(all.len());
+    let bound = |column: usize| column * all.len() / num_columns.max(1);
+    let parts = (0..num_columns).map(|column| &all[bound(column)..bound(column + 1)]);
+    let most = |part: &[Imbalance]| {
+        let it = part.iter();
+        it.max_by(|a, b| a.share().total_cmp(&b.share())).copied()
+    };
+    parts.filter_map(most).collect()
+}
