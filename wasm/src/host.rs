@@ -1,9 +1,8 @@
 //! The browser's side of the session: files on the shelf, journals in the browser's storage.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-use callgrove_model::{FunctionName, Progress, RunIdentity, TimeNs, Trace};
+use callgrove_model::{FunctionName, Progress, RunIdentity, TimeNs, Trace, hex};
 use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
 use callgrove_session::{
     ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest,
@@ -97,10 +96,8 @@ impl<B: Browser> Host for BrowserHost<B> {
 
     fn open_journal(&mut self, source: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
         // The content, not the name, says which run it is.
-        let mut name = String::from(JOURNAL);
-        for byte in &Sha256::digest(self.file(source)?)[..16] {
-            write!(name, "{byte:02x}").map_err(|error| HostError::Failed(error.to_string()))?;
-        }
+        let digest = Sha256::digest(self.file(source)?);
+        let name = format!("{JOURNAL}{}", hex(&digest[..16]));
         let kept = |number: usize| self.browser.kept(&key(&name, number));
         let lines: Vec<String> = (0..).map_while(kept).collect();
         Ok(OpenJournal {

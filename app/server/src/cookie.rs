@@ -6,6 +6,7 @@
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
+use callgrove_model::{percent_decoded, percent_encoded};
 
 use crate::Token;
 
@@ -25,15 +26,10 @@ pub(crate) fn token_in_address(uri: &Uri) -> Option<String> {
 
 /// The address of the page at `base` with a token in it.
 pub fn address_with_token(base: &str, token: &Token) -> String {
-    let mut address = format!("{}/?{PARAMETER}=", base.trim_end_matches('/'));
-    for byte in token.secret().bytes() {
-        if byte.is_ascii_alphanumeric() {
-            address.push(char::from(byte));
-        } else {
-            address.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    address
+    let secret = percent_encoded(token.secret().as_bytes(), |byte| {
+        byte.is_ascii_alphanumeric()
+    });
+    format!("{}/?{PARAMETER}={secret}", base.trim_end_matches('/'))
 }
 
 /// Gives the cookie, and sends the browser to the same address without the token. Not by a redirect: where a link on
@@ -101,19 +97,8 @@ fn without_token(uri: &Uri) -> String {
 
 /// Undoes percent-encoding; `None` where that is damaged.
 fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        if first == b'%' {
-            let (digits, after) = after.split_at_checked(2)?;
-            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-            rest = after;
-        } else {
-            bytes.push(first);
-            rest = after;
-        }
-    }
-    String::from_utf8(bytes).ok()
+    let (bytes, is_whole) = percent_decoded(text);
+    String::from_utf8(bytes).ok().filter(|_| is_whole)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use callgrove_model::hex;
 use sha2::{Digest, Sha256};
 
 use crate::ServerError;
@@ -136,15 +137,6 @@ impl Token {
 fn are_equal(a: &[u8], b: &[u8]) -> bool {
     let difference = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
     difference == 0 && a.len() == b.len()
-}
-
-/// Bytes as digits, two each.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('?');
-    let digits = bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    digits.collect()
 }
 
 impl fmt::Debug for Token {

@@ -17,6 +17,7 @@
 //! tracer wrote its own data.
 
 mod call_stack;
+mod escape;
 mod event;
 mod executions;
 mod forest;
@@ -39,6 +40,7 @@ mod tracer_write;
 mod warning;
 
 pub use call_stack::CallStackBuilder;
+pub use escape::{hex, percent_decoded, percent_encoded};
 pub use event::{
     CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, Metadata, StepBatch,
 };

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use callgrove_model::hex;
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
 use super::encoding::Encoding;
 use crate::api::ApiError;
-use crate::token::hex;
 
 /// No file of the page is larger when it is unpacked.
 const MAX_FILE_BYTES: u64 = 64 << 20;

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use callgrove_model::percent_encoded;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Statement};
 
@@ -193,16 +194,10 @@ fn readable(path: &Path) -> rusqlite::Result<String> {
 
 /// A file as SQLite's URI, for reading.
 fn uri(path: &Path) -> String {
-    let mut uri = "file:".to_owned();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                uri.push(char::from(*byte));
-            }
-            _ => uri.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    uri + "?mode=ro"
+    let path = percent_encoded(path.as_os_str().as_encoded_bytes(), |byte| {
+        byte.is_ascii_alphanumeric() || b"/.-_".contains(&byte)
+    });
+    format!("file:{path}?mode=ro")
 }
 
 /// One view of all shards for each sharded collection.

@@ -4,7 +4,7 @@ mod going;
 
 use std::fmt::Write as _;
 
-use callgrove_model::{ProgramId, RankId, TreeCode, TreeIdx};
+use callgrove_model::{ProgramId, RankId, TreeCode, TreeIdx, percent_decoded, percent_encoded};
 use callgrove_session::{Analysis, Selection};
 
 use super::view::View;
@@ -127,27 +127,13 @@ fn tree_of(text: &str) -> Option<(ProgramId, TreeCode)> {
 
 /// A text as it may stand in an address.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~:,/".contains(&byte) {
-            escaped.push(byte.into());
-        } else {
-            // Writing to a string does not fail.
-            write!(escaped, "%{byte:02X}").ok();
-        }
-    }
-    escaped
+    percent_encoded(text.as_bytes(), |byte| {
+        byte.is_ascii_alphanumeric() || b"-_.~:,/".contains(&byte)
+    })
 }
 
 fn unescaped(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, after @ ..] = rest {
-        let digits = after.get(..2).filter(|_| *first == b'%');
-        let digits = digits.and_then(|digits| str::from_utf8(digits).ok());
-        let meant = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(meant.unwrap_or(*first));
-        rest = if meant.is_some() { &after[2..] } else { after };
-    }
+    let (bytes, _) = percent_decoded(text);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
