@@ -391,6 +391,17 @@ fn a_browser_without_webgl_is_told_so_in_the_page() -> Result<()> {
 }
 
 #[test]
+fn what_stops_the_page_is_told_in_html_with_what_to_do() -> Result<()> {
+    let server = Server::start(&[])?;
+    let told = play("panic", &server.address, &[])?;
+    let said = text(&told, "text");
+    assert!(said.contains("Callgrove has stopped"), "{said}");
+    assert!(said.contains("reload the page"), "{said}");
+    assert!(said.contains("panicked at"), "{said}");
+    Ok(())
+}
+
+#[test]
 fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("token");

@@ -377,6 +377,16 @@ const scenarios = {
         told.text = await page.textContent("#message");
         await look("no-webgl");
     },
+    // The program panics: its browser has no clock any more.
+    async panic() {
+        await page.goto(address);
+        await ready();
+        await page.evaluate(() => Object.defineProperty(window, "performance", { value: undefined }));
+        await page.mouse.move(300, 300);
+        await page.waitForSelector("#message", { state: "visible" });
+        told.text = await page.textContent("#message");
+        await look("panic");
+    },
     // In by the token of the address, which is gone afterwards.
     async token() {
         await page.goto(address);
