@@ -107,14 +107,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the timeline asks for once the window has moved by half its length: bars of all lanes, and messages.
+/// What the timeline asks for while the window moves by its length: bars of all lanes, and messages twice.
 fn tell_pan(calls: &Calls, parts: i64) -> Result<(), Box<dyn Error>> {
     const WIDTH_PX: i64 = 1_200;
     let (from, to) = calls.time_span().ok_or("nothing was called")?;
     let length_ns = to.since(from).0 / parts;
     let middle = from.0.midpoint(to.0);
     let tile = Tile {
-        from: TimeNs(middle - length_ns),
+        from: TimeNs(middle),
         to: TimeNs(middle + length_ns),
         min_bar_ns: (length_ns / WIDTH_PX).max(1),
     };
@@ -137,7 +137,7 @@ fn tell_pan(calls: &Calls, parts: i64) -> Result<(), Box<dyn Error>> {
     let (begin, bars) = (Instant::now(), answer(calls, &bars)?);
     let messages = answer(calls, &messages)?;
     println!(
-        "a pan where 1/{parts} of the run is in view: {num_lanes} lanes in {bars} bytes, messages in {messages}, all in {:?}",
+        "a pan where 1/{parts} of the run is in view: {num_lanes} lanes in {bars} bytes, messages in twice {messages}, all in {:?}",
         begin.elapsed()
     );
     Ok(())

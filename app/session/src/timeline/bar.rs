@@ -205,7 +205,9 @@ impl<'a> Sweep<'a> {
     }
 
     fn segment(&mut self, row: usize, from: TimeNs, to: TimeNs) {
-        if to.since(from).0 >= self.min_bar_ns {
+        // What the border of the tile cuts goes on in the next one, however little of it is in this one.
+        let is_cut = to > from && (from == self.from || to == self.to);
+        if is_cut || to.since(from).0 >= self.min_bar_ns {
             self.bars.push(Bar {
                 exec: ExecIdx::from_index(row),
                 func: self.executions.func[row],

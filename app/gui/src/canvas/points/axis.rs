@@ -1,5 +1,7 @@
 //! Pure geometry of a plot: an axis, round ticks, zoom.
 
+use crate::canvas::round_step;
+
 /// What an axis shows, in its own numbers, and how they are spread.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Axis {
@@ -111,19 +113,6 @@ impl Axis {
             .map(|at| (first + at as f64) * step)
             .collect()
     }
-}
-
-/// 1, 2 or 5 times a power of ten, not less than `length`.
-fn round_step(length: f64) -> f64 {
-    if !(length.is_finite() && length > 0.0) {
-        return 1.0;
-    }
-    let power = 10_f64.powf(length.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|step| *step >= length * (1.0 - 1e-9))
-        .unwrap_or(10.0 * power)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use callgrove_model::TimeNs;
 
 use super::window::Window;
+use crate::canvas::round_step;
 
 /// A mark on the axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct Tick {
 
 /// Marks at round times since `origin`, at least `spacing` of the window (a share) apart.
 pub(crate) fn ticks(window: Window, origin: TimeNs, spacing: f64) -> Vec<Tick> {
-    let step_ns = round_step(window.length_ns() as f64 * spacing);
+    let step_ns = round_step((window.length_ns() as f64 * spacing).max(1.0)) as i64;
     let (first_ns, last_ns) = (window.from.since(origin).0, window.to.since(origin).0);
     let unit = Unit::of(first_ns.saturating_abs().max(last_ns.saturating_abs()));
     let (first, last) = (
@@ -70,20 +71,6 @@ pub(crate) fn step_of_pixel(pixel_ns: f64) -> i64 {
         step_ns *= 10;
     }
     step_ns
-}
-
-/// 1, 2 or 5 times a power of ten nanoseconds, not less than `length_ns`.
-fn round_step(length_ns: f64) -> i64 {
-    let mut power = 1_i64;
-    while power < i64::MAX / 100 {
-        for factor in [1, 2, 5] {
-            if (power * factor) as f64 >= length_ns {
-                return power * factor;
-            }
-        }
-        power *= 10;
-    }
-    power
 }
 
 /// A unit that keeps numbers short.

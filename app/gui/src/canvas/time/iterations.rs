@@ -6,6 +6,7 @@ use egui::{Align2, FontId, Painter, Pos2, Rangef, Rect, Stroke, Vec2};
 
 use super::paint::LaneDrawing;
 use super::window::Window;
+use crate::canvas::round_step;
 use crate::widgets::thousands;
 
 /// Height of the band below the times, in points.
@@ -37,8 +38,9 @@ pub(super) fn iteration_ticks(
     let first = starts.partition_point(|&start| start < window.from);
     let last = starts.partition_point(|&start| start <= window.to);
     let room = plot.span() / (last - first).max(1) as f32;
-    let every = round_step(NUMBER_SPACING / room);
-    let every_tick = round_step(TICK_SPACING / room).min(every);
+    let step = |spacing: f32| round_step(f64::from(spacing / room).max(1.0)) as usize;
+    let every = step(NUMBER_SPACING);
+    let every_tick = step(TICK_SPACING).min(every);
     let mut ticks = Vec::new();
     let mut free_from = f32::NEG_INFINITY;
     let is_inside = first > 0 && end > window.from;
@@ -64,20 +66,6 @@ pub(super) fn iteration_ticks(
         });
     }
     ticks
-}
-
-/// 1, 2 or 5 times a power of ten that is not less than `least`.
-fn round_step(least: f32) -> usize {
-    let mut power = 1;
-    while power < usize::MAX / 100 {
-        for factor in [1, 2, 5] {
-            if (power * factor) as f32 >= least {
-                return power * factor;
-            }
-        }
-        power *= 10;
-    }
-    power
 }
 
 /// The iteration that a lane is in at a time, in words; `None` outside the program's loop, and while nobody knows.

@@ -3,19 +3,20 @@
 //! It asks for what it draws ([`Calls`]), and goes on with what it has while an answer is on its way.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use callgrove_model::{ExecRef, LaneIdx, TimeNs, Trace};
 use callgrove_session::{
-    Bar, BarsOf, CallDetails, CallOf, Calls, LaneBars, LaneLevels, LaneNames, LaneRow, LaneView,
-    LevelsOf, MessageQuery, MessagesInView, MessagesOf, PartnersOf, RowKind, RowQuery, Span,
-    SpanIndex, StepFrom, Tile, order_rows,
+    Bar, CallDetails, CallOf, Calls, LaneLevels, LaneNames, LaneRow, LaneView, LevelsOf,
+    MessageQuery, MessagesInView, MessagesOf, PartnersOf, RowKind, RowQuery, Span, SpanIndex,
+    StepFrom, Tile, order_rows,
 };
 use egui::Color32;
 
 use super::layout::{PlacedRow, place_rows};
 use super::occurrences::{KnownOccurrences, LongOccurrences};
+use super::row_bars::RowBars;
 use super::view::TimeView;
 use super::window::Window;
 use crate::theme::Theme;
@@ -54,7 +55,7 @@ pub(crate) struct LaneCanvas {
     height: f32,
     row_of_lane: Vec<Option<usize>>,
     levels: BTreeMap<LaneIdx, (RowKind, LaneLevels)>,
-    bars: BTreeMap<LaneIdx, (RowKind, Tile, Arc<LaneBars>)>,
+    bars: BTreeMap<LaneIdx, RowBars>,
     found: Option<(MessagesOf, Arc<MessagesInView>)>,
     occurrences: KnownOccurrences,
     /// The selected call.
@@ -141,7 +142,7 @@ impl LaneCanvas {
 
     /// The bars of a lane as they were laid out last.
     pub(super) fn bars(&self, lane: LaneIdx) -> &[Bar] {
-        self.bars.get(&lane).map_or(&[], |(_, _, bars)| &bars.0[..])
+        self.bars.get(&lane).map_or(&[], RowBars::bars)
     }
 
     /// The underlined occurrences of a pattern on a lane.
@@ -323,36 +324,31 @@ impl LaneCanvas {
         call: Option<ExecRef>,
     ) -> bool {
         let window = self.view.window();
-        let tile = window.wide_tile(width_px);
-        let is_laid_out = |lane: &LaneIdx, kind: &RowKind, is_enough: &dyn Fn(&Tile) -> bool| {
+        let grid = window.grid(width_px);
+        let (seen, around) = (grid.touching(window), grid.around(window));
+        let has = |lane: &LaneIdx, kind: &RowKind, tiles: &RangeInclusive<i64>| {
             let known = self.bars.get(lane);
-            known.is_some_and(|(of_kind, of_tile, _)| of_kind == kind && is_enough(of_tile))
+            known.is_some_and(|row| row.has(*kind, grid, tiles))
         };
         let (ahead, missing): (Vec<_>, Vec<_>) = self.rows[in_view.clone()]
             .iter()
             .map(|row| (row.lane.lane, row.kind))
-            .filter(|(lane, kind)| !is_laid_out(lane, kind, &|known| *known == tile))
-            .partition(|(lane, kind)| {
-                is_laid_out(lane, kind, &|known| {
-                    known.min_bar_ns == tile.min_bar_ns
-                        && known.from <= window.from
-                        && known.to >= window.to
-                })
-            });
+            .filter(|(lane, kind)| !has(lane, kind, &around))
+            .partition(|(lane, kind)| has(lane, kind, &seen));
         let at_once = if self.calls.is_far() {
             ROWS_ASKED
         } else {
             ROWS_PER_FRAME
         };
-        let now = if missing.is_empty() {
-            ahead.iter().take(ROWS_AHEAD)
+        let (now, tiles) = if missing.is_empty() {
+            (ahead.iter().take(ROWS_AHEAD), around)
         } else {
-            missing.iter().take(at_once)
+            (missing.iter().take(at_once), seen)
         };
         for &(lane, kind) in now {
-            if let Some(bars) = self.calls.ask(&BarsOf { lane, kind, tile }) {
-                self.bars.insert(lane, (kind, tile, bars));
-            }
+            let before = self.bars.remove(&lane);
+            let row = RowBars::lay_out(before, &self.calls, (lane, kind, grid), &tiles);
+            self.bars.extend(row.map(|row| (lane, row)));
         }
         if self.bars.len() > MAX_KEPT {
             let seen: Vec<LaneIdx> = self.rows[in_view.clone()]
@@ -453,25 +449,24 @@ mod tests {
         let all = canvas.view.bounds();
         canvas.view.jump(all.zoomed(16.0, 0.1, all));
         while canvas.lay_out(0..16, 800.0, None, None) {}
-        let tiles = |canvas: &LaneCanvas| -> Vec<Tile> {
-            canvas.bars.values().map(|(_, tile, _)| *tile).collect()
+        let grid = canvas.view.window().grid(800.0);
+        let num_with = |canvas: &LaneCanvas, tiles: &RangeInclusive<i64>| {
+            let rows = canvas.bars.values();
+            rows.filter(|row| row.has(RowKind::Strip, grid, tiles))
+                .count()
         };
-        let first = tiles(&canvas);
+        let first = grid.around(canvas.view.window());
         for _ in 0..400 {
-            let before = tiles(&canvas);
             let window = canvas.view.window().panned(0.01, all);
+            let around = grid.around(window);
+            let before = num_with(&canvas, &around);
             canvas.view.glide(window, 0.0);
             assert!(!canvas.lay_out(0..16, 800.0, None, None));
-            let after = tiles(&canvas);
-            assert!(
-                after
-                    .iter()
-                    .all(|tile| tile.from <= window.from && tile.to >= window.to)
-            );
-            let changed = before.iter().zip(&after).filter(|(old, new)| old != new);
-            assert!(changed.count() <= ROWS_AHEAD);
+            assert_eq!(num_with(&canvas, &grid.touching(window)), 16);
+            assert!(num_with(&canvas, &around) <= before + ROWS_AHEAD);
         }
-        let is_new = |(old, new): (&Tile, &Tile)| old.to < new.from;
-        assert!(first.iter().zip(&tiles(&canvas)).all(is_new));
+        let last = grid.touching(canvas.view.window());
+        assert!(last.start() > first.end(), "it came far");
+        assert_eq!(num_with(&canvas, &first), 0, "what it left is let go");
     }
 }

@@ -14,6 +14,7 @@ mod names;
 mod navigate;
 mod occurrences;
 mod paint;
+mod row_bars;
 mod scene;
 mod tooltip;
 mod ui;

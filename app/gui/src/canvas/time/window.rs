@@ -1,5 +1,7 @@
 //! The stretch of time in view.
 
+use std::ops::RangeInclusive;
+
 use callgrove_model::TimeNs;
 use callgrove_session::Tile;
 
@@ -11,6 +13,15 @@ const MIN_LENGTH_NS: i64 = 1_000;
 pub(crate) struct Window {
     pub(crate) from: TimeNs,
     pub(crate) to: TimeNs,
+}
+
+/// Tiles of one length, from the beginning of time on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TileGrid {
+    /// Length of a tile.
+    pub(super) length_ns: i64,
+    /// Bars shorter than this are merged.
+    pub(super) min_bar_ns: i64,
 }
 
 impl Window {
@@ -92,7 +103,7 @@ impl Window {
         )
     }
 
-    /// What to lay out for this window on `width_px` pixels. The tile stays the same while the
+    /// What to ask for as a whole for this window on `width_px` pixels. The tile stays the same while the
     /// window moves by less than half its length and the zoom changes by less than two.
     pub(crate) fn tile(self, width_px: f32) -> Tile {
         let octave_ns = self.octave_ns();
@@ -105,17 +116,12 @@ impl Window {
         }
     }
 
-    /// The same with so much on both sides that the next one can be laid out row by row before the window
-    /// reaches it. It changes once while the window moves by half its length.
-    pub(crate) fn wide_tile(self, width_px: f32) -> Tile {
-        let octave_ns = self.octave_ns();
-        let step_ns = octave_ns / 2;
-        let start_ns = self.from.0.div_euclid(step_ns).saturating_mul(step_ns);
-        let from_ns = start_ns.saturating_sub(step_ns / 2);
-        Tile {
-            from: TimeNs(from_ns),
-            to: TimeNs(from_ns.saturating_add(octave_ns.saturating_mul(2))),
-            ..self.tile(width_px)
+    /// The tiles in which bars are laid out for this window on `width_px` pixels. They stay the same while the zoom changes
+    /// by less than two.
+    pub(super) fn grid(self, width_px: f32) -> TileGrid {
+        TileGrid {
+            length_ns: self.octave_ns(),
+            min_bar_ns: self.tile(width_px).min_bar_ns,
         }
     }
 
@@ -129,6 +135,33 @@ impl Window {
         Self {
             from: TimeNs(from),
             to: TimeNs(from.saturating_add(length_ns)),
+        }
+    }
+}
+
+impl TileGrid {
+    /// The tiles that a window touches.
+    pub(super) fn touching(self, window: Window) -> RangeInclusive<i64> {
+        let last = window.to.0.saturating_sub(1);
+        window.from.0.div_euclid(self.length_ns)..=last.div_euclid(self.length_ns)
+    }
+
+    /// The same with so much on both sides that the next one can be laid out row by row before the window reaches it.
+    pub(super) fn around(self, window: Window) -> RangeInclusive<i64> {
+        let margin_ns = self.length_ns / 4;
+        self.touching(Window {
+            from: TimeNs(window.from.0.saturating_sub(margin_ns)),
+            to: TimeNs(window.to.0.saturating_add(margin_ns)),
+        })
+    }
+
+    /// A tile by its number.
+    pub(super) fn tile(self, number: i64) -> Tile {
+        let from_ns = number.saturating_mul(self.length_ns);
+        Tile {
+            from: TimeNs(from_ns),
+            to: TimeNs(from_ns.saturating_add(self.length_ns)),
+            min_bar_ns: self.min_bar_ns,
         }
     }
 }
@@ -224,5 +257,26 @@ mod tests {
                 .min_bar_ns,
             tile.min_bar_ns
         );
+    }
+
+    #[test]
+    fn tiles_lie_side_by_side_and_the_window_is_in_them() {
+        let grid = TileGrid {
+            length_ns: 1_024,
+            min_bar_ns: 2,
+        };
+        let start = 1_795_231_715_233_994_000;
+        for from in [-5_000, -1, 0, 1_023, start] {
+            let window = Window {
+                from: TimeNs(from),
+                to: TimeNs(from + 1_000),
+            };
+            let tiles: Vec<Tile> = grid.touching(window).map(|it| grid.tile(it)).collect();
+            assert!(tiles.len() <= 2, "{tiles:?}");
+            assert!(tiles.windows(2).all(|pair| pair[0].to == pair[1].from));
+            assert!(tiles[0].from <= window.from && tiles[tiles.len() - 1].to >= window.to);
+            let around = grid.around(window);
+            assert!((2..=3).contains(&around.clone().count()), "{around:?}");
+        }
     }
 }

@@ -1,0 +1,142 @@
+//! The bars of one row, in tiles that lie side by side: what the window moves to is laid out once, and what it leaves
+//! is not laid out again.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use callgrove_model::LaneIdx;
+use callgrove_session::{Bar, BarsOf, Calls, LaneBars, RowKind};
+
+use super::window::TileGrid;
+
+/// The bars of a row.
+pub(super) struct RowBars {
+    kind: RowKind,
+    grid: TileGrid,
+    tiles: BTreeMap<i64, Arc<LaneBars>>,
+    /// All of them, in order of level, then time.
+    joined: Vec<Bar>,
+}
+
+impl RowBars {
+    /// Whether some tiles are laid out.
+    pub(super) fn has(&self, kind: RowKind, grid: TileGrid, tiles: &RangeInclusive<i64>) -> bool {
+        let mut tiles = tiles.clone();
+        self.kind == kind
+            && self.grid == grid
+            && tiles.all(|number| self.tiles.contains_key(&number))
+    }
+
+    /// All bars that are laid out, in order of level, then time.
+    pub(super) fn bars(&self) -> &[Bar] {
+        &self.joined
+    }
+
+    /// Lays out some tiles of a row, as far as they are not; others go. Of a row that is drawn otherwise by now the bars
+    /// stay as they were until all of these are there.
+    pub(super) fn lay_out(
+        before: Option<Self>,
+        calls: &Calls,
+        (lane, kind, grid): (LaneIdx, RowKind, TileGrid),
+        wanted: &RangeInclusive<i64>,
+    ) -> Option<Self> {
+        let (is_same, known) = match &before {
+            Some(row) if row.kind == kind && row.grid == grid => (true, Some(&row.tiles)),
+            _ => (false, None),
+        };
+        let mut tiles = BTreeMap::new();
+        let mut has_all = true;
+        for number in wanted.clone() {
+            let known = known.and_then(|tiles| tiles.get(&number)).cloned();
+            let tile = grid.tile(number);
+            match known.or_else(|| calls.ask(&BarsOf { lane, kind, tile })) {
+                Some(bars) => {
+                    tiles.insert(number, bars);
+                }
+                None => has_all = false,
+            }
+        }
+        if !has_all && !is_same {
+            return before;
+        }
+        if let Some(row) = before.filter(|row| is_same && row.tiles.keys().eq(tiles.keys())) {
+            return Some(row);
+        }
+        Some(Self {
+            joined: join(tiles.values()),
+            kind,
+            grid,
+            tiles,
+        })
+    }
+}
+
+/// The bars of tiles as one: what goes over the border of two is one bar again.
+fn join<'a>(tiles: impl Iterator<Item = &'a Arc<LaneBars>>) -> Vec<Bar> {
+    let mut joined: Vec<Bar> = tiles.flat_map(|bars| bars.0.iter().copied()).collect();
+    joined.sort_by_key(|bar| (bar.level, bar.from, bar.to, bar.exec));
+    joined.dedup_by(|next, bar| {
+        let goes_on = (next.level, next.exec) == (bar.level, bar.exec) && next.from <= bar.to;
+        if goes_on {
+            bar.to = bar.to.max(next.to);
+            bar.num_calls = bar.num_calls.max(next.num_calls);
+        }
+        goes_on
+    });
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use callgrove_session::{Tile, layout_lane};
+
+    use super::super::window::Window;
+    use super::*;
+    use crate::test_support::snapshot;
+
+    #[test]
+    fn bars_of_tiles_side_by_side_are_those_of_one_tile() {
+        let demo = snapshot(2, 5);
+        let (trace, calls) = (demo.trace.unwrap(), demo.calls.unwrap());
+        let (from, to) = trace.time_span().unwrap();
+        let lane = LaneIdx(1);
+        for kind in [RowKind::Strip, RowKind::Stack] {
+            for length_ns in [7_777_777, 100_000_003, to.since(from).0] {
+                let min_bar_ns = 10_000;
+                let grid = TileGrid {
+                    length_ns,
+                    min_bar_ns,
+                };
+                let tiles = grid.touching(Window { from, to });
+                let row = RowBars::lay_out(None, &calls, (lane, kind, grid), &tiles).unwrap();
+                assert!(row.has(kind, grid, &tiles));
+                let whole = Tile {
+                    from,
+                    to,
+                    min_bar_ns,
+                };
+                let bars = layout_lane(&trace, lane, kind, whole);
+                assert_eq!(row.bars(), bars, "{kind:?} in tiles of {length_ns} ns");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tile_that_is_known_is_not_asked_for_again() {
+        let calls = snapshot(1, 9).calls.unwrap();
+        let (from, to) = calls.time_span().unwrap();
+        let grid = TileGrid {
+            length_ns: to.since(from).0 / 8,
+            min_bar_ns: 100_000,
+        };
+        let first = grid.touching(Window { from, to });
+        let place = (LaneIdx(0), RowKind::Strip, grid);
+        let row = RowBars::lay_out(None, &calls, place, &first).unwrap();
+        let kept = Arc::clone(&row.tiles[first.end()]);
+        let next = *first.end()..=first.end() + 1;
+        let moved = RowBars::lay_out(Some(row), &calls, place, &next).unwrap();
+        assert!(Arc::ptr_eq(&moved.tiles[first.end()], &kept));
+        assert_eq!(moved.tiles.len(), 2);
+    }
+}
