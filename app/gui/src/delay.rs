@@ -120,6 +120,12 @@ pub(crate) fn common_label(snapshot: &Snapshot, trees: &[TreeIdx]) -> Option<Lab
     label.filter(|_| trees.iter().all(|&tree| snapshot.label(tree) == label))
 }
 
+/// Who gave all of some trees their label.
+pub(crate) fn common_author<'a>(snapshot: &'a Snapshot, trees: &[TreeIdx]) -> Option<&'a str> {
+    let author = snapshot.label_author(*trees.first()?);
+    author.filter(|_| (trees.iter()).all(|&tree| snapshot.label_author(tree) == author))
+}
+
 /// What looks at an incident: the trees that it hit are selected, then it is itself.
 pub(crate) fn look_at_incident(snapshot: &Snapshot, incident: usize) -> [Command; 2] {
     let trees = trees_hit(snapshot, incident);

@@ -43,6 +43,17 @@ pub(crate) fn held_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
     ))
 }
 
+/// Who gave a tree its label.
+pub(crate) fn author_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
+    let analysis = snapshot.analysis.as_ref()?;
+    let (code, label) = (analysis.forest.code(tree), snapshot.label(tree)?);
+    let author = snapshot.label_author(tree)?;
+    Some(format!(
+        "{code}, labelled {} by {author}",
+        label_name(label)
+    ))
+}
+
 /// A number with at most four significant digits, thousands set apart.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();

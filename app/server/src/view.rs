@@ -21,7 +21,9 @@ use callgrove_session::wire::{
     SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, refusal_frame, watch_frame,
     welcome_frame,
 };
-use callgrove_session::{CallQuestion, Command, SendError, SessionHandle, ViewerId, Wake};
+use callgrove_session::{
+    CallQuestion, Command, Presence, SendError, SessionHandle, ViewerId, Wake,
+};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info};
@@ -50,8 +52,6 @@ const HELLO_WITHIN: Duration = Duration::from_secs(10);
 const COMES_BACK_WITHIN: Duration = Duration::from_mins(2);
 /// How long a viewer may take to hear why it is let go.
 const GOOD_BYE: Duration = Duration::from_secs(2);
-/// Bytes of a viewer's name.
-const MAX_NAME_BYTES: usize = 80;
 
 /// A session that pages look at.
 #[derive(Clone)]
@@ -124,13 +124,14 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     };
     let viewers = viewed.viewers.clone();
     let commands = viewed.session.clone();
-    let viewer = viewers.enter(key, name);
+    let viewer = viewers.enter(key);
+    let presence = Presence::Here { name };
     info!(viewer = viewer.0, "a page has come");
     let viewing = Viewing {
         sender: SnapshotSender::new(viewer),
         questions: Questions::default(),
         viewer,
-        waiting: VecDeque::new(),
+        waiting: VecDeque::from([Command::Viewer { viewer, presence }]),
         watch: None,
         watch_news: Arc::default(),
         viewed,
@@ -139,12 +140,15 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     gone.tell(socket).await;
     // A server that stops waits for those who hold it.
     drop(stopping);
-    viewers.lose(viewer);
+    // Where the session is too busy or has ended, there is nobody to be told.
+    let tell = |presence| commands.send(Command::Viewer { viewer, presence }).ok();
+    if viewers.lose(viewer) {
+        tell(Presence::Lost);
+    }
     info!(viewer = viewer.0, "a page has gone");
     sleep(COMES_BACK_WITHIN).await;
     if viewers.forget(viewer) {
-        // Where the session is too busy or has ended, there is nothing left to tidy up.
-        commands.send(Command::Leave(viewer)).ok();
+        tell(Presence::Gone);
     }
 }
 
@@ -201,13 +205,13 @@ async fn next(socket: &mut WebSocket) -> Result<(ViewerMessage, usize), Gone> {
 }
 
 /// The viewer's key and name.
-async fn hello(socket: &mut WebSocket) -> Result<(u64, Option<String>), Gone> {
+async fn hello(socket: &mut WebSocket) -> Result<(u64, String), Gone> {
     match next(socket).await?.0 {
         ViewerMessage::Hello {
             version: WIRE_VERSION,
             key,
             name,
-        } => Ok((key, name.filter(|name| name.len() <= MAX_NAME_BYTES))),
+        } => Ok((key, name.unwrap_or_default())),
         ViewerMessage::Hello { version, .. } => Err(Gone::refused(format!(
             "the page speaks version {version} of the protocol, this server version {WIRE_VERSION}: load the page \
              again"
@@ -248,6 +252,7 @@ impl Viewing {
     ) -> Result<Infallible, Gone> {
         let welcome = welcome_frame(self.viewed.life)?;
         socket.send(Message::Binary(Bytes::from(welcome))).await?;
+        self.pass_on()?;
         let mut has_news = true;
         let mut not_before = Instant::now();
         let watch_news = Arc::clone(&self.watch_news);
@@ -318,7 +323,7 @@ impl Viewing {
                 Ok(())
             }
             ViewerMessage::Command { number, command } => {
-                if matches!(*command, Command::Of { .. } | Command::Leave(_)) {
+                if command.is_of_server() {
                     return Err(Gone::refused("a page cannot speak for another"));
                 }
                 self.waiting.push_back(Command::Of {

@@ -20,7 +20,8 @@ use callgrove_session::wire::{
 };
 use callgrove_session::{
     Command, Engine, Host, HostError, JournalWriter, LearnSettings, MapMethod, OpenJournal,
-    Selection, SessionHandle, Snapshot, SnapshotCell, TreeOf, ViewerId, Wake, read_forest,
+    Presence, Selection, SessionHandle, Snapshot, SnapshotCell, TreeOf, ViewerId, Wake,
+    read_forest,
 };
 use support::{Certificate, SECRET, config, token};
 use tokio::sync::watch;
@@ -178,7 +179,11 @@ struct Page {
 
 impl Page {
     fn open(server: &RunningServer, key: u64) -> Self {
-        let (handle, mut link) = SessionLink::new(key, None);
+        Self::named(server, key, None)
+    }
+
+    fn named(server: &RunningServer, key: u64, name: Option<&str>) -> Self {
+        let (handle, mut link) = SessionLink::new(key, name.map(str::to_owned));
         let mut socket = dial(server, &[]).unwrap();
         socket
             .send(Message::Binary(link.connected().unwrap().into()))
@@ -255,6 +260,34 @@ fn pages_see_the_run_and_each_others_labels_and_have_their_own_selection() {
 }
 
 #[test]
+fn pages_see_who_else_is_there_and_who_gave_a_label() {
+    let server = serve(config());
+    let mut ana = Page::named(&server, 1, Some("ana"));
+    let mut guest = Page::open(&server, 0xbeef);
+    let names = |seen: &Snapshot| -> Vec<String> {
+        let others = seen.viewers.iter().filter(|viewer| !viewer.is_you);
+        others.map(|viewer| viewer.name.to_string()).collect()
+    };
+    ana.until(|seen| names(seen) == ["guest beef"]);
+    guest.until(|seen| names(seen) == ["ana"] && seen.detection.is_some());
+    let label = Command::SetLabel {
+        trees: vec![TreeIdx(7)],
+        label: Some(Label::Normal),
+    };
+    guest.handle.send(label).unwrap();
+    guest
+        .handle
+        .send(Command::SetName("ben".to_owned()))
+        .unwrap();
+    guest.until(|seen| seen.name.as_deref() == Some("ben"));
+    let seen = ana.until(|seen| names(seen) == ["ben"]);
+    assert_eq!(seen.label_author(TreeIdx(7)), Some("guest beef"));
+    drop(guest);
+    ana.until(|seen| names(seen).is_empty());
+    server.stop().unwrap();
+}
+
+#[test]
 fn a_page_asks_for_calls_and_is_answered_while_the_session_works() {
     let server = serve(config());
     let mut page = Page::open(&server, 1);
@@ -299,7 +332,10 @@ fn what_is_no_talk_of_a_page_ends_its_connection_and_no_other() {
     };
     let of_another = ViewerMessage::Command {
         number: 1,
-        command: Box::new(Command::Leave(ViewerId(0))),
+        command: Box::new(Command::Viewer {
+            viewer: ViewerId(0),
+            presence: Presence::Gone,
+        }),
     };
     let bytes = |message: &ViewerMessage| Message::Binary(message.to_bytes().unwrap().into());
     let right = bytes(&hello(WIRE_VERSION));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::watch::{ExecutionDocument, WatchCommand};
 use crate::{
     EventKey, Label, LabelKey, MapMethod, ModelAnswer, ModelSettings, PatternId, PatternReference,
-    TrainingAnswer, ViewerId,
+    Presence, TrainingAnswer, ViewerId,
 };
 
 /// A wish of the person. Edits ([`Command::is_edit`]) are journalled and can be undone.
@@ -46,8 +46,15 @@ pub enum Command {
         /// What.
         command: Box<Command>,
     },
-    /// A viewer has gone.
-    Leave(ViewerId),
+    /// A viewer has come, is lost, or gone: whoever serves the viewers says so.
+    Viewer {
+        /// Who.
+        viewer: ViewerId,
+        /// What became of it.
+        presence: Presence,
+    },
+    /// The person calls itself so; labels remember who gave them.
+    SetName(String),
     /// Shows the details of a call of the trace, or no call's.
     SelectCall(Option<ExecRef>),
     /// Looks at an incident, a place in [`crate::RunCauses::incidents`], or at none.
@@ -207,6 +214,11 @@ impl Command {
             }
             _ => None,
         }
+    }
+
+    /// Whether only those who serve viewers may say it.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Self::Of { .. } | Self::Viewer { .. })
     }
 
     /// Whether the command changes what the person made, and so is journalled and undoable.

@@ -1,6 +1,7 @@
 //! What a person can change of what is known about a run.
 
 use std::fmt;
+use std::sync::Arc;
 
 use callgrove_model::Label;
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,9 @@ pub(crate) struct SavedLabel {
     /// Whether it stands for its execution alone; since version 3.
     #[serde(default, skip_serializing_if = "is_off")]
     pub(crate) held: bool,
+    /// Who gave it, if that is known. Files of before do not say it, and programs of before pass over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<Arc<str>>,
 }
 
 #[expect(

@@ -13,6 +13,7 @@ mod show;
 mod state;
 mod stop;
 mod tried_out;
+mod viewers;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -22,7 +23,8 @@ use crate::history::HistoryStep;
 use crate::host::Host;
 use crate::learning::LearnSettings;
 use crate::session_file::SessionFile;
-use crate::{Command, Severity, SnapshotCell, ViewerId};
+use crate::viewer::viewer_name;
+use crate::{Command, Severity, SnapshotCell};
 
 use executor::Executor;
 pub use publisher::Wake;
@@ -45,11 +47,13 @@ impl Engine {
         cell: SnapshotCell,
         wake: Wake,
     ) -> Self {
+        let name = host.user().and_then(|name| viewer_name(&name));
         Self {
             executor: Executor {
                 host,
                 settings,
-                publisher: Publisher::new(cell, wake),
+                publisher: Publisher::new(cell, wake, name),
+                viewer: None,
             },
             state: State::Empty,
         }
@@ -127,9 +131,12 @@ impl Engine {
                 number,
                 command,
             } => self.carry_out_for(viewer, number, *command),
-            Command::Leave(viewer) => {
-                let looks = &mut self.executor.publisher.view.looks;
-                Arc::make_mut(looks).remove(&viewer);
+            Command::Viewer { viewer, presence } => {
+                self.know_viewer(viewer, presence);
+                Ok(())
+            }
+            Command::SetName(name) => {
+                self.executor.set_name(&name);
                 Ok(())
             }
             Command::SetLabel { trees, label } => self.set_label(&trees, label),
@@ -185,25 +192,6 @@ impl Engine {
             | Command::OpenExecution { .. }
             | Command::Watch(_) => Ok(()),
         }
-    }
-
-    /// Carries out what a viewer asks for, with the viewer's own selection and files.
-    fn carry_out_for(
-        &mut self,
-        viewer: ViewerId,
-        number: u64,
-        command: Command,
-    ) -> Result<(), Stop> {
-        self.executor.host.turn_to(Some(viewer));
-        let done = match command {
-            Command::Select(selection) => self.look(viewer, selection),
-            Command::Of { .. } | Command::Leave(_) => Ok(()),
-            command => self.carry_out(command),
-        };
-        self.executor.host.turn_to(None);
-        let looks = Arc::make_mut(&mut self.executor.publisher.view.looks);
-        looks.entry(viewer).or_default().carried_out = number;
-        done
     }
 
     fn export_labels(&mut self, path: &str) -> Result<(), Stop> {

@@ -4,13 +4,11 @@ mod root_state;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callgrove_model::Label;
-
 use crate::edit::{Edit, SavedState};
-use crate::{LabelKey, Mark};
+use crate::{LabelKey, LabelSet, Mark};
 
 use root_state::{LabelState, RootValues, UNTOUCHED};
 pub(crate) use root_state::{ModelInputs, RootState};
@@ -22,6 +20,10 @@ pub(crate) struct History {
     marks: BTreeMap<u64, Mark>,
     past: Vec<Step>,
     future: Vec<Step>,
+    /// Those who gave labels, each name once.
+    authors: BTreeSet<Arc<str>>,
+    /// Who does what follows, if it is known.
+    who: Option<Arc<str>>,
 }
 
 /// Something that is done to a history, and stands in the journal.
@@ -73,14 +75,21 @@ impl History {
         self.roots.get(root).unwrap_or(&UNTOUCHED)
     }
 
+    /// The same, of which a person does what follows.
+    pub(crate) fn by(&mut self, who: Option<&str>) -> &mut Self {
+        self.who = who.map(|who| match self.authors.get(who) {
+            Some(known) => Arc::clone(known),
+            None => Arc::from(who),
+        });
+        self.authors.extend(self.who.clone());
+        self
+    }
+
     /// Labels given to records, whatever their functions.
-    pub(crate) fn record_labels(&self) -> impl Iterator<Item = (LabelKey, Label)> + '_ {
-        let of_record = |(key, judgement): (&LabelKey, &LabelState)| match key {
-            LabelKey::Tree(_) => None,
-            LabelKey::Event(_) => Some((*key, judgement.given?)),
-        };
+    pub(crate) fn record_labels(&self) -> LabelSet {
         let judgements = self.roots.values().flat_map(|state| &state.judgements);
-        judgements.filter_map(of_record)
+        let of_records = judgements.filter(|(key, _)| matches!(key, LabelKey::Event(_)));
+        of_records.filter_map(LabelState::given_to).collect()
     }
 
     /// Labels of all root functions.
@@ -174,7 +183,8 @@ impl History {
         let is_lesson = edit.teaches() && !is_answer;
         let values = Values {
             of_root: root.as_deref().map_or_else(RootValues::default, |root| {
-                self.roots.entry(root.into()).or_default().after(edit)
+                let state = self.roots.entry(root.into()).or_default();
+                state.after(edit, self.who.as_ref())
             }),
             marks: self.marks_after(edit),
         };

@@ -45,8 +45,7 @@ pub trait Host: Send {
     /// The journal exists but cannot be read or written.
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError>;
 
-    /// From now on a viewer's wishes are carried out, whose files and name are meant; with `None` nobody's in
-    /// particular.
+    /// From now on a viewer's wishes are carried out, whose files are meant; with `None` nobody's in particular.
     fn turn_to(&mut self, _viewer: Option<ViewerId>) {}
 
     /// The time, since the epoch.

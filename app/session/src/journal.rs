@@ -157,7 +157,7 @@ impl Journal {
 
     fn take(&mut self, scope: Scope, entry: Entry) -> Result<(), String> {
         let edit_root = match &scope {
-            Scope::Stamped { root } => root.clone(),
+            Scope::Stamped { root, .. } => root.clone(),
             Scope::CurrentRoot => self.root.clone(),
         };
         let action = match entry {
@@ -179,10 +179,12 @@ impl Journal {
             Entry::Ask => HistoryStep::Ask,
         };
         match (scope, &self.root) {
-            (Scope::Stamped { .. }, _) => {
-                self.history.take(&action);
+            (Scope::Stamped { who, .. }, _) => {
+                self.history.by(who.as_deref()).take(&action);
             }
-            (Scope::CurrentRoot, Some(root)) => self.history.take_in_root(root, &action),
+            (Scope::CurrentRoot, Some(root)) => {
+                self.history.by(None).take_in_root(root, &action);
+            }
             (Scope::CurrentRoot, None) => return Err("an edit before any root function".to_owned()),
         }
         if !self.is_current {
@@ -195,15 +197,19 @@ impl Journal {
 /// What a line is about.
 enum Scope {
     /// What it says itself.
-    Stamped { root: Option<String> },
+    Stamped {
+        root: Option<String>,
+        who: Option<String>,
+    },
     /// In version 1: the root function of the line before.
     CurrentRoot,
 }
 
 fn read(value: Value) -> Result<(Scope, Entry), serde_json::Error> {
     if value.get("entry").is_some() {
-        let StampedEntry { root, entry, .. } = serde_json::from_value(value)?;
-        Ok((Scope::Stamped { root }, entry))
+        let StampedEntry { stamp, root, entry } = serde_json::from_value(value)?;
+        let who = stamp.who;
+        Ok((Scope::Stamped { root, who }, entry))
     } else {
         Ok((Scope::CurrentRoot, serde_json::from_value(value)?))
     }

@@ -101,4 +101,4 @@ pub use timeline::{
     innermost_at, layout_lane, merge_spans, num_levels, order_rows, partners_of,
 };
 pub use tree_map::{MapMethod, TreeMap};
-pub use viewer::ViewerId;
+pub use viewer::{Presence, PresentViewer, ViewerId};

@@ -191,6 +191,7 @@ mod tests {
             label: Label::Abnormal,
             trained: false,
             held: false,
+            by: None,
         };
         assert_eq!(file.state.labels, [expected]);
         assert_eq!((file.state.marks, file.view), (None, Value::Null));
@@ -214,6 +215,23 @@ mod tests {
     fn version_3_is_read_and_written() {
         let file = SessionFile::from_bytes(VERSION_3.as_bytes()).unwrap();
         assert_eq!(file.to_text(), VERSION_3);
+    }
+
+    #[test]
+    fn who_gave_a_label_is_kept_and_may_be_missing() {
+        let with = VERSION_3.replace(
+            "\"held\": true\n",
+            "\"held\": true,\n        \"by\": \"ana\"\n",
+        );
+        let file = SessionFile::from_bytes(with.as_bytes()).unwrap();
+        let by: Vec<_> = file
+            .state
+            .labels
+            .iter()
+            .map(|it| it.by.as_deref())
+            .collect();
+        assert_eq!(by, [Some("ana"), None]);
+        assert_eq!(file.to_text(), with);
     }
 
     #[test]

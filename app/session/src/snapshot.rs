@@ -14,8 +14,8 @@ use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, TimeNs, Trace, TreeId
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{
     Calls, Cascade, DelayRole, Label, LabelSet, Mark, ModelQuestion, ModelSettings, PatternId,
-    PatternList, PatternReference, RunCauses, RunningModels, Selection, TimeRange, TimesOf,
-    TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
+    PatternList, PatternReference, PresentViewer, RunCauses, RunningModels, Selection, TimeRange,
+    TimesOf, TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
 };
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
@@ -121,6 +121,10 @@ pub struct Snapshot {
     /// What each of several viewers has selected who do not share `selection`.
     #[serde(skip)]
     pub looks: Arc<BTreeMap<ViewerId, Look>>,
+    /// What the person is called who sees this, if that is known.
+    pub name: Option<Arc<str>>,
+    /// Those who look at the session at present, itself among them; none where viewers are not told apart.
+    pub viewers: Arc<[PresentViewer]>,
     /// What Undo would take back, in words.
     pub undo: Option<String>,
     /// What Redo would do again, in words.
@@ -137,6 +141,10 @@ pub struct Look {
     pub selected: Option<(Selection, Option<Arc<Explanation>>)>,
     /// [`Snapshot::carried_out`].
     pub carried_out: u64,
+    /// What the viewer calls itself.
+    pub name: Option<Arc<str>>,
+    /// Whether it is connected.
+    pub is_here: bool,
 }
 
 impl Snapshot {
@@ -144,8 +152,16 @@ impl Snapshot {
     #[must_use]
     pub fn seen_by(&self, viewer: ViewerId) -> Self {
         let mut seen = self.clone();
+        let here = self.looks.iter().filter(|(_, look)| look.is_here);
+        let here = here.filter_map(|(id, look)| {
+            let name = look.name.clone()?;
+            let is_you = *id == viewer;
+            Some(PresentViewer { name, is_you })
+        });
+        seen.viewers = here.collect();
         if let Some(look) = self.looks.get(&viewer) {
             seen.carried_out = look.carried_out;
+            seen.name = look.name.clone().or(seen.name);
             if let Some((selection, explanation)) = &look.selected {
                 seen.selection.clone_from(selection);
                 seen.explanation.clone_from(explanation);
@@ -210,6 +226,17 @@ impl Snapshot {
     /// The label of an execution, in whatever source it was labelled.
     pub fn record_label(&self, record: &ExecutionDocument) -> Option<Label> {
         self.record_labels.get(record.key()?)
+    }
+
+    /// Who gave a tree its label, if that is known.
+    pub fn label_author(&self, tree: TreeIdx) -> Option<&str> {
+        let forest = &self.analysis.as_ref()?.forest;
+        (self.labels).author(self.labels.key_of(forest, tree))
+    }
+
+    /// Who gave an execution its label, in whatever source that was.
+    pub fn record_label_author(&self, record: &ExecutionDocument) -> Option<&str> {
+        self.record_labels.author(record.key()?)
     }
 
     /// Whether the label of a tree stands for it alone.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use callgrove_session::watch::Page;
-use callgrove_session::{RunCauses, Session, Snapshot};
+use callgrove_session::{Command, RunCauses, Session, Snapshot};
 
 use crate::panels::{ConnectForm, PublicationDraft, RootChooser, SettingsDraft, Start, StatusBar};
 use crate::platform::{FilePurpose, Platform};
@@ -148,6 +148,10 @@ impl CallgroveApp {
             ctx.set_zoom_factor(zoom);
         }
         let size = ctx.content_rect().size();
+        let mut session = session;
+        if let Some(name) = &preferences.name {
+            session.send(Command::SetName(name.clone()));
+        }
         Self {
             session,
             platform,
@@ -175,6 +179,10 @@ impl CallgroveApp {
 impl eframe::App for CallgroveApp {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
         self.update(ctx);
+        if let Some(name) = self.snapshot().name.as_deref().map(str::to_owned) {
+            // At the next start it is the same, wherever the run lies then.
+            self.preferences.name = Some(name);
+        }
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _: &mut eframe::Frame) {

@@ -27,6 +27,8 @@ pub(crate) struct Preferences {
     /// Layouts that the person has changed.
     pub(crate) layouts: BTreeMap<LayoutName, Layout>,
     pub(crate) keys: KeyMap,
+    /// What the person is called.
+    pub(crate) name: Option<String>,
     /// What was open, the newest first: traces by path, databases and servers by address.
     pub(crate) recent: Vec<String>,
 }

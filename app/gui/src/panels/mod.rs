@@ -3,6 +3,7 @@
 mod connect;
 mod notices;
 mod path_dialog;
+mod people;
 mod questions;
 mod root_chooser;
 mod running;

@@ -8,6 +8,7 @@ use callgrove_session::Calls;
 use egui::{Align, Layout, Popup, PopupCloseBehavior, ProgressBar, RichText, ScrollArea, Ui};
 
 use super::needs_start;
+use super::people::{NameDraft, people_ui};
 use crate::app::Action;
 use crate::context::ViewContext;
 use crate::widgets::{count_of, thousands};
@@ -15,10 +16,11 @@ use crate::widgets::{count_of, thousands};
 /// Width of the list of warnings where there is room, in points.
 const LIST_WIDTH: f32 = 620.0;
 
-/// What was found in the trace, looked up once.
+/// What was found in the trace, looked up once, and what is being written.
 #[derive(Default)]
 pub(crate) struct StatusBar {
     found: Option<Found>,
+    name: NameDraft,
 }
 
 struct Found {
@@ -69,6 +71,7 @@ pub(crate) fn status_bar_ui(
             ui.weak("Ready");
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            people_ui(ctx, &mut state.name, ui);
             warnings_ui(ctx, state, ui);
             if let Some(calls) = &ctx.snapshot.calls {
                 ui.weak(format!(

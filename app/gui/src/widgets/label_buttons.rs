@@ -6,11 +6,11 @@ use egui::Ui;
 use super::KeyButton;
 use crate::theme::Theme;
 
-/// Draws them in the direction of the layout; `what` tells a screen reader what is labelled. The answer is
-/// the label whose button was pressed.
+/// Draws them in the direction of the layout, with the label that is on and who gave it; `what` tells a screen reader
+/// what is labelled. The answer is the label whose button was pressed.
 pub(crate) fn label_buttons(
     theme: &Theme,
-    on: Option<Label>,
+    (on, author): (Option<Label>, Option<&str>),
     what: &str,
     ui: &mut Ui,
 ) -> Option<Label> {
@@ -26,11 +26,16 @@ pub(crate) fn label_buttons(
         let mut button = KeyButton::new(text, key)
             .small()
             .named(format!("{text} {what}"));
-        if on == Some(label) {
+        let is_on = on == Some(label);
+        if is_on {
             let fill = theme.label(label);
             button = button.filled(fill, theme.text_on(fill));
         }
-        if ui.add(button).clicked() {
+        let mut response = ui.add(button);
+        if let Some(author) = author.filter(|_| is_on) {
+            response = response.on_hover_text(format!("{text}, by {author}"));
+        }
+        if response.clicked() {
             pressed = Some(label);
         }
     }

@@ -10,13 +10,15 @@ use crate::history::RootState;
 use crate::host::Host;
 use crate::journal::Stamp;
 use crate::learning::LearnSettings;
-use crate::{ModelSettings, Severity};
+use crate::{ModelSettings, Severity, ViewerId};
 
 /// The engine's hands.
 pub(super) struct Executor {
     pub(super) host: Box<dyn Host>,
     pub(super) settings: LearnSettings,
     pub(super) publisher: Publisher,
+    /// The viewer whose wishes are carried out at present, where there are several.
+    pub(super) viewer: Option<ViewerId>,
 }
 
 impl Executor {
@@ -24,7 +26,7 @@ impl Executor {
     pub(super) fn stamp(&self, model: Option<String>) -> Stamp {
         Stamp {
             at_ns: self.host.now(),
-            who: self.host.user(),
+            who: self.user(),
             model,
         }
     }

@@ -111,6 +111,7 @@ impl Notebook {
         if !self.history.can(action) {
             return Ok(None);
         }
+        let who = stamp.who.clone();
         if let Some(journal) = &mut self.journal {
             journal.unwritten.push(action_line(action, stamp));
             if let Err(error) = journal.write() {
@@ -118,19 +119,20 @@ impl Notebook {
                 return Err(error.into());
             }
         }
-        Ok(Some(self.history.take(action)))
+        Ok(Some(self.history.by(who.as_deref()).take(action)))
     }
 
     /// Carries out an action; its line is written by [`Notebook::write`].
     pub(super) fn take_unwritten(&mut self, action: &HistoryStep, stamp: Stamp) {
-        self.history.take(action);
+        self.history.by(stamp.who.as_deref()).take(action);
         self.write_later(action_line(action, stamp));
     }
 
     /// Changes what the last action did; its line is written by [`Notebook::write`]. `false` if that changes
     /// nothing.
     pub(super) fn amend(&mut self, action: &HistoryStep, stamp: Stamp) -> bool {
-        let is_changed = self.history.take(action).root.is_some();
+        let changed = self.history.by(stamp.who.as_deref()).take(action);
+        let is_changed = changed.root.is_some();
         if is_changed {
             self.write_later(action_line(action, stamp));
         }

@@ -52,8 +52,10 @@ impl Topic {
 }
 
 impl Publisher {
-    pub(super) fn new(cell: SnapshotCell, wake: Wake) -> Self {
+    /// A publisher for a person of that name.
+    pub(super) fn new(cell: SnapshotCell, wake: Wake, name: Option<Arc<str>>) -> Self {
         let view = Snapshot {
+            name,
             auto_train: true,
             ..Snapshot::default()
         };

@@ -90,7 +90,7 @@ impl Engine {
             model: grown.model_text()?,
             name,
             note: note.to_owned(),
-            by: self.executor.host.user().unwrap_or_default(),
+            by: self.executor.user().unwrap_or_default(),
         };
         let version = self.tell(server, "Publishing the model", |job| {
             job.publish(&publication)

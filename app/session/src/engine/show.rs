@@ -9,8 +9,7 @@ use super::notebook::Notebook;
 use super::state::State;
 use super::stop::Stop;
 use crate::{
-    EventKey, LabelSet, MapMethod, RunCauses, RunPatterns, Selection, Severity, TreeCauses,
-    ViewerId,
+    EventKey, MapMethod, RunCauses, RunPatterns, Selection, Severity, TreeCauses, ViewerId,
 };
 
 impl Engine {
@@ -118,7 +117,7 @@ impl Engine {
             _ => None,
         };
         let root = grown.map(|grown| grown.root());
-        let mut record_labels: LabelSet = history.record_labels().collect();
+        let mut record_labels = history.record_labels();
         let view = &mut self.executor.publisher.view;
         view.undo = history.undo_text(root);
         view.redo = history.redo_text(root);
@@ -134,10 +133,11 @@ impl Engine {
             view.default_settings = self.executor.settings.of_model();
             view.settings = state.settings().unwrap_or(view.default_settings);
             view.doubts = grown.doubts(&view.labels_by_tree);
-            for (tree, &label) in view.labels_by_tree.iter().enumerate() {
+            for (tree, label) in view.labels_by_tree.iter().enumerate() {
                 if label.is_some() {
                     let tree = TreeIdx::from_index(tree);
-                    record_labels.set(EventKey::of(forest, tree), label);
+                    let of = view.labels.key_of(forest, tree);
+                    record_labels.take_over(EventKey::of(forest, tree).into(), &view.labels, of);
                 }
             }
         }

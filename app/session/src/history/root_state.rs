@@ -6,13 +6,15 @@ use std::sync::Arc;
 use callgrove_model::{Forest, Label, TreeIdx};
 
 use crate::edit::{Edit, LabelChange, ModelFile, SavedLabel, SavedState};
-use crate::label::by_tree;
+use crate::label::{GivenLabel, by_tree};
 use crate::{LabelKey, LabelSet, ModelSettings};
 
 /// What is known of one execution.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct LabelState {
     pub(super) given: Option<Label>,
+    /// Who gave it, if that is known.
+    pub(super) by: Option<Arc<str>>,
     /// The label that the model has learned.
     pub(super) learned: Option<Label>,
     /// Whether the label stands for this execution alone: the model does not learn from it.
@@ -72,8 +74,17 @@ pub(super) static UNTOUCHED: RootState = RootState {
 
 impl LabelState {
     /// Whether the label waits to be learned.
-    pub(super) fn is_waiting(self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         self.given != self.learned && !self.is_held
+    }
+
+    /// The label, to what, and by whom.
+    pub(super) fn given_to((key, state): (&LabelKey, &Self)) -> Option<GivenLabel> {
+        Some(GivenLabel {
+            key: *key,
+            label: state.given?,
+            by: state.by.clone(),
+        })
     }
 }
 
@@ -98,8 +109,8 @@ impl RootState {
 
     /// All labels that a person gave.
     pub(crate) fn labels(&self) -> LabelSet {
-        let given = |(key, judgement): (&LabelKey, &LabelState)| Some((*key, judgement.given?));
-        self.judgements.iter().filter_map(given).collect()
+        let given = self.judgements.iter().filter_map(LabelState::given_to);
+        given.collect()
     }
 
     /// Labels that were given, changed or taken away since the last training, without those that are held.
@@ -183,6 +194,7 @@ impl RootState {
                 label: judgement.given?,
                 trained: judgement.learned == judgement.given,
                 held: judgement.is_held,
+                by: judgement.by.clone(),
             })
         };
         let file = self.choice.file.clone();
@@ -197,15 +209,16 @@ impl RootState {
         }
     }
 
-    /// The values after an edit, of those that it changes.
-    pub(super) fn after(&self, edit: &Edit) -> RootValues {
+    /// The values after an edit of a person, of those that it changes.
+    pub(super) fn after(&self, edit: &Edit, who: Option<&Arc<str>>) -> RootValues {
         let mut judgements = BTreeMap::new();
         let mut choice = self.choice.clone();
         match edit {
             Edit::SetLabels(changes) => {
                 for LabelChange { key, label } in changes {
-                    let mut judgement = self.judgements.get(key).copied().unwrap_or_default();
+                    let mut judgement = self.judgements.get(key).cloned().unwrap_or_default();
                     judgement.given = *label;
+                    judgement.by = label.and(who.cloned());
                     judgement.is_held = false;
                     judgements.insert(*key, judgement);
                 }
@@ -224,30 +237,26 @@ impl RootState {
                 for key in &self.untrained {
                     // Of a label that was taken away the model keeps what it has learned.
                     let is_held = true;
-                    let judgement = self.judgements[key];
-                    judgements.insert(
-                        *key,
-                        LabelState {
-                            is_held,
-                            ..judgement
-                        },
-                    );
+                    let judgement = self.judgements[key].clone();
+                    let held = LabelState {
+                        is_held,
+                        ..judgement
+                    };
+                    judgements.insert(*key, held);
                 }
                 choice.is_asking = false;
             }
             Edit::LearnHeld => {
-                for (key, judgement) in &self.judgements {
-                    if judgement.is_held {
-                        let is_held = false;
-                        judgements.insert(
-                            *key,
-                            LabelState {
-                                is_held,
-                                ..*judgement
-                            },
-                        );
-                    }
-                }
+                let held = self.judgements.iter().filter(|(_, it)| it.is_held);
+                judgements.extend(held.map(|(key, judgement)| {
+                    let is_held = false;
+                    let judgement = judgement.clone();
+                    let learning = LabelState {
+                        is_held,
+                        ..judgement
+                    };
+                    (*key, learning)
+                }));
                 self.learn(&mut judgements, &mut choice);
             }
             Edit::Tune(settings) => {
@@ -262,7 +271,7 @@ impl RootState {
         // There is nothing to ask about once nothing waits.
         let mut others = self.untrained.iter();
         choice.is_asking &= others.any(|key| !judgements.contains_key(key))
-            || judgements.values().any(|judgement| judgement.is_waiting());
+            || judgements.values().any(LabelState::is_waiting);
         RootValues {
             judgements: judgements.into_iter().collect(),
             choice: (choice != self.choice).then(|| Box::new(choice)),
@@ -271,7 +280,9 @@ impl RootState {
 
     fn learn(&self, changed: &mut BTreeMap<LabelKey, LabelState>, choice: &mut ModelChoice) {
         for key in &self.untrained {
-            changed.entry(*key).or_insert_with(|| self.judgements[key]);
+            changed
+                .entry(*key)
+                .or_insert_with(|| self.judgements[key].clone());
         }
         for judgement in changed.values_mut() {
             judgement.learned = judgement.given;
@@ -294,6 +305,7 @@ impl RootState {
                 given,
                 learned: given.filter(|_| saved.trained),
                 is_held: saved.held,
+                by: saved.by.clone(),
             };
             (saved.key, judgement)
         }));
@@ -312,7 +324,7 @@ impl RootState {
     /// Puts values in place; what they replaced stands in them afterwards.
     pub(super) fn swap(&mut self, values: &mut RootValues) {
         for (key, judgement) in &mut values.judgements {
-            *judgement = self.put(*key, *judgement);
+            *judgement = self.put(*key, std::mem::take(judgement));
         }
         if let Some(choice) = &mut values.choice {
             std::mem::swap(&mut self.choice, choice);
@@ -324,7 +336,7 @@ impl RootState {
     pub(super) fn ask(&mut self, before: &mut RootValues) -> bool {
         let mut is_changed = false;
         for (key, before) in &before.judgements {
-            let now = self.judgements.get(key).copied().unwrap_or_default();
+            let now = self.judgements.get(key).cloned().unwrap_or_default();
             if now.learned != before.learned {
                 let learned = before.learned;
                 self.put(*key, LabelState { learned, ..now });
@@ -342,16 +354,16 @@ impl RootState {
 
     /// Puts one judgement in place; the answer is the one before.
     fn put(&mut self, key: LabelKey, judgement: LabelState) -> LabelState {
-        let before = if judgement == LabelState::default() {
-            self.judgements.remove(&key)
-        } else {
-            self.judgements.insert(key, judgement)
-        };
         if judgement.is_waiting() {
             self.untrained.insert(key);
         } else {
             self.untrained.remove(&key);
         }
+        let before = if judgement == LabelState::default() {
+            self.judgements.remove(&key)
+        } else {
+            self.judgements.insert(key, judgement)
+        };
         before.unwrap_or_default()
     }
 }

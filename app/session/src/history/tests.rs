@@ -1,6 +1,6 @@
 //! What can be done can be undone, by whatever way it was reached.
 
-use callgrove_model::{ProgramId, RankId, TimeNs};
+use callgrove_model::{Label, ProgramId, RankId, TimeNs};
 use proptest::prelude::*;
 
 use super::root_state::ModelChoice;
@@ -72,7 +72,8 @@ fn edits() -> impl Strategy<Value = Edit> {
             let given = Some(Label::Normal);
             let learned = given.filter(|_| trained);
             let is_held = !trained && index > 2;
-            saved.judgements.insert(key, LabelState { given, learned, is_held });
+            let by = None;
+            saved.judgements.insert(key, LabelState { given, by, learned, is_held });
             Edit::Restore(SavedState { marks: Some(Vec::new()), ..saved.save() })
         }),
     ]
@@ -260,4 +261,27 @@ fn ten_thousand_labels_and_their_undo_take_few_megabytes() {
     assert_eq!(history.num_labels(), 0);
     let undone = num_bytes(&history);
     assert!(undone < 3 << 20, "{undone} bytes with all undone");
+}
+
+#[test]
+fn a_label_remembers_who_gave_it_and_undo_gives_back_who_did_before() {
+    let mut history = History::default();
+    let give = |history: &mut History, who, value| {
+        let step = of("f", label(0, value));
+        history.by(who).take(&step);
+    };
+    let author = |history: &History| {
+        let labels = history.of_root("f").labels();
+        let (key, _) = labels.iter().next()?;
+        labels.author(key).map(str::to_owned)
+    };
+    give(&mut history, Some("ana"), Some(Label::Normal));
+    give(&mut history, Some("ben"), Some(Label::Abnormal));
+    assert_eq!(author(&history).as_deref(), Some("ben"));
+    history.by(Some("eve")).take(&HistoryStep::Undo);
+    assert_eq!(author(&history).as_deref(), Some("ana"));
+    history.take(&HistoryStep::Redo);
+    assert_eq!(author(&history).as_deref(), Some("ben"));
+    give(&mut history, None, Some(Label::Normal));
+    assert_eq!(author(&history), None);
 }

@@ -124,6 +124,9 @@ fn version_3_is_read_and_written() {
         state.labels().to_csv(),
         "rank,index,label\n4,40,abnormal\n4,41,normal\n"
     );
+    let labels = state.labels();
+    let authors: Vec<_> = labels.iter().map(|(key, _)| labels.author(key)).collect();
+    assert_eq!(authors, [Some("ana"), None]);
     assert_eq!((state.num_held(), state.num_untrained()), (1, 0));
     let saved = state.save();
     assert_eq!(saved.model.as_deref(), Some("m.json"));

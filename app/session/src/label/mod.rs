@@ -3,7 +3,8 @@
 mod csv;
 mod key;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use callgrove_model::{Forest, Label, ProgramId, TreeIdx};
 use serde::{Deserialize, Serialize};
@@ -13,41 +14,77 @@ pub use key::{EventKey, LabelKey, TreeKey};
 
 /// The labels of one root function's executions, in order of key, trees first.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Vec<(LabelKey, Label)>", into = "Vec<(LabelKey, Label)>")]
+#[serde(from = "LabelColumns", into = "LabelColumns")]
 pub struct LabelSet {
-    labels: BTreeMap<LabelKey, Label>,
+    labels: BTreeMap<LabelKey, (Label, Option<Arc<str>>)>,
 }
 
-impl From<Vec<(LabelKey, Label)>> for LabelSet {
-    fn from(labels: Vec<(LabelKey, Label)>) -> Self {
-        labels.into_iter().collect()
+/// A label, what it was given to, and by whom, if that is known.
+pub(crate) struct GivenLabel {
+    pub(crate) key: LabelKey,
+    pub(crate) label: Label,
+    pub(crate) by: Option<Arc<str>>,
+}
+
+/// The same in few bytes: each name once.
+#[derive(Serialize, Deserialize)]
+struct LabelColumns {
+    labels: Vec<(LabelKey, Label)>,
+    names: Vec<Arc<str>>,
+    /// Places among the names, in the order of the labels.
+    by: Vec<Option<usize>>,
+}
+
+impl From<LabelColumns> for LabelSet {
+    fn from(LabelColumns { labels, names, by }: LabelColumns) -> Self {
+        let by = by.into_iter().chain(std::iter::repeat(None));
+        let given = labels.into_iter().zip(by);
+        let given = given.map(|((key, label), by)| GivenLabel {
+            key,
+            label,
+            by: by.and_then(|by| names.get(by).cloned()),
+        });
+        given.collect()
     }
 }
 
-impl From<LabelSet> for Vec<(LabelKey, Label)> {
-    fn from(labels: LabelSet) -> Self {
-        labels.iter().collect()
+impl From<LabelSet> for LabelColumns {
+    fn from(set: LabelSet) -> Self {
+        let by = || set.labels.values().map(|(_, by)| by.as_ref());
+        let names: BTreeSet<&Arc<str>> = by().flatten().collect();
+        let names: Vec<Arc<str>> = names.into_iter().cloned().collect();
+        Self {
+            labels: set.iter().collect(),
+            by: by().map(|by| names.binary_search(by?).ok()).collect(),
+            names,
+        }
     }
 }
 
 impl LabelSet {
     /// The label of a tree or a record.
     pub fn get(&self, key: impl Into<LabelKey>) -> Option<Label> {
-        self.labels.get(&key.into()).copied()
+        self.labels.get(&key.into()).map(|(label, _)| *label)
     }
 
-    /// Sets or removes a label; the answer is the label before.
+    /// Who gave it, if that is known.
+    pub fn author(&self, key: impl Into<LabelKey>) -> Option<&str> {
+        self.labels.get(&key.into())?.1.as_deref()
+    }
+
+    /// Sets or removes a label, by nobody in particular; the answer is the label before.
     pub fn set(&mut self, key: impl Into<LabelKey>, label: Option<Label>) -> Option<Label> {
         let key = key.into();
-        match label {
-            Some(label) => self.labels.insert(key, label),
+        let before = match label {
+            Some(label) => self.labels.insert(key, (label, None)),
             None => self.labels.remove(&key),
-        }
+        };
+        before.map(|(label, _)| label)
     }
 
     /// Keys and labels in order of key.
     pub fn iter(&self) -> impl Iterator<Item = (LabelKey, Label)> + '_ {
-        self.labels.iter().map(|(&key, &label)| (key, label))
+        self.labels.iter().map(|(&key, &(label, _))| (key, label))
     }
 
     /// Number of labels.
@@ -64,7 +101,7 @@ impl LabelSet {
     pub fn count(&self, label: Label) -> usize {
         self.labels
             .values()
-            .filter(|&&other| other == label)
+            .filter(|(other, _)| *other == label)
             .count()
     }
 
@@ -73,6 +110,23 @@ impl LabelSet {
     /// newer one ([`crate::Command::SetLabel`] takes it away) and counts.
     pub fn by_tree(&self, forest: &Forest) -> Vec<Option<Label>> {
         by_tree(forest, |key| self.get(key))
+    }
+
+    /// What names the label of a tree here, as [`LabelSet::by_tree`] reads it.
+    pub(crate) fn key_of(&self, forest: &Forest, tree: TreeIdx) -> LabelKey {
+        let record = EventKey::of(forest, tree).into();
+        if self.labels.contains_key(&record) {
+            record
+        } else {
+            LabelKey::of(forest, tree)
+        }
+    }
+
+    /// Takes over a label of others, with its author.
+    pub(crate) fn take_over(&mut self, key: LabelKey, others: &Self, of: LabelKey) {
+        if let Some(given) = others.labels.get(&of) {
+            self.labels.insert(key, given.clone());
+        }
     }
 
     /// As CSV with the header `rank,index,label`; a column `program` comes first if there are several,
@@ -137,9 +191,20 @@ impl LabelSet {
 
 impl<K: Into<LabelKey>> FromIterator<(K, Label)> for LabelSet {
     fn from_iter<I: IntoIterator<Item = (K, Label)>>(labels: I) -> Self {
-        let labels = labels.into_iter().map(|(key, label)| (key.into(), label));
+        let labels = labels.into_iter();
         Self {
-            labels: labels.collect(),
+            labels: labels
+                .map(|(key, label)| (key.into(), (label, None)))
+                .collect(),
+        }
+    }
+}
+
+impl FromIterator<GivenLabel> for LabelSet {
+    fn from_iter<I: IntoIterator<Item = GivenLabel>>(labels: I) -> Self {
+        let labels = labels.into_iter();
+        Self {
+            labels: labels.map(|it| (it.key, (it.label, it.by))).collect(),
         }
     }
 }

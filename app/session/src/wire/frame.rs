@@ -25,7 +25,7 @@ pub enum ViewerMessage {
         version: u32,
         /// Tells the viewer from all others, also when it comes back after its connection broke.
         key: u64,
-        /// What the person calls itself, if it does.
+        /// What the person calls itself.
         name: Option<String>,
     },
     /// A wish.

@@ -12,6 +12,7 @@ use super::far_watch::FarWatch;
 use super::frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
 use super::mirror::{Arrived, SnapshotMirror};
 use crate::calls::CallWish;
+use crate::viewer::guest_name;
 use crate::watch::WatchHandle;
 use crate::{Command, Notice, SessionHandle, Severity, Snapshot, SnapshotCell};
 
@@ -34,7 +35,8 @@ pub enum LinkEvent {
 /// The viewer's end of the wire.
 pub struct SessionLink {
     key: u64,
-    name: Option<String>,
+    /// What the person calls itself.
+    name: String,
     commands: Receiver<Command>,
     cell: SnapshotCell,
     mirror: SnapshotMirror,
@@ -57,13 +59,14 @@ pub struct SessionLink {
 }
 
 impl SessionLink {
-    /// A link for a viewer with a key that no other has; the handle is for the views.
+    /// A link for a viewer with a key that no other has, by which it is called where the person has no name; the handle is
+    /// for the views.
     pub fn new(key: u64, name: Option<String>) -> (SessionHandle, Self) {
         let (sender, commands) = sync_channel(MAX_WAITING);
         let cell = SnapshotCell::default();
         let link = Self {
             key,
-            name,
+            name: name.unwrap_or_else(|| guest_name(key)),
             commands,
             cell: cell.clone(),
             mirror: SnapshotMirror::default(),
@@ -102,6 +105,8 @@ impl SessionLink {
     /// # Errors
     /// Never, as far as is known.
     pub fn connected(&mut self) -> Result<Vec<u8>, WireError> {
+        // A name that was given meanwhile is told at once.
+        self.keep_commands();
         self.mirror = std::mem::take(&mut self.mirror).again();
         self.last_life = self.life.take().or(self.last_life);
         self.num_sent = 0;
@@ -109,7 +114,7 @@ impl SessionLink {
         let hello = ViewerMessage::Hello {
             version: WIRE_VERSION,
             key: self.key,
-            name: self.name.clone(),
+            name: Some(self.name.clone()),
         };
         hello.to_bytes()
     }
@@ -213,6 +218,9 @@ impl SessionLink {
 
     fn keep_commands(&mut self) {
         while let Ok(command) = self.commands.try_recv() {
+            if let Command::SetName(name) = &command {
+                self.name.clone_from(name);
+            }
             self.number += 1;
             self.kept.push_back((self.number, command));
         }

@@ -1,4 +1,4 @@
-//! Those who look at one session: their names, and their files, which are not the files of the machine it runs on.
+//! Those who look at one session: which they are, and their files, which are not the files of the machine it runs on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,6 @@ struct Viewer {
     key: u64,
     /// Connections, of which an older one may not know yet that it is none.
     num_connections: usize,
-    name: Option<String>,
     given: BTreeMap<String, Vec<u8>>,
     to_get: VecDeque<ViewerFile>,
 }
@@ -49,7 +48,7 @@ impl Viewers {
     }
 
     /// A viewer has come, or has come back.
-    pub fn enter(&self, key: u64, name: Option<String>) -> ViewerId {
+    pub fn enter(&self, key: u64) -> ViewerId {
         let mut all = self.lock();
         let known = all.viewers.iter().find(|(_, viewer)| viewer.key == key);
         let known = known.map(|(id, _)| *id);
@@ -61,15 +60,17 @@ impl Viewers {
         let viewer = all.viewers.entry(id).or_default();
         viewer.key = key;
         viewer.num_connections += 1;
-        viewer.name = name.filter(|name| !name.is_empty());
         id
     }
 
-    /// The connection of a viewer has ended; it may come back.
-    pub fn lose(&self, viewer: ViewerId) {
-        if let Some(viewer) = self.lock().viewers.get_mut(&viewer) {
-            viewer.num_connections = viewer.num_connections.saturating_sub(1);
-        }
+    /// A connection of a viewer has ended; it may come back. The answer is whether it was its last one.
+    pub fn lose(&self, viewer: ViewerId) -> bool {
+        let mut all = self.lock();
+        let Some(viewer) = all.viewers.get_mut(&viewer) else {
+            return false;
+        };
+        viewer.num_connections = viewer.num_connections.saturating_sub(1);
+        viewer.num_connections == 0
     }
 
     /// Forgets a viewer, and its files, unless it has come back.
@@ -176,8 +177,7 @@ impl<H: Host> Host for ViewerHost<H> {
     }
 
     fn user(&self) -> Option<String> {
-        let name = self.of_viewer(|viewer| viewer.name.clone());
-        name.flatten().or_else(|| self.host.user())
+        self.host.user()
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {

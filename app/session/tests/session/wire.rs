@@ -9,7 +9,8 @@ use callgrove_session::wire::{
     Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
 };
 use callgrove_session::{
-    Command, Engine, LearnSettings, MapMethod, Selection, Snapshot, SnapshotCell, ViewerId,
+    Command, Engine, LearnSettings, MapMethod, Presence, Selection, Snapshot, SnapshotCell,
+    ViewerId,
 };
 use proptest::prelude::*;
 
@@ -72,6 +73,14 @@ impl Viewer {
             }
         }
         seen.unwrap()
+    }
+
+    /// What whoever serves the viewer says of it.
+    fn is(&self, presence: Presence) -> Command {
+        Command::Viewer {
+            viewer: self.id,
+            presence,
+        }
     }
 
     fn asks(&self, command: Command) -> Command {
@@ -172,12 +181,82 @@ fn viewers_have_selections_of_their_own_and_labels_in_common() {
         assert_eq!(seen.explanation.as_ref().unwrap().tree, tree);
         assert_eq!(seen.label(trees[1]), Some(Label::Normal));
     }
-    session.run(Command::Leave(ben.id));
+    session.run(ben.is(Presence::Gone));
     assert_eq!(session.seen().looks.len(), 1);
 }
 
 #[test]
-fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_told() {
+fn viewers_see_who_is_there_and_who_gave_which_label() {
+    let disk = Disk::default();
+    let mut session = Session::opened(&disk);
+    let [mut ana, mut ben] = [ViewerId(0), ViewerId(1)].map(Viewer::new);
+    for (viewer, name) in [(&ana, "ana"), (&ben, " guest \n 7 ")] {
+        let name = name.to_owned();
+        session.run(viewer.is(Presence::Here { name }));
+    }
+    let there = |seen: &Snapshot| -> Vec<(String, bool)> {
+        let viewers = seen.viewers.iter();
+        viewers.map(|it| (it.name.to_string(), it.is_you)).collect()
+    };
+    let two = |name: &str| [("ana".to_owned(), false), (name.to_owned(), true)];
+    let seen = ben.look(&session.seen());
+    assert_eq!(there(&seen), two("guest 7"));
+    assert_eq!(seen.name.as_deref(), Some("guest 7"));
+    session.run(ben.asks(Command::SetName("ben".to_owned())));
+    session.run(ben.asks(label(3, Label::Normal)));
+    session.run(ana.asks(label(4, Label::Abnormal)));
+    assert_eq!(there(&ben.look(&session.seen())), two("ben"));
+    let seen = ana.look(&session.seen());
+    let author = |seen: &Snapshot, tree| {
+        let author = seen.label_author(callgrove_model::TreeIdx(tree));
+        author.map(str::to_owned)
+    };
+    assert_eq!(author(&seen, 3).as_deref(), Some("ben"));
+    assert_eq!(author(&seen, 4).as_deref(), Some("ana"));
+    assert_eq!(author(&seen, 5), None);
+    session.run(ben.is(Presence::Lost));
+    session.run(ben.asks(Command::SetName(" ".to_owned())));
+    assert_eq!(
+        there(&ana.look(&session.seen())),
+        [("ana".to_owned(), true)]
+    );
+    // A label of another person is undone with its author, and comes back after a crash.
+    session.run(ana.asks(label(3, Label::Abnormal)));
+    assert_eq!(author(&session.seen(), 3).as_deref(), Some("ana"));
+    let undone = session.run(Command::Undo);
+    assert_eq!(author(&undone, 3).as_deref(), Some("ben"));
+    drop(session);
+    let mut session = Session::opened(&disk);
+    assert_eq!(author(&session.seen(), 3).as_deref(), Some("ben"));
+    session.run(Command::SaveSession {
+        path: "session.json".into(),
+        view: serde_json::Value::Null,
+    });
+    disk.journal.lock().unwrap().clear();
+    let loaded = Session::on(&disk).run(Command::LoadSession {
+        path: "session.json".into(),
+    });
+    assert_eq!(author(&loaded, 3).as_deref(), Some("ben"));
+    assert_eq!(author(&loaded, 4).as_deref(), Some("ana"));
+}
+
+#[test]
+fn without_viewers_labels_are_by_the_person_at_the_machine() {
+    let mut session = Session::opened(&Disk::default());
+    let seen = session.run(label(3, Label::Normal));
+    let author = |seen: &Snapshot, tree| {
+        let author = seen.label_author(callgrove_model::TreeIdx(tree));
+        author.map(str::to_owned)
+    };
+    assert_eq!(author(&seen, 3).as_deref(), Some("ana"));
+    session.run(Command::SetName("ana maria".to_owned()));
+    let seen = session.run(label(4, Label::Normal));
+    assert_eq!(seen.name.as_deref(), Some("ana maria"));
+    assert_eq!(author(&seen, 4).as_deref(), Some("ana maria"));
+}
+
+#[test]
+fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
     let disk = Disk::default();
     let viewers = Viewers::default();
     let cell = SnapshotCell::default();
@@ -185,8 +264,10 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_told() {
     let settings = LearnSettings::with_seed(1);
     let mut engine = Engine::new(Box::new(host), settings, cell.clone(), Arc::new(|| ()));
     engine.handle(open("run", "compute"));
-    let id = viewers.enter(7, Some("ben".to_owned()));
+    let id = viewers.enter(7);
     let viewer = Viewer::new(id);
+    let name = "ben".to_owned();
+    engine.handle(viewer.is(Presence::Here { name }));
     engine.handle(viewer.asks(Command::SetLabel {
         trees: vec![SLOW_TREE],
         label: Some(Label::Abnormal),
@@ -223,10 +304,12 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_told() {
         "{:?}",
         told.notices
     );
-    viewers.lose(id);
-    assert_eq!(viewers.enter(7, None), id, "it has come back");
+    assert!(viewers.lose(id));
+    assert_eq!(viewers.enter(7), id, "it has come back");
     assert!(!viewers.forget(id));
-    viewers.lose(id);
+    assert_eq!(viewers.enter(7), id, "before its old connection ended");
+    assert!(!viewers.lose(id));
+    assert!(viewers.lose(id));
     assert!(viewers.forget(id));
     assert!(!viewers.give(id, file), "who has gone has no files");
 }
@@ -335,10 +418,10 @@ impl Far {
     /// Carries out what the link says, at most `max` messages, and answers with all there is to tell.
     fn talk(&mut self, link: &mut SessionLink, max: usize, is_answered: bool) {
         let hello = ViewerMessage::from_bytes(&link.connected().unwrap()).unwrap();
-        let ViewerMessage::Hello { key, name, .. } = hello else {
+        let ViewerMessage::Hello { key, .. } = hello else {
             panic!("it says hello first");
         };
-        let viewer = self.viewers.enter(key, name);
+        let viewer = self.viewers.enter(key);
         let mut sender = SnapshotSender::new(viewer);
         link.take(&welcome_frame(self.life).unwrap()).unwrap();
         for _ in 0..max {

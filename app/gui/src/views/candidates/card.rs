@@ -13,7 +13,7 @@ use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::delay::role_of_tree;
 use crate::hover;
-use crate::text::{cause_text, held_text};
+use crate::text::{author_text, cause_text, held_text};
 use crate::theme::RADIUS;
 use crate::widgets::{SIGN_WIDTH, label_buttons, paint_role, score_text, thousands};
 
@@ -62,6 +62,11 @@ pub(super) fn card_ui(
     }
     let why = cause_text(ctx.snapshot, tree).or_else(|| held_text(ctx.snapshot, tree));
     if let Some(text) = why {
+        response.clone().on_hover_text(text);
+    }
+    if response.hovered()
+        && let Some(text) = author_text(ctx.snapshot, tree)
+    {
         response.clone().on_hover_text(text);
     }
     if role.is_some() {
@@ -116,7 +121,7 @@ fn buttons_ui(
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 4.0;
                 ui.spacing_mut().button_padding.x = 6.0;
-                let on = ctx.snapshot.label(tree);
+                let on = (ctx.snapshot.label(tree), ctx.snapshot.label_author(tree));
                 if let Some(label) = label_buttons(ctx.theme, on, code, ui) {
                     for command in state.press_label(ctx.snapshot, tree, label) {
                         ctx.send(command);

@@ -1,6 +1,7 @@
 //! What the list does, and the list on the screen.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use callgrove_model::{RankId, TreeIdx};
 use callgrove_session::{Command, Label, Selection, Snapshot};
@@ -423,4 +424,26 @@ fn a_card_says_who_made_it_late() {
         harness.get_by_label_contains("stood still");
         assert!(written(&harness).iter().any(|text| text.text == role));
     }
+}
+
+#[test]
+fn the_button_of_a_label_tells_who_gave_it() {
+    let demo = demo_snapshot();
+    let tree = order(&demo)[0];
+    let snapshot = with_label(&demo, tree, Label::Abnormal);
+    let (key, label) = snapshot.labels.iter().next().unwrap();
+    let by_ana = serde_json::json!({ "labels": [(key, label)], "names": ["ana"], "by": [0] });
+    let labels = Arc::new(serde_json::from_value(by_ana).unwrap());
+    let snapshot = Snapshot { labels, ..snapshot };
+    assert_eq!(snapshot.label_author(tree), Some("ana"));
+    let code = demo.analysis.as_ref().unwrap().forest.code(tree);
+    let told = format!("{code}, labelled abnormal by ana");
+    assert_eq!(crate::text::author_text(&snapshot, tree), Some(told));
+    let (mut harness, _) = crate::test_support::harness_of(snapshot, [420.0, 400.0], candidates_ui);
+    harness.run();
+    let button = format!("Abnormal {code}");
+    harness.get_by_label(&button).hover();
+    harness.run();
+    harness.run_steps(60);
+    harness.get_by_label("Abnormal, by ana");
 }

@@ -14,7 +14,7 @@ use super::measure::{BUTTONS_HEIGHT, LEFT, LINE_HEIGHT, RIGHT, num_lines};
 use super::state::IncidentsState;
 use crate::canvas::time::relative_time;
 use crate::context::{ViewContext, label_name, short_name};
-use crate::delay::{common_label, kind_text, look_at_incident, trees_hit};
+use crate::delay::{common_author, common_label, kind_text, look_at_incident, trees_hit};
 use crate::theme::RADIUS;
 use crate::widgets::{count_of, label_buttons, paint_kind, thousands};
 
@@ -240,6 +240,7 @@ fn buttons_ui(
             ui.spacing_mut().item_spacing.x = 4.0;
             ui.spacing_mut().button_padding.x = 6.0;
             let on = common_label(ctx.snapshot, trees);
+            let on = (on, common_author(ctx.snapshot, trees));
             let what = format!("incident {}", number + 1);
             if let Some(label) = label_buttons(ctx.theme, on, &what, ui) {
                 let command = IncidentsState::press_label(ctx.snapshot, label);

@@ -76,7 +76,8 @@ pub(crate) fn document_ui(ctx: &mut ViewContext<'_>, state: &mut DocumentState, 
         }
         neighbours_ui(ctx, &document, ui);
         let on = ctx.snapshot.record_label(&document);
-        if let Some(label) = label_buttons(ctx.theme, on, &document.event_id, ui) {
+        let author = ctx.snapshot.record_label_author(&document);
+        if let Some(label) = label_buttons(ctx.theme, (on, author), &document.event_id, ui) {
             let label = Some(label).filter(|_| on != Some(label));
             ctx.commands.extend(Command::label_record(&document, label));
         }
