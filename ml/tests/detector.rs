@@ -531,7 +531,7 @@ fn trees_recorded_for_standing_out_move_nothing_before_they_are_labelled() {
         detector.scores().to_vec()
     };
     let found = scores(&recorded);
-    assert_eq!(max_abs_diff(&found[..NUM_SAMPLED], &scores(&sample)), 0.0);
+    assert!(max_abs_diff(&found[..NUM_SAMPLED], &scores(&sample)) <= 0.0);
     assert!(
         found[NUM_SAMPLED..]
             .iter()
