@@ -179,9 +179,10 @@ impl CallgroveApp {
 impl eframe::App for CallgroveApp {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
         self.update(ctx);
-        if let Some(name) = self.snapshot().name.as_deref().map(str::to_owned) {
+        let name = self.snapshot().name.clone();
+        if name.is_some() && self.preferences.name.as_deref() != name.as_deref() {
             // At the next start it is the same, wherever the run lies then.
-            self.preferences.name = Some(name);
+            self.preferences.name = name.as_deref().map(str::to_owned);
         }
     }
 

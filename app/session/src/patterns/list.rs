@@ -1,10 +1,8 @@
 //! What is always known of the patterns of a run: what is listed of them.
 
 use callgrove_model::{DurationNs, TimeNs};
-use callgrove_patterns::pattern::{Iterations, Pattern, PatternId};
+use callgrove_patterns::pattern::PatternId;
 use serde::{Deserialize, Serialize};
-
-use super::RunPatterns;
 
 /// What recurs in a run, as it is listed.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -44,17 +42,6 @@ pub struct ListedIterations {
 }
 
 impl PatternList {
-    pub(super) fn of(patterns: &RunPatterns) -> Self {
-        let listed = patterns.listed().into_iter();
-        Self {
-            patterns: listed.map(|it| listed_pattern(patterns, it)).collect(),
-            iterations: (patterns.iterations.as_ref()).map(|iterations| ListedIterations {
-                name: iterations.name(&patterns.trace),
-                bounds: bounds_of(iterations),
-            }),
-        }
-    }
-
     /// The place of a pattern, if it is listed.
     pub fn place_of(&self, id: PatternId) -> Option<usize> {
         self.patterns.iter().position(|pattern| pattern.id == id)
@@ -72,24 +59,4 @@ impl ListedIterations {
     pub fn num(&self) -> usize {
         self.bounds.len().saturating_sub(1)
     }
-}
-
-fn listed_pattern(patterns: &RunPatterns, pattern: &Pattern) -> ListedPattern {
-    let sorted = patterns.curve(pattern.id).map_or(&[][..], |it| it.sorted());
-    let on_lanes = pattern.occurrences.chunk_by(|a, b| a.lane == b.lane);
-    ListedPattern {
-        id: pattern.id,
-        name: patterns.name(pattern.id),
-        num_occurrences: pattern.occurrences.len(),
-        num_lanes: on_lanes.count(),
-        total: pattern.total,
-        shortest: sorted.first().copied().unwrap_or_default(),
-        longest: sorted.last().copied().unwrap_or_default(),
-    }
-}
-
-fn bounds_of(iterations: &Iterations) -> Vec<TimeNs> {
-    let spans = (0..iterations.len()).filter_map(|iteration| iterations.span(iteration));
-    let (starts, ends): (Vec<TimeNs>, Vec<TimeNs>) = spans.unzip();
-    starts.into_iter().chain(ends.last().copied()).collect()
 }

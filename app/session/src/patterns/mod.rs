@@ -5,6 +5,7 @@ mod asked;
 mod beyond;
 mod curve;
 mod list;
+mod listing;
 mod outline;
 mod reference;
 mod rows;

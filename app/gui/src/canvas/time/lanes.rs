@@ -15,7 +15,7 @@ use callgrove_session::{
 use egui::Color32;
 
 use super::layout::{PlacedRow, place_rows};
-use super::occurrences::{KnownOccurrences, LongOccurrences};
+use super::occurrences::{KnownOccurrences, MarkedOccurrences};
 use super::row_bars::RowBars;
 use super::view::TimeView;
 use super::window::Window;
@@ -369,7 +369,7 @@ impl LaneCanvas {
         &mut self,
         in_view: Range<usize>,
         tile: Tile,
-        wanted: Option<LongOccurrences>,
+        wanted: Option<MarkedOccurrences>,
     ) {
         let lanes = self.rows[in_view].iter().map(|row| row.lane.lane);
         self.occurrences.follow(&self.calls, wanted, (lanes, tile));

@@ -28,7 +28,7 @@ pub(crate) use iterations::iteration_text;
 pub(crate) use lanes::LaneCanvas;
 pub(crate) use layout::span;
 pub(crate) use names::GUTTER;
-pub(crate) use occurrences::LongOccurrences;
+pub(crate) use occurrences::MarkedOccurrences;
 pub(crate) use scene::{Hovered, LaneScene, RangeChoice, RankChoice, RowWish, UnderlinedCalls};
 pub(crate) use tooltip::wait_text;
 pub(crate) use window::Window;

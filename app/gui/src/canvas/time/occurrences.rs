@@ -8,7 +8,7 @@ use callgrove_session::{Calls, OccurrencesIn, PatternId, Span, Tile};
 
 /// The pattern whose occurrences are underlined that last longer than this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct LongOccurrences {
+pub(crate) struct MarkedOccurrences {
     pub(crate) pattern: PatternId,
     pub(crate) limit: DurationNs,
 }
@@ -24,11 +24,11 @@ impl KnownOccurrences {
     pub(super) fn follow(
         &mut self,
         calls: &Calls,
-        wanted: Option<LongOccurrences>,
+        wanted: Option<MarkedOccurrences>,
         (lanes, tile): (impl Iterator<Item = LaneIdx>, Tile),
     ) {
         let mut before = std::mem::take(&mut self.by_lane);
-        let Some(LongOccurrences { pattern, limit }) = wanted else {
+        let Some(MarkedOccurrences { pattern, limit }) = wanted else {
             return;
         };
         for lane in lanes {

@@ -11,7 +11,7 @@ use callgrove_session::{
 use egui::Color32;
 
 use super::layout::FlagMark;
-use super::occurrences::LongOccurrences;
+use super::occurrences::MarkedOccurrences;
 use crate::theme::Theme;
 
 /// What is shown besides the trace.
@@ -37,7 +37,7 @@ pub(crate) struct LaneScene<'a> {
     /// Calls that are underlined.
     pub(crate) highlights: &'a [UnderlinedCalls<'a>],
     /// Occurrences of a pattern that are underlined as abnormal.
-    pub(crate) occurrences: Option<LongOccurrences>,
+    pub(crate) occurrences: Option<MarkedOccurrences>,
     /// Which ranks are rows, in which order.
     pub(crate) ranks: &'a RankChoice,
     /// The delay whose path is drawn; the rank where it began is the first row.
