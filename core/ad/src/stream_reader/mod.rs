@@ -15,7 +15,7 @@ use callgrove_trace::TraceError;
 
 use crate::AdError;
 use read_ahead::ReadAhead;
-use reader::Reader;
+use reader::OpenedStream;
 
 pub(crate) use read_ahead::Bell;
 pub use reader::OpenStream;
@@ -35,7 +35,7 @@ pub(crate) struct StreamReader {
 enum Steps {
     /// It will be opened when the first is asked for.
     NotOpen(Box<Reading>),
-    Open(Box<Reader>),
+    Open(Box<OpenedStream>),
     Ahead(ReadAhead),
     /// There will be none any more.
     Gone,
@@ -116,7 +116,7 @@ impl StreamReader {
         let steps = std::mem::replace(&mut self.steps, Steps::Gone);
         let read = || {
             let mut reader = match steps {
-                Steps::NotOpen(reading) => Box::new(Reader::open(*reading)?),
+                Steps::NotOpen(reading) => Box::new(OpenedStream::open(*reading)?),
                 Steps::Open(reader) => reader,
                 Steps::Ahead(_) | Steps::Gone => return Ok(None),
             };

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_trace::TraceError;
 
-use super::reader::{Reader, Reading, StepPoll};
+use super::reader::{OpenedStream, Reading, StepPoll};
 use crate::AdError;
 
 /// Rings when any of several streams has something: they are waited for together, so that none is behind those that
@@ -82,7 +82,7 @@ impl ReadAhead {
             opening: Mutex::new(Opening::Since(Instant::now())),
         });
         let of_thread = Arc::clone(&shared);
-        let read = move || match Reader::open(reading) {
+        let read = move || match OpenedStream::open(reading) {
             Ok(mut reader) => {
                 *of_thread.opening() = Opening::Done;
                 while !of_thread.stop.load(Ordering::Relaxed) {

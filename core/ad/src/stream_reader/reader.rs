@@ -59,7 +59,7 @@ pub(crate) struct Reading {
 }
 
 /// A stream that is open.
-pub(super) struct Reader {
+pub(super) struct OpenedStream {
     source: Box<dyn TraceSource>,
     path: String,
     is_live: bool,
@@ -70,7 +70,7 @@ pub(super) struct Reader {
     knows_run: bool,
 }
 
-impl Reader {
+impl OpenedStream {
     pub(super) fn open(reading: Reading) -> Result<Self, TraceError> {
         let mut source = (reading.open)()?;
         if reading.functions_only {
