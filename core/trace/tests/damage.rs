@@ -234,3 +234,20 @@ fn a_stream_without_a_step_says_so() {
         Err(TraceError::NoSteps { .. })
     ));
 }
+
+#[test]
+fn a_text_of_bp4_that_states_a_wrong_length_is_refused() {
+    let folder = copy(&bp4_run(), [0]);
+    let file = stream(folder.path(), 0).join("md.0");
+    let bytes = fs::read(&file).unwrap();
+    let name = b"MetaData:0:0:Hostname";
+    let place = bytes.windows(name.len()).position(|it| it == name).unwrap();
+    // The length of the name, and that of the path after it, which is empty.
+    for length in [place - 2, place + name.len()] {
+        let mut damaged = bytes.clone();
+        damaged[length + 1] ^= 0x80;
+        fs::write(&file, &damaged).unwrap();
+        let error = read(folder.path()).unwrap_err().with_causes();
+        assert!(error.contains("md.0"), "{error}");
+    }
+}

@@ -12,7 +12,7 @@
 //! BP5 record         kind (1 byte) · length of the rest
 //!   's', a step      start in md.0 · size in md.0 · flushes · per writer: (start, size) per flush, start in data
 //!   'w', writers     writers · aggregators · data files · per writer: data file
-//! BP4 md.0, a step   process groups (count 8, length 8, …) · variables, attributes (count 4, length 8, …)
+//! BP4 md.0, a step   process groups (count 8, length 8, …) · variables, attributes (count 4, length 8, `bp4_lists`)
 //! BP5 md.0, a step   size of the rest · per writer: size of variables · per writer: size of attributes · both
 //! BP5 mmd.0          length of id · length of description · id · description
 //! ```
@@ -23,6 +23,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::bp4_lists;
 use crate::TraceError;
 
 const HEADER_BYTES: usize = 64;
@@ -194,6 +195,15 @@ fn check_bp4_step(
     };
     if groups != start || !lists.iter().all(|list| fits(list).is_some()) {
         return Err(index.damaged(format!("it does not fit md.0 at byte {start}")));
+    }
+    let entries = |from: u64, to: u64| {
+        let (from, to) = (usize::try_from(from + 12).ok()?, usize::try_from(to).ok()?);
+        metadata.bytes.get(from..to)
+    };
+    if !entries(variables, attributes).is_some_and(bp4_lists::variables_fit)
+        || !entries(attributes, end).is_some_and(bp4_lists::attributes_fit)
+    {
+        return Err(metadata.damaged(format!("what is in the step at byte {start} has no end")));
     }
     Ok(end)
 }

@@ -4,6 +4,7 @@
 //! counter samples, messages; absent when empty), and attributes that name what the rows' indices mean.
 //! ADIOS2 trusts what it reads, so a folder's index is checked against its files before it is opened.
 
+mod bp4_lists;
 mod decode;
 mod index;
 mod order;
