@@ -1,7 +1,7 @@
 //! What views ask of the patterns of a run.
 
 use callgrove_model::{DurationNs, LaneIdx, TimeNs};
-use callgrove_patterns::pattern::{Imbalance, Occurrence, PatternId};
+use callgrove_patterns::pattern::{Imbalance, Occurrence, Pattern, PatternId};
 use serde::{Deserialize, Serialize};
 
 use super::curve::{CurveAxis, PatternCurve};
@@ -138,6 +138,10 @@ fn known(calls: &WholeCalls) -> Result<&RunPatterns, CallsRefusal> {
 }
 
 impl RunPatterns {
+    fn pattern(&self, id: PatternId) -> Result<&Pattern, CallsRefusal> {
+        self.get(id).ok_or(CallsRefusal::NoPattern(id))
+    }
+
     fn recurring(&self, id: PatternId) -> Result<&Recurring, CallsRefusal> {
         self.recurring.get(&id).ok_or(CallsRefusal::NoPattern(id))
     }
@@ -194,7 +198,7 @@ impl AskCalls for AnomalousOf {
     fn begin(&self, calls: &WholeCalls) -> Result<CallsReply<Vec<ListedOccurrence>>, CallsRefusal> {
         check_number(self.num <= MAX_ROWS, "rows")?;
         let patterns = known(calls)?;
-        let pattern = (patterns.get(self.pattern)).ok_or(CallsRefusal::NoPattern(self.pattern))?;
+        let pattern = patterns.pattern(self.pattern)?;
         let curve = &patterns.recurring(self.pattern)?.curve;
         let at = |place: &u32| pattern.occurrences.get(usize::try_from(*place).ok()?);
         let by_duration = curve.anomalous(self.reference);
@@ -239,7 +243,7 @@ impl AskCalls for OccurrencesIn {
         calls.check_lane(self.lane)?;
         check_tile(self.tile)?;
         let patterns = known(calls)?;
-        let pattern = (patterns.get(self.pattern)).ok_or(CallsRefusal::NoPattern(self.pattern))?;
+        let pattern = patterns.pattern(self.pattern)?;
         let long = &patterns.recurring(self.pattern)?.long;
         let place = (self.lane, self.tile.from, self.tile.to);
         let merged = merge_spans(
