@@ -137,10 +137,7 @@ impl<'io> Variable<'io> {
     /// # Errors
     /// [`Adios2Error::Call`]; [`Adios2Error::WrongLength`] for more dimensions than ADIOS2 can have.
     pub fn shape(&self) -> Result<Vec<usize>, Adios2Error> {
-        let mut length = 0;
-        // SAFETY: `self.io` keeps the handle alive.
-        let code = unsafe { (self.io.api().variable_ndims)(&raw mut length, self.raw) };
-        check(code, "variable_ndims", &self.name)?;
+        let length = self.num_dimensions()?;
         if length > MAX_DIMS {
             return Err(Adios2Error::WrongLength {
                 name: self.name.clone(),
@@ -154,6 +151,18 @@ impl<'io> Variable<'io> {
         let code = unsafe { (self.io.api().variable_shape)(shape.as_mut_ptr(), self.raw) };
         check(code, "variable_shape", &self.name)?;
         Ok(shape[..length].to_vec())
+    }
+
+    /// Number of dimensions, as the stream states it; ADIOS2 believes any.
+    ///
+    /// # Errors
+    /// [`Adios2Error::Call`].
+    pub fn num_dimensions(&self) -> Result<usize, Adios2Error> {
+        let mut length = 0;
+        // SAFETY: `self.io` keeps the handle alive.
+        let code = unsafe { (self.io.api().variable_ndims)(&raw mut length, self.raw) };
+        check(code, "variable_ndims", &self.name)?;
+        Ok(length)
     }
 
     /// Number of steps that have it, for [`crate::OpenMode::ReadRandomAccess`].

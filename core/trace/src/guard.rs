@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use callgrove_adios2_sys::Library;
 use callgrove_model::ProgramId;
 
+use crate::adios2::{LED_ASTRAY, TauSource};
 use crate::limits::limit_this_process;
-use crate::{Next, TraceError, open_stream};
+use crate::{Next, TraceError, TraceSource as _};
 
 /// The file that BP5 has and BP4 has not.
 const BP5_FILE: &str = "mmd.0";
@@ -86,13 +87,14 @@ impl StreamGuard {
     }
 }
 
-/// What ADIOS2's metadata library says when it goes on with types that it does not know: memory is overwritten then, and
-/// whether that is fatal is chance.
+/// What ADIOS2's metadata library says when it goes on with types that it does not know, or what was seen of where ADIOS2
+/// was led: memory of others is written or read then, and whether that is fatal is chance.
 fn complaint(said: impl Read) -> Option<String> {
     // Names are repeated as they are, letters or not.
     let lines = BufReader::new(said).split(b'\n').map_while(Result::ok);
     let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
-    let mut complaints = lines.filter(|line| line.contains(UNKNOWN_TYPE));
+    let mut complaints =
+        lines.filter(|line| line.contains(UNKNOWN_TYPE) || line.contains(LED_ASTRAY));
     let first = complaints.next();
     // To its end, so that the process can say it all.
     complaints.for_each(drop);
@@ -115,14 +117,34 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
 }
 
 /// Reads a stream to its end, in a process that is there for nothing else: it limits itself. What is wrong with the
-/// stream in a way that can be told does not matter here.
+/// stream in a way that can be told does not matter here, and of arrays, which ADIOS2 only copies, the first and last rows
+/// show where it is led.
 pub fn read_through(path: &Path, adios2: &Library) {
     let limits = Limits::of(path);
     limit_this_process(limits.cpu, limits.num_bytes);
-    let Ok(mut source) = open_stream(path, ProgramId(0), adios2) else {
-        return;
+    // The memory of another thread ends soon after what is in use, as it does for those who read after this process: what
+    // is read beyond it shows.
+    let read = || {
+        // An error in another array ends who reads all of them, and lets others go on to what comes after it.
+        for functions_only in [true, false] {
+            if let Err(TraceError::Fatal { how, .. }) = read_edges(path, functions_only, adios2) {
+                eprintln!("{how}");
+            }
+        }
     };
-    while let Ok(Next::Step(_)) = source.next_step(Duration::ZERO) {}
+    thread::scope(|scope| {
+        scope.spawn(read);
+    });
+}
+
+fn read_edges(path: &Path, functions_only: bool, adios2: &Library) -> Result<(), TraceError> {
+    let mut source = TauSource::open(path, ProgramId(0), adios2)?;
+    source.edges_only();
+    if functions_only {
+        source.functions_only();
+    }
+    while let Next::Step(_) = source.next_step(Duration::ZERO)? {}
+    Ok(())
 }
 
 /// What reading a stream may take.

@@ -1,19 +1,32 @@
-//! The lists of variables and attributes in BP4's `md.0`: whether what they hold ends where it should.
+//! The lists of variables and attributes in BP4's `md.0`: whether what they hold ends where it should, and where arrays
+//! are.
 //!
 //! ADIOS2 goes through them without looking at their ends: a text that states a wrong length is read from wherever that
 //! leads, and the process may crash.
 //!
 //! ```text
 //! entry           length of the rest (4) · member (4) · group, name (texts) · …
+//! a variable      … order (1) · 0 (1) · type (1) · sets (8), one for each block that was put · each set
 //! an attribute    … path (text) · type (1) · sets (8) · each set
 //! set             characteristics (1) · length (4) · each characteristic: which (1), value
-//! characteristic  0 the value: of a text attribute, a text · 3, 6 a place (8) · 4 dimensions (1), length (2), these
-//!                 7, 8 a number (4) · others, with what only numbers have
+//! characteristic  0 the value: of a text attribute, a text · 3 a place (8) · 6 the place in the data file (8)
+//!                 4 dimensions (1), length (2), for each: of the block, of the array, where the block starts (8 each)
+//!                 7, 8 a number (4) · 12 blocks (2), of one: least and greatest value (8 each) · others
 //! text            length (2) · bytes
 //! ```
 
-/// The type of a text attribute.
-const TEXT: u8 = 9;
+/// The type of a text attribute, and of unsigned numbers of 64 bits.
+const TEXT: u64 = 9;
+const U64: u64 = 54;
+
+/// An array of two dimensions that is stored as it is, row by row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct StoredArray {
+    /// Where it starts in the data file.
+    pub(super) offset: u64,
+    pub(super) num_rows: u64,
+    pub(super) num_columns: u64,
+}
 
 /// Whether the entries of a list of variables follow one another to its end, and the names in each end within it.
 pub(super) fn variables_fit(list: &[u8]) -> bool {
@@ -25,15 +38,26 @@ pub(super) fn attributes_fit(list: &[u8]) -> bool {
     entries_fit(list, attribute_fits)
 }
 
+/// Where the arrays of these names are, of unsigned numbers of 64 bits. There is none for one that is put together from
+/// blocks, or is compressed, or says of itself what is not known here.
+pub(super) fn stored_arrays<const N: usize>(
+    list: &[u8],
+    names: [&str; N],
+) -> [Option<StoredArray>; N] {
+    let (mut rest, mut arrays) = (Bytes(list), [None; N]);
+    while let Some((name, entry)) = rest.entry() {
+        if let Some(at) = names.iter().position(|wanted| wanted.as_bytes() == name) {
+            arrays[at] = stored_array(entry);
+        }
+    }
+    arrays
+}
+
 /// `rest_fits` is asked about what each entry has after its name.
 fn entries_fit(list: &[u8], rest_fits: impl Fn(Bytes<'_>) -> Option<()>) -> bool {
     let mut rest = Bytes(list);
     let mut next_fits = || {
-        let length = rest.number(4)?;
-        let mut entry = rest.take(length)?;
-        entry.take(4)?;
-        entry.text()?;
-        entry.text()?;
+        let (_, entry) = rest.entry()?;
         rest_fits(entry)?;
         Some(rest.0.len())
     };
@@ -44,9 +68,45 @@ fn entries_fit(list: &[u8], rest_fits: impl Fn(Bytes<'_>) -> Option<()>) -> bool
     num_left == Some(0)
 }
 
+fn stored_array(mut entry: Bytes<'_>) -> Option<StoredArray> {
+    entry.take(2)?;
+    if (entry.number(1)?, entry.number(8)?) != (U64, 1) {
+        return None;
+    }
+    let num_characteristics = entry.number(1)?;
+    let length = entry.number(4)?;
+    let mut set = entry.take(length)?;
+    let (mut offset, mut dimensions) = (None, None);
+    for _ in 0..num_characteristics {
+        match set.number(1)? {
+            3 => _ = set.take(8)?,
+            4 if (set.number(1)?, set.number(2)?) == (2, 48) => {
+                let numbers = [(); 6].map(|()| set.number(8));
+                let [rows, all_rows, 0, columns, all_columns, 0] =
+                    numbers.map(Option::unwrap_or_default)
+                else {
+                    return None;
+                };
+                let is_whole = (rows, columns) == (all_rows, all_columns);
+                dimensions = is_whole.then_some((rows, columns));
+            }
+            6 => offset = set.number(8),
+            7 | 8 => _ = set.take(4)?,
+            12 if set.number(2)? == 1 => _ = set.take(16)?,
+            _ => return None,
+        }
+    }
+    let (num_rows, num_columns) = dimensions?;
+    Some(StoredArray {
+        offset: offset?,
+        num_rows,
+        num_columns,
+    })
+}
+
 fn attribute_fits(mut entry: Bytes<'_>) -> Option<()> {
     entry.text()?;
-    let is_text = entry.number(1)? == u64::from(TEXT);
+    let is_text = entry.number(1)? == TEXT;
     let num_sets = entry.number(8)?;
     for _ in 0..num_sets {
         let num_characteristics = entry.number(1)?;
@@ -81,6 +141,16 @@ fn text_fits(mut set: Bytes<'_>, num_characteristics: u64) -> Option<()> {
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
+    /// The next entry of a list: its name, and what it has after that.
+    fn entry(&mut self) -> Option<(&'a [u8], Bytes<'a>)> {
+        let length = self.number(4)?;
+        let mut entry = self.take(length)?;
+        entry.take(4)?;
+        entry.text()?;
+        let name = entry.text()?;
+        Some((name.0, entry))
+    }
+
     fn take(&mut self, length: u64) -> Option<Bytes<'a>> {
         let (taken, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
         self.0 = rest;

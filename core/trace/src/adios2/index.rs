@@ -23,7 +23,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::bp4_lists;
+use super::bp4_lists::{self, StoredArray};
+use super::step::ARRAYS;
 use crate::TraceError;
 
 const HEADER_BYTES: usize = 64;
@@ -42,6 +43,8 @@ pub(super) struct BpIndex {
     pub(super) is_cut: bool,
     /// BP5: where the data of each step starts in `data.0`; empty if the data is elsewhere.
     data_starts: Vec<u64>,
+    /// BP4: where the arrays of each step are in `data.0`, those that lie there as they are.
+    arrays: Vec<[Option<StoredArray>; ARRAYS.len()]>,
     /// Size of `data.0`.
     data_bytes: u64,
 }
@@ -102,18 +105,26 @@ impl BpIndex {
         self.data_bytes
     }
 
+    /// Where the arrays of a step are in `data.0`, if they can be read from there.
+    pub(super) fn arrays(&self, step: usize) -> Option<&[Option<StoredArray>; ARRAYS.len()]> {
+        self.arrays.get(step)
+    }
+
     fn of_bp4(folder: &Path, index: &File, is_closed: bool) -> Result<Self, TraceError> {
         let metadata = File::read(folder, "md.0")?;
         let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
         let is_cut = !records.remainder().is_empty();
         let (mut num_steps, mut end) = (0, HEADER_BYTES as u64);
+        let mut arrays = Vec::with_capacity(records.len());
         for record in records {
             num_steps += 1;
             // A serial writer, such as TAU's, is rank 0 and counts its steps from 1.
             if (u64_at(record, 0), u64_at(record, 8)) != (Some(num_steps), Some(0)) {
                 return Err(index.damaged(format!("step {} is no step", num_steps - 1)));
             }
-            end = check_bp4_step(record, end, index, &metadata)?;
+            let variables;
+            (end, variables) = check_bp4_step(record, end, index, &metadata)?;
+            arrays.push(bp4_lists::stored_arrays(variables, ARRAYS.map(|it| it.1)));
         }
         let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
         let data_bytes = size_of_file(&folder.join("data.0"))?;
@@ -122,6 +133,7 @@ impl BpIndex {
             is_closed,
             is_cut,
             data_starts: Vec::new(),
+            arrays,
             data_bytes,
         })
     }
@@ -162,19 +174,20 @@ impl BpIndex {
             is_closed,
             is_cut,
             data_starts,
+            arrays: Vec::new(),
             data_bytes,
         })
     }
 }
 
 /// Checks a step in the index of BP4, which starts where the one before ended; the answer is where it
-/// ends.
-fn check_bp4_step(
+/// ends, and its list of variables.
+fn check_bp4_step<'a>(
     record: &[u8],
     start: u64,
     index: &File,
-    metadata: &File,
-) -> Result<u64, TraceError> {
+    metadata: &'a File,
+) -> Result<(u64, &'a [u8]), TraceError> {
     let places: Vec<_> = (2..6)
         .filter_map(|field| u64_at(record, field * 8))
         .collect();
@@ -200,12 +213,14 @@ fn check_bp4_step(
         let (from, to) = (usize::try_from(from + 12).ok()?, usize::try_from(to).ok()?);
         metadata.bytes.get(from..to)
     };
-    if !entries(variables, attributes).is_some_and(bp4_lists::variables_fit)
-        || !entries(attributes, end).is_some_and(bp4_lists::attributes_fit)
-    {
-        return Err(metadata.damaged(format!("what is in the step at byte {start} has no end")));
-    }
-    Ok(end)
+    let lists = entries(variables, attributes).zip(entries(attributes, end));
+    let lists = lists.filter(|(variables, attributes)| {
+        bp4_lists::variables_fit(variables) && bp4_lists::attributes_fit(attributes)
+    });
+    let (variables, _) = lists.ok_or_else(|| {
+        metadata.damaged(format!("what is in the step at byte {start} has no end"))
+    })?;
+    Ok((end, variables))
 }
 
 /// Number of writers, if the list of them is whole.

@@ -11,11 +11,12 @@ mod order;
 mod reader;
 mod schema;
 mod step;
+mod stored_rows;
 mod stream;
 mod writer;
 
 pub(crate) use reader::TauSource;
-pub(crate) use step::ARRAYS;
+pub(crate) use step::{ARRAYS, LED_ASTRAY};
 pub(crate) use stream::{Begun, BpStream};
 pub use writer::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub(crate) use writer::{begin_step, put, write_error};

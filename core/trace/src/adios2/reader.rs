@@ -48,6 +48,11 @@ impl TauSource {
         Ok(Self::new(stream, options.program))
     }
 
+    /// Reads no more of the arrays than shows whether ADIOS2 can: their first and last rows.
+    pub(crate) fn edges_only(&mut self) {
+        self.reader.wanted.edges_only = true;
+    }
+
     fn new(stream: BpStream, program: ProgramId) -> Self {
         let mut reader = StepReader::new(&stream.path, program);
         reader.names.news = stream.contact.is_some().then(Vec::new);
@@ -77,6 +82,7 @@ impl TauSource {
             path: &self.stream.path,
             step,
             data_bytes,
+            stored: self.stream.stored_rows(),
         })?;
         if self.reader.has_attributes {
             self.stream.forget_attributes()?;
@@ -160,7 +166,7 @@ impl TraceSource for TauSource {
     }
 
     fn functions_only(&mut self) {
-        self.reader.num_arrays = 1;
+        self.reader.wanted.functions_only = true;
     }
 
     fn take_warnings(&mut self) -> Warnings {

@@ -1,6 +1,7 @@
 //! One step of TAU's stream, read from an engine, whichever engine that is.
 
 use std::cell::RefCell;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
@@ -8,11 +9,17 @@ use callgrove_model::{Metadata, ProgramId, RankId, StepBatch, StepId, WarningKin
 
 use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, Decoder, FUNC_COLUMNS};
 use super::schema::{AnnouncedNames, Counts, FUNC_ROW_COUNT};
+use super::stored_rows::StoredRows;
 use crate::TraceError;
 use crate::rank_in_name::rank_in_name;
 
 /// A count of rows is damaged if even well compressed rows would need more than the data file has.
 const MAX_COMPRESSION: u64 = 1024;
+const DATA_FILE: &str = "data.0";
+/// Nothing has as many dimensions.
+const MAX_DIMENSIONS: usize = 8;
+/// What is said of more: ADIOS2 reads the lengths of all when a step begins, from wherever that leads.
+pub(crate) const LED_ASTRAY: &str = "leads ADIOS2 out of its memory";
 /// Rows are numbered with 32 bits.
 const MAX_ROWS: u64 = 1 << 32;
 
@@ -23,6 +30,18 @@ pub(crate) const ARRAYS: [(&str, &str, usize); 3] = [
     ("counter_event_count", "counter_values", COUNTER_COLUMNS),
     ("comm_count", "comm_timestamps", COMM_COLUMNS),
 ];
+
+/// ADIOS2 takes memory of the size of what it reads at once: so many rows, which stay in a worker's caches.
+const ROWS_AT_ONCE: usize = 1 << 12;
+
+/// Which rows of a step are read: all, unless less is enough.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct WantedRows {
+    /// Those of function events alone.
+    pub(super) functions_only: bool,
+    /// The first and the last of each array.
+    pub(super) edges_only: bool,
+}
 
 thread_local! {
     /// What the arrays of a step are read into. It belongs to the thread, not to the stream: one that reads many streams
@@ -41,8 +60,7 @@ pub(super) struct StepReader {
     pub(super) num_ranks: Option<u32>,
     /// Whether the attributes that ADIOS2 holds were taken in with the newest step.
     pub(super) has_attributes: bool,
-    /// How many of [`ARRAYS`] are read.
-    pub(super) num_arrays: usize,
+    pub(super) wanted: WantedRows,
     pub(super) warnings: Warnings,
 }
 
@@ -56,7 +74,7 @@ impl StepReader {
             is_rank_stated: false,
             num_ranks: None,
             has_attributes: false,
-            num_arrays: ARRAYS.len(),
+            wanted: WantedRows::default(),
             warnings: Warnings::default(),
         }
     }
@@ -90,7 +108,7 @@ impl StepReader {
         metadata: Vec<Metadata>,
         memory: &mut [Vec<u64>; 3],
     ) -> Result<StepBatch, TraceError> {
-        let [func_rows, counter_rows, comm_rows] = at.read_rows(memory, self.num_arrays)?;
+        let [func_rows, counter_rows, comm_rows] = at.read_rows(memory, self.wanted)?;
         let (func_rows, _) = func_rows.as_chunks::<FUNC_COLUMNS>();
         let (counter_rows, _) = counter_rows.as_chunks::<COUNTER_COLUMNS>();
         let (comm_rows, _) = comm_rows.as_chunks::<COMM_COLUMNS>();
@@ -121,48 +139,107 @@ pub(super) struct StepPlace<'a> {
     pub(super) step: StepId,
     /// Size of the data file, if the stream is one.
     pub(super) data_bytes: Option<u64>,
+    /// What can be read without the engine.
+    pub(super) stored: Option<StoredRows<'a>>,
 }
 
 impl StepPlace<'_> {
-    /// Reads the first `num_arrays` arrays of the step; of the others, and of one without rows, which is not in the step
-    /// at all, there is nothing.
+    /// Reads the wanted rows of the step; of other arrays, and of one without rows, which is not in the step at all, there
+    /// is nothing.
     fn read_rows<'m>(
         &self,
         memory: &'m mut [Vec<u64>; 3],
-        num_arrays: usize,
+        wanted: WantedRows,
     ) -> Result<[&'m [u64]; 3], TraceError> {
         let mut lengths = [0; 3];
-        let mut variables = Vec::new();
-        let arrays = ARRAYS.into_iter().take(num_arrays);
-        for (((count_name, name, num_columns), memory), length) in
-            arrays.zip(&mut *memory).zip(&mut lengths)
-        {
-            let num_rows = self.count_rows(count_name, num_columns)?;
-            // The array agrees with the count before memory for it is taken.
-            let variable = match num_rows {
-                0 => continue,
-                _ => self.select(name, num_rows, num_columns)?,
-            };
-            *length = num_rows * num_columns;
-            // What is there is written over.
-            if memory.len() < *length {
-                memory.resize(*length, 0);
+        for (array, memory) in memory.iter_mut().enumerate() {
+            if array == 0 || !wanted.functions_only {
+                lengths[array] = self.read_array(array, memory, wanted)?;
             }
-            variables.push((variable, &mut memory[..*length]));
         }
-        let mut gets = self.engine.gets();
-        variables
-            .iter_mut()
-            .try_for_each(|(variable, rows)| gets.add(variable, rows))
-            .and_then(|()| gets.perform())
-            .map_err(|source| self.rows_error(source))?;
-        drop(variables);
-        let mut rows = memory.iter().zip(lengths);
-        let mut read = || {
-            rows.next()
-                .map_or(&[][..], |(memory, length)| &memory[..length])
+        let [funcs, counters, comms] = memory;
+        Ok([
+            &funcs[..lengths[0]],
+            &counters[..lengths[1]],
+            &comms[..lengths[2]],
+        ])
+    }
+
+    /// Reads rows of an array; says how many numbers they are.
+    fn read_array(
+        &self,
+        array: usize,
+        memory: &mut Vec<u64>,
+        wanted: WantedRows,
+    ) -> Result<usize, TraceError> {
+        let (count_name, name, num_columns) = ARRAYS[array];
+        let num_rows = self.count_rows(count_name, num_columns)?;
+        let variable = self.array(name)?;
+        if num_rows == 0 {
+            return Ok(0);
+        }
+        let variable = variable
+            .ok_or_else(|| self.not_tau(name, "is missing, though rows are counted".to_owned()))?;
+        // The array agrees with the count before memory for it is taken.
+        self.expect_shape(&variable, name, [num_rows, num_columns])?;
+        // What is not as large as it says must be compressed, and is told from what is damaged by all of it only.
+        let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
+        let is_edges = wanted.edges_only && self.data_bytes.is_some_and(is_stored);
+        let num_wanted = if is_edges { num_rows.min(2) } else { num_rows };
+        let length = num_wanted * num_columns;
+        // What is there is written over.
+        if memory.len() < length {
+            memory.resize(length, 0);
+        }
+        let rows = &mut memory[..length];
+        if is_edges {
+            let last = num_rows - 1;
+            for (first, row) in [0, last].into_iter().zip(rows.chunks_mut(num_columns)) {
+                self.read_by_engine(&variable, first, num_columns, row)?;
+            }
+        } else if !self.read_stored(array, num_rows, rows)? {
+            // Over a network each read is an answer that is waited for.
+            let at_once = self.data_bytes.map_or(num_rows, |_| ROWS_AT_ONCE);
+            let chunks = rows.chunks_mut(at_once * num_columns);
+            for (first, rows) in (0..).step_by(at_once).zip(chunks) {
+                self.read_by_engine(&variable, first, num_columns, rows)?;
+            }
+        }
+        Ok(length)
+    }
+
+    fn read_stored(
+        &self,
+        array: usize,
+        num_rows: usize,
+        rows: &mut [u64],
+    ) -> Result<bool, TraceError> {
+        let Some(stored) = self.stored else {
+            return Ok(false);
         };
-        Ok([read(), read(), read()])
+        let read = stored.read(array, (num_rows, ARRAYS[array].2), rows);
+        read.map_err(|source| match source.kind() {
+            ErrorKind::UnexpectedEof => self.cut_short(),
+            _ => TraceError::Io {
+                source,
+                path: self.path.join(DATA_FILE),
+            },
+        })
+    }
+
+    fn read_by_engine(
+        &self,
+        variable: &Variable<'_>,
+        first: usize,
+        num_columns: usize,
+        rows: &mut [u64],
+    ) -> Result<(), TraceError> {
+        let count = [rows.len() / num_columns, num_columns];
+        let selected = variable.set_selection(&[first, 0], &count);
+        selected.map_err(|source| self.stream_error(source))?;
+        let mut gets = self.engine.gets();
+        let read = gets.add(variable, rows).and_then(|()| gets.perform());
+        read.map_err(|source| self.rows_error(source))
     }
 
     fn count_rows(&self, name: &'static str, num_columns: usize) -> Result<usize, TraceError> {
@@ -193,17 +270,28 @@ impl StepPlace<'_> {
         Ok(count as usize)
     }
 
-    /// The array with all its rows selected. Selections outlast a step, so it is always stated.
-    fn select(
-        &self,
-        name: &'static str,
-        num_rows: usize,
-        num_columns: usize,
-    ) -> Result<Variable<'_>, TraceError> {
+    /// The array of this name, if the step has it.
+    fn array(&self, name: &'static str) -> Result<Option<Variable<'_>>, TraceError> {
         let stream_error = |source| self.stream_error(source);
-        let variable = self.engine.io().variable(name).map_err(stream_error)?;
-        let variable = variable
-            .ok_or_else(|| self.not_tau(name, "is missing, though rows are counted".to_owned()))?;
+        let Some(variable) = self.engine.io().variable(name).map_err(stream_error)? else {
+            return Ok(None);
+        };
+        let num_dimensions = variable.num_dimensions().map_err(stream_error)?;
+        if num_dimensions > MAX_DIMENSIONS {
+            let how = format!("{name} of {num_dimensions} dimensions {LED_ASTRAY}");
+            let path = self.path.to_owned();
+            return Err(TraceError::Fatal { how, path });
+        }
+        Ok(Some(variable))
+    }
+
+    fn expect_shape(
+        &self,
+        variable: &Variable<'_>,
+        name: &'static str,
+        [num_rows, num_columns]: [usize; 2],
+    ) -> Result<(), TraceError> {
+        let stream_error = |source| self.stream_error(source);
         let found = (
             variable.data_type().map_err(stream_error)?,
             variable.shape().map_err(stream_error)?,
@@ -215,10 +303,7 @@ impl StepPlace<'_> {
                 format!("is {data_type} {shape:?}, not uint64 [{num_rows}, {num_columns}]"),
             ));
         }
-        variable
-            .set_selection(&[0, 0], &[num_rows, num_columns])
-            .map_err(stream_error)?;
-        Ok(variable)
+        Ok(())
     }
 
     /// The metadata of a file was whole, so a read that fails has run over the end of the data.
@@ -230,12 +315,18 @@ impl StepPlace<'_> {
                 ..
             }
         );
-        match self.data_bytes {
-            Some(bytes) if is_system => TraceError::Damaged {
-                reason: format!("{bytes} bytes long, ends within step {}", self.step),
-                path: self.path.join("data.0"),
-            },
-            _ => self.stream_error(source),
+        if is_system && self.data_bytes.is_some() {
+            self.cut_short()
+        } else {
+            self.stream_error(source)
+        }
+    }
+
+    fn cut_short(&self) -> TraceError {
+        let bytes = self.data_bytes.unwrap_or_default();
+        TraceError::Damaged {
+            reason: format!("{bytes} bytes long, ends within step {}", self.step),
+            path: self.path.join(DATA_FILE),
         }
     }
 

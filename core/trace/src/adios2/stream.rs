@@ -1,5 +1,6 @@
 //! The steps of a BP folder or a live stream, one after another, whatever they hold.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use callgrove_adios2_sys::{Adios, Adios2Error, AdiosEngine, Io, Library, OpenMod
 use callgrove_model::{StepId, fnv1a};
 
 use super::index::BpIndex;
+use super::stored_rows::StoredRows;
 use crate::{LiveEngine, LiveOptions, TraceError};
 
 /// The name under which TAU's plugin declares its stream.
@@ -38,6 +40,8 @@ pub(crate) struct BpStream {
     pub(crate) contact: Option<String>,
     /// What the files said when the stream was opened; `None` if it has none.
     index: Option<BpIndex>,
+    /// `data.0`, if there are arrays that are read from there.
+    data: Option<File>,
     is_live: bool,
     /// When the last step came.
     last_step: Instant,
@@ -54,8 +58,16 @@ impl BpStream {
     /// Any [`TraceError`] that concerns one stream.
     pub(crate) fn open(path: &Path, library: &Library) -> Result<Self, TraceError> {
         let index = BpIndex::read(path)?;
+        let mut data = None;
+        if index.arrays(0).is_some() {
+            let path = path.join("data.0");
+            data = Some(File::open(&path).map_err(|source| TraceError::Io { source, path })?);
+        }
         let engine = open_engine(path, library, set_file)?;
-        Ok(Self::new(path, engine, Some(index), None))
+        Ok(Self {
+            data,
+            ..Self::new(path, engine, Some(index), None)
+        })
     }
 
     /// Waits for the writer, then opens its stream. Of a folder, what is there then is checked.
@@ -97,6 +109,7 @@ impl BpStream {
             engine,
             contact: None,
             index,
+            data: None,
             is_live: live.is_some(),
             last_step: Instant::now(),
             silence_timeout: live.and_then(|options| options.silence_timeout),
@@ -219,6 +232,13 @@ impl BpStream {
             }
             index => Ok(index.as_ref().map(BpIndex::data_bytes)),
         }
+    }
+
+    /// What the step holds that can be read from the data file.
+    pub(super) fn stored_rows(&self) -> Option<StoredRows<'_>> {
+        let arrays = self.index.as_ref()?.arrays(self.steps_read)?;
+        let file = self.data.as_ref()?;
+        Some(StoredRows { file, arrays })
     }
 
     /// The stream's own number of the step at which the engine is. Only a live stream can have lost some.
