@@ -4,6 +4,7 @@ mod forest;
 pub mod generator;
 pub mod meter;
 mod random_trees;
+pub mod recorded_run;
 mod rows;
 pub mod tau_trace;
 

@@ -11,16 +11,14 @@ mod truth;
 
 use std::error::Error;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use callgrove_ad::{AdOptions, Instance, OpenStream, Pacing, Stream};
-use callgrove_adios2_sys::{Library, default_candidates};
+use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
+use callgrove_benches::recorded_run::recorded_streams;
 use callgrove_detect::{Algorithm, Params};
-use callgrove_model::{ProgramId, RankId};
 use callgrove_provdb::{AccessMode, Collection, OpenOptions, Query, RemoteOptions};
 use callgrove_pserver::{Retention, ServerState, StateOptions};
-use callgrove_trace::{find_streams, open_stream, rank_in_name};
 use serde_json::Value;
 
 use generated::PROGRAMS;
@@ -40,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let truth = RunTruth::read(run)?;
         let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
         row(&name, |algorithm| {
-            Ok(truth.rate(&detect(recorded(run)?, algorithm)?))
+            Ok(truth.rate(&detect(recorded_streams(run)?, algorithm)?))
         })?;
     }
     for program in PROGRAMS {
@@ -64,26 +62,6 @@ fn row(
     let rated = rated.collect::<Result<Vec<_>, _>>()?;
     println!("| {name} | {} |", rated.join(" | "));
     Ok(())
-}
-
-/// The streams of a recorded run.
-fn recorded(run: &Path) -> Result<Vec<Stream>, Box<dyn Error>> {
-    let library = Library::load(&default_candidates())?;
-    let within = run.join("bp");
-    let folder = if within.is_dir() { &within } else { run };
-    let streams = find_streams(folder)?.into_iter().map(|path| {
-        let open = || -> OpenStream {
-            let (path, library) = (path.clone(), library.clone());
-            Box::new(move || open_stream(&path, ProgramId(0), &library))
-        };
-        Stream {
-            rank: RankId(rank_in_name(&path).unwrap_or(0)),
-            open: open(),
-            path: path.display().to_string(),
-            again: Some(open()),
-        }
-    });
-    Ok(streams.collect())
 }
 
 /// The anomalies that a detector finds.

@@ -89,20 +89,24 @@ impl ExecutionsByFunction {
             self.cursors[call.number as usize] += 1;
         }
         self.lay_out();
-        let lane = |thread| threads.binary_search(&thread).unwrap_or_else(|at| at) as u32;
-        for calls in self.ended.chunk_by(|a, b| a.thread == b.thread) {
-            let lane = lane(calls[0].thread);
-            for call in calls {
-                let cursor = &mut self.cursors[call.number as usize];
-                self.exclusive_us[*cursor] = as_us(call.exclusive);
-                self.inclusive_us[*cursor] = as_us(call.inclusive);
-                self.callers[*cursor] = call.caller;
-                self.positions[*cursor] = ExecPosition {
-                    lane,
-                    exec: call.exec,
-                };
-                *cursor += 1;
+        let (exclusive_us, inclusive_us) = (&mut self.exclusive_us[..], &mut self.inclusive_us[..]);
+        let (callers, positions) = (&mut self.callers[..], &mut self.positions[..]);
+        let lane_of = |thread| threads.binary_search(&thread).unwrap_or_else(|at| at) as u32;
+        let (mut thread, mut lane) = (None, 0);
+        for call in &self.ended {
+            if thread != Some(call.thread) {
+                (thread, lane) = (Some(call.thread), lane_of(call.thread));
             }
+            let cursor = &mut self.cursors[call.number as usize];
+            let at = *cursor;
+            *cursor = at + 1;
+            exclusive_us[at] = as_us(call.exclusive);
+            inclusive_us[at] = as_us(call.inclusive);
+            callers[at] = call.caller;
+            positions[at] = ExecPosition {
+                lane,
+                exec: call.exec,
+            };
         }
         self.ended.clear();
     }

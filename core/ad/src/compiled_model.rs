@@ -51,6 +51,13 @@ pub(crate) struct CompleteModels {
     pub(crate) is_live: bool,
 }
 
+impl CompleteModels {
+    /// By number of the function; none without models.
+    pub(crate) fn compiled(complete: Option<&Self>) -> &[Option<CompiledModel>] {
+        complete.map_or(&[], |it| &it.compiled)
+    }
+}
+
 /// Compiles the newest models; the answer is by number of the function.
 pub(crate) fn compile_models(
     models: Vec<(FuncId, Arc<FuncModel>)>,

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{FuncEvent, FuncEvents, GapLengths, ThreadId, TimeNs};
+use callgrove_model::{DurationNs, FuncEvent, FuncEvents, GapLengths, ThreadId, TimeNs};
 
 /// One gap in so many is long, as in `core/patterns`.
 const ONE_IN: u64 = 1_000;
+/// Events that are looked at together.
+const BLOCK: usize = 64;
 
 /// The gaps of one rank, step by step.
 #[derive(Debug, Default)]
@@ -32,19 +34,33 @@ impl GapWatch {
             lane.long.clear();
             lane.last_before = lane.last;
         }
-        let lengths = &mut self.lengths;
-        for_each_gap(&mut self.lanes, funcs, |_, from, to| {
-            lengths.add(to.since(from));
-        });
-        let least = lengths.exceeded_by_one_in(ONE_IN);
-        for lane in self.lanes.values_mut() {
-            lane.last = lane.last_before;
-        }
-        for_each_gap(&mut self.lanes, funcs, |lane, from, to| {
-            if to.since(from) > least {
-                lane.push((from, to));
+        // How long is long, all gaps tell; then few blocks have any.
+        let mut blocks = Vec::with_capacity(funcs.len() / BLOCK + 1);
+        for (thread, events) in funcs.stretches() {
+            let lane = self.lanes.entry(thread).or_default();
+            for events in events.chunks(BLOCK) {
+                let (before, mut longest) = (lane.last, DurationNs::ZERO);
+                for_each_gap(&mut lane.last, events, |from, to| {
+                    longest = longest.max(to.since(from));
+                    self.lengths.add(to.since(from));
+                });
+                blocks.push((longest, before));
             }
-        });
+        }
+        let least = self.lengths.exceeded_by_one_in(ONE_IN);
+        let mut blocks = blocks.into_iter();
+        for (thread, events) in funcs.stretches() {
+            let lane = self.lanes.entry(thread).or_default();
+            for (events, (longest, mut before)) in events.chunks(BLOCK).zip(&mut blocks) {
+                if longest > least {
+                    for_each_gap(&mut before, events, |from, to| {
+                        if to.since(from) > least {
+                            lane.long.push((from, to));
+                        }
+                    });
+                }
+            }
+        }
     }
 
     /// Those of a thread, if it had any event.
@@ -53,27 +69,29 @@ impl GapWatch {
     }
 }
 
-/// Hands `each` every gap with the long gaps of its thread.
+/// Hands `each` every gap before and between events of one thread, of which the one before them was at `last`.
+#[inline]
 fn for_each_gap(
-    lanes: &mut BTreeMap<ThreadId, LaneGaps>,
-    funcs: &FuncEvents,
-    mut each: impl FnMut(&mut Vec<(TimeNs, TimeNs)>, TimeNs, TimeNs),
+    last: &mut Option<TimeNs>,
+    events: &[FuncEvent],
+    mut each: impl FnMut(TimeNs, TimeNs),
 ) {
-    for (thread, events) in funcs.stretches() {
-        let lane = lanes.entry(thread).or_default();
-        for &FuncEvent { time, .. } in events {
-            let last = lane.last.unwrap_or(time);
-            if time > last {
-                each(&mut lane.long, last, time);
-            }
-            lane.last = Some(last.max(time));
+    let Some(first) = events.first() else {
+        return;
+    };
+    let mut latest = last.unwrap_or(first.time);
+    for &FuncEvent { time, .. } in events {
+        if time > latest {
+            each(latest, time);
+            latest = time;
         }
     }
+    *last = Some(latest);
 }
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::{DurationNs, FuncEventKind, FuncId};
+    use callgrove_model::{FuncEventKind, FuncId};
 
     use super::*;
 

@@ -1,6 +1,8 @@
 //! The times of a function's executions by who called them, over the last stretch of the run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use callgrove_model::{StepId, fnv1a};
 use serde::{Deserialize, Serialize};
@@ -76,6 +78,22 @@ impl Contexts {
         // Epoch 0 is what was loaded from another run.
         let epoch = 1 + step.0 / EPOCH_STEPS;
         let (named, unnamed) = times_us.split_at(callers.len().min(times_us.len()));
+        let add = |contexts: &mut Self, caller: CallerKey, times: &[u64]| {
+            let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
+            histogram.extend(times);
+            let epochs = contexts.by_caller.entry(caller).or_default();
+            epochs.add(epoch, Cow::Owned(histogram));
+        };
+        // Most functions have one caller in a step.
+        if let ([first, rest @ ..], []) = (callers, unnamed)
+            && rest.iter().all(|it| it == first)
+        {
+            if !named.is_empty() {
+                add(self, *first, named);
+                self.settle();
+            }
+            return;
+        }
         let mut by_caller: BTreeMap<CallerKey, Vec<u64>> = BTreeMap::new();
         let mut rest = named;
         for run in callers.chunk_by(|a, b| a == b) {
@@ -94,12 +112,7 @@ impl Contexts {
         }
         by_caller.retain(|_, times| !times.is_empty());
         for (caller, times) in by_caller {
-            let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
-            histogram.extend(&times);
-            self.by_caller
-                .entry(caller)
-                .or_default()
-                .add(epoch, &histogram);
+            add(self, caller, &times);
         }
         self.settle();
     }
@@ -169,11 +182,11 @@ impl Contexts {
 }
 
 impl Epochs {
-    fn add(&mut self, epoch: u32, histogram: &Histogram) {
-        match self.0.get_mut(&epoch) {
-            Some(present) => present.merge(histogram),
-            None => {
-                self.0.insert(epoch, histogram.clone());
+    fn add(&mut self, epoch: u32, histogram: Cow<'_, Histogram>) {
+        match self.0.entry(epoch) {
+            Entry::Occupied(mut present) => present.get_mut().merge(&histogram),
+            Entry::Vacant(place) => {
+                place.insert(histogram.into_owned());
             }
         }
         while self.is_first_too_old() {
@@ -191,7 +204,7 @@ impl Epochs {
         other
             .0
             .iter()
-            .for_each(|(&epoch, histogram)| self.add(epoch, histogram));
+            .for_each(|(&epoch, histogram)| self.add(epoch, Cow::Borrowed(histogram)));
     }
 
     fn sum(&self) -> Histogram {

@@ -22,7 +22,11 @@ pub(crate) struct Central {
 /// Powers of values with at most so many bits need 128.
 const SMALL_BITS: u32 = 32;
 /// Values with less than so many bits above the smallest of a batch are summed in machine words,
-const NEAR_BITS: u32 = 21;
+const NEAR_BITS: u32 = 13;
+/// so many at once,
+const NEAR_CHUNK: usize = 1 << 12;
+/// and those with less than so many in pairs of them,
+const FAR_BITS: u32 = 21;
 /// so many at once,
 const CHUNK: usize = 1 << 20;
 /// if there are so many at least.
@@ -68,29 +72,43 @@ impl PowerSums {
         }
     }
 
-    /// The powers of the distances from `min`, of those that are near, and from their sums those of the values.
+    /// The powers of the distances from `min`, of those that are not too far, and from their sums those of the values.
     fn extend_by_chunk(&mut self, values: &[u64], min: u64) {
-        let (mut count, mut s1, mut s2, mut s3, mut s4) = (0_u64, 0_u64, 0_u64, 0_u128, 0_u128);
-        for &value in values {
-            let near = value - min;
-            if near >> NEAR_BITS != 0 {
-                self.push(value);
-                continue;
+        let mut of_distances = [0_u128; 5];
+        for values in values.chunks(NEAR_CHUNK) {
+            let mut near = [0_u64; 5];
+            for &value in values {
+                let distance = value - min;
+                let square = distance.wrapping_mul(distance);
+                if distance >> NEAR_BITS == 0 {
+                    near[0] += 1;
+                    near[1] += distance;
+                    near[2] += square;
+                    near[3] += square * distance;
+                    near[4] += square * square;
+                } else if distance >> FAR_BITS == 0 {
+                    let wide = u128::from(square);
+                    let powers = [
+                        1,
+                        distance.into(),
+                        wide,
+                        wide * u128::from(distance),
+                        wide * wide,
+                    ];
+                    of_distances
+                        .iter_mut()
+                        .zip(powers)
+                        .for_each(|(sum, it)| *sum += it);
+                } else {
+                    self.push(value);
+                }
             }
-            let square = near * near;
-            count += 1;
-            s1 += near;
-            s2 += square;
-            s3 += u128::from(square * near);
-            s4 += u128::from(square) * u128::from(square);
+            of_distances
+                .iter_mut()
+                .zip(near)
+                .for_each(|(sum, it)| *sum += u128::from(it));
         }
-        let of_near = [
-            Wide::from(count),
-            Wide::from(s1),
-            Wide::from(s2),
-            Wide::from_u128(s3),
-            Wide::from_u128(s4),
-        ];
+        let of_near = of_distances.map(Wide::from_u128);
         // (min + x)ᵏ by the binomial theorem.
         let binomials: [&[u64]; 4] = [&[1, 1], &[1, 2, 1], &[1, 3, 3, 1], &[1, 4, 6, 4, 1]];
         for (sum, factors) in self.0.iter_mut().zip(binomials) {

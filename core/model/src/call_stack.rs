@@ -41,6 +41,11 @@ impl CallStackBuilder {
         }
     }
 
+    /// Makes room for so many executions more.
+    pub(crate) fn reserve(&mut self, num_executions: usize) {
+        self.executions.reserve(num_executions);
+    }
+
     /// The function is entered; it is called by the function on top of the stack.
     pub fn enter(
         &mut self,

@@ -38,9 +38,13 @@ pub struct FuncEvent {
 }
 
 /// Function events side by side, for whoever looks at one needs all of it. Those of one thread are in the order in which
-/// they happened; those of different threads may stand in any order.
+/// they happened; those of different threads may stand in any order. Places may be exchanged within a thread only.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct FuncEvents(Vec<FuncEvent>);
+pub struct FuncEvents {
+    events: Vec<FuncEvent>,
+    /// Where stretches of one thread start.
+    stretches: Vec<(ThreadId, usize)>,
+}
 
 /// Messages sent and received; all columns have one length.
 #[derive(Clone, Debug, Default)]
@@ -122,13 +126,18 @@ impl StepBatch {
 impl FuncEvents {
     /// None, with room for so many.
     pub fn with_capacity(num_events: usize) -> Self {
-        Self(Vec::with_capacity(num_events))
+        Self {
+            events: Vec::with_capacity(num_events),
+            stretches: Vec::new(),
+        }
     }
 
     /// Stretches of events of one thread, in order; TAU writes a step thread by thread, so they are long.
     pub fn stretches(&self) -> impl Iterator<Item = (ThreadId, &[FuncEvent])> {
-        let stretches = self.0.chunk_by(|a, b| a.thread == b.thread);
-        stretches.map(|events| (events[0].thread, events))
+        let ends = self.stretches.iter().skip(1).map(|&(_, start)| start);
+        let ends = ends.chain([self.events.len()]);
+        let stretches = self.stretches.iter().zip(ends);
+        stretches.map(|(&(thread, start), end)| (thread, &self.events[start..end]))
     }
 
     /// Appends one event.
@@ -141,7 +150,10 @@ impl FuncEvents {
         time: TimeNs,
         row: u32,
     ) {
-        self.0.push(FuncEvent {
+        if self.stretches.last().is_none_or(|last| last.0 != thread) {
+            self.stretches.push((thread, self.events.len()));
+        }
+        self.events.push(FuncEvent {
             time,
             func,
             row,
@@ -155,13 +167,13 @@ impl std::ops::Deref for FuncEvents {
     type Target = [FuncEvent];
 
     fn deref(&self) -> &[FuncEvent] {
-        &self.0
+        &self.events
     }
 }
 
 impl std::ops::DerefMut for FuncEvents {
     fn deref_mut(&mut self) -> &mut [FuncEvent] {
-        &mut self.0
+        &mut self.events
     }
 }
 

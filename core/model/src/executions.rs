@@ -77,6 +77,20 @@ impl Executions {
         self.subtree_end[exec.index()] == exec
     }
 
+    /// Makes room for so many rows more.
+    pub(crate) fn reserve(&mut self, num_rows: usize) {
+        self.func.reserve(num_rows);
+        self.entry.reserve(num_rows);
+        self.inclusive.reserve(num_rows);
+        self.exclusive.reserve(num_rows);
+        self.parent.reserve(num_rows);
+        self.subtree_end.reserve(num_rows);
+        self.depth.reserve(num_rows);
+        self.step.reserve(num_rows);
+        self.row.reserve(num_rows);
+        self.closed.reserve(num_rows);
+    }
+
     /// The call that was open in a row is over; all rows so far that come after it are its own.
     pub(crate) fn end(&mut self, call: &EndedCall<ExecIdx>) {
         let row = call.held.index();
@@ -205,11 +219,17 @@ pub struct CommRef {
     pub row: u32,
 }
 
+/// Columns with room for more rows give it back when rows are forgotten: of many ranks, a worker takes in one at a time.
+pub(crate) const ROOM_KEPT: usize = 1 << 12;
+
 fn keep_rows<T: Copy>(column: &mut Vec<T>, kept: &[ExecIdx]) {
     for (new, old) in kept.iter().enumerate() {
         column[new] = column[old.index()];
     }
     column.truncate(kept.len());
+    if column.capacity() > ROOM_KEPT {
+        column.shrink_to_fit();
+    }
 }
 
 /// The rows, at most the last `max_events`, whose execution stays; their executions are renumbered.

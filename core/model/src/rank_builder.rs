@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::call_stack::CommEvent;
+use crate::executions::ROOM_KEPT;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,
@@ -118,6 +119,8 @@ impl RankBuilder {
         self.metadata.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
+            lane.comms.forget_taken();
+            lane.counters.forget_taken();
             let stayed = lane.stack.retire(num_last, whole_from(thread), max_events);
             kept(thread, &stayed);
         }
@@ -203,6 +206,7 @@ impl RankBuilder {
         for (thread, events) in funcs.stretches() {
             let lane = lane(&mut self.lanes, self.rank, thread);
             let (before, mut is_first) = (lane.stack.last_event(), true);
+            lane.stack.reserve(events.len().div_ceil(2));
             for event in events {
                 let (func, time) = (event.func, event.time);
                 lane.attach_before(Some((event.kind, time)));
@@ -349,6 +353,9 @@ impl<T: Copy> Waiting<T> {
     fn forget_taken(&mut self) {
         self.events.drain(..self.first);
         self.first = 0;
+        if self.events.capacity() > ROOM_KEPT {
+            self.events.shrink_to_fit();
+        }
     }
 }
 

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use callgrove_detect::FuncModel;
-use callgrove_model::{FuncId, RankId, StepId};
+use callgrove_model::FuncId;
 use callgrove_pserver::PserverError;
 use rayon::prelude::*;
 
 use super::deltas::merge_deltas;
-use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status, at_work};
+use super::round::{at_work, new_steps, take_turns};
+use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status};
 use crate::AdError;
 use crate::announced::Announced;
 use crate::compiled_model::{CompleteModels, compile_models};
-use crate::stream_reader::{Reading, StreamReader};
+use crate::rank_detector::RankDetector;
+use crate::stream_reader::{Reading, StepInput, StreamReader};
 
 impl Instance {
     /// Reads recorded streams for the first time: the models learn, and nothing is judged.
@@ -23,23 +25,22 @@ impl Instance {
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, AdError> {
         while self.readers.iter().any(|reader| !reader.has_ended()) {
-            let inputs = self.collect();
-            self.learn_run(&inputs)?;
-            self.name_functions(&inputs)?;
             let (options, models) = (&self.options, &self.models);
-            let mut at_work = at_work(&mut self.detectors, inputs);
-            let learnt: Vec<Vec<(u32, FuncModel)>> = at_work
-                .par_iter_mut()
-                .map(|(detector, input)| match input.take() {
-                    Some(input) => detector.pass_over(&input, options, models),
-                    None => Vec::new(),
-                })
-                .collect();
-            let new_steps = at_work
-                .iter()
-                .filter_map(|(detector, _)| detector.new_step());
-            let new_steps: Vec<(RankId, StepId)> = new_steps.collect();
-            self.exchange.learn_steps(&new_steps);
+            let learn = |detector: &mut RankDetector, input: StepInput| {
+                detector.pass_over(&input, options, models)
+            };
+            let turns = take_turns(&mut self.readers, &mut self.detectors, learn);
+            let (mut learnt, waiting) = self.settle_turns(turns)?;
+            let (options, models) = (&self.options, &self.models);
+            let rest = at_work(&mut self.detectors, waiting).into_par_iter();
+            learnt.par_extend(rest.map(|(position, detector, input)| {
+                (position, detector.pass_over(&input, options, models))
+            }));
+            learnt.sort_unstable_by_key(|it| it.0);
+            let positions = learnt.iter().map(|it| it.0);
+            self.exchange
+                .learn_steps(&new_steps(&self.detectors, positions));
+            let learnt = learnt.into_iter().map(|it| it.1).collect();
             let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
             let synced = self.exchange.sync_and_report(deltas, &[])?;
             self.status.note_link(synced.link);

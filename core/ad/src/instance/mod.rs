@@ -10,6 +10,7 @@ mod deltas;
 mod final_pass;
 mod joining;
 mod opening;
+mod round;
 mod status;
 
 use std::collections::VecDeque;
@@ -18,21 +19,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgrove_detect::{FuncModel, RunningThreshold};
-use callgrove_model::{FuncId, NameTable, RankId, RunIdentity, StepId};
+use callgrove_model::{FuncId, NameTable, RankId, RunIdentity};
 use callgrove_provdb::{Claim, Store};
 use callgrove_pserver::{Hello, ModelExchange, StepReport};
 use rayon::prelude::*;
 
 use crate::announced::Announced;
-use crate::compiled_model::{CompleteModels, compile_models};
+use crate::compiled_model::CompleteModels;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
-use crate::rank_detector::{RankDetector, RoundModels, StepOutcome};
+use crate::rank_detector::RankDetector;
 use crate::record_builder::NamedFunction;
 use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StepPoll, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
-use deltas::merge_deltas;
+use round::Positioned;
 
 pub use status::Status;
 
@@ -233,9 +234,13 @@ impl Instance {
         }
         let (mut is_stopped, mut asked_to_end) = (false, None);
         while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
-            let inputs = self.collect();
-            if !inputs.is_empty() {
-                self.round(inputs)?;
+            if is_recorded {
+                self.round_again()?;
+            } else {
+                let inputs = self.collect();
+                if !inputs.is_empty() {
+                    self.round(inputs)?;
+                }
             }
             if let Some(writer) = &self.writer {
                 self.status.stored = writer.stored();
@@ -260,8 +265,8 @@ impl Instance {
         Ok(())
     }
 
-    /// The steps of a round with the positions of their streams, in order of rank.
-    fn collect(&mut self) -> Vec<(usize, StepInput)> {
+    /// The steps of a round, in order of rank.
+    fn collect(&mut self) -> Positioned<StepInput> {
         let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());
         let polls: Vec<Option<StepPoll>> = self.readers.par_iter_mut().map(next).collect();
         let mut inputs = Vec::new();
@@ -279,110 +284,6 @@ impl Instance {
             self.bell.wait(LIVE_WAIT);
         }
         inputs
-    }
-
-    /// Counts what came in, and learns which run and which functions it is of.
-    fn begin_round(&mut self, inputs: &mut [(usize, StepInput)]) -> Result<(), AdError> {
-        self.status.num_steps += inputs.len() as u64;
-        let num_events = inputs
-            .iter()
-            .map(|(_, input)| input.batch.funcs.len() as u64);
-        self.status.num_events += num_events.sum::<u64>();
-        self.learn_run(inputs)?;
-        for (position, input) in &mut *inputs {
-            let (news, rank) = (
-                std::mem::take(&mut input.announced),
-                self.hello.ranks[*position],
-            );
-            let writer = self.writer.as_ref();
-            self.announced[*position].keep(news, writer, self.options.program, rank);
-        }
-        self.name_functions(inputs)
-    }
-
-    fn round(&mut self, mut inputs: Vec<(usize, StepInput)>) -> Result<(), AdError> {
-        self.begin_round(&mut inputs)?;
-        // The exchange has them then, whatever it answers.
-        let reports = self.settled_reports();
-        let mut at_work = at_work(&mut self.detectors, inputs);
-        let (options, num_functions) = (&self.options, self.models.len());
-        let mut newest = Vec::new();
-        let (mut deltas, mut is_news) = (Vec::new(), false);
-        if self.complete.is_none() {
-            at_work.par_iter_mut().for_each(|(detector, input)| {
-                if let Some(input) = input.take() {
-                    detector.take_in(input, options, num_functions);
-                }
-            });
-            let new_steps = at_work
-                .iter()
-                .filter_map(|(detector, _)| detector.new_step());
-            let new_steps: Vec<(RankId, StepId)> = new_steps.collect();
-            let learnt: Vec<_> = at_work
-                .par_iter()
-                .map(|(detector, _)| detector.learn(options, &self.models))
-                .collect();
-            self.exchange.learn_steps(&new_steps);
-            deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
-            is_news = !new_steps.is_empty();
-        }
-        let synced = self.exchange.sync_and_report(deltas, &reports)?;
-        self.status.note_link(synced.link);
-        let compiled = if let Some(complete) = &self.complete {
-            &complete.compiled
-        } else {
-            newest = compile_models(synced.models, &self.fids, &self.thresholds, options);
-            &newest
-        };
-        let updates = self.exchange.take_tree_models();
-        if !updates.is_empty() {
-            let (trees, functions) = (&options.trees, &self.functions);
-            self.status.tree_trouble = self.tree_models.take(updates, trees, functions);
-        }
-        let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
-        for ((model, reached), compiled) in known.zip(&newest) {
-            if let Some(compiled) = compiled {
-                *model = Some(Arc::clone(&compiled.model));
-                // Steps that are read again are judged by models of later ones.
-                if is_news {
-                    reached.raise(compiled.judge.threshold());
-                }
-            }
-        }
-        let models = RoundModels {
-            compiled,
-            fids: &self.fids,
-            trees: &self.tree_models,
-        };
-        let recorded = self.writer.is_some();
-        let judged = at_work
-            .par_iter_mut()
-            .map(|(detector, input)| match input.take() {
-                Some(input) => detector.take_in_and_judge(input, &models, options, recorded),
-                None => detector.judge(&models, options, recorded),
-            })
-            .collect::<Result<Vec<StepOutcome>, _>>()?;
-        for ((detector, _), step) in at_work.iter().zip(judged) {
-            self.status.num_executions += step.num_executions;
-            let fits = self.status.note_trees(step.trees).into_iter();
-            let (trees, functions) = (&options.trees, &self.functions);
-            let unfit = self.tree_models.note_fits(fits, trees, functions);
-            self.status.note_unfit(unfit);
-            match &step.report {
-                Some(_) => self.status.num_anomalies += step.num_anomalies,
-                None => self.status.num_known_steps += 1,
-            }
-            let num_sent = self.writer.as_mut().map(|writer| {
-                if let Some(replaced) = step.replaced {
-                    writer.forget_step(options.program, detector.rank(), replaced);
-                }
-                writer.send(step.documents)
-            });
-            let num_sent = num_sent.unwrap_or_default();
-            self.reports
-                .extend(step.report.map(|report| (num_sent, report)));
-        }
-        Ok(())
     }
 
     /// The reports whose documents are stored: a server that goes on when this process dies has counted nothing then that
@@ -437,18 +338,4 @@ impl Instance {
         }
         Ok(())
     }
-}
-
-/// The detectors that have a step in a round, each with its step.
-fn at_work(
-    detectors: &mut [RankDetector],
-    inputs: Vec<(usize, StepInput)>,
-) -> Vec<(&mut RankDetector, Option<StepInput>)> {
-    let mut inputs = inputs.into_iter().peekable();
-    let with_step = detectors.iter_mut().enumerate();
-    let with_step = with_step.filter_map(|(position, detector)| {
-        let (_, input) = inputs.next_if(|(of, _)| *of == position)?;
-        Some((detector, Some(input)))
-    });
-    with_step.collect()
 }

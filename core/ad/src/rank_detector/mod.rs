@@ -182,8 +182,14 @@ impl RankDetector {
         self.reported_until.is_some_and(|last| step <= last)
     }
 
-    /// Takes a step in. `num_functions` have numbers.
-    pub(crate) fn take_in(&mut self, input: StepInput, options: &AdOptions, num_functions: usize) {
+    /// Takes a step in. `num_functions` have numbers; when the step was, is not looked at unless it is `recorded`.
+    pub(crate) fn take_in(
+        &mut self,
+        input: StepInput,
+        options: &AdOptions,
+        num_functions: usize,
+        recorded: bool,
+    ) {
         let StepInput {
             mut batch,
             counters,
@@ -193,7 +199,11 @@ impl RankDetector {
         self.warnings.join(warnings);
         self.counters.name(counters, &options.watchlist);
         self.learn_metadata(&batch);
-        self.span = StepTimes::of(&batch);
+        self.span = if recorded {
+            StepTimes::of(&batch)
+        } else {
+            StepTimes::unknown(batch.step)
+        };
         self.message_numbers.take_in(batch.step, &batch.comms);
         self.briefs.begin_step(&batch.funcs);
         self.counters.take_in(&mut batch.counters, &mut self.node);
@@ -222,7 +232,7 @@ impl RankDetector {
         recorded: bool,
     ) -> Result<StepOutcome, ProvDbError> {
         self.grouped = SCRATCH.take();
-        self.take_in(input, options, models.fids.len());
+        self.take_in(input, options, models.fids.len(), recorded);
         let outcome = self.judge(models, options, recorded);
         SCRATCH.set(std::mem::take(&mut self.grouped));
         outcome

@@ -114,7 +114,7 @@ mod tests {
             let mut now_us = [1_000_000; 2];
             for (step, events) in (0..).zip(events.chunks(step_length)) {
                 let learnt = learner.pass_over(&input(step, events, &mut now_us[0]), &options, &models);
-                keeper.take_in(input(step, events, &mut now_us[1]), &options, models.len());
+                keeper.take_in(input(step, events, &mut now_us[1]), &options, models.len(), false);
                 prop_assert_eq!(learnt, keeper.learn(&options, &models));
                 keeper.retire(2);
             }

@@ -33,6 +33,13 @@ pub(crate) struct StepInput {
     pub(crate) num_ranks: u32,
 }
 
+impl StepInput {
+    /// Whether it names functions or tells of the run, which others have to know before it is looked at.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.functions.is_empty() || !self.run.is_empty()
+    }
+}
+
 /// The answer to a request for the next step.
 #[derive(Debug)]
 pub(crate) enum StepPoll {

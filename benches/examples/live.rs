@@ -1,0 +1,278 @@
+//! What live AD instances cost: many streams in one, many steps, and many instances at one parameter server.
+//!
+//! ```text
+//! cargo run --release -p callgrove-benches --example live -- streams NUM SECONDS
+//! cargo run --release -p callgrove-benches --example live -- steps NUM
+//! cargo run --release -p callgrove-benches --example live -- exchange INSTANCES FUNCTIONS SECONDS ADDRESS
+//! ```
+//!
+//! `streams`: each has a step of twenty calls every second; how long steps wait until they are taken in. `steps`: of four
+//! streams, one after another; the memory in between. `exchange`: each instance tells the server at ADDRESS what a step
+//! adds to the models of its functions, as fast as it answers.
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
+use callgrove_benches::meter::{cpu_seconds, memory_bytes};
+use callgrove_detect::{FuncModel, Params};
+use callgrove_model::{
+    CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, RunIdentity, StepBatch, StepId,
+    ThreadId, TimeNs, Warnings,
+};
+use callgrove_pserver::net::{ExchangeOptions, connect};
+use callgrove_pserver::{Hello, ModelExchange as _, ServerState, StateOptions};
+use callgrove_trace::{Next, TraceError, TraceSource};
+
+const NUM_FUNCTIONS: u32 = 10;
+const CALLS_PER_STEP: u32 = 20;
+
+type Waits = Arc<Mutex<Vec<Duration>>>;
+
+/// A stream whose steps come one `pause` after another, however late the one before was taken.
+struct PacedSource {
+    rank: RankId,
+    names: NameTable<FuncId>,
+    counters: NameTable<CounterId>,
+    num_left: u32,
+    next: StepId,
+    due: Instant,
+    pause: Duration,
+    /// When the newest step was handed over.
+    handed: Option<Instant>,
+    /// How long each waited until the next was asked for, which is when it has been taken.
+    waits: Waits,
+}
+
+impl PacedSource {
+    fn stream(rank: u32, num_steps: u32, pause: Duration, waits: &Waits) -> Stream {
+        let mut names = NameTable::default();
+        (0..NUM_FUNCTIONS).for_each(|function| {
+            names.intern(&format!("function_{function}"));
+        });
+        // Streams of a job do not write at one moment.
+        let offset = pause.mul_f64(f64::from(rank % 997) / 997.0);
+        let source = Self {
+            rank: RankId(rank),
+            names,
+            counters: NameTable::default(),
+            num_left: num_steps,
+            next: StepId(0),
+            due: Instant::now() + pause + offset,
+            pause,
+            handed: None,
+            waits: Arc::clone(waits),
+        };
+        Stream {
+            rank: RankId(rank),
+            open: Box::new(move || Ok(Box::new(source))),
+            path: format!("stream {rank}"),
+            again: None,
+        }
+    }
+
+    fn step(&mut self) -> StepBatch {
+        let step = self.next;
+        self.next.0 += 1;
+        let mut batch = StepBatch::empty(ProgramId(0), self.rank, step);
+        for call in 0..CALLS_PER_STEP {
+            let at_us = i64::from(step.0) * 1_000_000 + i64::from(call) * 1_000;
+            let took_us = i64::from(100 + (call * 7 + step.0 * 13 + self.rank.0) % 23);
+            let func = FuncId(call % NUM_FUNCTIONS);
+            let events = [
+                (FuncEventKind::Entry, at_us),
+                (FuncEventKind::Exit, at_us + took_us),
+            ];
+            for (row, (kind, time_us)) in (2 * call..).zip(events) {
+                let time = TimeNs(time_us * 1_000);
+                batch.funcs.push(ThreadId(0), kind, func, time, row);
+            }
+        }
+        batch
+    }
+}
+
+impl TraceSource for PacedSource {
+    fn next_step(&mut self, wait: Duration) -> Result<Next, TraceError> {
+        if let Some(handed) = self.handed.take() {
+            let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+            waits.push(handed.elapsed());
+        }
+        if self.num_left == 0 {
+            return Ok(Next::End);
+        }
+        let left = self.due.saturating_duration_since(Instant::now());
+        thread::sleep(left.min(wait));
+        if left > wait {
+            return Ok(Next::NotReady);
+        }
+        self.due += self.pause;
+        self.num_left -= 1;
+        let step = self.step();
+        self.handed = Some(Instant::now());
+        Ok(Next::Step(Box::new(step)))
+    }
+
+    fn rank(&self) -> Option<RankId> {
+        Some(self.rank)
+    }
+
+    fn num_ranks(&self) -> Option<u32> {
+        None
+    }
+
+    fn position(&self) -> f32 {
+        0.0
+    }
+
+    fn names(&self) -> &NameTable<FuncId> {
+        &self.names
+    }
+
+    fn counter_names(&self) -> &NameTable<CounterId> {
+        &self.counters
+    }
+
+    fn take_warnings(&mut self) -> Warnings {
+        Warnings::default()
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["streams", num, seconds] => streams(num.parse()?, seconds.parse()?),
+        ["steps", num] => steps(num.parse()?),
+        ["exchange", instances, functions, seconds, address] => exchange(
+            instances.parse()?,
+            functions.parse()?,
+            Duration::from_secs(seconds.parse()?),
+            address,
+        ),
+        _ => Err("usage: live streams NUM SECONDS | steps NUM | exchange INSTANCES FUNCTIONS SECONDS ADDRESS".into()),
+    }
+}
+
+fn instance(streams: Vec<Stream>) -> Result<Instance, Box<dyn Error>> {
+    let options = AdOptions::new(Params::default(), Pacing::Live)?;
+    let server = Arc::new(ServerState::new(StateOptions {
+        fold_on_sync: true,
+        ..StateOptions::default()
+    }));
+    let session = Box::new(server.session());
+    Ok(Instance::start(streams, options, session, None, "live")?)
+}
+
+fn streams(num: u32, seconds: u32) -> Result<(), Box<dyn Error>> {
+    let waits = Waits::default();
+    let stream = |rank| PacedSource::stream(rank, seconds, Duration::from_secs(1), &waits);
+    let instance = instance((0..num).map(stream).collect())?;
+    let (status, cpu) = cpu_seconds(|| instance.run(|_| ControlFlow::Continue(())));
+    let num_steps = status?.num_steps;
+    let waits = std::mem::take(&mut *waits.lock().unwrap_or_else(PoisonError::into_inner));
+    println!(
+        "{num_steps} steps of {num} streams, {cpu:.2} CPU s; a step waits {}",
+        percentiles(waits)
+    );
+    Ok(())
+}
+
+fn steps(num: u32) -> Result<(), Box<dyn Error>> {
+    const NUM_STREAMS: u32 = 4;
+    let waits = Waits::default();
+    let stream = |rank| PacedSource::stream(rank, num, Duration::ZERO, &waits);
+    let instance = instance((0..NUM_STREAMS).map(stream).collect())?;
+    let mut told_at = 200 * u64::from(NUM_STREAMS);
+    instance.run(|status| {
+        if status.num_steps >= told_at {
+            let steps = status.num_steps / u64::from(NUM_STREAMS);
+            println!("{steps} steps: {:.1} MB", memory_bytes() as f64 * 1e-6);
+            told_at *= 2;
+        }
+        ControlFlow::Continue(())
+    })?;
+    println!("{num} steps: {:.1} MB", memory_bytes() as f64 * 1e-6);
+    Ok(())
+}
+
+fn exchange(
+    num_instances: u32,
+    num_functions: u32,
+    length: Duration,
+    address: &str,
+) -> Result<(), Box<dyn Error>> {
+    let one = |rank: u32| -> Result<Vec<Duration>, String> {
+        let told = |error: &dyn Error| error.to_string();
+        let mut session = connect(ExchangeOptions::new(address)).map_err(|it| told(&it))?;
+        let hello = Hello {
+            instance: format!("live-{rank}"),
+            program: ProgramId(0),
+            ranks: vec![RankId(rank)],
+            run: RunIdentity::default(),
+        };
+        session.register(&hello).map_err(|it| told(&it))?;
+        let names: Vec<String> = (0..num_functions)
+            .map(|it| format!("function_{it}"))
+            .collect();
+        let fids = session
+            .functions(ProgramId(0), &names)
+            .map_err(|it| told(&it))?;
+        let params = Params::default().check().map_err(|it| told(&it))?;
+        let (start, mut waits, mut step) = (Instant::now(), Vec::new(), 0);
+        while start.elapsed() < length {
+            let model = |&fid: &FuncId| {
+                let mut model = FuncModel::new(&params);
+                let times: Vec<u64> = (0..20)
+                    .map(|it| 100 + (it * 7 + u64::from(step)) % 23)
+                    .collect();
+                model.extend_in(StepId(step), &[], &times);
+                (fid, model)
+            };
+            let models = fids.iter().map(model).collect();
+            let asked = Instant::now();
+            session.learn_steps(&[(RankId(rank), StepId(step))]);
+            session
+                .sync_and_report(models, &[])
+                .map_err(|it| told(&it))?;
+            waits.push(asked.elapsed());
+            step += 1;
+        }
+        session.goodbye().map_err(|it| told(&it))?;
+        Ok(waits)
+    };
+    let waits = thread::scope(|scope| {
+        let instances: Vec<_> = (0..num_instances)
+            .map(|rank| scope.spawn(move || one(rank)))
+            .collect();
+        let joined = instances
+            .into_iter()
+            .map(|it| it.join().unwrap_or_else(|_| Err("a panic".to_owned())));
+        joined.collect::<Result<Vec<_>, _>>()
+    })?;
+    let waits: Vec<Duration> = waits.into_iter().flatten().collect();
+    println!(
+        "{num_instances} instances of {num_functions} functions: {:.0} updates a second; one takes {}",
+        waits.len() as f64 / length.as_secs_f64(),
+        percentiles(waits)
+    );
+    Ok(())
+}
+
+/// The median, the 99th percentile and the longest.
+fn percentiles(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let at = |share: f64| {
+        let place = (share * (times.len().max(1) - 1) as f64) as usize;
+        times.get(place).copied().unwrap_or_default().as_secs_f64() * 1e3
+    };
+    format!(
+        "{:.1} ms in the median, {:.1} in 99 of 100, {:.1} at most",
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    )
+}

@@ -1,0 +1,243 @@
+//! A round: a step of each stream that has one, taken in and judged.
+
+use std::sync::Arc;
+
+use callgrove_model::{RankId, StepId};
+use callgrove_provdb::ProvDbError;
+use rayon::prelude::*;
+
+use super::Instance;
+use super::deltas::merge_deltas;
+use crate::AdError;
+use crate::compiled_model::{CompleteModels, compile_models};
+use crate::rank_detector::{RankDetector, RoundModels, StepOutcome};
+use crate::stream_reader::{StepInput, StepPoll, StreamReader};
+
+/// By the position of the stream.
+pub(super) type Positioned<T> = Vec<(usize, T)>;
+
+/// What became of a step: worked on where it was read, or waiting.
+pub(super) struct Turn<T> {
+    num_events: u64,
+    num_ranks: u32,
+    taken: Result<T, StepInput>,
+}
+
+/// Has workers read the next step of each recorded rank, and do `work` on it at once, while it is in their caches. Steps in
+/// which there are names or the run's identity wait: the whole instance has to know these first.
+pub(super) fn take_turns<T: Send>(
+    readers: &mut [StreamReader],
+    detectors: &mut [RankDetector],
+    work: impl Fn(&mut RankDetector, StepInput) -> T + Sync,
+) -> Vec<Option<Turn<T>>> {
+    let turn = |(reader, detector): (&mut StreamReader, &mut RankDetector)| {
+        if reader.has_ended() {
+            return None;
+        }
+        match reader.next() {
+            StepPoll::Step(input) => Some(Turn {
+                num_events: input.batch.funcs.len() as u64,
+                num_ranks: input.num_ranks,
+                taken: if input.has_news() {
+                    Err(*input)
+                } else {
+                    Ok(work(detector, *input))
+                },
+            }),
+            StepPoll::NotReady => None,
+            StepPoll::End(warnings) => {
+                detector.warnings.join(warnings);
+                None
+            }
+        }
+    };
+    readers.par_iter_mut().zip(detectors).map(turn).collect()
+}
+
+/// The detectors that have a step, each with its position and step.
+pub(super) fn at_work(
+    detectors: &mut [RankDetector],
+    inputs: Positioned<StepInput>,
+) -> Vec<(usize, &mut RankDetector, StepInput)> {
+    let mut inputs = inputs.into_iter().peekable();
+    let with_step = detectors.iter_mut().enumerate();
+    let with_step = with_step.filter_map(|(position, detector)| {
+        let (_, input) = inputs.next_if(|(of, _)| *of == position)?;
+        Some((position, detector, input))
+    });
+    with_step.collect()
+}
+
+/// The steps of the detectors at these positions that the models do not hold yet.
+pub(super) fn new_steps(
+    detectors: &[RankDetector],
+    positions: impl Iterator<Item = usize>,
+) -> Vec<(RankId, StepId)> {
+    let steps = positions.filter_map(|position| detectors[position].new_step());
+    steps.collect()
+}
+
+impl Instance {
+    /// Parts turns into what was worked on and what waits. What is new in the latter is known then.
+    pub(super) fn settle_turns<T>(
+        &mut self,
+        turns: Vec<Option<Turn<T>>>,
+    ) -> Result<(Positioned<T>, Positioned<StepInput>), AdError> {
+        let (mut done, mut waiting) = (Vec::new(), Vec::new());
+        for (position, turn) in turns.into_iter().enumerate() {
+            let Some(turn) = turn else { continue };
+            self.num_ranks = self.num_ranks.max(turn.num_ranks);
+            // What is read twice counts once.
+            if self.complete.is_some() {
+                self.status.num_steps += 1;
+                self.status.num_events += turn.num_events;
+            }
+            match turn.taken {
+                Ok(taken) => done.push((position, taken)),
+                Err(input) => waiting.push((position, input)),
+            }
+        }
+        self.learn_run(&waiting)?;
+        self.name_functions(&waiting)?;
+        Ok((done, waiting))
+    }
+
+    /// Judges the next step of each recorded stream by the complete models, of which there are some.
+    pub(super) fn round_again(&mut self) -> Result<(), AdError> {
+        let reports = self.settled_reports();
+        let synced = self.exchange.sync_and_report(Vec::new(), &reports)?;
+        self.status.note_link(synced.link);
+        self.take_tree_models();
+        let (options, recorded) = (&self.options, self.writer.is_some());
+        let models = RoundModels {
+            compiled: CompleteModels::compiled(self.complete.as_ref()),
+            fids: &self.fids,
+            trees: &self.tree_models,
+        };
+        let judge = |detector: &mut RankDetector, input| {
+            detector.take_in_and_judge(input, &models, options, recorded)
+        };
+        let turns = take_turns(&mut self.readers, &mut self.detectors, judge);
+        let (mut judged, waiting) = self.settle_turns(turns)?;
+        let options = &self.options;
+        let models = RoundModels {
+            compiled: CompleteModels::compiled(self.complete.as_ref()),
+            fids: &self.fids,
+            trees: &self.tree_models,
+        };
+        let rest = at_work(&mut self.detectors, waiting).into_par_iter();
+        judged.par_extend(rest.map(|(position, detector, input)| {
+            let outcome = detector.take_in_and_judge(input, &models, options, recorded);
+            (position, outcome)
+        }));
+        judged.sort_unstable_by_key(|it| it.0);
+        self.note_outcomes(judged)
+    }
+
+    /// Takes in and judges the steps that have come of live streams, by models that hold them.
+    pub(super) fn round(&mut self, inputs: Positioned<StepInput>) -> Result<(), AdError> {
+        let inputs = self.begin_round(inputs)?;
+        // The exchange has them then, whatever it answers.
+        let reports = self.settled_reports();
+        let recorded = self.writer.is_some();
+        let (options, num_functions) = (&self.options, self.models.len());
+        let at_work = at_work(&mut self.detectors, inputs).into_par_iter();
+        let learnt = at_work.map(|(position, detector, input)| {
+            detector.take_in(input, options, num_functions, recorded);
+            (position, detector.learn(options, &self.models))
+        });
+        let (positions, learnt): (Vec<usize>, Vec<_>) = learnt.unzip();
+        let new_steps = new_steps(&self.detectors, positions.iter().copied());
+        self.exchange.learn_steps(&new_steps);
+        let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
+        let synced = self.exchange.sync_and_report(deltas, &reports)?;
+        self.status.note_link(synced.link);
+        let newest = compile_models(synced.models, &self.fids, &self.thresholds, &self.options);
+        self.take_tree_models();
+        let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
+        for ((model, reached), compiled) in known.zip(&newest) {
+            if let Some(compiled) = compiled {
+                *model = Some(Arc::clone(&compiled.model));
+                // Steps that are read again are judged by models of later ones.
+                if !new_steps.is_empty() {
+                    reached.raise(compiled.judge.threshold());
+                }
+            }
+        }
+        let (options, models) = (
+            &self.options,
+            RoundModels {
+                compiled: &newest,
+                fids: &self.fids,
+                trees: &self.tree_models,
+            },
+        );
+        let with_step = self.detectors.par_iter_mut().enumerate();
+        let with_step = with_step.filter(|(position, _)| positions.binary_search(position).is_ok());
+        let judged = with_step.map(|(position, detector)| {
+            let outcome = detector.judge(&models, options, recorded);
+            (position, outcome)
+        });
+        let judged = judged.collect();
+        self.note_outcomes(judged)
+    }
+
+    /// Learns which run and which functions live steps are of.
+    fn begin_round(
+        &mut self,
+        mut inputs: Positioned<StepInput>,
+    ) -> Result<Positioned<StepInput>, AdError> {
+        self.status.num_steps += inputs.len() as u64;
+        self.learn_run(&inputs)?;
+        for (position, input) in &mut inputs {
+            self.status.num_events += input.batch.funcs.len() as u64;
+            let (news, rank) = (
+                std::mem::take(&mut input.announced),
+                self.hello.ranks[*position],
+            );
+            let writer = self.writer.as_ref();
+            self.announced[*position].keep(news, writer, self.options.program, rank);
+        }
+        self.name_functions(&inputs)?;
+        Ok(inputs)
+    }
+
+    /// Takes the tree models that came into force.
+    fn take_tree_models(&mut self) {
+        let updates = self.exchange.take_tree_models();
+        if !updates.is_empty() {
+            let (trees, functions) = (&self.options.trees, &self.functions);
+            self.status.tree_trouble = self.tree_models.take(updates, trees, functions);
+        }
+    }
+
+    /// Hands on what the steps of a round brought, in order of rank.
+    fn note_outcomes(
+        &mut self,
+        judged: Positioned<Result<StepOutcome, ProvDbError>>,
+    ) -> Result<(), AdError> {
+        for (position, step) in judged {
+            let step = step?;
+            self.status.num_executions += step.num_executions;
+            let fits = self.status.note_trees(step.trees).into_iter();
+            let (trees, functions) = (&self.options.trees, &self.functions);
+            let unfit = self.tree_models.note_fits(fits, trees, functions);
+            self.status.note_unfit(unfit);
+            match &step.report {
+                Some(_) => self.status.num_anomalies += step.num_anomalies,
+                None => self.status.num_known_steps += 1,
+            }
+            let num_sent = self.writer.as_mut().map(|writer| {
+                if let Some(replaced) = step.replaced {
+                    let rank = self.hello.ranks[position];
+                    writer.forget_step(self.options.program, rank, replaced);
+                }
+                writer.send(step.documents)
+            });
+            let num_sent = num_sent.unwrap_or_default();
+            self.reports
+                .extend(step.report.map(|report| (num_sent, report)));
+        }
+        Ok(())
+    }
+}
