@@ -280,6 +280,7 @@ fn a_page_watches_a_running_job_from_its_own_port() -> Result<()> {
     let names: Vec<String> = names.collect();
     let mut run = Command::new(program::path()?);
     run.args(["run", "--provdb", &found, "--listen", "127.0.0.1:0"]);
+    run.args(["--trees", "PairEAM::compute"]);
     run.args(["--stay", "--interval", "0.1", "--sst"])
         .args(&names);
     let run = Process::start(
@@ -341,6 +342,47 @@ fn dropped_files_open_and_damaged_ones_are_refused_in_words() -> Result<()> {
     // What was open stays.
     assert!(text(&told, "title").starts_with("whole.jsonl"), "{told}");
     assert!(text(&told, "status").contains("cut.jsonl"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn large_files_are_read_in_slices_or_refused_before_they_are_read() -> Result<()> {
+    use std::io::Write as _;
+    let server = Server::start(&[])?;
+    let disk = tempfile::tempdir()?;
+    let [huge, empty, large] =
+        ["huge.callgrove", "empty.callgrove", "large.jsonl"].map(|name| disk.path().join(name));
+    // Files of nothing but holes.
+    fs::File::create(&huge)?.set_len((1 << 30) + 1)?;
+    fs::File::create(&empty)?.set_len(100 << 20)?;
+    let mut file = std::io::BufWriter::new(fs::File::create(&large)?);
+    writeln!(
+        file,
+        "{{\"format\":\"callgrove-forest\",\"version\":1,\"unit\":\"us\"}}"
+    )?;
+    for number in 0..1_200 {
+        let slow = if number == 31 { 900 } else { 40 + number % 3 };
+        let room = " ".repeat(200_000);
+        writeln!(
+            file,
+            "{{\"entry\":{number},\"parent\":[-1,0],\"names\":[\"step\",\"solve\"],{room}\"w\":[{},{slow}]}}",
+            slow + 10
+        )?;
+    }
+    file.into_inner()?;
+    let told = play("large", &server.address, &[&huge, &empty, &large])?;
+    assert_clean(&told);
+    let refused = |at: usize| told["refused"][at].as_str().unwrap_or_default();
+    assert!(
+        refused(0).contains("at most 320 MB") && refused(0).contains("run `callgrove serve"),
+        "{told}"
+    );
+    assert!(refused(1).contains("it is no file of"), "{told}");
+    assert_eq!(names(&told["reading"], "progressbar"), ["Progress"]);
+    assert!(
+        names(&told["reading"], "button").contains(&"Cancel"),
+        "{told}"
+    );
     Ok(())
 }
 

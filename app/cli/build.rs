@@ -45,7 +45,7 @@ fn add(code: &mut String, folder: &Path, list: &str) -> Result<(), String> {
     for (hash, file) in files {
         let path = folder.join(file);
         let content = fs::read(&path).map_err(|error| failed(&path, &error.to_string()))?;
-        if digits_of(&Sha256::digest(&content)) != hash {
+        if format!("{:x}", Sha256::digest(&content)) != hash {
             return Err(failed(&path, "the file is damaged"));
         }
         let Some(name) = file.strip_suffix(".br") else {
@@ -60,14 +60,6 @@ fn add(code: &mut String, folder: &Path, list: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     }
     Ok(())
-}
-
-fn digits_of(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('?');
-    let digits = bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    digits.collect()
 }
 
 fn failed(path: &Path, cause: &str) -> String {

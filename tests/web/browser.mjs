@@ -132,6 +132,12 @@ async function drop(file) {
     await page.dispatchEvent("#canvas", "drop", { dataTransfer: transfer });
 }
 
+// By the browser's dialog.
+async function choose(file) {
+    const [dialog] = await Promise.all([page.waitForEvent("filechooser"), click("button", "Browse…")]);
+    await dialog.setFiles(file);
+}
+
 const scenarios = {
     // From nothing to a label that a reload does not lose.
     async demo() {
@@ -312,6 +318,12 @@ const scenarios = {
         await page.waitForTimeout(500);
         told.records = await outline();
         await look("live-records");
+        // What the job recorded is compared, where there was nothing before.
+        await page.keyboard.press("2");
+        await click("button", "Open the recorded executions");
+        await waitForText(" trees");
+        await waitForText("Map of executions");
+        await look("live-trees");
     },
     // Light, at twice the density, opened from the outline as a screen reader does it.
     async light() {
@@ -346,6 +358,23 @@ const scenarios = {
         told.status = await page.textContent("#status");
         told.title = await page.title();
         await look("files");
+    },
+    // Large files, of which the last one is good.
+    async large() {
+        await page.goto(address);
+        await ready();
+        told.refused = [];
+        for (const file of files.slice(0, -1)) {
+            await choose(file);
+            await page.waitForFunction((name) => document.getElementById("status").textContent.includes(name), basename(file));
+            told.refused.push(await page.textContent("#status"));
+        }
+        await look("large-refused");
+        await choose(files.at(-1));
+        await waitForText("Reading the trace");
+        told.reading = await outline();
+        await look("large");
+        await page.waitForFunction((name) => document.title.startsWith(name), basename(files.at(-1)));
     },
     // A large file is given up while it is read; what was open before comes back.
     async stop() {

@@ -1,6 +1,10 @@
 //! What the tests of this crate open.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use crate::sliced::PersonFiles;
 
 const NUM_TREES: u32 = 60;
 
@@ -18,4 +22,36 @@ pub(crate) fn forest_file() -> Vec<u8> {
         .unwrap();
     }
     text.into_bytes()
+}
+
+/// How long a file says that it is, and its content.
+type FileInMemory = (u64, Vec<u8>);
+
+/// The files of a person.
+#[derive(Clone, Default)]
+pub(crate) struct MemoryFiles(Arc<Mutex<BTreeMap<String, FileInMemory>>>);
+
+impl MemoryFiles {
+    pub(crate) fn put(&self, name: &str, content: Vec<u8>) {
+        let file = (content.len() as u64, content);
+        self.0.lock().unwrap().insert(name.to_owned(), file);
+    }
+
+    /// A file of such a length that nobody may read.
+    pub(crate) fn pretend(&self, name: &str, num_bytes: u64) {
+        let file = (num_bytes, Vec::new());
+        self.0.lock().unwrap().insert(name.to_owned(), file);
+    }
+}
+
+impl PersonFiles for MemoryFiles {
+    fn num_bytes(&self, name: &str) -> Option<u64> {
+        Some(self.0.lock().unwrap().get(name)?.0)
+    }
+
+    fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
+        let files = self.0.lock().unwrap();
+        slice.copy_from_slice(&files[name].1[at as usize..][..slice.len()]);
+        Ok(())
+    }
 }

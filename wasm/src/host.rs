@@ -1,21 +1,25 @@
-//! The browser's side of the session: files on the shelf, journals in the browser's storage.
+//! The browser's side of the session: files that the person gave, journals in the browser's storage.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
-use callgrove_model::{FunctionName, Progress, RunIdentity, TimeNs, Trace, hex};
-use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
+use callgrove_model::{Progress, RunIdentity, TimeNs, Trace, hex};
+use callgrove_session::wire::{MAX_FILE_BYTES, TRACE_FILE_EXTENSION, read_trace_file};
 use callgrove_session::{
-    ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest,
+    ForestFileError, Host, HostError, JournalWriter, OpenJournal, read_forest, trace_of_forest,
 };
-use sha2::{Digest, Sha256};
 
-use crate::shelf::Shelf;
+use crate::sliced::{PersonFiles, SlicedFile};
 
 /// What the names of journals begin with in the browser's storage.
 pub const JOURNAL: &str = "callgrove journal ";
+/// A larger file is refused before it is read: what is made of it, about twelve times as much, would not fit into the 4 GiB
+/// that a browser gives a worker at most.
+const MAX_TRACE_BYTES: u64 = 320 << 20;
+const MIB: u64 = 1 << 20;
 
 /// What the host needs of the browser.
-pub trait Browser: Clone + Send + 'static {
+pub trait Browser: PersonFiles + Clone + Send + 'static {
     /// The text that was kept under a key.
     fn kept(&self, key: &str) -> Option<String>;
 
@@ -38,9 +42,16 @@ pub trait Browser: Clone + Send + 'static {
 /// Lends the engine what a page has.
 pub struct BrowserHost<B> {
     browser: B,
-    shelf: Shelf,
-    /// Of each forest that was read, the function of its roots.
-    roots: BTreeMap<String, String>,
+    /// What was read, by name.
+    known: BTreeMap<String, Known>,
+}
+
+/// What is known of a file that was read.
+struct Known {
+    /// Names its journal: the content says which run it is, not the name.
+    digest: [u8; 32],
+    /// Of a forest, the function of its roots.
+    root: Option<String>,
 }
 
 /// The lines of one journal, each under a key of its own, so that a line costs the same however many there are.
@@ -51,53 +62,68 @@ struct StoredJournal<B> {
 }
 
 impl<B: Browser> BrowserHost<B> {
-    /// A host that finds files on `shelf`.
-    pub fn new(browser: B, shelf: Shelf) -> Self {
+    /// A host that finds files in `browser`.
+    pub fn new(browser: B) -> Self {
         Self {
             browser,
-            shelf,
-            roots: BTreeMap::new(),
+            known: BTreeMap::new(),
         }
     }
 
-    fn file(&self, name: &str) -> Result<std::sync::Arc<[u8]>, HostError> {
-        self.shelf.get(name).ok_or_else(|| {
+    /// The length of a file, if it is there and not too long.
+    fn num_bytes(&self, name: &str, limit: u64, remedy: &str) -> Result<u64, HostError> {
+        let Some(num_bytes) = self.browser.num_bytes(name) else {
             let text = format!(
                 "the page does not have {name}; drop the file on it, or choose it with Browse"
             );
-            HostError::Failed(text)
-        })
+            return Err(HostError::Failed(text));
+        };
+        if num_bytes > limit {
+            let text = format!(
+                "cannot open {name}: it has {} MB, and a page opens at most {} MB; {remedy}",
+                num_bytes.div_ceil(MIB),
+                limit / MIB
+            );
+            return Err(HostError::Failed(text));
+        }
+        Ok(num_bytes)
     }
 }
 
 impl<B: Browser> Host for BrowserHost<B> {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        let bytes = self.file(source)?;
-        if source.ends_with(&format!(".{TRACE_FILE_EXTENSION}")) {
-            let read = read_trace_file(&bytes[..], bytes.len() as u64, progress);
-            return read.map_err(|error| error.of_source(source));
-        }
-        let read = read_forest(&bytes[..], bytes.len() as u64, progress);
-        let (forest, _) = read.map_err(|error| match error {
-            ForestFileError::Cancelled => HostError::Cancelled,
-            error => HostError::Failed(format!("cannot use {source} as a forest file: {error}")),
-        })?;
-        let trace = forest.trace();
-        if let [function] = forest.functions() {
-            let name = FunctionName::parse(trace.names.name(*function)).qualified;
-            self.roots.insert(source.to_owned(), name.to_owned());
-        }
-        Ok(Trace::clone(trace))
+        let remedy = format!(
+            "run `callgrove serve {source}` where the file is and open the address that it prints"
+        );
+        let num_bytes = self.num_bytes(source, MAX_TRACE_BYTES, &remedy)?;
+        let mut file = SlicedFile::new(&self.browser, source, num_bytes);
+        let (trace, root) = if source.ends_with(&format!(".{TRACE_FILE_EXTENSION}")) {
+            let read = read_trace_file(&mut file, num_bytes, progress);
+            (read.map_err(|error| error.of_source(source))?, None)
+        } else {
+            let read = read_forest(&mut file, num_bytes, progress);
+            let (forest, _) = read.map_err(|error| match error {
+                ForestFileError::Cancelled => HostError::Cancelled,
+                error => {
+                    HostError::Failed(format!("cannot use {source} as a forest file: {error}"))
+                }
+            })?;
+            trace_of_forest(forest)
+        };
+        let digest = file.digest();
+        let known = Known { digest, root };
+        self.known.insert(source.to_owned(), known);
+        Ok(trace)
     }
 
     fn root_of(&self, source: &str) -> Option<String> {
-        self.roots.get(source).cloned()
+        self.known.get(source)?.root.clone()
     }
 
     fn open_journal(&mut self, source: &str, _: &RunIdentity) -> Result<OpenJournal, HostError> {
-        // The content, not the name, says which run it is.
-        let digest = Sha256::digest(self.file(source)?);
-        let name = format!("{JOURNAL}{}", hex(&digest[..16]));
+        let known = self.known.get(source);
+        let known = known.ok_or_else(|| HostError::Failed(format!("{source} was not read")))?;
+        let name = format!("{JOURNAL}{}", hex(&known.digest[..16]));
         let kept = |number: usize| self.browser.kept(&key(&name, number));
         let lines: Vec<String> = (0..).map_while(kept).collect();
         Ok(OpenJournal {
@@ -120,7 +146,12 @@ impl<B: Browser> Host for BrowserHost<B> {
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
-        self.file(path).map(|content| content.to_vec())
+        let remedy = "it is not one that Callgrove wrote";
+        let num_bytes = self.num_bytes(path, MAX_FILE_BYTES, remedy)?;
+        let mut content = Vec::with_capacity(num_bytes as usize);
+        let read = SlicedFile::new(&self.browser, path, num_bytes).read_to_end(&mut content);
+        read.map_err(|error| HostError::Failed(format!("cannot read {path}: {error}")))?;
+        Ok(content)
     }
 
     fn write_file(&mut self, path: &str, content: &[u8]) -> Result<(), HostError> {
@@ -155,7 +186,7 @@ mod tests {
     use callgrove_session::{Command, Engine, LearnSettings, Snapshot, SnapshotCell};
 
     use super::*;
-    use crate::fixture::forest_file;
+    use crate::fixture::{MemoryFiles, forest_file};
     use crate::shelf::open_command;
 
     /// Names and contents.
@@ -164,8 +195,19 @@ mod tests {
     /// A browser that keeps everything in memory.
     #[derive(Clone, Default)]
     struct Memory {
+        files: MemoryFiles,
         kept: Arc<Mutex<BTreeMap<String, String>>>,
         downloads: Arc<Mutex<Downloads>>,
+    }
+
+    impl PersonFiles for Memory {
+        fn num_bytes(&self, name: &str) -> Option<u64> {
+            self.files.num_bytes(name)
+        }
+
+        fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
+            self.files.read_slice(name, at, slice)
+        }
     }
 
     impl Browser for Memory {
@@ -191,8 +233,8 @@ mod tests {
     }
 
     /// What a page that opens `name` shows after `commands`.
-    fn page(memory: &Memory, shelf: &Shelf, name: &str, commands: Vec<Command>) -> Arc<Snapshot> {
-        let host = Box::new(BrowserHost::new(memory.clone(), shelf.clone()));
+    fn page(memory: &Memory, name: &str, commands: Vec<Command>) -> Arc<Snapshot> {
+        let host = Box::new(BrowserHost::new(memory.clone()));
         let cell = SnapshotCell::default();
         let settings = LearnSettings::with_seed(1);
         let mut engine = Engine::new(host, settings, cell.clone(), Arc::new(|| ()));
@@ -204,13 +246,13 @@ mod tests {
 
     #[test]
     fn a_forest_opens_at_its_own_root_and_keeps_its_labels() {
-        let (memory, shelf) = (Memory::default(), Shelf::default());
-        shelf.put("runs.jsonl", forest_file());
+        let memory = Memory::default();
+        memory.files.put("runs.jsonl", forest_file());
         let label = Command::SetLabel {
             trees: vec![TreeIdx(31)],
             label: Some(Label::Abnormal),
         };
-        let shown = page(&memory, &shelf, "runs.jsonl", vec![label]);
+        let shown = page(&memory, "runs.jsonl", vec![label]);
         let analysis = shown.analysis.as_ref().expect("it is open");
         assert_eq!(
             (analysis.root_name.as_str(), analysis.forest.len()),
@@ -218,18 +260,16 @@ mod tests {
         );
         assert_eq!(shown.labels.len(), 1, "{:?}", shown.notices);
         // The same file under another name, in another page of this browser.
-        shelf.put("copy.jsonl", forest_file());
-        assert_eq!(
-            page(&memory, &shelf, "copy.jsonl", Vec::new()).labels.len(),
-            1
-        );
+        memory.files.put("copy.jsonl", forest_file());
+        assert_eq!(page(&memory, "copy.jsonl", Vec::new()).labels.len(), 1);
     }
 
     #[test]
     fn two_pages_never_mix_their_journals() {
-        let (memory, shelf) = (Memory::default(), Shelf::default());
-        shelf.put("a.jsonl", forest_file());
-        let mut host = BrowserHost::new(memory, shelf);
+        let memory = Memory::default();
+        memory.files.put("a.jsonl", forest_file());
+        let mut host = BrowserHost::new(memory);
+        host.load_trace("a.jsonl", Progress::none()).unwrap();
         let mut open = || {
             host.open_journal("a.jsonl", &RunIdentity::default())
                 .unwrap()
@@ -243,11 +283,20 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_refused_with_its_name() {
-        let (memory, shelf) = (Memory::default(), Shelf::default());
+        let memory = Memory::default();
         let text = forest_file();
-        shelf.put("cut.jsonl", text[..text.len() / 2].to_vec());
-        for (name, expected) in [("cut.jsonl", "is no tree"), ("gone.jsonl", "drop the file")] {
-            let shown = page(&memory, &shelf, name, Vec::new());
+        memory
+            .files
+            .put("cut.jsonl", text[..text.len() / 2].to_vec());
+        memory.files.pretend("huge.callgrove", MAX_TRACE_BYTES + 1);
+        memory.files.pretend("huge.json", MAX_FILE_BYTES + 1);
+        for (name, expected) in [
+            ("cut.jsonl", "is no tree"),
+            ("gone.jsonl", "drop the file"),
+            ("huge.callgrove", "at most 320 MB; run `callgrove serve"),
+            ("huge.json", "at most 60 MB"),
+        ] {
+            let shown = page(&memory, name, Vec::new());
             let told = &shown.notices.first().expect("it is told").text;
             assert!(told.contains(name) && told.contains(expected), "{told}");
             assert!(shown.analysis.is_none());
@@ -256,15 +305,10 @@ mod tests {
 
     #[test]
     fn what_is_saved_is_downloaded() {
-        let (memory, shelf) = (Memory::default(), Shelf::default());
-        shelf.put("a.jsonl", forest_file());
+        let memory = Memory::default();
+        memory.files.put("a.jsonl", forest_file());
         let path = "model.json".to_owned();
-        page(
-            &memory,
-            &shelf,
-            "a.jsonl",
-            vec![Command::SaveModel { path }],
-        );
+        page(&memory, "a.jsonl", vec![Command::SaveModel { path }]);
         let downloads = memory.downloads.lock().unwrap();
         assert_eq!(downloads[0].0, "model.json");
         assert!(downloads[0].1.starts_with(b"{"));

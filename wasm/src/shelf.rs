@@ -1,49 +1,57 @@
 //! The files that a person gave to the page, by name.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::rc::Rc;
 
 use callgrove_gui::{PathKind, command_for};
 use callgrove_session::Command;
 
-/// Name and content.
-pub type NamedFile = (String, Arc<[u8]>);
+/// Files, or what stands for them. Clones are the same shelf.
+pub struct Shelf<F>(Rc<RefCell<Files<F>>>);
 
-/// Files in memory. Clones are the same shelf.
-#[derive(Clone, Default)]
-pub struct Shelf(Arc<Mutex<Files>>);
-
-#[derive(Default)]
-struct Files {
+struct Files<F> {
     /// Each with how many had been put there when it came.
-    files: BTreeMap<String, (u64, Arc<[u8]>)>,
+    files: BTreeMap<String, (u64, F)>,
     num_put: u64,
 }
 
-impl Shelf {
+impl<F> Clone for Shelf<F> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<F> Default for Shelf<F> {
+    fn default() -> Self {
+        Self(Rc::new(RefCell::new(Files {
+            files: BTreeMap::new(),
+            num_put: 0,
+        })))
+    }
+}
+
+impl<F: Clone> Shelf<F> {
     /// Puts a file there; one of the same name is replaced.
-    pub fn put(&self, name: &str, content: Vec<u8>) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn put(&self, name: &str, file: F) {
+        let mut files = self.0.borrow_mut();
         files.num_put += 1;
         let number = files.num_put;
-        files
-            .files
-            .insert(name.to_owned(), (number, content.into()));
+        files.files.insert(name.to_owned(), (number, file));
     }
 
     /// The files that came after the first `number`, by name, and how many have come by now.
-    pub fn since(&self, number: u64) -> (Vec<NamedFile>, u64) {
-        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn since(&self, number: u64) -> (Vec<(String, F)>, u64) {
+        let files = self.0.borrow();
         let newer = files.files.iter().filter(|(_, (came, _))| *came > number);
-        let newer = newer.map(|(name, (_, content))| (name.clone(), Arc::clone(content)));
+        let newer = newer.map(|(name, (_, file))| (name.clone(), file.clone()));
         (newer.collect(), files.num_put)
     }
 
-    /// The content of a file.
-    pub fn get(&self, name: &str) -> Option<Arc<[u8]>> {
-        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, content) = files.files.get(name)?;
-        Some(Arc::clone(content))
+    /// A file.
+    pub fn get(&self, name: &str) -> Option<F> {
+        let files = self.0.borrow();
+        files.files.get(name).map(|(_, file)| file.clone())
     }
 }
 
@@ -66,16 +74,13 @@ mod tests {
     fn the_newest_file_of_a_name_is_there() {
         let shelf = Shelf::default();
         let same = shelf.clone();
-        shelf.put("a.jsonl", vec![1]);
-        shelf.put("a.jsonl", vec![2]);
-        assert_eq!(same.get("a.jsonl").as_deref(), Some(&[2][..]));
+        shelf.put("a.jsonl", 1);
+        shelf.put("a.jsonl", 2);
+        assert_eq!(same.get("a.jsonl"), Some(2));
         assert_eq!(same.get("b.jsonl"), None);
-        shelf.put("b.jsonl", vec![3]);
+        shelf.put("b.jsonl", 3);
         let (newer, number) = shelf.since(2);
-        assert_eq!(
-            (newer.len(), newer[0].0.as_str(), number),
-            (1, "b.jsonl", 3)
-        );
+        assert_eq!((newer, number), (vec![("b.jsonl".to_owned(), 3)], 3));
         assert!(shelf.since(number).0.is_empty());
     }
 

@@ -12,7 +12,7 @@ use callgrove_session::wire::{
 use callgrove_session::{Command, Engine, LearnSettings, SnapshotCell, ViewerId};
 
 use crate::host::{Browser, BrowserHost};
-use crate::shelf::Shelf;
+use crate::sliced::PersonFiles;
 
 /// Seed of everything random, as on the desktop: the same run gives the same picture.
 const SEED: u64 = 1;
@@ -21,8 +21,8 @@ const VIEWER: ViewerId = ViewerId(0);
 /// While it works, snapshots come at most this often; a person does not see more.
 const LEAST_PAUSE_MS: f64 = 50.0;
 
-/// The page, as its worker reaches it.
-pub trait WorkerPage: Clone + Send + Sync + 'static {
+/// The page, as its worker reaches it, and the files that the page handed over.
+pub trait WorkerPage: PersonFiles + Clone + Send + Sync + 'static {
     /// Sends it a frame.
     fn show(&self, frame: &[u8]);
 
@@ -36,7 +36,6 @@ pub trait WorkerPage: Clone + Send + Sync + 'static {
 /// The session's end of a worker.
 pub struct Worker<P> {
     engine: Engine,
-    shelf: Shelf,
     storage: Storage<P>,
     teller: Arc<Mutex<Teller<P>>>,
 }
@@ -71,7 +70,7 @@ impl<P: WorkerPage> Worker<P> {
             page: page.clone(),
             known: Arc::default(),
         };
-        let (shelf, cell) = (Shelf::default(), SnapshotCell::default());
+        let cell = SnapshotCell::default();
         let teller = Arc::new(Mutex::new(Teller {
             page,
             cell: cell.clone(),
@@ -82,11 +81,10 @@ impl<P: WorkerPage> Worker<P> {
             let teller = Arc::clone(&teller);
             Arc::new(move || lock(&teller).tell(false))
         };
-        let host = Box::new(BrowserHost::new(storage.clone(), shelf.clone()));
+        let host = Box::new(BrowserHost::new(storage.clone()));
         let settings = LearnSettings::with_seed(SEED);
         Self {
             engine: Engine::new(host, settings, cell, wake),
-            shelf,
             storage,
             teller,
         }
@@ -126,7 +124,6 @@ impl<P: WorkerPage> Worker<P> {
                 number,
                 command,
             }),
-            ViewerMessage::File(ViewerFile { name, content }) => self.shelf.put(&name, content),
             ViewerMessage::Ask {
                 trace,
                 number,
@@ -141,8 +138,11 @@ impl<P: WorkerPage> Worker<P> {
                 }
             }
             // Whoever works hears nothing: the page ends a worker that shall stop. A question is answered before the
-            // next message is heard. Runs are watched from servers.
-            ViewerMessage::Cancel | ViewerMessage::Forget { .. } | ViewerMessage::Watch(_) => {}
+            // next message is heard. Runs are watched from servers. Files are handed over as the browser has them.
+            ViewerMessage::Cancel
+            | ViewerMessage::Forget { .. }
+            | ViewerMessage::Watch(_)
+            | ViewerMessage::File(_) => {}
         }
         lock(&self.teller).tell(true);
         Ok(())
@@ -175,6 +175,16 @@ impl<P: WorkerPage> Teller<P> {
         while let Ok(Some(frame)) = sender.next_frame(&newest) {
             self.page.show(&frame);
         }
+    }
+}
+
+impl<P: WorkerPage> PersonFiles for Storage<P> {
+    fn num_bytes(&self, name: &str) -> Option<u64> {
+        self.page.num_bytes(name)
+    }
+
+    fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
+        self.page.read_slice(name, at, slice)
     }
 }
 
@@ -219,7 +229,7 @@ mod tests {
     use callgrove_session::wire::SessionLink;
 
     use super::*;
-    use crate::fixture::forest_file;
+    use crate::fixture::{MemoryFiles, forest_file};
     use crate::shelf::open_command;
 
     const NAME: &str = "runs.jsonl";
@@ -227,8 +237,19 @@ mod tests {
     /// What a worker did to its page.
     #[derive(Clone, Default)]
     struct Told {
+        files: MemoryFiles,
         frames: Arc<Mutex<Vec<Vec<u8>>>>,
         kept: Arc<Mutex<Vec<(String, String)>>>,
+    }
+
+    impl PersonFiles for Told {
+        fn num_bytes(&self, name: &str) -> Option<u64> {
+            self.files.num_bytes(name)
+        }
+
+        fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
+            self.files.read_slice(name, at, slice)
+        }
     }
 
     impl WorkerPage for Told {
@@ -262,11 +283,7 @@ mod tests {
             }
             let (handle, mut link) = SessionLink::new(0, None);
             worker.hear(&link.connected().unwrap()).unwrap();
-            let file = ViewerMessage::File(ViewerFile {
-                name: NAME.to_owned(),
-                content: forest_file(),
-            });
-            worker.hear(&file.to_bytes().unwrap()).unwrap();
+            told.files.put(NAME, forest_file());
             let mut alone = Self {
                 told,
                 worker,

@@ -123,11 +123,7 @@ fn hashed(name: &str, content: Vec<u8>) -> File {
 }
 
 fn hash_of(content: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('?');
-    let digits = Sha256::digest(content).into_iter();
-    digits
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    format!("{:x}", Sha256::digest(content))
 }
 
 /// A text that calls `files` by the names that they have now; as quoted in it, with or without `./`.

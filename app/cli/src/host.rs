@@ -1,5 +1,6 @@
 //! The desktop's side of the session: files, traces, the journal.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -9,17 +10,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use callgrove_model::{Forest, Progress, RunIdentity, TimeNs, Trace};
 use callgrove_server::Token;
+use callgrove_session::watch::RECORDED_TREES;
 use callgrove_session::wire::{TRACE_FILE_EXTENSION, read_trace_file};
-use callgrove_session::{Host, HostError, JournalWriter, OpenJournal, RunningJob, read_forest};
+use callgrove_session::{
+    ForestFileError, Host, HostError, JournalWriter, OpenJournal, RunningJob, read_forest,
+    trace_of_forest,
+};
 use callgrove_trace::{ReadOptions, TraceError, find_streams};
 
 use crate::follow::Reach;
 use crate::journal_file::JournalFile;
 use crate::streams;
 use crate::tree_models::{JobClient, recorded_trace};
-
-/// Before the address of a job, or its database: the trees that it has recorded, as a trace.
-pub(crate) const RECORDED_TREES: &str = "trees:";
 
 /// Files of this machine.
 pub(crate) struct NativeHost {
@@ -28,6 +30,8 @@ pub(crate) struct NativeHost {
     reach: Reach,
     /// The journal opened last; it is held by whoever writes to it.
     journal: Weak<Mutex<JournalFile>>,
+    /// Of each forest file that was read, the function of its roots.
+    roots: BTreeMap<String, String>,
 }
 
 /// Writes to a journal that this host may open again meanwhile.
@@ -40,6 +44,7 @@ impl NativeHost {
             journal_folder,
             reach: Reach::default(),
             journal: Weak::new(),
+            roots: BTreeMap::new(),
         }
     }
 
@@ -62,7 +67,23 @@ fn failed(error: &anyhow::Error) -> HostError {
 
 impl Host for NativeHost {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        read_source(source, &self.reach, progress)
+        if !is_forest_file(source) {
+            return read_source(source, &self.reach, progress);
+        }
+        let read = read_forest_file(source, progress);
+        let (forest, _) = read.map_err(|error| match error.downcast_ref() {
+            Some(ForestFileError::Cancelled) => HostError::Cancelled,
+            _ => failed(&error),
+        })?;
+        let (trace, root) = trace_of_forest(forest);
+        if let Some(root) = root {
+            self.roots.insert(source.to_owned(), root);
+        }
+        Ok(trace)
+    }
+
+    fn root_of(&self, source: &str) -> Option<String> {
+        self.roots.get(source).cloned()
     }
 
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
@@ -309,6 +330,28 @@ mod tests {
             1,
             "one journal for both"
         );
+    }
+
+    #[test]
+    fn a_forest_file_opens_at_its_own_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let forest = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../assets/lammps-4r-small/pair-eam-compute.jsonl"
+        );
+        let mut host = NativeHost::new(Ok(folder.path().to_owned()));
+        let trace = host.load_trace(forest, Progress::none()).unwrap();
+        assert!(!trace.names.is_empty());
+        assert_eq!(
+            host.root_of(forest).as_deref(),
+            Some("LAMMPS_NS::PairEAM::compute")
+        );
+        let cut = folder.path().join("cut.jsonl");
+        std::fs::write(&cut, "{}").unwrap();
+        let cut = cut.to_string_lossy();
+        let refused = host.load_trace(&cut, Progress::none()).unwrap_err();
+        assert!(refused.to_string().contains("forest file"), "{refused}");
+        assert_eq!(host.root_of(&cut), None);
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use callgrove_gui::{FilePurpose, PathKind, Platform, command_for};
 use callgrove_session::Command;
+use callgrove_session::watch::RECORDED_TREES;
 
 use crate::example::open_example;
 use crate::follow::is_server;
-use crate::host::{RECORDED_TREES, replace_file};
+use crate::host::replace_file;
 use crate::output::complain;
 
 /// The largest file that can be a saved session; larger ones are not looked into.

@@ -18,8 +18,8 @@ use axum::routing::get;
 use axum::{Router, body::Bytes};
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, refusal_frame, watch_frame,
-    welcome_frame,
+    MAX_FILE_BYTES, SnapshotSender, ViewerMessage, Viewers, WIRE_VERSION, WireError, refusal_frame,
+    watch_frame, welcome_frame,
 };
 use callgrove_session::{
     CallQuestion, Command, Presence, SendError, SessionHandle, ViewerId, Wake,
@@ -40,8 +40,8 @@ pub(crate) const VIEW_HEADER: HeaderName = HeaderName::from_static("callgrove-vi
 pub(crate) const WATCH_HEADER: HeaderName = HeaderName::from_static("callgrove-watch");
 /// Viewers at once; each has a connection and the newest snapshot.
 const MAX_VIEWERS: usize = 64;
-/// Larger messages of a viewer are refused: a model file fits, and a group of a million trees.
-const MAX_MESSAGE_BYTES: usize = 64 << 20;
+/// Larger messages of a viewer are refused: a file fits with its name, and a group of a million trees.
+const MAX_MESSAGE_BYTES: usize = MAX_FILE_BYTES as usize + (4 << 20);
 /// Snapshots come at most this often; a person does not see more.
 const LEAST_PAUSE: Duration = Duration::from_millis(33);
 /// When the session takes no more commands, this long until it is asked again.

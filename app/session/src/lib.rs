@@ -87,7 +87,7 @@ pub use patterns::{
     UnevenIteration, UnevenOf, Unfolding,
 };
 pub use question::{ModelAnswer, ModelQuestion, TrainingAnswer, TrainingQuestion};
-pub use root::{RootError, grow_forest, median_duration, read_forest};
+pub use root::{RootError, grow_forest, median_duration, read_forest, trace_of_forest};
 pub use session::Session;
 pub use snapshot::{
     Analysis, Change, Detection, Explanation, Look, Move, Notice, Severity, Snapshot, Suggestion,

@@ -106,6 +106,18 @@ pub fn read_forest(
     Ok((forest, name))
 }
 
+/// A forest of a file as a trace to open, and the function of its roots if they are of one.
+pub fn trace_of_forest(forest: Forest) -> (Trace, Option<String>) {
+    let trace = Arc::clone(forest.trace());
+    let root = match forest.functions() {
+        [function] => Some(FunctionName::parse(trace.names.name(*function)).qualified),
+        _ => None,
+    };
+    let root = root.map(str::to_owned);
+    drop(forest);
+    (Arc::unwrap_or_clone(trace), root)
+}
+
 /// The median duration of the trees.
 pub fn median_duration(forest: &Forest) -> DurationNs {
     let mut durations: Vec<_> = (0..forest.len())

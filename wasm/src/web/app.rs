@@ -8,10 +8,11 @@ use js_sys::Function;
 
 use super::address::Address;
 use super::connection::{Served, ServerLine};
+use super::files::Files;
 use super::mirror::Mirror;
 use super::own::OwnLine;
+use super::page;
 use super::platform::BrowserPlatform;
-use super::{files, page};
 use crate::shelf::Shelf;
 
 pub(super) struct WebApp {
@@ -19,7 +20,7 @@ pub(super) struct WebApp {
     address: Address,
     line: Line,
     session: SessionHandle,
-    shelf: Shelf,
+    files: Files,
     /// What the page says of the session outside the canvas.
     told: Told,
 }
@@ -57,18 +58,18 @@ impl WebApp {
         spawn: Function,
     ) -> Self {
         let context = &creation.egui_ctx;
-        let shelf = Shelf::default();
-        let (handle, watch, line) = if let Some(served) = &served {
+        let (handle, watch, line, files) = if let Some(served) = &served {
+            let shelf = Shelf::default();
             let (handle, watch, line) = ServerLine::open(served, shelf.clone(), context.clone());
-            (handle, watch, Line::Far(line))
+            (handle, watch, Line::Far(line), Files::Far(shelf))
         } else {
+            let shelf = Shelf::default();
             let (handle, line) = OwnLine::open(spawn, shelf.clone(), context.clone());
-            (handle, None, Line::Own(line))
+            let files = Files::Own(shelf);
+            files.open_told(&handle, context);
+            (handle, None, Line::Own(line), files)
         };
-        if served.is_none() {
-            files::open_told(&shelf, &handle, context);
-        }
-        let platform = BrowserPlatform::new(shelf.clone());
+        let platform = BrowserPlatform::new(files.clone());
         let mut session = Session::new(handle.clone(), watch);
         if let Some(address) = served.and_then(|served| served.watched) {
             let token = None;
@@ -82,7 +83,7 @@ impl WebApp {
             address,
             line,
             session: handle,
-            shelf,
+            files,
             told: Told::default(),
         }
     }
@@ -108,7 +109,7 @@ impl eframe::App for WebApp {
 
     fn raw_input_hook(&mut self, ctx: &egui::Context, input: &mut egui::RawInput) {
         for file in std::mem::take(&mut input.dropped_files) {
-            files::open_dropped(file, &self.shelf, &self.session, ctx);
+            self.files.open_dropped(&file, &self.session, ctx);
         }
     }
 

@@ -71,7 +71,7 @@ struct Inner {
     link: RefCell<SessionLink>,
     socket: RefCell<Option<Socket>>,
     num_failures: Cell<usize>,
-    shelf: Shelf,
+    shelf: Shelf<Vec<u8>>,
     context: egui::Context,
 }
 
@@ -87,7 +87,7 @@ impl ServerLine {
     /// Connects to what is served, now and whenever the connection is lost.
     pub(super) fn open(
         served: &Served,
-        shelf: Shelf,
+        shelf: Shelf<Vec<u8>>,
         context: egui::Context,
     ) -> (SessionHandle, Option<WatchHandle>, Self) {
         let (handle, mut link) = SessionLink::new(random_key(), None);
@@ -119,7 +119,7 @@ impl Inner {
         while socket.ready_state() == WebSocket::OPEN
             && socket.buffered_amount() < MAX_BUFFERED_BYTES
         {
-            let file = |name: &str| Some(self.shelf.get(name)?.to_vec());
+            let file = |name: &str| self.shelf.get(name);
             let message = self.link.borrow_mut().next_message(file);
             let sent = match message {
                 Ok(None) => return,

@@ -1,23 +1,28 @@
 //! The line to a session of the page's own, in a worker; both ends of it.
 //!
-//! Frames and what the viewer says are bytes. What else there is to say is a list: a key and a text for the browser's
-//! storage (with a third element if it was refused), or the last words of a worker that panicked.
+//! Frames and what the viewer says are bytes. What else there is to say is a list: a name and the browser's handle of a
+//! file, which the worker reads itself; a key and a text for the browser's storage (with a third element if it was
+//! refused); or the last words of a worker that panicked.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use callgrove_session::wire::{SessionLink, ViewerFile, ViewerMessage};
+use callgrove_session::wire::SessionLink;
 use callgrove_session::{Analysis, Command, SessionHandle, Snapshot};
 use eframe::egui;
 use js_sys::{Array, Function, Uint8Array};
 use wasm_bindgen::prelude::*;
-use web_sys::{DedicatedWorkerGlobalScope, MessageEvent, StorageEvent};
+use web_sys::{
+    Blob, DedicatedWorkerGlobalScope, ErrorEvent, FileReaderSync, MessageEvent, StorageEvent,
+};
 
 use super::connection::show;
-use super::{browser, page};
+use super::{browser, files, page};
 use crate::host::JOURNAL;
 use crate::shelf::Shelf;
+use crate::sliced::PersonFiles;
 use crate::worker::{Worker, WorkerPage};
 
 /// The line.
@@ -37,7 +42,7 @@ struct Inner {
     open: RefCell<Option<Open>>,
     /// Whether that is to be opened again, since the worker before this one was told to stop.
     is_reopened: Cell<bool>,
-    shelf: Shelf,
+    shelf: Shelf<Blob>,
     context: egui::Context,
 }
 
@@ -50,14 +55,14 @@ struct Open {
 struct Running {
     raw: web_sys::Worker,
     _came: Closure<dyn FnMut(MessageEvent)>,
-    _failed: Closure<dyn FnMut(web_sys::Event)>,
+    _failed: Closure<dyn FnMut(ErrorEvent)>,
 }
 
 impl OwnLine {
     /// Starts a worker, which `spawn` makes, and another one whenever it shall stop what it does.
     pub(super) fn open(
         spawn: Function,
-        shelf: Shelf,
+        shelf: Shelf<Blob>,
         context: egui::Context,
     ) -> (SessionHandle, Self) {
         let (session, link) = SessionLink::new(0, None);
@@ -109,9 +114,21 @@ fn begin(inner: &Rc<Inner>) -> Result<Running, JsValue> {
             }
         })
     };
-    let failed = Closure::<dyn FnMut(web_sys::Event)>::new(|_| {
-        page::tell_of_panic("the worker cannot be started");
-    });
+    let failed = {
+        let inner = Rc::clone(inner);
+        Closure::<dyn FnMut(ErrorEvent)>::new(move |error: ErrorEvent| {
+            page::tell_of_panic(&if inner.is_ready.get() {
+                // Of memory that is used up nobody hears more than that.
+                format!(
+                    "the worker has stopped ({}). If the run is large, its browser ran out of memory: run `callgrove serve \
+                     RUN` where the run is, and open the address that it prints",
+                    error.message()
+                )
+            } else {
+                "the worker cannot be started".to_owned()
+            });
+        })
+    };
     raw.set_onmessage(Some(came.as_ref().unchecked_ref()));
     raw.set_onerror(Some(failed.as_ref().unchecked_ref()));
     Ok(Running {
@@ -198,10 +215,11 @@ impl Inner {
     fn try_send(&self) -> Result<(), JsValue> {
         let (files, num_files) = self.shelf.since(self.num_files.get());
         self.num_files.set(num_files);
-        for (name, content) in files {
-            let content = content.to_vec();
-            let file = ViewerMessage::File(ViewerFile { name, content });
-            self.post(&file.to_bytes().map_err(|error| page::thrown(&error))?)?;
+        for (name, file) in files {
+            if let Some(worker) = &*self.worker.borrow() {
+                let given = Array::of2(&JsValue::from_str(&name), &file);
+                worker.raw.post_message(&given)?;
+            }
         }
         loop {
             let message = self.link.borrow_mut().next_message(|_| None);
@@ -269,6 +287,26 @@ fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
 }
 
+impl PersonFiles for Outside {
+    fn num_bytes(&self, name: &str) -> Option<u64> {
+        Some(held(name)?.size() as u64)
+    }
+
+    fn read_slice(&self, name: &str, at: u64, slice: &mut [u8]) -> Result<(), String> {
+        let file = held(name).ok_or("it is gone")?;
+        let end = at as f64 + slice.len() as f64;
+        let mut read = || -> Result<(), JsValue> {
+            let part = file.slice_with_f64_and_f64(at as f64, end)?;
+            let part = FileReaderSync::new()?.read_as_array_buffer(&part)?;
+            files::copy(&Uint8Array::new(&part), slice)
+        };
+        read().map_err(|error| {
+            let cause = page::words_of(&error);
+            format!("{cause}; if the file has changed since it was chosen, choose it again")
+        })
+    }
+}
+
 impl WorkerPage for Outside {
     fn show(&self, frame: &[u8]) {
         let frame = Uint8Array::from(frame);
@@ -319,6 +357,9 @@ pub fn serve() -> Result<(), JsValue> {
             }
             work_soon();
         } else if let Some(list) = data.dyn_ref::<Array>() {
+            if let (Some(name), Some(file)) = (list.get(0).as_string(), list.get(1).dyn_ref()) {
+                return hold(name, Blob::clone(file));
+            }
             let mut texts = list.iter().filter_map(|text| text.as_string());
             match (texts.next(), texts.next(), texts.next()) {
                 (Some(key), Some(text), None) => worker.know(key, text),
@@ -331,10 +372,21 @@ pub fn serve() -> Result<(), JsValue> {
     scope().post_message(&JsValue::from_str("ready"))
 }
 
+/// Keeps a file that the page hands over.
+fn hold(name: String, file: Blob) {
+    FILES.with(|files| files.borrow_mut().insert(name, file));
+}
+
+fn held(name: &str) -> Option<Blob> {
+    FILES.with(|files| files.borrow().get(name).cloned())
+}
+
 /// Called by the browser.
 type Work = Rc<Closure<dyn FnMut()>>;
 
 thread_local! {
+    /// What the page handed over, in the worker.
+    static FILES: RefCell<BTreeMap<String, Blob>> = const { RefCell::new(BTreeMap::new()) };
     /// What the worker does between two messages.
     static WORK: RefCell<Option<Work>> = const { RefCell::new(None) };
 }

@@ -9,6 +9,9 @@ extern "C" {
     fn error(text: &str);
 }
 
+/// Where nobody draws any more.
+const STOPPED: &str = "Callgrove has stopped";
+
 pub(super) fn window() -> Option<Window> {
     web_sys::window()
 }
@@ -87,12 +90,16 @@ fn icon_of(source: &str) -> String {
     )
 }
 
-/// Covers the canvas, which nobody draws any more, with what happened and what to do.
+/// Covers the canvas, which nobody draws any more, with what happened and what to do. What follows from it is not told.
 pub(super) fn tell_of_panic(panic: &str) {
     let shown = || -> Result<(), JsValue> {
+        let title = element::<HtmlElement>("message-title")?;
+        if title.text_content().as_deref() == Some(STOPPED) {
+            return Ok(());
+        }
         let text = "Labels are kept in this browser: reload the page and open the run again. If it happens again, \
                     report it with the text below.";
-        element::<HtmlElement>("message-title")?.set_text_content(Some("Callgrove has stopped"));
+        title.set_text_content(Some(STOPPED));
         element::<HtmlElement>("message-text")?.set_text_content(Some(text));
         element::<HtmlElement>("message-detail")?.set_text_content(Some(panic));
         element::<HtmlElement>("message")?.set_hidden(false);

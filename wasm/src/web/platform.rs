@@ -3,8 +3,9 @@
 use callgrove_gui::{FilePurpose, Platform};
 use callgrove_session::Command;
 
-use super::{browser, files, page};
-use crate::shelf::{Shelf, open_command};
+use super::files::Files;
+use super::{browser, page};
+use crate::shelf::open_command;
 
 /// Where the preferences are kept.
 const PREFERENCES: &str = "callgrove preferences";
@@ -14,12 +15,12 @@ const EXAMPLE_CONTENT: &[u8] =
     include_bytes!("../../../assets/lammps-4r-small/pair-eam-compute.jsonl");
 
 pub(super) struct BrowserPlatform {
-    shelf: Shelf,
+    files: Files,
 }
 
 impl BrowserPlatform {
-    pub(super) fn new(shelf: Shelf) -> Self {
-        Self { shelf }
+    pub(super) fn new(files: Files) -> Self {
+        Self { files }
     }
 }
 
@@ -39,7 +40,7 @@ impl Platform for BrowserPlatform {
             Some(extension) => format!(".{extension}"),
             None => ".callgrove,.jsonl,.json".to_owned(),
         };
-        let asked = files::choose(&accept, &self.shelf, reply);
+        let asked = self.files.choose(&accept, reply);
         if let Err(error) = asked {
             page::log(&page::words_of(&error));
         }
@@ -51,7 +52,7 @@ impl Platform for BrowserPlatform {
     }
 
     fn demo(&self) -> Option<Command> {
-        self.shelf.put(EXAMPLE, EXAMPLE_CONTENT.to_vec());
+        self.files.put(EXAMPLE, EXAMPLE_CONTENT);
         Some(open_command(EXAMPLE))
     }
 

@@ -1,6 +1,5 @@
 //! Draws each view where it is docked, and says what is missing where a view has nothing to show.
 
-use callgrove_session::Snapshot;
 use egui::{EventFilter, Frame, Id, Margin, RichText, Sense, Stroke, StrokeKind, Ui, WidgetText};
 use egui_tiles::{SimplificationOptions, TileId, UiResponse};
 
@@ -9,7 +8,6 @@ use super::view::View;
 use super::{States, layouts};
 use crate::context::ViewContext;
 use crate::panels;
-use crate::platform::FilePurpose;
 use crate::views;
 
 /// Margin around a view, in points.
@@ -61,6 +59,8 @@ impl egui_tiles::Behavior<View> for Dock<'_, '_> {
         let title = RichText::new(view.name());
         if self.focus == Some(*view) {
             title.strong().into()
+        } else if panels::missing(*view, self.ctx.snapshot).is_some() {
+            title.color(self.ctx.theme.weak_text()).italics().into()
         } else {
             title.into()
         }
@@ -100,8 +100,8 @@ impl egui_tiles::Behavior<View> for Dock<'_, '_> {
 impl Dock<'_, '_> {
     fn view_ui(&mut self, view: View, ui: &mut Ui) {
         let snapshot = self.ctx.snapshot;
-        if let Some(missing) = missing(view, snapshot) {
-            return missing_ui(self.ctx, missing, ui);
+        if let Some(missing) = panels::missing(view, snapshot) {
+            return panels::missing_ui(self.ctx, (view, missing), ui);
         }
         let (ctx, states) = (&mut *self.ctx, &mut *self.states);
         match view {
@@ -126,56 +126,6 @@ impl Dock<'_, '_> {
             View::Record => views::record::document_ui(ctx, &mut states.record, ui),
         }
     }
-}
-
-/// What a view lacks.
-#[derive(Clone, Copy)]
-enum Missing {
-    Trace,
-    Trees,
-    Watch,
-    Heard,
-}
-
-fn missing(view: View, snapshot: &Snapshot) -> Option<Missing> {
-    let watch = &snapshot.watch;
-    match view {
-        View::Overview | View::Profile | View::Counters if !watch.is_attached() => {
-            Some(Missing::Watch)
-        }
-        View::Overview | View::Profile | View::Counters => {
-            watch.is_empty().then_some(Missing::Heard)
-        }
-        View::Records | View::Record => (!watch.is_attached()).then_some(Missing::Watch),
-        View::Candidates | View::Map | View::Training if !panels::has_no_trees(snapshot) => None,
-        _ if snapshot.trace.is_none() => Some(Missing::Trace),
-        View::Incidents | View::Timeline | View::Details | View::Patterns | View::Waits => None,
-        _ => panels::has_no_trees(snapshot).then_some(Missing::Trees),
-    }
-}
-
-fn missing_ui(ctx: &mut ViewContext<'_>, missing: Missing, ui: &mut Ui) {
-    ui.vertical_centered(|ui| {
-        ui.add_space((ui.available_height() * 0.3).min(80.0));
-        let (text, offer) = match missing {
-            Missing::Trace => (
-                "This needs the trace of the run.",
-                Some(("Open a trace…", Action::File(FilePurpose::OpenTrace))),
-            ),
-            Missing::Trees => ("No function is compared yet.", None),
-            Missing::Watch => (
-                "This needs the records of the run, or the running job itself.",
-                Some(("Attach…", Action::Connect)),
-            ),
-            Missing::Heard => return panels::waiting_ui(ctx, ui),
-        };
-        ui.label(RichText::new(text).color(ctx.theme.weak_text()));
-        if let Some((name, action)) = offer
-            && ui.button(name).clicked()
-        {
-            ctx.actions.push(action);
-        }
-    });
 }
 
 /// The view that the person turned to in this frame: pressed in it, or reached it by Tab.

@@ -77,6 +77,26 @@ impl View {
         }
     }
 
+    /// What it is for, in words.
+    pub(crate) fn purpose(self) -> &'static str {
+        match self {
+            Self::Incidents => "Delays that reached several ranks, and who began them.",
+            Self::Candidates => "The executions that are least like the others, to be judged.",
+            Self::Map => "All executions of a function, like ones near each other.",
+            Self::Tree => "The calls of one execution, and what differs from the usual ones.",
+            Self::Timeline => "All ranks over time.",
+            Self::Details => "One call: its times, messages and counters.",
+            Self::Overview => "Anomalies of the run by rank, function and step.",
+            Self::Profile => "Statistics of all functions.",
+            Self::Records => "Executions that detectors recorded, looked up.",
+            Self::Record => "One recorded execution, with what was around it.",
+            Self::Training => "Labels, and the model that is learned from them.",
+            Self::Counters => "Statistics of all counters.",
+            Self::Patterns => "What recurs, how long it takes as a rule, and what took longer.",
+            Self::Waits => "Who waited for whom, and how long.",
+        }
+    }
+
     /// Whether it shows the watched run, and so needs one; the others need a trace.
     pub(crate) fn is_of_watch(self) -> bool {
         self.page().is_some()

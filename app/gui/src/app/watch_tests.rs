@@ -626,3 +626,21 @@ fn both_appearances_draw_every_page() {
     }
     assert_eq!(window.page(), Page::Document);
 }
+
+#[test]
+fn a_view_without_anything_to_show_says_what_it_is_for_and_what_to_do() {
+    let mut window = Window::live();
+    window.press(Key::Num2);
+    assert!(window.has("like ones near each other"));
+    window.click("Open the recorded executions");
+    let asked = window.commands.try_iter().last();
+    assert!(
+        matches!(&asked, Some(Command::OpenTrace { source, .. }) if source == "trees:localhost:5559"),
+        "{asked:?}"
+    );
+    window.press(Key::Q);
+    assert!(window.has("What recurs") && window.has("Open a trace…"));
+    window.press(Key::I);
+    window.click("Show the overview");
+    assert!(window.has("Heat map of"));
+}

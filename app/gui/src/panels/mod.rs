@@ -1,6 +1,7 @@
 //! Bars and lists around the views: each a function of context and state.
 
 mod connect;
+mod missing;
 mod notices;
 mod path_dialog;
 mod people;
@@ -14,6 +15,7 @@ mod top_bar;
 mod training;
 
 pub(crate) use connect::{ConnectForm, waiting_ui};
+pub(crate) use missing::{missing, missing_ui};
 pub(crate) use notices::notices_ui;
 pub(crate) use path_dialog::{PathAnswer, PathDialog};
 pub(crate) use questions::questions_ui;

@@ -71,9 +71,10 @@ fn working_ui(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     let Some(work) = &ctx.snapshot.work else {
         return;
     };
-    ui.heading(match &ctx.snapshot.source {
-        Some(source) if ctx.snapshot.trace.is_none() => format!("Opening {source}"),
-        _ => "Comparing executions".to_owned(),
+    ui.heading(match (&ctx.snapshot.trace, &ctx.snapshot.source) {
+        (Some(_), _) => "Comparing executions".to_owned(),
+        (None, Some(source)) => format!("Opening {source}"),
+        (None, None) => "Opening a run".to_owned(),
     });
     let fraction = work.fraction.clamp(0.0, 1.0);
     ui.add(

@@ -11,6 +11,10 @@ use crate::widgets::{count_of, thousands};
 
 /// With less room than this the root function stands alone.
 const LEAST_WIDTH_WITH_SOURCE: f32 = 300.0;
+/// With less room beside the menus than this the layouts stand in their menu alone.
+const LEAST_WIDTH_WITH_LAYOUTS: f32 = 340.0;
+/// With less than this nothing can be read that is shortened.
+const LEAST_WIDTH_OF_NAMES: f32 = 60.0;
 
 /// Draws the bar. `layout` is the one that is shown.
 pub(crate) fn top_bar_ui(
@@ -23,14 +27,18 @@ pub(crate) fn top_bar_ui(
     ui.horizontal_centered(|ui| {
         menus_ui(ctx, keys, ui);
         ui.separator();
+        let has_layouts = ui.available_width() > LEAST_WIDTH_WITH_LAYOUTS;
         // What is on the right has its room first; what is named on the left is shortened.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             icons_ui(ctx, keys, ui);
-            if !super::needs_start(ctx.snapshot) {
+            if has_layouts && !super::needs_start(ctx.snapshot) {
                 layouts_ui(ctx, layout, ui);
             }
             if ctx.snapshot.watch.is_attached() {
                 watch_ui(ctx, ui);
+            }
+            if ui.available_width() < LEAST_WIDTH_OF_NAMES {
+                return;
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 if ui.available_width() > LEAST_WIDTH_WITH_SOURCE {

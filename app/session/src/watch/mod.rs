@@ -45,7 +45,7 @@ pub use incident::{IncidentMessage, MessageEnd, RecordedIncident};
 pub use pace::{Pace, PaceEntry, RecentMetrics};
 pub use picture::{Connection, QueryState, Watch};
 pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};
-pub use recorded_trees::recorded_forest;
+pub use recorded_trees::{RECORDED_TREES, recorded_forest};
 pub use scope::Scope;
 pub use visit::{Page, Results, Visit};
 pub(crate) use watcher::Watcher;

@@ -9,6 +9,9 @@ use callgrove_model::{
 };
 use callgrove_provdb::{RecordedTree, TreeRecord};
 
+/// Before the address of a job, or its database: the trees that it has recorded, as a source to open.
+pub const RECORDED_TREES: &str = "trees:";
+
 /// The forest of the recorded trees of a run: those of all functions that are a root of one. Records without calls, and those that
 /// hold what cannot be, are left out; the second answer is how many.
 ///

@@ -152,6 +152,9 @@ pub fn refusal_frame(number: u64, why: &str) -> Result<Vec<u8>, WireError> {
     FrameKind::Answer.compact(&(number, CallAnswer::Refused(why.to_owned())))
 }
 
+/// The largest file that a viewer gives: a session, a model or labels.
+pub const MAX_FILE_BYTES: u64 = 60 << 20;
+
 /// A file that a viewer gives or gets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ViewerFile {

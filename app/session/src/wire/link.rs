@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::far_watch::FarWatch;
-use super::frame::{ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
+use super::frame::{MAX_FILE_BYTES, ViewerFile, ViewerMessage, WIRE_VERSION, WireError};
 use super::mirror::{Arrived, SnapshotMirror};
 use crate::calls::CallWish;
 use crate::viewer::guest_name;
@@ -119,7 +119,8 @@ impl SessionLink {
         hello.to_bytes()
     }
 
-    /// The next message to send, if any; `file` knows the files of the viewer.
+    /// The next message to send, if any; `file` knows the files of the viewer. One that is too large stays here, and the
+    /// session says so.
     ///
     /// # Errors
     /// A command holds what cannot be written; it is left out.
@@ -153,7 +154,8 @@ impl SessionLink {
         };
         let given = command
             .file_to_read()
-            .and_then(|name| Some((name, file(name)?)));
+            .and_then(|name| Some((name, file(name)?)))
+            .filter(|(_, content)| content.len() as u64 <= MAX_FILE_BYTES);
         let Some((name, content)) = given else {
             return message.to_bytes().map(Some);
         };

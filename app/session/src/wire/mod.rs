@@ -28,8 +28,8 @@ mod trace_file;
 mod viewers;
 
 pub use frame::{
-    ViewerFile, ViewerMessage, WIRE_VERSION, WireError, answer_frame, refusal_frame, watch_frame,
-    welcome_frame,
+    MAX_FILE_BYTES, ViewerFile, ViewerMessage, WIRE_VERSION, WireError, answer_frame,
+    refusal_frame, watch_frame, welcome_frame,
 };
 pub use link::{LinkEvent, SessionLink};
 pub use mirror::{Arrived, SnapshotMirror};

@@ -3,7 +3,7 @@
 //! A line with the version, then frames as they go over the wire, each after its length in eight bytes (little endian):
 //! the trace without its lanes, then each lane.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 
 use callgrove_model::{Cancelled, LaneIdx, PackedLanes, Progress, Trace, TraceHead};
 
@@ -134,8 +134,11 @@ fn next_frame(
 ) -> Result<Vec<u8>, TraceFileError> {
     let mut length = [0; 8];
     let mut frame = Vec::new();
-    let cut = |_| TraceFileError::Cut;
-    file.read_exact(&mut length).map_err(cut)?;
+    file.read_exact(&mut length)
+        .map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => TraceFileError::Cut,
+            _ => TraceFileError::Io(error),
+        })?;
     let length = u64::from_le_bytes(length);
     if length > num_bytes {
         return Err(TraceFileError::Cut);
@@ -148,5 +151,7 @@ fn next_frame(
     if kind != wanted {
         return Err(WireError::Order.into());
     }
-    Ok(content.to_vec())
+    let head = frame.len() - content.len();
+    frame.drain(..head);
+    Ok(frame)
 }

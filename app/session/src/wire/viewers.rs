@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgrove_model::{Progress, RunIdentity, TimeNs, Trace};
 
-use super::ViewerFile;
+use super::{MAX_FILE_BYTES, ViewerFile};
+use crate::watch::RECORDED_TREES;
 use crate::{Host, HostError, OpenJournal, RunningJob, ViewerId};
 
 /// Files of one viewer together may have so many bytes.
-const MAX_FILE_BYTES: usize = 256 << 20;
+const MAX_FILES_BYTES: usize = 256 << 20;
 
 /// Those who look at one session.
 #[derive(Clone, Default)]
@@ -91,7 +92,7 @@ impl Viewers {
             return false;
         };
         let held: usize = viewer.given.values().map(Vec::len).sum();
-        let has_room = held.saturating_add(file.content.len()) <= MAX_FILE_BYTES;
+        let has_room = held.saturating_add(file.content.len()) <= MAX_FILES_BYTES;
         if has_room {
             viewer.given.insert(file.name, file.content);
         }
@@ -105,8 +106,8 @@ impl Viewers {
     }
 }
 
-/// A host whose files are the viewers' own, where one of them asks, and who opens no other run for them; all else is
-/// the business of `host`.
+/// A host whose files are the viewers' own, where one of them asks, and who opens no other run for them, but what the job that
+/// they watch has recorded; all else is the business of `host`.
 pub struct ViewerHost<H> {
     host: H,
     viewers: Viewers,
@@ -145,7 +146,9 @@ impl<H: Host> ViewerHost<H> {
 
 impl<H: Host> Host for ViewerHost<H> {
     fn load_trace(&mut self, source: &str, progress: Progress<'_>) -> Result<Trace, HostError> {
-        if self.viewer.is_some() && source != self.source {
+        let is_of_job = (self.watched.as_deref())
+            .is_some_and(|job| source.strip_prefix(RECORDED_TREES) == Some(job));
+        if self.viewer.is_some() && source != self.source && !is_of_job {
             let text = format!(
                 "this page is about {}; serve {source} to look at it",
                 self.source
@@ -153,6 +156,10 @@ impl<H: Host> Host for ViewerHost<H> {
             return Err(HostError::Failed(text));
         }
         self.host.load_trace(source, progress)
+    }
+
+    fn root_of(&self, source: &str) -> Option<String> {
+        self.host.root_of(source)
     }
 
     fn open_journal(&mut self, source: &str, run: &RunIdentity) -> Result<OpenJournal, HostError> {
@@ -185,7 +192,13 @@ impl<H: Host> Host for ViewerHost<H> {
             return self.host.read_file(path);
         }
         let given = self.of_viewer(|viewer| viewer.given.remove(path));
-        let missing = || HostError::Failed(format!("{path} did not arrive; choose it again"));
+        let missing = || {
+            let text = format!(
+                "{path} did not arrive; choose it again, or one of at most {} MB",
+                MAX_FILE_BYTES >> 20
+            );
+            HostError::Failed(text)
+        };
         given.flatten().ok_or_else(missing)
     }
 

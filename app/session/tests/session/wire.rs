@@ -5,8 +5,8 @@ use std::sync::Arc;
 use callgrove_model::Label;
 use callgrove_session::watch::{ConnectionId, Packet, QueryForm, WatchRequest, WatchUpdate};
 use callgrove_session::wire::{
-    Arrived, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost, ViewerMessage,
-    Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
+    Arrived, MAX_FILE_BYTES, SessionLink, SnapshotMirror, SnapshotSender, ViewerFile, ViewerHost,
+    ViewerMessage, Viewers, WIRE_VERSION, WireError, watch_frame, welcome_frame,
 };
 use callgrove_session::{
     Command, Engine, LearnSettings, MapMethod, Presence, Selection, Snapshot, SnapshotCell,
@@ -261,6 +261,7 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
     let viewers = Viewers::default();
     let cell = SnapshotCell::default();
     let host = ViewerHost::new(DiskHost(disk.clone()), viewers.clone(), "run".to_owned());
+    let host = host.watching(Some("job".to_owned()));
     let settings = LearnSettings::with_seed(1);
     let mut engine = Engine::new(Box::new(host), settings, cell.clone(), Arc::new(|| ()));
     engine.handle(open("run", "compute"));
@@ -304,6 +305,17 @@ fn files_of_a_viewer_are_not_those_of_the_machine_and_its_name_is_journalled() {
         "{:?}",
         told.notices
     );
+    // The job that is watched is no other run.
+    engine.handle(viewer.asks(Command::OpenTrace {
+        source: "trees:other job".to_owned(),
+        function: None,
+    }));
+    assert!(last_notice(&cell.newest()).contains("This page is about run"));
+    engine.handle(viewer.asks(Command::OpenTrace {
+        source: "trees:job".to_owned(),
+        function: None,
+    }));
+    assert_eq!(cell.newest().source.as_deref(), Some("trees:job"));
     assert!(viewers.lose(id));
     assert_eq!(viewers.enter(7), id, "it has come back");
     assert!(!viewers.forget(id));
@@ -525,6 +537,24 @@ fn said(link: &mut SessionLink) -> Vec<ViewerMessage> {
     messages
         .map(|message| ViewerMessage::from_bytes(&message).unwrap())
         .collect()
+}
+
+#[test]
+fn a_file_that_no_server_takes_stays_where_it_is() {
+    let (handle, mut link) = SessionLink::new(7, None);
+    begin(&mut link);
+    for (num_bytes, is_sent) in [(MAX_FILE_BYTES, true), (MAX_FILE_BYTES + 1, false)] {
+        let path = "model.json".to_owned();
+        handle.send(Command::LoadModel { path }).unwrap();
+        let file = |_: &str| Some(vec![0; num_bytes as usize]);
+        let said: Vec<_> = std::iter::from_fn(|| link.next_message(file).unwrap()).collect();
+        assert_eq!(said.len(), 1 + usize::from(is_sent), "{num_bytes} bytes");
+        let last = ViewerMessage::from_bytes(said.last().unwrap()).unwrap();
+        assert!(
+            matches!(last, ViewerMessage::Command { .. }),
+            "it is asked for, to be refused in words"
+        );
+    }
 }
 
 fn begin(link: &mut SessionLink) {
