@@ -22,23 +22,17 @@ use callgrove_detect::{FuncModel, RunningThreshold};
 use callgrove_model::{FuncId, NameTable, RankId, RunIdentity};
 use callgrove_provdb::{Claim, Store};
 use callgrove_pserver::{Hello, ModelExchange, StepReport};
-use rayon::prelude::*;
 
 use crate::announced::Announced;
 use crate::compiled_model::CompleteModels;
 use crate::provenance_writer::{ProvenanceWriter, StorageStatus};
 use crate::rank_detector::RankDetector;
 use crate::record_builder::NamedFunction;
-use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StepPoll, StreamReader};
+use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
-use round::Positioned;
-
 pub use status::Status;
-
-/// How long a live round without a step waits at most before it looks at all streams again.
-const LIVE_WAIT: Duration = Duration::from_millis(100);
 
 /// How long the end waits for a parameter server that is away or has not saved what it was told.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -263,27 +257,6 @@ impl Instance {
             false => self.complete(watch)?,
         }
         Ok(())
-    }
-
-    /// The steps of a round, in order of rank.
-    fn collect(&mut self) -> Positioned<StepInput> {
-        let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());
-        let polls: Vec<Option<StepPoll>> = self.readers.par_iter_mut().map(next).collect();
-        let mut inputs = Vec::new();
-        for (position, poll) in polls.into_iter().enumerate() {
-            match poll {
-                Some(StepPoll::Step(input)) => {
-                    self.num_ranks = self.num_ranks.max(input.num_ranks);
-                    inputs.push((position, *input));
-                }
-                Some(StepPoll::NotReady) | None => {}
-                Some(StepPoll::End(warnings)) => self.detectors[position].warnings.join(warnings),
-            }
-        }
-        if inputs.is_empty() && self.options.pacing == Pacing::Live {
-            self.bell.wait(LIVE_WAIT);
-        }
-        inputs
     }
 
     /// The reports whose documents are stored: a server that goes on when this process dies has counted nothing then that

@@ -1,6 +1,7 @@
 //! A round: a step of each stream that has one, taken in and judged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgrove_model::{RankId, StepId};
 use callgrove_provdb::ProvDbError;
@@ -8,13 +9,16 @@ use rayon::prelude::*;
 
 use super::Instance;
 use super::deltas::merge_deltas;
-use crate::AdError;
 use crate::compiled_model::{CompleteModels, compile_models};
 use crate::rank_detector::{RankDetector, RoundModels, StepOutcome};
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
+use crate::{AdError, Pacing};
+
+/// How long a live round without a step waits at most before it looks at all streams again.
+const LIVE_WAIT: Duration = Duration::from_millis(100);
 
 /// By the position of the stream.
-pub(super) type Positioned<T> = Vec<(usize, T)>;
+type Positioned<T> = Vec<(usize, T)>;
 
 /// What became of a step: worked on where it was read, or waiting.
 pub(super) struct Turn<T> {
@@ -36,7 +40,7 @@ pub(super) fn take_turns<T: Send>(
         }
         match reader.next() {
             StepPoll::Step(input) => Some(Turn {
-                num_events: input.batch.funcs.len() as u64,
+                num_events: input.num_events(),
                 num_ranks: input.num_ranks,
                 taken: if input.has_news() {
                     Err(*input)
@@ -134,6 +138,27 @@ impl Instance {
         self.note_outcomes(judged)
     }
 
+    /// The steps of a round, in order of rank.
+    pub(super) fn collect(&mut self) -> Positioned<StepInput> {
+        let next = |reader: &mut StreamReader| (!reader.has_ended()).then(|| reader.next());
+        let polls: Vec<Option<StepPoll>> = self.readers.par_iter_mut().map(next).collect();
+        let mut inputs = Vec::new();
+        for (position, poll) in polls.into_iter().enumerate() {
+            match poll {
+                Some(StepPoll::Step(input)) => {
+                    self.num_ranks = self.num_ranks.max(input.num_ranks);
+                    inputs.push((position, *input));
+                }
+                Some(StepPoll::NotReady) | None => {}
+                Some(StepPoll::End(warnings)) => self.detectors[position].warnings.join(warnings),
+            }
+        }
+        if inputs.is_empty() && self.options.pacing == Pacing::Live {
+            self.bell.wait(LIVE_WAIT);
+        }
+        inputs
+    }
+
     /// Takes in and judges the steps that have come of live streams, by models that hold them.
     pub(super) fn round(&mut self, inputs: Positioned<StepInput>) -> Result<(), AdError> {
         let inputs = self.begin_round(inputs)?;
@@ -190,7 +215,7 @@ impl Instance {
         self.status.num_steps += inputs.len() as u64;
         self.learn_run(&inputs)?;
         for (position, input) in &mut inputs {
-            self.status.num_events += input.batch.funcs.len() as u64;
+            self.status.num_events += input.num_events();
             let (news, rank) = (
                 std::mem::take(&mut input.announced),
                 self.hello.ranks[*position],

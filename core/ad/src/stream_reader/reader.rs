@@ -38,6 +38,11 @@ impl StepInput {
     pub(crate) fn has_news(&self) -> bool {
         !self.functions.is_empty() || !self.run.is_empty()
     }
+
+    /// How many entries and exits it has.
+    pub(crate) fn num_events(&self) -> u64 {
+        self.batch.funcs.len() as u64
+    }
 }
 
 /// The answer to a request for the next step.
