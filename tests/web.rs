@@ -265,7 +265,10 @@ fn an_exported_run_needs_no_server_of_ours() -> Result<()> {
         rows.iter().any(|row| row.starts_with("Candidate #")),
         "{rows:?}"
     );
-    assert!(text(&told, "status").contains("are back"), "{told}");
+    assert!(
+        text(&told, "status").contains("of your last session"),
+        "{told}"
+    );
     println!("an exported run is ready after {} ms", told["openMs"]);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The brief of a step for the parameter server: what stood in it, and the messages around that.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use callgrove_model::{ExecIdx, ExecLabel, FuncEvents, FuncId, RankId, StepId, ThreadId, TimeNs};
@@ -154,15 +154,19 @@ impl BriefState {
     }
 
     /// The rows of the messages around the times in which a lane stood, and those that steps before asked for.
-    fn rows_to_tell(&mut self, lane: JudgedLane<'_>, gaps: &[Gap]) -> BTreeSet<usize> {
+    fn rows_to_tell(
+        &mut self,
+        lane: JudgedLane<'_>,
+        gaps: &[Gap],
+    ) -> impl Iterator<Item = usize> + use<> {
         let state = self.lanes.entry(lane.thread).or_default();
         let times = &lane.stack.comms().time;
-        let mut rows = BTreeSet::new();
+        let mut stretches: Vec<Range<usize>> = Vec::new();
         let mut wanted: Option<(TimeNs, usize)> = None;
         let mut tell = |range: Range<usize>, since: TimeNs| {
             let num_missing = range.end.saturating_sub(times.len());
             let last = times.last().copied().unwrap_or(since);
-            rows.extend(range.start..range.end.min(times.len()));
+            stretches.push(range.start..range.end.min(times.len()));
             if num_missing > 0 && wanted.is_none_or(|(_, most)| most < num_missing) {
                 wanted = Some((last.max(since), num_missing));
             }
@@ -178,7 +182,13 @@ impl BriefState {
             tell(before..end + MESSAGES_SINCE, to);
         }
         state.wanted = wanted;
-        rows
+        stretches.sort_unstable_by_key(|rows| rows.start);
+        let mut next = 0;
+        stretches.into_iter().flat_map(move |rows| {
+            let each_once = rows.start.max(next)..rows.end;
+            next = next.max(rows.end);
+            each_once
+        })
     }
 }
 

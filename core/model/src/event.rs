@@ -124,14 +124,6 @@ impl StepBatch {
 }
 
 impl FuncEvents {
-    /// None, with room for so many.
-    pub fn with_capacity(num_events: usize) -> Self {
-        Self {
-            events: Vec::with_capacity(num_events),
-            stretches: Vec::new(),
-        }
-    }
-
     /// Stretches of events of one thread, in order; TAU writes a step thread by thread, so they are long.
     pub fn stretches(&self) -> impl Iterator<Item = (ThreadId, &[FuncEvent])> {
         let ends = self.stretches.iter().skip(1).map(|&(_, start)| start);
@@ -160,6 +152,22 @@ impl FuncEvents {
             thread,
             kind,
         });
+    }
+}
+
+impl FromIterator<FuncEvent> for FuncEvents {
+    fn from_iter<I: IntoIterator<Item = FuncEvent>>(events: I) -> Self {
+        let events: Vec<FuncEvent> = events.into_iter().collect();
+        let mut start = 0;
+        let stretches = events.chunk_by(|a, b| a.thread == b.thread).map(|stretch| {
+            let of_thread = (stretch[0].thread, start);
+            start += stretch.len();
+            of_thread
+        });
+        Self {
+            stretches: stretches.collect(),
+            events,
+        }
     }
 }
 

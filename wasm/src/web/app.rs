@@ -121,9 +121,7 @@ impl eframe::App for WebApp {
 impl Told {
     fn of(snapshot: &Snapshot) -> Self {
         let (open, watch) = (snapshot.analysis.as_ref(), &snapshot.watch);
-        let status = if let Some(notice) = snapshot.notices.last() {
-            notice.text.clone()
-        } else if let Some(work) = &snapshot.work {
+        let state = if let Some(work) = &snapshot.work {
             work.stage.clone()
         } else if let Some(open) = open {
             format!("{} executions of {}", open.forest.len(), open.root_name)
@@ -131,6 +129,10 @@ impl Told {
             format!("Watching {}", watch.address())
         } else {
             "Nothing is open".to_owned()
+        };
+        let status = match snapshot.notices.last() {
+            Some(notice) => format!("{state} · {}", notice.text),
+            None => state,
         };
         let source = snapshot.source.clone().filter(|_| open.is_some());
         let watched = watch.is_attached().then(|| watch.address().to_owned());

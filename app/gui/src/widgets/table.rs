@@ -1,5 +1,6 @@
 //! A table of many rows: sorted by a click on a heading, drawn only where it is seen.
 
+use egui::text::{LayoutJob, TextWrapping};
 use egui::{
     Align, Align2, Button, Color32, FontId, Id, Label, Layout, Pos2, Rect, Role, ScrollArea, Sense,
     Ui, UiBuilder, Vec2, WidgetInfo,
@@ -288,23 +289,22 @@ fn cell_ui(theme: &Theme, place: Rect, is_number: bool, cell: &Cell, ui: &Ui) {
             painter.rect_filled(bar, 1.0, theme.accent());
         }
     }
-    let (at, anchor) = if is_number {
-        (inner.right_center(), Align2::RIGHT_CENTER)
+    let color = if matches!(cell, Cell::Link(..)) {
+        theme.accent()
     } else {
-        (inner.left_center(), Align2::LEFT_CENTER)
+        theme.text()
     };
-    let clipped = painter.with_clip_rect(inner.intersect(painter.clip_rect()));
-    clipped.text(
-        at,
-        anchor,
-        cell.text(),
-        FontId::proportional(13.0),
-        if matches!(cell, Cell::Link(..)) {
-            theme.accent()
-        } else {
-            theme.text()
-        },
-    );
+    let text = cell.text().to_owned();
+    let mut job = LayoutJob::simple_singleline(text, FontId::proportional(13.0), color);
+    job.wrap = TextWrapping::truncate_at_width(inner.width().max(0.0));
+    let galley = painter.layout_job(job);
+    let align = if is_number {
+        Align2::RIGHT_CENTER
+    } else {
+        Align2::LEFT_CENTER
+    };
+    let at = align.align_size_within_rect(galley.size(), inner).min;
+    painter.galley(at, galley, color);
 }
 
 /// A search field over a table; takes the focus when asked to.

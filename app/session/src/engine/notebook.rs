@@ -76,7 +76,10 @@ impl Notebook {
         }));
         let num_labels = journal.history.num_labels();
         if num_labels > 0 {
-            let text = format!("{num_labels} labels of your last session are back.");
+            let text = match num_labels {
+                1 => "The label of your last session is back.".to_owned(),
+                _ => format!("{num_labels} labels of your last session are back."),
+            };
             messages.push((Severity::Info, text));
         }
         let notebook = Self {

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use callgrove_model::{
-    CommEvents, CommKind, CounterEvents, FuncEventKind, FuncEvents, Name, RankId, ThreadId, TimeNs,
-    WarningKind, Warnings,
+    CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, FuncId, Name,
+    RankId, ThreadId, TimeNs, WarningKind, Warnings,
 };
 
 use super::order;
@@ -24,6 +24,15 @@ pub(super) const COMM_COLUMNS: usize = 8;
 
 /// No program has as many names; a damaged count may say so.
 const MAX_PLACEHOLDER_INDEX: u32 = 1 << 20;
+
+/// Stands where a row is none until it is left out.
+const NO_EVENT: FuncEvent = FuncEvent {
+    time: TimeNs(0),
+    func: FuncId(0),
+    row: 0,
+    thread: ThreadId(0),
+    kind: FuncEventKind::Exit,
+};
 
 /// What the rows of one step of one rank may hold.
 pub(super) struct Decoder<'a> {
@@ -42,16 +51,26 @@ impl Decoder<'_> {
         let (ids, bounds) = (&self.names.timers.ids, self.bounds());
         let kinds = self.names.event_types.iter();
         let kinds: Vec<Option<FuncEventKind>> = kinds.map(|it| it.and_then(func_kind)).collect();
-        let mut events = FuncEvents::with_capacity(rows.len());
-        for (place, row) in (0..).zip(rows) {
-            let time = TimeNs::from_us(row[5]);
-            if bounds.has(row)
-                && let Some(kind) = known(&kinds, row[3])
-                && let Some(func) = known(ids, row[4])
-                && let Some(time) = time
-            {
-                events.push(thread(row), kind, func, time, place);
-            }
+        let event = |(place, row): (u32, &[u64; FUNC_COLUMNS])| {
+            bounds.has(row).then_some(FuncEvent {
+                time: TimeNs::from_us(row[5])?,
+                func: known(ids, row[4])?,
+                row: place,
+                thread: thread(row),
+                kind: known(&kinds, row[3])?,
+            })
+        };
+        // Nearly always every row is an event: then nothing is asked of each but that.
+        let mut are_valid = true;
+        let all = (0..).zip(rows).map(|row| {
+            event(row).unwrap_or_else(|| {
+                are_valid = false;
+                NO_EVENT
+            })
+        });
+        let mut events: FuncEvents = all.collect();
+        if !are_valid {
+            events = (0..).zip(rows).filter_map(event).collect();
         }
         let num_invalid = rows.len() - events.len();
         let in_place = (0..)
@@ -244,8 +263,6 @@ impl<Id: Name> IndexedNames<Id> {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::{FuncEvent, FuncId};
-
     use super::*;
 
     const T0: u64 = 1_795_231_715_233_145;

@@ -12,7 +12,7 @@ const MIN_DISPLACED: usize = 2;
 /// Sorts the rows of each thread by time where a few of them are displaced; where a time cannot be, it becomes that of the
 /// row before. Answers with the rows, by their place in `events`, that were not where they should be.
 pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
-    if events.is_sorted_by_key(|event| event.time) {
+    if is_in_order(events) {
         return Vec::new();
     }
     let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
@@ -27,6 +27,19 @@ pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
     }
     displaced.sort_unstable();
     displaced
+}
+
+/// Whether no thread's time goes back.
+fn is_in_order(events: &FuncEvents) -> bool {
+    let mut newest: BTreeMap<ThreadId, TimeNs> = BTreeMap::new();
+    events.stretches().all(|(thread, stretch)| {
+        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else {
+            return true;
+        };
+        let before = newest.insert(thread, last.time);
+        before.is_none_or(|before| before <= first.time)
+            && stretch.is_sorted_by_key(|event| event.time)
+    })
 }
 
 fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
