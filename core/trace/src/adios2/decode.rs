@@ -1,19 +1,20 @@
 //! From rows of numbers to events; invalid rows are left out and counted.
 //!
 //! Function events, which are most, are made row by row in one pass. Arrays that become columns are gone through once to
-//! see whether every row can be, which is the usual case, then once per column.
+//! see whether every row can be, which is the usual case, then once per column. Some rows come at a time: they are in a
+//! worker's caches still.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use callgrove_model::{
-    CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, FuncId, Name,
-    RankId, ThreadId, TimeNs, WarningKind, Warnings,
+    CommKind, FuncEvent, FuncEventKind, FuncEvents, FuncId, Name, RankId, StepBatch, ThreadId,
+    TimeNs, WarningKind, Warnings,
 };
 
 use super::order;
-use super::schema::{AnnouncedNames, Counts, EventType, IndexedNames};
+use super::schema::{AnnouncedNames, Counts, EventType, FUNC_ROW_COUNT, IndexedNames};
 
 /// Columns of a function event: program, rank, thread, event type, timer, time in µs.
 pub(super) const FUNC_COLUMNS: usize = 6;
@@ -21,6 +22,18 @@ pub(super) const FUNC_COLUMNS: usize = 6;
 pub(super) const COUNTER_COLUMNS: usize = 6;
 /// Columns of a message: program, rank, thread, event type, tag, partner, bytes, time in µs.
 pub(super) const COMM_COLUMNS: usize = 8;
+
+/// The arrays of a step: the variable that counts their rows, their name, their columns, of which the last is
+/// the time.
+pub(crate) const ARRAYS: [(&str, &str, usize); 3] = [
+    (FUNC_ROW_COUNT, "event_timestamps", FUNC_COLUMNS),
+    ("counter_event_count", "counter_values", COUNTER_COLUMNS),
+    ("comm_count", "comm_timestamps", COMM_COLUMNS),
+];
+
+const FUNCS: usize = 0;
+const COUNTERS: usize = 1;
+const COMMS: usize = 2;
 
 /// No program has as many names; a damaged count may say so.
 const MAX_PLACEHOLDER_INDEX: u32 = 1 << 20;
@@ -34,24 +47,70 @@ const NO_EVENT: FuncEvent = FuncEvent {
     kind: FuncEventKind::Exit,
 };
 
-/// What the rows of one step of one rank may hold.
+/// Rows of one step of one rank on their way to events: what they may hold, and what they came to so far.
 pub(super) struct Decoder<'a> {
-    pub(super) rank: RankId,
-    pub(super) step: u32,
+    pub(super) batch: StepBatch,
+    /// Unless it is known, the first function event tells it.
+    pub(super) rank: Option<RankId>,
     pub(super) counts: &'a Counts,
     pub(super) names: &'a mut AnnouncedNames,
     pub(super) warnings: &'a mut Warnings,
+    pub(super) funcs: Vec<FuncEvent>,
+    /// By array: how many rows are invalid, and the first.
+    pub(super) invalid: [(usize, usize); ARRAYS.len()],
 }
 
 impl Decoder<'_> {
-    pub(super) fn funcs(&mut self, rows: &[[u64; FUNC_COLUMNS]]) -> FuncEvents {
+    /// Makes room for the rows of an array of which as many follow.
+    pub(super) fn reserve(&mut self, array: usize, num_rows: usize) {
+        if array == FUNCS {
+            self.funcs.reserve_exact(num_rows);
+        }
+    }
+
+    /// Takes in rows of an array, which stand there from row `first` on.
+    pub(super) fn take(&mut self, array: usize, first: usize, rows: &[u64]) {
+        match array {
+            FUNCS => self.take_funcs(first, rows.as_chunks().0),
+            COUNTERS => self.take_counters(first, rows.as_chunks().0),
+            _ => self.take_comms(first, rows.as_chunks().0),
+        }
+    }
+
+    /// The rank, if it is known, and what it did in the step.
+    pub(super) fn finish(mut self) -> (Option<RankId>, StepBatch) {
+        let (step, rank) = (self.batch.step, self.rank);
+        for ((_, array, _), (num_invalid, first_invalid)) in ARRAYS.iter().zip(self.invalid) {
+            if num_invalid > 0 {
+                let place = || format!("row {first_invalid} of {array} in step {step}");
+                let count = num_invalid as u64;
+                self.warnings
+                    .count_many(WarningKind::BadRow, rank, count, place);
+            }
+        }
+        let mut funcs: FuncEvents = self.funcs.into_iter().collect();
+        let displaced = order::mend(&mut funcs);
+        if let Some(first) = displaced.first() {
+            let place = || format!("row {} of step {step}", funcs[*first].row);
+            let count = displaced.len() as u64;
+            self.warnings
+                .count_many(WarningKind::TimeWentBack, rank, count, place);
+        }
+        self.batch.rank = rank.unwrap_or_default();
+        self.batch.funcs = funcs;
+        (rank, self.batch)
+    }
+
+    fn take_funcs(&mut self, first: usize, rows: &[[u64; FUNC_COLUMNS]]) {
+        let stated = rows.first().and_then(|row| u32::try_from(row[1]).ok());
+        self.rank = self.rank.or(stated.map(RankId));
         if let Some(unnamed) = self.names.timers.unnamed(self.counts.timers) {
             self.add_placeholders("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
         }
         let (ids, bounds) = (&self.names.timers.ids, self.bounds());
         let kinds = self.names.event_types.iter();
         let kinds: Vec<Option<FuncEventKind>> = kinds.map(|it| it.and_then(func_kind)).collect();
-        let event = |(place, row): (u32, &[u64; FUNC_COLUMNS])| {
+        let event = |place: u32, row: &[u64; FUNC_COLUMNS]| {
             bounds.has(row).then_some(FuncEvent {
                 time: TimeNs::from_us(row[5])?,
                 func: known(ids, row[4])?,
@@ -60,38 +119,25 @@ impl Decoder<'_> {
                 kind: known(&kinds, row[3])?,
             })
         };
-        // Nearly always every row is an event: then nothing is asked of each but that.
-        let mut are_valid = true;
-        let all = (0..).zip(rows).map(|row| {
-            event(row).unwrap_or_else(|| {
-                are_valid = false;
+        let rows = (first as u32..).zip(rows);
+        // Nearly always all rows are events.
+        let (start, mut num_invalid) = (self.funcs.len(), 0);
+        self.funcs.extend(rows.clone().map(|(place, row)| {
+            event(place, row).unwrap_or_else(|| {
+                num_invalid += 1;
                 NO_EVENT
             })
-        });
-        let mut events: FuncEvents = all.collect();
-        if !are_valid {
-            events = (0..).zip(rows).filter_map(event).collect();
+        }));
+        if num_invalid > 0 {
+            self.funcs.truncate(start);
+            let events = rows.clone().map(|(place, row)| event(place, row));
+            let first_invalid = events.clone().take_while(Option::is_some).count();
+            self.funcs.extend(events.flatten());
+            self.note_invalid(FUNCS, num_invalid, first + first_invalid);
         }
-        let num_invalid = rows.len() - events.len();
-        let in_place = (0..)
-            .zip(events.iter())
-            .take_while(|(at, event)| *at == event.row);
-        let first_invalid = if num_invalid > 0 { in_place.count() } else { 0 };
-        self.count_invalid("event_timestamps", num_invalid, first_invalid);
-        let displaced = order::mend(&mut events);
-        if let Some(first) = displaced.first() {
-            let place = || format!("row {} of step {}", events[*first].row, self.step);
-            self.warnings.count_many(
-                WarningKind::TimeWentBack,
-                Some(self.rank),
-                displaced.len() as u64,
-                place,
-            );
-        }
-        events
     }
 
-    pub(super) fn counters(&mut self, rows: &[[u64; COUNTER_COLUMNS]]) -> CounterEvents {
+    fn take_counters(&mut self, first: usize, rows: &[[u64; COUNTER_COLUMNS]]) {
         if let Some(unnamed) = self.names.counters.unnamed(self.counts.counters) {
             self.add_placeholders("counter", used(rows, 3, &unnamed), |names| {
                 &mut names.counters
@@ -102,20 +148,18 @@ impl Decoder<'_> {
             bounds.has(row) && known(ids, row[3]).is_some() && is_time(row[5])
         };
         let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid);
-        let events = CounterEvents {
-            thread: rows.iter().map(thread).collect(),
-            counter: rows
-                .iter()
-                .map(|row| known(ids, row[3]).unwrap_or_default())
-                .collect(),
-            value: rows.iter().map(|row| row[4]).collect(),
-            time: rows.iter().map(|row| time(row[5])).collect(),
-        };
-        self.count_invalid("counter_values", num_invalid, first_invalid);
+        let (rows, events) = (rows.iter(), &mut self.batch.counters);
+        let counters = rows.clone().map(|row| known(ids, row[3]));
+        events.thread.extend(rows.clone().map(thread));
         events
+            .counter
+            .extend(counters.map(Option::unwrap_or_default));
+        events.value.extend(rows.clone().map(|row| row[4]));
+        events.time.extend(rows.map(|row| time(row[5])));
+        self.note_invalid(COUNTERS, num_invalid, first + first_invalid);
     }
 
-    pub(super) fn comms(&mut self, rows: &[[u64; COMM_COLUMNS]]) -> CommEvents {
+    fn take_comms(&mut self, first: usize, rows: &[[u64; COMM_COLUMNS]]) {
         let bounds = self.bounds();
         let kind = |row: &[u64; COMM_COLUMNS]| match known(&self.names.event_types, row[3])? {
             EventType::Send => Some(CommKind::Send),
@@ -127,25 +171,30 @@ impl Decoder<'_> {
             bounds.has(row) && kind(row).is_some() && row[5] < num_partners && is_time(row[7])
         };
         let (rows, num_invalid, first_invalid) = valid_rows(rows, is_valid);
-        let events = CommEvents {
-            thread: rows.iter().map(thread).collect(),
-            kind: rows
-                .iter()
-                .map(|row| kind(row).unwrap_or(CommKind::Recv))
-                .collect(),
-            tag: rows.iter().map(|row| row[4]).collect(),
-            partner: rows.iter().map(|row| RankId(row[5] as u32)).collect(),
-            size_bytes: rows.iter().map(|row| row[6]).collect(),
-            time: rows.iter().map(|row| time(row[7])).collect(),
-        };
-        self.count_invalid("comm_timestamps", num_invalid, first_invalid);
-        events
+        let (rows, events) = (rows.iter(), &mut self.batch.comms);
+        let kinds = rows.clone().map(|row| kind(row).unwrap_or(CommKind::Recv));
+        let partners = rows.clone().map(|row| RankId(row[5] as u32));
+        events.thread.extend(rows.clone().map(thread));
+        events.kind.extend(kinds);
+        events.tag.extend(rows.clone().map(|row| row[4]));
+        events.partner.extend(partners);
+        events.size_bytes.extend(rows.clone().map(|row| row[6]));
+        events.time.extend(rows.map(|row| time(row[7])));
+        self.note_invalid(COMMS, num_invalid, first + first_invalid);
+    }
+
+    fn note_invalid(&mut self, array: usize, num_invalid: usize, first_invalid: usize) {
+        let invalid = &mut self.invalid[array];
+        if invalid.0 == 0 {
+            invalid.1 = first_invalid;
+        }
+        invalid.0 += num_invalid;
     }
 
     fn bounds(&self) -> LaneBounds {
         let num_threads = self.counts.threads.map_or(1 << 32, u64::from);
         LaneBounds {
-            rank: u64::from(self.rank.0),
+            rank: u64::from(self.rank.unwrap_or_default().0),
             num_threads,
         }
     }
@@ -159,20 +208,11 @@ impl Decoder<'_> {
     ) {
         for index in indices {
             if names(self.names).name_if_unnamed(index, &format!("{what} {index}")) {
-                let step = self.step;
+                let step = self.batch.step;
                 let place = || format!("{what} {index} in step {step}");
                 self.warnings
-                    .count(WarningKind::UnknownName, Some(self.rank), place);
+                    .count(WarningKind::UnknownName, self.rank, place);
             }
-        }
-    }
-
-    fn count_invalid(&mut self, array: &str, num_invalid: usize, first_invalid: usize) {
-        if num_invalid > 0 {
-            let place = || format!("row {first_invalid} of {array} in step {}", self.step);
-            let (kind, rank) = (WarningKind::BadRow, Some(self.rank));
-            self.warnings
-                .count_many(kind, rank, num_invalid as u64, place);
         }
     }
 }
@@ -263,13 +303,21 @@ impl<Id: Name> IndexedNames<Id> {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_model::{ProgramId, StepId};
+
     use super::*;
 
     const T0: u64 = 1_795_231_715_233_145;
 
+    /// Decodes rows of an array, two at a time, and writes what they came to as `lines` says.
+    ///
     /// Rank 3 with two threads, four ranks, the four event types in another order than usual, timers
     /// 0 and 2 named and 1 only announced, counter 0 named.
-    fn check(run: impl Fn(&mut Decoder<'_>) -> Vec<String>) -> (Vec<String>, Vec<String>) {
+    fn check<const N: usize>(
+        array: usize,
+        rows: &[[u64; N]],
+        lines: impl Fn(&StepBatch, &AnnouncedNames) -> Vec<String>,
+    ) -> (Vec<String>, Vec<String>) {
         let counts = Counts {
             threads: Some(2),
             ranks: Some(4),
@@ -290,25 +338,30 @@ mod tests {
         names.timers.name_if_unnamed(2, "work");
         names.counters.name_if_unnamed(0, "TIME");
         let mut warnings = Warnings::default();
-        let decoder = &mut Decoder {
-            rank: RankId(3),
-            step: 7,
+        let mut decoder = Decoder {
+            batch: StepBatch::empty(ProgramId(0), RankId(0), StepId(7)),
+            rank: Some(RankId(3)),
             counts: &counts,
             names: &mut names,
             warnings: &mut warnings,
+            funcs: Vec::new(),
+            invalid: Default::default(),
         };
-        let events = run(decoder);
+        for (first, rows) in (0..).step_by(2).zip(rows.chunks(2)) {
+            decoder.take(array, first, rows.as_flattened());
+        }
+        let (rank, batch) = decoder.finish();
+        assert_eq!((rank, batch.rank), (Some(RankId(3)), RankId(3)));
         let warnings = warnings
             .iter()
             .map(|w| format!("{:?} x{} {}", w.kind, w.count, w.first.place))
             .collect();
-        (events, warnings)
+        (lines(&batch, &names), warnings)
     }
 
-    fn funcs(rows: &[[u64; 6]]) -> (Vec<String>, Vec<String>) {
-        check(|decoder| {
-            let events = decoder.funcs(rows);
-            let names = &decoder.names.timers.table;
+    fn funcs(rows: &[[u64; FUNC_COLUMNS]]) -> (Vec<String>, Vec<String>) {
+        check(FUNCS, rows, |batch, names| {
+            let names = &names.timers.table;
             let line = |event: &FuncEvent| {
                 let FuncEvent {
                     row, thread, kind, ..
@@ -316,7 +369,7 @@ mod tests {
                 let (func, time_us) = (names.name(event.func), event.time.as_us() as u64 - T0);
                 format!("{row} t{thread} {kind:?} {func} +{time_us}")
             };
-            events.iter().map(line).collect()
+            batch.funcs.iter().map(line).collect()
         })
     }
 
@@ -378,32 +431,34 @@ mod tests {
 
     #[test]
     fn impossible_message_and_counter_rows_are_left_out() {
-        let (comms, warnings) = check(|decoder| {
-            let rows = [
-                [0, 3, 0, 1, 5, 0, 64, T0],
-                [0, 3, 0, 3, 5, 0, 64, T0],
-                [0, 3, 0, 0, 5, 4, 64, T0],
-                [0, 3, 1, 0, 6, 2, 16, T0 + 1],
-            ];
-            let comms = decoder.comms(&rows);
-            (0..comms.len())
-                .map(|row| {
-                    format!(
-                        "{:?} tag {} with {}",
-                        comms.kind[row], comms.tag[row], comms.partner[row]
-                    )
-                })
-                .collect()
+        let rows = [
+            [0, 3, 0, 1, 5, 0, 64, T0],
+            [0, 3, 0, 3, 5, 0, 64, T0],
+            [0, 3, 0, 0, 5, 4, 64, T0],
+            [0, 3, 1, 0, 6, 2, 16, T0 + 1],
+        ];
+        let (comms, warnings) = check(COMMS, &rows, |batch, _| {
+            let comms = &batch.comms;
+            let line = |row| {
+                let (kind, tag, partner): (CommKind, u64, RankId) =
+                    (comms.kind[row], comms.tag[row], comms.partner[row]);
+                format!("{kind:?} tag {tag} with {partner}")
+            };
+            (0..comms.len()).map(line).collect()
         });
         assert_eq!(comms, ["Send tag 5 with 0", "Recv tag 6 with 2"]);
         assert_eq!(warnings, ["BadRow x2 row 1 of comm_timestamps in step 7"]);
 
-        let (counters, warnings) = check(|decoder| {
-            let counters = decoder.counters(&[[0, 3, 0, 0, 8, T0], [0, 3, 0, 1, 8, T0]]);
-            counters.value.iter().map(u64::to_string).collect()
+        let rows = [
+            [0, 3, 0, 0, 8, T0],
+            [0, 3, 0, 0, 9, T0],
+            [0, 3, 0, 1, 8, T0],
+        ];
+        let (counters, warnings) = check(COUNTERS, &rows, |batch, _| {
+            batch.counters.value.iter().map(u64::to_string).collect()
         });
-        assert_eq!(counters, ["8"]);
-        assert_eq!(warnings, ["BadRow x1 row 1 of counter_values in step 7"]);
+        assert_eq!(counters, ["8", "9"]);
+        assert_eq!(warnings, ["BadRow x1 row 2 of counter_values in step 7"]);
     }
 
     #[test]

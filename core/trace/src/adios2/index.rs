@@ -24,7 +24,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::bp4_lists::{self, StoredArray};
-use super::step::ARRAYS;
+use super::decode::ARRAYS;
 use crate::TraceError;
 
 const HEADER_BYTES: usize = 64;

@@ -15,8 +15,9 @@ mod stored_rows;
 mod stream;
 mod writer;
 
+pub(crate) use decode::ARRAYS;
 pub(crate) use reader::TauSource;
-pub(crate) use step::{ARRAYS, LED_ASTRAY};
+pub(crate) use step::LED_ASTRAY;
 pub(crate) use stream::{Begun, BpStream};
 pub use writer::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub(crate) use writer::{begin_step, put, write_error};

@@ -7,8 +7,8 @@ use std::path::Path;
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
 use callgrove_model::{Metadata, ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
-use super::decode::{COMM_COLUMNS, COUNTER_COLUMNS, Decoder, FUNC_COLUMNS};
-use super::schema::{AnnouncedNames, Counts, FUNC_ROW_COUNT};
+use super::decode::{ARRAYS, Decoder};
+use super::schema::{AnnouncedNames, Counts};
 use super::stored_rows::StoredRows;
 use crate::TraceError;
 use crate::rank_in_name::rank_in_name;
@@ -23,15 +23,8 @@ pub(crate) const LED_ASTRAY: &str = "leads ADIOS2 out of its memory";
 /// Rows are numbered with 32 bits.
 const MAX_ROWS: u64 = 1 << 32;
 
-/// The arrays of a step: the variable that counts their rows, their name, their columns, of which the last is
-/// the time.
-pub(crate) const ARRAYS: [(&str, &str, usize); 3] = [
-    (FUNC_ROW_COUNT, "event_timestamps", FUNC_COLUMNS),
-    ("counter_event_count", "counter_values", COUNTER_COLUMNS),
-    ("comm_count", "comm_timestamps", COMM_COLUMNS),
-];
-
-/// ADIOS2 takes memory of the size of what it reads at once: so many rows, which stay in a worker's caches.
+/// So many rows are read at once: they stay in a worker's caches until they are decoded, and ADIOS2 takes memory of
+/// their size.
 const ROWS_AT_ONCE: usize = 1 << 12;
 
 /// Which rows of a step are read: all, unless less is enough.
@@ -44,9 +37,9 @@ pub(super) struct WantedRows {
 }
 
 thread_local! {
-    /// What the arrays of a step are read into. It belongs to the thread, not to the stream: one that reads many streams
-    /// in turn finds it in its caches.
-    static ROWS: RefCell<[Vec<u64>; 3]> = const { RefCell::new([const { Vec::new() }; 3]) };
+    /// What rows are read into. It belongs to the thread, not to the stream: one that reads many streams in turn finds it in
+    /// its caches.
+    static ROWS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What the steps read so far have told.
@@ -98,37 +91,19 @@ impl StepReader {
             self.is_rank_stated = true;
         }
         self.num_ranks = counts.ranks.or(self.num_ranks);
-        ROWS.with_borrow_mut(|memory| self.decode(at, &counts, metadata, memory))
-    }
-
-    fn decode(
-        &mut self,
-        at: &StepPlace<'_>,
-        counts: &Counts,
-        metadata: Vec<Metadata>,
-        memory: &mut [Vec<u64>; 3],
-    ) -> Result<StepBatch, TraceError> {
-        let [func_rows, counter_rows, comm_rows] = at.read_rows(memory, self.wanted)?;
-        let (func_rows, _) = func_rows.as_chunks::<FUNC_COLUMNS>();
-        let (counter_rows, _) = counter_rows.as_chunks::<COUNTER_COLUMNS>();
-        let (comm_rows, _) = comm_rows.as_chunks::<COMM_COLUMNS>();
-        let rank = self
-            .rank
-            .or_else(|| Some(RankId(u32::try_from(func_rows.first()?[1]).ok()?)));
-        self.rank = rank;
-        let mut batch = StepBatch::empty(self.program, rank.unwrap_or_default(), at.step);
         let mut decoder = Decoder {
-            rank: batch.rank,
-            step: at.step.0,
-            counts,
+            batch: StepBatch::empty(self.program, RankId::default(), at.step),
+            rank: self.rank,
+            counts: &counts,
             names: &mut self.names,
             warnings: &mut self.warnings,
+            funcs: Vec::new(),
+            invalid: Default::default(),
         };
-        batch.funcs = decoder.funcs(func_rows);
-        batch.counters = decoder.counters(counter_rows);
-        batch.comms = decoder.comms(comm_rows);
-        batch.metadata = metadata;
-        Ok(batch)
+        at.read_rows(&mut decoder, self.wanted)?;
+        let (rank, batch) = decoder.finish();
+        self.rank = rank;
+        Ok(StepBatch { metadata, ..batch })
     }
 }
 
@@ -144,39 +119,28 @@ pub(super) struct StepPlace<'a> {
 }
 
 impl StepPlace<'_> {
-    /// Reads the wanted rows of the step; of other arrays, and of one without rows, which is not in the step at all, there
-    /// is nothing.
-    fn read_rows<'m>(
-        &self,
-        memory: &'m mut [Vec<u64>; 3],
-        wanted: WantedRows,
-    ) -> Result<[&'m [u64]; 3], TraceError> {
-        let mut lengths = [0; 3];
-        for (array, memory) in memory.iter_mut().enumerate() {
+    /// Reads the wanted rows of the step, and hands them to `decoder`; of other arrays, and of one without rows, which is
+    /// not in the step at all, there is nothing.
+    fn read_rows(&self, decoder: &mut Decoder<'_>, wanted: WantedRows) -> Result<(), TraceError> {
+        for array in 0..ARRAYS.len() {
             if array == 0 || !wanted.functions_only {
-                lengths[array] = self.read_array(array, memory, wanted)?;
+                self.read_array(array, decoder, wanted.edges_only)?;
             }
         }
-        let [funcs, counters, comms] = memory;
-        Ok([
-            &funcs[..lengths[0]],
-            &counters[..lengths[1]],
-            &comms[..lengths[2]],
-        ])
+        Ok(())
     }
 
-    /// Reads rows of an array; says how many numbers they are.
     fn read_array(
         &self,
         array: usize,
-        memory: &mut Vec<u64>,
-        wanted: WantedRows,
-    ) -> Result<usize, TraceError> {
+        decoder: &mut Decoder<'_>,
+        edges_only: bool,
+    ) -> Result<(), TraceError> {
         let (count_name, name, num_columns) = ARRAYS[array];
         let num_rows = self.count_rows(count_name, num_columns)?;
         let variable = self.array(name)?;
         if num_rows == 0 {
-            return Ok(0);
+            return Ok(());
         }
         let variable = variable
             .ok_or_else(|| self.not_tau(name, "is missing, though rows are counted".to_owned()))?;
@@ -184,40 +148,45 @@ impl StepPlace<'_> {
         self.expect_shape(&variable, name, [num_rows, num_columns])?;
         // What is not as large as it says must be compressed, and is told from what is damaged by all of it only.
         let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
-        let is_edges = wanted.edges_only && self.data_bytes.is_some_and(is_stored);
-        let num_wanted = if is_edges { num_rows.min(2) } else { num_rows };
-        let length = num_wanted * num_columns;
-        // What is there is written over.
-        if memory.len() < length {
-            memory.resize(length, 0);
+        let is_edges = edges_only && self.data_bytes.is_some_and(is_stored);
+        // Over a network each read is an answer that is waited for.
+        let at_once = self.data_bytes.map_or(num_rows, |_| ROWS_AT_ONCE);
+        let (step, num_each) = match is_edges {
+            true => (num_rows.saturating_sub(1).max(1), 1),
+            false => (at_once, at_once.min(num_rows)),
+        };
+        if !is_edges {
+            decoder.reserve(array, num_rows);
         }
-        let rows = &mut memory[..length];
-        if is_edges {
-            let last = num_rows - 1;
-            for (first, row) in [0, last].into_iter().zip(rows.chunks_mut(num_columns)) {
-                self.read_by_engine(&variable, first, num_columns, row)?;
+        ROWS.with_borrow_mut(|memory| {
+            let length = num_each * num_columns;
+            // What is there is written over.
+            if memory.len() < length {
+                memory.resize(length, 0);
             }
-        } else if !self.read_stored(array, num_rows, rows)? {
-            // Over a network each read is an answer that is waited for.
-            let at_once = self.data_bytes.map_or(num_rows, |_| ROWS_AT_ONCE);
-            let chunks = rows.chunks_mut(at_once * num_columns);
-            for (first, rows) in (0..).step_by(at_once).zip(chunks) {
-                self.read_by_engine(&variable, first, num_columns, rows)?;
+            for first in (0..num_rows).step_by(step) {
+                let num_left = (num_rows - first) * num_columns;
+                let rows = &mut memory[..length.min(num_left)];
+                if is_edges || !self.read_stored(array, num_rows, first, rows)? {
+                    self.read_by_engine(&variable, first, num_columns, rows)?;
+                }
+                decoder.take(array, first, rows);
             }
-        }
-        Ok(length)
+            Ok(())
+        })
     }
 
     fn read_stored(
         &self,
         array: usize,
         num_rows: usize,
+        first: usize,
         rows: &mut [u64],
     ) -> Result<bool, TraceError> {
         let Some(stored) = self.stored else {
             return Ok(false);
         };
-        let read = stored.read(array, (num_rows, ARRAYS[array].2), rows);
+        let read = stored.read(array, (num_rows, ARRAYS[array].2), first, rows);
         read.map_err(|source| match source.kind() {
             ErrorKind::UnexpectedEof => self.cut_short(),
             _ => TraceError::Io {

@@ -16,20 +16,23 @@ pub(super) struct StoredRows<'a> {
 }
 
 impl StoredRows<'_> {
-    /// Reads an array of this shape, row by row; says whether there is one.
+    /// Reads the array of this shape from row `first` on, as many rows as there is room for; says whether it lies there.
     pub(super) fn read(
         &self,
         array: usize,
         (num_rows, num_columns): (usize, usize),
+        first: usize,
         rows: &mut [u64],
     ) -> io::Result<bool> {
-        let shape = (num_rows as u64, num_columns as u64);
-        let stored = self.arrays[array].filter(|it| (it.num_rows, it.num_columns) == shape);
-        let Some(StoredArray { offset, .. }) = stored else {
+        let [num_rows, num_columns, first] = [num_rows, num_columns, first].map(|it| it as u64);
+        let stored = self.arrays[array].as_ref();
+        let shape = (num_rows, num_columns);
+        let Some(stored) = stored.filter(|it| (it.num_rows, it.num_columns) == shape) else {
             return Ok(false);
         };
         let mut file = self.file;
-        file.seek(SeekFrom::Start(offset))?;
+        let row_bytes = 8 * num_columns;
+        file.seek(SeekFrom::Start(stored.offset + first * row_bytes))?;
         file.read_exact(bytemuck::cast_slice_mut(rows))?;
         if cfg!(target_endian = "big") {
             // The index of a folder that was written on such a machine is refused.
@@ -76,11 +79,14 @@ mod tests {
                 let mut gets = engine.gets();
                 gets.add(&variable, &mut by_adios2).unwrap();
                 gets.perform().unwrap();
-                let mut from_file = vec![1; by_adios2.len()];
-                assert!(stored.read(array, shape, &mut from_file).unwrap());
-                assert_eq!(from_file, by_adios2);
+                for first in [0, rows / 2] {
+                    let by_adios2 = &by_adios2[first * num_columns..];
+                    let mut from_file = vec![1; by_adios2.len()];
+                    assert!(stored.read(array, shape, first, &mut from_file).unwrap());
+                    assert_eq!(from_file, by_adios2);
+                }
                 let other = (rows + 1, num_columns);
-                assert!(!stored.read(array, other, &mut from_file).unwrap());
+                assert!(!stored.read(array, other, 0, &mut [0]).unwrap());
                 num_rows[array] += rows;
             }
             stream.end_step().unwrap();
