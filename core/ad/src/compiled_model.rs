@@ -8,6 +8,7 @@ use callgrove_model::FuncId;
 use serde_json::value::RawValue;
 
 use crate::AdOptions;
+use crate::tree_models::TreeModels;
 
 /// The model of one function, compiled for the verdicts of this round.
 #[derive(Debug)]
@@ -51,10 +52,28 @@ pub(crate) struct CompleteModels {
     pub(crate) is_live: bool,
 }
 
-impl CompleteModels {
-    /// By number of the function; none without models.
-    pub(crate) fn compiled(complete: Option<&Self>) -> &[Option<CompiledModel>] {
-        complete.map_or(&[], |it| &it.compiled)
+/// What a round judges by.
+pub(crate) struct RoundModels<'a> {
+    /// By number of the function.
+    pub(crate) compiled: &'a [Option<CompiledModel>],
+    /// Global indices, by number of the function.
+    pub(crate) fids: &'a [FuncId],
+    pub(crate) trees: &'a TreeModels,
+}
+
+impl<'a> RoundModels<'a> {
+    /// Those that hold what all ranks told, if there are any.
+    pub(crate) fn complete(
+        models: Option<&'a CompleteModels>,
+        fids: &'a [FuncId],
+        trees: &'a TreeModels,
+    ) -> Self {
+        let compiled = models.map_or(&[][..], |it| &it.compiled);
+        Self {
+            compiled,
+            fids,
+            trees,
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use super::Instance;
 use super::deltas::merge_deltas;
-use crate::compiled_model::{CompleteModels, compile_models};
-use crate::rank_detector::{RankDetector, RoundModels, StepOutcome};
+use crate::compiled_model::{RoundModels, compile_models};
+use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
 use crate::{AdError, Pacing};
 
@@ -113,22 +113,14 @@ impl Instance {
         self.status.note_link(synced.link);
         self.take_tree_models();
         let (options, recorded) = (&self.options, self.writer.is_some());
-        let models = RoundModels {
-            compiled: CompleteModels::compiled(self.complete.as_ref()),
-            fids: &self.fids,
-            trees: &self.tree_models,
-        };
+        let models = RoundModels::complete(self.complete.as_ref(), &self.fids, &self.tree_models);
         let judge = |detector: &mut RankDetector, input| {
             detector.take_in_and_judge(input, &models, options, recorded)
         };
         let turns = take_turns(&mut self.readers, &mut self.detectors, judge);
         let (mut judged, waiting) = self.settle_turns(turns)?;
         let options = &self.options;
-        let models = RoundModels {
-            compiled: CompleteModels::compiled(self.complete.as_ref()),
-            fids: &self.fids,
-            trees: &self.tree_models,
-        };
+        let models = RoundModels::complete(self.complete.as_ref(), &self.fids, &self.tree_models);
         let rest = at_work(&mut self.detectors, waiting).into_par_iter();
         judged.par_extend(rest.map(|(position, detector, input)| {
             let outcome = detector.take_in_and_judge(input, &models, options, recorded);

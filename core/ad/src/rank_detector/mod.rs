@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use callgrove_detect::{CallerKey, FuncModel};
 use callgrove_model::{
-    ExecIdx, FuncId, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
+    ExecIdx, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport};
 
 use crate::brief::BriefState;
 use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
-use crate::compiled_model::CompiledModel;
+use crate::compiled_model::{CompiledModel, RoundModels};
 use crate::found::FoundOutliers;
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
@@ -29,7 +29,6 @@ use crate::rank_counters::RankCounters;
 use crate::rank_trees::{RankTrees, TreeOutcome};
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
 use crate::stream_reader::StepInput;
-use crate::tree_models::TreeModels;
 use crate::{AdOptions, OutlierStatistic};
 
 use step_learner::StepLearner;
@@ -106,15 +105,6 @@ pub(crate) struct StepOutcome {
 
 /// Where the executions of a function are among those grouped, and its number.
 type JudgedRows = (Range<usize>, u32);
-
-/// What a round judges by.
-pub(crate) struct RoundModels<'a> {
-    /// By number of the function.
-    pub(crate) compiled: &'a [Option<CompiledModel>],
-    /// Global indices, by number of the function.
-    pub(crate) fids: &'a [FuncId],
-    pub(crate) trees: &'a TreeModels,
-}
 
 impl RankDetector {
     pub(crate) fn new(program: ProgramId, rank: RankId) -> Self {

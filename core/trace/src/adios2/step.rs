@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
-use callgrove_model::{Metadata, ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
+use callgrove_model::{ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
 use super::decode::{ARRAYS, Decoder};
 use super::schema::{AnnouncedNames, Counts};
@@ -26,6 +26,8 @@ const MAX_ROWS: u64 = 1 << 32;
 /// So many rows are read at once: they stay in a worker's caches until they are decoded, and ADIOS2 takes memory of
 /// their size.
 const ROWS_AT_ONCE: usize = 1 << 12;
+/// Of what is compressed, all is unpacked each time that some rows are read: so many times at most.
+const MAX_READS: usize = 16;
 
 /// Which rows of a step are read: all, unless less is enough.
 #[derive(Clone, Copy, Default, Debug)]
@@ -150,14 +152,15 @@ impl StepPlace<'_> {
         let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
         let is_edges = edges_only && self.data_bytes.is_some_and(is_stored);
         // Over a network each read is an answer that is waited for.
-        let at_once = self.data_bytes.map_or(num_rows, |_| ROWS_AT_ONCE);
-        let (step, num_each) = match is_edges {
-            true => (num_rows.saturating_sub(1).max(1), 1),
-            false => (at_once, at_once.min(num_rows)),
-        };
-        if !is_edges {
+        let at_once = self
+            .data_bytes
+            .map_or(num_rows, |_| ROWS_AT_ONCE.max(num_rows.div_ceil(MAX_READS)));
+        let (step, num_each) = if is_edges {
+            (num_rows.saturating_sub(1).max(1), 1)
+        } else {
             decoder.reserve(array, num_rows);
-        }
+            (at_once, at_once.min(num_rows))
+        };
         ROWS.with_borrow_mut(|memory| {
             let length = num_each * num_columns;
             // What is there is written over.
