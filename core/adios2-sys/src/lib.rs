@@ -50,4 +50,5 @@ pub use gets::Gets;
 pub use io::Io;
 pub use library::Library;
 pub use library_search::{Candidate, LibraryLocation, default_candidates};
+pub use malloc::expose_stray_reads;
 pub use variable::Variable;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::Library;
+use callgrove_adios2_sys::{Library, expose_stray_reads};
 use callgrove_model::ProgramId;
 
 use crate::adios2::{LED_ASTRAY, TauSource};
@@ -56,8 +56,6 @@ impl StreamGuard {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg(path);
         command
-            // What is read before it is written shows here, not by chance in the process that reads after this one.
-            .env("MALLOC_PERTURB_", "85")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
@@ -121,9 +119,8 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
 /// show where it is led.
 pub fn read_through(path: &Path, adios2: &Library) {
     let limits = Limits::of(path);
-    limit_this_process(limits.cpu, limits.num_bytes);
-    // The memory of another thread ends soon after what is in use, as it does for those who read after this process: what
-    // is read beyond it shows.
+    let num_bytes = limits.num_bytes.saturating_add(expose_stray_reads());
+    limit_this_process(limits.cpu, num_bytes);
     let read = || {
         // An error in another array ends who reads all of them, and lets others go on to what comes after it.
         for functions_only in [true, false] {
