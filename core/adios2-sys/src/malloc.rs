@@ -72,7 +72,7 @@ pub fn expose_stray_reads() -> u64 {
             let room = start.wrapping_byte_add(NOTHING_BYTES);
             // SAFETY: it belongs to the stretch, where nothing is.
             let _is_there = unsafe { munmap(room, STACK_BYTES) };
-            return num_bytes as u64;
+            return u64::try_from(num_bytes).unwrap_or(u64::MAX);
         }
     }
     0
