@@ -257,6 +257,18 @@ fn a_server_is_trusted_for_the_authority_that_signed_its_certificate() {
 }
 
 #[test]
+fn a_server_that_shows_the_certificate_of_an_authority_is_trusted_for_that_very_one() {
+    let server = PostgresServer::start(&[]);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    // As `openssl req -x509` makes it.
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).expect("a certificate");
+    encrypt(&server, &certificate, &key);
+    check_trust(&server, &certificate);
+}
+
+#[test]
 fn errors_name_the_server_and_no_password() {
     let server = PostgresServer::start(&[]);
     for url in [

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
-use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,15 +9,12 @@ use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::{Client, Config, Error, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::store::without_secrets;
 use crate::{AccessMode, OpenOptions, ProvDbError};
 
 use super::advisory_lock;
+use super::trust::trusting;
 
 /// How long an operation is tried again while the server is away.
 const RETRY_FOR: Duration = Duration::from_secs(30);
@@ -57,7 +52,7 @@ impl PostgresConnection {
         let tls = match (config.get_ssl_mode(), ca_file) {
             (_, Some(ca_file)) => {
                 config.ssl_mode(SslMode::Require);
-                Some(tls(ca_file).map_err(bad)?)
+                Some(trusting(ca_file).map_err(bad)?)
             }
             (SslMode::Require, None) => {
                 return Err(bad(
@@ -203,24 +198,4 @@ fn is_break(error: &Error) -> bool {
                     .is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
         }
     }
-}
-
-fn tls(ca_file: &Path) -> Result<MakeRustlsConnect, String> {
-    let named = |cause: String| format!("{cause}: {}", ca_file.display());
-    let mut roots = RootCertStore::empty();
-    let certificates =
-        CertificateDer::pem_file_iter(ca_file).map_err(|it| named(it.to_string()))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|it| named(it.to_string()))?;
-        roots.add(certificate).map_err(|it| named(it.to_string()))?;
-    }
-    if roots.is_empty() {
-        return Err(named("no certificate in the file".to_owned()));
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|it| named(it.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
 }

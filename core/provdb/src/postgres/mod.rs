@@ -9,6 +9,7 @@ mod claim;
 mod connection;
 mod plain;
 mod schema;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
