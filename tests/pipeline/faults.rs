@@ -147,7 +147,7 @@ fn an_instance_waits_at_its_end_for_a_server_that_is_away() {
     let live = place(&folder, "live");
     let (mut pserver, url) = pserver(&store);
     let address = url.strip_prefix("http://").unwrap().to_owned();
-    let replay = growing(&live, "bp5", "4");
+    let replay = growing(&live, "bp5", "0.05");
     let follow = following(&live, &["--pserver", &url]);
     let instance = start(&follow);
     wait_for_records(&store, "func_stats");

@@ -29,6 +29,8 @@ const LEAST_BYTES: u64 = 2 << 30;
 const BYTES_PER_BYTE: u64 = 16;
 /// See [`complaint`].
 const UNKNOWN_TYPE: &str = "is not a simple type or registered format";
+/// Metadata that ADIOS2 complains of has led it some way: whether it comes to an end there is chance too.
+const GAVE_UP: &str = "ADIOS2 gave up on it";
 /// Pause between two looks at the process.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -91,8 +93,11 @@ fn complaint(said: impl Read) -> Option<String> {
     // Names are repeated as they are, letters or not.
     let lines = BufReader::new(said).split(b'\n').map_while(Result::ok);
     let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
-    let mut complaints =
-        lines.filter(|line| line.contains(UNKNOWN_TYPE) || line.contains(LED_ASTRAY));
+    let is_one = |line: &String| {
+        let all = [UNKNOWN_TYPE, LED_ASTRAY, GAVE_UP];
+        all.iter().any(|it| line.contains(it))
+    };
+    let mut complaints = lines.filter(is_one);
     let first = complaints.next();
     // To its end, so that the process can say it all.
     complaints.for_each(drop);
@@ -115,7 +120,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
 }
 
 /// Reads a stream to its end, in a process that is there for nothing else: it limits itself. What is wrong with the
-/// stream in a way that can be told does not matter here, and of arrays, which ADIOS2 only copies, the first and last rows
+/// stream in a way that is told without ADIOS2 does not matter here, and of arrays, which ADIOS2 only copies, the first and last rows
 /// show where it is led.
 pub fn read_through(path: &Path, adios2: &Library) {
     let limits = Limits::of(path);
@@ -124,8 +129,10 @@ pub fn read_through(path: &Path, adios2: &Library) {
     let read = || {
         // An error in another array ends who reads all of them, and lets others go on to what comes after it.
         for functions_only in [true, false] {
-            if let Err(TraceError::Fatal { how, .. }) = read_edges(path, functions_only, adios2) {
-                eprintln!("{how}");
+            match read_edges(path, functions_only, adios2) {
+                Err(TraceError::Fatal { how, .. }) => eprintln!("{how}"),
+                Err(TraceError::Stream { source, .. }) => eprintln!("{GAVE_UP}: {source}"),
+                _ => {}
             }
         }
     };
