@@ -2,8 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::api::{RawEngine, c_string, check, check_handle, read_text};
 use crate::{Adios2Error, DataType, Element, Io, Variable};
@@ -32,6 +33,14 @@ pub enum StepStatus {
 /// process that it does not lock (seen with 2.12.1), so two opens at once damage the heap. One lock each, because
 /// a writer that waits for its reader would keep a reader of the same process out for ever.
 static SST_OPENS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+
+/// Held while SST closes a stream that was written, which takes it out of that list.
+static SST_CLOSES: Mutex<()> = Mutex::new(());
+/// How long a stream waits for the one that closes before it. That one waits for its reader, which may itself wait
+/// for the end of this one; then they close side by side, at different times.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What a stream is opened for; the numbers of `adios2_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,8 +278,10 @@ impl AdiosEngine {
             return Ok(());
         }
         let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        let turn = (self.mode == OpenMode::Write && self.io.is_sst()).then(turn_to_close);
         // SAFETY: the engine is alive, and `raw` was its last address: ADIOS2 frees the engine here.
         let code = unsafe { (self.io.api().close)(raw) };
+        drop(turn);
         check(code, "close", &self.name).inspect_err(|_| self.io.adios().abandon())
     }
 
@@ -320,6 +331,19 @@ impl Drop for AdiosEngine {
     fn drop(&mut self) {
         // A failure has been printed by ADIOS2; whoever needs to know calls `close`.
         drop(self.close_once());
+    }
+}
+
+/// Waits until no other stream that was written over SST closes, or long enough.
+fn turn_to_close() -> Option<MutexGuard<'static, ()>> {
+    let start = Instant::now();
+    loop {
+        match SST_CLOSES.try_lock() {
+            Ok(turn) => return Some(turn),
+            Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
+            Err(TryLockError::WouldBlock) if start.elapsed() >= CLOSE_PATIENCE => return None,
+            Err(TryLockError::WouldBlock) => thread::sleep(CLOSE_POLL_INTERVAL),
+        }
     }
 }
 
