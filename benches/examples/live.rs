@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
 use callgrove_benches::meter::{cpu_seconds, memory_bytes};
-use callgrove_detect::{FuncModel, Params};
+use callgrove_detect::{CallerKey, FuncModel, Params};
 use callgrove_model::{
     CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, RunIdentity, StepBatch, StepId,
     ThreadId, TimeNs, Warnings,
@@ -229,7 +229,7 @@ fn exchange(
                 let times: Vec<u64> = (0..20)
                     .map(|it| 100 + (it * 7 + u64::from(step)) % 23)
                     .collect();
-                model.extend_in(StepId(step), &[], &times);
+                model.extend_in(StepId(step), CallerKey::NONE, &times);
                 (fid, model)
             };
             let models = fids.iter().map(model).collect();

@@ -1,12 +1,15 @@
-//! The executions that ended in a step, sorted by function.
+//! The executions that ended in a step, by function, and what their times add to the models.
 //!
-//! A counting sort: one pass counts, one pass places, so that each function's times lie side by side for
-//! the detectors, in order of thread and end.
-
-use std::ops::Range;
+//! Each goes to its function when it ends, so that those of a function lie side by side for the detectors, thread by
+//! thread in the order of their ends.
 
 use callgrove_detect::CallerKey;
-use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId, ThreadId};
+use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId};
+
+use crate::OutlierStatistic;
+
+/// Room for so many times is kept for the next step.
+const ROOM_KEPT: usize = 1 << 12;
 
 /// An execution of a rank: the position of its lane, in order of thread, and its row there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,114 +29,204 @@ pub(crate) struct JudgedFunctions<'a> {
 
 /// An execution that ended.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
-    /// Its function's.
-    number: u32,
-    thread: ThreadId,
-    exec: ExecIdx,
-    caller: CallerKey,
-    exclusive: DurationNs,
-    inclusive: DurationNs,
+pub(crate) struct EndedExecution {
+    pub(crate) exclusive_us: u64,
+    pub(crate) inclusive_us: u64,
+    /// By the rank's own ids.
+    caller: Option<FuncId>,
+    pub(crate) position: ExecPosition,
 }
 
-/// Executions by function; all columns have one length.
+/// Executions by the number of their function.
 #[derive(Debug, Default)]
 pub(crate) struct ExecutionsByFunction {
-    /// Functions with executions in ascending order, and where theirs are.
-    pub(crate) functions: Vec<(u32, Range<usize>)>,
-    /// Exclusive times in µs.
-    pub(crate) exclusive_us: Vec<u64>,
-    /// Inclusive times in µs.
-    pub(crate) inclusive_us: Vec<u64>,
-    /// Who called them.
-    pub(crate) callers: Vec<CallerKey>,
-    /// Their positions.
-    pub(crate) positions: Vec<ExecPosition>,
-    /// What is not sorted yet.
-    ended: Vec<Ended>,
-    /// Next free row of each function while sorting.
-    cursors: Vec<usize>,
+    /// Functions with executions; ascending once they are settled.
+    numbers: Vec<u32>,
+    by_number: Vec<Vec<EndedExecution>>,
+}
+
+/// Times in µs by the number of the function and its caller.
+#[derive(Debug, Default)]
+pub(crate) struct TimesByCaller {
+    /// Functions with times; ascending once they are settled.
+    numbers: Vec<u32>,
+    by_number: Vec<FunctionTimes>,
+}
+
+#[derive(Debug, Default)]
+struct FunctionTimes {
+    /// In the order in which they came first; those of steps before may have no times.
+    callers: Vec<(CallerKey, Vec<u64>)>,
+    /// Where the newest one stands.
+    newest: usize,
+}
+
+impl JudgedFunctions<'_> {
+    /// The number of a function that is judged.
+    #[inline]
+    fn number<T>(&self, call: &EndedCall<T>) -> Option<u32> {
+        let number = self.numbers.get(call.func.index()).copied().flatten();
+        number.filter(|_| call.closed)
+    }
+
+    /// What models know a caller by.
+    #[inline]
+    pub(crate) fn key(&self, caller: Option<FuncId>) -> CallerKey {
+        let key = |caller: FuncId| self.keys.get(caller.index()).copied();
+        caller.and_then(key).unwrap_or_default()
+    }
+}
+
+impl EndedExecution {
+    /// Who called it, as models know that.
+    pub(crate) fn caller(&self, of: JudgedFunctions<'_>) -> CallerKey {
+        of.key(self.caller)
+    }
+
+    /// The time that is judged.
+    #[inline]
+    pub(crate) fn judged_us(&self, statistic: OutlierStatistic) -> u64 {
+        match statistic {
+            OutlierStatistic::Exclusive => self.exclusive_us,
+            OutlierStatistic::Inclusive => self.inclusive_us,
+        }
+    }
 }
 
 impl ExecutionsByFunction {
-    /// Takes in an execution that ended, if it is judged: its function is, and its exit was seen.
+    /// Forgets the step before; `num_functions` have numbers.
+    pub(crate) fn begin(&mut self, num_functions: usize) {
+        for &number in &self.numbers {
+            let executions = &mut self.by_number[number as usize];
+            executions.clear();
+            executions.shrink_to(ROOM_KEPT);
+        }
+        self.numbers.clear();
+        if self.by_number.len() < num_functions {
+            self.by_number.resize(num_functions, Vec::new());
+        }
+    }
+
+    /// Takes in an execution of the lane at a position that ended, if it is judged: its function is, and its exit was seen.
+    #[inline]
+    pub(crate) fn push(&mut self, of: JudgedFunctions<'_>, lane: u32, call: &EndedCall<ExecIdx>) {
+        let Some(number) = of.number(call) else {
+            return;
+        };
+        let executions = &mut self.by_number[number as usize];
+        if executions.is_empty() {
+            self.numbers.push(number);
+        }
+        executions.push(EndedExecution {
+            exclusive_us: as_us(call.exclusive),
+            inclusive_us: as_us(call.inclusive),
+            caller: call.caller,
+            position: ExecPosition {
+                lane,
+                exec: call.held,
+            },
+        });
+    }
+
+    /// All of the step were taken in.
+    pub(crate) fn settle(&mut self) {
+        self.numbers.sort_unstable();
+    }
+
+    /// The functions with executions in ascending order, each with these.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (u32, &[EndedExecution])> {
+        let numbers = self.numbers.iter();
+        numbers.map(|&number| (number, &self.by_number[number as usize][..]))
+    }
+}
+
+impl TimesByCaller {
+    /// Forgets what was taken in before; `num_functions` have numbers.
+    pub(crate) fn begin(&mut self, num_functions: usize) {
+        for &number in &self.numbers {
+            for (_, times_us) in &mut self.by_number[number as usize].callers {
+                times_us.clear();
+                times_us.shrink_to(ROOM_KEPT);
+            }
+        }
+        self.numbers.clear();
+        if self.by_number.len() < num_functions {
+            self.by_number
+                .resize_with(num_functions, FunctionTimes::default);
+        }
+    }
+
+    /// Takes in a call that ended, if it is judged.
     #[inline]
     pub(crate) fn push<T>(
         &mut self,
         of: JudgedFunctions<'_>,
-        thread: ThreadId,
-        exec: ExecIdx,
         call: &EndedCall<T>,
+        statistic: OutlierStatistic,
     ) {
-        let number = of.numbers.get(call.func.index()).copied().flatten();
-        let Some(number) = number.filter(|_| call.closed) else {
+        let Some(number) = of.number(call) else {
             return;
         };
-        let key = |caller: FuncId| of.keys.get(caller.index()).copied();
-        self.ended.push(Ended {
-            number,
-            thread,
-            exec,
-            caller: call.caller.and_then(key).unwrap_or_default(),
-            exclusive: call.exclusive,
-            inclusive: call.inclusive,
-        });
-    }
-
-    /// Sorts what was taken in since the last time; `threads` are those of the rank's lanes, ascending, and
-    /// `num_functions` have numbers.
-    pub(crate) fn sort(&mut self, threads: &[ThreadId], num_functions: usize) {
-        self.cursors.clear();
-        self.cursors.resize(num_functions, 0);
-        for call in &self.ended {
-            self.cursors[call.number as usize] += 1;
-        }
-        self.lay_out();
-        let (exclusive_us, inclusive_us) = (&mut self.exclusive_us[..], &mut self.inclusive_us[..]);
-        let (callers, positions) = (&mut self.callers[..], &mut self.positions[..]);
-        let lane_of = |thread| threads.binary_search(&thread).unwrap_or_else(|at| at) as u32;
-        let (mut thread, mut lane) = (None, 0);
-        for call in &self.ended {
-            if thread != Some(call.thread) {
-                (thread, lane) = (Some(call.thread), lane_of(call.thread));
-            }
-            let cursor = &mut self.cursors[call.number as usize];
-            let at = *cursor;
-            *cursor = at + 1;
-            exclusive_us[at] = as_us(call.exclusive);
-            inclusive_us[at] = as_us(call.inclusive);
-            callers[at] = call.caller;
-            positions[at] = ExecPosition {
-                lane,
-                exec: call.exec,
-            };
-        }
-        self.ended.clear();
-    }
-
-    /// Turns counts into the first row of each function, and makes room for all.
-    fn lay_out(&mut self) {
-        self.functions.clear();
-        let mut start = 0;
-        for (number, cursor) in self.cursors.iter_mut().enumerate() {
-            let count = std::mem::replace(cursor, start);
-            if count > 0 {
-                self.functions.push((number as u32, start..start + count));
-            }
-            start += count;
-        }
-        let nowhere = ExecPosition {
-            lane: 0,
-            exec: ExecIdx(0),
+        let time = match statistic {
+            OutlierStatistic::Exclusive => call.exclusive,
+            OutlierStatistic::Inclusive => call.inclusive,
         };
-        self.exclusive_us.resize(start, 0);
-        self.inclusive_us.resize(start, 0);
-        self.callers.resize(start, CallerKey::NONE);
-        self.positions.resize(start, nowhere);
+        self.add(number, of.key(call.caller), as_us(time));
+    }
+
+    /// Takes in the time of an execution.
+    #[inline]
+    pub(crate) fn add(&mut self, number: u32, caller: CallerKey, time_us: u64) {
+        let times = self.by_number[number as usize].of_caller(caller);
+        // Few enough functions begin with this, so one may stand there for each of its callers.
+        if times.is_empty() {
+            self.numbers.push(number);
+        }
+        times.push(time_us);
+    }
+
+    /// All were taken in.
+    pub(crate) fn settle(&mut self) {
+        self.numbers.sort_unstable();
+        self.numbers.dedup();
+    }
+
+    /// The functions with times in ascending order, each with its callers and their times.
+    pub(crate) fn functions(
+        &self,
+    ) -> impl Iterator<Item = (u32, impl Iterator<Item = (CallerKey, &[u64])>)> {
+        self.numbers.iter().map(|&number| {
+            let callers = self.by_number[number as usize].callers.iter();
+            let with_times = callers.filter(|(_, times_us)| !times_us.is_empty());
+            (
+                number,
+                with_times.map(|(caller, times_us)| (*caller, &times_us[..])),
+            )
+        })
+    }
+}
+
+impl FunctionTimes {
+    #[inline]
+    fn of_caller(&mut self, caller: CallerKey) -> &mut Vec<u64> {
+        // Mostly that of the call before.
+        if self
+            .callers
+            .get(self.newest)
+            .is_none_or(|it| it.0 != caller)
+        {
+            let place = self.callers.iter().position(|it| it.0 == caller);
+            self.newest = place.unwrap_or(self.callers.len());
+            if place.is_none() {
+                self.callers.push((caller, Vec::new()));
+            }
+        }
+        &mut self.callers[self.newest].1
     }
 }
 
 /// Whole microseconds; a clock that went back was mended, so no time is negative.
+#[inline]
 fn as_us(duration: DurationNs) -> u64 {
     u64::try_from(duration.0).map_or(0, |duration_ns| duration_ns / 1000)
 }
@@ -152,40 +245,69 @@ mod tests {
             numbers: &numbers,
             keys: &keys,
         };
-        let (first, second) = (ThreadId(0), ThreadId(7));
-        let mut grouped = ExecutionsByFunction::default();
+        let mut executions = ExecutionsByFunction::default();
+        let mut times = TimesByCaller::default();
+        executions.begin(3);
+        times.begin(3);
         let mut warnings = Warnings::default();
-        let mut lanes = [first, second].map(|thread| (thread, CallStackBuilder::new(RankId(0))));
+        let mut lanes = [0, 1].map(|lane| (lane, CallStackBuilder::new(RankId(0))));
         let mut at = |lane: usize, func: i32, time_us: i64| {
-            let (thread, lane) = &mut lanes[lane];
+            let (lane, stack) = &mut lanes[lane];
             let (id, time) = (FuncId(func.unsigned_abs()), TimeNs(time_us * 1000));
             if func > 0 {
-                lane.enter(id, time, StepId(0), 0, &mut warnings);
+                stack.enter(id, time, StepId(0), 0, &mut warnings);
             } else {
-                lane.exit(id, time, &mut warnings, |call| {
-                    grouped.push(of, *thread, call.held, &call);
+                stack.exit(id, time, &mut warnings, |call| {
+                    executions.push(of, *lane, &call);
+                    times.push(of, &call, OutlierStatistic::Inclusive);
                 });
             }
         };
         for (func, time_us) in [(1, 0), (2, 1), (-2, 4), (2, 5), (-2, 10), (3, 11), (-3, 12)] {
             at(0, func, time_us);
-            at(1, func, time_us);
         }
-        at(1, -1, 20);
         // Its exit is missing.
         at(0, 2, 20);
         at(0, -1, 21);
-        grouped.sort(&[first, second], 4);
-        assert_eq!(grouped.functions, [(1, 0..2), (2, 2..6)]);
-        assert_eq!(grouped.inclusive_us, [20, 21, 3, 3, 5, 5]);
-        assert_eq!(grouped.callers, [0, 0, 1, 1, 1, 1].map(CallerKey));
-        let places = grouped.positions.iter().map(|it| (it.lane, it.exec.0));
-        let places: Vec<(u32, u32)> = places.collect();
-        assert_eq!(places, [(1, 0), (0, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
-        grouped.sort(&[first, second], 4);
-        assert!(
-            grouped.functions.is_empty() && grouped.positions.is_empty(),
-            "each is told once"
+        for (func, time_us) in [(2, 0), (-2, 3), (1, 3), (-1, 23)] {
+            at(1, func, time_us);
+        }
+        executions.settle();
+        times.settle();
+        let told = |it: &EndedExecution| {
+            let ExecPosition { lane, exec } = it.position;
+            (it.inclusive_us, it.caller(of).0, lane, exec.0)
+        };
+        let functions = executions.functions();
+        let functions: Vec<(u32, Vec<_>)> = functions
+            .map(|(number, all)| (number, all.iter().map(told).collect()))
+            .collect();
+        assert_eq!(
+            functions,
+            [
+                (1, vec![(21, 0, 0, 0), (20, 0, 1, 1)]),
+                (2, vec![(3, 1, 0, 1), (5, 1, 0, 2), (3, 0, 1, 0)])
+            ]
         );
+        let functions = times.functions();
+        let functions: Vec<(u32, Vec<(u64, Vec<u64>)>)> = functions
+            .map(|(number, all)| {
+                (
+                    number,
+                    all.map(|(key, times)| (key.0, times.to_vec())).collect(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            functions,
+            [
+                (1, vec![(0, vec![21, 20])]),
+                (2, vec![(1, vec![3, 5]), (0, vec![3])])
+            ]
+        );
+        executions.begin(3);
+        times.begin(3);
+        assert!(executions.functions().next().is_none(), "each is told once");
+        assert!(times.functions().next().is_none(), "each is told once");
     }
 }

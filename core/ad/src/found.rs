@@ -1,10 +1,10 @@
 //! The outliers of a step by function, and what is told of them.
 
-use callgrove_detect::Verdict;
+use callgrove_detect::{Judge, USUAL_SCORE, Verdict};
 use callgrove_pserver::AnomalySummary;
 
 use crate::OutlierStatistic;
-use crate::by_function::ExecPosition;
+use crate::by_function::{EndedExecution, ExecPosition, JudgedFunctions};
 use crate::compiled_model::CompiledModel;
 use crate::node_state::epoch_us;
 use crate::record_builder::JudgedLane;
@@ -19,33 +19,49 @@ pub(crate) struct FoundOutliers {
 }
 
 impl FoundOutliers {
-    pub(crate) fn new(number: u32) -> Self {
-        Self {
+    /// Those among the executions of a function, in order of lane and entry: none if there are none, unless the normal
+    /// execution `is_wanted` at least.
+    pub(crate) fn among(
+        executions: &[EndedExecution],
+        (number, judge): (u32, &Judge),
+        functions: JudgedFunctions<'_>,
+        statistic: OutlierStatistic,
+        is_wanted: bool,
+    ) -> Option<Self> {
+        let mut found = Self {
             number,
             anomalies: Vec::new(),
             normal: None,
+        };
+        let is_usual = |it: &&EndedExecution| judge.is_usual(it.judged_us(statistic));
+        for execution in executions.iter().filter(|it| !is_usual(it)) {
+            let time_us = execution.judged_us(statistic);
+            let Verdict { score, is_outlier } =
+                judge.judge_in(execution.caller(functions), time_us);
+            if is_outlier {
+                found.anomalies.push((execution.position, score));
+            } else {
+                found.note_normal(execution.position, score);
+            }
         }
+        if found.anomalies.is_empty() && !is_wanted {
+            return None;
+        }
+        for execution in executions.iter().filter(is_usual) {
+            found.note_normal(execution.position, USUAL_SCORE);
+        }
+        let anomalies = &mut found.anomalies;
+        anomalies.sort_unstable_by_key(|&(position, _)| position);
+        Some(found)
     }
 
-    /// Takes note of the verdict on an execution.
-    #[inline]
-    pub(crate) fn take(&mut self, position: ExecPosition, verdict: Verdict) {
-        let Verdict { score, is_outlier } = verdict;
-        if is_outlier {
-            self.anomalies.push((position, score));
-        } else if self
+    fn note_normal(&mut self, position: ExecPosition, score: f64) {
+        if self
             .normal
             .is_none_or(|(first, lowest)| score < lowest || (score <= lowest && position < first))
         {
             self.normal = Some((position, score));
         }
-    }
-
-    /// In order of lane and entry; they were taken in order of lane and end.
-    pub(crate) fn sorted(mut self) -> Self {
-        self.anomalies
-            .sort_unstable_by_key(|&(position, _)| position);
-        self
     }
 
     /// Scores, severities and times of all of them.

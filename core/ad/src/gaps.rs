@@ -40,9 +40,12 @@ impl GapWatch {
             let lane = self.lanes.entry(thread).or_default();
             for events in events.chunks(BLOCK) {
                 let (before, mut longest) = (lane.last, DurationNs::ZERO);
+                let lengths = &mut self.lengths;
                 for_each_gap(&mut lane.last, events, |from, to| {
-                    longest = longest.max(to.since(from));
-                    self.lengths.add(to.since(from));
+                    // It is not negative, so nothing runs over.
+                    let length = DurationNs(to.0.wrapping_sub(from.0));
+                    longest = longest.max(length);
+                    lengths.add(length);
                 });
                 blocks.push((longest, before));
             }
@@ -80,7 +83,8 @@ fn for_each_gap(
         return;
     };
     let mut latest = last.unwrap_or(first.time);
-    for &FuncEvent { time, .. } in events {
+    for event in events {
+        let time = event.time;
         if time > latest {
             each(latest, time);
             latest = time;

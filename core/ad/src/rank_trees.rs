@@ -49,7 +49,7 @@ pub(crate) struct TreeStep<'a> {
     /// By the rank's own ids.
     pub(crate) functions: &'a [NamedFunction],
     pub(crate) hostname: &'a Arc<str>,
-    pub(crate) grouped: &'a ExecutionsByFunction,
+    pub(crate) executions: &'a ExecutionsByFunction,
 }
 
 /// A root that ended in the step: its function's number, whether it is sampled, and where it is.
@@ -96,13 +96,13 @@ impl RankTrees {
             return Ok(outcome);
         }
         let mut by_model: BTreeMap<Option<&Arc<str>>, Vec<EndedRoot>> = BTreeMap::new();
-        for (number, rows) in &of.grouped.functions {
-            let wish = models.wish(*number);
-            let Some((wish, watched)) = wish.zip(self.watched.get_mut(number)) else {
+        for (number, executions) in of.executions.functions() {
+            let wish = models.wish(number);
+            let Some((wish, watched)) = wish.zip(self.watched.get_mut(&number)) else {
                 continue;
             };
             let trees = by_model.entry(wish.model.as_ref()).or_default();
-            for &position in &of.grouped.positions[rows.clone()] {
+            for position in executions.iter().map(|it| it.position) {
                 let at = watched.num_trees;
                 watched.num_trees += 1;
                 let is_sampled = wish.is_sampled && is_in_sample(at);
@@ -115,7 +115,7 @@ impl RankTrees {
                     let place = || format!("{label} of thread {}", lane.thread);
                     warnings.count(WarningKind::TreeTooLarge, Some(of.rank), place);
                 } else if label.step >= watched.since {
-                    trees.push((*number, is_sampled, position));
+                    trees.push((number, is_sampled, position));
                 }
             }
         }

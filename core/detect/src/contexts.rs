@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 use crate::error::{DetectError, Result, damaged};
+use crate::power_sums::Extremes;
 
 /// Callers that a function is told apart by; those with the lowest keys, so that whoever merges parts of the run keeps the
 /// same ones, with all their executions.
@@ -72,48 +73,21 @@ pub struct ContextPart {
 struct Epochs(BTreeMap<u32, Histogram>);
 
 impl Contexts {
-    /// Takes in the times of executions that ended in `step`, in microseconds. `callers` are theirs, in the same order;
-    /// where they are missing, there was none.
-    pub fn extend(&mut self, step: StepId, callers: &[CallerKey], times_us: &[u64]) {
+    /// Takes in the times, in microseconds, of executions that `caller` called and that ended in `step`: at least one; the
+    /// smallest and the largest are those of `range`.
+    pub(crate) fn extend(
+        &mut self,
+        step: StepId,
+        caller: CallerKey,
+        times_us: &[u64],
+        range: Extremes,
+    ) {
         // Epoch 0 is what was loaded from another run.
         let epoch = 1 + step.0 / EPOCH_STEPS;
-        let (named, unnamed) = times_us.split_at(callers.len().min(times_us.len()));
-        let add = |contexts: &mut Self, caller: CallerKey, times: &[u64]| {
-            let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
-            histogram.extend(times);
-            let epochs = contexts.by_caller.entry(caller).or_default();
-            epochs.add(epoch, Cow::Owned(histogram));
-        };
-        // Most functions have one caller in a step.
-        if let ([first, rest @ ..], []) = (callers, unnamed)
-            && rest.iter().all(|it| it == first)
-        {
-            if !named.is_empty() {
-                add(self, *first, named);
-                self.settle();
-            }
-            return;
-        }
-        let mut by_caller: BTreeMap<CallerKey, Vec<u64>> = BTreeMap::new();
-        let mut rest = named;
-        for run in callers.chunk_by(|a, b| a == b) {
-            let (times, others) = rest.split_at(run.len().min(rest.len()));
-            by_caller
-                .entry(run[0])
-                .or_default()
-                .extend_from_slice(times);
-            rest = others;
-        }
-        if !unnamed.is_empty() {
-            by_caller
-                .entry(CallerKey::NONE)
-                .or_default()
-                .extend_from_slice(unnamed);
-        }
-        by_caller.retain(|_, times| !times.is_empty());
-        for (caller, times) in by_caller {
-            add(self, caller, &times);
-        }
+        let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
+        histogram.extend_within(times_us, range);
+        let epochs = self.by_caller.entry(caller).or_default();
+        epochs.add(epoch, Cow::Owned(histogram));
         self.settle();
     }
 

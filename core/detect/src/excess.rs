@@ -26,6 +26,7 @@
 //! Cost: a pass over the bins to compile, one comparison for a usual execution.
 
 use crate::histogram::{Histogram, real};
+use crate::verdict::USUAL_SCORE;
 use crate::{CallerKey, Contexts, Verdict};
 
 /// Fewer executions are not judged, and no tail is fitted to fewer.
@@ -49,7 +50,7 @@ const SEVERITY_POWER: f64 = 1.75;
 
 /// All is usual.
 const USUAL: Verdict = Verdict {
-    score: 0.0,
+    score: USUAL_SCORE,
     is_outlier: false,
 };
 
@@ -123,9 +124,15 @@ impl Excess {
         &self.borders
     }
 
+    /// Whether all is usual up to this time, whoever called.
+    #[inline]
+    pub(crate) fn is_usual(&self, time_us: u64) -> bool {
+        time_us <= self.usual_us
+    }
+
     #[inline]
     pub(crate) fn judge(&self, caller: CallerKey, time_us: u64) -> Verdict {
-        if time_us <= self.usual_us {
+        if self.is_usual(time_us) {
             return USUAL;
         }
         self.place(caller)

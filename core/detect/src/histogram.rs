@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DetectError, Result, damaged};
 use crate::grid;
+use crate::power_sums::Extremes;
 use crate::{Moments, Params};
 
-/// Batches below this size are put in value by value.
+/// Batches below this size are put in value by value where there are some already.
 const SMALL_BATCH: usize = 24;
 
 /// Batches whose bins span at most this many times their size are counted in a table, others are sorted.
@@ -108,12 +109,22 @@ impl Histogram {
 
     /// Takes in many times; cost: linear in their number once the grid has settled.
     pub fn extend(&mut self, values: &[u64]) {
-        if values.len() < SMALL_BATCH {
+        if let Some(range) = Extremes::of(values) {
+            self.extend_within(values, range);
+        }
+    }
+
+    /// The same of times, at least one, whose smallest and largest are known.
+    pub(crate) fn extend_within(&mut self, values: &[u64], range: Extremes) {
+        if self.bins.is_empty() {
+            self.bins = count_bins(values, range, self.precision);
+            self.settle();
+        } else if values.len() < SMALL_BATCH {
             for &value in values {
                 self.insert(value);
             }
         } else {
-            let batch = count_bins(values, self.precision);
+            let batch = count_bins(values, range, self.precision);
             self.add(batch.into_iter());
             self.settle();
         }
@@ -315,14 +326,9 @@ fn append(bins: &mut Vec<Bin>, bin: Bin) {
 }
 
 /// The bins of many times, ascending.
-fn count_bins(values: &[u64], precision: u32) -> Vec<Bin> {
-    let mut indices: Vec<u64> = values
-        .iter()
-        .map(|&value| grid::index(value, precision))
-        .collect();
-    let (Some(&first), Some(&last)) = (indices.iter().min(), indices.iter().max()) else {
-        return Vec::new();
-    };
+fn count_bins(values: &[u64], range: Extremes, precision: u32) -> Vec<Bin> {
+    let indices = values.iter().map(|&value| grid::index(value, precision));
+    let [first, last] = [range.min, range.max].map(|value| grid::index(value, precision));
     if last - first < DENSE * values.len() as u64 {
         let mut counts = vec![0_u64; (last - first + 1) as usize];
         for index in indices {
@@ -331,6 +337,7 @@ fn count_bins(values: &[u64], precision: u32) -> Vec<Bin> {
         let all = (first..).zip(counts);
         return all.map(Bin::from).filter(|bin| bin.count > 0).collect();
     }
+    let mut indices: Vec<u64> = indices.collect();
     indices.sort_unstable();
     let runs = indices.chunk_by(|a, b| a == b);
     runs.map(|run| Bin {

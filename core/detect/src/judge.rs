@@ -7,6 +7,7 @@ use crate::excess::Excess;
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
 use crate::model::stated;
+use crate::verdict::USUAL_SCORE;
 use crate::{Algorithm, CallerKey, Distribution, FuncModel, Moments, ValidParams, Verdict};
 
 /// Stands in for a standard deviation of 0, so that scores stay finite.
@@ -14,7 +15,7 @@ const LEAST_STDDEV: f64 = 1e-10;
 
 /// Nothing is known about the function, so all is normal.
 const UNKNOWN: Verdict = Verdict {
-    score: 0.0,
+    score: USUAL_SCORE,
     is_outlier: false,
 };
 
@@ -71,6 +72,17 @@ impl Judge {
                 least_threshold,
             ))
         })
+    }
+
+    /// Whether an execution of this time in microseconds is no outlier, whoever called it, and has the
+    /// [`USUAL_SCORE`]: most are, and this is known at once.
+    #[inline]
+    pub fn is_usual(&self, value_us: u64) -> bool {
+        match &self.0 {
+            Rule::Unknown => true,
+            Rule::Excess(excess) => excess.is_usual(value_us),
+            Rule::Sstd { .. } | Rule::Hbos(_) | Rule::Copod(_) => false,
+        }
     }
 
     /// Judges an execution that nothing called by its time in microseconds.

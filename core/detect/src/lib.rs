@@ -101,4 +101,4 @@ pub use params::{Algorithm, Params, ValidParams};
 pub use run_stats::RunStats;
 pub use threshold::RunningThreshold;
 pub use tree_judge::{TreeJudge, TreeModelReader, TreeVerdict};
-pub use verdict::Verdict;
+pub use verdict::{USUAL_SCORE, Verdict};

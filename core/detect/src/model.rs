@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{DetectError, Result, damaged};
+use crate::power_sums::Extremes;
 use crate::{Algorithm, CallerKey, Contexts, Histogram, Moments, RunningThreshold, ValidParams};
 
 /// What a model keeps of the times, by what its detector needs.
@@ -96,17 +97,22 @@ impl FuncModel {
 
     /// Takes in the times of further executions that nothing called, in microseconds, in the first step of a run.
     pub fn extend(&mut self, times_us: &[u64]) {
-        self.extend_in(StepId(0), &[], times_us);
+        self.extend_in(StepId(0), CallerKey::NONE, times_us);
     }
 
-    /// Takes in the times of further executions that ended in `step`, in microseconds. `callers` are theirs, in the same
-    /// order; models that do not tell callers apart take no note of them.
-    pub fn extend_in(&mut self, step: StepId, callers: &[CallerKey], times_us: &[u64]) {
-        self.moments.extend_from(times_us);
+    /// Takes in the times of further executions, in microseconds, that `caller` called and that ended in `step`; models
+    /// that do not tell callers apart take no note of it.
+    pub fn extend_in(&mut self, step: StepId, caller: CallerKey, times_us: &[u64]) {
+        let Some(range) = Extremes::of(times_us) else {
+            return;
+        };
+        self.moments.extend_within(times_us, range);
         match &mut self.distribution {
             Distribution::Moments => {}
-            Distribution::Histogram(histogram) => histogram.extend(times_us),
-            Distribution::Contexts(contexts) => contexts.extend(step, callers, times_us),
+            Distribution::Histogram(histogram) => histogram.extend_within(times_us, range),
+            Distribution::Contexts(contexts) => {
+                contexts.extend(step, caller, times_us, range);
+            }
         }
     }
 

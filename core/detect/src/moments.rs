@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunStats;
 use crate::error::{DetectError, Result, damaged};
-use crate::power_sums::{Central, PowerSums, integer};
+use crate::power_sums::{Central, Extremes, PowerSums, integer};
 use crate::wide::Wide;
 
 /// Spreads that are smaller than this share of the values' square are rounding, not spread.
@@ -60,17 +60,28 @@ impl Moments {
         self.merge(&one);
     }
 
+    /// Those of some values.
+    pub fn of(values: &[u64]) -> Self {
+        let mut moments = Self::default();
+        moments.extend_from(values);
+        moments
+    }
+
     /// Takes in many values.
     pub fn extend_from(&mut self, values: &[u64]) {
-        let (Some(&min), Some(&max)) = (values.iter().min(), values.iter().max()) else {
-            return;
-        };
+        if let Some(range) = Extremes::of(values) {
+            self.extend_within(values, range);
+        }
+    }
+
+    /// The same of values, at least one, whose smallest and largest are known.
+    pub(crate) fn extend_within(&mut self, values: &[u64], range: Extremes) {
         let mut sums = PowerSums::default();
-        sums.extend(values, min);
+        sums.extend(values, range);
         self.merge(&Self {
             count: values.len() as u64,
-            min: min as f64,
-            max: max as f64,
+            min: range.min as f64,
+            max: range.max as f64,
             sums: Sums::Exact(sums),
         });
     }

@@ -8,6 +8,13 @@ use crate::wide::Wide;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PowerSums(pub(crate) [Wide<5>; 4]);
 
+/// The smallest and the largest of some values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extremes {
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+}
+
 /// Mean, and sums of the powers of the distance from it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Central {
@@ -59,8 +66,8 @@ impl PowerSums {
         }
     }
 
-    /// Takes in many values, of which `min` is the smallest.
-    pub(crate) fn extend(&mut self, values: &[u64], min: u64) {
+    /// Takes in many values; the smallest and the largest are those of `range`.
+    pub(crate) fn extend(&mut self, values: &[u64], range: Extremes) {
         if values.len() < SMALL_BATCH {
             for &value in values {
                 self.push(value);
@@ -68,45 +75,23 @@ impl PowerSums {
             return;
         }
         for chunk in values.chunks(CHUNK) {
-            self.extend_by_chunk(chunk, min);
+            self.extend_by_chunk(chunk, range);
         }
     }
 
-    /// The powers of the distances from `min`, of those that are not too far, and from their sums those of the values.
-    fn extend_by_chunk(&mut self, values: &[u64], min: u64) {
+    /// The powers of the distances from the smallest, of those that are not too far, and from their sums those of the
+    /// values.
+    fn extend_by_chunk(&mut self, values: &[u64], range: Extremes) {
+        let Extremes { min, max } = range;
         let mut of_distances = [0_u128; 5];
         for values in values.chunks(NEAR_CHUNK) {
-            let mut near = [0_u64; 5];
-            for &value in values {
-                let distance = value - min;
-                let square = distance.wrapping_mul(distance);
-                if distance >> NEAR_BITS == 0 {
-                    near[0] += 1;
-                    near[1] += distance;
-                    near[2] += square;
-                    near[3] += square * distance;
-                    near[4] += square * square;
-                } else if distance >> FAR_BITS == 0 {
-                    let wide = u128::from(square);
-                    let powers = [
-                        1,
-                        distance.into(),
-                        wide,
-                        wide * u128::from(distance),
-                        wide * wide,
-                    ];
-                    of_distances
-                        .iter_mut()
-                        .zip(powers)
-                        .for_each(|(sum, it)| *sum += it);
-                } else {
-                    self.push(value);
-                }
-            }
-            of_distances
-                .iter_mut()
-                .zip(near)
-                .for_each(|(sum, it)| *sum += u128::from(it));
+            let near = if (max - min) >> NEAR_BITS == 0 {
+                near_sums(values, min)
+            } else {
+                self.near_and_far_sums(values, min, &mut of_distances)
+            };
+            let near = of_distances.iter_mut().zip(near);
+            near.for_each(|(sum, it)| *sum += u128::from(it));
         }
         let of_near = of_distances.map(Wide::from_u128);
         // (min + x)ᵏ by the binomial theorem.
@@ -120,6 +105,39 @@ impl PowerSums {
             }
             sum.add(&total);
         }
+    }
+
+    /// The sums of the powers of the distances from `min` of those that are near; of those that are far they go to
+    /// `of_distances`, and what is farther is taken in as it is.
+    fn near_and_far_sums(
+        &mut self,
+        values: &[u64],
+        min: u64,
+        of_distances: &mut [u128; 5],
+    ) -> [u64; 5] {
+        let (mut near, mut far) = ([0_u64; 5], *of_distances);
+        for &value in values {
+            let distance = value - min;
+            let square = distance.wrapping_mul(distance);
+            if distance >> NEAR_BITS == 0 {
+                near[0] += 1;
+                near[1] += distance;
+                near[2] += square;
+                near[3] += square * distance;
+                near[4] += square * square;
+            } else if distance >> FAR_BITS == 0 {
+                let [wide, wide_square] = [distance, square].map(u128::from);
+                far[0] += 1;
+                far[1] += wide;
+                far[2] += wide_square;
+                far[3] += wide_square * wide;
+                far[4] += wide_square * wide_square;
+            } else {
+                self.push(value);
+            }
+        }
+        *of_distances = far;
+        near
     }
 
     /// Takes in the sums of other values.
@@ -161,6 +179,35 @@ impl PowerSums {
             m3: m3 / n / n,
             m4: m4 / n / n / n,
         }
+    }
+}
+
+/// The sums of the powers of the distances from `min` of values that are all near. Factors are halves of machine words, so
+/// several are multiplied at once.
+fn near_sums(values: &[u64], min: u64) -> [u64; 5] {
+    let mut sums = [0_u64; 5];
+    sums[0] = values.len() as u64;
+    for &value in values {
+        let distance = u64::from((value - min) as u32);
+        let square = u64::from((distance * distance) as u32);
+        sums[1] += distance;
+        sums[2] += square;
+        sums[3] += square * distance;
+        sums[4] += square * square;
+    }
+    sums
+}
+
+impl Extremes {
+    /// Those of values, if there are any.
+    pub(crate) fn of(values: &[u64]) -> Option<Self> {
+        let (&first, rest) = values.split_first()?;
+        let (mut min, mut max) = (first, first);
+        for &value in rest {
+            min = min.min(value);
+            max = max.max(value);
+        }
+        Some(Self { min, max })
     }
 }
 
@@ -211,7 +258,7 @@ mod tests {
         for size in [1, 9, 1000, 5_004] {
             let mut in_batches = PowerSums::default();
             for batch in values.chunks(size) {
-                in_batches.extend(batch, *batch.iter().min().unwrap());
+                in_batches.extend(batch, Extremes::of(batch).unwrap());
             }
             assert_eq!(in_batches, one_by_one, "batches of {size}");
         }

@@ -9,3 +9,6 @@ pub struct Verdict {
     /// Whether it is an outlier.
     pub is_outlier: bool,
 }
+
+/// The score of executions of which nothing is unusual.
+pub const USUAL_SCORE: f64 = 0.0;

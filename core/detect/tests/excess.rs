@@ -24,8 +24,7 @@ fn severe() -> ValidParams {
 fn model(by_caller: &[(&str, &[u64])]) -> FuncModel {
     let mut model = FuncModel::new(&severe());
     for (caller, times_us) in by_caller {
-        let callers = vec![CallerKey::of(caller); times_us.len()];
-        model.extend_in(StepId(0), &callers, times_us);
+        model.extend_in(StepId(0), CallerKey::of(caller), times_us);
     }
     model
 }
@@ -99,7 +98,7 @@ fn what_was_usual_long_ago_is_forgotten() {
     let mut model = FuncModel::new(&severe());
     let judge_after = |model: &mut FuncModel, steps: std::ops::Range<u32>, typical_us| {
         for step in steps {
-            model.extend_in(StepId(step), &[], &about(typical_us, 40));
+            model.extend_in(StepId(step), CallerKey::NONE, &about(typical_us, 40));
         }
         let judge = Judge::new(model, &severe(), None);
         [1_000, 50_000].map(|time| judge.judge(time).is_outlier)
@@ -174,11 +173,9 @@ fn any_batches() -> impl Strategy<Value = Vec<(u32, Vec<(u64, u64)>)>> {
 fn counted(batches: &[(u32, Vec<(u64, u64)>)]) -> FuncModel {
     let mut model = FuncModel::new(&severe());
     for (step, batch) in batches {
-        let (callers, times): (Vec<CallerKey>, Vec<u64>) = batch
-            .iter()
-            .map(|&(key, time)| (CallerKey(key), time))
-            .unzip();
-        model.extend_in(StepId(*step), &callers, &times);
+        for &(key, time) in batch {
+            model.extend_in(StepId(*step), CallerKey(key), &[time]);
+        }
     }
     model
 }

@@ -1,9 +1,10 @@
 //! The call stack of one lane: entries and exits become executions.
 
+use crate::executions::BegunCall;
 use crate::tracer_write::LaneEvent;
 use crate::{
-    CommKind, Comms, CounterId, Counters, DurationNs, EndedCall, ExecIdx, Executions,
-    FuncEventKind, FuncId, NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
+    CommKind, Comms, CounterId, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind,
+    FuncId, NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
 };
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
@@ -12,14 +13,20 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct CallStackBuilder {
     executions: Executions,
-    comms: Comms,
-    counters: Counters,
+    attached: Attached,
     open: OpenCalls<ExecIdx>,
     /// The newest event; `None` before the first, and after rows were forgotten.
     last: Option<LaneEvent>,
 }
 
-/// A message event as [`CallStackBuilder::comm`] takes it.
+/// Messages and counter samples of a lane, with the executions that they happened in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attached {
+    comms: Comms,
+    counters: Counters,
+}
+
+/// A message event as [`Attached::comm`] takes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommEvent {
     pub(crate) kind: CommKind,
@@ -34,16 +41,52 @@ impl CallStackBuilder {
     pub fn new(rank: RankId) -> Self {
         Self {
             executions: Executions::default(),
-            comms: Comms::default(),
-            counters: Counters::default(),
+            attached: Attached::default(),
             open: OpenCalls::new(rank),
             last: None,
         }
     }
 
-    /// Makes room for so many executions more.
-    pub(crate) fn reserve(&mut self, num_executions: usize) {
-        self.executions.reserve(num_executions);
+    /// Takes in function events of a step, and hands `ended` each execution that is over by them. Before each event,
+    /// `attach` may attach what happened until then to the execution that is on top of the stack.
+    pub(crate) fn take_in(
+        &mut self,
+        events: &[FuncEvent],
+        step: StepId,
+        warnings: &mut Warnings,
+        mut attach: impl FnMut(&mut Attached, &OpenCalls<ExecIdx>, FuncEvent),
+        mut ended: impl FnMut(EndedCall<ExecIdx>),
+    ) {
+        let is_entry = |event: &&FuncEvent| event.kind() == FuncEventKind::Entry;
+        let mut next = ExecIdx::from_index(self.executions.len());
+        let num_entries = events.iter().filter(is_entry).count();
+        self.executions.add_rows(num_entries, step);
+        let mut rows = self.executions.rows_mut();
+        let (open, mut last) = (&mut self.open, self.last);
+        for &event in events {
+            attach(&mut self.attached, open, event);
+            match event.kind() {
+                FuncEventKind::Entry => {
+                    let (caller, depth) = (top(open), open.held().len());
+                    let call = BegunCall {
+                        func: event.func,
+                        entry: open.enter(event.func, event.time, next, warnings),
+                        caller,
+                        depth: u16::try_from(depth).unwrap_or(u16::MAX),
+                        row: event.row(),
+                    };
+                    rows.begin(next, call);
+                    last = Some(LaneEvent::new(FuncEventKind::Entry, next));
+                    next = ExecIdx(next.0 + 1);
+                }
+                FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
+                    rows.end(&call, next);
+                    last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
+                    ended(call);
+                }),
+            }
+        }
+        self.last = last;
     }
 
     /// The function is entered; it is called by the function on top of the stack.
@@ -55,22 +98,8 @@ impl CallStackBuilder {
         row: u32,
         warnings: &mut Warnings,
     ) {
-        let (caller, depth) = (self.top(), self.num_open());
-        let exec = ExecIdx::from_index(self.executions.len());
-        let columns = &mut self.executions;
-        columns.func.push(func);
-        columns
-            .entry
-            .push(self.open.enter(func, time, exec, warnings));
-        columns.inclusive.push(DurationNs::ZERO);
-        columns.exclusive.push(DurationNs::ZERO);
-        columns.parent.push(caller);
-        columns.subtree_end.push(exec);
-        columns.depth.push(u16::try_from(depth).unwrap_or(u16::MAX));
-        columns.step.push(step);
-        columns.row.push(row);
-        columns.closed.push(false);
-        self.last = Some(LaneEvent::new(FuncEventKind::Entry, exec));
+        let event = FuncEvent::new(FuncEventKind::Entry, func, time, row);
+        self.take_in(&[event], step, warnings, |_, _, _| {}, |_| {});
     }
 
     /// The function is left: see [`OpenCalls::exit`].
@@ -79,33 +108,15 @@ impl CallStackBuilder {
         func: FuncId,
         time: TimeNs,
         warnings: &mut Warnings,
-        mut ended: impl FnMut(EndedCall<ExecIdx>),
+        ended: impl FnMut(EndedCall<ExecIdx>),
     ) {
-        let (columns, last) = (&mut self.executions, &mut self.last);
-        self.open.exit(func, time, warnings, |call| {
-            *last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
-            columns.end(&call);
-            ended(call);
-        });
+        let event = FuncEvent::new(FuncEventKind::Exit, func, time, 0);
+        self.take_in(&[event], StepId(0), warnings, |_, _, _| {}, ended);
     }
 
-    /// A message event; it belongs to the function on top of the stack.
-    pub(crate) fn comm(&mut self, event: CommEvent) {
-        self.comms.time.push(event.time);
-        self.comms.kind.push(event.kind);
-        self.comms.partner.push(event.partner);
-        self.comms.tag.push(event.tag);
-        self.comms.size_bytes.push(event.size_bytes);
-        self.comms.exec.push(self.top());
-        self.comms.mate.push(None);
-    }
-
-    /// A counter sample; it belongs to the function on top of the stack.
-    pub fn counter(&mut self, counter: CounterId, value: u64, time: TimeNs) {
-        self.counters.time.push(time);
-        self.counters.counter.push(counter);
-        self.counters.value.push(value);
-        self.counters.exec.push(self.top());
+    /// Attaches what happens after the newest function event.
+    pub(crate) fn attach(&mut self, attach: impl FnOnce(&mut Attached, &OpenCalls<ExecIdx>)) {
+        attach(&mut self.attached, &self.open);
     }
 
     /// The executions that are open now, the outermost first.
@@ -130,12 +141,12 @@ impl CallStackBuilder {
 
     /// The messages so far.
     pub fn comms(&self) -> &Comms {
-        &self.comms
+        &self.attached.comms
     }
 
     /// The counter samples so far.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.attached.counters
     }
 
     /// Forgets what is over, so that a run without end needs no more room than one step: of the executions
@@ -180,33 +191,60 @@ impl CallStackBuilder {
         for open in self.open.held_mut() {
             *open = place(*open).unwrap_or(*open);
         }
-        self.comms.keep(place, max_events);
-        self.counters.keep(place, max_events);
+        self.attached.comms.keep(place, max_events);
+        self.attached.counters.keep(place, max_events);
         self.last = None;
         kept
     }
 
     /// Ends the lane: what is still open is closed at the last event.
     pub fn finish(mut self, warnings: &mut Warnings) -> (Executions, Comms, Counters) {
-        let times = [self.comms.time.last(), self.counters.time.last()];
+        let Attached { comms, counters } = self.attached;
+        let times = [comms.time.last(), counters.time.last()];
         let last = times.into_iter().flatten().max().copied();
-        let executions = &mut self.executions;
+        let end = ExecIdx::from_index(self.executions.len());
+        let mut rows = self.executions.rows_mut();
+        let last = last.unwrap_or(TimeNs(i64::MIN));
         self.open
-            .finish(last.unwrap_or(TimeNs(i64::MIN)), warnings, |call| {
-                executions.end(&call);
-            });
-        (self.executions, self.comms, self.counters)
+            .finish(last, warnings, |call| rows.end(&call, end));
+        (self.executions, comms, counters)
+    }
+}
+
+impl Attached {
+    /// A message event; it belongs to the function on top of the stack.
+    pub(crate) fn comm(&mut self, event: CommEvent, open: &OpenCalls<ExecIdx>) {
+        self.comms.time.push(event.time);
+        self.comms.kind.push(event.kind);
+        self.comms.partner.push(event.partner);
+        self.comms.tag.push(event.tag);
+        self.comms.size_bytes.push(event.size_bytes);
+        self.comms.exec.push(top(open));
+        self.comms.mate.push(None);
     }
 
-    fn top(&self) -> Option<NonMaxIdx> {
-        self.open.held().next_back().map(NonMaxIdx::from)
+    /// A counter sample; it belongs to the function on top of the stack.
+    pub(crate) fn counter(
+        &mut self,
+        (counter, value): (CounterId, u64),
+        time: TimeNs,
+        open: &OpenCalls<ExecIdx>,
+    ) {
+        self.counters.time.push(time);
+        self.counters.counter.push(counter);
+        self.counters.value.push(value);
+        self.counters.exec.push(top(open));
     }
+}
+
+fn top(open: &OpenCalls<ExecIdx>) -> Option<NonMaxIdx> {
+    open.held().next_back().map(NonMaxIdx::from)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WarningKind;
+    use crate::{DurationNs, WarningKind};
 
     const A: FuncId = FuncId(0);
     const B: FuncId = FuncId(1);

@@ -22,19 +22,15 @@ pub enum CommKind {
     Recv,
 }
 
-/// A function was entered or left.
+/// A function was entered or left, on the thread of its stretch of [`FuncEvents`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FuncEvent {
     /// Time.
     pub time: TimeNs,
     /// Function, an id of the rank's own name table.
     pub func: FuncId,
-    /// Row in the stored array; differs from the position where damaged rows were left out.
-    pub row: u32,
-    /// Thread.
-    pub thread: ThreadId,
-    /// Entry or exit.
-    pub kind: FuncEventKind,
+    /// Twice the row, and one more for an exit: sixteen bytes hold it all.
+    row_and_kind: u32,
 }
 
 /// Function events side by side, for whoever looks at one needs all of it. Those of one thread are in the order in which
@@ -133,7 +129,6 @@ impl FuncEvents {
     }
 
     /// Appends one event.
-    #[inline]
     pub fn push(
         &mut self,
         thread: ThreadId,
@@ -142,32 +137,55 @@ impl FuncEvents {
         time: TimeNs,
         row: u32,
     ) {
-        if self.stretches.last().is_none_or(|last| last.0 != thread) {
-            self.stretches.push((thread, self.events.len()));
+        self.extend(thread, [FuncEvent::new(kind, func, time, row)]);
+    }
+
+    /// Appends events of one thread.
+    #[inline]
+    pub fn extend(&mut self, thread: ThreadId, events: impl IntoIterator<Item = FuncEvent>) {
+        let start = self.events.len();
+        self.events.extend(events);
+        let is_new = self.stretches.last().is_none_or(|last| last.0 != thread);
+        if is_new && self.events.len() > start {
+            self.stretches.push((thread, start));
         }
-        self.events.push(FuncEvent {
-            time,
-            func,
-            row,
-            thread,
-            kind,
-        });
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve_exact(&mut self, num_events: usize) {
+        self.events.reserve_exact(num_events);
     }
 }
 
-impl FromIterator<FuncEvent> for FuncEvents {
-    fn from_iter<I: IntoIterator<Item = FuncEvent>>(events: I) -> Self {
-        let events: Vec<FuncEvent> = events.into_iter().collect();
-        let mut start = 0;
-        let stretches = events.chunk_by(|a, b| a.thread == b.thread).map(|stretch| {
-            let of_thread = (stretch[0].thread, start);
-            start += stretch.len();
-            of_thread
-        });
+impl FuncEvent {
+    /// Rows from here on cannot be told.
+    pub const MAX_ROWS: u32 = 1 << 31;
+
+    /// An event; `row` is that in the stored array, which differs from its place where damaged rows were left out.
+    #[inline]
+    pub const fn new(kind: FuncEventKind, func: FuncId, time: TimeNs, row: u32) -> Self {
+        let is_exit = matches!(kind, FuncEventKind::Exit);
         Self {
-            stretches: stretches.collect(),
-            events,
+            time,
+            func,
+            row_and_kind: row << 1 | is_exit as u32,
         }
+    }
+
+    /// Entry or exit.
+    #[inline]
+    pub const fn kind(self) -> FuncEventKind {
+        if self.row_and_kind & 1 == 0 {
+            FuncEventKind::Entry
+        } else {
+            FuncEventKind::Exit
+        }
+    }
+
+    /// The row in the stored array.
+    #[inline]
+    pub const fn row(self) -> u32 {
+        self.row_and_kind >> 1
     }
 }
 

@@ -30,6 +30,54 @@ pub struct Executions {
     pub closed: Vec<bool>,
 }
 
+/// Columns of [`Executions`].
+pub(crate) struct RowsMut<'a> {
+    func: &'a mut [FuncId],
+    entry: &'a mut [TimeNs],
+    inclusive: &'a mut [DurationNs],
+    exclusive: &'a mut [DurationNs],
+    parent: &'a mut [Option<NonMaxIdx>],
+    subtree_end: &'a mut [ExecIdx],
+    depth: &'a mut [u16],
+    row: &'a mut [u32],
+    closed: &'a mut [bool],
+}
+
+impl RowsMut<'_> {
+    /// A call begins in a row that was added.
+    #[inline]
+    pub(crate) fn begin(&mut self, exec: ExecIdx, call: BegunCall) {
+        let row = exec.index();
+        self.func[row] = call.func;
+        self.entry[row] = call.entry;
+        self.parent[row] = call.caller;
+        self.subtree_end[row] = exec;
+        self.depth[row] = call.depth;
+        self.row[row] = call.row;
+    }
+
+    /// The call that was open in a row is over; what follows up to `next` it called.
+    #[inline]
+    pub(crate) fn end(&mut self, call: &EndedCall<ExecIdx>, next: ExecIdx) {
+        let row = call.held.index();
+        self.inclusive[row] = call.inclusive;
+        self.exclusive[row] = call.exclusive;
+        self.subtree_end[row] = next;
+        self.closed[row] = call.closed;
+    }
+}
+
+/// What is known of a call when it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunCall {
+    pub(crate) func: FuncId,
+    pub(crate) entry: TimeNs,
+    pub(crate) caller: Option<NonMaxIdx>,
+    pub(crate) depth: u16,
+    /// Row of the entry in its step.
+    pub(crate) row: u32,
+}
+
 /// An [`ExecIdx`] that leaves room for `None` in four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NonMaxIdx(std::num::NonZeroU32);
@@ -77,27 +125,37 @@ impl Executions {
         self.subtree_end[exec.index()] == exec
     }
 
-    /// Makes room for so many rows more.
-    pub(crate) fn reserve(&mut self, num_rows: usize) {
-        self.func.reserve(num_rows);
-        self.entry.reserve(num_rows);
-        self.inclusive.reserve(num_rows);
-        self.exclusive.reserve(num_rows);
-        self.parent.reserve(num_rows);
-        self.subtree_end.reserve(num_rows);
-        self.depth.reserve(num_rows);
-        self.step.reserve(num_rows);
-        self.row.reserve(num_rows);
-        self.closed.reserve(num_rows);
+    /// Adds rows for calls that begin in `step`, each to be filled in by [`RowsMut::begin`].
+    pub(crate) fn add_rows(&mut self, num_rows: usize, step: StepId) {
+        let end = self.len() + num_rows;
+        self.func.resize(end, FuncId(0));
+        self.entry.resize(end, TimeNs(0));
+        self.inclusive.resize(end, DurationNs::ZERO);
+        self.exclusive.resize(end, DurationNs::ZERO);
+        self.parent.resize(end, None);
+        self.subtree_end.resize(end, ExecIdx(0));
+        self.depth.resize(end, 0);
+        self.step.resize(end, step);
+        self.row.resize(end, 0);
+        self.closed.resize(end, false);
     }
 
-    /// The call that was open in a row is over; all rows so far that come after it are its own.
-    pub(crate) fn end(&mut self, call: &EndedCall<ExecIdx>) {
-        let row = call.held.index();
-        self.inclusive[row] = call.inclusive;
-        self.exclusive[row] = call.exclusive;
-        self.subtree_end[row] = ExecIdx::from_index(self.func.len());
-        self.closed[row] = call.closed;
+    /// The columns that change as calls begin and end.
+    #[inline(always)]
+    pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
+        // Cut to one length, so that one look at a row tells that all columns have it.
+        let num_rows = self.len();
+        RowsMut {
+            func: &mut self.func[..num_rows],
+            entry: &mut self.entry[..num_rows],
+            inclusive: &mut self.inclusive[..num_rows],
+            exclusive: &mut self.exclusive[..num_rows],
+            parent: &mut self.parent[..num_rows],
+            subtree_end: &mut self.subtree_end[..num_rows],
+            depth: &mut self.depth[..num_rows],
+            row: &mut self.row[..num_rows],
+            closed: &mut self.closed[..num_rows],
+        }
     }
 
     /// Keeps only the rows `kept` (ascending), of which `place` gives the new row of an old one.

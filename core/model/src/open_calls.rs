@@ -84,27 +84,29 @@ impl<T: Copy> OpenCalls<T> {
     ) {
         let time = self.advance(time, warnings);
         // Nearly always it is the innermost one that ends.
-        if self.calls.last().is_some_and(|open| open.func == func) {
-            self.close_innermost(time, true).map(ended);
-            return;
-        }
-        let Some(position) = self.calls.iter().rposition(|open| open.func == func) else {
-            warnings.count(WarningKind::ExitWithoutEntry, Some(self.rank), || {
-                FirstSeen::at(time, "")
-            });
-            return;
+        let is_innermost = self.calls.last().is_some_and(|open| open.func == func);
+        let num_over = if is_innermost {
+            1
+        } else {
+            self.num_over_by(func, warnings)
         };
-        let num_missing = self.calls.len() - position - 1;
-        warnings.count_many(
-            WarningKind::MissingExit,
-            Some(self.rank),
-            num_missing as u64,
-            || FirstSeen::at(time, ""),
-        );
-        while self.calls.len() > position {
-            let closed = self.calls.len() == position + 1;
-            self.close_innermost(time, closed).map(&mut ended);
+        for left in (0..num_over).rev() {
+            self.close_innermost(time, left == 0).map(&mut ended);
         }
+    }
+
+    /// How many calls are over by the exit of a function that is not the innermost one.
+    #[cold]
+    fn num_over_by(&self, func: FuncId, warnings: &mut Warnings) -> usize {
+        let first = || FirstSeen::at(self.now, "");
+        let from_innermost = self.calls.iter().rev();
+        let Some(num_missing) = from_innermost.clone().position(|open| open.func == func) else {
+            warnings.count(WarningKind::ExitWithoutEntry, Some(self.rank), first);
+            return 0;
+        };
+        let (kind, count) = (WarningKind::MissingExit, num_missing as u64);
+        warnings.count_many(kind, Some(self.rank), count, first);
+        num_missing + 1
     }
 
     /// Closes all that is open at `time`, or at the newest event if that is later; `ended` is handed each, the innermost
@@ -136,31 +138,39 @@ impl<T: Copy> OpenCalls<T> {
     }
 
     /// Time never goes back on a lane; a time that does is raised.
+    #[inline]
     fn advance(&mut self, time: TimeNs, warnings: &mut Warnings) -> TimeNs {
         if time < self.now {
-            let now = self.now;
-            warnings.count(WarningKind::TimeWentBack, Some(self.rank), || {
-                FirstSeen::at(now, format!("by {}", now.since(time)))
-            });
+            self.count_back(time, warnings);
+            return self.now;
         }
-        self.now = self.now.max(time);
-        self.now
+        self.now = time;
+        time
     }
 
-    #[inline]
+    #[cold]
+    fn count_back(&self, time: TimeNs, warnings: &mut Warnings) {
+        let now = self.now;
+        warnings.count(WarningKind::TimeWentBack, Some(self.rank), || {
+            FirstSeen::at(now, format!("by {}", now.since(time)))
+        });
+    }
+
+    #[inline(always)]
     fn close_innermost(&mut self, time: TimeNs, closed: bool) -> Option<EndedCall<T>> {
         let call = self.calls.pop()?;
-        let inclusive = time.since(call.entry);
+        // Time does not go back here, so callees take no longer than their caller, and nothing runs over.
+        let inclusive = DurationNs(time.0.wrapping_sub(call.entry.0));
         let caller = self.calls.last_mut();
         let caller = caller.map(|caller| {
-            caller.in_callees += inclusive;
+            caller.in_callees = DurationNs(caller.in_callees.0.wrapping_add(inclusive.0));
             caller.func
         });
         Some(EndedCall {
             func: call.func,
             caller,
             inclusive,
-            exclusive: inclusive - call.in_callees,
+            exclusive: DurationNs(inclusive.0.wrapping_sub(call.in_callees.0)),
             closed,
             held: call.held,
         })

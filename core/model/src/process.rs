@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FuncEventKind, FuncId, Metadata, NameTable, RankTrace, StepBatch, TimeNs, fnv1a};
+use crate::{
+    FuncEvent, FuncEventKind, FuncId, Metadata, NameTable, RankTrace, StepBatch, TimeNs, fnv1a,
+};
 
 /// Entries of a rank that tell it from another where its process does not say which it is.
 const NUM_FIRST_ENTRIES: usize = 16;
@@ -53,14 +55,16 @@ impl Process {
         if let Some(process) = Self::of_metadata(&batch.metadata) {
             return Some(process);
         }
-        let events = batch.funcs.iter();
-        let entries = events.filter(|event| event.kind == FuncEventKind::Entry);
-        let thread = entries.map(|event| event.thread).min()?;
+        let is_entry = |event: &FuncEvent| event.kind() == FuncEventKind::Entry;
+        let stretches = batch.funcs.stretches();
+        let with_entries = stretches.filter(|(_, events)| events.iter().any(is_entry));
+        let thread = with_entries.map(|(thread, _)| thread).min()?;
         let (mut first, mut start, mut latest) = (FirstEntries::default(), None, TimeNs(i64::MIN));
-        for event in batch.funcs.iter().filter(|event| event.thread == thread) {
+        let of_thread = batch.funcs.stretches().filter(|it| it.0 == thread);
+        for event in of_thread.flat_map(|(_, events)| events) {
             // As call stacks are built: time does not go back.
             latest = latest.max(event.time);
-            if event.kind == FuncEventKind::Entry {
+            if is_entry(event) {
                 start = start.or(Some(latest));
                 first.push(names.name(event.func), latest);
             }

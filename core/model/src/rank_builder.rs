@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::call_stack::CommEvent;
+use crate::call_stack::{Attached, CommEvent};
 use crate::executions::ROOM_KEPT;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,
-    Executions, FirstSeen, FuncEventKind, FuncEvents, FuncId, Metadata, NameTable, ProgramId,
-    RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
+    Executions, FirstSeen, FuncEvent, FuncEventKind, FuncEvents, FuncId, Metadata, NameTable,
+    OpenCalls, ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
 };
 
 /// Takes the steps of one rank of one program, one after another.
@@ -50,16 +50,22 @@ pub struct RankTrace {
 #[derive(Debug)]
 struct LaneBuilder {
     stack: CallStackBuilder,
-    comms: Waiting<CommEvent>,
-    counters: Waiting<(CounterId, u64)>,
-    /// The earliest of both; the end of time if there is none.
-    waiting_from: TimeNs,
+    waiting: WaitingEvents,
     /// The newest step with events, and where steps that follow each other meet.
     step: Option<StepId>,
     ends: Vec<StepEnd>,
 }
 
-/// What comes after the newest function event, in order of time.
+/// The messages and counter samples that come after the newest function event.
+#[derive(Debug)]
+struct WaitingEvents {
+    comms: Waiting<CommEvent>,
+    counters: Waiting<(CounterId, u64)>,
+    /// The time of the first one; the end of time if there is none.
+    from: TimeNs,
+}
+
+/// Some of them, in order of time.
 #[derive(Debug)]
 struct Waiting<T> {
     events: Vec<(TimeNs, T)>,
@@ -89,9 +95,9 @@ impl RankBuilder {
         self.follow(batch, |_, _| {});
     }
 
-    /// The same, and hands `ended` each execution that ended in the step with its thread: thread by thread as they stand
-    /// in the step, in order of the ends.
-    pub fn follow(&mut self, batch: StepBatch, ended: impl FnMut(ThreadId, EndedCall<ExecIdx>)) {
+    /// The same, and hands `ended` each execution that ended in the step with the position of its lane among
+    /// [`RankBuilder::lanes`]: thread by thread as they stand in the step, in order of the ends.
+    pub fn follow(&mut self, batch: StepBatch, ended: impl FnMut(u32, EndedCall<ExecIdx>)) {
         self.num_steps += 1;
         self.queue_comms(&batch.comms);
         self.queue_counters(&batch.counters);
@@ -119,8 +125,8 @@ impl RankBuilder {
         self.metadata.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
-            lane.comms.forget_taken();
-            lane.counters.forget_taken();
+            lane.waiting.comms.forget_taken();
+            lane.waiting.counters.forget_taken();
             let stayed = lane.stack.retire(num_last, whole_from(thread), max_events);
             kept(thread, &stayed);
         }
@@ -141,7 +147,9 @@ impl RankBuilder {
         let mut threads = Vec::with_capacity(self.lanes.len());
         let mut writes = Vec::new();
         while let Some((thread, mut lane)) = self.lanes.pop_first() {
-            lane.attach_before(None);
+            let waiting = &mut lane.waiting;
+            lane.stack
+                .attach(|attached, open| waiting.attach(attached, open, |_| true));
             let (executions, comms, counters) = lane.stack.finish(&mut warnings);
             let of_lane = find_writes(&executions, &lane.ends).into_iter();
             writes.extend(of_lane.map(|(start, end)| (thread, start, end)));
@@ -163,7 +171,7 @@ impl RankBuilder {
     fn queue_comms(&mut self, comms: &CommEvents) {
         for rows in stretches(&comms.thread) {
             let lane = lane(&mut self.lanes, self.rank, comms.thread[rows.start]);
-            lane.comms.forget_taken();
+            lane.waiting.comms.forget_taken();
             for row in rows {
                 let event = CommEvent {
                     kind: comms.kind[row],
@@ -172,28 +180,28 @@ impl RankBuilder {
                     size_bytes: comms.size_bytes[row],
                     time: comms.time[row],
                 };
-                if lane.comms.push(event.time, event) {
+                if lane.waiting.comms.push(event.time, event) {
                     count_back(&mut self.warnings, self.rank, event.time, "message");
                 }
             }
-            lane.note_waiting();
+            lane.waiting.note_first();
         }
     }
 
     fn queue_counters(&mut self, counters: &CounterEvents) {
         for rows in stretches(&counters.thread) {
             let lane = lane(&mut self.lanes, self.rank, counters.thread[rows.start]);
-            lane.counters.forget_taken();
+            lane.waiting.counters.forget_taken();
             for row in rows {
                 let (time, sample) = (
                     counters.time[row],
                     (counters.counter[row], counters.value[row]),
                 );
-                if lane.counters.push(time, sample) {
+                if lane.waiting.counters.push(time, sample) {
                     count_back(&mut self.warnings, self.rank, time, "counter");
                 }
             }
-            lane.note_waiting();
+            lane.waiting.note_first();
         }
     }
 
@@ -201,31 +209,23 @@ impl RankBuilder {
         &mut self,
         funcs: &FuncEvents,
         step: StepId,
-        mut ended: impl FnMut(ThreadId, EndedCall<ExecIdx>),
+        mut ended: impl FnMut(u32, EndedCall<ExecIdx>),
     ) {
+        for (thread, _) in funcs.stretches() {
+            lane(&mut self.lanes, self.rank, thread);
+        }
+        let threads: Vec<ThreadId> = self.lanes.keys().copied().collect();
         for (thread, events) in funcs.stretches() {
+            let position = threads.partition_point(|&other| other < thread) as u32;
             let lane = lane(&mut self.lanes, self.rank, thread);
-            let (before, mut is_first) = (lane.stack.last_event(), true);
-            lane.stack.reserve(events.len().div_ceil(2));
-            for event in events {
-                let (func, time) = (event.func, event.time);
-                lane.attach_before(Some((event.kind, time)));
-                match event.kind {
-                    FuncEventKind::Entry => {
-                        lane.stack
-                            .enter(func, time, step, event.row, &mut self.warnings);
-                    }
-                    FuncEventKind::Exit => {
-                        lane.stack.exit(func, time, &mut self.warnings, |call| {
-                            ended(thread, call);
-                        });
-                    }
-                }
-                if is_first {
-                    lane.begin_step(step, before);
-                    is_first = false;
-                }
-            }
+            let before = lane.stack.last_event();
+            let Some((first, rest)) = events.split_first() else {
+                continue;
+            };
+            let (warnings, mut ended) = (&mut self.warnings, |call| ended(position, call));
+            lane.take_in(std::slice::from_ref(first), step, warnings, &mut ended);
+            lane.begin_step(step, before);
+            lane.take_in(rest, step, warnings, &mut ended);
         }
     }
 }
@@ -260,9 +260,11 @@ impl LaneBuilder {
     fn new(rank: RankId) -> Self {
         Self {
             stack: CallStackBuilder::new(rank),
-            comms: Waiting::default(),
-            counters: Waiting::default(),
-            waiting_from: TimeNs(i64::MAX),
+            waiting: WaitingEvents {
+                comms: Waiting::default(),
+                counters: Waiting::default(),
+                from: TimeNs(i64::MAX),
+            },
             step: None,
             ends: Vec::new(),
         }
@@ -280,31 +282,56 @@ impl LaneBuilder {
         }
     }
 
-    /// Gives the waiting messages and counters that come before `next` to the top of the stack;
-    /// all of them if nothing comes any more.
-    #[inline]
-    fn attach_before(&mut self, next: Option<(FuncEventKind, TimeNs)>) {
-        let comes_before = |time: TimeNs| match next {
-            None => true,
-            Some((FuncEventKind::Entry, next)) => time < next,
-            Some((FuncEventKind::Exit, next)) => time <= next,
+    /// Takes in function events of a step, with the messages and counters in between.
+    fn take_in(
+        &mut self,
+        events: &[FuncEvent],
+        step: StepId,
+        warnings: &mut Warnings,
+        ended: impl FnMut(EndedCall<ExecIdx>),
+    ) {
+        let waiting = &mut self.waiting;
+        let attach = |attached: &mut Attached, open: &OpenCalls<ExecIdx>, event: FuncEvent| {
+            let (kind, time) = (event.kind(), event.time);
+            // Nothing waits before most events.
+            if comes_before(waiting.from, kind, time) {
+                waiting.attach(attached, open, |of| comes_before(of, kind, time));
+            }
         };
-        // Nothing waits before most events.
-        if !comes_before(self.waiting_from) {
-            return;
+        self.stack.take_in(events, step, warnings, attach, ended);
+    }
+}
+
+/// Whether a message or counter of this time belongs before a function event of that one.
+#[inline]
+fn comes_before(time: TimeNs, kind: FuncEventKind, next: TimeNs) -> bool {
+    match kind {
+        FuncEventKind::Entry => time < next,
+        FuncEventKind::Exit => time <= next,
+    }
+}
+
+impl WaitingEvents {
+    /// Attaches those whose time is like that to the top of the stack.
+    #[inline(never)]
+    fn attach(
+        &mut self,
+        attached: &mut Attached,
+        open: &OpenCalls<ExecIdx>,
+        is_wanted: impl Fn(TimeNs) -> bool,
+    ) {
+        while let Some((_, event)) = self.comms.take_if(&is_wanted) {
+            attached.comm(event, open);
         }
-        while let Some((_, event)) = self.comms.take_if(comes_before) {
-            self.stack.comm(event);
+        while let Some((time, sample)) = self.counters.take_if(&is_wanted) {
+            attached.counter(sample, time, open);
         }
-        while let Some((time, (counter, value))) = self.counters.take_if(comes_before) {
-            self.stack.counter(counter, value, time);
-        }
-        self.note_waiting();
+        self.note_first();
     }
 
-    fn note_waiting(&mut self) {
+    fn note_first(&mut self) {
         let first = [self.comms.first(), self.counters.first()];
-        self.waiting_from = first
+        self.from = first
             .into_iter()
             .flatten()
             .min()

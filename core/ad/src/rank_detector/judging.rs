@@ -1,9 +1,21 @@
 //! The verdicts on the executions of a step.
 
-use super::{JudgedRows, LaneState, RankDetector};
+use callgrove_detect::Moments;
+
+use super::{LaneState, RankDetector};
+use crate::AdOptions;
+use crate::by_function::JudgedFunctions;
 use crate::compiled_model::CompiledModel;
 use crate::found::FoundOutliers;
-use crate::{AdOptions, OutlierStatistic};
+
+/// What is told of a function whose executions were judged.
+pub(super) struct JudgedFunction {
+    pub(super) number: u32,
+    pub(super) num_executions: u64,
+    /// Of the times in µs.
+    pub(super) exclusive: Moments,
+    pub(super) inclusive: Moments,
+}
 
 impl RankDetector {
     /// Judges the executions that ended in the step taken in last: the functions that could be judged, and the
@@ -12,31 +24,44 @@ impl RankDetector {
         &mut self,
         compiled: &[Option<CompiledModel>],
         options: &AdOptions,
-    ) -> (Vec<JudgedRows>, Vec<FoundOutliers>) {
-        let mut functions = Vec::with_capacity(self.grouped.functions.len());
-        let mut found: Vec<FoundOutliers> = Vec::new();
-        let values = match options.statistic {
-            OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
-            OutlierStatistic::Inclusive => &self.grouped.inclusive_us,
+    ) -> (Vec<JudgedFunction>, Vec<FoundOutliers>) {
+        let of_rank = JudgedFunctions {
+            numbers: &self.numbers,
+            keys: &self.keys,
         };
-        for (number, rows) in &self.grouped.functions {
-            let Some(compiled) = compiled.get(*number as usize).and_then(Option::as_ref) else {
+        let mut functions = Vec::new();
+        let mut found: Vec<FoundOutliers> = Vec::new();
+        let (mut exclusive_us, mut inclusive_us) = (Vec::new(), Vec::new());
+        for (number, executions) in self.executions.functions() {
+            let Some(compiled) = compiled.get(number as usize).and_then(Option::as_ref) else {
                 // A frozen server that never saw the function: there is nothing to judge it by.
                 continue;
             };
-            let mut of_function = FoundOutliers::new(*number);
-            let positions = &self.grouped.positions[rows.clone()];
-            let callers = &self.grouped.callers[rows.clone()];
-            for ((&value, &caller), &position) in
-                values[rows.clone()].iter().zip(callers).zip(positions)
-            {
-                let verdict = compiled.judge.judge_in(caller, value);
-                of_function.take(position, verdict);
-            }
-            functions.push((rows.clone(), *number));
-            if !of_function.anomalies.is_empty() || self.wanted.contains(number) {
-                found.push(of_function.sorted());
-            }
+            let of_function = FoundOutliers::among(
+                executions,
+                (number, &compiled.judge),
+                of_rank,
+                options.statistic,
+                self.wanted.contains(&number),
+            );
+            found.extend(of_function);
+            exclusive_us.clear();
+            exclusive_us.extend(executions.iter().map(|it| it.exclusive_us));
+            inclusive_us.clear();
+            inclusive_us.extend(executions.iter().map(|it| it.inclusive_us));
+            let exclusive = Moments::of(&exclusive_us);
+            // Of functions that call nothing both are the same.
+            let is_alone = exclusive_us == inclusive_us;
+            functions.push(JudgedFunction {
+                number,
+                num_executions: executions.len() as u64,
+                exclusive,
+                inclusive: if is_alone {
+                    exclusive
+                } else {
+                    Moments::of(&inclusive_us)
+                },
+            });
         }
         let mut lanes: Vec<&mut LaneState> = self.lanes.values_mut().collect();
         for (position, _) in found.iter().flat_map(|of_function| &of_function.anomalies) {

@@ -8,7 +8,6 @@ mod trees;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use callgrove_detect::{CallerKey, FuncModel};
@@ -18,8 +17,9 @@ use callgrove_model::{
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport};
 
+use crate::AdOptions;
 use crate::brief::BriefState;
-use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
+use crate::by_function::{ExecutionsByFunction, JudgedFunctions, TimesByCaller};
 use crate::compiled_model::{CompiledModel, RoundModels};
 use crate::found::FoundOutliers;
 use crate::gpu::{GpuThreads, Launches};
@@ -29,7 +29,6 @@ use crate::rank_counters::RankCounters;
 use crate::rank_trees::{RankTrees, TreeOutcome};
 use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuilder, StepTimes};
 use crate::stream_reader::StepInput;
-use crate::{AdOptions, OutlierStatistic};
 
 use step_learner::StepLearner;
 
@@ -37,8 +36,10 @@ use step_learner::StepLearner;
 const MAX_EVENTS_KEPT: usize = 1024;
 
 thread_local! {
-    /// What a worker sorts the executions of a step into, of whichever rank.
-    static SCRATCH: Cell<ExecutionsByFunction> = Cell::default();
+    /// Where a worker gathers the executions of a step, of whichever rank,
+    static EXECUTIONS: Cell<ExecutionsByFunction> = Cell::default();
+    /// and the times that models learn.
+    static TIMES: Cell<TimesByCaller> = Cell::default();
 }
 
 /// The detector of one rank.
@@ -61,7 +62,7 @@ pub(crate) struct RankDetector {
     briefs: BriefState,
     trees: RankTrees,
     hostname: Arc<str>,
-    grouped: ExecutionsByFunction,
+    executions: ExecutionsByFunction,
     learner: StepLearner,
     span: StepTimes,
     /// Functions with anomalies that no normal execution was stored beside yet.
@@ -103,9 +104,6 @@ pub(crate) struct StepOutcome {
     pub(crate) trees: TreeOutcome,
 }
 
-/// Where the executions of a function are among those grouped, and its number.
-type JudgedRows = (Range<usize>, u32);
-
 impl RankDetector {
     pub(crate) fn new(program: ProgramId, rank: RankId) -> Self {
         Self {
@@ -124,7 +122,7 @@ impl RankDetector {
             briefs: BriefState::default(),
             trees: RankTrees::default(),
             hostname: Arc::from(""),
-            grouped: ExecutionsByFunction::default(),
+            executions: ExecutionsByFunction::default(),
             learner: StepLearner::default(),
             span: StepTimes::default(),
             wanted: BTreeSet::new(),
@@ -201,13 +199,13 @@ impl RankDetector {
             numbers: &self.numbers,
             keys: &self.keys,
         };
-        let grouped = &mut self.grouped;
-        self.builder.follow(*batch, |thread, call| {
-            grouped.push(functions, thread, call.held, &call);
+        let executions = &mut self.executions;
+        executions.begin(num_functions);
+        self.builder.follow(*batch, move |lane, call| {
+            executions.push(functions, lane, &call)
         });
-        let threads: Vec<ThreadId> = self.builder.lanes().map(|(thread, _)| thread).collect();
-        grouped.sort(&threads, num_functions);
-        for thread in threads {
+        self.executions.settle();
+        for (thread, _) in self.builder.lanes() {
             self.lanes.entry(thread).or_default();
         }
         self.remember_launches();
@@ -221,10 +219,10 @@ impl RankDetector {
         options: &AdOptions,
         recorded: bool,
     ) -> Result<StepOutcome, ProvDbError> {
-        self.grouped = SCRATCH.take();
+        self.executions = EXECUTIONS.take();
         self.take_in(input, options, models.fids.len(), recorded);
         let outcome = self.judge(models, options, recorded);
-        SCRATCH.set(std::mem::take(&mut self.grouped));
+        EXECUTIONS.set(std::mem::take(&mut self.executions));
         outcome
     }
 
@@ -235,18 +233,18 @@ impl RankDetector {
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
-        self.grouped = SCRATCH.take();
         self.span = StepTimes::unknown(input.batch.step);
         let functions = JudgedFunctions {
             numbers: &self.numbers,
             keys: &self.keys,
         };
-        let (funcs, grouped) = (&input.batch.funcs, &mut self.grouped);
-        self.learner.take_in(self.rank, funcs, functions, grouped);
-        grouped.sort(&[], models.len());
-        let learnt = self.learn(options, models);
-        SCRATCH.set(std::mem::take(&mut self.grouped));
-        learnt
+        let mut times = TIMES.take();
+        times.begin(models.len());
+        let (rank, funcs) = (self.rank, &input.batch.funcs);
+        self.learner.take_in(rank, funcs, |call| {
+            times.push(functions, call, options.statistic);
+        });
+        self.learn_times(times, options, models)
     }
 
     /// For each function with executions that ended in the step taken in last, what they add to its model: nothing if
@@ -256,22 +254,41 @@ impl RankDetector {
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
-        let (is_new, step) = (self.new_step().is_some(), self.span.step());
-        let values = match options.statistic {
-            OutlierStatistic::Exclusive => &self.grouped.exclusive_us,
-            OutlierStatistic::Inclusive => &self.grouped.inclusive_us,
+        let functions = JudgedFunctions {
+            numbers: &self.numbers,
+            keys: &self.keys,
         };
-        let learn = |(number, rows): &(u32, Range<usize>)| {
-            let known = models[*number as usize].as_ref();
+        let mut times = TIMES.take();
+        times.begin(models.len());
+        for (number, executions) in self.executions.functions() {
+            for execution in executions {
+                let time_us = execution.judged_us(options.statistic);
+                times.add(number, execution.caller(functions), time_us);
+            }
+        }
+        self.learn_times(times, options, models)
+    }
+
+    fn learn_times(
+        &self,
+        mut times: TimesByCaller,
+        options: &AdOptions,
+        models: &[Option<Arc<FuncModel>>],
+    ) -> Vec<(u32, FuncModel)> {
+        times.settle();
+        let (is_new, step) = (self.new_step().is_some(), self.span.step());
+        let mut learnt = Vec::new();
+        for (number, callers) in times.functions() {
+            let known = models[number as usize].as_ref();
             let mut model =
                 known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
-            if is_new {
-                let callers = &self.grouped.callers[rows.clone()];
-                model.extend_in(step, callers, &values[rows.clone()]);
+            for (caller, times_us) in callers.filter(|_| is_new) {
+                model.extend_in(step, caller, times_us);
             }
-            (*number, model)
-        };
-        self.grouped.functions.iter().map(learn).collect()
+            learnt.push((number, model));
+        }
+        TIMES.set(times);
+        learnt
     }
 
     /// Judges what ended in the step taken in last, reports it, and drops what is over. Documents come only if they
@@ -284,7 +301,7 @@ impl RankDetector {
     ) -> Result<StepOutcome, ProvDbError> {
         let RoundModels { compiled, fids, .. } = *models;
         let (functions, found) = self.judge_executions(compiled, options);
-        let num_executions = functions.iter().map(|(rows, _)| rows.len() as u64).sum();
+        let num_executions = functions.iter().map(|it| it.num_executions).sum();
         let num_anomalies = found
             .iter()
             .map(|of_function| of_function.anomalies.len() as u64)
@@ -295,7 +312,7 @@ impl RankDetector {
         let anomalies: BTreeMap<u32, AnomalySummary> = anomalies.collect();
         drop(lanes);
         self.sum_up(&anomalies, fids);
-        let report = self.report(&functions, &anomalies, fids, brief);
+        let report = self.report(functions, &anomalies, fids, brief);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
         let step = self.span.step();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{ExecIdx, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings};
-
-use crate::by_function::{ExecutionsByFunction, JudgedFunctions};
+use callgrove_model::{
+    EndedCall, FuncEventKind, FuncEvents, OpenCalls, RankId, ThreadId, Warnings,
+};
 
 /// The calls of one rank that are open, across steps.
 #[derive(Debug, Default)]
@@ -14,27 +14,24 @@ pub(crate) struct StepLearner {
 }
 
 impl StepLearner {
-    /// Takes in the next step of `rank`, and adds the times of what ended in it to `grouped`.
+    /// Takes in the next step of `rank`, and hands `ended` each call that ended in it.
     pub(crate) fn take_in(
         &mut self,
         rank: RankId,
         funcs: &FuncEvents,
-        functions: JudgedFunctions<'_>,
-        grouped: &mut ExecutionsByFunction,
+        mut ended: impl FnMut(&EndedCall<()>),
     ) {
-        // Nobody will ask for a call that is not kept.
-        let nowhere = ExecIdx(0);
         let warnings = &mut self.warnings;
         for (thread, events) in funcs.stretches() {
             let lane = self.lanes.entry(thread);
             let open = lane.or_insert_with(|| OpenCalls::new(rank));
             for event in events {
-                match event.kind {
+                match event.kind() {
                     FuncEventKind::Entry => {
                         open.enter(event.func, event.time, (), warnings);
                     }
                     FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
-                        grouped.push(functions, thread, nowhere, &call);
+                        ended(&call);
                     }),
                 }
             }

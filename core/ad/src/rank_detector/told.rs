@@ -1,7 +1,6 @@
 //! What is told of a judged step.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use callgrove_detect::Moments;
 use callgrove_model::FuncId;
@@ -10,6 +9,7 @@ use callgrove_pserver::{
 };
 
 use super::RankDetector;
+use super::judging::JudgedFunction;
 use crate::AdOptions;
 use crate::brief::BriefedStep;
 use crate::compiled_model::CompiledModel;
@@ -18,7 +18,7 @@ use crate::found::{FoundOutliers, longer_than_usual};
 impl RankDetector {
     pub(super) fn report(
         &mut self,
-        functions: &[(Range<usize>, u32)],
+        functions: Vec<JudgedFunction>,
         anomalies: &BTreeMap<u32, AnomalySummary>,
         fids: &[FuncId],
         brief: StepBrief,
@@ -27,18 +27,11 @@ impl RankDetector {
         if self.has_reported(step) {
             return None;
         }
-        let functions = functions.iter().map(|(rows, number)| {
-            let moments = |values: &[u64]| {
-                let mut moments = Moments::default();
-                moments.extend_from(values);
-                moments
-            };
-            FunctionReport {
-                fid: fids[*number as usize],
-                exclusive: moments(&self.grouped.exclusive_us[rows.clone()]),
-                inclusive: moments(&self.grouped.inclusive_us[rows.clone()]),
-                anomalies: anomalies.get(number).cloned().unwrap_or_default(),
-            }
+        let functions = functions.into_iter().map(|function| FunctionReport {
+            fid: fids[function.number as usize],
+            exclusive: function.exclusive,
+            inclusive: function.inclusive,
+            anomalies: anomalies.get(&function.number).cloned().unwrap_or_default(),
         });
         let functions = functions.collect();
         Some(StepReport {

@@ -22,7 +22,7 @@ impl RankDetector {
             lanes: &self.judged_lanes(),
             functions: &self.functions,
             hostname: &self.hostname,
-            grouped: &self.grouped,
+            executions: &self.executions,
         };
         let outcome = trees.judge(&step, models, &mut warnings);
         (self.trees, self.warnings) = (trees, warnings);

@@ -6,20 +6,28 @@ use super::DurationNs;
 const BITS_PER_OCTAVE: u32 = 3;
 const BINS_PER_OCTAVE: u32 = 1 << BITS_PER_OCTAVE;
 
+/// As many as lengths of 64 bits need.
+const NUM_BINS: usize = (u64::BITS * BINS_PER_OCTAVE) as usize;
+
 /// Lengths of gaps, counted in bins an eighth of an octave wide.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct GapLengths {
-    counts: Vec<u64>,
+    counts: Box<[u64; NUM_BINS]>,
+}
+
+impl Default for GapLengths {
+    fn default() -> Self {
+        Self {
+            counts: Box::new([0; NUM_BINS]),
+        }
+    }
 }
 
 impl GapLengths {
     /// Counts one more gap. Cost: constant.
+    #[inline]
     pub fn add(&mut self, length: DurationNs) {
-        let bin = bin_of(length);
-        if bin >= self.counts.len() {
-            self.counts.resize(bin + 1, 0);
-        }
-        self.counts[bin] += 1;
+        self.counts[bin_of(length) % NUM_BINS] += 1;
     }
 
     /// A length that no more than one gap in `one_in` is longer than.
@@ -36,15 +44,14 @@ impl GapLengths {
     }
 }
 
+/// The highest bit tells the octave, the bits after it the part of that.
+#[inline]
 fn bin_of(length: DurationNs) -> usize {
     let length_ns = length.0.unsigned_abs().max(1);
-    let octave = length_ns.ilog2();
-    // The bits after the highest one tell the part of the octave.
-    let part = match octave.checked_sub(BITS_PER_OCTAVE) {
-        Some(shift) => length_ns >> shift,
-        None => length_ns << (BITS_PER_OCTAVE - octave),
-    };
-    (octave * BINS_PER_OCTAVE) as usize + part as usize - BINS_PER_OCTAVE as usize
+    let num_zeros = length_ns.leading_zeros();
+    let octave = u64::BITS - 1 - num_zeros;
+    let highest = (length_ns << num_zeros) >> (u64::BITS - 1 - BITS_PER_OCTAVE);
+    (octave * BINS_PER_OCTAVE) as usize + highest as usize - BINS_PER_OCTAVE as usize
 }
 
 /// The length at which a bin ends.

@@ -13,7 +13,7 @@ use callgrove_model::{
     TimeNs, WarningKind, Warnings,
 };
 
-use super::order;
+use super::order::{self, TimeOrder};
 use super::schema::{AnnouncedNames, Counts, EventType, FUNC_ROW_COUNT, IndexedNames};
 
 /// Columns of a function event: program, rank, thread, event type, timer, time in µs.
@@ -38,15 +38,6 @@ const COMMS: usize = 2;
 /// No program has as many names; a damaged count may say so.
 const MAX_PLACEHOLDER_INDEX: u32 = 1 << 20;
 
-/// Stands where a row is none until it is left out.
-const NO_EVENT: FuncEvent = FuncEvent {
-    time: TimeNs(0),
-    func: FuncId(0),
-    row: 0,
-    thread: ThreadId(0),
-    kind: FuncEventKind::Exit,
-};
-
 /// Rows of one step of one rank on their way to events: what they may hold, and what they came to so far.
 pub(super) struct Decoder<'a> {
     pub(super) batch: StepBatch,
@@ -55,7 +46,8 @@ pub(super) struct Decoder<'a> {
     pub(super) counts: &'a Counts,
     pub(super) names: &'a mut AnnouncedNames,
     pub(super) warnings: &'a mut Warnings,
-    pub(super) funcs: Vec<FuncEvent>,
+    /// Of function events.
+    pub(super) order: TimeOrder,
     /// By array: how many rows are invalid, and the first.
     pub(super) invalid: [(usize, usize); ARRAYS.len()],
 }
@@ -64,7 +56,7 @@ impl Decoder<'_> {
     /// Makes room for the rows of an array of which as many follow.
     pub(super) fn reserve(&mut self, array: usize, num_rows: usize) {
         if array == FUNCS {
-            self.funcs.reserve_exact(num_rows);
+            self.batch.funcs.reserve_exact(num_rows);
         }
     }
 
@@ -88,16 +80,17 @@ impl Decoder<'_> {
                     .count_many(WarningKind::BadRow, rank, count, place);
             }
         }
-        let mut funcs: FuncEvents = self.funcs.into_iter().collect();
-        let displaced = order::mend(&mut funcs);
-        if let Some(first) = displaced.first() {
-            let place = || format!("row {} of step {step}", funcs[*first].row);
-            let count = displaced.len() as u64;
-            self.warnings
-                .count_many(WarningKind::TimeWentBack, rank, count, place);
+        if self.order.went_back {
+            let funcs = &mut self.batch.funcs;
+            let displaced = order::mend(funcs);
+            if let Some(first) = displaced.first() {
+                let place = || format!("row {} of step {step}", funcs[*first].row());
+                let count = displaced.len() as u64;
+                self.warnings
+                    .count_many(WarningKind::TimeWentBack, rank, count, place);
+            }
         }
         self.batch.rank = rank.unwrap_or_default();
-        self.batch.funcs = funcs;
         (rank, self.batch)
     }
 
@@ -107,34 +100,44 @@ impl Decoder<'_> {
         if let Some(unnamed) = self.names.timers.unnamed(self.counts.timers) {
             self.add_placeholders("timer", used(rows, 4, &unnamed), |names| &mut names.timers);
         }
-        let (ids, bounds) = (&self.names.timers.ids, self.bounds());
         let kinds = self.names.event_types.iter();
         let kinds: Vec<Option<FuncEventKind>> = kinds.map(|it| it.and_then(func_kind)).collect();
-        let event = |place: u32, row: &[u64; FUNC_COLUMNS]| {
-            bounds.has(row).then_some(FuncEvent {
-                time: TimeNs::from_us(row[5])?,
-                func: known(ids, row[4])?,
-                row: place,
-                thread: thread(row),
-                kind: known(&kinds, row[3])?,
-            })
-        };
-        let rows = (first as u32..).zip(rows);
-        // Nearly always all rows are events.
-        let (start, mut num_invalid) = (self.funcs.len(), 0);
-        self.funcs.extend(rows.clone().map(|(place, row)| {
-            event(place, row).unwrap_or_else(|| {
-                num_invalid += 1;
-                NO_EVENT
-            })
-        }));
-        if num_invalid > 0 {
-            self.funcs.truncate(start);
-            let events = rows.clone().map(|(place, row)| event(place, row));
-            let first_invalid = events.clone().take_while(Option::is_some).count();
-            self.funcs.extend(events.flatten());
-            self.note_invalid(FUNCS, num_invalid, first + first_invalid);
+        let mut at = 0;
+        while let Some(row) = rows.get(at) {
+            let num_taken = self.take_stretch(first + at, &rows[at..], row[2], &kinds);
+            if num_taken == 0 {
+                self.note_invalid(FUNCS, 1, first + at);
+            }
+            at += num_taken.max(1);
         }
+    }
+
+    /// Takes in events of one thread as far as they go; says how many.
+    fn take_stretch(
+        &mut self,
+        first: usize,
+        rows: &[[u64; FUNC_COLUMNS]],
+        thread: u64,
+        kinds: &[Option<FuncEventKind>],
+    ) -> usize {
+        let bounds = self.bounds();
+        if thread >= bounds.num_threads {
+            return 0;
+        }
+        let stretch = Stretch {
+            rank: bounds.rank,
+            thread,
+            kinds,
+            ids: &self.names.timers.ids,
+        };
+        let of_thread = ThreadId(thread as u32);
+        let before = self.order.newest(of_thread);
+        let (num_taken, newest, went_back) =
+            stretch.decode(first as u32, rows, before, &mut self.batch.funcs);
+        if num_taken > 0 {
+            self.order.note(of_thread, newest, went_back);
+        }
+        num_taken
     }
 
     fn take_counters(&mut self, first: usize, rows: &[[u64; COUNTER_COLUMNS]]) {
@@ -214,6 +217,52 @@ impl Decoder<'_> {
                     .count(WarningKind::UnknownName, self.rank, place);
             }
         }
+    }
+}
+
+/// What rows of function events of one thread may hold.
+struct Stretch<'a> {
+    rank: u64,
+    thread: u64,
+    /// By index, as for the next.
+    kinds: &'a [Option<FuncEventKind>],
+    ids: &'a [Option<FuncId>],
+}
+
+impl Stretch<'_> {
+    /// Adds the events of rows that stand from `first` on, as far as they are of the thread: how many, the time of the last
+    /// one, and whether time went back, which was at `newest` before. A function of its own: what it works with
+    /// fits into the registers.
+    #[inline(never)]
+    fn decode(
+        &self,
+        first: u32,
+        rows: &[[u64; FUNC_COLUMNS]],
+        mut newest: TimeNs,
+        events: &mut FuncEvents,
+    ) -> (usize, TimeNs, bool) {
+        let Self {
+            rank,
+            thread,
+            kinds,
+            ids,
+        } = *self;
+        let mut went_back = false;
+        let event = |(place, row): (u32, &[u64; FUNC_COLUMNS])| {
+            let [program, of_rank, of_thread, event_type, timer, time_us] = *row;
+            if program | (of_rank ^ rank) | (of_thread ^ thread) != 0 {
+                return None;
+            }
+            let (kind, func) = (known(kinds, event_type)?, known(ids, timer)?);
+            let time = TimeNs::from_us(time_us)?;
+            went_back |= time < newest;
+            newest = time;
+            Some(FuncEvent::new(kind, func, time, place))
+        };
+        let num_before = events.len();
+        let taken = (first..).zip(rows).map_while(event);
+        events.extend(ThreadId(thread as u32), taken);
+        (events.len() - num_before, newest, went_back)
     }
 }
 
@@ -344,7 +393,7 @@ mod tests {
             counts: &counts,
             names: &mut names,
             warnings: &mut warnings,
-            funcs: Vec::new(),
+            order: TimeOrder::default(),
             invalid: Default::default(),
         };
         for (first, rows) in (0..).step_by(2).zip(rows.chunks(2)) {
@@ -362,14 +411,15 @@ mod tests {
     fn funcs(rows: &[[u64; FUNC_COLUMNS]]) -> (Vec<String>, Vec<String>) {
         check(FUNCS, rows, |batch, names| {
             let names = &names.timers.table;
-            let line = |event: &FuncEvent| {
-                let FuncEvent {
-                    row, thread, kind, ..
-                } = event;
+            let line = |(thread, event): (ThreadId, &FuncEvent)| {
+                let (row, kind) = (event.row(), event.kind());
                 let (func, time_us) = (names.name(event.func), event.time.as_us() as u64 - T0);
                 format!("{row} t{thread} {kind:?} {func} +{time_us}")
             };
-            batch.funcs.iter().map(line).collect()
+            let stretches = batch.funcs.stretches();
+            let events =
+                stretches.flat_map(|(thread, events)| events.iter().map(move |it| (thread, it)));
+            events.map(line).collect()
         })
     }
 

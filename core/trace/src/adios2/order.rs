@@ -9,15 +9,36 @@ const ROWS_PER_DISPLACED: usize = 50;
 /// So many may always be.
 const MIN_DISPLACED: usize = 2;
 
+/// Whether time goes back on a thread of a step.
+#[derive(Default)]
+pub(super) struct TimeOrder {
+    newest: BTreeMap<ThreadId, TimeNs>,
+    pub(super) went_back: bool,
+}
+
+impl TimeOrder {
+    /// The newest time of a thread; before the first, the beginning of time.
+    pub(super) fn newest(&self, thread: ThreadId) -> TimeNs {
+        let newest = self.newest.get(&thread).copied();
+        newest.unwrap_or(TimeNs(i64::MIN))
+    }
+
+    /// Takes note of the events of a thread up to `newest`, and whether one of them was before another.
+    pub(super) fn note(&mut self, thread: ThreadId, newest: TimeNs, went_back: bool) {
+        self.newest.insert(thread, newest);
+        self.went_back |= went_back;
+    }
+}
+
 /// Sorts the rows of each thread by time where a few of them are displaced; where a time cannot be, it becomes that of the
 /// row before. Answers with the rows, by their place in `events`, that were not where they should be.
 pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
-    if is_in_order(events) {
-        return Vec::new();
-    }
     let mut threads: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
-    for (place, event) in events.iter().enumerate() {
-        threads.entry(event.thread).or_default().push(place);
+    let mut start = 0;
+    for (thread, stretch) in events.stretches() {
+        let places = start..start + stretch.len();
+        start = places.end;
+        threads.entry(thread).or_default().extend(places);
     }
     let mut displaced = Vec::new();
     for places in threads.into_values() {
@@ -27,19 +48,6 @@ pub(super) fn mend(events: &mut FuncEvents) -> Vec<usize> {
     }
     displaced.sort_unstable();
     displaced
-}
-
-/// Whether no thread's time goes back.
-fn is_in_order(events: &FuncEvents) -> bool {
-    let mut newest: BTreeMap<ThreadId, TimeNs> = BTreeMap::new();
-    events.stretches().all(|(thread, stretch)| {
-        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else {
-            return true;
-        };
-        let before = newest.insert(thread, last.time);
-        before.is_none_or(|before| before <= first.time)
-            && stretch.is_sorted_by_key(|event| event.time)
-    })
 }
 
 fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
@@ -67,10 +75,9 @@ fn mend_thread(events: &mut FuncEvents, places: &[usize]) -> Vec<usize> {
     order.sort_by_key(|row| mended[*row]);
     let stored: Vec<_> = places.iter().map(|place| events[*place]).collect();
     for (place, row) in places.iter().zip(order) {
-        events[*place] = FuncEvent {
-            time: mended[row],
-            ..stored[row]
-        };
+        let mut event: FuncEvent = stored[row];
+        event.time = mended[row];
+        events[*place] = event;
     }
     displaced.into_iter().map(|row| places[row]).collect()
 }

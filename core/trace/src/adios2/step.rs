@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use callgrove_adios2_sys::{Adios2Error, AdiosEngine, DataType, ErrorCode, Variable};
-use callgrove_model::{ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
+use callgrove_model::{FuncEvent, ProgramId, RankId, StepBatch, StepId, WarningKind, Warnings};
 
 use super::decode::{ARRAYS, Decoder};
+use super::order::TimeOrder;
 use super::schema::{AnnouncedNames, Counts};
 use super::stored_rows::StoredRows;
 use crate::TraceError;
@@ -20,8 +21,8 @@ const DATA_FILE: &str = "data.0";
 const MAX_DIMENSIONS: usize = 8;
 /// What is said of more: ADIOS2 reads the lengths of all when a step begins, from wherever that leads.
 pub(crate) const LED_ASTRAY: &str = "leads ADIOS2 out of its memory";
-/// Rows are numbered with 32 bits.
-const MAX_ROWS: u64 = 1 << 32;
+/// So many rows can be told apart.
+const MAX_ROWS: u64 = FuncEvent::MAX_ROWS as u64;
 
 /// So many rows are read at once: they stay in a worker's caches until they are decoded, and ADIOS2 takes memory of
 /// their size.
@@ -99,7 +100,7 @@ impl StepReader {
             counts: &counts,
             names: &mut self.names,
             warnings: &mut self.warnings,
-            funcs: Vec::new(),
+            order: TimeOrder::default(),
             invalid: Default::default(),
         };
         at.read_rows(&mut decoder, self.wanted)?;

@@ -111,8 +111,9 @@ mod tests {
             let stream = |first_us, second_us| {
                 let clock = &clock;
                 scope.spawn(move || {
-                    clock.start(Some(first_us)).unwrap();
+                    // Before the clock starts, for a busy machine may come back to this thread late.
                     let start = Instant::now();
+                    clock.start(Some(first_us)).unwrap();
                     clock.wait_for(Some(first_us)).unwrap();
                     clock.wait_for(Some(second_us)).unwrap();
                     start.elapsed().as_millis()

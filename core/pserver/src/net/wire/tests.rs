@@ -25,8 +25,9 @@ fn model(values: &[u64], algorithm: Algorithm) -> FuncModel {
         ..Params::default()
     };
     let mut model = FuncModel::new(&params.check().expect("the parameters are valid"));
-    let callers: Vec<CallerKey> = values.iter().map(|value| CallerKey(value % 5)).collect();
-    model.extend_in(StepId(values.len() as u32), &callers, values);
+    for value in values {
+        model.extend_in(StepId(values.len() as u32), CallerKey(value % 5), &[*value]);
+    }
     model.raise_threshold(values.len() as f64);
     model
 }
