@@ -10,6 +10,8 @@ use crate::OutlierStatistic;
 
 /// Room for so many times is kept for the next step.
 const ROOM_KEPT: usize = 1 << 12;
+/// Callers of a function that are found at once.
+const NUM_RECENT: u64 = 16;
 
 /// An execution of a rank: the position of its lane, in order of thread, and its row there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -57,8 +59,8 @@ pub(crate) struct TimesByCaller {
 struct FunctionTimes {
     /// In the order in which they came first; those of steps before may have no times.
     callers: Vec<(CallerKey, Vec<u64>)>,
-    /// Where the newest one stands.
-    newest: usize,
+    /// Where those stand that came of late, by the remainder of their keys.
+    recent: [u32; NUM_RECENT as usize],
 }
 
 impl JudgedFunctions<'_> {
@@ -209,19 +211,23 @@ impl TimesByCaller {
 impl FunctionTimes {
     #[inline]
     fn of_caller(&mut self, caller: CallerKey) -> &mut Vec<u64> {
-        // Mostly that of the call before.
-        if self
-            .callers
-            .get(self.newest)
-            .is_none_or(|it| it.0 != caller)
-        {
-            let place = self.callers.iter().position(|it| it.0 == caller);
-            self.newest = place.unwrap_or(self.callers.len());
-            if place.is_none() {
-                self.callers.push((caller, Vec::new()));
-            }
+        // Keys are hashes, so few callers meet.
+        let recent = (caller.0 % NUM_RECENT) as usize;
+        let mut place = self.recent[recent] as usize;
+        if self.callers.get(place).is_none_or(|it| it.0 != caller) {
+            place = self.place_of(caller);
+            self.recent[recent] = place as u32;
         }
-        &mut self.callers[self.newest].1
+        &mut self.callers[place].1
+    }
+
+    #[cold]
+    fn place_of(&mut self, caller: CallerKey) -> usize {
+        let place = self.callers.iter().position(|it| it.0 == caller);
+        place.unwrap_or_else(|| {
+            self.callers.push((caller, Vec::new()));
+            self.callers.len() - 1
+        })
     }
 }
 
