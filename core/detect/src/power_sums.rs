@@ -259,7 +259,7 @@ mod tests {
     fn central_moments_are_the_same_bits_with_words_of_any_width() {
         let mut num_small = 0;
         for index in 0..2_000_u64 {
-            let values: Vec<u64> = (0..index % 50 + 1)
+            let values: Vec<u64> = (0..=index % 50)
                 .map(|it| (it * it * 7919 + index) % (1 << (index % 40 + 1)))
                 .collect();
             let mut sums = PowerSums::default();

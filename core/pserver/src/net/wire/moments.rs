@@ -56,9 +56,9 @@ fn put_sum(bytes: &mut Vec<u8>, words: &[u64]) {
     let Some((highest, others)) = words.split_last() else {
         return;
     };
-    others
-        .iter()
-        .for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+    for word in others {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
     let num_bytes = 8 - highest.leading_zeros() as usize / 8;
     bytes.extend_from_slice(&highest.to_le_bytes()[..num_bytes]);
 }
