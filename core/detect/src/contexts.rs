@@ -1,8 +1,6 @@
 //! The times of a function's executions by who called them, over the last stretch of the run.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use callgrove_model::{StepId, fnv1a};
 use serde::{Deserialize, Serialize};
@@ -10,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Histogram;
 use crate::error::{DetectError, Result, damaged};
 use crate::power_sums::Extremes;
+use crate::sorted_pairs::SortedPairs;
 
 /// Callers that a function is told apart by; those with the lowest keys, so that whoever merges parts of the run keeps the
 /// same ones, with all their executions.
@@ -51,7 +50,7 @@ impl CallerKey {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Vec<ContextPart>", into = "Vec<ContextPart>")]
 pub struct Contexts {
-    by_caller: BTreeMap<CallerKey, Epochs>,
+    by_caller: SortedPairs<CallerKey, Epochs>,
     /// Of all other callers.
     others: Epochs,
 }
@@ -70,7 +69,7 @@ pub struct ContextPart {
 
 /// The last epochs in which there were executions, and these; never empty ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Epochs(BTreeMap<u32, Histogram>);
+struct Epochs(SortedPairs<u32, Histogram>);
 
 impl Contexts {
     /// Takes in the times, in microseconds, of executions that `caller` called and that ended in `step`: at least one; the
@@ -86,15 +85,15 @@ impl Contexts {
         let epoch = 1 + step.0 / EPOCH_STEPS;
         let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
         histogram.extend_within(times_us, range);
-        let epochs = self.by_caller.entry(caller).or_default();
+        let epochs = self.epochs_of(caller);
         epochs.add(epoch, Cow::Owned(histogram));
         self.settle();
     }
 
     /// Takes in other executions of the function.
     pub fn merge(&mut self, other: &Self) {
-        for (&caller, epochs) in &other.by_caller {
-            self.by_caller.entry(caller).or_default().merge(epochs);
+        for (caller, epochs) in other.by_caller.iter() {
+            self.epochs_of(caller).merge(epochs);
         }
         self.others.merge(&other.others);
         self.settle();
@@ -103,19 +102,15 @@ impl Contexts {
     /// The same as what was before any step of a run: for a model that another run begins with.
     #[must_use]
     pub fn before_the_run(&self) -> Self {
-        let before = |epochs: &Epochs| Epochs(BTreeMap::from([(0, epochs.sum())]));
-        Self {
-            by_caller: self
-                .by_caller
-                .iter()
-                .map(|(&key, it)| (key, before(it)))
-                .collect(),
-            others: if self.others.0.is_empty() {
-                Epochs::default()
-            } else {
-                before(&self.others)
-            },
+        let before = |epochs: &Epochs| Epochs(SortedPairs::of_one(0, epochs.sum()));
+        let mut contexts = Self::default();
+        for (caller, epochs) in self.by_caller.iter() {
+            *contexts.epochs_of(caller) = before(epochs);
         }
+        if self.others.0.len() > 0 {
+            contexts.others = before(&self.others);
+        }
+        contexts
     }
 
     /// The parts, in order of caller and epoch, and at last those of no caller that is told apart.
@@ -123,18 +118,42 @@ impl Contexts {
         let named = self
             .by_caller
             .iter()
-            .map(|(&caller, epochs)| (Some(caller), epochs));
+            .map(|(caller, epochs)| (Some(caller), epochs));
         let all = named.chain([(None, &self.others)]);
-        all.flat_map(|(caller, epochs)| {
-            epochs.0.iter().map(move |(&epoch, it)| (caller, epoch, it))
-        })
+        all.flat_map(|(caller, epochs)| epochs.0.iter().map(move |(epoch, it)| (caller, epoch, it)))
+    }
+
+    /// Takes in a part that was told or stored.
+    ///
+    /// # Errors
+    /// [`DetectError::Damaged`] if it occurs twice or is empty, or there are too many.
+    pub fn add_part(&mut self, part: ContextPart) -> Result<()> {
+        let epochs = match part.caller {
+            Some(caller) => self.epochs_of(caller),
+            None => &mut self.others,
+        };
+        let unfit = || damaged("a model by callers", "an epoch");
+        if part.histogram.bins().is_empty() {
+            return Err(unfit());
+        }
+        match epochs.0.find(part.epoch) {
+            Ok(_) => return Err(unfit()),
+            Err(missing) => missing.insert(part.histogram),
+        };
+        if epochs.is_first_too_old() {
+            return Err(unfit());
+        }
+        if self.by_caller.len() > MAX_CALLERS {
+            return Err(damaged("a model by callers", "the number of callers"));
+        }
+        Ok(())
     }
 
     /// Each caller that is told apart, with its executions.
     pub(crate) fn callers(&self) -> impl Iterator<Item = (CallerKey, Histogram)> {
         self.by_caller
             .iter()
-            .map(|(&caller, epochs)| (caller, epochs.sum()))
+            .map(|(caller, epochs)| (caller, epochs.sum()))
     }
 
     /// All executions.
@@ -143,6 +162,11 @@ impl Contexts {
         self.callers()
             .for_each(|(_, histogram)| sum.merge(&histogram));
         sum
+    }
+
+    fn epochs_of(&mut self, caller: CallerKey) -> &mut Epochs {
+        let found = self.by_caller.find(caller);
+        found.unwrap_or_else(|missing| missing.insert(Epochs::default()))
     }
 
     /// Tells no more callers apart than may be.
@@ -157,28 +181,28 @@ impl Contexts {
 
 impl Epochs {
     fn add(&mut self, epoch: u32, histogram: Cow<'_, Histogram>) {
-        match self.0.entry(epoch) {
-            Entry::Occupied(mut present) => present.get_mut().merge(&histogram),
-            Entry::Vacant(place) => {
-                place.insert(histogram.into_owned());
+        match self.0.find(epoch) {
+            Ok(present) => present.merge(&histogram),
+            Err(missing) => {
+                missing.insert(histogram.into_owned());
             }
         }
         while self.is_first_too_old() {
-            self.0.pop_first();
+            self.0.remove_first();
         }
     }
 
     /// Later epochs only grow, so what is too old in a part of the run is too old in the run.
     fn is_first_too_old(&self) -> bool {
-        let later = self.0.values().skip(1).map(Histogram::total).sum::<u64>();
-        self.0.len() > MOST_EPOCHS || self.0.len() > LEAST_EPOCHS && later >= ENOUGH
+        let is_enough_later =
+            || self.0.values().skip(1).map(Histogram::total).sum::<u64>() >= ENOUGH;
+        self.0.len() > MOST_EPOCHS || self.0.len() > LEAST_EPOCHS && is_enough_later()
     }
 
     fn merge(&mut self, other: &Self) {
-        other
-            .0
-            .iter()
-            .for_each(|(&epoch, histogram)| self.add(epoch, Cow::Borrowed(histogram)));
+        for (epoch, histogram) in other.0.iter() {
+            self.add(epoch, Cow::Borrowed(histogram));
+        }
     }
 
     fn sum(&self) -> Histogram {
@@ -204,24 +228,11 @@ impl TryFrom<Vec<ContextPart>> for Contexts {
     type Error = DetectError;
 
     /// # Errors
-    /// [`DetectError::Damaged`] if a part occurs twice or is empty, or there are too many.
+    /// As [`Contexts::add_part`].
     fn try_from(parts: Vec<ContextPart>) -> Result<Self> {
         let mut contexts = Self::default();
         for part in parts {
-            let epochs = match part.caller {
-                Some(caller) => contexts.by_caller.entry(caller).or_default(),
-                None => &mut contexts.others,
-            };
-            let is_empty = part.histogram.bins().is_empty();
-            if is_empty
-                || epochs.0.insert(part.epoch, part.histogram).is_some()
-                || epochs.is_first_too_old()
-            {
-                return Err(damaged("a model by callers", "an epoch"));
-            }
-        }
-        if contexts.by_caller.len() > MAX_CALLERS {
-            return Err(damaged("a model by callers", "the number of callers"));
+            contexts.add_part(part)?;
         }
         Ok(contexts)
     }

@@ -124,8 +124,7 @@ impl Histogram {
                 self.insert(value);
             }
         } else {
-            let batch = count_bins(values, range, self.precision);
-            self.add(batch.into_iter());
+            self.add(&count_bins(values, range, self.precision));
             self.settle();
         }
     }
@@ -136,8 +135,11 @@ impl Histogram {
         // An empty histogram has a grid too, but nothing that needs it.
         if !other.bins.is_empty() {
             self.coarsen(other.precision);
-            let precision = self.precision;
-            self.add(other.bins.iter().map(|bin| other.moved(bin, precision)));
+            if other.precision == self.precision {
+                self.add(&other.bins);
+            } else {
+                self.add(&other.coarsened(self.precision, other.bins.len()).bins);
+            }
         }
         self.settle();
     }
@@ -293,21 +295,40 @@ impl Histogram {
         }
     }
 
-    /// Adds bins of this grid, whose indices do not descend.
-    fn add(&mut self, others: impl Iterator<Item = Bin>) {
-        let ours = std::mem::take(&mut self.bins);
-        self.bins.reserve(ours.len() + others.size_hint().0);
-        let mut next = 0;
-        for other in others {
-            while next < ours.len() && ours[next].index <= other.index {
-                append(&mut self.bins, ours[next]);
-                next += 1;
-            }
-            append(&mut self.bins, other);
+    /// Adds bins of this grid, whose indices ascend, where they are: most are occupied already.
+    fn add(&mut self, others: &[Bin]) {
+        if self.bins.is_empty() {
+            self.bins.extend_from_slice(others);
+            return;
         }
-        ours[next..]
-            .iter()
-            .for_each(|&our| append(&mut self.bins, our));
+        let (mut at, mut num_missing) = (0, 0);
+        for other in others {
+            while self.bins.get(at).is_some_and(|it| it.index < other.index) {
+                at += 1;
+            }
+            match self.bins.get_mut(at) {
+                Some(our) if our.index == other.index => {
+                    our.count = our.count.saturating_add(other.count);
+                }
+                _ => num_missing += 1,
+            }
+        }
+        // From the end on, each bin moves by as many places as are missing before it.
+        let mut left = self.bins.len();
+        self.bins.resize(left + num_missing, Bin::from((0, 0)));
+        for other in others.iter().rev() {
+            if num_missing == 0 {
+                return;
+            }
+            while left > 0 && self.bins[left - 1].index > other.index {
+                left -= 1;
+                self.bins[left + num_missing] = self.bins[left];
+            }
+            if left == 0 || self.bins[left - 1].index < other.index {
+                num_missing -= 1;
+                self.bins[left + num_missing] = *other;
+            }
+        }
     }
 }
 

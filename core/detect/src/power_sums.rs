@@ -157,6 +157,36 @@ impl PowerSums {
         if count == 0 {
             return Central::default();
         }
+        self.central_of_small(count)
+            .unwrap_or_else(|| self.central_of_any(count))
+    }
+
+    /// The same bits where all products fit 128 bits.
+    fn central_of_small(&self, count: u64) -> Option<Central> {
+        let [s1, s2, s3, s4] = self.0.map(Wide::to_u128);
+        let (s1, s2, s3, s4, n) = (s1?, s2?, s3?, s4?, u128::from(count));
+        let product = |factors: [u128; 4]| {
+            let [a, b, c, d] = factors;
+            a.checked_mul(b)?.checked_mul(c)?.checked_mul(d)
+        };
+        let m2 = small_difference(product([n, s2, 1, 1])?, product([s1, s1, 1, 1])?);
+        let above = product([n, n, s3, 1])?.checked_add(product([s1, s1, s1, 2])?)?;
+        let m3 = small_difference(above, product([s1, s2, n, 3])?);
+        let above =
+            product([n, n, n, s4])?.checked_add(product([s1, s1, s2, n])?.checked_mul(6)?)?;
+        let below = product([s1, s3, n, n])?.checked_mul(4)?;
+        let below = below.checked_add(product([s1, s1, s1, s1])?.checked_mul(3)?)?;
+        let n = count as f64;
+        Some(Central {
+            mean: s1 as f64 / n,
+            mean_rest: 0.0,
+            m2: m2 / n,
+            m3: m3 / n / n,
+            m4: small_difference(above, below) / n / n / n,
+        })
+    }
+
+    fn central_of_any(&self, count: u64) -> Central {
         let [s1, s2, s3, s4] = self.0.map(Wide::widened::<10>);
         let s1_2 = s1.product(&s1);
         let n = Wide::<1>::from(count).to_f64();
@@ -211,6 +241,14 @@ impl Extremes {
     }
 }
 
+fn small_difference(a: u128, b: u128) -> f64 {
+    if a < b {
+        -((b - a) as f64)
+    } else {
+        (a - b) as f64
+    }
+}
+
 fn difference(a: &Wide<10>, b: &Wide<10>) -> f64 {
     match a.compare(b) {
         Ordering::Less => -b.minus(a).to_f64(),
@@ -262,6 +300,29 @@ mod tests {
             }
             assert_eq!(in_batches, one_by_one, "batches of {size}");
         }
+    }
+
+    #[test]
+    fn central_moments_are_the_same_bits_with_words_of_any_width() {
+        let mut num_small = 0;
+        for index in 0..2_000_u64 {
+            let values: Vec<u64> = (0..=index % 50)
+                .map(|it| (it * it * 7919 + index) % (1 << (index % 40 + 1)))
+                .collect();
+            let mut sums = PowerSums::default();
+            for &value in &values {
+                sums.push_often(value, 1 + index * index % 97);
+            }
+            let count = values.len() as u64 * (1 + index * index % 97);
+            let Some(small) = sums.central_of_small(count) else {
+                continue;
+            };
+            num_small += 1;
+            let any = sums.central_of_any(count);
+            let bits = |it: Central| [it.mean, it.m2, it.m3, it.m4].map(f64::to_bits);
+            assert_eq!(bits(small), bits(any), "{values:?}");
+        }
+        assert!((500..2_000).contains(&num_small), "{num_small}");
     }
 
     #[test]

@@ -25,13 +25,34 @@ impl<const N: usize> Wide<N> {
         Self::from_bytes(&value.to_le_bytes()).unwrap_or_default()
     }
 
+    /// As a number of 128 bits, if it is one.
+    pub(crate) fn to_u128(self) -> Option<u128> {
+        let (low, high) = self.0.split_at(2.min(N));
+        let value = low.iter().rev();
+        let value = value.fold(0, |value, &limb| value << 64 | u128::from(limb));
+        high.iter().all(|&limb| limb == 0).then_some(value)
+    }
+
     /// From its bytes, the lowest first; none if they are too many.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut limbs = [0; N];
-        for (place, &byte) in bytes.iter().enumerate() {
-            *limbs.get_mut(place / 8)? |= u64::from(byte) << (8 * (place % 8));
+        let (whole, rest) = bytes.as_chunks::<8>();
+        let mut places = limbs.iter_mut();
+        for limb in whole {
+            *places.next()? = u64::from_le_bytes(*limb);
+        }
+        if !rest.is_empty() {
+            let place = places.next()?;
+            let bytes = rest.iter().rev();
+            *place = bytes.fold(0, |value, &byte| value << 8 | u64::from(byte));
         }
         Some(Self(limbs))
+    }
+
+    /// Its words, the lowest first, without zeros at the end.
+    pub(crate) fn words(&self) -> &[u64] {
+        let last = self.0.iter().rposition(|&limb| limb != 0);
+        &self.0[..last.map_or(0, |last| last + 1)]
     }
 
     /// Its bytes, the lowest first, without zeros at the end.

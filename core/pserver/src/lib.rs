@@ -38,7 +38,10 @@ pub use in_process::InProcess;
 pub use incident::{BriefKey, IncidentDocument, MessageBrief, StepBrief, StoodBrief};
 pub use model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
-pub use protocol::{Cursor, LEASE_MS, Registered, Retention, SyncReply, SyncRequest, Transport};
+pub use protocol::{
+    CodedModel, Cursor, LEASE_MS, PublishedModel, Registered, Retention, SyncReply, SyncRequest,
+    Transport,
+};
 pub use report::{AnomalySummary, CounterReport, FunctionReport, StepReport};
 pub use state::{GlobalDocuments, SavedGlobalState, ServerState, StateOptions};
 pub use statistics::{Metrics, Profile, RankKey, RankTotals, Statistics, StepSummary};

@@ -1,6 +1,6 @@
 //! The messages between an AD instance and the server, as plain values; `net` carries them over gRPC.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId};
@@ -48,8 +48,8 @@ pub struct SyncRequest {
     pub sequence: u64,
     /// Up to where the instance has the models.
     pub cursor: Cursor,
-    /// What is new.
-    pub contribution: Contribution,
+    /// What is new; the session keeps it until it has an answer.
+    pub contribution: Arc<Contribution>,
     /// The generation of the tree models that the instance has.
     pub tree_generation: u64,
 }
@@ -63,6 +63,20 @@ pub struct Cursor {
     pub fid: FuncId,
 }
 
+/// A model of the server, the same for all who get it.
+#[derive(Clone, Debug)]
+pub struct PublishedModel {
+    /// Of which function.
+    pub fid: FuncId,
+    /// The model.
+    pub model: Arc<FuncModel>,
+    coded: CodedModel,
+}
+
+/// A model as a message, once anybody has asked for that.
+#[derive(Clone, Debug, Default)]
+pub struct CodedModel(Arc<OnceLock<Vec<u8>>>);
+
 /// The models that changed since the request's cursor.
 #[derive(Clone, Debug, Default)]
 pub struct SyncReply {
@@ -73,7 +87,7 @@ pub struct SyncReply {
     /// The last version that survives a restart of the server.
     pub saved_version: u64,
     /// In order of version and function.
-    pub models: Vec<(FuncId, Arc<FuncModel>)>,
+    pub models: Vec<PublishedModel>,
     /// For the next request.
     pub cursor: Cursor,
     /// There are more models than one answer holds: ask again.
@@ -83,6 +97,30 @@ pub struct SyncReply {
     pub tree_models: Vec<TreeModelUpdate>,
     /// For the next request.
     pub tree_generation: u64,
+}
+
+impl PublishedModel {
+    /// Nobody has asked for its message yet.
+    pub fn new(fid: FuncId, model: Arc<FuncModel>) -> Self {
+        Self::with_code(fid, model, CodedModel::default())
+    }
+
+    /// With what others who got it have made of it.
+    pub(crate) fn with_code(fid: FuncId, model: Arc<FuncModel>, coded: CodedModel) -> Self {
+        Self { fid, model, coded }
+    }
+
+    /// The model as a message, made for the first who asks.
+    pub fn coded(&self, make: impl FnOnce(FuncId, &FuncModel) -> Vec<u8>) -> CodedModel {
+        self.coded.0.get_or_init(|| make(self.fid, &self.model));
+        self.coded.clone()
+    }
+}
+
+impl AsRef<[u8]> for CodedModel {
+    fn as_ref(&self) -> &[u8] {
+        self.0.get().map_or(&[], Vec::as_slice)
+    }
 }
 
 /// How requests travel. An implementation neither repeats requests nor keeps data: [`crate::ExchangeSession`] does.

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AnomalySummary, StepReport};
 
+/// Going over a map is quicker than looking up one in so many of its keys.
+const WALK: usize = 8;
+
 /// A rank of a program.
 pub type RankKey = (ProgramId, RankId);
 
@@ -206,9 +209,22 @@ pub(crate) fn merge_maps<K: Ord, V>(
         *into = from;
         return;
     }
-    for (key, value) in from {
-        merge_entry(into, key, value, &mut merge);
+    if from.len() < into.len() / WALK {
+        for (key, value) in from {
+            merge_entry(into, key, value, &mut merge);
+        }
+        return;
     }
+    let mut present = into.iter_mut().peekable();
+    let mut missing = Vec::new();
+    for (key, value) in from {
+        while present.next_if(|(at, _)| **at < key).is_some() {}
+        match present.next_if(|(at, _)| **at == key) {
+            Some((_, present)) => merge(present, &value),
+            None => missing.push((key, value)),
+        }
+    }
+    into.extend(missing);
 }
 
 /// A map under other keys; values that meet are merged.

@@ -1,6 +1,7 @@
 //! The function indices of an instance, and what the server calls the same functions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use callgrove_model::{FuncId, MAX_NAME_BYTES, ProgramId};
 
@@ -120,11 +121,13 @@ impl FunctionIndices {
     }
 
     /// A contribution under the server's indices.
-    pub(super) fn to_server(&self, contribution: Contribution) -> Contribution {
+    pub(super) fn to_server(&self, contribution: Arc<Contribution>) -> Arc<Contribution> {
         if self.to_server.is_empty() {
             return contribution;
         }
-        contribution.renumbered(|fid| self.to_server.get(&fid).copied().unwrap_or(fid))
+        let renumbered = Arc::unwrap_or_clone(contribution)
+            .renumbered(|fid| self.to_server.get(&fid).copied().unwrap_or(fid));
+        Arc::new(renumbered)
     }
 
     /// The instance's index of a function of the server, if it has asked for that.

@@ -5,6 +5,7 @@ mod model_cache;
 mod outbox;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
@@ -149,7 +150,7 @@ impl<T: Transport> ExchangeSession<T> {
     fn send_waiting(&mut self) -> Result<(), PserverError> {
         let mut has_asked = false;
         while let Some((sequence, contribution)) = self.outbox.next(MAX_PART_BYTES) {
-            let contribution = self.indices.to_server(contribution.clone());
+            let contribution = self.indices.to_server(contribution);
             match self.sync(sequence, contribution) {
                 Ok(reply) => {
                     self.outbox.acknowledge(reply.included_in);
@@ -165,7 +166,7 @@ impl<T: Transport> ExchangeSession<T> {
             }
         }
         if !has_asked {
-            let reply = self.sync(0, Contribution::default())?;
+            let reply = self.sync(0, Arc::default())?;
             self.take_all(reply)?;
         }
         Ok(())
@@ -179,14 +180,14 @@ impl<T: Transport> ExchangeSession<T> {
             if !more {
                 return Ok(());
             }
-            reply = self.sync(0, Contribution::default())?;
+            reply = self.sync(0, Arc::default())?;
         }
     }
 
     fn sync(
         &mut self,
         sequence: u64,
-        contribution: Contribution,
+        contribution: Arc<Contribution>,
     ) -> Result<SyncReply, PserverError> {
         let Some(hello) = &self.hello else {
             return Err(self.transport.absence());
@@ -203,15 +204,16 @@ impl<T: Transport> ExchangeSession<T> {
 
     fn take(&mut self, reply: SyncReply) -> Result<(), PserverError> {
         self.model_kind
-            .check(reply.models.iter().map(|(_, model)| &**model))?;
+            .check(reply.models.iter().map(|it| &*it.model))?;
         self.models.advance(reply.cursor);
         self.tree_generation = reply.tree_generation;
         self.tree_models.extend(reply.tree_models);
         let frozen = self.frozen;
-        for (server_fid, model) in reply.models {
-            if let Some(fid) = self.indices.of_server(server_fid) {
+        for published in reply.models {
+            if let Some(fid) = self.indices.of_server(published.fid) {
                 let newer = self.outbox.models_after(reply.version, fid);
-                self.models.replace(fid, model, newer.filter(|_| !frozen));
+                let newer = newer.filter(|_| !frozen);
+                self.models.replace(fid, published.model, newer);
             }
         }
         self.outbox.settle(reply.version, reply.saved_version);

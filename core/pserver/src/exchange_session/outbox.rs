@@ -1,6 +1,7 @@
 //! What an instance has added and the server lacks, may lack, or could lose.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
@@ -29,7 +30,7 @@ const MAX_UNSAVED: usize = 64;
 pub(super) struct Outbox {
     held: VecDeque<Acknowledged>,
     /// The request under way, whose fate may be unknown.
-    sent: Option<(u64, Contribution)>,
+    sent: Option<(u64, Arc<Contribution>)>,
     /// Parts that follow it.
     parts: VecDeque<Contribution>,
     waiting: Contribution,
@@ -56,7 +57,7 @@ impl Outbox {
     }
 
     /// The next request, split if it is large: the same as before, until it is acknowledged or discarded.
-    pub(super) fn next(&mut self, max_bytes: usize) -> Option<(u64, &Contribution)> {
+    pub(super) fn next(&mut self, max_bytes: usize) -> Option<(u64, Arc<Contribution>)> {
         if self.sent.is_none() {
             if self.parts.is_empty() && !self.waiting.is_empty() {
                 self.parts = std::mem::take(&mut self.waiting)
@@ -65,18 +66,17 @@ impl Outbox {
             }
             let part = self.parts.pop_front()?;
             self.last_sequence += 1;
-            self.sent = Some((self.last_sequence, part));
+            self.sent = Some((self.last_sequence, Arc::new(part)));
         }
-        self.sent
-            .as_ref()
-            .map(|(sequence, contribution)| (*sequence, contribution))
+        self.sent.clone()
     }
 
     /// The server has the request under way, and a version of its model will hold it.
     pub(super) fn acknowledge(&mut self, included_in: u64) {
-        let Some((sequence, mut contribution)) = self.sent.take() else {
+        let Some((sequence, contribution)) = self.sent.take() else {
             return;
         };
+        let mut contribution = Arc::unwrap_or_clone(contribution);
         // They were told; should they be sent again, then for the totals.
         contribution.statistics.steps.clear();
         if self.retention == Retention::Nothing {
@@ -142,7 +142,7 @@ impl Outbox {
             .iter()
             .filter(move |held| held.included_in > version)
             .map(|held| &held.contribution);
-        let sent = self.sent.iter().map(|(_, contribution)| contribution);
+        let sent = self.sent.iter().map(|(_, contribution)| &**contribution);
         held.chain(sent)
             .chain(&self.parts)
             .chain([&self.waiting])
@@ -162,7 +162,7 @@ impl Outbox {
         if let Some((sequence, contribution)) = self.sent.take()
             && sequence > last_sequence
         {
-            lost.merge(contribution);
+            lost.merge(Arc::unwrap_or_clone(contribution));
         }
         for part in std::mem::take(&mut self.parts) {
             lost.merge(part);

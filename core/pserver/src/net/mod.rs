@@ -17,12 +17,13 @@ pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// The messages, server and client, generated from `proto/pserver.proto`.
 mod proto {
     #![allow(
+        dead_code,
         missing_docs,
         unreachable_pub,
         clippy::allow_attributes,
         clippy::all,
         clippy::pedantic,
-        reason = "generated code"
+        reason = "generated code, some of it for tests alone"
     )]
     tonic::include_proto!("callgrove.pserver.v1");
 }

@@ -11,17 +11,29 @@ use crate::incident::IncidentBook;
 use crate::statistics::{
     Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps, with_zeros,
 };
-use crate::{Contribution, FinalAnomalies};
+use crate::{CodedModel, Contribution, FinalAnomalies};
 
 /// Most steps that wait for a packet, should nobody take packets: half an hour of 64 ranks with two steps a second
 /// would be 230,400, but whoever waits so long sees the totals anyway.
 const MAX_PENDING_STEPS: usize = 1 << 16;
 
 /// A model, and the version of the global model in which it last changed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct VersionedModel {
     pub(crate) version: u64,
     pub(crate) model: Arc<FuncModel>,
+    /// Of this version, shared with all answers that have it.
+    pub(crate) coded: CodedModel,
+}
+
+impl VersionedModel {
+    pub(crate) fn new(version: u64, model: FuncModel) -> Self {
+        Self {
+            version,
+            model: Arc::new(model),
+            coded: CodedModel::default(),
+        }
+    }
 }
 
 /// Metrics of anomalies by rank and function.
@@ -151,13 +163,13 @@ impl GlobalState {
         use std::collections::btree_map::Entry;
         match self.models.entry(fid) {
             Entry::Vacant(place) => {
-                let model = Arc::new(delta);
-                place.insert(VersionedModel { version, model });
+                place.insert(VersionedModel::new(version, delta));
             }
             Entry::Occupied(mut present) => {
                 let present = present.get_mut();
                 merge_model(Arc::make_mut(&mut present.model), &delta);
                 present.version = version;
+                present.coded = CodedModel::default();
             }
         }
     }

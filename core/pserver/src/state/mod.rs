@@ -158,7 +158,7 @@ impl ServerState {
             });
         }
         self.check(&request.contribution)?;
-        let mut contribution = request.contribution;
+        let mut contribution = Arc::unwrap_or_clone(request.contribution);
         if self.options.frozen {
             contribution.models.clear();
         }

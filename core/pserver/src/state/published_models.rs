@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callgrove_detect::FuncModel;
 use callgrove_model::FuncId;
 
 use super::global::{GlobalState, VersionedModel};
 use crate::contribution::model_wire_bytes;
-use crate::protocol::Cursor;
+use crate::protocol::{Cursor, PublishedModel};
 
 /// Models of at most about so many bytes go into one answer, and at least one model.
 const MAX_REPLY_BYTES: usize = 1 << 20;
@@ -38,7 +37,7 @@ impl PublishedModels {
     }
 
     /// The models beyond a cursor, in order of version and function; the cursor after them; whether more follow.
-    pub(super) fn since(&self, cursor: Cursor) -> (Vec<(FuncId, Arc<FuncModel>)>, Cursor, bool) {
+    pub(super) fn since(&self, cursor: Cursor) -> (Vec<PublishedModel>, Cursor, bool) {
         let end = Cursor {
             version: self.version,
             fid: FuncId(u32::MAX),
@@ -46,31 +45,30 @@ impl PublishedModels {
         if cursor >= end {
             return (Vec::new(), end, false);
         }
-        let mut changed: Vec<(Cursor, &Arc<FuncModel>)> = self
+        let mut changed: Vec<(Cursor, &VersionedModel)> = self
             .models
             .iter()
             .map(|(&fid, versioned)| {
                 let version = versioned.version;
-                (Cursor { version, fid }, &versioned.model)
+                (Cursor { version, fid }, versioned)
             })
             .filter(|(place, _)| *place > cursor)
             .collect();
         changed.sort_unstable_by_key(|(place, _)| *place);
         let mut num_bytes = 0;
-        let mut models = Vec::new();
-        for (place, model) in changed {
+        let mut models = Vec::with_capacity(changed.len());
+        let mut last = None;
+        for (place, VersionedModel { model, coded, .. }) in changed {
             num_bytes += model_wire_bytes(model);
             if num_bytes > MAX_REPLY_BYTES
-                && let Some(&(_, last)) = models.last()
+                && let Some(last) = last
             {
-                let models = models
-                    .into_iter()
-                    .map(|(model, at): (_, Cursor)| (at.fid, model));
-                return (models.collect(), last, true);
+                return (models, last, true);
             }
-            models.push((Arc::clone(model), place));
+            last = Some(place);
+            let (model, coded) = (Arc::clone(model), coded.clone());
+            models.push(PublishedModel::with_code(place.fid, model, coded));
         }
-        let models = models.into_iter().map(|(model, at)| (at.fid, model));
-        (models.collect(), end, false)
+        (models, end, false)
     }
 }

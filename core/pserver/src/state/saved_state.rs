@@ -198,10 +198,7 @@ impl ServerState {
         let version = global.version;
         global.models = models
             .into_iter()
-            .map(|(fid, model)| {
-                let model = Arc::new(model);
-                (fid, VersionedModel { version, model })
-            })
+            .map(|(fid, model)| (fid, VersionedModel::new(version, model)))
             .collect();
         *self
             .published

@@ -396,7 +396,7 @@ fn a_rank_is_refused_while_its_instance_lives_and_free_afterwards() {
         epoch: 1,
         sequence: 1,
         cursor: callgrove_pserver::Cursor::default(),
-        contribution: callgrove_pserver::Contribution::default(),
+        contribution: Arc::default(),
         tree_generation: 0,
     };
     let error = state.sync(late, 21_600).expect_err("it lost its rank");

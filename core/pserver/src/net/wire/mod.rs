@@ -4,7 +4,9 @@
 mod brief;
 mod contribution;
 mod error;
+mod fields;
 mod model;
+mod moments;
 #[cfg(test)]
 mod tests;
 
@@ -12,15 +14,16 @@ use std::sync::Arc;
 
 use callgrove_detect::Params;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
+use prost::bytes::Bytes;
 
 use super::proto;
 use crate::{
-    Cursor, FunctionRequest, Hello, Registered, Retention, SyncReply, SyncRequest, TreeModelUpdate,
-    Welcome,
+    Cursor, FunctionRequest, Hello, PublishedModel, Registered, Retention, SyncReply, SyncRequest,
+    TreeModelUpdate, Welcome,
 };
 use contribution::{contribution_from_wire, contribution_to_wire};
 use error::{Result, damaged};
-use model::{model_from_wire, model_to_wire};
+use model::{model_from_wire, put_model};
 
 pub(in crate::net) fn hello_to_wire(hello: &Hello) -> Result<proto::RegisterRequest> {
     Ok(proto::RegisterRequest {
@@ -135,7 +138,7 @@ pub(in crate::net) fn request_to_wire(request: SyncRequest) -> proto::SyncReques
         epoch: request.epoch,
         sequence: request.sequence,
         cursor: Some(cursor_to_wire(request.cursor)),
-        contribution: (!is_empty).then(|| contribution_to_wire(request.contribution)),
+        contribution: (!is_empty).then(|| contribution_to_wire(&request.contribution)),
         tree_generation: request.tree_generation,
     }
 }
@@ -146,7 +149,9 @@ pub(in crate::net) fn request_from_wire(request: proto::SyncRequest) -> Result<S
         epoch: request.epoch,
         sequence: request.sequence,
         cursor: cursor_from_wire(request.cursor),
-        contribution: contribution_from_wire(request.contribution.unwrap_or_default())?,
+        contribution: Arc::new(contribution_from_wire(
+            request.contribution.unwrap_or_default(),
+        )?),
         tree_generation: request.tree_generation,
     })
 }
@@ -157,9 +162,7 @@ pub(in crate::net) fn reply_to_wire(reply: &SyncReply) -> proto::SyncReply {
         version: reply.version,
         included_in: reply.included_in,
         saved_version: reply.saved_version,
-        models: models
-            .map(|(fid, model)| model_to_wire(*fid, model))
-            .collect(),
+        models: models.map(published_to_wire).collect(),
         cursor: Some(cursor_to_wire(reply.cursor)),
         more: reply.more,
         tree_models: reply.tree_models.iter().map(tree_model_to_wire).collect(),
@@ -174,7 +177,10 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
         included_in: reply.included_in,
         saved_version: reply.saved_version,
         models: models
-            .map(|model| Ok((FuncId(model.fid), Arc::new(model_from_wire(&model)?))))
+            .map(|model| {
+                let (fid, model) = model_from_wire(&model)?;
+                Ok(PublishedModel::new(fid, Arc::new(model)))
+            })
             .collect::<Result<_>>()?,
         cursor: cursor_from_wire(reply.cursor),
         more: reply.more,
@@ -187,12 +193,22 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
     })
 }
 
+fn published_to_wire(published: &PublishedModel) -> Bytes {
+    Bytes::from_owner(published.coded(|fid, model| {
+        let mut bytes = Vec::new();
+        put_model(&mut bytes, fid, model);
+        bytes
+    }))
+}
+
 fn tree_model_to_wire(update: &TreeModelUpdate) -> proto::TreeModel {
     let model = update.model.as_ref();
     proto::TreeModel {
         name: update.name.clone(),
         version: model.map(|(version, _)| *version),
-        model: model.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default(),
+        model: model
+            .map(|(_, bytes)| Bytes::from_owner(Arc::clone(bytes)))
+            .unwrap_or_default(),
     }
 }
 
@@ -200,7 +216,7 @@ fn tree_model_from_wire(update: proto::TreeModel) -> TreeModelUpdate {
     let model = update.model;
     TreeModelUpdate {
         name: update.name,
-        model: update.version.map(|version| (version, model.into())),
+        model: update.version.map(|version| (version, Arc::from(&*model))),
     }
 }
 
