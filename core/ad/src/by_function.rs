@@ -295,21 +295,13 @@ mod tests {
                 (2, vec![(3, 1, 0, 1), (5, 1, 0, 2), (3, 0, 1, 0)])
             ]
         );
-        let functions = times.functions();
-        let functions: Vec<(u32, Vec<(u64, Vec<u64>)>)> = functions
-            .map(|(number, all)| {
-                (
-                    number,
-                    all.map(|(key, times)| (key.0, times.to_vec())).collect(),
-                )
-            })
-            .collect();
+        let by_caller = times.functions().flat_map(|(number, callers)| {
+            callers.map(move |(caller, times_us)| (number, caller.0, times_us))
+        });
+        let by_caller: Vec<(u32, u64, &[u64])> = by_caller.collect();
         assert_eq!(
-            functions,
-            [
-                (1, vec![(0, vec![21, 20])]),
-                (2, vec![(1, vec![3, 5]), (0, vec![3])])
-            ]
+            by_caller,
+            [(1, 0, &[21, 20][..]), (2, 1, &[3, 5]), (2, 0, &[3])]
         );
         executions.begin(3);
         times.begin(3);

@@ -141,7 +141,7 @@ impl Executions {
     }
 
     /// The columns that change as calls begin and end.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
         // Cut to one length, so that one look at a row tells that all columns have it.
         let num_rows = self.len();

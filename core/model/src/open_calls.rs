@@ -156,7 +156,7 @@ impl<T: Copy> OpenCalls<T> {
         });
     }
 
-    #[inline(always)]
+    #[inline]
     fn close_innermost(&mut self, time: TimeNs, closed: bool) -> Option<EndedCall<T>> {
         let call = self.calls.pop()?;
         // Time does not go back here, so callees take no longer than their caller, and nothing runs over.

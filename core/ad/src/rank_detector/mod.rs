@@ -202,7 +202,7 @@ impl RankDetector {
         let executions = &mut self.executions;
         executions.begin(num_functions);
         self.builder.follow(*batch, move |lane, call| {
-            executions.push(functions, lane, &call)
+            executions.push(functions, lane, &call);
         });
         self.executions.settle();
         for (thread, _) in self.builder.lanes() {
