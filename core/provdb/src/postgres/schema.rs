@@ -51,7 +51,7 @@ fn format(client: &mut Client) -> Result<Option<u32>, postgres::Error> {
         return Ok(None);
     }
     let row = client.query_opt("select value from meta where name = 'format'", &[])?;
-    Ok(row.map(|row| row.get::<_, i64>(0) as u32))
+    Ok(row.map(|row| u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX)))
 }
 
 /// Whether the table of a collection is there: those that an earlier release made lack the newer ones.
