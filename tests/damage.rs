@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use callgrove_tests::numbers::Numbers;
@@ -43,6 +44,23 @@ fn damage_that_ends_adios2_leaves_out_its_rank_alone() -> Result<()> {
             assert!(!output.stdout.is_empty(), "{file} {at}, {args:?}");
         }
     }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_was_replaced_while_it_runs_guards_itself_as_before() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let copy = disk.path().join("callgrove");
+    fs::copy(callgrove_tests::program::path()?, &copy)?;
+    // Started from a file that is gone then, as after an update.
+    let script = "exec 9< \"$0\"; rm \"$0\"; exec /proc/self/fd/9 ad \"$1\"";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .args([&copy, &example()])
+        .output()?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.is_empty(), "{told}");
     Ok(())
 }
 

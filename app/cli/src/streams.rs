@@ -20,9 +20,17 @@ use crate::tree_models;
 /// What the hidden subcommand is called.
 const READ_THROUGH: &str = "read-through";
 
+/// Where Linux has the program of a process, also once another was put in its place.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// This program, started anew to read a stream before this process does.
 pub(crate) fn guard() -> Option<StreamGuard> {
-    let program = std::env::current_exe().ok()?;
+    let own = Path::new(OWN_PROGRAM);
+    let program = if own.exists() {
+        own.to_owned()
+    } else {
+        std::env::current_exe().ok()?
+    };
     Some(StreamGuard::new(program, vec![READ_THROUGH.into()]))
 }
 

@@ -2,20 +2,20 @@
 //! has looked. A person's publication ends that.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use callgrove_model::{Forest, FunctionName, Progress};
 use callgrove_provdb::{AccessMode, Collection, Filter, OpenOptions, Query, Store, TreeRecord};
 use callgrove_pserver::{MonotonicClock, ServerState};
+use callgrove_server::background::Background;
 use callgrove_session::watch::recorded_forest;
 use callgrove_session::{LearnSettings, SavedModel, analyze};
 
 use crate::connect::open_store;
-use crate::output::thousands;
+use crate::output::{complain, thousands};
 
 /// How often it looks for new trees.
 const LOOK: Duration = Duration::from_secs(1);
@@ -28,8 +28,7 @@ const OWN_NAME: &str = "callgrove";
 
 /// A thread that learns.
 pub(crate) struct TreeLearner {
-    stop: SyncSender<()>,
-    thread: JoinHandle<()>,
+    thread: Background<()>,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -43,7 +42,6 @@ impl TreeLearner {
         let mut options = options.clone();
         options.mode = AccessMode::ReadOnly;
         options.num_shards = None;
-        let (stop, stopped) = sync_channel(1);
         let trouble = Arc::<Mutex<Option<String>>>::default();
         let mut work = Work {
             state: Arc::clone(state),
@@ -52,31 +50,21 @@ impl TreeLearner {
             num_seen: 0,
         };
         let told = Arc::clone(&trouble);
-        let thread = thread::Builder::new()
-            .name("tree learner".to_owned())
-            .spawn(move || work.run(&stopped, &told))
-            .context("cannot start the thread that learns tree models")?;
-        Ok(Self {
-            stop,
-            thread,
-            trouble,
-        })
+        let thread = Background::start("learning", move |stopped| work.run(stopped, &told))?;
+        Ok(Self { thread, trouble })
     }
 
     /// Why nothing is learnt at present, in words.
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        self.thread.fault().or_else(|| trouble.clone())
     }
 
-    /// Ends it.
+    /// Ends it. What it learned stays, whatever became of it.
     pub(crate) fn finish(self) {
-        drop(self.stop);
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        if let Err(error) = self.thread.finish() {
+            complain(&error.to_string());
+        }
     }
 }
 

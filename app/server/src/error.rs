@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use callgrove_provdb::ProvDbError;
+use callgrove_pserver::PserverError;
 use thiserror::Error;
 
 /// Why a server does not start, or stopped.
@@ -105,7 +107,16 @@ pub enum ServerError {
         /// The system's answer.
         source: io::Error,
     },
-    /// The thread of the server ended by a panic, which is a defect of the program.
-    #[error("the server ended by a panic: please report it, with the lines above")]
-    Panicked,
+    /// A thread ended by a panic, which is a defect of the program.
+    #[error("{what} ended by a panic: please report it, with the lines above")]
+    Panicked {
+        /// What it was there for.
+        what: &'static str,
+    },
+    /// The database did not take the state of the parameter server.
+    #[error(transparent)]
+    Unsaved(#[from] ProvDbError),
+    /// The state of the parameter server cannot be written down.
+    #[error(transparent)]
+    State(#[from] PserverError),
 }

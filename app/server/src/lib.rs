@@ -1,6 +1,7 @@
 //! The one port of a server of Callgrove: gRPC, the JSON interface and the page, behind one token and one certificate.
 
 pub mod api;
+pub mod background;
 pub mod client;
 mod config;
 mod connection;
@@ -13,6 +14,7 @@ mod own_certificate;
 pub mod page;
 pub mod past;
 mod questions;
+mod saver;
 mod server;
 mod stall;
 mod tls;

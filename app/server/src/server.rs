@@ -264,7 +264,7 @@ impl RunningServer {
     fn end(&mut self) -> Result<(), ServerError> {
         drop(self.stop.take());
         match self.thread.take().map(JoinHandle::join) {
-            Some(Err(_)) => Err(ServerError::Panicked),
+            Some(Err(_)) => Err(ServerError::Panicked { what: "the server" }),
             _ => Ok(()),
         }
     }

@@ -16,12 +16,12 @@ use support::{config, raw, start, start_api};
 fn write(folder: &Path, scores: impl IntoIterator<Item = u32>) {
     let documents: Vec<Document> = scores
         .into_iter()
-        .map(|score| Document {
-            collection: Collection::Anomalies,
-            rank: score % 2,
-            key: format!("0:{score}"),
-            json: json!({ "rid": score % 2, "func": format!("f{score}"), "outlier_score": score, "outlier_severity": 100 - score })
-                .to_string(),
+        .map(|score| {
+            let json = json!({
+                "rid": score % 2, "func": format!("f{score}"), "outlier_score": score, "outlier_severity": 100 - score,
+            });
+            let key = format!("0:{score}");
+            Document::from_json(Collection::Anomalies, score % 2, key, json.to_string())
         })
         .collect();
     open(folder.to_str().unwrap(), &OpenOptions::default())
@@ -214,15 +214,17 @@ fn a_server_without_a_database_tells_where_to_ask() {
 #[test]
 fn a_run_that_is_over_is_told_in_one_packet() {
     let folder = tempfile::tempdir().unwrap();
-    let anomaly = |key: u32, rank: u32, step: u32, score: f64| Document {
-        collection: Collection::Anomalies,
-        rank,
-        key: key.to_string(),
-        json: json!({
+    let anomaly = |key: u32, rank: u32, step: u32, score: f64| {
+        let json = json!({
             "pid": 0, "rid": rank, "fid": 7, "func": "f", "io_step": step, "entry": 1000 * key,
             "outlier_score": score, "outlier_severity": 50 + key,
-        })
-        .to_string(),
+        });
+        Document::from_json(
+            Collection::Anomalies,
+            rank,
+            key.to_string(),
+            json.to_string(),
+        )
     };
     let moments = json!({
         "accumulate": 12.0, "count": 4, "kurtosis": 0.0, "maximum": 9.0, "mean": 3.0, "minimum": 1.0,

@@ -9,20 +9,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgrove_detect::{TreeJudge, TreeModelReader, TreeVerdict};
-use callgrove_model::{Forest, ProgramId, RankId, Reason, RunIdentity, StepId};
-use callgrove_provdb::OpenOptions;
+use callgrove_model::{Forest, ProgramId, RankId, Reason, RunIdentity};
 use callgrove_pserver::net::{ExchangeOptions, Poster, PosterOptions, connect, service};
 use callgrove_pserver::overview::Overview;
 use callgrove_pserver::{
-    AnomalySummary, FunctionReport, Hello, ModelExchange, ModelInForce, ModelPublication,
-    PserverError, ServerState, StateOptions, StepReport,
+    Hello, ModelExchange, ModelInForce, ModelPublication, PserverError, ServerState, StateOptions,
 };
 use callgrove_server::api::{self, Api, Live, TreeModelDesk};
 use callgrove_server::client::{Client, ClientOptions};
 use callgrove_server::hub::Hub;
-use callgrove_server::keeper::{Keeper, KeeperConfig};
+use callgrove_server::keeper::Keeper;
 use callgrove_server::{RunningServer, ServerConfig, grpc};
-use support::{Certificate, SECRET, config, token};
+use support::{Certificate, SECRET, config, report_one_anomaly, token};
 
 const RANK: RankId = RankId(3);
 
@@ -40,39 +38,6 @@ fn ad_options(server: &RunningServer, certificate: &Certificate) -> ExchangeOpti
         ca_file: Some(certificate.signer()),
         ..ExchangeOptions::new(server.url())
     }
-}
-
-/// An AD instance that finds one anomaly in one step, does not know of which run, and leaves.
-fn report_one_anomaly(mut exchange: impl ModelExchange) {
-    let hello = Hello {
-        instance: "the test".to_owned(),
-        program: ProgramId(0),
-        ranks: vec![RANK],
-        run: RunIdentity::default(),
-    };
-    exchange.register(&hello).unwrap();
-    let fids = exchange
-        .functions(ProgramId(0), &["MPI_Wait".to_owned()])
-        .unwrap();
-    let mut function = FunctionReport {
-        fid: fids[0],
-        exclusive: callgrove_detect::Moments::default(),
-        inclusive: callgrove_detect::Moments::default(),
-        anomalies: AnomalySummary::default(),
-    };
-    function.exclusive.push(500.0);
-    function.inclusive.push(700.0);
-    function.anomalies.push(12.0, 500.0, 1000, 1500);
-    let report = StepReport {
-        program: ProgramId(0),
-        rank: RANK,
-        step: StepId(7),
-        functions: vec![function],
-        counters: Vec::new(),
-        brief: callgrove_pserver::StepBrief::default(),
-    };
-    exchange.sync_and_report(Vec::new(), &[report]).unwrap();
-    exchange.goodbye().unwrap();
 }
 
 fn shows_the_anomaly(overview: &Overview) -> bool {
@@ -96,7 +61,11 @@ fn an_anomaly_travels_from_an_instance_to_followers_and_other_servers() {
         grpc::mount(routes, service(Arc::clone(&state)))
     })
     .unwrap();
-    report_one_anomaly(connect(ad_options(&server, &certificate)).unwrap());
+    report_one_anomaly(
+        connect(ad_options(&server, &certificate)).unwrap(),
+        RANK,
+        "MPI_Wait",
+    );
 
     let packet = state.take_packet(1);
     hub.publish(&packet);
@@ -178,40 +147,13 @@ impl TreeJudge for AnyText {
     }
 }
 
-/// Saves in a folder.
-fn keeper(place: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> Keeper {
-    Keeper::start(KeeperConfig {
-        state: Arc::clone(state),
-        interval: Duration::from_secs(1),
-        hub: Arc::clone(hub),
-        posters: Vec::new(),
-        store: Some(callgrove_provdb::open(place, &OpenOptions::default()).unwrap()),
-    })
-    .unwrap()
-}
-
-#[test]
-fn statistics_that_are_saved_before_the_run_is_known_do_not_close_the_database_to_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().to_string_lossy();
-    let state = Arc::new(ServerState::new(StateOptions::default()));
-    let keeper = keeper(&place, &state, &Arc::new(Hub::new(0)));
-    report_one_anomaly(state.session());
-    keeper.finish().saved.unwrap();
-    let program = r#"{"command_lines":["lmp"],"executables":[],"ranks":{}}"#;
-    let run = format!(r#"{{"programs":{{"0":{program}}}}}"#);
-    let run: RunIdentity = serde_json::from_str(&run).unwrap();
-    let mut store = callgrove_provdb::open(&place, &OpenOptions::default()).unwrap();
-    assert_eq!(store.join_run(&run).unwrap(), run);
-}
-
 #[test]
 fn a_model_for_a_run_that_is_over_is_refused_at_once_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_string_lossy();
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let hub = Arc::new(Hub::new(0));
-    let keeper = keeper(&place, &state, &hub);
+    let keeper = Keeper::start(support::saved_in(&place, &state, &hub)).unwrap();
     let desk = TreeModelDesk {
         state,
         reader: Arc::new(AnyText(["compute".to_owned()])),

@@ -19,6 +19,8 @@ const MAX_WAITING_BYTES: usize = 256 << 20;
 const MAX_BATCH_BYTES: usize = 8 << 20;
 /// Pause before a refused batch is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Why nothing is stored any more after a panic.
+const FAULT: &str = "the thread that stores has ended early";
 /// How long the end waits for a database that refuses.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -174,7 +176,12 @@ impl ProvenanceWriter {
 
     /// The counts so far.
     pub(crate) fn stored(&self) -> StorageStatus {
-        self.shared.lock().stored.clone()
+        let mut stored = self.shared.lock().stored.clone();
+        if self.thread.is_finished() && !stored.is_closed {
+            stored.is_closed = true;
+            stored.refusal = Some(FAULT.to_owned());
+        }
+        stored
     }
 
     /// Waits until everything is on disk, while the database takes what it is given; the answer has the database too.
@@ -200,7 +207,7 @@ impl ProvenanceWriter {
         stored.num_lost += queue.num_unsettled;
         drop(queue);
         if store.is_none() {
-            stored.refusal = Some("the thread that stores has ended early".to_owned());
+            stored.refusal = Some(FAULT.to_owned());
         }
         match (stored.num_lost, store) {
             (0, Some(store)) if !stored.is_closed => Ok((stored, store)),
@@ -286,6 +293,8 @@ fn insist(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -
             return Outcome::GivenUp;
         }
         if !queue.is_ending {
+            // Whoever waits for the end may have waited for long enough.
+            shared.changed.notify_all();
             queue = wait(shared, queue);
         }
         if queue.is_ending {

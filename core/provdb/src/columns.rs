@@ -1,38 +1,123 @@
-//! What stores read out of documents and add to them.
+//! The fields that stores keep in columns of their own, so that filters on them read no JSON.
+
+#![cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres")),
+    expect(dead_code, reason = "engines read them")
+)]
+
+use std::sync::Arc;
 
 use serde::Deserialize;
 
 use crate::document::bad;
-use crate::{Document, ProvDbError};
+use crate::{Document, ExecutionRecord, MetadataRecord, ProvDbError, TreeRecord};
 
-/// The fields that every store keeps in columns of their own, under their names in the schemas, so that filters on
-/// them read no JSON. They are null in documents without such a field.
-#[derive(Debug, Default, PartialEq, Deserialize)]
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    Int,
+    Real,
+    Text,
+}
+
+/// The columns, by their names in the schemas.
+pub(crate) const COLUMNS: [(&str, ColumnKind); 9] = [
+    ("pid", ColumnKind::Int),
+    ("rid", ColumnKind::Int),
+    ("fid", ColumnKind::Int),
+    ("func", ColumnKind::Text),
+    ("event_id", ColumnKind::Text),
+    ("io_step", ColumnKind::Int),
+    ("entry", ColumnKind::Int),
+    ("outlier_score", ColumnKind::Real),
+    ("outlier_severity", ColumnKind::Real),
+];
+
+/// All columns of a table but `id`, in its order: the text comes last, so that scans of the others skip what overflows.
+pub(crate) fn names_with_key_and_doc() -> Vec<&'static str> {
+    let names = COLUMNS.iter().map(|(name, _)| *name);
+    std::iter::once("key").chain(names).chain(["doc"]).collect()
+}
+
+/// A value of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ColumnValue<'a> {
+    Int(Option<i64>),
+    Real(Option<f64>),
+    Text(Option<&'a str>),
+}
+
+/// The values of a document's columns; null where it has no such field.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct Columns {
     #[serde(rename = "__id")]
     has_id: Option<serde::de::IgnoredAny>,
-    pub(crate) pid: Option<i64>,
-    pub(crate) rid: Option<i64>,
-    pub(crate) fid: Option<i64>,
-    pub(crate) func: Option<String>,
-    pub(crate) event_id: Option<String>,
-    pub(crate) io_step: Option<i64>,
-    pub(crate) entry: Option<i64>,
-    pub(crate) outlier_score: Option<f64>,
-    pub(crate) outlier_severity: Option<f64>,
+    pid: Option<i64>,
+    rid: Option<i64>,
+    fid: Option<i64>,
+    func: Option<Arc<str>>,
+    event_id: Option<Arc<str>>,
+    io_step: Option<i64>,
+    entry: Option<i64>,
+    outlier_score: Option<f64>,
+    outlier_severity: Option<f64>,
 }
 
 impl Columns {
-    /// Reads the columns out of a document, and so sees whether it is one.
+    /// Those of a record; none if one is beyond what engines hold.
+    pub(crate) fn of_execution(record: &ExecutionRecord) -> Option<Self> {
+        Some(Self {
+            has_id: None,
+            pid: Some(record.pid.into()),
+            rid: Some(record.rid.into()),
+            fid: Some(record.fid.into()),
+            func: Some(Arc::clone(&record.func)),
+            event_id: Some(record.event_id.as_str().into()),
+            io_step: Some(i64::try_from(record.io_step).ok()?),
+            entry: Some(i64::try_from(record.entry).ok()?),
+            outlier_score: Some(record.outlier_score),
+            outlier_severity: Some(record.outlier_severity as f64),
+        })
+    }
+
+    /// As [`Columns::of_execution`].
+    pub(crate) fn of_tree(record: &TreeRecord) -> Option<Self> {
+        Some(Self {
+            has_id: None,
+            pid: Some(record.pid.into()),
+            rid: Some(record.rid.into()),
+            fid: Some(record.fid.into()),
+            func: Some(Arc::clone(&record.func)),
+            event_id: Some(record.event_id.as_str().into()),
+            io_step: Some(i64::try_from(record.io_step).ok()?),
+            entry: Some(i64::try_from(record.entry).ok()?),
+            outlier_score: Some(record.outlier_score),
+            outlier_severity: Some(record.outlier_severity as f64),
+        })
+    }
+
+    /// Those of an entry of the metadata.
+    pub(crate) fn of_metadata(record: &MetadataRecord) -> Self {
+        Self {
+            pid: Some(record.pid.into()),
+            rid: Some(record.rid.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The columns of a document, which are read out of its JSON if that is all there is; and so sees whether it is one.
     pub(crate) fn of(document: &Document) -> Result<Self, ProvDbError> {
         let fail = |cause: &str| bad(document.collection, &document.key, cause);
-        if !document.json.starts_with('{') {
-            return Err(fail("the text is not a JSON object"));
-        }
         if has_nul(&document.json) {
             return Err(fail(
                 "a text in it has the character NUL, which engines take for its end",
             ));
+        }
+        if let Some(columns) = &document.columns {
+            return Ok(columns.clone());
+        }
+        if !document.json.starts_with('{') {
+            return Err(fail("the text is not a JSON object"));
         }
         let columns: Self =
             serde_json::from_str(&document.json).map_err(|cause| fail(&cause.to_string()))?;
@@ -40,6 +125,22 @@ impl Columns {
             return Err(fail("it has an __id already, which only the store gives"));
         }
         Ok(columns)
+    }
+
+    /// In the order of [`COLUMNS`].
+    pub(crate) fn values(&self) -> [ColumnValue<'_>; 9] {
+        use ColumnValue::{Int, Real, Text};
+        [
+            Int(self.pid),
+            Int(self.rid),
+            Int(self.fid),
+            Text(self.func.as_deref()),
+            Text(self.event_id.as_deref()),
+            Int(self.io_step),
+            Int(self.entry),
+            Real(self.outlier_score),
+            Real(self.outlier_severity),
+        ]
     }
 }
 
@@ -72,12 +173,7 @@ mod tests {
     use crate::Collection;
 
     fn document(json: &str) -> Document {
-        Document {
-            collection: Collection::Anomalies,
-            rank: 0,
-            key: "0:0:1:2".to_owned(),
-            json: json.to_owned(),
-        }
+        Document::from_json(Collection::Anomalies, 0, "0:0:1:2", json)
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use crate::columns::Columns;
 use crate::{Collection, ExecutionRecord, MetadataRecord, ProvDbError, TreeRecord};
 
 /// One JSON object to be stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     /// Where it goes.
     pub collection: Collection,
@@ -16,9 +17,27 @@ pub struct Document {
     pub key: String,
     /// The JSON object, without `__id`.
     pub json: String,
+    /// Of a record that was written here; of what came as JSON, stores read them.
+    pub(crate) columns: Option<Columns>,
 }
 
 impl Document {
+    /// A document of which nothing is known but its JSON.
+    pub fn from_json(
+        collection: Collection,
+        rank: u32,
+        key: impl Into<String>,
+        json: impl Into<String>,
+    ) -> Self {
+        Self {
+            collection,
+            rank,
+            key: key.into(),
+            json: json.into(),
+            columns: None,
+        }
+    }
+
     /// An anomalous or normal execution, by program and label.
     ///
     /// # Errors
@@ -35,7 +54,8 @@ impl Document {
                 "outlier_score is not a finite number",
             ));
         }
-        Self::new(collection, record.rid, key, record)
+        let columns = Columns::of_execution(record);
+        Self::new(collection, record.rid, key, record).map(|it| Self { columns, ..it })
     }
 
     /// An entry of the metadata, by program, rank, thread and key.
@@ -51,7 +71,8 @@ impl Document {
             ..
         } = record;
         let key = format!("{pid}:{rid}:{tid}:{descr}");
-        Self::new(Collection::Metadata, *rid, key, record)
+        let columns = Some(Columns::of_metadata(record));
+        Self::new(Collection::Metadata, *rid, key, record).map(|it| Self { columns, ..it })
     }
 
     /// The statistics of a function (`app`, `fid`).
@@ -119,7 +140,8 @@ impl Document {
                 "a score is not a finite number",
             ));
         }
-        Self::new(Collection::Trees, record.rid, key, record)
+        let columns = Columns::of_tree(record);
+        Self::new(Collection::Trees, record.rid, key, record).map(|it| Self { columns, ..it })
     }
 
     fn new(
@@ -129,12 +151,7 @@ impl Document {
         record: &impl Serialize,
     ) -> Result<Self, ProvDbError> {
         match serde_json::to_string(record) {
-            Ok(json) => Ok(Self {
-                collection,
-                rank,
-                key,
-                json,
-            }),
+            Ok(json) => Ok(Self::from_json(collection, rank, key, json)),
             Err(cause) => Err(bad(collection, &key, &cause.to_string())),
         }
     }

@@ -92,6 +92,17 @@ pub enum ProvDbError {
         /// The file or server.
         place: String,
     },
+    /// A file that somebody else has written to, or that a disk has lost.
+    #[error(
+        "{cause}: the database is damaged in {place}; save what is left (`sqlite3 FILE .recover` reads what it can), \
+         remove the database, and record the run again, as `callgrove run` does from its traces"
+    )]
+    Damaged {
+        /// The engine's words.
+        cause: String,
+        /// The file or server.
+        place: String,
+    },
     /// The server did not answer in time.
     #[error("{cause}: see whether it runs and can be reached: {place}")]
     Unreachable {
@@ -144,6 +155,9 @@ pub enum ProvDbError {
         /// The database.
         place: String,
     },
+    /// The system gives no thread to a store.
+    #[error("{0}: cannot start the thread of a store; check the limit on processes (`ulimit -u`)")]
+    Thread(std::io::Error),
     /// A filter, sort order or plain SQL that is not understood.
     #[error(transparent)]
     Filter(#[from] FilterError),
@@ -180,6 +194,7 @@ impl ProvDbError {
                 | Self::Claimed { .. }
                 | Self::ReadOnly(_)
                 | Self::NewerFormat { .. }
+                | Self::Damaged { .. }
         )
     }
 }

@@ -12,7 +12,6 @@
 //! README beside this crate explains the collections, the files and the language.
 
 mod collection;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod columns;
 mod document;
 mod error;

@@ -10,9 +10,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use callgrove_model::RunIdentity;
-use callgrove_provdb::net::{MAX_MESSAGE_BYTES, ProvDbService, RemoteStore};
+use callgrove_provdb::net::{MAX_MESSAGE_BYTES, ProvDbService, RemoteStore, ServedStore};
 use callgrove_provdb::{
     AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, RemoteOptions,
     SqlTable, Store, open,
@@ -56,8 +57,8 @@ impl TestServer {
                         .tls_config(ServerTlsConfig::new().identity(identity))
                         .expect("TLS");
                 }
-                let router =
-                    server.add_service(InterceptedService::new(ProvDbService::new(store), check));
+                let (service, _) = ProvDbService::serve_alone(store).expect("a thread");
+                let router = server.add_service(InterceptedService::new(service, check));
                 ready.send(()).expect("somebody waits");
                 // Drops all connections at once, as a killed server does.
                 tokio::select! {
@@ -419,6 +420,77 @@ fn the_dead_hold_no_rank() {
     let _claim = eventually(|| store.claim(0, 5, "the parent").ok());
 }
 
+/// A server with a store to write and one to read.
+struct TwoStores {
+    runtime: tokio::runtime::Runtime,
+    url: String,
+    served: ServedStore,
+}
+
+impl TwoStores {
+    fn start(store: Box<dyn Store>, reader: Box<dyn Store>) -> Self {
+        let (service, served) = ProvDbService::serve(store, reader).expect("threads");
+        let address = free_address();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.spawn(async move {
+            let incoming = TcpIncoming::bind(address).expect("the port is free");
+            Server::builder()
+                .add_service(service)
+                .serve_with_incoming(incoming)
+                .await
+        });
+        let url = format!("http://{address}");
+        Self {
+            runtime,
+            url,
+            served,
+        }
+    }
+
+    fn client(&self) -> RemoteStore {
+        eventually(|| RemoteStore::open(&self.url, &OpenOptions::default()).ok())
+    }
+}
+
+#[test]
+fn what_a_served_database_has_is_in_its_files_when_it_is_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = TwoStores::start(sqlite(folder.path()), sqlite(folder.path()));
+    let mut client = server.client();
+    client.put(&[anomaly(0, 1)]).expect("stored");
+    assert_eq!(
+        client.count(&Query::all(Collection::Anomalies)).ok(),
+        Some(1)
+    );
+    assert!(folder.path().join("provdb.0.sqlite-wal").exists());
+    server.runtime.shutdown_timeout(Duration::from_mins(1));
+    assert!(!server.served.has_fault());
+    server.served.close();
+    assert!(!folder.path().join("provdb.0.sqlite-wal").exists());
+}
+
+#[test]
+fn a_panic_of_what_stores_is_seen_by_who_serves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (never, gate) = oneshot::channel();
+    drop(never);
+    let broken = Observed {
+        store: sqlite(folder.path()),
+        claims: Arc::default(),
+        gate: Some(gate),
+    };
+    let server = TwoStores::start(Box::new(broken), sqlite(folder.path()));
+    assert!(!server.served.has_fault());
+    let lost = server.client().put(&[anomaly(0, 1)]);
+    let told = lost.expect_err("nobody stores it").to_string();
+    assert!(told.contains("the thread of the store has ended"), "{told}");
+    eventually(|| server.served.has_fault().then_some(()));
+}
+
 #[test]
 fn a_second_store_answers_while_the_first_writes() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -428,23 +500,9 @@ fn a_second_store_answers_while_the_first_writes() {
         claims: Arc::default(),
         gate: Some(gate),
     };
-    let (service, _) = ProvDbService::with_reader(Box::new(slow), sqlite(folder.path()));
-    let address = free_address();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    runtime.spawn(async move {
-        let incoming = TcpIncoming::bind(address).expect("the port is free");
-        Server::builder()
-            .add_service(service)
-            .serve_with_incoming(incoming)
-            .await
-    });
-    let url = format!("http://{address}");
-    let mut writer = eventually(|| RemoteStore::open(&url, &OpenOptions::default()).ok());
-    let mut reader = remote(&url);
+    let server = TwoStores::start(Box::new(slow), sqlite(folder.path()));
+    let mut writer = server.client();
+    let mut reader = server.client();
     let everything = Query::all(Collection::Anomalies);
     thread::scope(|scope| {
         let write = scope.spawn(|| writer.put(&[anomaly(0, 1)]));

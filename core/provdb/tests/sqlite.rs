@@ -158,19 +158,74 @@ fn a_newer_format_is_refused() {
     }
 }
 
-#[test]
-fn a_damaged_file_is_named() {
+/// A database with two shards and a record in each, after something was done to the file of shard 1.
+fn damaged(damage: impl Fn(&Path)) -> (tempfile::TempDir, SqliteStore, SqliteStore) {
     let folder = tempfile::tempdir().expect("a folder");
-    drop(SqliteStore::open(folder.path(), &options(AccessMode::ReadWrite, Some(2))).expect("made"));
-    std::fs::write(folder.path().join("provdb.1.sqlite"), vec![b'x'; 8192]).expect("damaged");
-    let mut store =
-        SqliteStore::open(folder.path(), &OpenOptions::default()).expect("the rest is sound");
-    store.put(&[anomaly(0, 1, 1)]).expect("shard 0 is sound");
-    let error = store
+    let mut made =
+        SqliteStore::open(folder.path(), &options(AccessMode::ReadWrite, Some(2))).expect("made");
+    let records: Vec<Document> = (0..200)
+        .map(|index| anomaly(index % 2, 1, u64::from(index)))
+        .collect();
+    made.put(&records).expect("stored");
+    drop(made);
+    damage(&folder.path().join("provdb.1.sqlite"));
+    let open =
+        |mode| SqliteStore::open(folder.path(), &options(mode, None)).expect("the rest is sound");
+    let (writer, reader) = (open(AccessMode::ReadWrite), open(AccessMode::ReadOnly));
+    (folder, writer, reader)
+}
+
+#[test]
+fn a_damaged_file_is_named_with_what_to_do_and_waiting_does_not_help() {
+    let is_told = |error: ProvDbError, how: &str| {
+        assert!(error.is_final(), "{how}: {error:?}");
+        let told = error.to_string();
+        for word in ["provdb.1.sqlite", "damaged", ".recover"] {
+            assert!(told.contains(word), "{how}: {told}");
+        }
+    };
+    let overwritten = |path: &Path| std::fs::write(path, vec![b'x'; 8192]).expect("damaged");
+    let emptied = |path: &Path| std::fs::write(path, "").expect("damaged");
+    // Its first page is sound.
+    let torn = |path: &Path| {
+        let mut bytes = std::fs::read(path).expect("read");
+        bytes[4096..].fill(0xa5);
+        std::fs::write(path, bytes).expect("damaged");
+    };
+    let ways: [(&str, &dyn Fn(&Path)); 3] = [
+        ("overwritten", &overwritten),
+        ("emptied", &emptied),
+        ("torn", &torn),
+    ];
+    for (how, damage) in ways {
+        let (_folder, mut writer, mut reader) = damaged(damage);
+        writer.put(&[anomaly(0, 1, 1)]).expect("shard 0 is sound");
+        let stored = writer.put(&[anomaly(1, 1, 1)]);
+        is_told(stored.expect_err("shard 1 is not"), how);
+        let all = Query::all(Collection::Anomalies);
+        is_told(reader.find(&all).expect_err("shard 1 is not"), how);
+        let by_json = Query {
+            filter: Some(callgrove_provdb::Filter::parse("exit > 3").expect("a filter")),
+            ..all
+        };
+        is_told(reader.count(&by_json).expect_err("shard 1 is not"), how);
+    }
+}
+
+#[test]
+fn a_file_that_is_gone_is_not_made_anew() {
+    let (folder, mut writer, mut reader) =
+        damaged(|path| std::fs::remove_file(path).expect("gone"));
+    let all = Query::all(Collection::Anomalies);
+    let read = reader.find(&all).expect_err("it is gone").to_string();
+    let written = writer
         .put(&[anomaly(1, 1, 1)])
-        .expect_err("shard 1 is not")
+        .expect_err("it is gone")
         .to_string();
-    assert!(error.contains("provdb.1.sqlite"), "{error}");
+    for told in [read, written] {
+        assert!(told.contains("provdb.1.sqlite"), "{told}");
+    }
+    assert!(!folder.path().join("provdb.1.sqlite").exists());
 }
 
 #[test]

@@ -74,6 +74,17 @@ pub enum TraceError {
         /// The stream.
         path: PathBuf,
     },
+    /// Damage in a stream could end this process, and there is no other to see whether it does.
+    #[error(
+        "no process can be started that reads it before this one does; is the limit on processes (`ulimit -u`) reached?: {}",
+        .path.display()
+    )]
+    Unguarded {
+        /// What the system said.
+        source: io::Error,
+        /// The stream.
+        path: PathBuf,
+    },
     /// A BP file of something else.
     #[error(
         "no trace of TAU: variable {variable} {reason}; was it written by TAU's ADIOS2 trace plugin?: {}",

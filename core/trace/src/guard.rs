@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,38 +34,42 @@ const UNKNOWN_TYPE: &str = "is not a simple type or registered format";
 const GAVE_UP: &str = "ADIOS2 gave up on it";
 /// Pause between two looks at the process.
 const LOOK: Duration = Duration::from_millis(2);
+/// How long a system that has no process to give is asked again, and how often.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+const START_PAUSE: Duration = Duration::from_millis(50);
 
-/// How to start a process that calls [`read_through`] with the path that is its last argument.
+/// How to start a process that calls [`read_through`] with the path that is its last argument. Of those that are
+/// started by one guard and its clones, as many are at work at once as the machine has cores: their memory adds up.
 #[derive(Clone, Debug)]
 pub struct StreamGuard {
     program: PathBuf,
     arguments: Vec<OsString>,
+    places: Arc<Places>,
 }
 
 impl StreamGuard {
     /// The path of a stream follows the arguments.
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
-        Self { program, arguments }
+        Self {
+            program,
+            arguments,
+            places: Arc::new(Places::of_this_machine()),
+        }
     }
 
     /// Has the other process read a stream, if it is of a kind that can be fatal.
     ///
     /// # Errors
-    /// [`TraceError::Fatal`].
+    /// [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
     pub fn check(&self, path: &Path) -> Result<(), TraceError> {
         if !path.join(BP5_FILE).is_file() {
             return Ok(());
         }
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments).arg(path);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        // Where no process can be started, the stream is read unguarded, as other readers do.
-        let Ok(mut child) = command.spawn() else {
-            return Ok(());
-        };
+        let _place = self.places.take();
+        let mut child = self.start(path).map_err(|source| TraceError::Unguarded {
+            source,
+            path: path.to_owned(),
+        })?;
         let listen = |said| {
             let named = thread::Builder::new().name("complaints of ADIOS2".to_owned());
             named.spawn(|| complaint(said)).ok()
@@ -84,6 +89,68 @@ impl StreamGuard {
         };
         let path = path.to_owned();
         Err(TraceError::Fatal { how, path })
+    }
+
+    fn start(&self, path: &Path) -> io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).arg(path);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let give_up = Instant::now() + START_PATIENCE;
+        loop {
+            match command.spawn() {
+                Err(error) if is_passing(&error) && Instant::now() < give_up => {
+                    thread::sleep(START_PAUSE);
+                }
+                started => return started,
+            }
+        }
+    }
+}
+
+/// Whether there are too many processes, or too little memory, for the moment.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory
+    )
+}
+
+/// Places for processes at work.
+#[derive(Debug)]
+struct Places {
+    num_free: Mutex<usize>,
+    freed: Condvar,
+}
+
+struct Place<'a>(&'a Places);
+
+impl Places {
+    fn of_this_machine() -> Self {
+        Self {
+            num_free: Mutex::new(thread::available_parallelism().map_or(1, usize::from)),
+            freed: Condvar::new(),
+        }
+    }
+
+    fn num_free(&self) -> MutexGuard<'_, usize> {
+        self.num_free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a place, and holds it.
+    fn take(&self) -> Place<'_> {
+        let free = self.freed.wait_while(self.num_free(), |free| *free == 0);
+        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Place(self)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        *self.0.num_free() += 1;
+        self.0.freed.notify_one();
     }
 }
 
@@ -167,5 +234,51 @@ impl Limits {
             cpu: LEAST_CPU.saturating_add(CPU_PER_MB.saturating_mul(num_mb)),
             num_bytes: LEAST_BYTES.saturating_add(BYTES_PER_BYTE.saturating_mul(num_bytes)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that is taken for one of BP5.
+    fn stream() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(BP5_FILE), "").unwrap();
+        folder
+    }
+
+    #[test]
+    fn without_another_process_nothing_is_read() {
+        let folder = stream();
+        let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
+        let told = guard.check(folder.path()).unwrap_err().with_causes();
+        assert!(
+            told.contains(folder.path().to_str().unwrap()) && told.contains("process"),
+            "{told}"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_more_processes_are_at_work_than_there_are_cores() {
+        let folder = stream();
+        // Each holds a file of its own while it is there, and tells how many are.
+        let script = "touch $0/$$; ls $0 | wc -l >> $0.counts; sleep 0.05; rm $0/$$";
+        let held = tempfile::tempdir().unwrap();
+        let arguments = ["-c", script, held.path().to_str().unwrap()];
+        let guard = StreamGuard::new("sh".into(), arguments.map(OsString::from).to_vec());
+        let num_cores = thread::available_parallelism().unwrap().get();
+        thread::scope(|scope| {
+            for _ in 0..4 * num_cores {
+                scope.spawn(|| guard.check(folder.path()).unwrap());
+            }
+        });
+        let counts = held.path().with_extension("counts");
+        let told = std::fs::read_to_string(&counts).unwrap();
+        std::fs::remove_file(counts).unwrap();
+        let counts: Vec<usize> = told.lines().map(|it| it.trim().parse().unwrap()).collect();
+        assert_eq!(counts.len(), 4 * num_cores);
+        assert!(counts.iter().all(|&it| it <= num_cores), "{counts:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use callgrove_provdb::net::ProvDbService;
 use callgrove_provdb::{AccessMode, OpenOptions};
 use callgrove_server::api::{Api, Live, router};
@@ -38,19 +38,25 @@ pub(crate) fn run(args: &ProvDbServerArgs) -> Result<()> {
     };
     let config = server_config(args.listen, &args.serve)?;
     let stop = StopSignal::listen()?;
-    let (service, writers) = ProvDbService::with_reader(store, reader);
+    let (service, served) = ProvDbService::serve(store, reader)?;
     let server = RunningServer::start(config, || grpc::mount(router(api), service))?;
     complain(&format!(
         "the provenance database {} is served at {}",
         args.provdb,
         server.url()
     ));
-    while !stop.is_set() {
+    while !stop.is_set() && !served.has_fault() {
         std::thread::sleep(LOOK);
     }
     stop.stay_for(FAREWELL, || {
-        (!writers.are_gone(SILENCE)).then(|| "those who still write".to_owned())
+        (!served.is_idle(SILENCE)).then(|| "those who still write".to_owned())
     });
+    let has_fault = served.has_fault();
     server.stop()?;
+    served.close();
+    ensure!(
+        !has_fault,
+        "the database ended by a panic: please report it, with the lines above, and start this server again"
+    );
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `callgrove replay`: publishes a recorded trace again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
 use callgrove_model::Progress;
@@ -9,11 +9,17 @@ use callgrove_trace::{ReplayOptions, SstWriter, WriterEngine, find_streams, repl
 use crate::args::{ReplayArgs, ReplayEngine};
 use crate::output::{complain, print, thousands};
 use crate::stop::StopSignal;
+use crate::streams;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     ensure!(args.speed >= 0.0, "--speed {} is below 0", args.speed);
     let stop = StopSignal::listen()?;
     let streams = find_streams(Path::new(&args.trace))?;
+    if let Some(guard) = streams::guard() {
+        let check = |path| guard.check(path);
+        let checked = streams.iter().map(PathBuf::as_path).try_for_each(check);
+        checked.map_err(|error| anyhow!(error.with_causes()))?;
+    }
     let engine = match args.engine {
         ReplayEngine::Sst => WriterEngine::Sst(SstWriter::default()),
         ReplayEngine::Bp4 => WriterEngine::Bp4,

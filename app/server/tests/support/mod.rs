@@ -11,11 +11,19 @@ use std::future::{Ready, ready};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use callgrove_model::{ProgramId, RankId, RunIdentity, StepId};
+use callgrove_provdb::OpenOptions;
+use callgrove_pserver::{
+    AnomalySummary, FunctionReport, Hello, ModelExchange, ServerState, StepReport,
+};
 use callgrove_server::api::{self, Api, Live};
+use callgrove_server::hub::Hub;
+use callgrove_server::keeper::KeeperConfig;
 use callgrove_server::{Limits, RunningServer, ServerConfig, TlsFiles, Token, grpc};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tonic::codegen::{BoxFuture, Service, http};
@@ -235,4 +243,48 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         .build()
         .unwrap()
         .block_on(future)
+}
+
+/// An AD instance that finds one anomaly in one step, does not know of which run, and leaves.
+pub fn report_one_anomaly(mut exchange: impl ModelExchange, rank: RankId, function: &str) {
+    let hello = Hello {
+        instance: format!("the test's, of rank {rank}"),
+        program: ProgramId(0),
+        ranks: vec![rank],
+        run: RunIdentity::default(),
+    };
+    exchange.register(&hello).unwrap();
+    let fids = exchange
+        .functions(ProgramId(0), &[function.to_owned()])
+        .unwrap();
+    let mut function = FunctionReport {
+        fid: fids[0],
+        exclusive: callgrove_detect::Moments::default(),
+        inclusive: callgrove_detect::Moments::default(),
+        anomalies: AnomalySummary::default(),
+    };
+    function.exclusive.push(500.0);
+    function.inclusive.push(700.0);
+    function.anomalies.push(12.0, 500.0, 1000, 1500);
+    let report = StepReport {
+        program: ProgramId(0),
+        rank,
+        step: StepId(7),
+        functions: vec![function],
+        counters: Vec::new(),
+        brief: callgrove_pserver::StepBrief::default(),
+    };
+    exchange.sync_and_report(Vec::new(), &[report]).unwrap();
+    exchange.goodbye().unwrap();
+}
+
+/// A parameter server that saves in a folder.
+pub fn saved_in(place: &str, state: &Arc<ServerState>, hub: &Arc<Hub>) -> KeeperConfig {
+    KeeperConfig {
+        state: Arc::clone(state),
+        interval: Duration::from_millis(10),
+        hub: Arc::clone(hub),
+        posters: Vec::new(),
+        store: Some(callgrove_provdb::open(place, &OpenOptions::default()).unwrap()),
+    }
 }

@@ -1,8 +1,10 @@
 //! What an AD instance makes of streams: judged executions, records, reports.
+use std::ops::ControlFlow;
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 use crate::support::{Script, Shelf, follow, follow_as, follow_streams, options};
-use callgrove_ad::{AdError, Pacing, Stream};
+use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Stream};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::WarningKind;
 use callgrove_provdb::Collection::{self, Anomalies, Metadata, NormalExecs};
@@ -357,6 +359,31 @@ fn an_instance_that_has_lost_its_rank_ends() {
     );
     let error = lost.unwrap_err().to_string();
     assert!(error.contains("another instance took rank 0"), "{error}");
+}
+
+#[test]
+fn a_panic_of_what_stores_ends_an_instance_though_its_stream_goes_on() {
+    let shelf = Shelf {
+        breaks: true,
+        ..Shelf::default()
+    };
+    let live = AdOptions {
+        pacing: Pacing::Live,
+        ..options(sstd())
+    };
+    let stream = script_with_a_slow_call().stream_that_lingers();
+    let begun = std::time::Instant::now();
+    let store = Box::new(shelf);
+    let instance = Instance::start(vec![stream], live, session(&server()), Some(store), "test");
+    let ended = instance.unwrap().run(|_| {
+        assert!(begun.elapsed() < Duration::from_mins(2), "it goes on");
+        ControlFlow::Continue(())
+    });
+    let error = ended.unwrap_err().to_string();
+    assert!(
+        error.contains("the thread that stores has ended"),
+        "{error}"
+    );
 }
 
 #[test]

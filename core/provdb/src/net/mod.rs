@@ -11,7 +11,7 @@ mod store_thread;
 mod wire;
 
 pub use remote::RemoteStore;
-pub use service::{ProvDbService, Writers};
+pub use service::{ProvDbService, ServedStore};
 
 /// Larger messages are refused. Both sides split what they send well below; a single document must fit.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;

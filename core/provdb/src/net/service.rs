@@ -23,21 +23,12 @@ pub struct ProvDbService {
 
 /// Those who write to a server.
 #[derive(Clone)]
-pub struct Writers {
+struct Writers {
     leases: Leases,
     last_write: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Writers {
-    /// Whether nobody has a rank and nobody wrote for so long.
-    pub fn are_gone(&self, silence: Duration) -> bool {
-        let last_write = *self
-            .last_write
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.leases.is_empty() && last_write.is_none_or(|last| last.elapsed() >= silence)
-    }
-
     fn note_write(&self) {
         let mut last_write = self
             .last_write
@@ -47,40 +38,80 @@ impl Writers {
     }
 }
 
-impl ProvDbService {
-    /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. The store gets a thread of
-    /// its own.
-    pub fn new(store: Box<dyn Store>) -> ProvDbServer<Self> {
-        let store = StoreThread::new("provdb-store", store);
-        Self::serve(store.clone(), store).0
+/// A database behind a service, for whoever runs the server.
+pub struct ServedStore {
+    writers: Writers,
+    threads: [StoreThread; 2],
+}
+
+impl ServedStore {
+    /// Whether nobody has a rank and nobody wrote for so long.
+    pub fn is_idle(&self, silence: Duration) -> bool {
+        let last_write = *self
+            .writers
+            .last_write
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.writers.leases.is_empty() && last_write.is_none_or(|last| last.elapsed() >= silence)
     }
 
-    /// The same with a second store on the same database for what is read, so that no question delays what AD
-    /// instances write; and what is known of those.
-    pub fn with_reader(
+    /// Whether a panic has ended what stores or what reads: all requests of its kind fail from then on.
+    pub fn has_fault(&self) -> bool {
+        self.threads.iter().any(StoreThread::has_ended)
+    }
+
+    /// Waits until the database is closed, once its server has ended.
+    pub fn close(self) {
+        drop(self.writers);
+        StoreThread::finish(self.threads);
+    }
+}
+
+impl ProvDbService {
+    /// The gRPC service of a store, to be mounted on a server that sees to tokens and TLS. It has a second store on the
+    /// same database for what is read, so that no question delays what AD instances write; each gets a thread of its own.
+    ///
+    /// # Errors
+    /// [`ProvDbError::Thread`].
+    pub fn serve(
         store: Box<dyn Store>,
         reader: Box<dyn Store>,
-    ) -> (ProvDbServer<Self>, Writers) {
-        Self::serve(
-            StoreThread::new("provdb-store", store),
-            StoreThread::new("provdb-reader", reader),
-        )
+    ) -> Result<(ProvDbServer<Self>, ServedStore), ProvDbError> {
+        let start = |name, store| StoreThread::start(name, store).map_err(ProvDbError::Thread);
+        let writer = start("provdb-store", store)?;
+        let reader = start("provdb-reader", reader)?;
+        Ok(Self::on(writer, reader))
     }
 
-    fn serve(writer: StoreThread, reader: StoreThread) -> (ProvDbServer<Self>, Writers) {
+    /// The same on one store, whose thread does one thing after the other.
+    ///
+    /// # Errors
+    /// [`ProvDbError::Thread`].
+    pub fn serve_alone(
+        store: Box<dyn Store>,
+    ) -> Result<(ProvDbServer<Self>, ServedStore), ProvDbError> {
+        let store = StoreThread::start("provdb-store", store).map_err(ProvDbError::Thread)?;
+        Ok(Self::on(store.clone(), store))
+    }
+
+    fn on(writer: StoreThread, reader: StoreThread) -> (ProvDbServer<Self>, ServedStore) {
         let writers = Writers {
             leases: Leases::new(writer.clone()),
             last_write: Arc::default(),
         };
-        let service = Self {
+        let served = ServedStore {
             writers: writers.clone(),
+            threads: [writer.clone(), reader.clone()],
+        };
+        let service = Self {
+            writers,
             writer,
             reader,
         };
         let server = ProvDbServer::new(service)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        (server, writers)
+        (server, served)
     }
 }
 

@@ -49,12 +49,8 @@ pub(super) fn put_requests(documents: &[Document]) -> Result<Vec<proto::PutReque
 /// Documents of one message.
 pub(super) fn documents(request: proto::PutRequest) -> Result<Vec<Document>, ProvDbError> {
     let document = |it: proto::Document| {
-        Ok(Document {
-            collection: it.collection.parse()?,
-            rank: it.rank,
-            key: it.key,
-            json: it.json,
-        })
+        let collection = it.collection.parse()?;
+        Ok(Document::from_json(collection, it.rank, it.key, it.json))
     };
     request.documents.into_iter().map(document).collect()
 }
@@ -224,6 +220,10 @@ pub(super) fn status(error: ProvDbError) -> Status {
             }),
         ),
         ProvDbError::UnknownRun(_) => (Code::FailedPrecondition, Kind::UnknownRun(true)),
+        ProvDbError::Damaged { cause, place } => (
+            Code::DataLoss,
+            Kind::Damaged(proto::Damaged { cause, place }),
+        ),
         ProvDbError::UnknownCollection(_) | ProvDbError::Filter(_) => {
             (Code::InvalidArgument, Kind::Other(message.clone()))
         }
@@ -285,6 +285,11 @@ pub(super) fn error(status: &Status, place: &str) -> ProvDbError {
             place,
         },
         Some(Kind::UnknownRun(_)) => ProvDbError::UnknownRun(place),
+        // A file of the server's machine.
+        Some(Kind::Damaged(it)) => ProvDbError::Damaged {
+            cause: it.cause,
+            place: it.place,
+        },
         Some(Kind::Other(cause)) => ProvDbError::Database { cause, place },
         None => match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => ProvDbError::Database {

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use callgrove_model::RunIdentity;
 use postgres::types::ToSql;
 
-use crate::columns::{Columns, with_id};
-use crate::query::postgres_sql::{self, Param};
+use crate::columns::{COLUMNS, ColumnKind, ColumnValue, Columns, with_id};
+use crate::query::postgres_sql;
 use crate::{
     AccessMode, Claim, Collection, Document, OpenOptions, ProvDbError, Query, SqlTable, Store, run,
 };
@@ -82,7 +82,7 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
         let mut connection = self.writable()?;
-        let mut batches: BTreeMap<Collection, Batch> = BTreeMap::new();
+        let mut batches: BTreeMap<Collection, Batch<'_>> = BTreeMap::new();
         for document in documents {
             let columns = Columns::of(document)?;
             batches
@@ -93,7 +93,8 @@ impl Store for PostgresStore {
         connection.run(|client| {
             let mut transaction = client.transaction()?;
             for (collection, batch) in &batches {
-                transaction.execute(&schema::upsert(*collection), &batch.params())?;
+                let arrays = batch.arrays();
+                transaction.execute(&schema::upsert(*collection), &references(&arrays))?;
             }
             transaction.commit()
         })
@@ -200,70 +201,73 @@ impl Store for PostgresStore {
     }
 }
 
-fn references(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
+fn references<'a>(params: &'a [Box<dyn ToSql + Sync + 'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
     params.iter().map(AsRef::as_ref).collect()
 }
 
-/// Documents of one collection, one array for each column, so that one statement stores all of them. One statement
-/// changes a row once: of documents with the same key it holds the last.
+/// Documents of one collection. One statement changes a row once: of documents with the same key it holds the last.
 #[derive(Default)]
-struct Batch {
-    places: BTreeMap<String, usize>,
-    keys: Vec<String>,
-    pids: Vec<Option<i64>>,
-    rids: Vec<Option<i64>>,
-    fids: Vec<Option<i64>>,
-    funcs: Vec<Option<String>>,
-    event_ids: Vec<Option<String>>,
-    io_steps: Vec<Option<i64>>,
-    entries: Vec<Option<i64>>,
-    outlier_scores: Vec<Option<f64>>,
-    outlier_severities: Vec<Option<f64>>,
-    docs: Vec<String>,
+struct Batch<'a> {
+    places: BTreeMap<&'a str, usize>,
+    rows: Vec<(&'a Document, Columns)>,
 }
 
-impl Batch {
-    fn push(&mut self, document: &Document, columns: Columns) {
-        let next = self.keys.len();
-        let place = *self.places.entry(document.key.clone()).or_insert(next);
-        replace_or_push(&mut self.keys, place, document.key.clone());
-        replace_or_push(&mut self.pids, place, columns.pid);
-        replace_or_push(&mut self.rids, place, columns.rid);
-        replace_or_push(&mut self.fids, place, columns.fid);
-        replace_or_push(&mut self.funcs, place, columns.func);
-        replace_or_push(&mut self.event_ids, place, columns.event_id);
-        replace_or_push(&mut self.io_steps, place, columns.io_step);
-        replace_or_push(&mut self.entries, place, columns.entry);
-        replace_or_push(&mut self.outlier_scores, place, columns.outlier_score);
-        replace_or_push(
-            &mut self.outlier_severities,
-            place,
-            columns.outlier_severity,
-        );
-        replace_or_push(&mut self.docs, place, document.json.clone());
+impl<'a> Batch<'a> {
+    fn push(&mut self, document: &'a Document, columns: Columns) {
+        let next = self.rows.len();
+        let place = *self.places.entry(&document.key).or_insert(next);
+        match self.rows.get_mut(place) {
+            Some(row) => *row = (document, columns),
+            None => self.rows.push((document, columns)),
+        }
     }
 
-    /// In the order of [`schema::COLUMNS`].
-    fn params(&self) -> [&(dyn ToSql + Sync); 11] {
-        [
-            &self.keys,
-            &self.pids,
-            &self.rids,
-            &self.fids,
-            &self.funcs,
-            &self.event_ids,
-            &self.io_steps,
-            &self.entries,
-            &self.outlier_scores,
-            &self.outlier_severities,
-            &self.docs,
-        ]
+    /// One array for each column, in the order of [`names_with_key_and_doc`](crate::columns::names_with_key_and_doc),
+    /// so that one statement stores all of them.
+    fn arrays(&self) -> Vec<Box<dyn ToSql + Sync + '_>> {
+        let keys: Vec<&str> = self.rows.iter().map(|(it, _)| it.key.as_str()).collect();
+        let docs: Vec<&str> = self.rows.iter().map(|(it, _)| it.json.as_str()).collect();
+        let mut arrays: Vec<Box<dyn ToSql + Sync>> = vec![Box::new(keys)];
+        for (place, (_, kind)) in COLUMNS.iter().enumerate() {
+            arrays.push(self.array(place, *kind));
+        }
+        arrays.push(Box::new(docs));
+        arrays
     }
-}
 
-fn replace_or_push<T>(column: &mut Vec<T>, place: usize, value: T) {
-    match column.get_mut(place) {
-        Some(slot) => *slot = value,
-        None => column.push(value),
+    fn array(&self, place: usize, kind: ColumnKind) -> Box<dyn ToSql + Sync + '_> {
+        let values = self.rows.iter().map(|(_, columns)| columns.values()[place]);
+        match kind {
+            ColumnKind::Int => {
+                let of = |it| {
+                    if let ColumnValue::Int(it) = it {
+                        it
+                    } else {
+                        None
+                    }
+                };
+                Box::new(values.map(of).collect::<Vec<Option<i64>>>())
+            }
+            ColumnKind::Real => {
+                let of = |it| {
+                    if let ColumnValue::Real(it) = it {
+                        it
+                    } else {
+                        None
+                    }
+                };
+                Box::new(values.map(of).collect::<Vec<Option<f64>>>())
+            }
+            ColumnKind::Text => {
+                let of = |it| {
+                    if let ColumnValue::Text(it) = it {
+                        it
+                    } else {
+                        None
+                    }
+                };
+                Box::new(values.map(of).collect::<Vec<Option<&str>>>())
+            }
+        }
     }
 }

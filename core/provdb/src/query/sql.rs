@@ -4,6 +4,7 @@
 #[cfg(feature = "postgres")]
 use super::filter::Query;
 use super::filter::{Filter, Literal, Op, Path, PathStep, Test};
+use crate::columns::{COLUMNS, ColumnKind};
 
 /// SQL and the values of its numbered parameters.
 #[derive(Debug)]
@@ -61,27 +62,16 @@ pub(crate) trait Dialect {
     fn column_compares(sql: &mut Sql<Self::Param>, name: &str, op: Op, literal: &Literal);
 }
 
-/// Columns that documents have beside their JSON, and whether they hold text.
-const COLUMNS: [(&str, bool); 10] = [
-    ("__id", false),
-    ("pid", false),
-    ("rid", false),
-    ("fid", false),
-    ("func", true),
-    ("event_id", true),
-    ("io_step", false),
-    ("entry", false),
-    ("outlier_score", false),
-    ("outlier_severity", false),
-];
-
 /// The column that holds what is at the end of a path, if there is one, and whether it is text.
 pub(crate) fn column(path: &Path) -> Option<(&'static str, bool)> {
     let [PathStep::Field(name)] = path.steps() else {
         return None;
     };
-    let (column, is_text) = COLUMNS.into_iter().find(|(column, _)| *column == name)?;
-    Some((if column == "__id" { "id" } else { column }, is_text))
+    if name == "__id" {
+        return Some(("id", false));
+    }
+    let (column, kind) = COLUMNS.into_iter().find(|(column, _)| *column == name)?;
+    Some((column, kind == ColumnKind::Text))
 }
 
 /// Whether a query reads more of the documents than their columns.

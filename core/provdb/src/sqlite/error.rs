@@ -7,6 +7,9 @@ use rusqlite::{Error, ErrorCode};
 
 use crate::ProvDbError;
 
+/// What SQLite says of a stored text that is no JSON, under the code of any error; none is stored.
+const BAD_JSON: &str = "malformed JSON";
+
 /// Names the file in an error of SQLite.
 pub(super) fn at(path: &Path) -> impl Fn(Error) -> ProvDbError + use<> {
     let place = path.display().to_string();
@@ -19,6 +22,10 @@ pub(super) fn at(path: &Path) -> impl Fn(Error) -> ProvDbError + use<> {
                 ProvDbError::DiskFull { cause, place }
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ProvDbError::Busy(place),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                ProvDbError::Damaged { cause, place }
+            }
+            _ if cause.contains(BAD_JSON) => ProvDbError::Damaged { cause, place },
             _ => ProvDbError::Database { cause, place },
         }
     }

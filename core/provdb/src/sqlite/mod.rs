@@ -127,9 +127,9 @@ impl Store for SqliteStore {
             };
             target.push((document, columns));
         }
-        for (index, rows) in by_shard.iter().enumerate() {
+        for (index, rows) in (0..).zip(&by_shard) {
             if !rows.is_empty() {
-                self.shard(index as u32)?.put(rows)?;
+                self.shard(index)?.put(rows)?;
             }
         }
         if !global.is_empty() {
@@ -207,12 +207,7 @@ mod tests {
 
     fn document(index: usize) -> Document {
         let json = format!("{{\"fid\":{index},\"text\":\"{}\"}}", "x".repeat(20_000));
-        Document {
-            collection: Collection::Anomalies,
-            rank: 0,
-            key: index.to_string(),
-            json,
-        }
+        Document::from_json(Collection::Anomalies, 0, index.to_string(), json)
     }
 
     /// The number of pages is bounded, as it is by the disk.

@@ -9,7 +9,7 @@ use callgrove_model::percent_encoded;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Statement};
 
-use crate::columns::with_id;
+use crate::columns::{names_with_key_and_doc, with_id};
 use crate::query::sqlite_sql;
 use crate::{Collection, ProvDbError, Query, SqlTable};
 
@@ -60,6 +60,7 @@ impl Reader {
         }
         for index in 0..num_shards {
             let path = shard_path(folder, index);
+            drop(schema::open_shard(&path, connect)?);
             connection
                 .execute(
                     &format!("attach ?1 as s{index}"),
@@ -86,7 +87,7 @@ impl Reader {
                 statement.query_map(rusqlite::params_from_iter(&sql.params), |row| row.get(0))?;
             ids.collect()
         };
-        read().map_err(at(&self.folder))
+        read().map_err(|error| self.failure(error))
     }
 
     pub(super) fn documents(
@@ -122,7 +123,7 @@ impl Reader {
         let found = ids.iter().filter_map(|id| read(*id).transpose());
         found
             .collect::<rusqlite::Result<_>>()
-            .map_err(at(&self.folder))
+            .map_err(|error| self.failure(error))
     }
 
     pub(super) fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {
@@ -133,7 +134,24 @@ impl Reader {
                 row.get::<_, i64>(0)
             })
         };
-        Ok(read().map_err(at(&self.folder))?.unsigned_abs())
+        let count = read().map_err(|error| self.failure(error))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// An error of a query over several files; one of damage names the file that has it.
+    fn failure(&self, error: rusqlite::Error) -> ProvDbError {
+        let failure = at(&self.folder)(error);
+        let ProvDbError::Damaged { cause, .. } = failure else {
+            return failure;
+        };
+        let shards = (0..self.num_shards).map(|index| shard_path(&self.folder, index));
+        let mut files = shards.chain([global_path(&self.folder)]);
+        let path = files.find(|path| !is_sound(path));
+        let place = path.unwrap_or_else(|| self.folder.clone());
+        ProvDbError::Damaged {
+            cause,
+            place: place.display().to_string(),
+        }
     }
 
     pub(super) fn state(&mut self, name: &str) -> Result<Option<Vec<u8>>, ProvDbError> {
@@ -148,6 +166,14 @@ impl Reader {
     pub(super) fn find_plain_sql(&mut self, sql: &str) -> Result<SqlTable, ProvDbError> {
         plain::select(&mut self.connection, sql)
     }
+}
+
+/// Whether SQLite finds a file as it should be.
+fn is_sound(path: &Path) -> bool {
+    let found = connect(path).map(|connection| {
+        connection.query_row("pragma quick_check(1)", (), |row| row.get::<_, String>(0))
+    });
+    matches!(found, Ok(Ok(said)) if said == "ok")
 }
 
 /// Opens a file for reading.
@@ -202,10 +228,11 @@ fn uri(path: &Path) -> String {
 
 /// One view of all shards for each sharded collection.
 fn views(num_shards: u32) -> String {
+    let columns = names_with_key_and_doc().join(", ");
     let mut sql = String::new();
     for collection in Collection::ALL.into_iter().filter(|it| !it.is_global()) {
         let selects: Vec<String> = (0..num_shards)
-            .map(|index| format!("select id, {} from s{index}.{collection}", schema::COLUMNS))
+            .map(|index| format!("select id, {columns} from s{index}.{collection}"))
             .collect();
         sql.push_str(&format!(
             "create temp view {collection} as {};",
@@ -224,10 +251,8 @@ fn empty_views(connection: &Connection) -> rusqlite::Result<()> {
             |row| row.get(0),
         )?;
         if !is_there {
-            let columns = schema::COLUMNS
-                .split(", ")
-                .map(|it| format!("null as {it}"));
-            let columns: Vec<String> = columns.collect();
+            let columns = names_with_key_and_doc().into_iter();
+            let columns: Vec<String> = columns.map(|it| format!("null as {it}")).collect();
             connection.execute_batch(&format!(
                 "create temp view {collection} as select 0 as id, {} where false;",
                 columns.join(", ")

@@ -1,27 +1,38 @@
 //! Tables of the files, and the numbers that say how they were laid out.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::columns::{COLUMNS, ColumnKind};
 use crate::{Collection, ProvDbError};
+
+use super::error::at;
 
 /// Layout of the files that this release writes.
 pub(super) const FORMAT: u32 = 1;
 
-/// Columns beside `id`, in the order of the table; every collection has all of them.
-pub(super) const COLUMNS: &str =
-    "key, pid, rid, fid, func, event_id, io_step, entry, outlier_score, outlier_severity, doc";
-
 /// Makes the tables of a shard or of the global file where they are missing.
 pub(super) fn create_tables(connection: &Connection, is_global: bool) -> rusqlite::Result<()> {
+    let kind = |kind| match kind {
+        ColumnKind::Int => "integer",
+        ColumnKind::Real => "real",
+        ColumnKind::Text => "text",
+    };
+    let columns: Vec<String> = COLUMNS
+        .iter()
+        .map(|(name, of)| format!("{name} {}", kind(*of)))
+        .collect();
+    let columns = columns.join(", ");
     let mut sql = String::new();
     for collection in Collection::ALL
         .into_iter()
         .filter(|it| it.is_global() == is_global)
     {
-        // The text comes last, so that scans of the other columns skip its overflow pages.
-        sql.push_str(&format!("create table if not exists {collection} (id integer primary key, key text not null unique, pid integer, \
-             rid integer, fid integer, func text, event_id text, io_step integer, entry integer, outlier_score real, \
-             outlier_severity real, doc text not null) strict;"));
+        sql.push_str(&format!(
+            "create table if not exists {collection} (id integer primary key, key text not null unique, {columns}, \
+             doc text not null) strict;"
+        ));
         if matches!(collection, Collection::Anomalies | Collection::NormalExecs) {
             for columns in [
                 "rid, io_step",
@@ -64,12 +75,7 @@ pub(super) fn set_meta(connection: &Connection, name: &str, value: u32) -> rusql
 
 /// A number of the layout; none in a file that is not laid out yet.
 pub(super) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Option<u32>> {
-    let has_meta: bool = connection.query_row(
-        "select count(*) > 0 from sqlite_schema where type = 'table' and name = 'meta'",
-        (),
-        |row| row.get(0),
-    )?;
-    if !has_meta {
+    if !has_table(connection, "meta")? {
         return Ok(None);
     }
     connection
@@ -77,6 +83,33 @@ pub(super) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Opti
             row.get(0)
         })
         .optional()
+}
+
+/// Opens a shard, which is there and has its tables since the database was made.
+pub(super) fn open_shard(
+    path: &Path,
+    connect: impl FnOnce(&Path) -> Result<Connection, ProvDbError>,
+) -> Result<Connection, ProvDbError> {
+    let damaged = |cause: &str| ProvDbError::Damaged {
+        cause: cause.to_owned(),
+        place: path.display().to_string(),
+    };
+    if !path.exists() {
+        return Err(damaged("the file is gone"));
+    }
+    let connection = connect(path)?;
+    if !has_table(&connection, Collection::Anomalies.name()).map_err(at(path))? {
+        return Err(damaged("the file has no tables any more"));
+    }
+    Ok(connection)
+}
+
+fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "select count(*) > 0 from sqlite_schema where type = 'table' and name = ?1",
+        [name],
+        |row| row.get(0),
+    )
 }
 
 /// Whether this release can use a database, by the numbers that it holds.

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params_from_iter,
+};
 
-use crate::columns::Columns;
+use crate::columns::{ColumnValue, Columns, names_with_key_and_doc};
 use crate::{Collection, Document, ProvDbError};
 
 use super::error::at;
@@ -36,7 +39,7 @@ impl ShardFile {
         asked: Option<u32>,
     ) -> Result<(Self, u32), ProvDbError> {
         let path = global_path(folder);
-        let mut connection = connect(&path)?;
+        let mut connection = connect(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
         let fail = at(&path);
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -47,8 +50,9 @@ impl ShardFile {
         let num_shards = found.or(asked).unwrap_or(1);
         if found.is_none() {
             for index in 0..num_shards {
-                let shard = Self::open_shard(folder, index, num_shards)?;
-                schema::create_tables(&shard.connection, false).map_err(at(&shard.path))?;
+                let path = shard_path(folder, index);
+                let shard = connect(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
+                schema::create_tables(&shard, false).map_err(at(&path))?;
             }
             schema::create_meta(&transaction).map_err(&fail)?;
             schema::set_meta(&transaction, "format", FORMAT).map_err(&fail)?;
@@ -68,14 +72,14 @@ impl ShardFile {
         ))
     }
 
-    /// Opens one of the shards.
+    /// Opens one of the shards, which was made with the database.
     pub(super) fn open_shard(
         folder: &Path,
         index: u32,
         num_shards: u32,
     ) -> Result<Self, ProvDbError> {
         let path = shard_path(folder, index);
-        let connection = connect(&path)?;
+        let connection = schema::open_shard(&path, |path| connect(path, OpenFlags::empty()))?;
         Ok(Self {
             connection,
             path,
@@ -97,21 +101,11 @@ impl ShardFile {
                         Some(statement) => statement,
                         slot @ None => slot.insert(transaction.prepare(&upsert(collection))?),
                     };
-                    statement.execute(params![
-                        first_id,
-                        id_step,
-                        document.key,
-                        columns.pid,
-                        columns.rid,
-                        columns.fid,
-                        columns.func,
-                        columns.event_id,
-                        columns.io_step,
-                        columns.entry,
-                        columns.outlier_score,
-                        columns.outlier_severity,
-                        document.json,
-                    ])?;
+                    let mut values =
+                        vec![first_id.into(), id_step.into(), bound_text(&document.key)];
+                    values.extend(columns.values().map(bound));
+                    values.push(bound_text(&document.json));
+                    statement.execute(params_from_iter(values))?;
                 }
             }
             transaction.commit()
@@ -206,12 +200,10 @@ fn replace_state(connection: &Connection, name: &str, bytes: &[u8]) -> rusqlite:
     connection.execute(sql, (name, bytes)).map(|_| ())
 }
 
-/// Opens or makes a file in which a commit is on disk when it returns.
-fn connect(path: &Path) -> Result<Connection, ProvDbError> {
+/// Opens a file in which a commit is on disk when it returns.
+fn connect(path: &Path, or_create: OpenFlags) -> Result<Connection, ProvDbError> {
     let open = || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | or_create;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         use_log(&connection)?;
@@ -243,15 +235,35 @@ fn use_log(connection: &Connection) -> rusqlite::Result<()> {
 /// The statement that stores a document of a collection under its key: new with the shard's next `__id`, or in
 /// place of the former one.
 fn upsert(table: Collection) -> String {
-    let columns = schema::COLUMNS;
-    let changes = columns
-        .split(", ")
-        .skip(1)
+    let columns = names_with_key_and_doc();
+    let changes: Vec<String> = columns[1..]
+        .iter()
         .map(|column| format!("{column} = excluded.{column}"))
-        .collect::<Vec<_>>()
-        .join(", ");
+        .collect();
+    let values: Vec<String> = (3..)
+        .take(columns.len())
+        .map(|it| format!("?{it}"))
+        .collect();
     format!(
-        "insert into {table} (id, {columns}) values (coalesce((select max(id) from {table}) + ?2, ?1), ?3, ?4, ?5, \
-         ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) on conflict (key) do update set {changes}"
+        "insert into {table} (id, {}) values (coalesce((select max(id) from {table}) + ?2, ?1), {}) \
+         on conflict (key) do update set {}",
+        columns.join(", "),
+        values.join(", "),
+        changes.join(", ")
     )
+}
+
+fn bound_text(text: &str) -> ToSqlOutput<'_> {
+    text.into()
+}
+
+fn bound(value: ColumnValue<'_>) -> ToSqlOutput<'_> {
+    match value {
+        ColumnValue::Int(Some(it)) => it.into(),
+        ColumnValue::Real(Some(it)) => it.into(),
+        ColumnValue::Text(Some(it)) => it.into(),
+        ColumnValue::Int(None) | ColumnValue::Real(None) | ColumnValue::Text(None) => {
+            rusqlite::types::Null.into()
+        }
+    }
 }

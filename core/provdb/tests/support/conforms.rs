@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-use super::{document, execution, one_of_each, oracle};
+use super::{document, execution, one_of_each, oracle, tree};
 
 /// Opens the same database again and again.
 pub(crate) type Open<'o> = &'o dyn Fn(AccessMode) -> Box<dyn Store>;
@@ -18,6 +18,7 @@ pub(crate) fn conforms(open: Open<'_>) {
     is_of_one_run(open);
     keeps_documents_as_they_are(open);
     replaces_by_key_and_keeps_ids(open);
+    has_the_same_columns_whether_they_are_read_or_known(open);
     refuses_what_is_no_document(open);
     keeps_state(open);
     claims_are_exclusive(open);
@@ -134,14 +135,38 @@ fn replaces_by_key_and_keeps_ids(open: Open<'_>) {
     }
 }
 
+fn has_the_same_columns_whether_they_are_read_or_known(open: Open<'_>) {
+    let mut store = open(AccessMode::ReadWrite);
+    let mut columns_of = |document: Document| {
+        let (collection, rank) = (document.collection, document.rank);
+        store.put(&[document]).expect("stored");
+        let sql = format!(
+            "select pid, rid, fid, func, event_id, io_step, entry, outlier_score, outlier_severity from {collection} \
+             where key = 'columns'"
+        );
+        let table = store.find_plain_sql(&sql).expect("read");
+        store
+            .remove(collection, rank, &["columns".to_owned()])
+            .expect("removed");
+        table.rows
+    };
+    let records = one_of_each().into_iter().chain([tree(3)]);
+    for mut known in records.filter(|it| !it.collection.is_global()) {
+        let (collection, rank) = (known.collection, known.rank);
+        let read = Document::from_json(collection, rank, "columns", &known.json);
+        known.key = "columns".to_owned();
+        let (known, read) = (columns_of(known), columns_of(read));
+        assert!(
+            known == read && known.len() == 1,
+            "{collection}: {known:?} {read:?}"
+        );
+    }
+}
+
 fn refuses_what_is_no_document(open: Open<'_>) {
     let mut store = open(AccessMode::ReadWrite);
     let good = document(Collection::Metadata, 5, "0:5:0:x", &json!({"descr": "x"}));
-    let bad = Document {
-        json: "{\"descr\": ".to_owned(),
-        key: "bad".to_owned(),
-        ..good.clone()
-    };
+    let bad = Document::from_json(Collection::Metadata, 5, "bad", "{\"descr\": ");
     let before = store
         .count(&Query::all(Collection::Metadata))
         .expect("counted");

@@ -14,4 +14,4 @@ pub(crate) mod oracle;
 pub(crate) mod postgres_server;
 mod samples;
 
-pub(crate) use samples::{document, execution, one_of_each};
+pub(crate) use samples::{document, execution, one_of_each, tree};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgrove_provdb::{
     CallStackEntry, Collection, CommType, CommWindowEntry, CounterEvent, Document, EventWindow,
     ExecWindowEntry, ExecutionRecord, GpuLocation, GpuParent, MetadataRecord, NodeState,
-    NodeStateField, VERSION,
+    NodeStateField, TREE_VERSION, TreeRecord, VERSION,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -152,6 +152,31 @@ pub(crate) fn metadata(rank: u32, descr: &str) -> MetadataRecord {
     }
 }
 
+/// A tree that was recorded for a sample.
+pub(crate) fn tree(rank: u32) -> Document {
+    let record = TreeRecord {
+        version: TREE_VERSION,
+        event_id: format!("{rank}:1:2"),
+        pid: 0,
+        rid: rank,
+        tid: 0,
+        fid: 4,
+        func: "compute".into(),
+        hostname: "node17".into(),
+        entry: 1_000,
+        exit: 3_000,
+        runtime_total: 2_000,
+        io_step: 1,
+        is_sample: true,
+        judged: None,
+        outlier_score: 0.5,
+        outlier_severity: 2_000,
+        num_calls: 7,
+        tree: None,
+    };
+    Document::tree(&record).expect("a record")
+}
+
 /// One document of every collection and kind.
 pub(crate) fn one_of_each() -> Vec<Document> {
     let anomaly = |record| Document::execution(Collection::Anomalies, &record).expect("a record");
@@ -223,10 +248,5 @@ pub(crate) fn joined_incident() -> Value {
 
 /// A document of any JSON object.
 pub(crate) fn document(collection: Collection, rank: u32, key: &str, json: &Value) -> Document {
-    Document {
-        collection,
-        rank,
-        key: key.to_owned(),
-        json: json.to_string(),
-    }
+    Document::from_json(collection, rank, key, json.to_string())
 }

@@ -184,6 +184,14 @@ impl Script {
         }
     }
 
+    /// Goes on for ever without another step.
+    pub(crate) fn stream_that_lingers(&self) -> Stream {
+        Stream {
+            open: self.ending(End::Lingers),
+            ..self.stream()
+        }
+    }
+
     fn ending(&self, end: End) -> OpenStream {
         let script = self.clone();
         Box::new(move || Ok(Box::new(Scripted(script, end))))
@@ -196,6 +204,7 @@ struct Scripted(Script, End);
 enum End {
     Good,
     Panics,
+    Lingers,
     Waits(Arc<Barrier>),
 }
 
@@ -204,6 +213,10 @@ impl TraceSource for Scripted {
         match &self.1 {
             End::Waits(others) if self.0.steps.is_empty() => drop(others.wait()),
             End::Panics => assert!(!self.0.steps.is_empty(), "the reader panics"),
+            End::Lingers if self.0.steps.is_empty() => {
+                std::thread::sleep(Duration::from_millis(5));
+                return Ok(Next::NotReady);
+            }
             _ => {}
         }
         Ok(self
@@ -247,6 +260,8 @@ pub(crate) struct Shelf {
     pub(crate) unfit: Arc<Mutex<Vec<String>>>,
     /// Whether another instance took the rank.
     pub(crate) is_lost: Arc<Mutex<bool>>,
+    /// Whether it panics.
+    pub(crate) breaks: bool,
 }
 
 impl Shelf {
@@ -262,6 +277,7 @@ impl Shelf {
 
 impl Store for Shelf {
     fn put(&mut self, documents: &[Document]) -> Result<(), ProvDbError> {
+        assert!(!self.breaks, "the shelf breaks");
         let mut refusals = self.num_refusals.lock().unwrap();
         if *refusals > 0 {
             *refusals -= 1;

@@ -1,0 +1,119 @@
+//! What a parameter server has is saved: statistics, models and incidents as documents, and the state to go on from.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use callgrove_provdb::{Document, ProvDbError, Store};
+use callgrove_pserver::{GlobalDocuments, IncidentDocument, MonotonicClock, ServerState};
+use serde_json::Value;
+
+use crate::ServerError;
+
+/// Where the state of the parameter server is kept in the global database.
+pub const STATE_NAME: &str = "parameter server";
+/// Where the tree models of the run are kept there.
+pub const TREE_MODELS_NAME: &str = "tree models";
+/// How often it is saved while the run goes on: what a crash may cost.
+const SAVE_INTERVAL: Duration = Duration::from_secs(5);
+/// Pause after the database refused.
+const SAVE_PAUSE: Duration = Duration::from_secs(1);
+/// How often it looks whether the last instance waits for its last words to be saved.
+pub(crate) const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Saves a state in a database.
+pub(crate) struct Saver {
+    pub(crate) state: Arc<ServerState>,
+    pub(crate) store: Box<dyn Store>,
+    /// Why it cannot at present, in words.
+    pub(crate) trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl Saver {
+    /// Saves at intervals, soon after the last word of an instance, and at the end.
+    pub(crate) fn run(&mut self, stopped: &Receiver<()>) -> Result<(), ServerError> {
+        let clock = MonotonicClock::new();
+        let mut unsaved = None;
+        let mut last_saved = Instant::now();
+        let mut unsaved_before = None;
+        while stopped.recv_timeout(SETTLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            // Nothing came since the last look: whoever told it may be waiting to end.
+            let unsaved_now = self.state.unsaved_version();
+            let tree_models = self.save_tree_models().err();
+            let is_quiet = unsaved_now.is_some() && unsaved_now == unsaved_before;
+            unsaved_before = unsaved_now;
+            let may_save = unsaved.is_none() || last_saved.elapsed() >= SAVE_PAUSE;
+            if last_saved.elapsed() >= SAVE_INTERVAL || (is_quiet && may_save) {
+                unsaved = self.save(clock.now_ms(), false).err();
+                last_saved = Instant::now();
+            }
+            let error = unsaved.as_ref().or(tree_models.as_ref());
+            let trouble = error.map(|error| {
+                format!("{error}; the statistics of the run are kept and saved later")
+            });
+            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        }
+        let tree_models = self.save_tree_models();
+        tree_models.and(self.save(clock.now_ms(), true))
+    }
+
+    /// Writes the tree models, if they changed.
+    fn save_tree_models(&mut self) -> Result<(), ServerError> {
+        let Some((book, generation)) = self.state.unsaved_tree_models() else {
+            return Ok(());
+        };
+        let json = book.to_json()?;
+        self.store
+            .replace_state(TREE_MODELS_NAME, json.as_bytes())?;
+        self.state.confirm_saved_tree_models(generation);
+        Ok(())
+    }
+
+    /// Writes the global collections, and the state from which a restarted server goes on.
+    fn save(&mut self, now_ms: u64, is_last: bool) -> Result<(), ServerError> {
+        // Before the state, which has their names: a restarted server tells them again under the same ones.
+        let incidents = self.state.incidents(now_ms, is_last);
+        // Before the documents: whoever is told that it is safe finds it in these, too.
+        let saved = self.state.save()?;
+        let all = documents(&self.state.documents())?;
+        // Asked after the documents, it is that of all who told them. A database that has documents has to have a run,
+        // even one of which nothing is known yet: without any it would refuse whoever comes.
+        let run = self.state.run();
+        if !(run.is_empty() && all.is_empty()) {
+            self.store.join_run(&run)?;
+        }
+        self.store.put(&all)?;
+        self.store
+            .replace_state(STATE_NAME, saved.json.as_bytes())?;
+        self.state.confirm_saved(saved.version);
+        let of_incident =
+            |it: &IncidentDocument| Document::incident(it.program.0, &it.id.to_string(), &it.json);
+        let documents: Result<Vec<Document>, ProvDbError> =
+            incidents.iter().map(of_incident).collect();
+        self.store.put(&documents?)?;
+        self.state.confirm_incidents(&incidents);
+        Ok(())
+    }
+}
+
+fn documents(documents: &GlobalDocuments) -> Result<Vec<Document>, ProvDbError> {
+    let number = |value: &Value, field: &str| value[field].as_u64().unwrap_or_default() as u32;
+    let mut all = Vec::new();
+    for stats in &documents.func_stats {
+        let (app, fid) = (number(stats, "app"), number(stats, "fid"));
+        all.push(Document::func_stats(app, fid, stats)?);
+    }
+    for stats in &documents.counter_stats {
+        let counter = stats["counter"].as_str().unwrap_or_default();
+        all.push(Document::counter_stats(
+            number(stats, "app"),
+            counter,
+            stats,
+        )?);
+    }
+    for model in &documents.ad_model {
+        let (pid, fid) = (number(model, "pid"), number(model, "fid"));
+        all.push(Document::ad_model(pid, fid, model)?);
+    }
+    Ok(all)
+}
