@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::map_response;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Router, body::Bytes};
 use callgrove_session::watch::{ConnectionId, WatchHandle, WatchRequest, WatchUpdate};
@@ -28,7 +28,6 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info};
 
-use crate::api::ApiError;
 use crate::connection::Stopping;
 use crate::questions::Questions;
 
@@ -106,10 +105,6 @@ async fn enter(
     Extension(Stopping(stopping)): Extension<Stopping>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    if viewed.viewers.len() >= MAX_VIEWERS {
-        let text = format!("{MAX_VIEWERS} pages look at this run already; close one of them");
-        return ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
-    }
     upgrade
         .max_message_size(MAX_MESSAGE_BYTES)
         .max_frame_size(MAX_MESSAGE_BYTES)
@@ -124,6 +119,13 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
     };
     let viewers = viewed.viewers.clone();
     let commands = viewed.session.clone();
+    // Told over the socket: browsers keep what else a server says of it from their pages.
+    if viewers.len() >= MAX_VIEWERS && !viewers.knows(key) {
+        let text = format!(
+            "{MAX_VIEWERS} pages look at this run already, or did so a moment ago; close one of them"
+        );
+        return Gone::refused(text).tell(socket).await;
+    }
     let viewer = viewers.enter(key);
     let presence = Presence::Here { name };
     info!(viewer = viewer.0, "a page has come");

@@ -6,11 +6,13 @@ mod support;
 use std::fmt::Write as _;
 use std::io::Cursor;
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use callgrove_model::{Label, Progress, RunIdentity, TimeNs, Trace, TreeIdx};
+use callgrove_model::{
+    ExecIdx, ExecRef, Label, LaneIdx, Progress, RunIdentity, TimeNs, Trace, TreeIdx,
+};
 use callgrove_server::client::{Client, ClientOptions, FarSession, ServedSession};
 use callgrove_server::view::{self, ViewedSession, WatchedRun};
 use callgrove_server::{RunningServer, ServerConfig};
@@ -23,6 +25,8 @@ use callgrove_session::{
     Presence, Selection, SessionHandle, Snapshot, SnapshotCell, TreeOf, ViewerId, Wake,
     read_forest,
 };
+use proptest::prelude::*;
+use proptest::sample::Index;
 use support::{Certificate, SECRET, config, token};
 use tokio::sync::watch;
 use tungstenite::client::IntoClientRequest as _;
@@ -364,6 +368,116 @@ fn what_is_no_talk_of_a_page_ends_its_connection_and_no_other() {
     }
     good.until(|seen| seen.detection.is_some());
     server.stop().unwrap();
+}
+
+#[test]
+fn one_page_too_many_is_told_so_and_who_was_there_may_come_back() {
+    let server = serve(config());
+    let hello = |key| {
+        let (version, name) = (WIRE_VERSION, None);
+        let hello = ViewerMessage::Hello { version, key, name };
+        Message::Binary(hello.to_bytes().unwrap().into())
+    };
+    let enter = |key| {
+        let mut socket = dial(&server, &[]).unwrap();
+        socket.send(hello(key)).unwrap();
+        socket
+    };
+    let all: Vec<Socket> = (0..64)
+        .map(|key| {
+            let mut socket = enter(key);
+            assert!(socket.read().unwrap().is_binary(), "it is welcome");
+            socket
+        })
+        .collect();
+    assert!(reason(&mut enter(64)).contains("close one of them"));
+    drop(all);
+    assert!(enter(7).read().unwrap().is_binary(), "it has come back");
+    server.stop().unwrap();
+}
+
+/// A hello, and after it all that a page says.
+fn said_by_pages() -> Vec<Vec<u8>> {
+    let command = |command| ViewerMessage::Command {
+        number: 1,
+        command: Box::new(command),
+    };
+    let (version, key, name) = (WIRE_VERSION, 5, Some("eve".to_owned()));
+    let (trace, number) = (1, 1);
+    let label = Some(Label::Abnormal);
+    let trees = vec![TreeIdx(2), TreeIdx(3)];
+    let path = "a.csv".to_owned();
+    let of_call = TreeOf(ExecRef {
+        lane: LaneIdx(0),
+        exec: ExecIdx(0),
+    });
+    let messages = [
+        ViewerMessage::Hello { version, key, name },
+        command(Command::Select(Selection::Group(trees.clone()))),
+        command(Command::SetLabel { trees, label }),
+        command(Command::ImportLabels { path: path.clone() }),
+        command(Command::ExportLabels { path: path.clone() }),
+        command(Command::SetMap(MapMethod::Smacof)),
+        command(Command::Undo),
+        ViewerMessage::Cancel,
+        ViewerMessage::File(ViewerFile {
+            name: path,
+            content: b"rank,index,label\n0,1,normal\n".to_vec(),
+        }),
+        ViewerMessage::Watch(WatchRequest::Connect {
+            connection: ConnectionId(1),
+            address: "the job".to_owned(),
+            token: None,
+        }),
+        ViewerMessage::Ask {
+            trace,
+            number,
+            question: of_call.into(),
+        },
+        ViewerMessage::Forget { number },
+    ];
+    messages.map(|it| it.to_bytes().unwrap()).to_vec()
+}
+
+/// Which message, what becomes of some of its bytes, and where it is cut.
+type Said = (Index, Vec<(Index, u8)>, Option<Index>);
+
+proptest! {
+    #[test]
+    fn whatever_a_page_says_the_others_are_served(
+        says_hello in prop::bool::weighted(0.8),
+        talk in prop::collection::vec(any::<Said>(), 1..8),
+    ) {
+        static SERVED: OnceLock<(RunningServer, Mutex<Page>)> = OnceLock::new();
+        let (server, good) = SERVED.get_or_init(|| {
+            let server = serve_with(config(), Some(silent_run()));
+            let good = Page::open(&server, 1);
+            (server, Mutex::new(good))
+        });
+        let said = said_by_pages();
+        let mut socket = dial(server, &[]).unwrap();
+        // Whom the server has let go does not hear the rest.
+        let mut say = |bytes: Vec<u8>| socket.send(Message::Binary(bytes.into())).ok();
+        if says_hello {
+            say(said[0].clone());
+        }
+        for (which, damage, cut) in talk {
+            // A hello with another key would be one more page each time.
+            let mut bytes = said[1 + which.index(said.len() - 1)].clone();
+            for (at, byte) in damage.into_iter().take(3) {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            if let Some(cut) = cut {
+                bytes.truncate(cut.index(bytes.len()));
+            }
+            say(bytes);
+        }
+        let mut good = good.lock().unwrap();
+        let name = format!("{:?}", good.handle.snapshot().revision);
+        good.handle.send(Command::SetName(name.clone())).unwrap();
+        good.until(|seen| seen.name.as_deref() == Some(&name));
+    }
 }
 
 #[test]

@@ -147,10 +147,18 @@ impl Engine {
     ) -> Result<(), Stop> {
         let history = self.state.notebook()?.history();
         let newest = history.marks().last().map_or(0, |mark| mark.id);
-        let id = id.unwrap_or(newest + 1);
+        let is_free = |id: &u64| history.marks().all(|mark| mark.id != *id);
+        let id = id
+            .or_else(|| newest.checked_add(1))
+            .or_else(|| (0..newest).find(is_free))
+            .unwrap_or(newest);
         self.act(&HistoryStep::Edit {
             root: None,
-            edit: Edit::SetMark(Mark { id, range, text }),
+            edit: Edit::SetMark(Mark {
+                id,
+                range: TimeRange::between(range.from, range.to),
+                text,
+            }),
         })
     }
 

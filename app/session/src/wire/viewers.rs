@@ -43,6 +43,12 @@ impl Viewers {
         self.lock().viewers.len()
     }
 
+    /// Whether the viewer with a key has come before, and is not forgotten.
+    pub fn knows(&self, key: u64) -> bool {
+        let all = self.lock();
+        all.viewers.values().any(|viewer| viewer.key == key)
+    }
+
     /// Whether nobody looks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -8,6 +8,7 @@
 mod asking;
 mod cancelling;
 mod causes;
+mod hostile;
 mod journal;
 mod labels_and_marks;
 mod model_files;
