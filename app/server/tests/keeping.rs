@@ -6,7 +6,7 @@ mod support;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use callgrove_model::{RankId, RunIdentity};
@@ -117,8 +117,8 @@ fn packets_come_while_the_database_does_not_answer() {
     let (_folder, place) = folder();
     let state = Arc::new(ServerState::new(StateOptions::default()));
     let hub = Arc::new(Hub::new(0));
-    let (asked, is_asked) = channel();
-    let (answer, may_answer) = channel::<()>();
+    let (asked, is_asked) = sync_channel(100);
+    let (answer, may_answer) = sync_channel::<()>(1);
     let keeper = disturbed(&place, &state, &hub, move || {
         asked.send(()).unwrap();
         // Nothing more is waited for once the test has dropped its end.

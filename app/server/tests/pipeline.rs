@@ -1,8 +1,6 @@
 //! The parameter server on the port: AD instances by gRPC, followers by HTTP, packets on to another server; with token
 //! and certificate all along.
 
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 mod support;
 
 use std::sync::Arc;

@@ -192,12 +192,8 @@ fn a_damaged_file_is_named_with_what_to_do_and_waiting_does_not_help() {
         bytes[4096..].fill(0xa5);
         std::fs::write(path, bytes).expect("damaged");
     };
-    let ways: [(&str, &dyn Fn(&Path)); 3] = [
-        ("overwritten", &overwritten),
-        ("emptied", &emptied),
-        ("torn", &torn),
-    ];
-    for (how, damage) in ways {
+    let ways: [fn(&Path); 3] = [overwritten, emptied, torn];
+    for (how, damage) in ["overwritten", "emptied", "torn"].into_iter().zip(ways) {
         let (_folder, mut writer, mut reader) = damaged(damage);
         writer.put(&[anomaly(0, 1, 1)]).expect("shard 0 is sound");
         let stored = writer.put(&[anomaly(1, 1, 1)]);

@@ -104,9 +104,9 @@ impl ProvDbService {
             threads: [writer.clone(), reader.clone()],
         };
         let service = Self {
-            writers,
             writer,
             reader,
+            writers,
         };
         let server = ProvDbServer::new(service)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)

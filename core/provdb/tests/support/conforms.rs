@@ -154,7 +154,7 @@ fn has_the_same_columns_whether_they_are_read_or_known(open: Open<'_>) {
     for mut known in records.filter(|it| !it.collection.is_global()) {
         let (collection, rank) = (known.collection, known.rank);
         let read = Document::from_json(collection, rank, "columns", &known.json);
-        known.key = "columns".to_owned();
+        "columns".clone_into(&mut known.key);
         let (known, read) = (columns_of(known), columns_of(read));
         assert!(
             known == read && known.len() == 1,
