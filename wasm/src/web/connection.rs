@@ -10,7 +10,7 @@ use callgrove_session::wire::{LinkEvent, SessionLink, WireError};
 use eframe::egui;
 use js_sys::{ArrayBuffer, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{JsFuture, spawn_local};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::{BinaryType, CloseEvent, MessageEvent, RequestInit, Response, WebSocket};
 
 use super::{browser, page};
@@ -40,11 +40,16 @@ pub(super) struct Served {
 /// # Errors
 /// The page cannot ask.
 pub(super) async fn served() -> Result<Option<Served>, JsValue> {
-    let location = page::window().ok_or("this is no page")?.location();
-    let Some(answer) = asked().await? else {
+    let window = page::window().ok_or("this is no page")?;
+    let location = window.location();
+    let ask = RequestInit::new();
+    ask.set_method("HEAD");
+    let asked = window.fetch_with_str_and_init(&location.href()?, &ask);
+    // Without a server (a page from a disk) there is nothing to ask.
+    let Ok(answer) = JsFuture::from(asked).await else {
         return Ok(None);
     };
-    let headers = answer.headers();
+    let headers = answer.dyn_into::<Response>()?.headers();
     let (path, watched) = (headers.get(VIEW_HEADER)?, headers.get(WATCH_HEADER)?);
     let scheme = if location.protocol()? == "https:" {
         "wss"
@@ -56,16 +61,6 @@ pub(super) async fn served() -> Result<Option<Served>, JsValue> {
         address: format!("{scheme}://{host}{path}"),
         watched,
     }))
-}
-
-/// What the server of this page says of it now; nothing without a server (a page from a disk), and while it is away.
-async fn asked() -> Result<Option<Response>, JsValue> {
-    let window = page::window().ok_or("this is no page")?;
-    let ask = RequestInit::new();
-    ask.set_method("HEAD");
-    let asked = window.fetch_with_str_and_init(&window.location().href()?, &ask);
-    let answer = JsFuture::from(asked).await.ok();
-    answer.map(|answer| answer.dyn_into()).transpose()
 }
 
 /// The line.
@@ -215,14 +210,11 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
     let closed = {
         let inner = Rc::clone(inner);
         Closure::<dyn FnMut(CloseEvent)>::new(move |closed: CloseEvent| {
-            let (inner, reason) = (Rc::clone(&inner), closed.reason());
-            spawn_local(async move {
-                inner.lose(&if reason.is_empty() {
-                    why_lost().await
-                } else {
-                    format!("The server has ended the connection: {reason}")
-                });
-            });
+            let why = match closed.reason() {
+                reason if reason.is_empty() => "The connection to the server is lost".to_owned(),
+                reason => format!("The server has ended the connection: {reason}"),
+            };
+            inner.lose(&why);
         })
     };
     socket.set_onopen(Some(opened.as_ref().unchecked_ref()));
@@ -234,19 +226,6 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
         _came: came,
         _closed: closed,
     })
-}
-
-/// Why a connection ended without a word. Browsers do not tell a page why it was not let in, so it asks for itself.
-async fn why_lost() -> String {
-    let answer = asked().await;
-    let is_locked_out = answer.is_ok_and(|answer| answer.is_some_and(|it| it.status() == 401));
-    if is_locked_out {
-        "The server wants a token that this page does not have, perhaps since it was started again: open the address that it \
-         printed in another tab, and this page goes on by itself"
-    } else {
-        "The connection to the server is lost"
-    }
-    .to_owned()
 }
 
 /// A number that no other page has.
