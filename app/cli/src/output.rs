@@ -10,11 +10,7 @@ use callgrove_model::{Progress, Warnings};
 use serde::Serialize;
 
 /// What libraries say of a connection that a person cannot know, and what to do about it.
-const REMEDIES: [(&str, &str); 3] = [
-    (
-        "UnknownIssuer",
-        "no public authority signed the server's certificate; name the one that did with --ca-file",
-    ),
+const REMEDIES: [(&str, &str); 2] = [
     (
         "CaUsedAsEndEntity",
         "the server's certificate is that of an authority, as `openssl req -x509` makes it; add `-addext \
