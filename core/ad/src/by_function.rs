@@ -11,7 +11,7 @@ use crate::OutlierStatistic;
 /// Room for so many times is kept for the next step.
 const ROOM_KEPT: usize = 1 << 12;
 /// Callers of a function that are found at once.
-const NUM_RECENT: u64 = 16;
+const NUM_RECENT: usize = 16;
 
 /// An execution of a rank: the position of its lane, in order of thread, and its row there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -59,8 +59,8 @@ pub(crate) struct TimesByCaller {
 struct FunctionTimes {
     /// In the order in which they came first; those of steps before may have no times.
     callers: Vec<(CallerKey, Vec<u64>)>,
-    /// Where those stand that came of late, by the remainder of their keys.
-    recent: [u32; NUM_RECENT as usize],
+    /// Where those stand that came of late, by the lowest bits of their keys.
+    recent: [usize; NUM_RECENT],
 }
 
 impl JudgedFunctions<'_> {
@@ -99,7 +99,7 @@ impl ExecutionsByFunction {
     /// Forgets the step before; `num_functions` have numbers.
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
-            let executions = &mut self.by_number[number as usize];
+            let executions = &mut self.by_number[index(number)];
             executions.clear();
             executions.shrink_to(ROOM_KEPT);
         }
@@ -115,7 +115,7 @@ impl ExecutionsByFunction {
         let Some(number) = of.number(call) else {
             return;
         };
-        let executions = &mut self.by_number[number as usize];
+        let executions = &mut self.by_number[index(number)];
         if executions.is_empty() {
             self.numbers.push(number);
         }
@@ -138,7 +138,7 @@ impl ExecutionsByFunction {
     /// The functions with executions in ascending order, each with these.
     pub(crate) fn functions(&self) -> impl Iterator<Item = (u32, &[EndedExecution])> {
         let numbers = self.numbers.iter();
-        numbers.map(|&number| (number, &self.by_number[number as usize][..]))
+        numbers.map(|&number| (number, &self.by_number[index(number)][..]))
     }
 }
 
@@ -146,7 +146,7 @@ impl TimesByCaller {
     /// Forgets what was taken in before; `num_functions` have numbers.
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
-            for (_, times_us) in &mut self.by_number[number as usize].callers {
+            for (_, times_us) in &mut self.by_number[index(number)].callers {
                 times_us.clear();
                 times_us.shrink_to(ROOM_KEPT);
             }
@@ -179,7 +179,7 @@ impl TimesByCaller {
     /// Takes in the time of an execution.
     #[inline]
     pub(crate) fn add(&mut self, number: u32, caller: CallerKey, time_us: u64) {
-        let times = self.by_number[number as usize].of_caller(caller);
+        let times = self.by_number[index(number)].of_caller(caller);
         // Few enough functions begin with this, so one may stand there for each of its callers.
         if times.is_empty() {
             self.numbers.push(number);
@@ -198,7 +198,7 @@ impl TimesByCaller {
         &self,
     ) -> impl Iterator<Item = (u32, impl Iterator<Item = (CallerKey, &[u64])>)> {
         self.numbers.iter().map(|&number| {
-            let callers = self.by_number[number as usize].callers.iter();
+            let callers = self.by_number[index(number)].callers.iter();
             let with_times = callers.filter(|(_, times_us)| !times_us.is_empty());
             (
                 number,
@@ -212,11 +212,11 @@ impl FunctionTimes {
     #[inline]
     fn of_caller(&mut self, caller: CallerKey) -> &mut Vec<u64> {
         // Keys are hashes, so few callers meet.
-        let recent = (caller.0 % NUM_RECENT) as usize;
-        let mut place = self.recent[recent] as usize;
+        let recent = usize::from(caller.0.to_le_bytes()[0]) % NUM_RECENT;
+        let mut place = self.recent[recent];
         if self.callers.get(place).is_none_or(|it| it.0 != caller) {
             place = self.place_of(caller);
-            self.recent[recent] = place as u32;
+            self.recent[recent] = place;
         }
         &mut self.callers[place].1
     }
@@ -229,6 +229,12 @@ impl FunctionTimes {
             self.callers.len() - 1
         })
     }
+}
+
+/// Numbers are ids in the table of the instance's functions.
+#[inline]
+fn index(number: u32) -> usize {
+    FuncId(number).index()
 }
 
 /// Whole microseconds; a clock that went back was mended, so no time is negative.

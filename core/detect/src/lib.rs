@@ -86,7 +86,6 @@ mod moments;
 mod params;
 mod power_sums;
 mod run_stats;
-mod sorted_pairs;
 mod threshold;
 mod tree_judge;
 mod verdict;

@@ -215,11 +215,12 @@ impl PowerSums {
 /// The sums of the powers of the distances from `min` of values that are all near. Factors are halves of machine words, so
 /// several are multiplied at once.
 fn near_sums(values: &[u64], min: u64) -> [u64; 5] {
+    const HALF: u64 = (1 << 32) - 1;
     let mut sums = [0_u64; 5];
-    sums[0] = values.len() as u64;
     for &value in values {
-        let distance = u64::from((value - min) as u32);
-        let square = u64::from((distance * distance) as u32);
+        let distance = (value - min) & HALF;
+        let square = (distance * distance) & HALF;
+        sums[0] += 1;
         sums[1] += distance;
         sums[2] += square;
         sums[3] += square * distance;

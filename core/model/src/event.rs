@@ -159,7 +159,7 @@ impl FuncEvents {
 
 impl FuncEvent {
     /// Rows from here on cannot be told.
-    pub const MAX_ROWS: u32 = 1 << 31;
+    pub const MAX_ROWS: u64 = 1 << 31;
 
     /// An event; `row` is that in the stored array, which differs from its place where damaged rows were left out.
     #[inline]
@@ -168,7 +168,7 @@ impl FuncEvent {
         Self {
             time,
             func,
-            row_and_kind: row << 1 | is_exit as u32,
+            row_and_kind: row << 1 | if is_exit { 1 } else { 0 },
         }
     }
 

@@ -9,8 +9,9 @@ use crate::executions::ROOM_KEPT;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,
-    Executions, FirstSeen, FuncEvent, FuncEventKind, FuncEvents, FuncId, Metadata, NameTable,
-    OpenCalls, ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
+    Executions, FirstSeen, FuncEvent, FuncEventKind, FuncEvents, FuncId, LaneIdx, Metadata,
+    NameTable, OpenCalls, ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind,
+    Warnings,
 };
 
 /// Takes the steps of one rank of one program, one after another.
@@ -216,7 +217,8 @@ impl RankBuilder {
         }
         let threads: Vec<ThreadId> = self.lanes.keys().copied().collect();
         for (thread, events) in funcs.stretches() {
-            let position = threads.partition_point(|&other| other < thread) as u32;
+            let position = threads.partition_point(|&other| other < thread);
+            let position = LaneIdx::from_index(position).0;
             let lane = lane(&mut self.lanes, self.rank, thread);
             let before = lane.stack.last_event();
             let Some((first, rest)) = events.split_first() else {

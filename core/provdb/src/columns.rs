@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::document::bad;
-use crate::{Document, ExecutionRecord, MetadataRecord, ProvDbError, TreeRecord};
+use crate::{ExecutionRecord, MetadataRecord, TreeRecord};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,24 +104,23 @@ impl Columns {
         }
     }
 
-    /// The columns of a document, which are read out of its JSON if that is all there is; and so sees whether it is one.
-    pub(crate) fn of(document: &Document) -> Result<Self, ProvDbError> {
-        let fail = |cause: &str| bad(document.collection, &document.key, cause);
-        if has_nul(&document.json) {
-            return Err(fail(
-                "a text in it has the character NUL, which engines take for its end",
-            ));
+    /// The columns of a document's JSON, which are `known` already if a record was written to it; and so sees whether it is
+    /// one, or else why not, in words.
+    pub(crate) fn of(json: &str, known: Option<&Self>) -> Result<Self, String> {
+        if has_nul(json) {
+            return Err(
+                "a text in it has the character NUL, which engines take for its end".to_owned(),
+            );
         }
-        if let Some(columns) = &document.columns {
+        if let Some(columns) = known {
             return Ok(columns.clone());
         }
-        if !document.json.starts_with('{') {
-            return Err(fail("the text is not a JSON object"));
+        if !json.starts_with('{') {
+            return Err("the text is not a JSON object".to_owned());
         }
-        let columns: Self =
-            serde_json::from_str(&document.json).map_err(|cause| fail(&cause.to_string()))?;
+        let columns: Self = serde_json::from_str(json).map_err(|cause| cause.to_string())?;
         if columns.has_id.is_some() {
-            return Err(fail("it has an __id already, which only the store gives"));
+            return Err("it has an __id already, which only the store gives".to_owned());
         }
         Ok(columns)
     }
@@ -170,11 +168,6 @@ pub(crate) fn with_id(json: &str, id: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Collection;
-
-    fn document(json: &str) -> Document {
-        Document::from_json(Collection::Anomalies, 0, "0:0:1:2", json)
-    }
 
     #[test]
     fn an_id_is_put_first() {
@@ -184,36 +177,14 @@ mod tests {
 
     #[test]
     fn columns_are_read_and_other_fields_skipped() {
-        let columns = Columns::of(&document(
-            r#"{"fid":3,"x":[{"fid":4}],"func":"f","outlier_score":1}"#,
-        ))
-        .expect("a document");
+        let json = r#"{"fid":3,"x":[{"fid":4}],"func":"f","outlier_score":1}"#;
+        let columns = Columns::of(json, None).expect("a document");
         assert_eq!((columns.fid, columns.func.as_deref()), (Some(3), Some("f")));
         assert_eq!((columns.outlier_score, columns.rid), (Some(1.0), None));
     }
 
     #[test]
     fn a_backslash_before_digits_is_no_nul() {
-        Columns::of(&document(r#"{"a":"C:\\u0000"}"#)).expect("a document");
-    }
-
-    #[test]
-    fn what_is_no_document_is_refused_by_name() {
-        for json in [
-            "",
-            "[]",
-            "{",
-            r#"{"fid":"x"}"#,
-            r#"{"__id":1}"#,
-            r#"{"a":1} x"#,
-            r#"{"a":"x\u0000"}"#,
-            r#"{"a":"\\\u0000"}"#,
-        ] {
-            let error = Columns::of(&document(json)).expect_err(json).to_string();
-            assert!(
-                error.contains("0:0:1:2") && error.contains("anomalies"),
-                "{error}"
-            );
-        }
+        Columns::of(r#"{"a":"C:\\u0000"}"#, None).expect("a document");
     }
 }

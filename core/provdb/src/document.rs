@@ -144,6 +144,16 @@ impl Document {
         Self::new(Collection::Trees, record.rid, key, record).map(|it| Self { columns, ..it })
     }
 
+    /// What stores keep of it in columns; and so sees whether it is a document.
+    #[cfg_attr(
+        not(any(test, feature = "sqlite", feature = "postgres")),
+        expect(dead_code, reason = "engines read them")
+    )]
+    pub(crate) fn read_columns(&self) -> Result<Columns, ProvDbError> {
+        let columns = Columns::of(&self.json, self.columns.as_ref());
+        columns.map_err(|cause| bad(self.collection, &self.key, &cause))
+    }
+
     fn new(
         collection: Collection,
         rank: u32,
@@ -157,10 +167,36 @@ impl Document {
     }
 }
 
-pub(crate) fn bad(collection: Collection, key: &str, cause: &str) -> ProvDbError {
+fn bad(collection: Collection, key: &str, cause: &str) -> ProvDbError {
     ProvDbError::BadDocument {
         cause: cause.to_owned(),
         collection,
         key: key.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_document_is_refused_by_name() {
+        for json in [
+            "",
+            "[]",
+            "{",
+            r#"{"fid":"x"}"#,
+            r#"{"__id":1}"#,
+            r#"{"a":1} x"#,
+            r#"{"a":"x\u0000"}"#,
+            r#"{"a":"\\\u0000"}"#,
+        ] {
+            let document = Document::from_json(Collection::Anomalies, 0, "0:0:1:2", json);
+            let error = document.read_columns().expect_err(json).to_string();
+            assert!(
+                error.contains("0:0:1:2") && error.contains("anomalies"),
+                "{error}"
+            );
+        }
     }
 }

@@ -1,17 +1,16 @@
 //! What an AD instance makes of streams: judged executions, records, reports.
-use std::ops::ControlFlow;
+
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
 
 use crate::support::{Script, Shelf, follow, follow_as, follow_streams, options};
-use callgrove_ad::{AdError, AdOptions, Instance, Pacing, Stream};
+use callgrove_ad::{AdError, Pacing, Stream};
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::WarningKind;
 use callgrove_provdb::Collection::{self, Anomalies, Metadata, NormalExecs};
 use callgrove_pserver::{ModelExchange, ServerState, StateOptions};
 use serde_json::json;
 
-fn sstd() -> Params {
+pub(crate) fn sstd() -> Params {
     Params {
         algorithm: Algorithm::Sstd,
         ..Params::default()
@@ -25,19 +24,19 @@ fn hbos() -> Params {
     }
 }
 
-fn server() -> Arc<ServerState> {
+pub(crate) fn server() -> Arc<ServerState> {
     Arc::new(ServerState::new(StateOptions {
         fold_on_sync: true,
         ..StateOptions::default()
     }))
 }
 
-fn session(server: &Arc<ServerState>) -> Box<dyn ModelExchange> {
+pub(crate) fn session(server: &Arc<ServerState>) -> Box<dyn ModelExchange> {
     Box::new(server.session())
 }
 
 /// A rank whose `f` takes 100 µs, but once in the second step 5 ms.
-fn script_with_a_slow_call() -> Script {
+pub(crate) fn script_with_a_slow_call() -> Script {
     let mut script = Script::new(3);
     script
         .step(0)
@@ -359,31 +358,6 @@ fn an_instance_that_has_lost_its_rank_ends() {
     );
     let error = lost.unwrap_err().to_string();
     assert!(error.contains("another instance took rank 0"), "{error}");
-}
-
-#[test]
-fn a_panic_of_what_stores_ends_an_instance_though_its_stream_goes_on() {
-    let shelf = Shelf {
-        breaks: true,
-        ..Shelf::default()
-    };
-    let live = AdOptions {
-        pacing: Pacing::Live,
-        ..options(sstd())
-    };
-    let stream = script_with_a_slow_call().stream_that_lingers();
-    let begun = std::time::Instant::now();
-    let store = Box::new(shelf);
-    let instance = Instance::start(vec![stream], live, session(&server()), Some(store), "test");
-    let ended = instance.unwrap().run(|_| {
-        assert!(begun.elapsed() < Duration::from_mins(2), "it goes on");
-        ControlFlow::Continue(())
-    });
-    let error = ended.unwrap_err().to_string();
-    assert!(
-        error.contains("the thread that stores has ended"),
-        "{error}"
-    );
 }
 
 #[test]

@@ -5,5 +5,6 @@
 mod instance;
 mod instructions;
 mod opening;
+mod storing;
 mod support;
 mod trees;

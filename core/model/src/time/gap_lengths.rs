@@ -7,7 +7,7 @@ const BITS_PER_OCTAVE: u32 = 3;
 const BINS_PER_OCTAVE: u32 = 1 << BITS_PER_OCTAVE;
 
 /// As many as lengths of 64 bits need.
-const NUM_BINS: usize = (u64::BITS * BINS_PER_OCTAVE) as usize;
+const NUM_BINS: usize = 64 * 8;
 
 /// Lengths of gaps, counted in bins an eighth of an octave wide.
 #[derive(Clone, Debug)]

@@ -84,7 +84,7 @@ impl Store for PostgresStore {
         let mut connection = self.writable()?;
         let mut batches: BTreeMap<Collection, Batch<'_>> = BTreeMap::new();
         for document in documents {
-            let columns = Columns::of(document)?;
+            let columns = document.read_columns()?;
             batches
                 .entry(document.collection)
                 .or_default()

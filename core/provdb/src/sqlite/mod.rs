@@ -119,7 +119,7 @@ impl Store for SqliteStore {
         let mut by_shard: Vec<Vec<(&Document, Columns)>> =
             (0..self.num_shards).map(|_| Vec::new()).collect();
         for document in documents {
-            let columns = Columns::of(document)?;
+            let columns = document.read_columns()?;
             let target = if document.collection.is_global() {
                 &mut global
             } else {

@@ -121,16 +121,15 @@ impl Decoder<'_> {
         kinds: &[Option<FuncEventKind>],
     ) -> usize {
         let bounds = self.bounds();
-        if thread >= bounds.num_threads {
+        let Some(of_thread) = bounds.thread(thread) else {
             return 0;
-        }
+        };
         let stretch = Stretch {
             rank: bounds.rank,
-            thread,
+            thread: of_thread,
             kinds,
             ids: &self.names.timers.ids,
         };
-        let of_thread = ThreadId(thread as u32);
         let before = self.order.newest(of_thread);
         let (num_taken, newest, went_back) =
             stretch.decode(first as u32, rows, before, &mut self.batch.funcs);
@@ -223,7 +222,7 @@ impl Decoder<'_> {
 /// What rows of function events of one thread may hold.
 struct Stretch<'a> {
     rank: u64,
-    thread: u64,
+    thread: ThreadId,
     /// By index, as for the next.
     kinds: &'a [Option<FuncEventKind>],
     ids: &'a [Option<FuncId>],
@@ -247,10 +246,10 @@ impl Stretch<'_> {
             kinds,
             ids,
         } = *self;
-        let mut went_back = false;
+        let (id, mut went_back) = (u64::from(thread.0), false);
         let event = |(place, row): (u32, &[u64; FUNC_COLUMNS])| {
             let [program, of_rank, of_thread, event_type, timer, time_us] = *row;
-            if program | (of_rank ^ rank) | (of_thread ^ thread) != 0 {
+            if program | (of_rank ^ rank) | (of_thread ^ id) != 0 {
                 return None;
             }
             let (kind, func) = (known(kinds, event_type)?, known(ids, timer)?);
@@ -261,7 +260,7 @@ impl Stretch<'_> {
         };
         let num_before = events.len();
         let taken = (first..).zip(rows).map_while(event);
-        events.extend(ThreadId(thread as u32), taken);
+        events.extend(thread, taken);
         (events.len() - num_before, newest, went_back)
     }
 }
@@ -274,6 +273,12 @@ struct LaneBounds {
 }
 
 impl LaneBounds {
+    /// The thread of a number, if there can be one.
+    fn thread(self, number: u64) -> Option<ThreadId> {
+        let number = Some(number).filter(|it| *it < self.num_threads)?;
+        u32::try_from(number).ok().map(ThreadId)
+    }
+
     fn has<const N: usize>(self, row: &[u64; N]) -> bool {
         row[0] == 0 && row[1] == self.rank && row[2] < self.num_threads
     }

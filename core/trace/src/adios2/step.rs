@@ -22,7 +22,7 @@ const MAX_DIMENSIONS: usize = 8;
 /// What is said of more: ADIOS2 reads the lengths of all when a step begins, from wherever that leads.
 pub(crate) const LED_ASTRAY: &str = "leads ADIOS2 out of its memory";
 /// So many rows can be told apart.
-const MAX_ROWS: u64 = FuncEvent::MAX_ROWS as u64;
+const MAX_ROWS: u64 = FuncEvent::MAX_ROWS;
 
 /// So many rows are read at once: they stay in a worker's caches until they are decoded, and ADIOS2 takes memory of
 /// their size.

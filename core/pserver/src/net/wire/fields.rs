@@ -12,7 +12,7 @@ const MAX_INTEGER_BYTES: usize = 10;
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'a> {
+pub(super) enum FieldValue<'a> {
     /// Of up to 64 bits: a `uint64`, `uint32` or `bool`.
     Integer(u64),
     /// A `fixed64` or `double`.
@@ -23,7 +23,7 @@ pub(super) enum Value<'a> {
     Other,
 }
 
-impl<'a> Value<'a> {
+impl<'a> FieldValue<'a> {
     pub(super) fn integer(self) -> Result<u64> {
         match self {
             Self::Integer(value) => Ok(value),
@@ -33,7 +33,8 @@ impl<'a> Value<'a> {
 
     /// The lowest bits of an integer, as other readers of the wire take them.
     pub(super) fn small_integer(self) -> Result<u32> {
-        self.integer().map(|value| value as u32)
+        let lowest = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or_default();
+        self.integer().map(lowest)
     }
 
     pub(super) fn word(self) -> Result<u64> {
@@ -60,24 +61,24 @@ fn wrong_kind() -> crate::PserverError {
 }
 
 /// The next field of a message, of which `rest` is what was not read yet: its number and its value.
-pub(super) fn next_field<'a>(rest: &mut &'a [u8]) -> Result<Option<(u64, Value<'a>)>> {
+pub(super) fn next_field<'a>(rest: &mut &'a [u8]) -> Result<Option<(u64, FieldValue<'a>)>> {
     if rest.is_empty() {
         return Ok(None);
     }
     let key = take_integer(rest)?;
     let value = match key & 7 {
-        VARINT => Value::Integer(take_integer(rest)?),
-        FIXED_64 => Value::Word(u64::from_le_bytes(take_array(rest)?)),
+        VARINT => FieldValue::Integer(take_integer(rest)?),
+        FIXED_64 => FieldValue::Word(u64::from_le_bytes(take_array(rest)?)),
         LENGTH => {
             let length = take_integer(rest)?;
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             let (bytes, others) = rest.split_at_checked(length).ok_or_else(cut_off)?;
             *rest = others;
-            Value::Bytes(bytes)
+            FieldValue::Bytes(bytes)
         }
         FIXED_32 => {
             take_array::<4>(rest)?;
-            Value::Other
+            FieldValue::Other
         }
         _ => return Err(wrong_kind()),
     };
@@ -97,10 +98,10 @@ fn cut_off() -> crate::PserverError {
 /// Seven bits in each byte, the lowest first; all bytes but the last have the eighth bit.
 pub(super) fn put_integer(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
+        bytes.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
     }
-    bytes.push(value as u8);
+    bytes.push(value.to_le_bytes()[0]);
 }
 
 pub(super) fn take_integer(bytes: &mut &[u8]) -> Result<u64> {
@@ -145,7 +146,7 @@ pub(super) fn put_field(bytes: &mut Vec<u8>, number: u64, put: impl FnOnce(&mut 
     put(bytes);
     let length = bytes.len() - start - 1;
     if length < 0x80 {
-        bytes[start] = length as u8;
+        bytes[start] = length.to_le_bytes()[0];
         return;
     }
     let end = bytes.len();

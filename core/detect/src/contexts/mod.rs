@@ -1,5 +1,7 @@
 //! The times of a function's executions by who called them, over the last stretch of the run.
 
+mod sorted_pairs;
+
 use std::borrow::Cow;
 
 use callgrove_model::{StepId, fnv1a};
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Histogram;
 use crate::error::{DetectError, Result, damaged};
 use crate::power_sums::Extremes;
-use crate::sorted_pairs::SortedPairs;
+use sorted_pairs::SortedPairs;
 
 /// Callers that a function is told apart by; those with the lowest keys, so that whoever merges parts of the run keeps the
 /// same ones, with all their executions.

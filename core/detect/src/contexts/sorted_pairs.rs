@@ -18,10 +18,10 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
     }
 
     /// The value of a key, or the place where one is missing.
-    pub(crate) fn find(&mut self, key: K) -> Result<&mut V, Missing<'_, K, V>> {
+    pub(crate) fn find(&mut self, key: K) -> Result<&mut V, VacantPlace<'_, K, V>> {
         match self.0.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(at) => Ok(&mut self.0[at].1),
-            Err(at) => Err(Missing {
+            Err(at) => Err(VacantPlace {
                 pairs: &mut self.0,
                 at,
                 key,
@@ -57,13 +57,13 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
 }
 
 /// Where the value of a key is missing.
-pub(crate) struct Missing<'a, K, V> {
+pub(crate) struct VacantPlace<'a, K, V> {
     pairs: &'a mut Vec<(K, V)>,
     at: usize,
     key: K,
 }
 
-impl<'a, K, V> Missing<'a, K, V> {
+impl<'a, K, V> VacantPlace<'a, K, V> {
     /// The key gets a value.
     pub(crate) fn insert(self, value: V) -> &'a mut V {
         // Most stay alone.

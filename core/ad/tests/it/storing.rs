@@ -1,0 +1,34 @@
+//! What becomes of an AD instance whose store breaks.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use callgrove_ad::{AdOptions, Instance, Pacing};
+
+use crate::instance::{script_with_a_slow_call, server, session, sstd};
+use crate::support::{Shelf, options};
+
+#[test]
+fn a_panic_of_what_stores_ends_an_instance_though_its_stream_goes_on() {
+    let shelf = Shelf {
+        breaks: true,
+        ..Shelf::default()
+    };
+    let live = AdOptions {
+        pacing: Pacing::Live,
+        ..options(sstd())
+    };
+    let stream = script_with_a_slow_call().stream_that_lingers();
+    let begun = Instant::now();
+    let store = Box::new(shelf);
+    let instance = Instance::start(vec![stream], live, session(&server()), Some(store), "test");
+    let ended = instance.unwrap().run(|_| {
+        assert!(begun.elapsed() < Duration::from_mins(2), "it goes on");
+        ControlFlow::Continue(())
+    });
+    let error = ended.unwrap_err().to_string();
+    assert!(
+        error.contains("the thread that stores has ended"),
+        "{error}"
+    );
+}
