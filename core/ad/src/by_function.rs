@@ -21,12 +21,12 @@ pub(crate) struct ExecPosition {
 }
 
 /// What is judged of the functions of a rank, by its own ids.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct JudgedFunctions<'a> {
+#[derive(Debug, Default)]
+pub(crate) struct JudgedFunctions {
     /// The number of the function in this AD instance; none where it is not judged.
-    pub(crate) numbers: &'a [Option<u32>],
+    numbers: Vec<Option<u32>>,
     /// What models know it by as a caller.
-    pub(crate) keys: &'a [CallerKey],
+    keys: Vec<CallerKey>,
 }
 
 /// An execution that ended.
@@ -63,12 +63,23 @@ struct FunctionTimes {
     recent: [usize; NUM_RECENT],
 }
 
-impl JudgedFunctions<'_> {
+impl JudgedFunctions {
+    /// Takes note of the next function. Without a `number` it is not judged.
+    pub(crate) fn push(&mut self, key: CallerKey, number: Option<u32>) {
+        self.keys.push(key);
+        self.numbers.push(number);
+    }
+
     /// The number of a function that is judged.
     #[inline]
-    fn number<T>(&self, call: &EndedCall<T>) -> Option<u32> {
-        let number = self.numbers.get(call.func.index()).copied().flatten();
-        number.filter(|_| call.closed)
+    pub(crate) fn number(&self, func: FuncId) -> Option<u32> {
+        self.numbers.get(func.index()).copied().flatten()
+    }
+
+    /// That of a call that is judged: its function is, and its exit was seen.
+    #[inline]
+    fn number_of<T>(&self, call: &EndedCall<T>) -> Option<u32> {
+        self.number(call.func).filter(|_| call.closed)
     }
 
     /// What models know a caller by.
@@ -81,7 +92,7 @@ impl JudgedFunctions<'_> {
 
 impl EndedExecution {
     /// Who called it, as models know that.
-    pub(crate) fn caller(&self, of: JudgedFunctions<'_>) -> CallerKey {
+    pub(crate) fn caller(&self, of: &JudgedFunctions) -> CallerKey {
         of.key(self.caller)
     }
 
@@ -109,10 +120,10 @@ impl ExecutionsByFunction {
         }
     }
 
-    /// Takes in an execution of the lane at a position that ended, if it is judged: its function is, and its exit was seen.
+    /// Takes in an execution of the lane at a position that ended, if it is judged.
     #[inline]
-    pub(crate) fn push(&mut self, of: JudgedFunctions<'_>, lane: u32, call: &EndedCall<ExecIdx>) {
-        let Some(number) = of.number(call) else {
+    pub(crate) fn push(&mut self, of: &JudgedFunctions, lane: u32, call: &EndedCall<ExecIdx>) {
+        let Some(number) = of.number_of(call) else {
             return;
         };
         let executions = &mut self.by_number[index(number)];
@@ -162,11 +173,11 @@ impl TimesByCaller {
     #[inline]
     pub(crate) fn push<T>(
         &mut self,
-        of: JudgedFunctions<'_>,
+        of: &JudgedFunctions,
         call: &EndedCall<T>,
         statistic: OutlierStatistic,
     ) {
-        let Some(number) = of.number(call) else {
+        let Some(number) = of.number_of(call) else {
             return;
         };
         let time = match statistic {
@@ -180,7 +191,7 @@ impl TimesByCaller {
     #[inline]
     pub(crate) fn add(&mut self, number: u32, caller: CallerKey, time_us: u64) {
         let times = self.by_number[index(number)].of_caller(caller);
-        // Few enough functions begin with this, so one may stand there for each of its callers.
+        // A function stands there once for each of its callers until all are settled.
         if times.is_empty() {
             self.numbers.push(number);
         }
@@ -245,45 +256,46 @@ fn as_us(duration: DurationNs) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::{CallStackBuilder, RankId, StepId, TimeNs, Warnings};
+    use callgrove_model::{
+        FuncEventKind, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, TimeNs,
+    };
 
     use super::*;
 
     #[test]
     fn times_lie_by_function_in_order_of_thread_and_end() {
-        let numbers = [None, Some(1), Some(2), None];
-        let keys = [0, 1, 2, 3].map(CallerKey);
-        let of = JudgedFunctions {
-            numbers: &numbers,
-            keys: &keys,
-        };
+        let mut of = JudgedFunctions::default();
+        for (key, number) in [(0, None), (1, Some(1)), (2, Some(2)), (3, None)] {
+            of.push(CallerKey(key), number);
+        }
+        let of = &of;
         let mut executions = ExecutionsByFunction::default();
         let mut times = TimesByCaller::default();
         executions.begin(3);
         times.begin(3);
-        let mut warnings = Warnings::default();
-        let mut lanes = [0, 1].map(|lane| (lane, CallStackBuilder::new(RankId(0))));
-        let mut at = |lane: usize, func: i32, time_us: i64| {
-            let (lane, stack) = &mut lanes[lane];
+        let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
+        let mut at = |thread: u32, func: i32, time_us: i64| {
             let (id, time) = (FuncId(func.unsigned_abs()), TimeNs(time_us * 1000));
-            if func > 0 {
-                stack.enter(id, time, StepId(0), 0, &mut warnings);
+            let kind = if func > 0 {
+                FuncEventKind::Entry
             } else {
-                stack.exit(id, time, &mut warnings, |call| {
-                    executions.push(of, *lane, &call);
-                    times.push(of, &call, OutlierStatistic::Inclusive);
-                });
-            }
+                FuncEventKind::Exit
+            };
+            batch.funcs.push(ThreadId(thread), kind, id, time, 0);
         };
         for (func, time_us) in [(1, 0), (2, 1), (-2, 4), (2, 5), (-2, 10), (3, 11), (-3, 12)] {
-            at(0, func, time_us);
+            at(3, func, time_us);
         }
         // Its exit is missing.
-        at(0, 2, 20);
-        at(0, -1, 21);
+        at(3, 2, 20);
+        at(3, -1, 21);
         for (func, time_us) in [(2, 0), (-2, 3), (1, 3), (-1, 23)] {
-            at(1, func, time_us);
+            at(7, func, time_us);
         }
+        RankBuilder::new(ProgramId(0), RankId(0)).follow(batch, |lane, call| {
+            executions.push(of, lane, &call);
+            times.push(of, &call, OutlierStatistic::Inclusive);
+        });
         executions.settle();
         times.settle();
         let told = |it: &EndedExecution| {

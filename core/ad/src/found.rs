@@ -24,7 +24,7 @@ impl FoundOutliers {
     pub(crate) fn among(
         executions: &[EndedExecution],
         (number, judge): (u32, &Judge),
-        functions: JudgedFunctions<'_>,
+        functions: &JudgedFunctions,
         statistic: OutlierStatistic,
         is_wanted: bool,
     ) -> Option<Self> {

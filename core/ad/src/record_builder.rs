@@ -13,7 +13,7 @@ use callgrove_provdb::{
 use serde_json::value::RawValue;
 
 use crate::OutlierStatistic;
-use crate::by_function::ExecPosition;
+use crate::by_function::{ExecPosition, JudgedFunctions};
 use crate::gpu::{GpuThreads, Launches};
 use crate::message_numbers::MessageNumbers;
 use crate::node_state::epoch_us;
@@ -233,12 +233,11 @@ impl RecordBuilder<'_> {
         u64::try_from(executions.exclusive[position.exec.index()].as_us()).unwrap_or(0)
     }
 
-    /// Who called an execution; `keys` are what models know functions by.
-    pub(crate) fn caller(&self, position: ExecPosition, keys: &[CallerKey]) -> CallerKey {
+    /// Who called an execution, as models know that.
+    pub(crate) fn caller(&self, position: ExecPosition, of: &JudgedFunctions) -> CallerKey {
         let executions = self.lanes[position.lane as usize].stack.executions();
         let caller = executions.parent(position.exec);
-        let key = caller.and_then(|it| keys.get(executions.func[it.index()].index()));
-        key.copied().unwrap_or_default()
+        of.key(caller.map(|it| executions.func[it.index()]))
     }
 
     /// The record of an execution that was judged.

@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Verdict {
     /// How abnormal the execution is; larger is more. HBOS and COPOD: in bits, from 0 to 100, comparable
-    /// between functions. SSTD: distance from the mean in standard deviations.
+    /// between functions. SSTD: distance from the mean in standard deviations. Excess: −log₁₀ of the probability of a
+    /// time as long or longer.
     pub score: f64,
     /// Whether it is an outlier.
     pub is_outlier: bool,

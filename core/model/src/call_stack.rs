@@ -4,7 +4,7 @@ use crate::executions::BegunCall;
 use crate::tracer_write::LaneEvent;
 use crate::{
     CommKind, Comms, CounterId, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind,
-    FuncId, NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
+    NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
 };
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
@@ -87,31 +87,6 @@ impl CallStackBuilder {
             }
         }
         self.last = last;
-    }
-
-    /// The function is entered; it is called by the function on top of the stack.
-    pub fn enter(
-        &mut self,
-        func: FuncId,
-        time: TimeNs,
-        step: StepId,
-        row: u32,
-        warnings: &mut Warnings,
-    ) {
-        let event = FuncEvent::new(FuncEventKind::Entry, func, time, row);
-        self.take_in(&[event], step, warnings, |_, _, _| {}, |_| {});
-    }
-
-    /// The function is left: see [`OpenCalls::exit`].
-    pub fn exit(
-        &mut self,
-        func: FuncId,
-        time: TimeNs,
-        warnings: &mut Warnings,
-        ended: impl FnMut(EndedCall<ExecIdx>),
-    ) {
-        let event = FuncEvent::new(FuncEventKind::Exit, func, time, 0);
-        self.take_in(&[event], StepId(0), warnings, |_, _, _| {}, ended);
     }
 
     /// Attaches what happens after the newest function event.
@@ -244,24 +219,37 @@ fn top(open: &OpenCalls<ExecIdx>) -> Option<NonMaxIdx> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DurationNs, WarningKind};
+    use crate::{DurationNs, FuncId, WarningKind};
 
     const A: FuncId = FuncId(0);
     const B: FuncId = FuncId(1);
 
+    fn enter(func: FuncId, time_ns: i64) -> FuncEvent {
+        FuncEvent::new(FuncEventKind::Entry, func, TimeNs(time_ns), 0)
+    }
+
+    fn exit(func: FuncId, time_ns: i64) -> FuncEvent {
+        FuncEvent::new(FuncEventKind::Exit, func, TimeNs(time_ns), 0)
+    }
+
+    fn executions(events: &[FuncEvent], warnings: &mut Warnings) -> Executions {
+        let mut stack = CallStackBuilder::new(RankId(0));
+        stack.take_in(events, StepId(0), warnings, |_, _, _| {}, |_| {});
+        stack.finish(warnings).0
+    }
+
     /// Runs `+f` (enter) and `-f` (leave) events, one per nanosecond, and prints the executions.
     fn run(events: &str) -> (Vec<String>, Warnings) {
         let mut warnings = Warnings::default();
-        let mut stack = CallStackBuilder::new(RankId(0));
-        for (time, event) in events.split_whitespace().enumerate() {
-            let (func, time) = (FuncId(event[1..].parse().unwrap()), TimeNs(time as i64));
+        let events = (0..).zip(events.split_whitespace()).map(|(time, event)| {
+            let func = FuncId(event[1..].parse().unwrap());
             if event.starts_with('+') {
-                stack.enter(func, time, StepId(0), time.0 as u32, &mut warnings);
+                enter(func, time)
             } else {
-                stack.exit(func, time, &mut warnings, |_| {});
+                exit(func, time)
             }
-        }
-        let (execs, ..) = stack.finish(&mut warnings);
+        });
+        let execs = executions(&events.collect::<Vec<_>>(), &mut warnings);
         let lines = (0..execs.len())
             .map(|row| {
                 format!(
@@ -332,12 +320,8 @@ mod tests {
     #[test]
     fn time_that_goes_back_is_raised() {
         let mut warnings = Warnings::default();
-        let mut stack = CallStackBuilder::new(RankId(3));
-        stack.enter(A, TimeNs(10), StepId(0), 0, &mut warnings);
-        stack.enter(B, TimeNs(4), StepId(0), 1, &mut warnings);
-        stack.exit(B, TimeNs(12), &mut warnings, |_| {});
-        stack.exit(A, TimeNs(11), &mut warnings, |_| {});
-        let (execs, ..) = stack.finish(&mut warnings);
+        let events = [enter(A, 10), enter(B, 4), exit(B, 12), exit(A, 11)];
+        let execs = executions(&events, &mut warnings);
         assert_eq!(execs.entry, [TimeNs(10), TimeNs(10)]);
         assert_eq!(execs.inclusive, [DurationNs(2), DurationNs(2)]);
         assert_eq!(warnings.total(WarningKind::TimeWentBack), 2);

@@ -62,37 +62,33 @@ pub(crate) struct Columns {
     outlier_severity: Option<f64>,
 }
 
-impl Columns {
-    /// Those of a record; none if one is beyond what engines hold.
-    pub(crate) fn of_execution(record: &ExecutionRecord) -> Option<Self> {
-        Some(Self {
+/// The columns of a record that has fields of these names.
+macro_rules! columns_of {
+    ($record:ident) => {
+        Some(Columns {
             has_id: None,
-            pid: Some(record.pid.into()),
-            rid: Some(record.rid.into()),
-            fid: Some(record.fid.into()),
-            func: Some(Arc::clone(&record.func)),
-            event_id: Some(record.event_id.as_str().into()),
-            io_step: Some(i64::try_from(record.io_step).ok()?),
-            entry: Some(i64::try_from(record.entry).ok()?),
-            outlier_score: Some(record.outlier_score),
-            outlier_severity: Some(record.outlier_severity as f64),
+            pid: Some($record.pid.into()),
+            rid: Some($record.rid.into()),
+            fid: Some($record.fid.into()),
+            func: Some(Arc::clone(&$record.func)),
+            event_id: Some($record.event_id.as_str().into()),
+            io_step: Some(i64::try_from($record.io_step).ok()?),
+            entry: Some(i64::try_from($record.entry).ok()?),
+            outlier_score: Some($record.outlier_score),
+            outlier_severity: Some($record.outlier_severity as f64),
         })
+    };
+}
+
+impl Columns {
+    /// Those of an execution; none if one is beyond what engines hold.
+    pub(crate) fn of_execution(record: &ExecutionRecord) -> Option<Self> {
+        columns_of!(record)
     }
 
-    /// As [`Columns::of_execution`].
+    /// Those of a tree, likewise.
     pub(crate) fn of_tree(record: &TreeRecord) -> Option<Self> {
-        Some(Self {
-            has_id: None,
-            pid: Some(record.pid.into()),
-            rid: Some(record.rid.into()),
-            fid: Some(record.fid.into()),
-            func: Some(Arc::clone(&record.func)),
-            event_id: Some(record.event_id.as_str().into()),
-            io_step: Some(i64::try_from(record.io_step).ok()?),
-            entry: Some(i64::try_from(record.entry).ok()?),
-            outlier_score: Some(record.outlier_score),
-            outlier_severity: Some(record.outlier_severity as f64),
-        })
+        columns_of!(record)
     }
 
     /// Those of an entry of the metadata.

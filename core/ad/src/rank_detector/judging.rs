@@ -4,7 +4,6 @@ use callgrove_detect::Moments;
 
 use super::{LaneState, RankDetector};
 use crate::AdOptions;
-use crate::by_function::JudgedFunctions;
 use crate::compiled_model::CompiledModel;
 use crate::found::FoundOutliers;
 
@@ -25,10 +24,6 @@ impl RankDetector {
         compiled: &[Option<CompiledModel>],
         options: &AdOptions,
     ) -> (Vec<JudgedFunction>, Vec<FoundOutliers>) {
-        let of_rank = JudgedFunctions {
-            numbers: &self.numbers,
-            keys: &self.keys,
-        };
         let mut functions = Vec::new();
         let mut found: Vec<FoundOutliers> = Vec::new();
         let (mut exclusive_us, mut inclusive_us) = (Vec::new(), Vec::new());
@@ -40,7 +35,7 @@ impl RankDetector {
             let of_function = FoundOutliers::among(
                 executions,
                 (number, &compiled.judge),
-                of_rank,
+                &self.judged,
                 options.statistic,
                 self.wanted.contains(&number),
             );

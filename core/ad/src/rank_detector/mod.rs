@@ -49,11 +49,9 @@ pub(crate) struct RankDetector {
     rank: RankId,
     builder: RankBuilder,
     lanes: BTreeMap<ThreadId, LaneState>,
-    /// By the rank's own ids: name, what models know it by as a caller, and number in this AD instance; no number where it
-    /// is not judged.
+    /// By the rank's own ids.
     functions: Vec<NamedFunction>,
-    keys: Vec<CallerKey>,
-    numbers: Vec<Option<u32>>,
+    judged: JudgedFunctions,
     counters: RankCounters,
     gpu: GpuThreads,
     launches: Launches<KernelLaunch>,
@@ -112,8 +110,7 @@ impl RankDetector {
             builder: RankBuilder::new(program, rank),
             lanes: BTreeMap::new(),
             functions: Vec::new(),
-            keys: Vec::new(),
-            numbers: Vec::new(),
+            judged: JudgedFunctions::default(),
             counters: RankCounters::default(),
             gpu: GpuThreads::default(),
             launches: Launches::default(),
@@ -149,9 +146,8 @@ impl RankDetector {
 
     /// Takes note of a function: the next of the rank's own ids. Without a `number` it is not judged.
     pub(crate) fn name_function(&mut self, function: NamedFunction, number: Option<u32>) {
-        self.keys.push(CallerKey::of(&function.name));
+        self.judged.push(CallerKey::of(&function.name), number);
         self.functions.push(function);
-        self.numbers.push(number);
     }
 
     pub(crate) fn rank(&self) -> RankId {
@@ -195,14 +191,10 @@ impl RankDetector {
         self.message_numbers.take_in(batch.step, &batch.comms);
         self.briefs.begin_step(&batch.funcs);
         self.counters.take_in(&mut batch.counters, &mut self.node);
-        let functions = JudgedFunctions {
-            numbers: &self.numbers,
-            keys: &self.keys,
-        };
-        let executions = &mut self.executions;
+        let (executions, judged) = (&mut self.executions, &self.judged);
         executions.begin(num_functions);
-        self.builder.follow(*batch, move |lane, call| {
-            executions.push(functions, lane, &call);
+        self.builder.follow(*batch, |lane, call| {
+            executions.push(judged, lane, &call);
         });
         self.executions.settle();
         for (thread, _) in self.builder.lanes() {
@@ -234,15 +226,11 @@ impl RankDetector {
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
         self.span = StepTimes::unknown(input.batch.step);
-        let functions = JudgedFunctions {
-            numbers: &self.numbers,
-            keys: &self.keys,
-        };
         let mut times = TIMES.take();
         times.begin(models.len());
-        let (rank, funcs) = (self.rank, &input.batch.funcs);
+        let (rank, funcs, judged) = (self.rank, &input.batch.funcs, &self.judged);
         self.learner.take_in(rank, funcs, |call| {
-            times.push(functions, call, options.statistic);
+            times.push(judged, call, options.statistic);
         });
         self.learn_times(times, options, models)
     }
@@ -254,16 +242,12 @@ impl RankDetector {
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
-        let functions = JudgedFunctions {
-            numbers: &self.numbers,
-            keys: &self.keys,
-        };
         let mut times = TIMES.take();
         times.begin(models.len());
         for (number, executions) in self.executions.functions() {
             for execution in executions {
                 let time_us = execution.judged_us(options.statistic);
-                times.add(number, execution.caller(functions), time_us);
+                times.add(number, execution.caller(&self.judged), time_us);
             }
         }
         self.learn_times(times, options, models)
@@ -418,7 +402,7 @@ impl RankDetector {
                 continue;
             };
             let mut write = |collection, position, score| {
-                let caller = records.caller(position, &self.keys);
+                let caller = records.caller(position, &self.judged);
                 let record = records.record(position, score, &compiled.stated(caller));
                 documents.push(Document::execution(collection, &record)?);
                 Ok::<_, ProvDbError>(())

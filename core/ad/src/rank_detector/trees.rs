@@ -33,7 +33,7 @@ impl RankDetector {
     pub(super) fn retire(&mut self, window: usize) {
         self.message_numbers.retire();
         let mut trees = std::mem::take(&mut self.trees);
-        let number = |func: FuncId| self.numbers.get(func.index()).copied().flatten();
+        let number = |func: FuncId| self.judged.number(func);
         let whole_from = |lane: JudgedLane<'_>| {
             let first = trees.whole_from(self.rank, &lane, number)?;
             Some((lane.thread, first))

@@ -238,36 +238,30 @@ impl<'a> Batch<'a> {
     fn array(&self, place: usize, kind: ColumnKind) -> Box<dyn ToSql + Sync + '_> {
         let values = self.rows.iter().map(|(_, columns)| columns.values()[place]);
         match kind {
-            ColumnKind::Int => {
-                let of = |it| {
-                    if let ColumnValue::Int(it) = it {
-                        it
-                    } else {
-                        None
-                    }
-                };
-                Box::new(values.map(of).collect::<Vec<Option<i64>>>())
-            }
-            ColumnKind::Real => {
-                let of = |it| {
-                    if let ColumnValue::Real(it) = it {
-                        it
-                    } else {
-                        None
-                    }
-                };
-                Box::new(values.map(of).collect::<Vec<Option<f64>>>())
-            }
-            ColumnKind::Text => {
-                let of = |it| {
-                    if let ColumnValue::Text(it) = it {
-                        it
-                    } else {
-                        None
-                    }
-                };
-                Box::new(values.map(of).collect::<Vec<Option<&str>>>())
-            }
+            ColumnKind::Int => Box::new(values.map(int).collect::<Vec<_>>()),
+            ColumnKind::Real => Box::new(values.map(real).collect::<Vec<_>>()),
+            ColumnKind::Text => Box::new(values.map(text).collect::<Vec<_>>()),
         }
+    }
+}
+
+fn int(value: ColumnValue<'_>) -> Option<i64> {
+    match value {
+        ColumnValue::Int(value) => value,
+        _ => None,
+    }
+}
+
+fn real(value: ColumnValue<'_>) -> Option<f64> {
+    match value {
+        ColumnValue::Real(value) => value,
+        _ => None,
+    }
+}
+
+fn text(value: ColumnValue<'_>) -> Option<&str> {
+    match value {
+        ColumnValue::Text(value) => value,
+        _ => None,
     }
 }

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
-use prost::bytes::Bytes;
 
 use super::brief::{brief_from_wire, brief_to_wire};
 use super::error::{Result, damaged};
-use super::model::{model_from_wire, put_model};
-use super::moments::{moments_from_wire, moments_to_wire};
+use super::model::{model_from_wire, model_to_wire, moments_from_wire, moments_to_wire};
 use crate::net::proto;
 use crate::{
     AnomalySummary, Contribution, FinalAnomalies, Metrics, Profile, RankKey, RankTotals,
@@ -20,7 +17,11 @@ pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contri
     let statistics = &contribution.statistics;
     let briefs = contribution.briefs.iter();
     proto::Contribution {
-        models: models_to_wire(&contribution.models),
+        models: contribution
+            .models
+            .iter()
+            .map(|(&fid, model)| model_to_wire(fid, model))
+            .collect(),
         ranks: statistics
             .ranks
             .iter()
@@ -93,19 +94,6 @@ pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contri
     }
 }
 
-/// Each model a part of the same bytes.
-fn models_to_wire(models: &BTreeMap<FuncId, FuncModel>) -> Vec<Bytes> {
-    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(models.len()));
-    for (&fid, model) in models {
-        put_model(&mut bytes, fid, model);
-        ends.push(bytes.len());
-    }
-    let (bytes, mut start) = (Bytes::from(bytes), 0);
-    let parts = ends.into_iter();
-    let parts = parts.map(|end| bytes.slice(std::mem::replace(&mut start, end)..end));
-    parts.collect()
-}
-
 fn metrics_to_wire(
     (program, rank, fid): (ProgramId, RankId, FuncId),
     metrics: &Metrics,
@@ -140,7 +128,7 @@ fn final_from_wire(message: &proto::FinalAnomalies) -> Result<(RankKey, FinalAno
             let ((_, _, fid), metrics) = metrics_from_wire(metrics)?;
             Ok((fid, metrics))
         }))?,
-        count: moments_from_wire(&message.count)?,
+        count: moments_from_wire(message.count.as_ref())?,
         learnt_in: message.learnt_in,
     };
     Ok(((ProgramId(message.program), RankId(message.rank)), of_rank))
@@ -148,13 +136,13 @@ fn final_from_wire(message: &proto::FinalAnomalies) -> Result<(RankKey, FinalAno
 
 pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Contribution> {
     Ok(Contribution {
-        models: unique(message.models.iter().map(|model| model_from_wire(model)))?,
+        models: unique(message.models.iter().map(model_from_wire))?,
         statistics: Statistics {
             ranks: unique(message.ranks.iter().map(rank_from_wire))?,
             functions: unique(message.functions.iter().map(profile_from_wire))?,
             metrics: unique(message.metrics.iter().map(metrics_from_wire))?,
             counters: unique(message.counters.into_iter().map(|counter| {
-                let values = moments_from_wire(&counter.values)?;
+                let values = moments_from_wire(counter.values.as_ref())?;
                 Ok(((ProgramId(counter.program), counter.name), values))
             }))?,
             steps: message
@@ -189,7 +177,7 @@ fn unique<K: Ord, V>(entries: impl Iterator<Item = Result<(K, V)>>) -> Result<BT
 
 fn rank_from_wire(totals: &proto::RankTotals) -> Result<((ProgramId, RankId), RankTotals)> {
     let value = RankTotals {
-        anomalies: moments_from_wire(&totals.anomalies)?,
+        anomalies: moments_from_wire(totals.anomalies.as_ref())?,
         last_step: StepId(totals.last_step),
     };
     Ok(((ProgramId(totals.program), RankId(totals.rank)), value))
@@ -197,9 +185,9 @@ fn rank_from_wire(totals: &proto::RankTotals) -> Result<((ProgramId, RankId), Ra
 
 fn profile_from_wire(profile: &proto::Profile) -> Result<(FuncId, Profile)> {
     let value = Profile {
-        exclusive: moments_from_wire(&profile.exclusive)?,
-        inclusive: moments_from_wire(&profile.inclusive)?,
-        anomalies: moments_from_wire(&profile.anomalies)?,
+        exclusive: moments_from_wire(profile.exclusive.as_ref())?,
+        inclusive: moments_from_wire(profile.inclusive.as_ref())?,
+        anomalies: moments_from_wire(profile.anomalies.as_ref())?,
     };
     Ok((FuncId(profile.fid), value))
 }
@@ -214,7 +202,7 @@ fn metrics_from_wire(metrics: &proto::Metrics) -> Result<((ProgramId, RankId, Fu
         first_step: StepId(metrics.first_step),
         last_step: StepId(metrics.last_step),
         anomalies: anomalies_from_wire(metrics.anomalies.as_ref())?,
-        count: moments_from_wire(&metrics.count)?,
+        count: moments_from_wire(metrics.count.as_ref())?,
     };
     Ok((key, value))
 }
@@ -242,8 +230,8 @@ fn anomalies_from_wire(anomalies: Option<&proto::Anomalies>) -> Result<AnomalySu
         return Ok(AnomalySummary::default());
     };
     Ok(AnomalySummary {
-        score: moments_from_wire(&anomalies.score)?,
-        severity: moments_from_wire(&anomalies.severity)?,
+        score: moments_from_wire(anomalies.score.as_ref())?,
+        severity: moments_from_wire(anomalies.severity.as_ref())?,
         min_timestamp_us: anomalies.min_timestamp_us,
         max_timestamp_us: anomalies.max_timestamp_us,
     })

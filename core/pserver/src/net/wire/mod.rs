@@ -4,9 +4,7 @@
 mod brief;
 mod contribution;
 mod error;
-mod fields;
 mod model;
-mod moments;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +12,7 @@ use std::sync::Arc;
 
 use callgrove_detect::Params;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
+use prost::Message as _;
 use prost::bytes::Bytes;
 
 use super::proto;
@@ -23,7 +22,7 @@ use crate::{
 };
 use contribution::{contribution_from_wire, contribution_to_wire};
 use error::{Result, damaged};
-use model::{model_from_wire, put_model};
+use model::{model_from_wire, model_to_wire};
 
 pub(in crate::net) fn hello_to_wire(hello: &Hello) -> Result<proto::RegisterRequest> {
     Ok(proto::RegisterRequest {
@@ -178,7 +177,8 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
         saved_version: reply.saved_version,
         models: models
             .map(|model| {
-                let (fid, model) = model_from_wire(&model)?;
+                let message = proto::Model::decode(model).map_err(|error| damaged(&error))?;
+                let (fid, model) = model_from_wire(&message)?;
                 Ok(PublishedModel::new(fid, Arc::new(model)))
             })
             .collect::<Result<_>>()?,
@@ -194,11 +194,8 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
 }
 
 fn published_to_wire(published: &PublishedModel) -> Bytes {
-    Bytes::from_owner(published.coded(|fid, model| {
-        let mut bytes = Vec::new();
-        put_model(&mut bytes, fid, model);
-        bytes
-    }))
+    let make = |fid, model: &_| model_to_wire(fid, model).encode_to_vec();
+    Bytes::from_owner(published.coded(make))
 }
 
 fn tree_model_to_wire(update: &TreeModelUpdate) -> proto::TreeModel {

@@ -4,160 +4,98 @@ use callgrove_detect::{
     Bin, CallerKey, ContextPart, Contexts, Distribution, FuncModel, Histogram, Moments,
 };
 use callgrove_model::FuncId;
+use prost::bytes::Bytes;
 
 use super::error::{Result, damaged};
-use super::fields::{
-    next_field, put_double_field, put_field, put_integer, put_integer_field, put_word_field,
-    take_integer,
-};
-use super::moments::{MAX_VALUE, moments_from_wire, put_moments};
+use crate::net::proto;
 
-/// The fields of `Model` in `proto/pserver.proto`.
-mod model_field {
-    pub(super) const FID: u64 = 1;
-    pub(super) const MOMENTS: u64 = 2;
-    pub(super) const HISTOGRAM: u64 = 3;
-    pub(super) const THRESHOLD: u64 = 4;
-    pub(super) const CONTEXTS: u64 = 5;
-}
+/// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over
+/// all that can be counted, stay far inside the range of doubles.
+const MAX_VALUE: f64 = 1e30;
+/// Seven bits a byte, a 64-bit integer has at most so many.
+const MAX_INTEGER_BYTES: usize = 10;
+/// Bound on sums of their powers.
+const MAX_MOMENT: f64 = 1e140;
 
-/// That of `Contexts`.
-const PARTS: u64 = 1;
-
-/// Those of `Context`.
-mod context_field {
-    pub(super) const CALLER: u64 = 1;
-    pub(super) const EPOCH: u64 = 2;
-    pub(super) const HISTOGRAM: u64 = 3;
-}
-
-/// Those of `Histogram`.
-mod histogram_field {
-    pub(super) const MAX_BINS: u64 = 1;
-    pub(super) const PRECISION: u64 = 2;
-    pub(super) const BINS: u64 = 3;
-}
-
-/// The message of a model, at the end of `bytes`.
-pub(super) fn put_model(bytes: &mut Vec<u8>, fid: FuncId, model: &FuncModel) {
-    put_integer_field(bytes, model_field::FID, fid.0.into());
-    if model.moments().count() > 0 {
-        put_field(bytes, model_field::MOMENTS, |bytes| {
-            put_moments(bytes, model.moments());
-        });
-    }
-    if let Distribution::Histogram(histogram) = model.distribution() {
-        put_field(bytes, model_field::HISTOGRAM, |bytes| {
-            put_histogram(bytes, histogram);
-        });
-    }
-    let threshold = model.internal_global_threshold();
-    put_double_field(bytes, model_field::THRESHOLD, threshold);
-    if let Distribution::Contexts(contexts) = model.distribution() {
-        put_field(bytes, model_field::CONTEXTS, |bytes| {
-            put_contexts(bytes, contexts);
-        });
+pub(super) fn model_to_wire(fid: FuncId, model: &FuncModel) -> proto::Model {
+    proto::Model {
+        fid: fid.0,
+        moments: moments_to_wire(model.moments()),
+        histogram: model.histogram().map(histogram_to_wire),
+        contexts: match model.distribution() {
+            Distribution::Contexts(contexts) => Some(contexts_to_wire(contexts)),
+            Distribution::Moments | Distribution::Histogram(_) => None,
+        },
+        internal_global_threshold: model.internal_global_threshold(),
     }
 }
 
-pub(super) fn model_from_wire(mut message: &[u8]) -> Result<(FuncId, FuncModel)> {
-    let (mut fid, mut threshold) = (0, 0.0);
-    let (mut moments, mut histogram, mut contexts) = (Moments::default(), None, None);
-    while let Some((number, value)) = next_field(&mut message)? {
-        match number {
-            model_field::FID => fid = value.small_integer()?,
-            model_field::MOMENTS => moments = moments_from_wire(value.bytes()?)?,
-            model_field::HISTOGRAM => histogram = Some(histogram_from_wire(value.bytes()?)?),
-            model_field::THRESHOLD => threshold = value.double()?,
-            model_field::CONTEXTS => contexts = Some(contexts_from_wire(value.bytes()?)?),
-            _ => {}
-        }
-    }
+pub(super) fn model_from_wire(model: &proto::Model) -> Result<(FuncId, FuncModel)> {
+    let threshold = model.internal_global_threshold;
     if threshold > MAX_VALUE {
         return Err(damaged(&"a threshold out of range"));
     }
-    let distribution = match (histogram, contexts) {
+    let moments = moments_from_wire(model.moments.as_ref())?;
+    let distribution = match (&model.histogram, &model.contexts) {
         (None, None) => Distribution::Moments,
-        (Some(histogram), None) => Distribution::Histogram(histogram),
-        (None, Some(contexts)) => Distribution::Contexts(contexts),
+        (Some(histogram), None) => Distribution::Histogram(histogram_from_wire(histogram)?),
+        (None, Some(contexts)) => Distribution::Contexts(contexts_from_wire(contexts)?),
         (Some(_), Some(_)) => return Err(damaged(&"a model of two kinds")),
     };
-    let model = FuncModel::from_parts(moments, distribution, threshold);
-    Ok((FuncId(fid), model.map_err(|error| damaged(&error))?))
+    let whole = FuncModel::from_parts(moments, distribution, threshold);
+    Ok((FuncId(model.fid), whole.map_err(|error| damaged(&error))?))
 }
 
-fn put_contexts(bytes: &mut Vec<u8>, contexts: &Contexts) {
-    for (caller, epoch, histogram) in contexts.parts() {
-        put_field(bytes, PARTS, |bytes| {
-            if let Some(key) = caller {
-                put_word_field(bytes, context_field::CALLER, key.0);
-            }
-            put_integer_field(bytes, context_field::EPOCH, epoch.into());
-            put_field(bytes, context_field::HISTOGRAM, |bytes| {
-                put_histogram(bytes, histogram);
-            });
+fn contexts_to_wire(contexts: &Contexts) -> proto::Contexts {
+    let parts = contexts
+        .parts()
+        .map(|(caller, epoch, histogram)| proto::Context {
+            caller: caller.map(|key| key.0),
+            epoch,
+            histogram: Some(histogram_to_wire(histogram)),
         });
+    proto::Contexts {
+        parts: parts.collect(),
     }
 }
 
-fn contexts_from_wire(mut message: &[u8]) -> Result<Contexts> {
-    let mut contexts = Contexts::default();
-    while let Some((number, value)) = next_field(&mut message)? {
-        if number == PARTS {
-            let part = part_from_wire(value.bytes()?)?;
-            contexts.add_part(part).map_err(|error| damaged(&error))?;
-        }
+fn contexts_from_wire(contexts: &proto::Contexts) -> Result<Contexts> {
+    let part = |part: &proto::Context| {
+        let histogram = part.histogram.as_ref();
+        let histogram = histogram.ok_or_else(|| damaged(&"a caller without times"))?;
+        Ok(ContextPart {
+            caller: part.caller.map(CallerKey),
+            epoch: part.epoch,
+            histogram: histogram_from_wire(histogram)?,
+        })
+    };
+    let mut whole = Contexts::default();
+    for message in &contexts.parts {
+        let added = whole.add_part(part(message)?);
+        added.map_err(|error| damaged(&error))?;
     }
-    Ok(contexts)
+    Ok(whole)
 }
 
-fn part_from_wire(mut message: &[u8]) -> Result<ContextPart> {
-    let (mut caller, mut epoch, mut histogram) = (None, 0, None);
-    while let Some((number, value)) = next_field(&mut message)? {
-        match number {
-            context_field::CALLER => caller = Some(CallerKey(value.word()?)),
-            context_field::EPOCH => epoch = value.small_integer()?,
-            context_field::HISTOGRAM => histogram = Some(histogram_from_wire(value.bytes()?)?),
-            _ => {}
-        }
+fn histogram_to_wire(histogram: &Histogram) -> proto::Histogram {
+    let mut bytes = Vec::with_capacity(4 * histogram.bins().len());
+    let mut before = 0;
+    for bin in histogram.bins() {
+        put_integer(&mut bytes, bin.index - before);
+        put_integer(&mut bytes, bin.count);
+        before = bin.index;
     }
-    let histogram = histogram.ok_or_else(|| damaged(&"a caller without times"))?;
-    Ok(ContextPart {
-        caller,
-        epoch,
-        histogram,
-    })
+    proto::Histogram {
+        max_bins: histogram.max_bins() as u32,
+        precision: histogram.precision(),
+        bins: bytes.into(),
+    }
 }
 
-fn put_histogram(bytes: &mut Vec<u8>, histogram: &Histogram) {
-    let (max_bins, precision) = (histogram.max_bins() as u64, histogram.precision());
-    put_integer_field(bytes, histogram_field::MAX_BINS, max_bins);
-    put_integer_field(bytes, histogram_field::PRECISION, precision.into());
-    if histogram.bins().is_empty() {
-        return;
-    }
-    put_field(bytes, histogram_field::BINS, |bytes| {
-        let mut before = 0;
-        for bin in histogram.bins() {
-            put_integer(bytes, bin.index - before);
-            put_integer(bytes, bin.count);
-            before = bin.index;
-        }
-    });
-}
-
-fn histogram_from_wire(mut message: &[u8]) -> Result<Histogram> {
-    let (mut max_bins, mut precision, mut rest) = (0, 0, [].as_slice());
-    while let Some((number, value)) = next_field(&mut message)? {
-        match number {
-            histogram_field::MAX_BINS => max_bins = value.small_integer()?,
-            histogram_field::PRECISION => precision = value.small_integer()?,
-            histogram_field::BINS => rest = value.bytes()?,
-            _ => {}
-        }
-    }
+fn histogram_from_wire(histogram: &proto::Histogram) -> Result<Histogram> {
     // Two numbers of at least one byte for each bin.
-    let mut bins = Vec::with_capacity(rest.len() / 2);
+    let mut bins = Vec::with_capacity(histogram.bins.len() / 2);
+    let mut rest = &histogram.bins[..];
     let mut index: u64 = 0;
     while !rest.is_empty() {
         let distance = take_integer(&mut rest)?;
@@ -167,5 +105,85 @@ fn histogram_from_wire(mut message: &[u8]) -> Result<Histogram> {
             .ok_or_else(|| damaged(&"a bin beyond all bins"))?;
         bins.push(Bin { index, count });
     }
-    Histogram::from_parts(max_bins as usize, precision, bins).map_err(|error| damaged(&error))
+    Histogram::from_parts(histogram.max_bins as usize, histogram.precision, bins)
+        .map_err(|error| damaged(&error))
+}
+
+/// Seven bits in each byte, the lowest first; all bytes but the last have the eighth bit.
+fn put_integer(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value.to_le_bytes()[0]);
+}
+
+fn take_integer(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0;
+    for (place, &byte) in bytes.iter().take(MAX_INTEGER_BYTES).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            *bytes = &bytes[place + 1..];
+            return Ok(value);
+        }
+    }
+    Err(damaged(&"a number in a histogram without end"))
+}
+
+pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
+    let of_values = proto::Moments {
+        count: moments.count(),
+        minimum: moments.min(),
+        maximum: moments.max(),
+        ..proto::Moments::default()
+    };
+    if moments.count() == 0 {
+        return None;
+    }
+    if let Some(sums) = moments.exact_sums() {
+        return Some(proto::Moments {
+            sums: sums.map(Bytes::from).into(),
+            ..of_values
+        });
+    }
+    let [_, mean, m2, m3, m4, ..] = moments.parts();
+    Some(proto::Moments {
+        mean,
+        m2,
+        m3,
+        m4,
+        ..of_values
+    })
+}
+
+pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Moments> {
+    let Some(moments) = moments else {
+        return Ok(Moments::default());
+    };
+    let values = [moments.minimum, moments.maximum];
+    let sums = [moments.m2, moments.m3, moments.m4];
+    if values.iter().any(|value| value.abs() > MAX_VALUE)
+        || sums.iter().any(|sum| sum.abs() > MAX_MOMENT)
+        || moments.count > Moments::MAX_COUNT
+    {
+        return Err(damaged(&"moments out of range"));
+    }
+    if !moments.sums.is_empty() {
+        let [s1, s2, s3, s4] = &moments.sums[..] else {
+            return Err(damaged(&"moments with other than four sums"));
+        };
+        let (min, max) = (moments.minimum, moments.maximum);
+        return Moments::from_exact_sums(moments.count, min, max, [s1, s2, s3, s4])
+            .map_err(|error| damaged(&error));
+    }
+    Moments::from_parts([
+        moments.count as f64,
+        moments.mean,
+        moments.m2,
+        moments.m3,
+        moments.m4,
+        moments.minimum,
+        moments.maximum,
+    ])
+    .map_err(|error| damaged(&error))
 }
