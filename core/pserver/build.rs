@@ -4,9 +4,13 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto/pserver.proto");
     let files = protox::compile(["pserver.proto"], ["proto"])?;
-    // Bytes that many messages share are not copied for each.
-    let shared = tonic_prost_build::configure().bytes(".");
-    shared.compile_fds(files)?;
+    // What many messages share is not copied for each.
+    let shared = ["SyncReply.models", "TreeModel.model"];
+    let shared = shared.map(|field| format!(".callgrove.pserver.v1.{field}"));
+    let messages = shared
+        .iter()
+        .fold(tonic_prost_build::configure(), |it, field| it.bytes(field));
+    messages.compile_fds(files)?;
     Ok(())
 }
 

@@ -247,10 +247,10 @@ impl Moments {
         ]
     }
 
-    /// If all values were integers: the sums of their first four powers, as bytes, the lowest first.
-    pub fn exact_sums(&self) -> Option<[Vec<u8>; 4]> {
+    /// If all values were integers: the sums of their first four powers, each in words, the lowest first.
+    pub fn exact_sums(&self) -> Option<[&[u64]; 4]> {
         match &self.sums {
-            Sums::Exact(sums) => Some(sums.0.map(Wide::to_bytes)),
+            Sums::Exact(sums) => Some(sums.0.each_ref().map(Wide::words)),
             Sums::Rounded(_) => None,
         }
     }
@@ -297,7 +297,7 @@ impl Moments {
         })
     }
 
-    /// Moments from count, minimum, maximum and [`Moments::exact_sums`].
+    /// Moments from count, minimum, maximum and the bytes of [`Moments::exact_sums`], the lowest first.
     ///
     /// # Errors
     /// As [`Moments::from_parts`].
@@ -350,14 +350,14 @@ enum Stored {
 
 impl From<Moments> for Stored {
     fn from(moments: Moments) -> Self {
-        match moments.exact_sums() {
-            Some(sums) => Self::Exact {
+        match &moments.sums {
+            Sums::Exact(sums) => Self::Exact {
                 count: moments.count,
                 min: moments.min,
                 max: moments.max,
-                sums,
+                sums: sums.0.map(Wide::to_bytes),
             },
-            None => Self::Parts(moments.parts()),
+            Sums::Rounded(_) => Self::Parts(moments.parts()),
         }
     }
 }

@@ -49,6 +49,12 @@ impl<const N: usize> Wide<N> {
         Some(Self(limbs))
     }
 
+    /// Its words, the lowest first, without zeros at the end.
+    pub(crate) fn words(&self) -> &[u64] {
+        let last = self.0.iter().rposition(|&limb| limb != 0);
+        &self.0[..last.map_or(0, |last| last + 1)]
+    }
+
     /// Its bytes, the lowest first, without zeros at the end.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.0.iter().flat_map(|limb| limb.to_le_bytes()).collect();

@@ -4,7 +4,6 @@ use callgrove_detect::{
     Bin, CallerKey, ContextPart, Contexts, Distribution, FuncModel, Histogram, Moments,
 };
 use callgrove_model::FuncId;
-use prost::bytes::Bytes;
 
 use super::error::{Result, damaged};
 use crate::net::proto;
@@ -16,6 +15,8 @@ const MAX_VALUE: f64 = 1e30;
 const MAX_INTEGER_BYTES: usize = 10;
 /// Bound on sums of their powers.
 const MAX_MOMENT: f64 = 1e140;
+/// Four sums of few words take no more.
+const MOST_SUM_BYTES: usize = 64;
 
 pub(super) fn model_to_wire(fid: FuncId, model: &FuncModel) -> proto::Model {
     proto::Model {
@@ -88,7 +89,7 @@ fn histogram_to_wire(histogram: &Histogram) -> proto::Histogram {
     proto::Histogram {
         max_bins: histogram.max_bins() as u32,
         precision: histogram.precision(),
-        bins: bytes.into(),
+        bins: bytes,
     }
 }
 
@@ -142,7 +143,7 @@ pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
     }
     if let Some(sums) = moments.exact_sums() {
         return Some(proto::Moments {
-            sums: sums.map(Bytes::from).into(),
+            sums: sums_to_wire(sums),
             ..of_values
         });
     }
@@ -154,6 +155,36 @@ pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
         m4,
         ..of_values
     })
+}
+
+/// Each sum as the number of its words, and these.
+fn sums_to_wire(sums: [&[u64]; 4]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(MOST_SUM_BYTES);
+    for words in sums {
+        bytes.push(words.len().to_le_bytes()[0]);
+        words
+            .iter()
+            .for_each(|word| bytes.extend(word.to_le_bytes()));
+    }
+    bytes
+}
+
+fn sums_from_wire(mut rest: &[u8]) -> Result<[&[u8]; 4]> {
+    let mut sums = [[].as_slice(); 4];
+    for sum in &mut sums {
+        let (&num_words, after) = rest.split_first().ok_or_else(wrong_sums)?;
+        let num_bytes = 8 * usize::from(num_words);
+        (*sum, rest) = after.split_at_checked(num_bytes).ok_or_else(wrong_sums)?;
+    }
+    if rest.is_empty() {
+        Ok(sums)
+    } else {
+        Err(wrong_sums())
+    }
+}
+
+fn wrong_sums() -> crate::PserverError {
+    damaged(&"moments with other than four sums")
 }
 
 pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Moments> {
@@ -169,12 +200,10 @@ pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Mome
         return Err(damaged(&"moments out of range"));
     }
     if !moments.sums.is_empty() {
-        let [s1, s2, s3, s4] = &moments.sums[..] else {
-            return Err(damaged(&"moments with other than four sums"));
-        };
         let (min, max) = (moments.minimum, moments.maximum);
-        return Moments::from_exact_sums(moments.count, min, max, [s1, s2, s3, s4])
-            .map_err(|error| damaged(&error));
+        let sums = sums_from_wire(&moments.sums)?;
+        let whole = Moments::from_exact_sums(moments.count, min, max, sums);
+        return whole.map_err(|error| damaged(&error));
     }
     Moments::from_parts([
         moments.count as f64,

@@ -192,14 +192,17 @@ fn impossible_statistics_are_refused() {
         request_from_wire(message).expect_err("it is damaged")
     };
     let beyond = [[0xff; 9].as_slice(), &[0x01, 0x01]].concat();
-    let changes: [&dyn Fn(&mut proto::Contribution); 12] = [
+    let changes: [&dyn Fn(&mut proto::Contribution); 14] = [
         &|it| it.models.push(it.models[0].clone()),
         &|it| it.models[0].internal_global_threshold = f64::NAN,
         &|it| it.models[0].internal_global_threshold = 1e31,
         &|it| moments_of(it).count = 4,
         &|it| moments_of(it).maximum = f64::INFINITY,
-        &|it| moments_of(it).sums[1] = vec![1].into(),
-        &|it| moments_of(it).sums[3] = vec![1; 41].into(),
+        // The lowest byte of the first sum, and how many words each sum has.
+        &|it| moments_of(it).sums[1] += 1,
+        &|it| moments_of(it).sums[9] = 6,
+        &|it| moments_of(it).sums[9] = 0xff,
+        &|it| moments_of(it).sums.push(0),
         &|it| drop(moments_of(it).sums.pop()),
         &|it| {
             let moments = moments_of(it);
@@ -247,8 +250,7 @@ fn moments_of(contribution: &mut proto::Contribution) -> &mut proto::Moments {
 
 fn add_bins(contribution: &mut proto::Contribution, bytes: &[u8]) {
     let histogram = contribution.models[0].histogram.as_mut();
-    let bins = &mut histogram.expect("HBOS has one").bins;
-    *bins = [&bins[..], bytes].concat().into();
+    histogram.expect("HBOS has one").bins.extend(bytes);
 }
 
 #[test]
