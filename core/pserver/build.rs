@@ -7,9 +7,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // What many messages share is not copied for each.
     let shared = ["SyncReply.models", "TreeModel.model"];
     let shared = shared.map(|field| format!(".callgrove.pserver.v1.{field}"));
-    let messages = shared
-        .iter()
-        .fold(tonic_prost_build::configure(), |it, field| it.bytes(field));
+    let mut messages = tonic_prost_build::configure();
+    for field in shared {
+        messages = messages.bytes(field);
+    }
     messages.compile_fds(files)?;
     Ok(())
 }

@@ -47,6 +47,11 @@ impl CallStackBuilder {
         }
     }
 
+    /// Takes in function events of a step.
+    pub fn extend(&mut self, events: &[FuncEvent], step: StepId, warnings: &mut Warnings) {
+        self.take_in(events, step, warnings, |_, _, _| {}, |_| {});
+    }
+
     /// Takes in function events of a step, and hands `ended` each execution that is over by them. Before each event,
     /// `attach` may attach what happened until then to the execution that is on top of the stack.
     pub(crate) fn take_in(
@@ -234,7 +239,7 @@ mod tests {
 
     fn executions(events: &[FuncEvent], warnings: &mut Warnings) -> Executions {
         let mut stack = CallStackBuilder::new(RankId(0));
-        stack.take_in(events, StepId(0), warnings, |_, _, _| {}, |_| {});
+        stack.extend(events, StepId(0), warnings);
         stack.finish(warnings).0
     }
 

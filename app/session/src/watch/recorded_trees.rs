@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callgrove_model::{
-    CallStackBuilder, Comms, Counters, ExecIdx, ExecLabel, ExecRef, Forest, FuncId, Lane, LaneIdx,
-    NameTable, ProgramId, RankId, RunIdentity, ThreadId, TimeNs, Trace, Warnings,
+    CallStackBuilder, Comms, Counters, ExecIdx, ExecLabel, ExecRef, Forest, FuncEvent,
+    FuncEventKind, FuncId, Lane, LaneIdx, NameTable, ProgramId, RankId, RunIdentity, ThreadId,
+    TimeNs, Trace, Warnings,
 };
 use callgrove_provdb::{RecordedTree, TreeRecord};
 
@@ -112,7 +113,8 @@ impl<'a> Root<'a> {
                 .all(|&func| (func as usize) < tree.functions.len());
         let is_in_time = tree.entry.is_sorted() && TimeNs::from_us(record.exit).is_some();
         let label = ExecLabel::parse(&record.event_id)?;
-        (is_whole && is_in_time).then_some(Self {
+        let has_rows = u64::from(label.row) + len as u64 <= FuncEvent::MAX_ROWS;
+        (is_whole && is_in_time && has_rows).then_some(Self {
             record,
             tree,
             label,
@@ -122,34 +124,23 @@ impl<'a> Root<'a> {
     /// Enters and leaves what the tree did.
     fn run(&self, stack: &mut CallStackBuilder, names: &mut NameTable<FuncId>) {
         let tree = self.tree;
-        let warnings = &mut Warnings::default();
         let ids: Vec<FuncId> = tree
             .functions
             .iter()
             .map(|name| names.intern(name))
             .collect();
         let at = |us| TimeNs::from_us(self.record.entry.saturating_add(us)).unwrap_or_default();
+        let exit = |(func, end)| FuncEvent::new(FuncEventKind::Exit, func, at(end), 0);
+        let mut events = Vec::with_capacity(2 * tree.func.len());
         let mut open: Vec<(FuncId, u64)> = Vec::new();
-        for (vertex, &depth) in tree.depth.iter().enumerate() {
-            while open.len() > depth as usize
-                && let Some((func, end)) = open.pop()
-            {
-                stack.exit(func, at(end), warnings, |_| {});
-            }
-            let func = ids[tree.func[vertex] as usize];
-            let row = self
-                .label
-                .row
-                .saturating_add(u32::try_from(vertex).unwrap_or(u32::MAX));
-            stack.enter(func, at(tree.entry[vertex]), self.label.step, row, warnings);
-            open.push((
-                func,
-                tree.entry[vertex].saturating_add(tree.inclusive[vertex]),
-            ));
+        for ((vertex, &depth), row) in tree.depth.iter().enumerate().zip(self.label.row..) {
+            events.extend(open.drain(depth as usize..).rev().map(exit));
+            let (func, entry) = (ids[tree.func[vertex] as usize], tree.entry[vertex]);
+            events.push(FuncEvent::new(FuncEventKind::Entry, func, at(entry), row));
+            open.push((func, entry.saturating_add(tree.inclusive[vertex])));
         }
-        while let Some((func, end)) = open.pop() {
-            stack.exit(func, at(end), warnings, |_| {});
-        }
+        events.extend(open.into_iter().rev().map(exit));
+        stack.extend(&events, self.label.step, &mut Warnings::default());
     }
 }
 
@@ -260,6 +251,7 @@ mod tests {
             broken(&|_, tree| tree.entry[3] = 1),
             broken(&|_, tree| tree.inclusive.truncate(3)),
             broken(&|record, _| record.event_id = "7".to_owned()),
+            broken(&|record, _| record.event_id = format!("2:1:{}", (1_u32 << 31) - 3)),
             broken(&|record, _| record.exit = u64::MAX),
         ];
         let (forest, num_left_out) = recorded_forest(&records, RunIdentity::default());

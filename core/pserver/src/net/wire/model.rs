@@ -162,9 +162,9 @@ fn sums_to_wire(sums: [&[u64]; 4]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(MOST_SUM_BYTES);
     for words in sums {
         bytes.push(words.len().to_le_bytes()[0]);
-        words
-            .iter()
-            .for_each(|word| bytes.extend(word.to_le_bytes()));
+        for word in words {
+            bytes.extend(word.to_le_bytes());
+        }
     }
     bytes
 }
