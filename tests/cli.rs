@@ -445,8 +445,9 @@ fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
 #[test]
 fn a_killed_run_is_read_up_to_its_end_and_says_what_is_missing() -> Result<()> {
     let killed = data("tests/data/lammps-4r-killed");
-    let text = stdout(&["info", &killed.to_string_lossy(), "--format", "json"])?;
-    let info: Value = serde_json::from_str(&text)?;
+    let read = callgrove(&["info", &killed.to_string_lossy(), "--format", "json"])?;
+    assert_eq!(read.status.code(), Some(3), "a part is missing");
+    let info: Value = serde_json::from_slice(&read.stdout)?;
     assert_eq!(info["ranks"], 1);
     let warnings = info["warnings"].as_array().context("no warnings")?;
     let is_told = |what: &str| {
@@ -493,6 +494,13 @@ fn a_rank_that_cannot_be_read_is_told_and_the_others_are_worked_on() -> Result<(
         assert_eq!(output.status.code(), Some(3), "{args:?}: {told}");
         assert!(!output.stdout.is_empty(), "{args:?}");
     }
+    let read = callgrove(&["info", &run])?;
+    assert_eq!(read.status.code(), Some(3));
+    let told = String::from_utf8(read.stdout)?;
+    assert!(
+        told.contains("rank could not be read and is left out"),
+        "{told}"
+    );
     let ranks = "select distinct rid from metadata order by rid";
     let ranks = stdout(&["query", &provdb, "--sql", ranks, "--format", "csv"])?;
     assert_eq!(ranks, "rid\n0\n1\n3\n");

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -68,6 +69,14 @@ impl Drop for Server {
     }
 }
 
+/// A file with a token that only its owner reads; its path.
+fn token_file(folder: &Path, secret: &str) -> Result<String> {
+    let file = folder.join(secret);
+    fs::write(&file, secret)?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+    Ok(file.to_str().context("UTF-8")?.to_owned())
+}
+
 /// Where pictures go.
 fn folder() -> Result<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("web");
@@ -91,6 +100,39 @@ fn play(scenario: &str, address: &str, files: &[&Path]) -> Result<Value> {
     let told = String::from_utf8(output.stdout)?;
     ensure!(output.status.success(), "{scenario} failed: {told}");
     Ok(serde_json::from_str(&told)?)
+}
+
+/// Has a browser play a scenario on a server that is killed, and started again on its port, when the browser asks for it
+/// by files in the folder.
+fn play_over_a_restart(
+    scenario: &str,
+    others: &[&Path],
+    folder: &Path,
+    mut server: Server,
+    start: impl Fn(u16) -> Result<Server>,
+) -> Result<Value> {
+    let (_, port) = server.authority().rsplit_once(':').context("a port")?;
+    let port = port.parse()?;
+    let address = server.address.clone();
+    let [down, up] = ["down", "up"].map(|name| folder.join(name));
+    let files = [&[&*down, &*up], others].concat();
+    std::thread::scope(|scope| {
+        let playing = scope.spawn(|| play(scenario, &address, &files));
+        let wait = |file: &Path| {
+            while !file.exists() && !playing.is_finished() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        wait(&down);
+        server.program.kill()?;
+        server.program.wait()?;
+        wait(&up);
+        server = start(port)?;
+        match playing.join() {
+            Ok(told) => told,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// That the browser complained of nothing.
@@ -171,31 +213,11 @@ fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
 fn pages_share_a_session_and_lose_nothing_when_its_server_comes_back() -> Result<()> {
     let disk = tempfile::tempdir()?;
     let run = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4r-small-bp4");
-    let args = [run, "--function", "PairEAM::compute"];
-    let mut server = Server::start_at(0, &args, Some(disk.path()))?;
-    let address = server.address.clone();
-    let port: u16 = {
-        let (_, port) = server.authority().rsplit_once(':').context("a port")?;
-        port.parse()?
+    let start = |port| {
+        let args = [run, "--function", "PairEAM::compute"];
+        Server::start_at(port, &args, Some(disk.path()))
     };
-    let [down, up] = ["down", "up"].map(|name| disk.path().join(name));
-    let told = std::thread::scope(|scope| {
-        let playing = scope.spawn(|| play("served", &address, &[&down, &up]));
-        let wait = |file: &Path| {
-            while !file.exists() && !playing.is_finished() {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        };
-        wait(&down);
-        server.program.kill()?;
-        server.program.wait()?;
-        wait(&up);
-        server = Server::start_at(port, &args, Some(disk.path()))?;
-        match playing.join() {
-            Ok(told) => told,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })?;
+    let told = play_over_a_restart("served", &[], disk.path(), start(0)?, start)?;
     assert_clean(&told);
     let rows = names(&told["opened"], "listitem");
     assert!(
@@ -449,13 +471,8 @@ fn what_stops_the_page_is_told_in_html_with_what_to_do() -> Result<()> {
 #[test]
 fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let file = folder.path().join("token");
-    let secret = "correct&horse=battery%staple";
-    fs::write(&file, secret)?;
-    let mut only_ours = fs::metadata(&file)?.permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut only_ours, 0o600);
-    fs::set_permissions(&file, only_ours)?;
-    let server = Server::start(&["--token-file", file.to_str().context("UTF-8")?])?;
+    let file = token_file(folder.path(), "correct&horse=battery%staple")?;
+    let server = Server::start(&["--token-file", &file])?;
     assert!(server.address.contains("/?token="), "{}", server.address);
     let told = play("token", &server.address, &[])?;
     assert_clean(&told);
@@ -474,6 +491,31 @@ fn the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read() -> Resul
         assert_eq!(told["code"], 401, "{told}");
         assert!(text(&told, "text").contains("wants its token"), "{told}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_page_whose_server_has_another_token_says_what_to_do_and_then_goes_on() -> Result<()> {
+    let disk = tempfile::tempdir()?;
+    let [before, after] = [
+        token_file(disk.path(), "before-the-restart")?,
+        token_file(disk.path(), "after-the-restart")?,
+    ];
+    let run = concat!(env!("CARGO_MANIFEST_DIR"), "/data/lammps-4r-small-bp4");
+    let start = |port, token: &str| {
+        let args = [run, "--function", "PairEAM::compute", "--token-file", token];
+        Server::start_at(port, &args, Some(disk.path()))
+    };
+    let server = start(0, &before)?;
+    let let_in = server.address.replace("before", "after");
+    let told = play_over_a_restart(
+        "locked-out",
+        &[Path::new(&let_in)],
+        disk.path(),
+        server,
+        |port| start(port, &after),
+    )?;
+    assert_clean(&told);
     Ok(())
 }
 

@@ -138,6 +138,12 @@ async function choose(file) {
     await dialog.setFiles(file);
 }
 
+// A browser says on its console that it could not connect.
+function forgetLostServer() {
+    const ofServer = ["WebSocket connection to", "Failed to load resource"];
+    told.errors = told.errors.filter((text) => !ofServer.some((words) => text.startsWith(words)));
+}
+
 const scenarios = {
     // From nothing to a label that a reload does not lose.
     async demo() {
@@ -199,8 +205,28 @@ const scenarios = {
         await page.reload();
         await waitForLabels(second);
         told.look = await look("served", [0xff, 0x7a, 0x1f]);
-        // A browser says on its console that it could not connect.
-        told.errors = told.errors.filter((text) => !text.startsWith("WebSocket connection to"));
+        forgetLostServer();
+    },
+    // The server comes back with another token; the last of `files` is its new address.
+    async "locked-out"() {
+        const [down, up, letIn] = files;
+        await page.goto(address);
+        // The token leaves the address first.
+        await page.waitForURL((url) => url.search === "");
+        await page.waitForSelector("#message", { state: "hidden" });
+        await waitForText("196 trees");
+        writeFileSync(down, "");
+        await waitForText("Trying again");
+        await page.keyboard.press("x");
+        await waitForText("to be sent");
+        writeFileSync(up, "");
+        await waitForText("wants another token");
+        await look("locked-out");
+        await (await context.newPage()).goto(letIn);
+        // Learned on the server that came back.
+        await waitFor("a label", (it) => /[1-9]\d* labels?$/.test(it.name));
+        await page.waitForFunction(() => !document.body.textContent.includes("Trying again"));
+        forgetLostServer();
     },
     // A folder on any web server: `files` names it.
     async exported() {

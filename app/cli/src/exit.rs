@@ -11,8 +11,8 @@ pub(crate) enum Exit {
     Success,
     /// Something could not be done; standard error says what.
     Failure,
-    /// It was done for a part of what was asked for: ranks could not be read, or not to their ends. Standard error says
-    /// which.
+    /// It was done for a part of what was asked for: ranks could not be read, or not to their ends, or a receiver did not
+    /// take all packets. Standard error says which.
     Partial,
 }
 
@@ -25,6 +25,11 @@ impl Exit {
         } else {
             Self::Success
         }
+    }
+
+    /// For two things that were done.
+    pub(crate) fn and(self, other: Self) -> Self {
+        if self == Self::Success { other } else { self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What fetches the news of a running job for a window or a page, over HTTP, on threads of its own. A provenance
 //! database on this machine, of a run that may be over, is asked as a server would be, without a network.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,6 +111,7 @@ struct Line {
 }
 
 /// Where one connection tells its news.
+#[derive(Clone)]
 struct Teller {
     updates: SyncSender<(ConnectionId, WatchUpdate)>,
     wake: Wake,
@@ -131,7 +133,13 @@ impl Line {
                     Ok(client) => {
                         let client = Arc::new(client);
                         self.client = Some(Arc::clone(&client));
-                        spawn("monitor packets", move || follow(&client, &teller));
+                        let lost = |cause| WatchUpdate::Lost {
+                            cause,
+                            retry_in_ms: None,
+                        };
+                        teller.spawn("monitor packets", lost, move |teller| {
+                            follow(&client, teller);
+                        });
                     }
                     Err(error) => {
                         let cause = format!("{error:#}");
@@ -147,15 +155,13 @@ impl Line {
                 self.client = None;
             }
             WatchRequest::Query(query) => {
-                let teller = self.teller();
+                let id = query.id;
+                let failed = move |cause| WatchUpdate::QueryFailed { id, cause };
                 let client = self.client.clone();
-                spawn("monitor query", move || {
+                self.teller().spawn("monitor query", failed, move |teller| {
                     teller.answer(match client {
                         Some(client) => answer(&client, &query),
-                        None => WatchUpdate::QueryFailed {
-                            id: query.id,
-                            cause: "no server is connected".to_owned(),
-                        },
+                        None => failed("no server is connected".to_owned()),
                     });
                 });
             }
@@ -218,12 +224,24 @@ impl Teller {
         (self.wake)();
         is_told
     }
-}
 
-/// A thread that cannot be started leaves its question without an answer, as a server that is lost does.
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
-    if let Err(error) = thread::Builder::new().name(name.to_owned()).spawn(work) {
-        crate::output::complain(&format!("cannot start a thread: {error}"));
+    /// Has a thread work; what is told when it cannot be started, or panics, `failed` makes of the cause.
+    fn spawn(
+        self,
+        name: &str,
+        failed: impl Fn(String) -> WatchUpdate + Copy + Send + 'static,
+        work: impl FnOnce(&Self) + Send + 'static,
+    ) {
+        let teller = self.clone();
+        let worked = move || {
+            if panic::catch_unwind(AssertUnwindSafe(|| work(&teller))).is_err() {
+                let cause = "a thread of this program panicked; standard error says why";
+                teller.answer(failed(cause.to_owned()));
+            }
+        };
+        if let Err(error) = thread::Builder::new().name(name.to_owned()).spawn(worked) {
+            self.answer(failed(format!("cannot start a thread: {error}")));
+        }
     }
 }
 
@@ -306,5 +324,31 @@ fn answer(client: &Client, query: &QueryRequest) -> WatchUpdate {
             id,
             cause: format!("{error:#}"),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_to_who_waits_for_the_thread() {
+        let (updates, told) = sync_channel(1);
+        let teller = Teller {
+            updates,
+            wake: Arc::new(|| {}),
+            newest: Arc::default(),
+            own: ConnectionId(7),
+        };
+        let lost = |cause| WatchUpdate::Lost {
+            cause,
+            retry_in_ms: None,
+        };
+        teller.spawn("breaks", lost, |_| panic!("of the test"));
+        let (of, update) = told.recv().unwrap();
+        assert_eq!(of, ConnectionId(7));
+        assert!(matches!(update, WatchUpdate::Lost { cause, .. } if cause.contains("panicked")));
     }
 }

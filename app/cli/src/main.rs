@@ -28,7 +28,7 @@ use exit::Exit;
 fn main() -> ExitCode {
     let command = Cli::parse().command.unwrap_or_else(CliCommand::start);
     let result = match command {
-        CliCommand::Info(args) => done(cmd::info::run(&args)),
+        CliCommand::Info(args) => cmd::info::run(&args),
         CliCommand::Analyze(args) => cmd::analyze::run(&args),
         CliCommand::Causes(args) => cmd::causes::run(&args),
         CliCommand::Incidents(args) => cmd::causes::run_incidents(&args),
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         CliCommand::Export(args) => cmd::export::run(&args),
         CliCommand::Run(args) => cmd::run::run(&args),
         CliCommand::Ad(args) => cmd::ad::run(&args),
-        CliCommand::Pserver(args) => done(cmd::pserver::run(&args)),
+        CliCommand::Pserver(args) => cmd::pserver::run(&args),
         CliCommand::Provdb(args) => done(cmd::provdb::run(&args)),
         CliCommand::Query(args) => done(cmd::query::run(&args)),
         CliCommand::Model(args) => done(cmd::model::run(&args)),

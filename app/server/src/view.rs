@@ -139,6 +139,7 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
         viewed,
     };
     let gone = viewing.run(stopping.clone(), &mut socket).await;
+    let has_left = matches!(gone, Gone::Left);
     gone.tell(socket).await;
     // A server that stops waits for those who hold it.
     drop(stopping);
@@ -148,23 +149,32 @@ async fn serve(viewed: ViewedSession, stopping: watch::Receiver<bool>, mut socke
         tell(Presence::Lost);
     }
     info!(viewer = viewer.0, "a page has gone");
-    sleep(COMES_BACK_WITHIN).await;
+    if !has_left {
+        sleep(COMES_BACK_WITHIN).await;
+    }
     if viewers.forget(viewer) {
         tell(Presence::Gone);
     }
 }
 
 /// Why a connection ends.
-struct Gone(Option<(u16, String)>);
+enum Gone {
+    /// It broke.
+    Lost,
+    /// The viewer has closed its page, or loaded it again, which comes as another viewer.
+    Left,
+    /// With a code and a reason.
+    Refused(u16, String),
+}
 
 impl Gone {
     fn refused(why: impl Into<String>) -> Self {
-        Self(Some((close_code::POLICY, why.into())))
+        Self::Refused(close_code::POLICY, why.into())
     }
 
     /// Says so, if there is still somebody to hear it.
     async fn tell(self, mut socket: WebSocket) {
-        let Some((code, reason)) = self.0 else {
+        let Self::Refused(code, reason) = self else {
             return;
         };
         debug!(reason, "a page is let go");
@@ -182,13 +192,13 @@ impl Gone {
 impl From<axum::Error> for Gone {
     fn from(error: axum::Error) -> Self {
         debug!(%error, "the connection to a page broke");
-        Self(None)
+        Self::Lost
     }
 }
 
 impl From<WireError> for Gone {
     fn from(error: WireError) -> Self {
-        Self(Some((close_code::INVALID, error.to_string())))
+        Self::Refused(close_code::INVALID, error.to_string())
     }
 }
 
@@ -196,7 +206,10 @@ impl From<WireError> for Gone {
 async fn next(socket: &mut WebSocket) -> Result<(ViewerMessage, usize), Gone> {
     loop {
         match socket.recv().await.transpose()? {
-            None | Some(Message::Close(_)) => return Err(Gone(None)),
+            Some(Message::Close(Some(why))) if why.code == close_code::AWAY => {
+                return Err(Gone::Left);
+            }
+            None | Some(Message::Close(_)) => return Err(Gone::Lost),
             Some(Message::Binary(bytes)) => {
                 return Ok((ViewerMessage::from_bytes(&bytes)?, bytes.len()));
             }
@@ -280,7 +293,7 @@ impl Viewing {
                 },
                 () = sleep(BUSY_PAUSE), if !self.waiting.is_empty() => self.pass_on()?,
                 () = told_to_stop(&mut stopping) => {
-                    return Err(Gone(Some((close_code::AWAY, "the server ends".to_owned()))));
+                    return Err(Gone::Refused(close_code::AWAY, "the server ends".to_owned()));
                 }
             }
         }

@@ -30,6 +30,8 @@ use proptest::sample::Index;
 use support::{Certificate, SECRET, config, token};
 use tokio::sync::watch;
 use tungstenite::client::IntoClientRequest as _;
+use tungstenite::protocol::CloseFrame;
+use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket, connect};
 
@@ -371,7 +373,7 @@ fn what_is_no_talk_of_a_page_ends_its_connection_and_no_other() {
 }
 
 #[test]
-fn one_page_too_many_is_told_so_and_who_was_there_may_come_back() {
+fn one_page_too_many_is_told_so_and_who_was_there_may_come_back_or_leave() {
     let server = serve(config());
     let hello = |key| {
         let (version, name) = (WIRE_VERSION, None);
@@ -383,7 +385,7 @@ fn one_page_too_many_is_told_so_and_who_was_there_may_come_back() {
         socket.send(hello(key)).unwrap();
         socket
     };
-    let all: Vec<Socket> = (0..64)
+    let mut all: Vec<Socket> = (0..64)
         .map(|key| {
             let mut socket = enter(key);
             assert!(socket.read().unwrap().is_binary(), "it is welcome");
@@ -391,6 +393,21 @@ fn one_page_too_many_is_told_so_and_who_was_there_may_come_back() {
         })
         .collect();
     assert!(reason(&mut enter(64)).contains("close one of them"));
+    // As browsers do when a page is closed, or loaded again.
+    let away = CloseFrame {
+        code: CloseCode::Away,
+        reason: "".into(),
+    };
+    let mut one = all.pop().unwrap();
+    one.close(Some(away)).unwrap();
+    while one.read().is_ok() {}
+    let end = Instant::now() + PATIENCE;
+    while !enter(64).read().unwrap().is_binary() {
+        assert!(
+            Instant::now() < end,
+            "a page that was closed holds no place"
+        );
+    }
     drop(all);
     assert!(enter(7).read().unwrap().is_binary(), "it has come back");
     server.stop().unwrap();

@@ -10,8 +10,10 @@ use callgrove_session::wire::{LinkEvent, SessionLink, WireError};
 use eframe::egui;
 use js_sys::{ArrayBuffer, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
-use web_sys::{BinaryType, CloseEvent, MessageEvent, RequestInit, Response, WebSocket};
+use wasm_bindgen_futures::{JsFuture, spawn_local};
+use web_sys::{
+    AbortSignal, BinaryType, CloseEvent, MessageEvent, RequestInit, Response, WebSocket,
+};
 
 use super::{browser, page};
 use crate::shelf::Shelf;
@@ -24,6 +26,8 @@ const WATCH_HEADER: &str = "callgrove-watch";
 const PAUSES_MS: [i32; 6] = [200, 500, 1_000, 2_000, 4_000, 8_000];
 /// How often the page tells what is coming.
 const PROGRESS: Duration = Duration::from_millis(300);
+/// How long a server that has ended a connection may take to say why.
+const PATIENCE_MS: u32 = 2_000;
 /// Bytes that may wait in the browser before the page holds back what it sends.
 const MAX_BUFFERED_BYTES: u32 = 4 << 20;
 
@@ -40,16 +44,11 @@ pub(super) struct Served {
 /// # Errors
 /// The page cannot ask.
 pub(super) async fn served() -> Result<Option<Served>, JsValue> {
-    let window = page::window().ok_or("this is no page")?;
-    let location = window.location();
-    let ask = RequestInit::new();
-    ask.set_method("HEAD");
-    let asked = window.fetch_with_str_and_init(&location.href()?, &ask);
-    // Without a server (a page from a disk) there is nothing to ask.
-    let Ok(answer) = JsFuture::from(asked).await else {
+    let location = page::window().ok_or("this is no page")?.location();
+    let Some(answer) = ask(None).await? else {
         return Ok(None);
     };
-    let headers = answer.dyn_into::<Response>()?.headers();
+    let headers = answer.headers();
     let (path, watched) = (headers.get(VIEW_HEADER)?, headers.get(WATCH_HEADER)?);
     let scheme = if location.protocol()? == "https:" {
         "wss"
@@ -61,6 +60,29 @@ pub(super) async fn served() -> Result<Option<Served>, JsValue> {
         address: format!("{scheme}://{host}{path}"),
         watched,
     }))
+}
+
+/// What the server of this page says of it now; nothing without a server (a page from a disk), while it is away, and after
+/// the signal.
+async fn ask(until: Option<&AbortSignal>) -> Result<Option<Response>, JsValue> {
+    let window = page::window().ok_or("this is no page")?;
+    let how = RequestInit::new();
+    how.set_method("HEAD");
+    how.set_signal(until);
+    let asked = window.fetch_with_str_and_init(&window.location().href()?, &how);
+    let answer = JsFuture::from(asked).await.ok();
+    answer.map(JsCast::dyn_into).transpose()
+}
+
+/// Why a connection ended without a word: browsers do not tell a page that it was not let in.
+async fn why_lost() -> &'static str {
+    let answer = ask(Some(&AbortSignal::timeout_with_u32(PATIENCE_MS))).await;
+    if answer.is_ok_and(|answer| answer.is_some_and(|it| it.status() == 401)) {
+        "The server wants another token than this page has, for it was started anew: open the address that it printed in \
+         another tab, and this page goes on"
+    } else {
+        "The connection to the server is lost"
+    }
 }
 
 /// The line.
@@ -210,11 +232,13 @@ fn begin(inner: &Rc<Inner>) -> Result<Socket, JsValue> {
     let closed = {
         let inner = Rc::clone(inner);
         Closure::<dyn FnMut(CloseEvent)>::new(move |closed: CloseEvent| {
-            let why = match closed.reason() {
-                reason if reason.is_empty() => "The connection to the server is lost".to_owned(),
-                reason => format!("The server has ended the connection: {reason}"),
-            };
-            inner.lose(&why);
+            let (inner, reason) = (Rc::clone(&inner), closed.reason());
+            spawn_local(async move {
+                inner.lose(&match reason.as_str() {
+                    "" => why_lost().await.to_owned(),
+                    reason => format!("The server has ended the connection: {reason}"),
+                });
+            });
         })
     };
     socket.set_onopen(Some(opened.as_ref().unchecked_ref()));

@@ -9,6 +9,7 @@ use callgrove_session::{Suggestion, suggest_roots};
 use serde_json::{Value, json};
 
 use crate::args::{InfoArgs, InfoFormat};
+use crate::exit::Exit;
 use crate::host::read_trace;
 use crate::output::{TextTable, thousands, with_progress};
 
@@ -26,7 +27,7 @@ const METADATA_SHOWN: [&str; 6] = [
     "MPI Processor Name",
 ];
 
-pub(crate) fn run(args: &InfoArgs) -> Result<()> {
+pub(crate) fn run(args: &InfoArgs) -> Result<Exit> {
     let trace = with_progress("Reading the trace", |progress| {
         read_trace(&args.trace, progress)
     })?;
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         InfoFormat::Json => writeln!(out, "{}", to_json(&args.trace, &trace, &suggestions))?,
     }
     out.flush()?;
-    Ok(())
+    Ok(Exit::after(&trace.warnings))
 }
 
 /// Figures of a whole trace.

@@ -17,6 +17,7 @@ use callgrove_server::{Router, RunningServer, Token, grpc};
 
 use crate::args::{CaArgs, PserverArgs, StatsArgs};
 use crate::connect::{documents, open_store, server_config, store_options};
+use crate::exit::Exit;
 use crate::follow::Reach;
 use crate::host::replace_file;
 use crate::output::{Troubles, complain};
@@ -30,7 +31,7 @@ const OWN_RUN: &str = "the running job";
 /// How long a server that is told to end stays for instances that end at the same time, as those of a batch job do.
 const FAREWELL: Duration = Duration::from_millis(LEASE_MS);
 
-pub(crate) fn run(args: &PserverArgs) -> Result<()> {
+pub(crate) fn run(args: &PserverArgs) -> Result<Exit> {
     let stop = StopSignal::listen()?;
     let config = server_config(args.listen, &args.serve)?;
     let secret = config.token.as_ref().map(|token| token.secret().to_owned());
@@ -90,12 +91,17 @@ pub(crate) fn run(args: &PserverArgs) -> Result<()> {
 }
 
 /// Has the last state saved and the last packets delivered.
-pub(super) fn finish(keeper: Keeper) -> Result<()> {
+pub(super) fn finish(keeper: Keeper) -> Result<Exit> {
     let KeeperEnd { saved, undelivered } = keeper.finish();
     for what in &undelivered {
         complain(what);
     }
-    Ok(saved?)
+    saved?;
+    Ok(if undelivered.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Partial
+    })
 }
 
 /// The state to begin with: what the database has of this run, a saved model, or nothing. `is_own`: it ends with

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let kept = pserver::finish(keeper);
     pserver::save_model(&state, args.stats.save_model.as_deref())?;
     let status = followed?;
-    kept?;
+    let exit = kept?.and(Exit::after(&status.warnings));
     ad::summarize(&status, start, args.format)?;
     if let Some(server) = server {
         while args.stay && !stop.is_set() {
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         }
         server.stop()?;
     }
-    Ok(Exit::after(&status.warnings))
+    Ok(exit)
 }
 
 /// Serves the live overview, if that is wanted, and tells where.

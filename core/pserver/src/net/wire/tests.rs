@@ -198,8 +198,8 @@ fn impossible_statistics_are_refused() {
         &|it| it.models[0].internal_global_threshold = 1e31,
         &|it| moments_of(it).count = 4,
         &|it| moments_of(it).maximum = f64::INFINITY,
-        // The lowest byte of the first sum, and how many words each sum has.
-        &|it| moments_of(it).sums[1] += 1,
+        // A mean beyond the greatest value, and how many words a sum has.
+        &|it| moments_of(it).sums[2] = 1,
         &|it| moments_of(it).sums[9] = 6,
         &|it| moments_of(it).sums[9] = 0xff,
         &|it| moments_of(it).sums.push(0),
