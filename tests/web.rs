@@ -521,7 +521,6 @@ fn a_page_whose_server_has_another_token_says_what_to_do_and_then_goes_on() -> R
 
 #[test]
 fn the_persons_browser_is_given_the_address_and_nobody_needs_one() -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir()?;
     let browser = folder.path().join("xdg-open");
     let told = folder.path().join("told");

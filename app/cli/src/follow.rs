@@ -129,24 +129,20 @@ impl Line {
             } => {
                 self.newest.store(connection.0, Ordering::Relaxed);
                 let teller = self.teller();
+                let lost = |cause| WatchUpdate::Lost {
+                    cause,
+                    retry_in_ms: None,
+                };
                 match self.reach.client(&address, token) {
                     Ok(client) => {
                         let client = Arc::new(client);
                         self.client = Some(Arc::clone(&client));
-                        let lost = |cause| WatchUpdate::Lost {
-                            cause,
-                            retry_in_ms: None,
-                        };
                         teller.spawn("monitor packets", lost, move |teller| {
                             follow(&client, teller);
                         });
                     }
                     Err(error) => {
-                        let cause = format!("{error:#}");
-                        teller.tell(WatchUpdate::Lost {
-                            cause,
-                            retry_in_ms: None,
-                        });
+                        teller.tell(lost(format!("{error:#}")));
                     }
                 }
             }
