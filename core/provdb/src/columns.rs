@@ -100,6 +100,15 @@ impl Columns {
         }
     }
 
+    /// Those of what is told of a function, of one program or of all.
+    pub(crate) fn of_function(pid: Option<u32>, fid: u32) -> Self {
+        Self {
+            pid: pid.map(i64::from),
+            fid: Some(fid.into()),
+            ..Self::default()
+        }
+    }
+
     /// The columns of a document's JSON, which are `known` already if a record was written to it; and so sees whether it is
     /// one, or else why not, in words.
     pub(crate) fn of(json: &str, known: Option<&Self>) -> Result<Self, String> {
@@ -108,11 +117,11 @@ impl Columns {
                 "a text in it has the character NUL, which engines take for its end".to_owned(),
             );
         }
-        if let Some(columns) = known {
-            return Ok(columns.clone());
-        }
         if !json.starts_with('{') {
             return Err("the text is not a JSON object".to_owned());
+        }
+        if let Some(columns) = known {
+            return Ok(columns.clone());
         }
         let columns: Self = serde_json::from_str(json).map_err(|cause| cause.to_string())?;
         if columns.has_id.is_some() {

@@ -80,7 +80,9 @@ impl Document {
     /// # Errors
     /// The statistics cannot be written as JSON.
     pub fn func_stats(app: u32, fid: u32, stats: &impl Serialize) -> Result<Self, ProvDbError> {
-        Self::new(Collection::FuncStats, 0, format!("{app}:{fid}"), stats)
+        let columns = Some(Columns::of_function(None, fid));
+        let key = format!("{app}:{fid}");
+        Self::new(Collection::FuncStats, 0, key, stats).map(|it| Self { columns, ..it })
     }
 
     /// The statistics of a counter (`app`, `counter`).
@@ -92,12 +94,9 @@ impl Document {
         counter: &str,
         stats: &impl Serialize,
     ) -> Result<Self, ProvDbError> {
-        Self::new(
-            Collection::CounterStats,
-            0,
-            format!("{app}:{counter}"),
-            stats,
-        )
+        let columns = Some(Columns::default());
+        let key = format!("{app}:{counter}");
+        Self::new(Collection::CounterStats, 0, key, stats).map(|it| Self { columns, ..it })
     }
 
     /// The model of a function (`pid`, `fid`).
@@ -105,7 +104,9 @@ impl Document {
     /// # Errors
     /// The model cannot be written as JSON.
     pub fn ad_model(pid: u32, fid: u32, model: &impl Serialize) -> Result<Self, ProvDbError> {
-        Self::new(Collection::AdModel, 0, format!("{pid}:{fid}"), model)
+        let columns = Some(Columns::of_function(Some(pid), fid));
+        let key = format!("{pid}:{fid}");
+        Self::new(Collection::AdModel, 0, key, model).map(|it| Self { columns, ..it })
     }
 
     /// An incident (`pid`, `incident_id`).

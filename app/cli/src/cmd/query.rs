@@ -1,12 +1,13 @@
 //! `callgrove query`: searches a provenance database.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{BufWriter, Write as _};
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use callgrove_model::RunIdentity;
 use callgrove_provdb::{AccessMode, Collection, Filter, Path, Query, SortKey, Store};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -108,22 +109,17 @@ impl Found<'_> {
     }
 
     fn each_row(&mut self, mut take: impl FnMut(Vec<String>) -> Result<()>) -> Result<()> {
-        let columns = self.columns;
+        let (names, paths): (Vec<_>, Vec<_>) = self.columns.iter().map(|it| head(it)).unzip();
         let mut is_filled = std::mem::take(&mut self.is_filled);
         self.each(|document| {
-            let fields = fields(document)?;
-            let cell = |(column, is_filled): (&String, &mut bool)| {
-                let value = field(&fields, column)?;
+            let picked = pick(document, &names)?;
+            let cells = picked.into_iter().zip(&paths).zip(&mut is_filled);
+            let row = cells.map(|((picked, path), is_filled)| {
+                let value = value(picked, *path)?;
                 *is_filled |= !value.is_null();
                 Ok(text(&value))
-            };
-            take(
-                columns
-                    .iter()
-                    .zip(&mut is_filled)
-                    .map(cell)
-                    .collect::<Result<_>>()?,
-            )
+            });
+            take(row.collect::<Result<_>>()?)
         })?;
         self.is_filled = is_filled;
         Ok(())
@@ -235,24 +231,79 @@ fn default_columns(collection: Collection) -> Vec<String> {
     columns.iter().map(ToString::to_string).collect()
 }
 
-/// The fields of an object, none of them read yet: a document has thousands of values, and a row shows ten.
-fn fields(json: &str) -> Result<BTreeMap<String, &RawValue>> {
-    serde_json::from_str(json).context("a stored document is damaged")
+/// What an object has under each of `names`, not read yet. A document has thousands of values and a row shows ten, so that
+/// it is gone through no further than to the last of them.
+fn pick<'d>(json: &'d str, names: &[&str]) -> Result<Vec<Option<&'d RawValue>>> {
+    let mut found = vec![None; names.len()];
+    let fields = Fields {
+        names,
+        found: &mut found,
+    };
+    match fields.deserialize(&mut serde_json::Deserializer::from_str(json)) {
+        Err(cause) if found.iter().any(Option::is_none) => {
+            Err(cause).context("a stored document is damaged")
+        }
+        _ => Ok(found),
+    }
 }
 
-/// A field by its path, `a.b.c`; null if there is none.
-fn field(fields: &BTreeMap<String, &RawValue>, path: &str) -> Result<Value> {
-    let (name, rest) = path
-        .split_once('.')
-        .map_or((path, None), |(name, rest)| (name, Some(rest)));
-    let Some(value) = fields.get(name) else {
+/// What [`pick`] looks for, and what it has.
+struct Fields<'a, 'd> {
+    names: &'a [&'a str],
+    /// Shape `[n_names]`.
+    found: &'a mut [Option<&'d RawValue>],
+}
+
+impl<'de> DeserializeSeed<'de> for Fields<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, object: D) -> Result<(), D::Error> {
+        object.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Fields<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        while let Some(name) = object.next_key::<String>()? {
+            if !self.names.contains(&name.as_str()) {
+                object.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value: &RawValue = object.next_value()?;
+            let named = self.names.iter().zip(&mut *self.found);
+            named
+                .filter(|(it, _)| **it == name)
+                .for_each(|(_, found)| *found = Some(value));
+            if self.found.iter().all(Option::is_some) {
+                return Err(A::Error::custom("the rest is not wanted"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value that was picked, or what it has under a path, `a.b.c`; null if there is none.
+fn value(picked: Option<&RawValue>, path: Option<&str>) -> Result<Value> {
+    let Some(json) = picked.map(RawValue::get) else {
         return Ok(Value::Null);
     };
-    match rest {
-        None => serde_json::from_str(value.get()).context("a stored document is damaged"),
-        Some(rest) if value.get().starts_with('{') => field(&self::fields(value.get())?, rest),
+    match path.map(head) {
+        None => serde_json::from_str(json).context("a stored document is damaged"),
+        Some((name, rest)) if json.starts_with('{') => value(pick(json, &[name])?[0], rest),
         Some(_) => Ok(Value::Null),
     }
+}
+
+/// The first name of a path, `a.b.c`, and the path below it.
+fn head(path: &str) -> (&str, Option<&str>) {
+    path.split_once('.')
+        .map_or((path, None), |(name, rest)| (name, Some(rest)))
 }
 
 fn text(value: &Value) -> String {

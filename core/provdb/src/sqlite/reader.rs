@@ -1,13 +1,12 @@
 //! All files of a database as one, for reading while others write and after.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use callgrove_model::percent_encoded;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Statement};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::columns::{names_with_key_and_doc, with_id};
 use crate::query::sqlite_sql;
@@ -100,30 +99,32 @@ impl Reader {
         } else {
             i64::from(self.num_shards)
         };
-        // Ids tell the shard.
-        let mut statements: BTreeMap<i64, Statement<'_>> = BTreeMap::new();
-        let mut read = |id: i64| -> rusqlite::Result<Option<String>> {
-            let shard = id.rem_euclid(num_files);
-            let statement = match statements.entry(shard) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => {
-                    let file = if collection.is_global() {
-                        "main".to_owned()
-                    } else {
-                        format!("s{shard}")
-                    };
-                    let sql = format!("select doc from {file}.{collection} where id = ?1");
-                    place.insert(self.connection.prepare(&sql)?)
+        // Ids tell the shard. A file is asked once for all of its documents, as SQLite locks it for each question.
+        let mut by_file: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+        for id in ids {
+            let of_file = by_file.entry(id.rem_euclid(num_files)).or_default();
+            of_file.push(id.to_string());
+        }
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut found: BTreeMap<i64, String> = BTreeMap::new();
+            for (shard, ids) in &by_file {
+                let file = if collection.is_global() {
+                    "main".to_owned()
+                } else {
+                    format!("s{shard}")
+                };
+                let ids = ids.join(",");
+                let sql = format!("select id, doc from {file}.{collection} where id in ({ids})");
+                let mut statement = self.connection.prepare(&sql)?;
+                let mut rows = statement.query(())?;
+                while let Some(row) = rows.next()? {
+                    let id = row.get(0)?;
+                    found.insert(id, with_id(row.get_ref(1)?.as_str()?, id));
                 }
-            };
-            statement
-                .query_row([id], |row| Ok(with_id(row.get_ref(0)?.as_str()?, id)))
-                .optional()
+            }
+            Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
         };
-        let found = ids.iter().filter_map(|id| read(*id).transpose());
-        found
-            .collect::<rusqlite::Result<_>>()
-            .map_err(|error| self.failure(error))
+        read().map_err(|error| self.failure(error))
     }
 
     pub(super) fn count(&mut self, query: &Query) -> Result<u64, ProvDbError> {

@@ -189,7 +189,7 @@ pub(crate) fn one_of_each() -> Vec<Document> {
         "runtime_profile": {"exclusive_runtime": run_stats(), "inclusive_runtime": run_stats()}
     });
     let mut calm = stats.clone();
-    calm["anomaly_metrics"] = Value::Null;
+    (calm["fid"], calm["anomaly_metrics"]) = (2.into(), Value::Null);
     let counter = json!({"app": 0, "counter": "PAPI_L1_TCM", "stats": run_stats()});
     let model = json!({"pid": 0, "fid": 1, "func_name": "f", "model": histogram()});
     let sstd = json!({"pid": 0, "fid": 2, "func_name": "g", "model": run_stats()});
