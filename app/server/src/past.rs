@@ -9,6 +9,8 @@ use callgrove_pserver::packet::{
     AnomalyMetrics, AnomalyStats, CounterStats, FuncAnomalies, MetricsData, Packet, RankAnomalies,
     StepAnomalies, VERSION,
 };
+use callgrove_pserver::record::FuncStatsRecord;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The columns that every store has for anomalies.
@@ -120,12 +122,13 @@ pub fn packet(store: &mut dyn Store, now_ms: u64) -> Result<Packet, ProvDbError>
                 all_data: data,
             }
         });
+    let functions = documents(store, Collection::FuncStats)?;
     let anomaly_stats = AnomalyStats {
         created_at: now_ms,
         anomaly: by_step.into_iter().map(of_rank).collect(),
-        func: documents(store, Collection::FuncStats, of_function)?,
+        func: functions.into_iter().map(of_function).collect(),
     };
-    let counters = documents(store, Collection::CounterStats, of_counter)?;
+    let counters: Vec<CounterStats> = documents(store, Collection::CounterStats)?;
     Ok(Packet {
         version: VERSION,
         created_at: now_ms,
@@ -158,38 +161,27 @@ fn of_rank(((app, rank), steps): ((u32, u32), BTreeMap<u64, Sum>)) -> RankAnomal
 }
 
 /// The documents of a collection that can be read as what they should be.
-fn documents<T>(
+fn documents<T: DeserializeOwned>(
     store: &mut dyn Store,
     collection: Collection,
-    read: impl Fn(&Value) -> Option<T>,
 ) -> Result<Vec<T>, ProvDbError> {
     let found = store.find(&Query::all(collection))?;
-    let parsed = found
-        .iter()
-        .filter_map(|json| serde_json::from_str::<Value>(json).ok());
-    Ok(parsed.filter_map(|document| read(&document)).collect())
+    let read = |json: &String| {
+        let mut document: Value = serde_json::from_str(json).ok()?;
+        document.as_object_mut()?.remove("__id");
+        T::deserialize(document).ok()
+    };
+    Ok(found.iter().filter_map(read).collect())
 }
 
-fn stats(value: &Value) -> Option<RunStats> {
-    serde_json::from_value(value.clone()).ok()
-}
-
-fn of_function(document: &Value) -> Option<FuncAnomalies> {
-    let profile = &document["runtime_profile"];
-    Some(FuncAnomalies {
-        app: document["app"].as_u64()? as u32,
-        fid: document["fid"].as_u64()? as u32,
-        name: document["fname"].as_str()?.to_owned(),
-        exclusive: stats(&profile["exclusive_runtime"])?,
-        inclusive: stats(&profile["inclusive_runtime"])?,
-        stats: stats(&document["anomaly_metrics"]["anomaly_count"]).unwrap_or_default(),
-    })
-}
-
-fn of_counter(document: &Value) -> Option<CounterStats> {
-    Some(CounterStats {
-        app: document["app"].as_u64()? as u32,
-        counter: document["counter"].as_str()?.to_owned(),
-        stats: stats(&document["stats"])?,
-    })
+fn of_function(record: FuncStatsRecord) -> FuncAnomalies {
+    let anomalies = record.anomaly_metrics.map(|it| it.anomaly_count);
+    FuncAnomalies {
+        app: record.app,
+        fid: record.fid,
+        name: record.fname,
+        exclusive: record.runtime_profile.exclusive_runtime,
+        inclusive: record.runtime_profile.inclusive_runtime,
+        stats: anomalies.unwrap_or_default(),
+    }
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use callgrove_provdb::{Document, ProvDbError, Store};
 use callgrove_pserver::{GlobalDocuments, IncidentDocument, MonotonicClock, ServerState};
-use serde_json::Value;
 
 use crate::ServerError;
 
@@ -86,8 +85,9 @@ impl Saver {
         self.store
             .replace_state(STATE_NAME, saved.json.as_bytes())?;
         self.state.confirm_saved(saved.version);
-        let of_incident =
-            |it: &IncidentDocument| Document::incident(it.program.0, &it.id.to_string(), &it.json);
+        let of_incident = |it: &IncidentDocument| {
+            Document::incident(it.program.0, &it.id.to_string(), &it.record)
+        };
         let documents: Result<Vec<Document>, ProvDbError> =
             incidents.iter().map(of_incident).collect();
         self.store.put(&documents?)?;
@@ -97,23 +97,15 @@ impl Saver {
 }
 
 fn documents(documents: &GlobalDocuments) -> Result<Vec<Document>, ProvDbError> {
-    let number = |value: &Value, field: &str| value[field].as_u64().unwrap_or_default() as u32;
     let mut all = Vec::new();
     for stats in &documents.func_stats {
-        let (app, fid) = (number(stats, "app"), number(stats, "fid"));
-        all.push(Document::func_stats(app, fid, stats)?);
+        all.push(Document::func_stats(stats.app, stats.fid, stats)?);
     }
     for stats in &documents.counter_stats {
-        let counter = stats["counter"].as_str().unwrap_or_default();
-        all.push(Document::counter_stats(
-            number(stats, "app"),
-            counter,
-            stats,
-        )?);
+        all.push(Document::counter_stats(stats.app, &stats.counter, stats)?);
     }
     for model in &documents.ad_model {
-        let (pid, fid) = (number(model, "pid"), number(model, "fid"));
-        all.push(Document::ad_model(pid, fid, model)?);
+        all.push(Document::ad_model(model.pid, model.fid, model)?);
     }
     Ok(all)
 }

@@ -10,11 +10,23 @@ use callgrove_trace::TraceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdError {
-    /// A file of settings says something else.
-    #[error("{reason}: {path}")]
+    /// A file of settings is not the JSON that it should be.
+    #[error("cannot use {path}")]
     File {
+        /// What is wrong, and where.
+        #[source]
+        cause: serde_json::Error,
+        /// The file.
+        path: String,
+    },
+    /// A threshold of a file is out of its bounds.
+    #[error("cannot use the threshold of {function} in {path}")]
+    Threshold {
+        /// The function, as the file names it.
+        function: String,
         /// What is wrong.
-        reason: String,
+        #[source]
+        cause: DetectError,
         /// The file.
         path: String,
     },
@@ -50,6 +62,6 @@ pub enum AdError {
         waited: std::time::Duration,
     },
     /// A thread could not be started.
-    #[error("cannot start a thread: {0}")]
+    #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
 }

@@ -4,6 +4,7 @@
 use callgrove_detect::ValidParams;
 use callgrove_model::{FunctionName, FunctionPattern};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::AdError;
 
@@ -38,6 +39,13 @@ struct Threshold {
     threshold: f64,
 }
 
+fn from_json<T: DeserializeOwned>(text: &str, path: &str) -> Result<T, AdError> {
+    serde_json::from_str(text).map_err(|cause| AdError::File {
+        cause,
+        path: path.to_owned(),
+    })
+}
+
 impl FunctionRules {
     /// Adds functions that are not judged: `text` has one name per line; empty lines and those that begin
     /// with `#` say nothing.
@@ -55,24 +63,25 @@ impl FunctionRules {
     /// Where several match, the last one counts. `params` says what a threshold may be.
     ///
     /// # Errors
-    /// [`AdError::File`] naming `path`.
+    /// [`AdError::File`] or [`AdError::Threshold`], naming `path`.
     pub fn set_thresholds(
         &mut self,
         text: &str,
         path: &str,
         params: &ValidParams,
     ) -> Result<(), AdError> {
-        let refuse = |reason: String| AdError::File {
-            reason,
-            path: path.to_owned(),
-        };
-        let thresholds: Vec<Threshold> =
-            serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        let thresholds: Vec<Threshold> = from_json(text, path)?;
         for Threshold { fname, threshold } in thresholds {
-            let threshold = params
-                .check_threshold(threshold)
-                .map_err(|error| refuse(format!("the threshold of {fname}: {error}")))?;
-            self.thresholds.push((Rule::new(&fname), threshold));
+            match params.check_threshold(threshold) {
+                Ok(threshold) => self.thresholds.push((Rule::new(&fname), threshold)),
+                Err(cause) => {
+                    return Err(AdError::Threshold {
+                        function: fname,
+                        cause,
+                        path: path.to_owned(),
+                    });
+                }
+            }
         }
         Ok(())
     }
@@ -122,12 +131,7 @@ impl Watchlist {
     /// # Errors
     /// [`AdError::File`] naming `path`.
     pub fn parse(text: &str, path: &str) -> Result<Self, AdError> {
-        serde_json::from_str(text)
-            .map(Self::Listed)
-            .map_err(|error| AdError::File {
-                reason: error.to_string(),
-                path: path.to_owned(),
-            })
+        from_json(text, path).map(Self::Listed)
     }
 
     /// The field that the counter fills, if it is watched.

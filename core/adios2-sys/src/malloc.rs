@@ -46,36 +46,102 @@ pub(crate) fn keep_freed_blocks() {
     }
 }
 
-/// In a process that is there to see whether ADIOS2 survives what it reads: threads that are started from now on share
-/// memory that is full of what no block was, ends where its use does, and has nothing above it, where the system can be
-/// told. So what is read beyond it, or before it is written, shows each time, and not by chance in another process.
+/// In a process that is there to see whether ADIOS2 survives what it reads: blocks of memory are full of what was not written,
+/// and the larger ones lie each for itself, with nothing around, where the system can be told. So what is read beyond
+/// one, or before it is written, shows each time, and not by chance in another process.
 ///
 /// The answer is the size of the nothing, which counts as address space.
 pub fn expose_stray_reads() -> u64 {
     #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
     {
+        const M_MMAP_THRESHOLD: c_int = -3;
+        const M_MMAP_MAX: c_int = -4;
         const M_TOP_PAD: c_int = -2;
         const M_PERTURB: c_int = -6;
         const M_ARENA_MAX: c_int = -8;
-        const NOTHING_BYTES: usize = 1 << 40;
-        /// Above it, for what is no block: stacks of threads. Too little for memory that is shared out in blocks.
-        const STACK_BYTES: usize = 120 << 20;
+        set([
+            (M_TOP_PAD, 0),
+            (M_PERTURB, 85),
+            (M_ARENA_MAX, 2),
+            // Blocks from this size on are asked of the system.
+            (M_MMAP_THRESHOLD, 1 << 10),
+            (M_MMAP_MAX, 1 << 14),
+        ]);
+        rooms::lay()
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
+    0
+}
+
+/// Rooms in a great stretch of nothing. The system lays memory into the highest room that is large enough.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+mod rooms {
+    use super::{c_int, c_void, mmap, munmap};
+
+    /// How many there are, and how large; the smallest are the highest.
+    const ROOMS: [(usize, usize); 7] = [
+        (128, 8 << 10),
+        (64, 64 << 10),
+        (32, 512 << 10),
+        (16, 4 << 20),
+        (8, 32 << 20),
+        (8, 256 << 20),
+        (2, 2 << 30),
+    ];
+    /// Between them,
+    const APART_BYTES: usize = 64 << 20;
+    /// and above all.
+    const ABOVE_BYTES: usize = 1 << 40;
+    const PAGE_BYTES: usize = 4 << 10;
+
+    pub(super) fn lay() -> u64 {
+        let below = ROOMS
+            .iter()
+            .map(|(count, size)| count * (size + APART_BYTES));
+        let below_bytes: usize = below.sum();
+        let mut num_bytes = below_bytes + ABOVE_BYTES;
+        let Some(start) = nothing(num_bytes) else {
+            return 0;
+        };
+        // Whatever fits between what lies higher is taken first.
+        let mut filling = ABOVE_BYTES;
+        while filling >= PAGE_BYTES {
+            match nothing(filling) {
+                Some(higher) if higher > start => num_bytes += filling,
+                lower => {
+                    if let Some(lower) = lower {
+                        give_back(lower, filling);
+                    }
+                    filling /= 2;
+                }
+            }
+        }
+        let mut end = start.wrapping_byte_add(below_bytes);
+        for (count, size) in ROOMS {
+            for _ in 0..count {
+                let room = end.wrapping_byte_sub(size);
+                give_back(room, size);
+                end = room.wrapping_byte_sub(APART_BYTES);
+            }
+        }
+        u64::try_from(num_bytes).unwrap_or(u64::MAX)
+    }
+
+    /// A stretch that nobody may touch.
+    fn nothing(num_bytes: usize) -> Option<*mut c_void> {
         const NO_ACCESS: c_int = 0;
         /// Private and anonymous.
         const FLAGS: c_int = 0x2 | 0x20;
-        set([(M_TOP_PAD, 0), (M_PERTURB, 85), (M_ARENA_MAX, 2)]);
-        let num_bytes = NOTHING_BYTES + STACK_BYTES;
-        // SAFETY: a new stretch, which nobody may touch, takes nothing from anybody.
+        // SAFETY: a new stretch takes nothing from anybody.
         let start = unsafe { mmap(std::ptr::null_mut(), num_bytes, NO_ACCESS, FLAGS, -1, 0) };
-        if start.addr() != usize::MAX {
-            // Memory is laid from above: first where there is room again, then below the stretch.
-            let room = start.wrapping_byte_add(NOTHING_BYTES);
-            // SAFETY: it belongs to the stretch, where nothing is.
-            let _is_there = unsafe { munmap(room, STACK_BYTES) };
-            return u64::try_from(num_bytes).unwrap_or(u64::MAX);
-        }
+        (start.addr() != usize::MAX).then_some(start)
     }
-    0
+
+    /// Makes room in a stretch that [`nothing`] laid.
+    fn give_back(start: *mut c_void, num_bytes: usize) {
+        // SAFETY: nothing is there.
+        let _is_room = unsafe { munmap(start, num_bytes) };
+    }
 }
 
 #[cfg(target_env = "gnu")]

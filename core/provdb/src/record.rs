@@ -13,7 +13,8 @@ pub const VERSION: u32 = 2;
 
 /// One execution of a function with what was known around it: a document of `anomalies` or `normalexecs`.
 ///
-/// The store adds `__id`. Reading back takes documents with or without it.
+/// The store adds `__id`. Reading back takes documents with or without it. Parts of it are read even where other writers left
+/// fields of theirs out, which are empty or 0 then.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExecutionRecord {
     /// [`VERSION`].
@@ -70,7 +71,8 @@ pub struct ExecutionRecord {
 }
 
 /// One function of a call stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CallStackEntry {
     /// Time of entry.
     pub entry: u64,
@@ -84,12 +86,13 @@ pub struct CallStackEntry {
     pub event_id: String,
     /// Whether it is anomalous, false while that is not known; absent in the call stack of a GPU parent, where the
     /// schema has no such field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_anomaly: Option<bool>,
 }
 
 /// One sample of a counter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CounterEvent {
     /// Index of the counter.
     pub counter_idx: u32,
@@ -118,7 +121,8 @@ pub struct EventWindow {
 }
 
 /// One execution of a window.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ExecWindowEntry {
     /// Time of entry.
     pub entry: u64,
@@ -154,18 +158,23 @@ pub struct CommWindowEntry {
     #[serde(rename = "type")]
     pub kind: CommType,
     /// Program.
+    #[serde(default)]
     pub pid: u32,
     /// Rank of the record.
+    #[serde(default)]
     pub rid: u32,
     /// Thread.
+    #[serde(default)]
     pub tid: u32,
     /// Rank that sent it.
     pub src: u32,
     /// Rank that received it.
     pub tar: u32,
     /// Its size.
+    #[serde(default)]
     pub bytes: u64,
     /// Its tag.
+    #[serde(default)]
     pub tag: u64,
     /// The how manieth message it is of those with this sender, receiver and tag since the start of the stream, from 0.
     /// The event with the same number on the other side is its mate. None where messages may have been missed before.
@@ -175,7 +184,18 @@ pub struct CommWindowEntry {
     #[serde(rename = "timestamp")]
     pub timestamp_us: u64,
     /// Label of the execution that it belongs to.
+    #[serde(default)]
     pub execdata_key: String,
+}
+
+impl CommWindowEntry {
+    /// The rank at the other end.
+    pub fn partner(&self) -> u32 {
+        match self.kind {
+            CommType::Send => self.tar,
+            CommType::Recv => self.src,
+        }
+    }
 }
 
 /// Last known state of a node.
@@ -198,7 +218,8 @@ pub struct NodeStateField {
 }
 
 /// Place of an execution on a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GpuLocation {
     /// Context of the device.
     pub context: u32,

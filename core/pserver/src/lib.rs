@@ -24,6 +24,7 @@ pub mod net;
 pub mod overview;
 pub mod packet;
 mod protocol;
+pub mod record;
 mod report;
 mod state;
 mod statistics;

@@ -1,16 +1,18 @@
 //! A provenance document of the collections anomalies and normalexecs, as far as it could be read.
 //!
-//! Fields that are missing or of another type are `None` or empty, never an error: documents of
-//! other writers and versions are shown as well as they can be.
+//! Fields that are missing or of another type are `None` or empty, and so are list items that cannot be read left out, never
+//! an error: documents of other writers and versions are shown as well as they can be.
 
-pub(super) mod decode;
+mod decode;
 #[cfg(test)]
 mod tests;
 mod window;
 
 use std::sync::Arc;
 
-use callgrove_model::{CommKind, ProgramId};
+use callgrove_model::ProgramId;
+pub use callgrove_provdb::{CallStackEntry, CommType, GpuParent};
+use callgrove_provdb::{CounterEvent, EventWindow, GpuLocation, NodeState};
 use serde_json::Value;
 
 use super::RunStats;
@@ -53,76 +55,21 @@ pub struct ExecutionDocument {
     /// Whether it ran on a GPU.
     pub is_gpu: bool,
     /// Where on a GPU.
-    pub gpu_location: Option<RecordGpuLocation>,
+    pub gpu_location: Option<GpuLocation>,
     /// What launched it.
-    pub gpu_parent: Option<RecordGpuParent>,
+    pub gpu_parent: Option<GpuParent>,
     /// The execution itself, its caller, and so on outwards.
-    pub call_stack: Vec<StackFrame>,
+    pub call_stack: Vec<CallStackEntry>,
     /// Counters while it ran, in order of time.
-    pub counters: Vec<RecordCounter>,
+    pub counters: Vec<CounterEvent>,
     /// What the detector went by.
     pub model: Model,
-    /// What happened around it on the same thread.
-    pub window: RecordEvents,
+    /// What happened around it on the same thread: executions in order of entry, messages in order of time.
+    pub window: EventWindow,
     /// The node while it ran.
-    pub node_state: Option<RecordNode>,
+    pub node_state: Option<NodeState>,
     /// The document itself.
     pub json: Arc<Value>,
-}
-
-/// An execution in a call stack.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StackFrame {
-    /// Label.
-    pub event_id: String,
-    /// Function name.
-    pub func: String,
-    /// Entry.
-    pub entry_us: u64,
-    /// Exit; `None` if it was still running.
-    pub exit_us: Option<u64>,
-    /// Whether it is anomalous too; `None` if not known.
-    pub is_anomaly: Option<bool>,
-}
-
-/// A counter's value.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RecordCounter {
-    /// Name.
-    pub name: String,
-    /// Value, in the counter's unit.
-    pub value: f64,
-    /// Time.
-    pub time_us: u64,
-}
-
-/// Where on a GPU.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RecordGpuLocation {
-    /// Device.
-    pub device: Option<u64>,
-    /// Context.
-    pub context: Option<u64>,
-    /// Stream.
-    pub stream: Option<u64>,
-    /// Index that the tracing library gave the three together.
-    pub thread: Option<u64>,
-}
-
-/// The CPU function that launched what ran on a GPU.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum RecordGpuParent {
-    /// It is known.
-    Known {
-        /// Label.
-        event_id: String,
-        /// CPU thread.
-        thread: Option<u64>,
-        /// Itself, its caller, and so on outwards.
-        call_stack: Vec<StackFrame>,
-    },
-    /// It is not; the detector's words.
-    Unknown(String),
 }
 
 /// What the detector went by.
@@ -146,60 +93,6 @@ pub struct RecordHistogram {
     pub edges: Vec<f64>,
     /// Threshold on scores.
     pub threshold: Option<f64>,
-}
-
-/// What happened around an execution on the same thread.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct RecordEvents {
-    /// Executions, in order of entry.
-    pub executions: Vec<WindowExecution>,
-    /// Messages, in order of time.
-    pub messages: Vec<WindowComm>,
-}
-
-/// An execution in the window.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WindowExecution {
-    /// Label.
-    pub event_id: String,
-    /// Label of the caller.
-    pub parent_event_id: String,
-    /// Function name.
-    pub func: String,
-    /// Entry.
-    pub entry_us: u64,
-    /// Exit; `None` if it was still running.
-    pub exit_us: Option<u64>,
-    /// Whether it is anomalous; `None` if not known.
-    pub is_anomaly: Option<bool>,
-}
-
-/// A message in the window.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WindowComm {
-    /// Sent or received here.
-    pub kind: CommKind,
-    /// The rank at the other end.
-    pub partner: u32,
-    /// Bytes.
-    pub size_bytes: u64,
-    /// Tag.
-    pub tag: i64,
-    /// How many messages with the same sender, receiver and tag came before it; `None` if that is not known.
-    pub number: Option<u64>,
-    /// Time.
-    pub time_us: u64,
-    /// Label of the execution that sent or received.
-    pub event_id: String,
-}
-
-/// The node while an execution ran.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RecordNode {
-    /// Fields and their values, as the monitoring plugin names them.
-    pub fields: Vec<(String, String)>,
-    /// When the newest of them was taken.
-    pub time_us: Option<u64>,
 }
 
 impl ExecutionDocument {

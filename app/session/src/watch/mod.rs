@@ -37,11 +37,11 @@ pub use carrier::{
     ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
 };
 pub use command::WatchCommand;
-pub use document::{ExecutionDocument, RecordEvents, RecordWindow};
+pub use document::{ExecutionDocument, RecordWindow};
 pub use field::{ExecutionField, FieldUnit};
 pub use form::{FormError, QueryForm, RecordCollection, SortField, TimeUnit};
 pub use heat::{HeatColumn, HeatMap, HeatRow};
-pub use incident::{IncidentMessage, MessageEnd, RecordedIncident};
+pub use incident::RecordedIncident;
 pub use pace::{Pace, PaceEntry, RecentMetrics};
 pub use picture::{Connection, QueryState, Watch};
 pub use ranking::{Measure, Ranked, RankedEnd, Ranking, Statistic, ranked_funcs, ranked_ranks};

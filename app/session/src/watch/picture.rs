@@ -111,7 +111,7 @@ impl Watch {
     pub fn incident(&self) -> Option<&Arc<RecordedIncident>> {
         let document = self.visit().document.as_ref()?;
         let is_of = |it: &&Arc<RecordedIncident>| {
-            Some(it.app) == document.app && it.members.contains(&document.event_id)
+            Some(it.record.pid) == document.app && it.record.members.contains(&document.event_id)
         };
         self.incident.iter().find(is_of)
     }

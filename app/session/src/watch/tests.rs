@@ -115,8 +115,10 @@ fn asked(carrier: &WatchCarrier) -> QueryRequest {
 
 fn incident() -> Value {
     json!({
-        "incident_id": "6:3:7", "pid": 0, "io_step": 3, "start": 1_000, "end": 53_800, "rid": 6, "func": "MPI_Send()",
-        "event_id": "6:3:7", "stood": 52_800, "delay": 800_000, "num_ranks": 16, "members": ["6:3:7", "5:3:2"],
+        "version": 1, "incident_id": "6:3:7", "joined_to": null, "pid": 0, "io_step": 3, "start": 1_000, "end": 53_800,
+        "kind": "stood_still", "rid": 6, "fid": 4, "func": "MPI_Send()", "event_id": "6:3:7", "stood": 52_800,
+        "delay": 800_000, "num_executions": 2, "num_anomalies": 2, "num_ranks": 16, "ranks": [5, 6],
+        "members": ["6:3:7", "5:3:2"], "hops": [],
         "messages": [{
             "src": 6, "tar": 5, "tag": 9, "number": 17,
             "sent": {"timestamp": 53_790, "event_id": "6:3:30"}, "received": {"timestamp": 53_800, "event_id": "5:3:2"}
@@ -149,7 +151,9 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
         carrier.requests.try_recv().is_err(),
         "one question at a time"
     );
-    let part = json!({"incident_id": "9:3:7", "members": [], "joined_to": "6:3:7"});
+    let mut part = incident();
+    (part["incident_id"], part["joined_to"]) = (json!("9:3:7"), json!("6:3:7"));
+    part["members"] = json!([]);
     say(
         &mut watcher,
         &carrier,
@@ -187,12 +191,9 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
     watcher.carry_out(WatchCommand::Open(0));
     let (victim, incident) = (opened(&watcher), watcher.watch().incident().cloned());
     let incident = incident.unwrap();
-    let mates = victim
-        .window
-        .messages
-        .iter()
-        .map(|it| incident.mate(&victim, it));
-    let mates: Vec<_> = mates.map(|end| end.map(|end| end.time_us)).collect();
+    let messages = victim.window.comm_window.iter();
+    let mates = messages.map(|it| incident.mate(&victim, it));
+    let mates: Vec<_> = mates.map(|end| end.map(|end| end.timestamp_us)).collect();
     assert_eq!(mates, [Some(53_790), None]);
 }
 
@@ -215,7 +216,10 @@ fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
     );
     assert!(watcher.watch().incident().is_none());
     say(&mut watcher, &carrier, found(request.id, vec![incident()]));
-    assert_eq!(watcher.watch().incident().map(|it| it.rank), Some(Some(6)));
+    assert_eq!(
+        watcher.watch().incident().map(|it| it.record.rid),
+        Some(Some(6))
+    );
     let failed = WatchUpdate::QueryFailed {
         id: 0,
         cause: "no database".to_owned(),

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use callgrove_pserver::record::IncidentRecord;
+
 use super::picture::Known;
 use super::{
     Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryRequest,
@@ -357,19 +359,20 @@ impl Watcher {
 
     /// Looks up the executions of an incident, to show that of the root.
     fn open_incident(&mut self, incident: &Arc<RecordedIncident>) {
-        let members = incident.members.iter().take(MAX_MEMBERS);
-        let labels: Vec<String> = incident
-            .event_id
-            .iter()
-            .chain(members)
-            .map(quoted)
-            .collect();
+        let IncidentRecord {
+            pid,
+            event_id,
+            members,
+            ..
+        } = &incident.record;
+        let members = members.iter().take(MAX_MEMBERS);
+        let labels: Vec<String> = event_id.iter().chain(members).map(quoted).collect();
         let form = QueryForm {
-            apps: incident.app.to_string(),
+            apps: pid.to_string(),
             filter: format!("event_id in ({})", labels.join(", ")),
             ..QueryForm::default()
         };
-        self.asked.to_open = Some((self.next_query, incident.event_id.clone()));
+        self.asked.to_open = Some((self.next_query, event_id.clone()));
         self.now().incident = Some(Arc::clone(incident));
         self.ask(form, None);
     }

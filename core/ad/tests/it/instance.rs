@@ -535,10 +535,10 @@ fn live_ranks_keep_only_what_the_complete_models_call_an_anomaly() {
         options.pacing = pacing;
         let status = follow(&[&script], options, session(&server), &shelf).unwrap();
         let anomalies = shelf.of(Anomalies);
-        let counted = server.documents().func_stats[0]["anomaly_metrics"]["anomaly_count"].clone();
+        let counted = server.documents().func_stats[0].anomaly_metrics.clone();
         assert_eq!(
-            counted["accumulate"],
-            anomalies.len() as f64,
+            counted.unwrap().anomaly_count.accumulate as usize,
+            anomalies.len(),
             "counted and stored"
         );
         assert_eq!(status.num_anomalies, anomalies.len() as u64);
@@ -650,7 +650,7 @@ fn incidents_of_a_pair(first_steps: [u32; 2]) -> Vec<serde_json::Value> {
     let documents = server.incidents(0, false);
     documents
         .into_iter()
-        .map(|document| document.json)
+        .map(|document| json!(document.record))
         .collect()
 }
 

@@ -6,9 +6,10 @@ use callgrove_model::{ExecLabel, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
 use super::brief::{BriefKey, StepBrief, StoodBrief};
-use super::join::{IncidentKind, JoinedIncident, joined};
+use super::join::{JoinedIncident, joined};
 use super::link::StoodCall;
 use super::message_ends::MessageEnds;
+use crate::record::IncidentKind;
 use crate::statistics::pairs;
 
 /// Most executions and messages that are kept, about 10 MB; then the older half of the steps is closed.

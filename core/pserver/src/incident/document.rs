@@ -1,13 +1,13 @@
 //! Incidents as documents of the provenance database's collection `incidents`.
 
 use callgrove_model::{ExecLabel, FuncId, ProgramId, fnv1a};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::join::{IncidentHop, IncidentKind, JoinedIncident, MatedMessage};
+use super::join::{IncidentHop, JoinedIncident, MatedMessage};
 use crate::functions::FunctionTable;
-
-/// Version of the schema.
-const VERSION: u32 = 1;
+use crate::record::{
+    HopKind, INCIDENT_VERSION, IncidentHopRecord, IncidentMessageRecord, IncidentRecord, MessageEnd,
+};
 
 /// An incident as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +16,8 @@ pub struct IncidentDocument {
     pub program: ProgramId,
     /// What names it in the program: `rank:step:row` of one of its executions.
     pub id: ExecLabel,
-    /// The document, without the `__id` that a database assigns.
-    pub json: Value,
+    /// What is stored.
+    pub record: IncidentRecord,
     /// Of its text.
     pub(crate) hash: u64,
 }
@@ -28,78 +28,86 @@ impl IncidentDocument {
         incident: &JoinedIncident,
         functions: &FunctionTable,
     ) -> Self {
-        let json = to_json(program, incident, functions);
+        let record = record(program, incident, functions);
         Self {
             program,
             id: incident.id,
-            hash: fnv1a(json.to_string().as_bytes()),
-            json,
+            hash: fnv1a(json!(record).to_string().as_bytes()),
+            record,
         }
     }
 }
 
-fn to_json(program: ProgramId, incident: &JoinedIncident, functions: &FunctionTable) -> Value {
+fn record(
+    program: ProgramId,
+    incident: &JoinedIncident,
+    functions: &FunctionTable,
+) -> IncidentRecord {
     let root = incident.root;
     let call = root.and_then(|root| root.call);
-    json!({
-        "version": VERSION,
-        "incident_id": incident.id.to_string(),
-        "joined_to": label(incident.joined_to),
-        "pid": program,
-        "io_step": incident.step,
-        "start": incident.start_us,
-        "end": incident.end_us,
-        "kind": match incident.kind {
-            IncidentKind::StoodStill => "stood_still",
-            IncidentKind::OwnWork => "own_work",
-            IncidentKind::Untold => "untold",
+    IncidentRecord {
+        version: INCIDENT_VERSION,
+        incident_id: incident.id.to_string(),
+        joined_to: label(incident.joined_to),
+        pid: program.0,
+        io_step: incident.step.0.into(),
+        start: incident.start_us,
+        end: incident.end_us,
+        kind: incident.kind,
+        rid: root.map(|root| root.rank.0),
+        fid: call.map(|call| call.fid.0),
+        func: call.map(|call| name(functions, call.fid)),
+        event_id: label(call.map(|call| call.label)),
+        stood: call.map(|call| call.stood_us),
+        delay: incident.delay_us,
+        num_executions: incident.members.len(),
+        num_anomalies: incident.num_anomalies,
+        num_ranks: incident.ranks.len(),
+        ranks: incident.ranks.iter().map(|rank| rank.0).collect(),
+        members: incident.members.iter().map(ToString::to_string).collect(),
+        hops: incident.hops.iter().map(|it| hop(it, functions)).collect(),
+        messages: incident.messages.iter().map(message).collect(),
+    }
+}
+
+fn hop(hop: &IncidentHop, functions: &FunctionTable) -> IncidentHopRecord {
+    IncidentHopRecord {
+        rid: hop.label.rank.0,
+        event_id: hop.label.to_string(),
+        fid: hop.fid.0,
+        func: name(functions, hop.fid),
+        waited: hop.waited_us,
+        kind: if hop.is_for_sender {
+            HopKind::LateSender
+        } else {
+            HopKind::LateReceiver
         },
-        "rid": root.map(|root| root.rank),
-        "fid": call.map(|call| call.fid),
-        "func": call.map(|call| name(functions, call.fid)),
-        "event_id": label(call.map(|call| call.label)),
-        "stood": call.map(|call| call.stood_us),
-        "delay": incident.delay_us,
-        "num_executions": incident.members.len(),
-        "num_anomalies": incident.num_anomalies,
-        "num_ranks": incident.ranks.len(),
-        "ranks": incident.ranks,
-        "members": incident.members.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "hops": incident.hops.iter().map(|it| hop(it, functions)).collect::<Vec<_>>(),
-        "messages": incident.messages.iter().map(message).collect::<Vec<_>>(),
-    })
+        peer_rid: hop.peer.0,
+        peer_event_id: label(hop.peer_label),
+        message: hop.message,
+    }
 }
 
-fn hop(hop: &IncidentHop, functions: &FunctionTable) -> Value {
-    json!({
-        "rid": hop.label.rank,
-        "event_id": hop.label.to_string(),
-        "fid": hop.fid,
-        "func": name(functions, hop.fid),
-        "waited": hop.waited_us,
-        "kind": if hop.is_for_sender { "late_sender" } else { "late_receiver" },
-        "peer_rid": hop.peer,
-        "peer_event_id": label(hop.peer_label),
-        "message": hop.message,
-    })
-}
-
-fn message(message: &MatedMessage) -> Value {
-    let end = |(time_us, call): (u64, Option<ExecLabel>)| json!({"timestamp": time_us, "event_id": label(call)});
-    json!({
-        "src": message.source,
-        "tar": message.destination,
-        "tag": message.tag,
-        "number": message.number,
-        "sent": end(message.sent),
-        "received": end(message.received),
-    })
+fn message(message: &MatedMessage) -> IncidentMessageRecord {
+    let end = |(timestamp_us, call): (u64, Option<ExecLabel>)| MessageEnd {
+        timestamp_us,
+        event_id: label(call),
+    };
+    IncidentMessageRecord {
+        src: message.source.0,
+        tar: message.destination.0,
+        tag: message.tag,
+        number: message.number,
+        sent: end(message.sent),
+        received: end(message.received),
+    }
 }
 
 fn label(label: Option<ExecLabel>) -> Option<String> {
     label.map(|label| label.to_string())
 }
 
-fn name(functions: &FunctionTable, fid: FuncId) -> &str {
-    functions.get(fid).map_or("", |(_, name)| name)
+fn name(functions: &FunctionTable, fid: FuncId) -> String {
+    let known = functions.get(fid).map(|(_, name)| name.to_owned());
+    known.unwrap_or_default()
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::link::{Lateness, StoodCall, WaitLink, links};
 use super::message_ends::MessageEnds;
+use crate::record::IncidentKind;
 
 /// Most messages of an incident.
 const MAX_MESSAGES: usize = 4096;
@@ -34,18 +35,6 @@ pub(crate) struct JoinedIncident {
     pub(super) num_anomalies: usize,
     pub(super) hops: Vec<IncidentHop>,
     pub(super) messages: Vec<MatedMessage>,
-}
-
-/// What the root of an incident did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum IncidentKind {
-    /// Nothing at all.
-    StoodStill,
-    /// Work, for longer than usual.
-    OwnWork,
-    /// There is no root.
-    Untold,
 }
 
 /// Where an incident came from.

@@ -162,7 +162,7 @@ impl TestRun {
     fn save(&self, database: &mut BTreeMap<ExecLabel, Value>) -> usize {
         let documents = self.state.incidents(now_ms(), false);
         for document in &documents {
-            database.insert(document.id, document.json.clone());
+            database.insert(document.id, json!(document.record));
         }
         self.state.confirm_incidents(&documents);
         documents.len()

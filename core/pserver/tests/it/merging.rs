@@ -146,8 +146,8 @@ fn a_frozen_server_keeps_its_models_and_counts_on() {
         state.fold();
     }
     let documents = state.documents();
-    let runtimes = &documents.func_stats[0]["runtime_profile"]["exclusive_runtime"];
-    assert_eq!(runtimes["count"], 3);
+    let runtimes = &documents.func_stats[0].runtime_profile.exclusive_runtime;
+    assert_eq!(runtimes.count, 3);
     assert_eq!(documents.ad_model.len(), 1);
 }
 

@@ -97,7 +97,7 @@ fn what_instances_add_comes_back_merged() {
     one.goodbye().expect("the server is there");
     other.goodbye().expect("the server is there");
     assert!(state.is_abandoned(0));
-    assert_eq!(state.documents().func_stats[0]["fid"], fids[1].0);
+    assert_eq!(state.documents().func_stats[0].fid, fids[1].0);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn survives_a_restart(retention: Retention) {
     let num_reported: u64 = documents
         .func_stats
         .iter()
-        .filter_map(|function| function["runtime_profile"]["exclusive_runtime"]["count"].as_u64())
+        .map(|function| function.runtime_profile.exclusive_runtime.count)
         .sum();
     assert_eq!(num_reported, all.len() as u64);
 }

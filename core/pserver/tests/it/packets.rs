@@ -155,8 +155,8 @@ fn the_documents_have_the_fields_of_the_schemas() {
 
     let documents = state.documents();
     let of = |name: &str| {
-        let found = documents.func_stats.iter().find(|it| it["fname"] == name);
-        found.expect("it is there")
+        let found = documents.func_stats.iter().find(|it| it.fname == name);
+        json!(found.expect("it is there"))
     };
     let calm = of("calm");
     assert_eq!(calm["anomaly_metrics"], Value::Null);
@@ -178,11 +178,11 @@ fn the_documents_have_the_fields_of_the_schemas() {
     assert_eq!(metrics["score"]["mean"], 15.0);
     assert_eq!(metrics["severity"]["mean"], 1500.0);
 
-    let counter = &documents.counter_stats[0];
+    let counter = json!(documents.counter_stats[0]);
     assert_eq!(counter["app"], 0);
     assert_eq!(counter["stats"]["count"], 3);
     assert_eq!(documents.ad_model.len(), 1);
-    let entry = &documents.ad_model[0];
+    let entry = json!(documents.ad_model[0]);
     assert_eq!(
         (&entry["pid"], &entry["fid"]),
         (&json!(0), &json!(fids[1].0))

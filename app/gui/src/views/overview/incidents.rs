@@ -46,12 +46,24 @@ pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableS
     }
     let mut order: Vec<usize> = (0..incidents.len()).collect();
     match state.sort.column {
-        0 => state.sort.by_text(&mut order, |at| incidents[at].start_us),
-        1 => state.sort.by_text(&mut order, |at| incidents[at].rank),
-        2 => state.sort.by_text(&mut order, |at| incidents[at].step),
-        _ => state.sort.by_text(&mut order, |at| incidents[at].delay_us),
+        0 => state
+            .sort
+            .by_text(&mut order, |at| incidents[at].record.start),
+        1 => state
+            .sort
+            .by_text(&mut order, |at| incidents[at].record.rid),
+        2 => state
+            .sort
+            .by_text(&mut order, |at| incidents[at].record.io_step),
+        _ => state
+            .sort
+            .by_text(&mut order, |at| incidents[at].record.delay),
     }
-    let most_us = incidents.iter().map(|it| it.delay_us).max().unwrap_or(0);
+    let most_us = incidents
+        .iter()
+        .map(|it| it.record.delay)
+        .max()
+        .unwrap_or(0);
     let table = Table {
         salt: "watched incidents",
         columns: &COLUMNS,
@@ -60,11 +72,11 @@ pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableS
     };
     let cells = |at: usize| {
         let incident = &incidents[order[at]];
-        let delay_us = incident.delay_us as f64;
+        let delay_us = incident.record.delay as f64;
         vec![
-            Cell::Text(clock(incident.start_us)),
+            Cell::Text(clock(incident.record.start)),
             Cell::Text(incident.in_words(duration)),
-            Cell::Text(incident.step.to_string()),
+            Cell::Text(incident.record.io_step.to_string()),
             Cell::Bar(
                 (delay_us / most_us.max(1) as f64) as f32,
                 duration(delay_us),

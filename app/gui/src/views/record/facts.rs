@@ -1,8 +1,8 @@
 //! What a document says, in words: facts, call stack, detector, GPU, counters, node.
 
-use callgrove_model::{CommKind, FunctionName};
+use callgrove_model::FunctionName;
 use callgrove_session::watch::ExecutionDocument;
-use callgrove_session::watch::document::{Model, RecordGpuParent, StackFrame};
+use callgrove_session::watch::document::{CallStackEntry, CommType, GpuParent, Model};
 use egui::{CollapsingHeader, Grid, Label, RichText, Ui};
 
 use super::histogram::histogram_ui;
@@ -87,7 +87,7 @@ fn what_ui(document: &ExecutionDocument, ui: &mut Ui) {
 }
 
 /// From the execution outwards; each with what it took.
-fn stack_ui(ctx: &ViewContext<'_>, stack: &[StackFrame], ui: &mut Ui) {
+fn stack_ui(ctx: &ViewContext<'_>, stack: &[CallStackEntry], ui: &mut Ui) {
     if stack.is_empty() {
         ui.weak("The document has none.");
     }
@@ -102,10 +102,10 @@ fn stack_ui(ctx: &ViewContext<'_>, stack: &[StackFrame], ui: &mut Ui) {
                 name = name.strong().color(ctx.theme.abnormal_text());
             }
             ui.add(Label::new(name).truncate())
-                .on_hover_text(&frame.func);
-            ui.weak(match frame.exit_us {
-                Some(exit_us) => duration(exit_us.saturating_sub(frame.entry_us) as f64),
-                None => "still running".to_owned(),
+                .on_hover_text(&*frame.func);
+            ui.weak(match frame.exit {
+                0 => "still running".to_owned(),
+                exit_us => duration(exit_us.saturating_sub(frame.entry) as f64),
             });
             if frame.is_anomaly == Some(true) {
                 ui.label(RichText::new("◆ anomaly").color(ctx.theme.abnormal_text()));
@@ -116,8 +116,10 @@ fn stack_ui(ctx: &ViewContext<'_>, stack: &[StackFrame], ui: &mut Ui) {
 
 /// The messages of the execution itself, each with its other end if that is known.
 fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
-    let own = document.window.messages.iter();
-    let own: Vec<_> = own.filter(|it| it.event_id == document.event_id).collect();
+    let own = document.window.comm_window.iter();
+    let own: Vec<_> = own
+        .filter(|it| it.execdata_key == document.event_id)
+        .collect();
     if own.is_empty() {
         return;
     }
@@ -131,17 +133,17 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
             .take(MAX_MESSAGES)
             .map(|message| {
                 let (name, mate) = match message.kind {
-                    CommKind::Send => ("Sent to", "received"),
-                    CommKind::Recv => ("Received from", "sent"),
+                    CommType::Send => ("Sent to", "received"),
+                    CommType::Recv => ("Received from", "sent"),
                 };
                 let end = incident.and_then(|incident| incident.mate(document, message));
                 let mate = end.map_or_else(
                     || "; its other end is not known".to_owned(),
                     |end| {
-                        let entry_us = document.entry_us.unwrap_or(message.time_us);
-                        let (apart_us, order) = match end.time_us.checked_sub(entry_us) {
+                        let entry_us = document.entry_us.unwrap_or(message.timestamp_us);
+                        let (apart_us, order) = match end.timestamp_us.checked_sub(entry_us) {
                             Some(after_us) => (after_us, "after"),
-                            None => (entry_us - end.time_us, "before"),
+                            None => (entry_us - end.timestamp_us, "before"),
                         };
                         let call = end.event_id.as_deref().unwrap_or("no call");
                         format!(
@@ -152,7 +154,7 @@ fn messages_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui)
                 );
                 (
                     name,
-                    format!("rank {}, tag {}{mate}", message.partner, message.tag),
+                    format!("rank {}, tag {}{mate}", message.partner(), message.tag),
                 )
             })
             .collect();
@@ -195,27 +197,25 @@ fn model_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
 
 fn gpu_ui(ctx: &ViewContext<'_>, document: &ExecutionDocument, ui: &mut Ui) {
     if let Some(location) = &document.gpu_location {
-        let whole = |value: Option<u64>| value.map_or_else(dash, |value| value.to_string());
         let rows = [
-            ("Device", whole(location.device)),
-            ("Context", whole(location.context)),
-            ("Stream", whole(location.stream)),
-            ("Thread index", whole(location.thread)),
+            ("Device", location.device.to_string()),
+            ("Context", location.context.to_string()),
+            ("Stream", location.stream.to_string()),
+            ("Thread index", location.thread.to_string()),
         ];
         rows_ui("gpu", &rows, ui);
     }
     match &document.gpu_parent {
         None => {}
-        Some(RecordGpuParent::Unknown(cause)) => {
+        Some(GpuParent::Missing(cause)) => {
             ui.label(format!("What launched it is not known: {cause}"));
         }
-        Some(RecordGpuParent::Known {
+        Some(GpuParent::Found {
             event_id,
-            thread,
+            tid,
             call_stack,
         }) => {
-            let thread = thread.map_or_else(dash, |thread| thread.to_string());
-            ui.label(format!("Launched by {event_id} on thread {thread}:"));
+            ui.label(format!("Launched by {event_id} on thread {tid}:"));
             stack_ui(ctx, call_stack, ui);
         }
     }
@@ -232,11 +232,11 @@ fn counters_ui(document: &ExecutionDocument, ui: &mut Ui) {
         .striped(true)
         .show(ui, |ui| {
             for event in document.counters.iter().take(MAX_COUNTERS) {
-                ui.label(number(event.value));
-                let after_us = event.time_us.saturating_sub(entry_us);
+                ui.label(number(event.counter_value as f64));
+                let after_us = event.ts_us.saturating_sub(entry_us);
                 ui.weak(format!("{} after entry", duration(after_us as f64)));
                 // Last, where a long name has room.
-                ui.add(Label::new(&event.name).extend());
+                ui.add(Label::new(&*event.counter_name).extend());
                 ui.end_row();
             }
         });
@@ -251,13 +251,10 @@ fn node_ui(document: &ExecutionDocument, ui: &mut Ui) {
         ui.weak("Nothing is known; TAU's monitoring plugin writes it.");
         return;
     };
-    let rows: Vec<(&str, String)> = state
-        .fields
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.clone()))
+    let fields = state.data.iter();
+    let rows: Vec<(&str, String)> = fields
+        .map(|it| (&*it.field, it.value.to_string()))
         .collect();
     rows_ui("node", &rows, ui);
-    if let Some(time_us) = state.time_us {
-        ui.weak(format!("as of {} UTC", utc(time_us)));
-    }
+    ui.weak(format!("as of {} UTC", utc(state.timestamp_us)));
 }

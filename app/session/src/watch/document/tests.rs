@@ -52,12 +52,13 @@ fn a_document_of_the_schema_is_read_whole() {
     );
     assert_eq!(document.severity_us, Some(800.0));
     assert_eq!(document.call_stack.len(), 3);
-    assert_eq!(document.call_stack[2].exit_us, None, "main still runs");
-    assert_eq!(document.counters[0].time_us, 1_150, "in order of time");
+    assert_eq!(document.call_stack[2].exit, 0, "main still runs");
+    assert_eq!(document.counters[0].ts_us, 1_150, "in order of time");
     let state = document.node_state.as_ref().unwrap();
+    let known = &state.data[0];
     assert_eq!(
-        state.fields,
-        [("Memory Available (MB)".to_owned(), "512".to_owned())]
+        (&*known.field, known.value.to_string()),
+        ("Memory Available (MB)", "512".to_owned())
     );
     let Model::RecordHistogram(histogram) = &document.model else {
         panic!("{:?}", document.model);
@@ -139,16 +140,31 @@ fn gpu_fields_and_moments_are_read() {
         "algo_params": {"count": 9, "mean": 5.0, "stddev": 1.5},
     }));
     assert!(document.is_gpu);
-    assert_eq!(document.gpu_location.as_ref().unwrap().stream, Some(7));
+    assert_eq!(document.gpu_location.as_ref().unwrap().stream, 7);
     assert!(
-        matches!(&document.gpu_parent, Some(RecordGpuParent::Known { call_stack, .. }) if call_stack.len() == 1)
+        matches!(&document.gpu_parent, Some(GpuParent::Found { call_stack, .. }) if call_stack.len() == 1)
     );
     assert!(matches!(document.model, Model::Moments(stats) if stats.count == 9));
     let lost = ExecutionDocument::new(json!({"gpu_parent": "not seen yet"}));
     assert_eq!(
         lost.gpu_parent,
-        Some(RecordGpuParent::Unknown("not seen yet".to_owned()))
+        Some(GpuParent::Missing("not seen yet".to_owned()))
     );
+}
+
+#[test]
+fn a_part_that_cannot_be_read_is_left_out_alone() {
+    let mut json = full();
+    json["fid"] = json!("four");
+    json["call_stack"][1]["entry"] = json!(-1);
+    json["event_window"]["comm_window"][0]["type"] = json!("BARRIER");
+    json["node_state"] = json!(7);
+    let document = ExecutionDocument::new(json);
+    assert_eq!((document.fid, document.rank), (None, Some(2)));
+    assert_eq!(document.call_stack.len(), 2);
+    assert_eq!(document.window.comm_window.len(), 1);
+    assert_eq!(document.window.exec_window.len(), 3);
+    assert_eq!(document.node_state, None);
 }
 
 #[test]

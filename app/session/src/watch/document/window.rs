@@ -7,8 +7,9 @@ use callgrove_model::{
     CommKind, CommRef, Comms, Counters, DurationNs, ExecIdx, ExecRef, Executions, Lane, LaneIdx,
     Message, NameTable, NonMaxIdx, ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
 };
+use callgrove_provdb::{CallStackEntry, CommType, CommWindowEntry, ExecWindowEntry};
 
-use super::{ExecutionDocument, StackFrame, WindowComm, WindowExecution};
+use super::ExecutionDocument;
 
 /// The event window with the callers of the execution: a small trace with one lane of calls, and one for
 /// each rank at the other end of a message.
@@ -36,7 +37,7 @@ struct Call {
     event_id: String,
     /// Label of the caller.
     parent: String,
-    func: String,
+    func: Arc<str>,
     entry_us: u64,
     /// The end of all that is known if it was still running.
     exit_us: u64,
@@ -199,9 +200,9 @@ fn add_lanes(
         RankId(document.rank.unwrap_or(0)),
         ThreadId(document.thread.unwrap_or(0) as u32),
     );
-    let messages = &document.window.messages;
+    let messages = &document.window.comm_window;
     let mut places: BTreeSet<(RankId, ThreadId)> = BTreeSet::from([own]);
-    let partners = messages.iter().map(|message| RankId(message.partner));
+    let partners = messages.iter().map(|message| RankId(message.partner()));
     places.extend(
         partners
             .filter(|partner| *partner != own.0)
@@ -219,14 +220,14 @@ fn add_lanes(
     }
     let at = |rank: RankId| places.iter().position(|place| place.0 == rank).unwrap_or(0);
     let lane = LaneIdx::from_index(at(own.0));
-    let mut messages: Vec<&WindowComm> = messages.iter().collect();
-    messages.sort_by_key(|message| message.time_us);
     for message in messages {
         let call = calls
             .iter()
-            .position(|(call, _)| !call.event_id.is_empty() && call.event_id == message.event_id)
+            .position(|(call, _)| {
+                !call.event_id.is_empty() && call.event_id == message.execdata_key
+            })
             .map(|at| NonMaxIdx::from(ExecIdx::from_index(at)));
-        let partner = RankId(message.partner);
+        let partner = RankId(message.partner());
         add_message(
             &mut trace.lanes,
             message,
@@ -242,22 +243,21 @@ fn add_lanes(
 /// Adds both ends of a message: the one that the document knows, and its mate.
 fn add_message(
     lanes: &mut [Lane],
-    message: &WindowComm,
+    message: &CommWindowEntry,
     (own, call): (LaneIdx, Option<NonMaxIdx>),
     (other, own_rank): (LaneIdx, RankId),
 ) {
-    let kind = message.kind;
-    let mate_kind = match kind {
-        CommKind::Send => CommKind::Recv,
-        CommKind::Recv => CommKind::Send,
+    let (kind, mate_kind) = match message.kind {
+        CommType::Send => (CommKind::Send, CommKind::Recv),
+        CommType::Recv => (CommKind::Recv, CommKind::Send),
     };
     let mut add = |lane: LaneIdx, kind, partner, exec| {
         let comms = &mut lanes[lane.index()].comms;
-        comms.time.push(time(message.time_us));
+        comms.time.push(time(message.timestamp_us));
         comms.kind.push(kind);
         comms.partner.push(partner);
-        comms.tag.push(message.tag.max(0) as u64);
-        comms.size_bytes.push(message.size_bytes);
+        comms.tag.push(message.tag);
+        comms.size_bytes.push(message.bytes);
         comms.exec.push(exec);
         comms.mate.push(None);
         CommRef {
@@ -265,7 +265,7 @@ fn add_message(
             row: comms.len() as u32 - 1,
         }
     };
-    let known = add(own, kind, RankId(message.partner), call);
+    let known = add(own, kind, RankId(message.partner()), call);
     let mate = add(other, mate_kind, own_rank, None);
     for (end, mate) in [(known, mate), (mate, known)] {
         lanes[end.lane.index()].comms.mate[end.row as usize] = Some(mate);
@@ -294,11 +294,11 @@ fn matched(lanes: &[Lane]) -> Vec<Message> {
 
 /// The calls of window and call stack, each once.
 fn calls(document: &ExecutionDocument) -> Vec<Call> {
-    let window = &document.window.executions;
+    let window = &document.window.exec_window;
     let stack = &document.call_stack;
-    let exits = window.iter().filter_map(|execution| execution.exit_us);
-    let exits = exits.chain(stack.iter().filter_map(|frame| frame.exit_us));
-    let entries = window.iter().map(|execution| execution.entry_us);
+    let exits = window.iter().map(|execution| execution.exit);
+    let exits = exits.chain(stack.iter().map(|frame| frame.exit));
+    let entries = window.iter().map(|execution| execution.entry);
     let end_us = exits
         .chain(entries)
         .chain(document.exit_us)
@@ -311,14 +311,14 @@ fn calls(document: &ExecutionDocument) -> Vec<Call> {
             .skip(1)
             .any(|frame| !event_id.is_empty() && frame.event_id == event_id)
     };
-    let from_window = |execution: &WindowExecution| Call {
+    let from_window = |execution: &ExecWindowEntry| Call {
         event_id: execution.event_id.clone(),
         parent: execution.parent_event_id.clone(),
-        func: execution.func.clone(),
-        entry_us: execution.entry_us,
-        exit_us: execution.exit_us.unwrap_or(end_us).max(execution.entry_us),
-        is_open: execution.exit_us.is_none(),
-        is_anomaly: execution.is_anomaly == Some(true),
+        func: Arc::clone(&execution.func),
+        entry_us: execution.entry,
+        exit_us: exit_us((execution.entry, execution.exit), end_us),
+        is_open: execution.exit == 0,
+        is_anomaly: execution.is_anomaly,
         role: Role {
             is_subject: is_subject(&execution.event_id),
             is_caller: in_stack(&execution.event_id),
@@ -337,16 +337,16 @@ fn calls(document: &ExecutionDocument) -> Vec<Call> {
     calls
 }
 
-fn from_stack(stack: &[StackFrame], at: usize, end_us: u64, is_subject: bool) -> Call {
+fn from_stack(stack: &[CallStackEntry], at: usize, end_us: u64, is_subject: bool) -> Call {
     let frame = &stack[at];
     let parent = stack.get(at + 1);
     Call {
         event_id: frame.event_id.clone(),
         parent: parent.map_or_else(String::new, |parent| parent.event_id.clone()),
-        func: frame.func.clone(),
-        entry_us: frame.entry_us,
-        exit_us: frame.exit_us.unwrap_or(end_us).max(frame.entry_us),
-        is_open: frame.exit_us.is_none(),
+        func: Arc::clone(&frame.func),
+        entry_us: frame.entry,
+        exit_us: exit_us((frame.entry, frame.exit), end_us),
+        is_open: frame.exit == 0,
         is_anomaly: frame.is_anomaly == Some(true),
         role: Role {
             is_subject: is_subject || at == 0,
@@ -355,15 +355,18 @@ fn from_stack(stack: &[StackFrame], at: usize, end_us: u64, is_subject: bool) ->
     }
 }
 
+/// When a call ended; one that has no exit runs until `end_us`.
+fn exit_us((entry_us, exit_us): (u64, u64), end_us: u64) -> u64 {
+    let exit_us = if exit_us == 0 { end_us } else { exit_us };
+    exit_us.max(entry_us)
+}
+
 /// Where a person begins to look.
 fn extent(calls: &[Call], document: &ExecutionDocument) -> (TimeNs, TimeNs) {
     let inner = || calls.iter().filter(|call| !call.role.is_caller);
     let messages = || {
-        document
-            .window
-            .messages
-            .iter()
-            .map(|message| message.time_us)
+        let messages = document.window.comm_window.iter();
+        messages.map(|message| message.timestamp_us)
     };
     let from_us = inner()
         .map(|call| call.entry_us)

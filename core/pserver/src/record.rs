@@ -1,0 +1,188 @@
+//! The documents of the provenance database's global collections, field by field as their schemas name them. Every time and
+//! duration is in microseconds, the unit of those schemas. The store adds `__id`.
+//!
+//! What the collection `counter_stats` has is a [`CounterStats`](crate::packet::CounterStats).
+
+use callgrove_detect::RunStats;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Version of the schema of incidents.
+pub const INCIDENT_VERSION: u32 = 1;
+
+/// Profile and anomalies of one function over the run: a document of `func_stats`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FuncStatsRecord {
+    /// Program.
+    pub app: u32,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Its name.
+    pub fname: String,
+    /// None if it never was anomalous.
+    pub anomaly_metrics: Option<FuncAnomalyMetrics>,
+    /// How long it took.
+    pub runtime_profile: RuntimeProfile,
+}
+
+/// The anomalies of a function over the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FuncAnomalyMetrics {
+    /// Number per step with anomalies.
+    pub anomaly_count: RunStats,
+    /// First step with an anomaly.
+    pub first_io_step: u64,
+    /// Last step with an anomaly.
+    pub last_io_step: u64,
+    /// Latest time of an anomaly (exit).
+    #[serde(rename = "max_timestamp")]
+    pub max_timestamp_us: u64,
+    /// Earliest time of an anomaly (entry).
+    #[serde(rename = "min_timestamp")]
+    pub min_timestamp_us: u64,
+    /// Score.
+    pub score: RunStats,
+    /// Severity.
+    pub severity: RunStats,
+}
+
+/// How long the executions of a function took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuntimeProfile {
+    /// Without their children.
+    pub exclusive_runtime: RunStats,
+    /// With their children.
+    pub inclusive_runtime: RunStats,
+}
+
+/// The model of one function: a document of `ad_model`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AdModelRecord {
+    /// Program.
+    pub pid: u32,
+    /// Global index of the function.
+    pub fid: u32,
+    /// Its name.
+    pub func_name: String,
+    /// Statistics or a histogram, as `algo_params` of executions has it.
+    pub model: Value,
+}
+
+/// Executions of several ranks that stood together: a document of `incidents`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncidentRecord {
+    /// [`INCIDENT_VERSION`].
+    pub version: u32,
+    /// What names it in its program: the label of one of its executions.
+    pub incident_id: String,
+    /// The incident that it turned out to be part of, which has its executions.
+    pub joined_to: Option<String>,
+    /// Program.
+    pub pid: u32,
+    /// The last I/O step in which one of its executions was told.
+    pub io_step: u64,
+    /// From here the first execution stood.
+    pub start: u64,
+    /// Until here the last one did.
+    pub end: u64,
+    /// What its root did.
+    pub kind: IncidentKind,
+    /// Rank of the root; none if nobody could be told.
+    pub rid: Option<u32>,
+    /// Global index of the function of the root's execution.
+    pub fid: Option<u32>,
+    /// Its name.
+    pub func: Option<String>,
+    /// Label of the root's execution; none if it has no anomaly.
+    pub event_id: Option<String>,
+    /// How long the root stood.
+    pub stood: Option<u64>,
+    /// How long all executions together stood.
+    pub delay: u64,
+    /// Number of `members`.
+    pub num_executions: usize,
+    /// How many of them the detector found.
+    pub num_anomalies: usize,
+    /// Number of `ranks`.
+    pub num_ranks: usize,
+    /// Those of members and root, ascending.
+    pub ranks: Vec<u32>,
+    /// Labels of the executions, in the order in which they began to stand.
+    pub members: Vec<String>,
+    /// Who waited for whom.
+    pub hops: Vec<IncidentHopRecord>,
+    /// Messages of which both ends are known.
+    pub messages: Vec<IncidentMessageRecord>,
+}
+
+/// What the root of an incident did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IncidentKind {
+    /// Nothing at all.
+    StoodStill,
+    /// Work, for longer than usual.
+    OwnWork,
+    /// There is no root.
+    Untold,
+}
+
+/// An execution of an incident that waited for another rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncidentHopRecord {
+    /// Its rank.
+    pub rid: u32,
+    /// Its label.
+    pub event_id: String,
+    /// Global index of its function.
+    pub fid: u32,
+    /// Name of its function.
+    pub func: String,
+    /// How long it waited.
+    pub waited: u64,
+    /// Who came late.
+    pub kind: HopKind,
+    /// The rank that it waited for.
+    pub peer_rid: u32,
+    /// Label of the execution there.
+    pub peer_event_id: Option<String>,
+    /// Place in the messages of the incident.
+    pub message: usize,
+}
+
+/// For whom an execution waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HopKind {
+    /// For whoever sent.
+    LateSender,
+    /// For whoever received.
+    LateReceiver,
+}
+
+/// A message of which both ends are known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncidentMessageRecord {
+    /// Rank that sent it.
+    pub src: u32,
+    /// Rank that received it.
+    pub tar: u32,
+    /// Tag.
+    pub tag: u64,
+    /// How many messages with the same sender, receiver and tag came before it.
+    pub number: u64,
+    /// When it was sent, and in which execution.
+    pub sent: MessageEnd,
+    /// When it was received, and in which execution.
+    pub received: MessageEnd,
+}
+
+/// One end of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageEnd {
+    /// Time.
+    #[serde(rename = "timestamp")]
+    pub timestamp_us: u64,
+    /// Label of the execution; none outside every function.
+    pub event_id: Option<String>,
+}
