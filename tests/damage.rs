@@ -11,7 +11,9 @@ use callgrove_tests::shell::{COMPUTE, callgrove, copy_of, data, example};
 /// Damaged traces in a test that everybody runs; `CALLGROVE_FUZZ=600` tries more, and `CALLGROVE_FUZZ_SEED=9000` others.
 const FEW: u64 = 24;
 /// Always tried: what ended a process once.
-const ONCE_FATAL: [u64; 6] = [777_005, 777_382, 777_551, 2_002_285, 3_001_001, 24_111_112];
+const ONCE_FATAL: [u64; 7] = [
+    777_005, 777_382, 777_551, 2_002_285, 3_001_001, 24_111_112, 24_116_249,
+];
 
 #[test]
 fn damage_that_ends_adios2_leaves_out_its_rank_alone() -> Result<()> {

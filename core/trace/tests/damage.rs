@@ -109,6 +109,25 @@ fn a_flipped_bit_anywhere_in_an_index_does_no_harm() {
 }
 
 #[test]
+fn a_flipped_bit_anywhere_in_a_description_is_told() {
+    let folder = copy(&bp5_run(), [0]);
+    let file = stream(folder.path(), 0).join("mmd.0");
+    let bytes = fs::read(&file).unwrap();
+    // Behind the two lengths and the version of the first id; its description is 1,120 bytes long, the next one 564 of 568.
+    let (first, second) = (18..16 + 12 + 1120, 1148 + 18..1148 + 16 + 12 + 564);
+    for at in first.chain(second).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        fs::write(&file, damaged).unwrap();
+        let error = read(folder.path()).unwrap_err().with_causes();
+        assert!(
+            error.contains("mmd.0") && error.contains("checksum"),
+            "{at}: {error}"
+        );
+    }
+}
+
+#[test]
 fn one_damaged_rank_leaves_the_others_whole() {
     let folder = copy(&bp5_run(), 0..4);
     cut(&stream(folder.path(), 2).join("md.0"), 1000);

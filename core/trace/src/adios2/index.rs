@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use super::bp4_lists::{self, StoredArray};
 use super::decode::ARRAYS;
+use super::descriptions;
 use crate::TraceError;
 
 const HEADER_BYTES: usize = 64;
@@ -296,18 +297,29 @@ fn bp5_record(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((bytes[0], record, after))
 }
 
-/// The descriptions of the metadata's layout, of which there is at least one, must fill `mmd.0`.
+/// The descriptions of the metadata's layout, of which there is at least one, must be what their ids say, and fill `mmd.0`.
 fn check_descriptions(file: &File) -> Result<(), TraceError> {
     let mut rest = file.bytes.as_slice();
     while !rest.is_empty() || file.bytes.is_empty() {
-        let length = u64_at(rest, 0)
-            .zip(u64_at(rest, 8))
-            .and_then(|(id, description)| id.checked_add(description)?.checked_add(16));
-        rest = length
-            .and_then(|length| rest.get(usize::try_from(length).ok()?..))
+        let (id, description, after) = description(rest)
             .ok_or_else(|| file.damaged(format!("cut short after {} bytes", file.bytes.len())))?;
+        if !descriptions::fits(id, description) {
+            let place = file.bytes.len() - rest.len();
+            return Err(file.damaged(format!(
+                "the description at byte {place} has another checksum than it was written with"
+            )));
+        }
+        rest = after;
     }
     Ok(())
+}
+
+/// The id of the next description, the description, and what is after it; `None` if it is not there as a whole.
+fn description(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let length = |place| usize::try_from(u64_at(bytes, place)?).ok();
+    let (id, rest) = bytes.get(16..)?.split_at_checked(length(0)?)?;
+    let (description, after) = rest.split_at_checked(length(8)?)?;
+    Some((id, description, after))
 }
 
 fn check_reach(path: &Path, size_bytes: u64, end: u64) -> Result<(), TraceError> {

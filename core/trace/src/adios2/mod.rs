@@ -6,6 +6,7 @@
 
 mod bp4_lists;
 mod decode;
+mod descriptions;
 mod index;
 mod order;
 mod reader;
