@@ -1,7 +1,7 @@
 //! The records of the provenance database, field by field as the Chimbuko schemas name them ("Function event
 //! schema", "Metadata schema"). Every time and duration is in microseconds, the unit of those schemas.
 //!
-//! Function and counter statistics and models have their types where they are computed; here they are JSON.
+//! What the global collections hold has its types where it is computed, in `callgrove_pserver::record`.
 
 use std::sync::Arc;
 

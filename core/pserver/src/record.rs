@@ -25,7 +25,8 @@ pub struct FuncStatsRecord {
     pub runtime_profile: RuntimeProfile,
 }
 
-/// The anomalies of a function over the run.
+/// The anomalies of a function over the run: what packets call [`MetricsData`](crate::packet::MetricsData), where this schema has
+/// another name for the number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FuncAnomalyMetrics {
     /// Number per step with anomalies.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use callgrove_model::ProgramId;
 pub use callgrove_provdb::{CallStackEntry, CommType, GpuParent};
 use callgrove_provdb::{CounterEvent, EventWindow, GpuLocation, NodeState};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::RunStats;
@@ -84,14 +85,17 @@ pub enum Model {
     RecordHistogram(RecordHistogram),
 }
 
-/// A histogram of times in microseconds.
-#[derive(Clone, PartialEq, Debug, Default)]
+/// A histogram of times in microseconds. The schema names its bins in words, and the peer's newer versions otherwise.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub struct RecordHistogram {
     /// Executions per bin.
+    #[serde(rename = "Histogram Bin Counts", alias = "counts")]
     pub counts: Vec<f64>,
     /// Lower edge of the first bin, then the upper edges: one more than `counts`.
+    #[serde(rename = "Histogram Bin Edges", alias = "edges")]
     pub edges: Vec<f64>,
-    /// Threshold on scores.
+    /// Threshold on scores, which stands beside the histogram.
+    #[serde(skip)]
     pub threshold: Option<f64>,
 }
 

@@ -83,26 +83,16 @@ fn window(json: &Value) -> EventWindow {
     }
 }
 
-/// A histogram's bins. The schema names them in words, and the peer's newer versions otherwise.
-#[derive(Deserialize)]
-struct Bins {
-    #[serde(rename = "Histogram Bin Counts", alias = "counts")]
-    counts: Vec<f64>,
-    #[serde(rename = "Histogram Bin Edges", alias = "edges")]
-    edges: Vec<f64>,
-}
-
 impl Model {
     fn of(json: &Value) -> Self {
         if json.get("histogram").is_some() {
-            let bins = field(json, "histogram");
-            let bins = bins
-                .filter(|it: &Bins| !it.counts.is_empty() && it.edges.len() == it.counts.len() + 1);
-            return bins.map_or(Self::Unknown, |Bins { counts, edges }| {
+            let histogram = field(json, "histogram").filter(|it: &RecordHistogram| {
+                !it.counts.is_empty() && it.edges.len() == it.counts.len() + 1
+            });
+            return histogram.map_or(Self::Unknown, |histogram| {
                 Self::RecordHistogram(RecordHistogram {
-                    counts,
-                    edges,
                     threshold: field(json, "internal_global_threshold"),
+                    ..histogram
                 })
             });
         }
