@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use callgrove_ad::{AdOptions, Instance, Pacing, Stream};
 use callgrove_benches::meter::{cpu_seconds, memory_bytes};
-use callgrove_detect::{CallerKey, FuncModel, Params};
+use callgrove_detect::{CallerKey, FuncModel, Params, ValidParams};
 use callgrove_model::{
     CounterId, FuncEventKind, FuncId, NameTable, ProgramId, RankId, RunIdentity, StepBatch, StepId,
     ThreadId, TimeNs, Warnings,
@@ -29,6 +29,8 @@ use callgrove_trace::{Next, TraceError, TraceSource};
 
 const NUM_FUNCTIONS: u32 = 10;
 const CALLS_PER_STEP: u32 = 20;
+/// Different ones of what instances tell a server.
+const NUM_DELTAS: u32 = 32;
 
 type Waits = Arc<Mutex<Vec<Duration>>>;
 
@@ -222,17 +224,14 @@ fn exchange(
             .functions(ProgramId(0), &names)
             .map_err(|it| told(&it))?;
         let params = Params::default().check().map_err(|it| told(&it))?;
+        let deltas: Vec<FuncModel> = (0..NUM_DELTAS).map(|step| delta(&params, step)).collect();
         let (start, mut waits, mut step) = (Instant::now(), Vec::new(), 0);
         while start.elapsed() < length {
-            let model = |&fid: &FuncId| {
-                let mut model = FuncModel::new(&params);
-                let times: Vec<u64> = (0..20)
-                    .map(|it| 100 + (it * 7 + u64::from(step)) % 23)
-                    .collect();
-                model.extend_in(StepId(step), CallerKey::NONE, &times);
-                (fid, model)
+            // What it costs to learn them belongs to the detectors.
+            let delta = |(place, &fid): (usize, &FuncId)| {
+                (fid, deltas[(place + step as usize) % deltas.len()].clone())
             };
-            let models = fids.iter().map(model).collect();
+            let models = fids.iter().enumerate().map(delta).collect();
             let asked = Instant::now();
             session.learn_steps(&[(RankId(rank), StepId(step))]);
             session
@@ -260,6 +259,16 @@ fn exchange(
         percentiles(waits)
     );
     Ok(())
+}
+
+/// What a step of twenty calls adds to the model of a function.
+fn delta(params: &ValidParams, step: u32) -> FuncModel {
+    let mut model = FuncModel::new(params);
+    let times: Vec<u64> = (0..20)
+        .map(|it| 100 + (it * 7 + u64::from(step)) % 23)
+        .collect();
+    model.extend_in(StepId(step), CallerKey::NONE, &times);
+    model
 }
 
 /// The median, the 99th percentile and the longest.

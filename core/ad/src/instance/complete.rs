@@ -9,7 +9,7 @@ use callgrove_model::FuncId;
 use callgrove_pserver::PserverError;
 use rayon::prelude::*;
 
-use super::deltas::merge_deltas;
+use super::deltas::Deltas;
 use super::round::{at_work, new_steps, take_turns};
 use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status};
 use crate::AdError;
@@ -24,7 +24,8 @@ impl Instance {
         &mut self,
         watch: &mut impl FnMut(&Status) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, AdError> {
-        while self.readers.iter().any(|reader| !reader.has_ended()) {
+        let (mut untold, mut is_stopped) = (Deltas::default(), false);
+        while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
             let (options, models) = (&self.options, &self.models);
             let learn = |detector: &mut RankDetector, input: StepInput| {
                 detector.pass_over(&input, options, models)
@@ -37,17 +38,18 @@ impl Instance {
                 (position, detector.pass_over(&input, options, models))
             }));
             learnt.sort_unstable_by_key(|it| it.0);
-            let positions = learnt.iter().map(|it| it.0);
-            self.exchange
-                .learn_steps(&new_steps(&self.detectors, positions));
-            let learnt = learnt.into_iter().map(|it| it.1).collect();
-            let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
-            let synced = self.exchange.sync_and_report(deltas, &[])?;
-            self.status.note_link(synced.link);
-            self.remember(synced.models);
-            if watch(&self.status).is_break() {
-                return Ok(ControlFlow::Break(()));
+            let steps = new_steps(&self.detectors, learnt.iter().map(|it| it.0));
+            untold.add(learnt.into_iter().map(|it| it.1).collect(), steps)?;
+            if self.pace.is_due() {
+                let models = self.tell(std::mem::take(&mut untold), &[])?;
+                self.remember(models);
             }
+            is_stopped = watch(&self.status).is_break();
+        }
+        let models = self.tell(untold, &[])?;
+        self.remember(models);
+        if is_stopped {
+            return Ok(ControlFlow::Break(()));
         }
         self.learn_run(&[])?;
         Ok(ControlFlow::Continue(()))

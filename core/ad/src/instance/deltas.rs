@@ -1,32 +1,50 @@
-//! What a round adds to the models.
+//! What the ranks learnt, until it is told.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use callgrove_detect::{FuncModel, RunningThreshold};
-use callgrove_model::FuncId;
+use callgrove_model::{FuncId, RankId, StepId};
 
 use crate::AdError;
 
-/// The deltas of all ranks, merged in order of rank, by global index of the function. `fids` and
-/// `reached`, the highest thresholds so far, are by number.
-pub(super) fn merge_deltas(
-    learnt: Vec<Vec<(u32, FuncModel)>>,
-    fids: &[FuncId],
-    reached: &[RunningThreshold],
-) -> Result<Vec<(FuncId, FuncModel)>, AdError> {
-    let mut by_number: BTreeMap<u32, FuncModel> = BTreeMap::new();
-    for (number, model) in learnt.into_iter().flatten() {
-        match by_number.entry(number) {
-            Entry::Vacant(entry) => {
-                entry.insert(model);
+/// What some steps add to the models, and which steps these are: whoever knows the one has to know the other.
+#[derive(Debug, Default)]
+pub(super) struct Deltas {
+    /// By number of the function.
+    models: BTreeMap<u32, FuncModel>,
+    pub(super) steps: Vec<(RankId, StepId)>,
+}
+
+impl Deltas {
+    /// Adds what steps add; those of all ranks come in order of rank.
+    pub(super) fn add(
+        &mut self,
+        learnt: Vec<Vec<(u32, FuncModel)>>,
+        steps: Vec<(RankId, StepId)>,
+    ) -> Result<(), AdError> {
+        self.steps.extend(steps);
+        for (number, model) in learnt.into_iter().flatten() {
+            match self.models.entry(number) {
+                Entry::Vacant(entry) => {
+                    entry.insert(model);
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().merge(&model)?,
             }
-            Entry::Occupied(mut entry) => entry.get_mut().merge(&model)?,
         }
+        Ok(())
     }
-    let with_fid = by_number.into_iter().map(|(number, mut model)| {
-        model.raise_threshold(reached[number as usize].value());
-        (fids[number as usize], model)
-    });
-    Ok(with_fid.collect())
+
+    /// The models by global index of the function. `fids` and `reached`, the highest thresholds so far, are by number.
+    pub(super) fn by_fid(
+        self,
+        fids: &[FuncId],
+        reached: &[RunningThreshold],
+    ) -> Vec<(FuncId, FuncModel)> {
+        let with_fid = self.models.into_iter().map(|(number, mut model)| {
+            model.raise_threshold(reached[number as usize].value());
+            (fids[number as usize], model)
+        });
+        with_fid.collect()
+    }
 }

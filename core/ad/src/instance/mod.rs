@@ -32,6 +32,7 @@ use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
+use round::Pace;
 pub use status::Status;
 
 /// How long the end waits for a parameter server that is away or has not saved what it was told.
@@ -89,6 +90,7 @@ pub struct Instance {
     /// By number: the highest threshold of its score so far, which the models hand on.
     thresholds_reached: Vec<RunningThreshold>,
     tree_models: TreeModels,
+    pace: Pace,
     /// Reports that the server has not been told, oldest first. Each comes after as many documents were handed to the
     /// writer, and is told once these are stored: what is counted can be read.
     reports: VecDeque<(u64, StepReport)>,
@@ -168,6 +170,7 @@ impl Instance {
             models: Vec::new(),
             thresholds_reached: Vec::new(),
             tree_models: TreeModels::default(),
+            pace: Pace::default(),
             reports: VecDeque::new(),
             status: Status::default(),
         })

@@ -1,14 +1,16 @@
 //! A round: a step of each stream that has one, taken in and judged.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use callgrove_model::{RankId, StepId};
+use callgrove_detect::FuncModel;
+use callgrove_model::{FuncId, RankId, StepId};
 use callgrove_provdb::ProvDbError;
+use callgrove_pserver::StepReport;
 use rayon::prelude::*;
 
 use super::Instance;
-use super::deltas::merge_deltas;
+use super::deltas::Deltas;
 use crate::compiled_model::{RoundModels, compile_models};
 use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
@@ -19,6 +21,35 @@ const LIVE_WAIT: Duration = Duration::from_millis(100);
 
 /// By the position of the stream.
 type Positioned<T> = Vec<(usize, T)>;
+
+/// While recorded streams are read, the exchange is asked after so many function events,
+const EVENTS_UNTOLD: u64 = 1 << 16;
+/// or so much time: where steps are small, it would cost more than the steps.
+const TIME_UNTOLD: Duration = Duration::from_millis(100);
+
+/// When the exchange was asked last.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Function events since then.
+    num_events: u64,
+    at: Instant,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            num_events: 0,
+            at: Instant::now(),
+        }
+    }
+}
+
+impl Pace {
+    /// Whether it is to be asked again.
+    pub(super) fn is_due(&self) -> bool {
+        self.num_events >= EVENTS_UNTOLD || self.at.elapsed() >= TIME_UNTOLD
+    }
+}
 
 /// What became of a step: worked on where it was read, or waiting.
 pub(super) struct Turn<T> {
@@ -91,6 +122,7 @@ impl Instance {
         for (position, turn) in turns.into_iter().enumerate() {
             let Some(turn) = turn else { continue };
             self.num_ranks = self.num_ranks.max(turn.num_ranks);
+            self.pace.num_events += turn.num_events;
             // What is read twice counts once.
             if self.complete.is_some() {
                 self.status.num_steps += 1;
@@ -108,9 +140,10 @@ impl Instance {
 
     /// Judges the next step of each recorded stream by the complete models, of which there are some.
     pub(super) fn round_again(&mut self) -> Result<(), AdError> {
-        let reports = self.settled_reports();
-        let synced = self.exchange.sync_and_report(Vec::new(), &reports)?;
-        self.status.note_link(synced.link);
+        if self.pace.is_due() {
+            let reports = self.settled_reports();
+            self.tell(Deltas::default(), &reports)?;
+        }
         self.take_tree_models();
         let (options, recorded) = (&self.options, self.writer.is_some());
         let models = RoundModels::complete(self.complete.as_ref(), &self.fids, &self.tree_models);
@@ -165,18 +198,18 @@ impl Instance {
         });
         let (positions, learnt): (Vec<usize>, Vec<_>) = learnt.unzip();
         let new_steps = new_steps(&self.detectors, positions.iter().copied());
-        self.exchange.learn_steps(&new_steps);
-        let deltas = merge_deltas(learnt, &self.fids, &self.thresholds_reached)?;
-        let synced = self.exchange.sync_and_report(deltas, &reports)?;
-        self.status.note_link(synced.link);
-        let newest = compile_models(synced.models, &self.fids, &self.thresholds, &self.options);
+        let is_news = !new_steps.is_empty();
+        let mut deltas = Deltas::default();
+        deltas.add(learnt, new_steps)?;
+        let models = self.tell(deltas, &reports)?;
+        let newest = compile_models(models, &self.fids, &self.thresholds, &self.options);
         self.take_tree_models();
         let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
         for ((model, reached), compiled) in known.zip(&newest) {
             if let Some(compiled) = compiled {
                 *model = Some(Arc::clone(&compiled.model));
                 // Steps that are read again are judged by models of later ones.
-                if !new_steps.is_empty() {
+                if is_news {
                     reached.raise(compiled.judge.threshold());
                 }
             }
@@ -197,6 +230,21 @@ impl Instance {
         });
         let judged = judged.collect();
         self.note_outcomes(judged)
+    }
+
+    /// Tells the exchange what is new, and takes note of how it fares. The answer is the newest models of these functions.
+    pub(super) fn tell(
+        &mut self,
+        mut deltas: Deltas,
+        reports: &[StepReport],
+    ) -> Result<Vec<(FuncId, Arc<FuncModel>)>, AdError> {
+        self.pace = Pace::default();
+        self.exchange
+            .learn_steps(&std::mem::take(&mut deltas.steps));
+        let deltas = deltas.by_fid(&self.fids, &self.thresholds_reached);
+        let synced = self.exchange.sync_and_report(deltas, reports)?;
+        self.status.note_link(synced.link);
+        Ok(synced.models)
     }
 
     /// Learns which run and which functions live steps are of.

@@ -196,8 +196,14 @@ impl Epochs {
 
     /// Later epochs only grow, so what is too old in a part of the run is too old in the run.
     fn is_first_too_old(&self) -> bool {
-        let is_enough_later =
-            || self.0.values().skip(1).map(Histogram::total).sum::<u64>() >= ENOUGH;
+        let is_enough_later = || {
+            let later = self.0.values().skip(1).flat_map(Histogram::bins);
+            let mut left = later.scan(ENOUGH, |left, bin| {
+                *left = left.saturating_sub(bin.count);
+                Some(*left)
+            });
+            left.any(|left| left == 0)
+        };
         self.0.len() > MOST_EPOCHS || self.0.len() > LEAST_EPOCHS && is_enough_later()
     }
 

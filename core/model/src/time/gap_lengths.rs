@@ -6,6 +6,9 @@ use super::DurationNs;
 const BITS_PER_OCTAVE: u32 = 3;
 const BINS_PER_OCTAVE: u32 = 1 << BITS_PER_OCTAVE;
 
+/// What [`bin_of`] sees of the length 1.
+const FIRST_PARTS: u64 = 1.0_f64.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS_PER_OCTAVE);
+
 /// As many as lengths of 64 bits need.
 const NUM_BINS: usize = 64 * 8;
 
@@ -44,14 +47,13 @@ impl GapLengths {
     }
 }
 
-/// The highest bit tells the octave, the bits after it the part of that.
+/// The exponent of the length tells the octave, the first bits of its fraction the part of that.
 #[inline]
 fn bin_of(length: DurationNs) -> usize {
-    let length_ns = length.0.unsigned_abs().max(1);
-    let num_zeros = length_ns.leading_zeros();
-    let octave = u64::BITS - 1 - num_zeros;
-    let highest = (length_ns << num_zeros) >> (u64::BITS - 1 - BITS_PER_OCTAVE);
-    (octave * BINS_PER_OCTAVE) as usize + highest as usize - BINS_PER_OCTAVE as usize
+    // Beyond 2⁵³ ns, a hundred days, a length that is rounded up may count as the next one.
+    let length_ns = length.0.max(1) as f64;
+    let parts = length_ns.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS_PER_OCTAVE);
+    (parts - FIRST_PARTS) as usize
 }
 
 /// The length at which a bin ends.

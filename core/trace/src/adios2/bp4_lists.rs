@@ -1,5 +1,5 @@
-//! The lists of variables and attributes in BP4's `md.0`: whether what they hold ends where it should, and where arrays
-//! are.
+//! The lists of variables and attributes in BP4's `md.0`: whether what they hold ends where it should, what the scalars
+//! of a step are, and where its arrays are.
 //!
 //! ADIOS2 goes through them without looking at their ends: a text that states a wrong length is read from wherever that
 //! leads, and the process may crash.
@@ -10,14 +10,32 @@
 //! an attribute    … path (text) · type (1) · sets (8) · each set
 //! set             characteristics (1) · length (4) · each characteristic: which (1), value
 //! characteristic  0 the value: of a text attribute, a text · 3 a place (8) · 6 the place in the data file (8)
-//!                 4 dimensions (1), length (2), for each: of the block, of the array, where the block starts (8 each)
+//!                 4 dimensions (1), length (2), for each: of the block, of the array, where the block starts (8 each);
+//!                   of a scalar, none
 //!                 7, 8 a number (4) · 12 blocks (2), of one: least and greatest value (8 each) · others
 //! text            length (2) · bytes
 //! ```
 
-/// The type of a text attribute, and of unsigned numbers of 64 bits.
+use super::decode::ARRAYS;
+use super::schema::COUNTS;
+
+/// The type of a text attribute, and those of numbers.
 const TEXT: u64 = 9;
+const I32: u64 = 2;
 const U64: u64 = 54;
+
+/// What a list of variables tells of a step by itself. ADIOS2 would look for each scalar from the first step on, so that
+/// many small steps take a time that grows with their square.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct StoredStep {
+    /// In the order of [`ARRAYS`]. None for one that is put together from blocks, or is compressed, or says of itself
+    /// what is not known here.
+    pub(super) arrays: [Option<StoredArray>; ARRAYS.len()],
+    /// How many rows each has; none of what is not as TAU writes it.
+    pub(super) num_rows: [Option<u64>; ARRAYS.len()],
+    /// In the order of [`COUNTS`], likewise.
+    pub(super) counts: [Option<u32>; COUNTS.len()],
+}
 
 /// An array of two dimensions that is stored as it is, row by row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,19 +56,36 @@ pub(super) fn attributes_fit(list: &[u8]) -> bool {
     entries_fit(list, attribute_fits)
 }
 
-/// Where the arrays of these names are, of unsigned numbers of 64 bits. There is none for one that is put together from
-/// blocks, or is compressed, or says of itself what is not known here.
-pub(super) fn stored_arrays<const N: usize>(
-    list: &[u8],
-    names: [&str; N],
-) -> [Option<StoredArray>; N] {
-    let (mut rest, mut arrays) = (Bytes(list), [None; N]);
-    while let Some((name, entry)) = rest.entry() {
-        if let Some(at) = names.iter().position(|wanted| wanted.as_bytes() == name) {
-            arrays[at] = stored_array(entry);
+impl StoredStep {
+    /// That of a list of variables.
+    pub(super) fn of(list: &[u8]) -> Self {
+        let count = |entry: Bytes<'_>| {
+            let number = stored_scalar(entry, I32, 4)?;
+            i32::try_from(number).ok()?.try_into().ok()
+        };
+        Self {
+            arrays: of_names(list, ARRAYS.map(|it| it.1), stored_array),
+            num_rows: of_names(list, ARRAYS.map(|it| it.0), |entry| {
+                stored_scalar(entry, U64, 8)
+            }),
+            counts: of_names(list, COUNTS, count),
         }
     }
-    arrays
+}
+
+/// What `read` finds in the entries of these names.
+fn of_names<T: Copy, const N: usize>(
+    list: &[u8],
+    names: [&str; N],
+    read: impl Fn(Bytes<'_>) -> Option<T>,
+) -> [Option<T>; N] {
+    let (mut rest, mut found) = (Bytes(list), [None; N]);
+    while let Some((name, entry)) = rest.entry() {
+        if let Some(at) = names.iter().position(|wanted| wanted.as_bytes() == name) {
+            found[at] = read(entry);
+        }
+    }
+    found
 }
 
 /// `rest_fits` is asked about what each entry has after its name.
@@ -68,14 +103,34 @@ fn entries_fit(list: &[u8], rest_fits: impl Fn(Bytes<'_>) -> Option<()>) -> bool
     num_left == Some(0)
 }
 
-fn stored_array(mut entry: Bytes<'_>) -> Option<StoredArray> {
+/// Of an entry of this type with one set: how many characteristics that has, and these.
+fn only_set(mut entry: Bytes<'_>, data_type: u64) -> Option<(u64, Bytes<'_>)> {
     entry.take(2)?;
-    if (entry.number(1)?, entry.number(8)?) != (U64, 1) {
+    if (entry.number(1)?, entry.number(8)?) != (data_type, 1) {
         return None;
     }
     let num_characteristics = entry.number(1)?;
     let length = entry.number(4)?;
-    let mut set = entry.take(length)?;
+    Some((num_characteristics, entry.take(length)?))
+}
+
+fn stored_scalar(entry: Bytes<'_>, data_type: u64, num_bytes: u64) -> Option<u64> {
+    let (num_characteristics, mut set) = only_set(entry, data_type)?;
+    let mut value = None;
+    for _ in 0..num_characteristics {
+        match set.number(1)? {
+            0 => value = set.number(num_bytes),
+            3 | 6 => _ = set.take(8)?,
+            4 if (set.number(1)?, set.number(2)?) == (0, 0) => {}
+            7 | 8 => _ = set.take(4)?,
+            _ => return None,
+        }
+    }
+    value
+}
+
+fn stored_array(entry: Bytes<'_>) -> Option<StoredArray> {
+    let (num_characteristics, mut set) = only_set(entry, U64)?;
     let (mut offset, mut dimensions) = (None, None);
     for _ in 0..num_characteristics {
         match set.number(1)? {

@@ -23,8 +23,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::bp4_lists::{self, StoredArray};
-use super::decode::ARRAYS;
+use super::bp4_lists::{self, StoredStep};
 use super::descriptions;
 use crate::TraceError;
 
@@ -44,8 +43,8 @@ pub(super) struct BpIndex {
     pub(super) is_cut: bool,
     /// BP5: where the data of each step starts in `data.0`; empty if the data is elsewhere.
     data_starts: Vec<u64>,
-    /// BP4: where the arrays of each step are in `data.0`, those that lie there as they are.
-    arrays: Vec<[Option<StoredArray>; ARRAYS.len()]>,
+    /// BP4: what is known of each step.
+    steps: Vec<StoredStep>,
     /// Size of `data.0`.
     data_bytes: u64,
 }
@@ -106,9 +105,9 @@ impl BpIndex {
         self.data_bytes
     }
 
-    /// Where the arrays of a step are in `data.0`, if they can be read from there.
-    pub(super) fn arrays(&self, step: usize) -> Option<&[Option<StoredArray>; ARRAYS.len()]> {
-        self.arrays.get(step)
+    /// What is known of a step without ADIOS2.
+    pub(super) fn stored(&self, step: usize) -> Option<&StoredStep> {
+        self.steps.get(step)
     }
 
     fn of_bp4(folder: &Path, index: &File, is_closed: bool) -> Result<Self, TraceError> {
@@ -116,7 +115,7 @@ impl BpIndex {
         let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
         let is_cut = !records.remainder().is_empty();
         let (mut num_steps, mut end) = (0, HEADER_BYTES as u64);
-        let mut arrays = Vec::with_capacity(records.len());
+        let mut steps = Vec::with_capacity(records.len());
         for record in records {
             num_steps += 1;
             // A serial writer, such as TAU's, is rank 0 and counts its steps from 1.
@@ -125,7 +124,7 @@ impl BpIndex {
             }
             let variables;
             (end, variables) = check_bp4_step(record, end, index, &metadata)?;
-            arrays.push(bp4_lists::stored_arrays(variables, ARRAYS.map(|it| it.1)));
+            steps.push(StoredStep::of(variables));
         }
         let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
         let data_bytes = size_of_file(&folder.join("data.0"))?;
@@ -134,7 +133,7 @@ impl BpIndex {
             is_closed,
             is_cut,
             data_starts: Vec::new(),
-            arrays,
+            steps,
             data_bytes,
         })
     }
@@ -175,7 +174,7 @@ impl BpIndex {
             is_closed,
             is_cut,
             data_starts,
-            arrays: Vec::new(),
+            steps: Vec::new(),
             data_bytes,
         })
     }

@@ -29,24 +29,39 @@ pub(super) struct Counts {
     pub(super) event_types: u32,
 }
 
+/// The variables that these are read from, in their order.
+pub(super) const COUNTS: [&str; 5] = [
+    "thread_count",
+    "comm_rank_count",
+    "timer_count",
+    "counter_count",
+    "event_type_count",
+];
+
 /// The variable that every step of TAU's stream has.
 pub(super) const FUNC_ROW_COUNT: &str = "timer_event_count";
 
 impl Counts {
-    /// Reads them from the step at which `engine` is.
-    pub(super) fn read(engine: &AdiosEngine) -> Result<Self, Adios2Error> {
-        let count = |name| -> Result<Option<u32>, Adios2Error> {
-            let Some(variable) = engine.io().variable(name)? else {
-                return Ok(None);
-            };
-            Ok(u32::try_from(engine.get_value::<i32>(&variable)?).ok())
-        };
+    /// Reads them from the step at which `engine` is, but for those that are known.
+    pub(super) fn read(
+        engine: &AdiosEngine,
+        known: [Option<u32>; COUNTS.len()],
+    ) -> Result<Self, Adios2Error> {
+        let mut counts = known;
+        for (count, name) in counts.iter_mut().zip(COUNTS) {
+            if count.is_none()
+                && let Some(variable) = engine.io().variable(name)?
+            {
+                *count = u32::try_from(engine.get_value::<i32>(&variable)?).ok();
+            }
+        }
+        let [threads, ranks, timers, counters, event_types] = counts;
         Ok(Self {
-            threads: count("thread_count")?,
-            ranks: count("comm_rank_count")?,
-            timers: count("timer_count")?.unwrap_or(0),
-            counters: count("counter_count")?.unwrap_or(0),
-            event_types: count("event_type_count")?.unwrap_or(0),
+            threads,
+            ranks,
+            timers: timers.unwrap_or(0),
+            counters: counters.unwrap_or(0),
+            event_types: event_types.unwrap_or(0),
         })
     }
 }

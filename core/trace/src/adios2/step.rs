@@ -78,7 +78,8 @@ impl StepReader {
     /// Reads the step at which an engine is.
     pub(super) fn read(&mut self, at: &StepPlace<'_>) -> Result<StepBatch, TraceError> {
         let stream_error = |source| at.stream_error(source);
-        let counts = Counts::read(at.engine).map_err(stream_error)?;
+        let known = at.stored.map(|it| it.step.counts).unwrap_or_default();
+        let counts = Counts::read(at.engine, known).map_err(stream_error)?;
         let (metadata, has_attributes) = self
             .names
             .update(at.engine.io(), &counts)
@@ -110,6 +111,12 @@ impl StepReader {
     }
 }
 
+/// Where the rows of an array are read from.
+enum RowSource<'a> {
+    File(StoredRows<'a>),
+    Engine(Variable<'a>),
+}
+
 /// The step at which an engine is.
 pub(super) struct StepPlace<'a> {
     pub(super) engine: &'a AdiosEngine,
@@ -117,7 +124,7 @@ pub(super) struct StepPlace<'a> {
     pub(super) step: StepId,
     /// Size of the data file, if the stream is one.
     pub(super) data_bytes: Option<u64>,
-    /// What can be read without the engine.
+    /// What is known without the engine.
     pub(super) stored: Option<StoredRows<'a>>,
 }
 
@@ -139,16 +146,24 @@ impl StepPlace<'_> {
         decoder: &mut Decoder<'_>,
         edges_only: bool,
     ) -> Result<(), TraceError> {
-        let (count_name, name, num_columns) = ARRAYS[array];
-        let num_rows = self.count_rows(count_name, num_columns)?;
-        let variable = self.array(name)?;
-        if num_rows == 0 {
-            return Ok(());
-        }
-        let variable = variable
-            .ok_or_else(|| self.not_tau(name, "is missing, though rows are counted".to_owned()))?;
-        // The array agrees with the count before memory for it is taken.
-        self.expect_shape(&variable, name, [num_rows, num_columns])?;
+        let (_, name, num_columns) = ARRAYS[array];
+        let num_rows = self.count_rows(array)?;
+        let stored = self
+            .stored
+            .filter(|it| it.has(array, num_rows, num_columns));
+        let source = if let Some(stored) = stored.filter(|_| !edges_only) {
+            RowSource::File(stored)
+        } else {
+            let variable = self.array(name)?;
+            if num_rows == 0 {
+                return Ok(());
+            }
+            let missing = || self.not_tau(name, "is missing, though rows are counted".to_owned());
+            let variable = variable.ok_or_else(missing)?;
+            // The array agrees with the count before memory for it is taken.
+            self.expect_shape(&variable, name, [num_rows, num_columns])?;
+            RowSource::Engine(variable)
+        };
         // What is not as large as it says must be compressed, and is told from what is damaged by all of it only.
         let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
         let is_edges = edges_only && self.data_bytes.is_some_and(is_stored);
@@ -171,8 +186,11 @@ impl StepPlace<'_> {
             for first in (0..num_rows).step_by(step) {
                 let num_left = (num_rows - first) * num_columns;
                 let rows = &mut memory[..length.min(num_left)];
-                if is_edges || !self.read_stored(array, num_rows, first, rows)? {
-                    self.read_by_engine(&variable, first, num_columns, rows)?;
+                match &source {
+                    RowSource::File(stored) => self.read_stored(stored, array, first, rows)?,
+                    RowSource::Engine(variable) => {
+                        self.read_by_engine(variable, first, num_columns, rows)?;
+                    }
                 }
                 decoder.take(array, first, rows);
             }
@@ -182,15 +200,12 @@ impl StepPlace<'_> {
 
     fn read_stored(
         &self,
+        stored: &StoredRows<'_>,
         array: usize,
-        num_rows: usize,
         first: usize,
         rows: &mut [u64],
-    ) -> Result<bool, TraceError> {
-        let Some(stored) = self.stored else {
-            return Ok(false);
-        };
-        let read = stored.read(array, (num_rows, ARRAYS[array].2), first, rows);
+    ) -> Result<(), TraceError> {
+        let read = stored.read(array, first, rows);
         read.map_err(|source| match source.kind() {
             ErrorKind::UnexpectedEof => self.cut_short(),
             _ => TraceError::Io {
@@ -215,20 +230,10 @@ impl StepPlace<'_> {
         read.map_err(|source| self.rows_error(source))
     }
 
-    fn count_rows(&self, name: &'static str, num_columns: usize) -> Result<usize, TraceError> {
-        let variable = self
-            .engine
-            .io()
-            .variable(name)
-            .map_err(|source| self.stream_error(source))?;
-        let variable = variable.ok_or_else(|| self.not_tau(name, "is missing".to_owned()))?;
-        let count = self
-            .engine
-            .get_value::<u64>(&variable)
-            .map_err(|source| match source {
-                Adios2Error::WrongType { found, .. } => self.not_tau(name, format!("is {found}")),
-                source => self.stream_error(source),
-            })?;
+    fn count_rows(&self, array: usize) -> Result<usize, TraceError> {
+        let (name, _, num_columns) = ARRAYS[array];
+        let known = self.stored.and_then(|it| it.step.num_rows[array]);
+        let count = known.map_or_else(|| self.count_by_engine(name), Ok)?;
         let limit = self.data_bytes.map_or(MAX_ROWS, |bytes| {
             bytes.saturating_mul(MAX_COMPRESSION) / (num_columns as u64 * 8)
         });
@@ -241,6 +246,17 @@ impl StepPlace<'_> {
             });
         }
         Ok(count as usize)
+    }
+
+    fn count_by_engine(&self, name: &'static str) -> Result<u64, TraceError> {
+        let stream_error = |source| self.stream_error(source);
+        let variable = self.engine.io().variable(name).map_err(stream_error)?;
+        let variable = variable.ok_or_else(|| self.not_tau(name, "is missing".to_owned()))?;
+        let count = self.engine.get_value::<u64>(&variable);
+        count.map_err(|source| match source {
+            Adios2Error::WrongType { found, .. } => self.not_tau(name, format!("is {found}")),
+            source => self.stream_error(source),
+        })
     }
 
     /// The array of this name, if the step has it.

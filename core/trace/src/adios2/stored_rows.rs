@@ -5,34 +5,30 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use super::bp4_lists::StoredArray;
+use super::bp4_lists::StoredStep;
 
-/// The arrays of a step, and the file that they are in.
+/// What is known of a step, and the file that its arrays are in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredRows<'a> {
     pub(super) file: &'a File,
-    /// In the order of [`super::ARRAYS`]; none for what ADIOS2 has to read.
-    pub(super) arrays: &'a [Option<StoredArray>; 3],
+    pub(super) step: &'a StoredStep,
 }
 
 impl StoredRows<'_> {
-    /// Reads the array of this shape from row `first` on, as many rows as there is room for; says whether it lies there.
-    pub(super) fn read(
-        &self,
-        array: usize,
-        (num_rows, num_columns): (usize, usize),
-        first: usize,
-        rows: &mut [u64],
-    ) -> io::Result<bool> {
-        let [num_rows, num_columns, first] = [num_rows, num_columns, first].map(|it| it as u64);
-        let stored = self.arrays[array].as_ref();
-        let shape = (num_rows, num_columns);
-        let Some(stored) = stored.filter(|it| (it.num_rows, it.num_columns) == shape) else {
-            return Ok(false);
+    /// Whether an array of this shape lies there as it is.
+    pub(super) fn has(&self, array: usize, num_rows: usize, num_columns: usize) -> bool {
+        let shape = (num_rows as u64, num_columns as u64);
+        self.step.arrays[array].is_some_and(|it| (it.num_rows, it.num_columns) == shape)
+    }
+
+    /// Reads an array that is there from row `first` on, as many rows as there is room for.
+    pub(super) fn read(&self, array: usize, first: usize, rows: &mut [u64]) -> io::Result<()> {
+        let Some(stored) = self.step.arrays[array] else {
+            return Err(io::ErrorKind::NotFound.into());
         };
         let mut file = self.file;
-        let row_bytes = 8 * num_columns;
-        file.seek(SeekFrom::Start(stored.offset + first * row_bytes))?;
+        let first_bytes = 8 * stored.num_columns * first as u64;
+        file.seek(SeekFrom::Start(stored.offset + first_bytes))?;
         file.read_exact(bytemuck::cast_slice_mut(rows))?;
         if cfg!(target_endian = "big") {
             // The index of a folder that was written on such a machine is refused.
@@ -40,7 +36,7 @@ impl StoredRows<'_> {
                 *number = number.swap_bytes();
             }
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -51,46 +47,50 @@ mod tests {
 
     use callgrove_adios2_sys::{Library, default_candidates};
 
+    use super::super::schema::COUNTS;
     use super::super::{ARRAYS, Begun, BpStream};
 
     #[test]
-    fn rows_are_those_that_adios2_reads() {
+    fn what_is_stored_is_what_adios2_reads() {
         let run =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lammps-4r-small-bp4");
         let library = Library::load(&default_candidates()).unwrap();
         let folder = run.join("bp/tau-metrics-lmp_tau-0.bp");
         let mut stream = BpStream::open(&folder, &library).unwrap();
-        let mut num_rows = [0; ARRAYS.len()];
+        let mut all_rows = [0; ARRAYS.len()];
         while let Begun::Step(..) = stream.begin_step(Duration::ZERO).unwrap() {
-            let stored = stream.stored_rows().unwrap();
+            let (engine, stored) = (&stream.engine, stream.stored_rows().unwrap());
+            let variable = |name| engine.io().variable(name).unwrap().unwrap();
+            let counts = COUNTS.map(|name| engine.get_value::<i32>(&variable(name)).unwrap());
+            let counts = counts.map(|count| u32::try_from(count).ok());
+            assert_eq!(stored.step.counts, counts);
             for (array, (count, name, num_columns)) in ARRAYS.into_iter().enumerate() {
-                let engine = &stream.engine;
-                let count = engine.io().variable(count).unwrap().unwrap();
-                let rows = engine.get_value::<u64>(&count).unwrap() as usize;
-                if rows == 0 {
+                let num_rows = engine.get_value::<u64>(&variable(count)).unwrap();
+                assert_eq!(stored.step.num_rows[array], Some(num_rows));
+                let num_rows = num_rows as usize;
+                assert_eq!(stored.has(array, num_rows, num_columns), num_rows > 0);
+                assert!(!stored.has(array, num_rows + 1, num_columns));
+                if num_rows == 0 {
                     continue;
                 }
-                let shape = (rows, num_columns);
-                let variable = engine.io().variable(name).unwrap().unwrap();
+                let variable = variable(name);
                 variable
-                    .set_selection(&[0, 0], &[rows, num_columns])
+                    .set_selection(&[0, 0], &[num_rows, num_columns])
                     .unwrap();
-                let mut by_adios2 = vec![0_u64; rows * num_columns];
+                let mut by_adios2 = vec![0_u64; num_rows * num_columns];
                 let mut gets = engine.gets();
                 gets.add(&variable, &mut by_adios2).unwrap();
                 gets.perform().unwrap();
-                for first in [0, rows / 2] {
+                for first in [0, num_rows / 2] {
                     let by_adios2 = &by_adios2[first * num_columns..];
                     let mut from_file = vec![1; by_adios2.len()];
-                    assert!(stored.read(array, shape, first, &mut from_file).unwrap());
+                    stored.read(array, first, &mut from_file).unwrap();
                     assert_eq!(from_file, by_adios2);
                 }
-                let other = (rows + 1, num_columns);
-                assert!(!stored.read(array, other, 0, &mut [0]).unwrap());
-                num_rows[array] += rows;
+                all_rows[array] += num_rows;
             }
             stream.end_step().unwrap();
         }
-        assert!(num_rows.iter().all(|&it| it > 10), "{num_rows:?}");
+        assert!(all_rows.iter().all(|&it| it > 10), "{all_rows:?}");
     }
 }

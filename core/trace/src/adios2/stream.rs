@@ -59,7 +59,7 @@ impl BpStream {
     pub(crate) fn open(path: &Path, library: &Library) -> Result<Self, TraceError> {
         let index = BpIndex::read(path)?;
         let mut data = None;
-        if index.arrays(0).is_some() {
+        if index.stored(0).is_some() {
             let path = path.join("data.0");
             data = Some(File::open(&path).map_err(|source| TraceError::Io { source, path })?);
         }
@@ -234,11 +234,11 @@ impl BpStream {
         }
     }
 
-    /// What the step holds that can be read from the data file.
+    /// What can be told of the step without ADIOS2.
     pub(super) fn stored_rows(&self) -> Option<StoredRows<'_>> {
-        let arrays = self.index.as_ref()?.arrays(self.steps_read)?;
+        let step = self.index.as_ref()?.stored(self.steps_read)?;
         let file = self.data.as_ref()?;
-        Some(StoredRows { file, arrays })
+        Some(StoredRows { file, step })
     }
 
     /// The stream's own number of the step at which the engine is. Only a live stream can have lost some.
