@@ -6,6 +6,7 @@ use crate::hbos::surprise;
 use crate::histogram::Bin;
 use crate::isolation::Surroundings;
 use crate::lookup::Lookup;
+use crate::real::real;
 use crate::threshold::{Level, threshold};
 use crate::verdict::Verdict;
 
@@ -54,12 +55,12 @@ impl Step {
     /// The executions of a bin are taken as spread evenly from its first time to its last.
     fn tails(&self, value: u64, total: u64) -> (f64, f64) {
         let up_to = |distance: u64| match self.last - self.first {
-            0 => self.count as f64,
-            width => 1.0 + (self.count - 1) as f64 * (distance as f64 / width as f64),
+            0 => real(self.count),
+            width => 1.0 + real(self.count - 1) * (real(distance) / real(width)),
         };
         let above = total.saturating_sub(self.below.saturating_add(self.count));
-        let left = self.below as f64 + up_to(value - self.first);
-        let right = above as f64 + up_to(self.last - value);
+        let left = real(self.below) + up_to(value - self.first);
+        let right = real(above) + up_to(self.last - value);
         (left, right)
     }
 }
@@ -125,7 +126,7 @@ impl Copod {
     }
 
     fn score(&self, left: f64, right: f64) -> f64 {
-        let total = self.total as f64;
+        let total = real(self.total);
         self.skew
             .score(surprise(left / total), surprise(right / total))
     }
@@ -139,7 +140,7 @@ impl Copod {
             Ok(at) => self.steps[at].tails(value, self.total),
             Err(at) => {
                 let below = self.steps.get(at).map_or(self.total, |step| step.below);
-                (below as f64, (self.total - below) as f64)
+                (real(below), real(self.total - below))
             }
         };
         let score = self.score(left, right);

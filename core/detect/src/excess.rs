@@ -25,7 +25,8 @@
 //!
 //! Cost: a pass over the bins to compile, one comparison for a usual execution.
 
-use crate::histogram::{Histogram, real};
+use crate::histogram::Histogram;
+use crate::real::real;
 use crate::verdict::USUAL_SCORE;
 use crate::{CallerKey, Contexts, Verdict};
 

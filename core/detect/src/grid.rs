@@ -16,6 +16,10 @@ pub(crate) fn index(value: u64, precision: u32) -> u64 {
 }
 
 /// How many low bits of a time its bin does not tell.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "63 bits at most, for the largest time"
+)]
 fn shift(index: u64, precision: u32) -> u32 {
     (index >> precision).saturating_sub(1) as u32
 }

@@ -1,7 +1,7 @@
 //! Histogram based outlier score (Goldstein and Dengel 2012) of one function.
 
-use crate::histogram::real;
 use crate::isolation::Surroundings;
+use crate::real::real;
 use crate::threshold::{Level, threshold};
 use crate::verdict::Verdict;
 

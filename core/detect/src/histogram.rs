@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DetectError, Result, damaged};
 use crate::grid;
 use crate::power_sums::Extremes;
+use crate::real::real;
 use crate::{Moments, Params};
 
 /// Batches below this size are put in value by value where there are some already.
@@ -261,6 +262,10 @@ impl Histogram {
 
     /// The finest precision, up to the present one, at which at most `num_bins` bins are occupied; 0 if
     /// none is.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "there are as many precisions as bits"
+    )]
     fn finest_with(&self, num_bins: usize) -> u32 {
         if self.bins.len() <= num_bins {
             return self.precision;
@@ -332,11 +337,6 @@ impl Histogram {
     }
 }
 
-/// A count or a time as a number to calculate with; beyond 2⁵³ it is rounded.
-pub(crate) fn real(count: u64) -> f64 {
-    count as f64
-}
-
 /// Appends a bin that does not come before the last one, or counts it there.
 #[inline]
 fn append(bins: &mut Vec<Bin>, bin: Bin) {
@@ -347,6 +347,10 @@ fn append(bins: &mut Vec<Bin>, bin: Bin) {
 }
 
 /// The bins of many times, ascending.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a table has at most DENSE entries for each value"
+)]
 fn count_bins(values: &[u64], range: Extremes, precision: u32) -> Vec<Bin> {
     let indices = values.iter().map(|&value| grid::index(value, precision));
     let [first, last] = [range.min, range.max].map(|value| grid::index(value, precision));

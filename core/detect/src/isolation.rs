@@ -19,7 +19,8 @@ use std::cmp::Reverse;
 
 use crate::Histogram;
 use crate::grid;
-use crate::histogram::{Bin, real};
+use crate::histogram::Bin;
+use crate::real::real;
 
 /// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
 const FINEST_SCORING: u32 = 6;
@@ -63,9 +64,14 @@ impl Surroundings {
     ///
     /// The grid is coarsened until the number of occupied bins fits the number n of executions: at most
     /// 2 ∛n (the rule of Rice; Lane 2015, Introduction to Statistics).
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cube root has a third of the bits, and 65 octaves have 2⁶ bins each"
+    )]
     pub(crate) fn new(all: &Histogram, outlier_share: f64) -> Self {
         let total = all.total();
-        let num_bins = (2.0 * (total as f64).cbrt()).ceil() as usize;
+        let num_bins = (2.0 * real(total).cbrt()).ceil() as usize;
         let histogram = all.coarsened(FINEST_SCORING, num_bins);
         let bins = histogram.bins();
         let mut below = Vec::with_capacity(bins.len() + 1);
@@ -78,8 +84,8 @@ impl Surroundings {
         let first = bins.first().map_or(0, |bin| bin.index);
         let span = bins.last().map_or(0, |bin| bin.index - first + 1);
         let mut positions = vec![UNSEEN; span as usize];
-        for (position, bin) in bins.iter().enumerate() {
-            positions[(bin.index - first) as usize] = position as u16;
+        for (position, bin) in (0_u16..).zip(bins) {
+            positions[(bin.index - first) as usize] = position;
         }
         let mut surroundings = Self {
             below,
@@ -116,7 +122,7 @@ impl Surroundings {
     #[inline]
     pub(crate) fn find(&self, value: u64) -> Option<usize> {
         let index = grid::index(value, self.histogram.precision());
-        let slot = index.wrapping_sub(self.first) as usize;
+        let slot = usize::try_from(index.wrapping_sub(self.first)).ok()?;
         let position = self.positions.get(slot).copied();
         position
             .filter(|&position| position != UNSEEN)
@@ -159,7 +165,7 @@ impl Body {
         };
         let mut fullest: Vec<Bin> = bins.to_vec();
         fullest.sort_unstable_by_key(|bin| (Reverse(bin.count), bin.index));
-        let mut missing = BODY.min(1.0 - outlier_share) * total as f64;
+        let mut missing = BODY.min(1.0 - outlier_share) * real(total);
         for bin in fullest {
             if missing <= 0.0 {
                 break;
@@ -178,7 +184,12 @@ impl Body {
         } else {
             self.above
         };
-        let reach = ((REACH * width as f64).round() as u64).max(1);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a body is as wide as there are bins"
+        )]
+        let reach = ((REACH * real(width)).round() as u64).max(1);
         (index.saturating_sub(reach), index.saturating_add(reach))
     }
 }
@@ -194,6 +205,11 @@ fn median(bins: &[Bin], total: u64) -> u64 {
 }
 
 /// How many executions together may still be outliers.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share from 0 to 1 of a count is one, rounded down"
+)]
 fn most_outliers(total: u64, outlier_share: f64) -> u64 {
     let n = real(total);
     let share = outlier_share * n.min((SHORT_RUN * n).sqrt());

@@ -7,6 +7,7 @@ use crate::excess::Excess;
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
 use crate::model::stated;
+use crate::real::real;
 use crate::verdict::USUAL_SCORE;
 use crate::{Algorithm, CallerKey, Distribution, FuncModel, Moments, ValidParams, Verdict};
 
@@ -102,7 +103,7 @@ impl Judge {
                 stddev,
                 sigma,
             } => {
-                let score = (value_us as f64 - mean).abs() / stddev;
+                let score = (real(value_us) - mean).abs() / stddev;
                 Verdict {
                     score,
                     is_outlier: score > *sigma,

@@ -71,6 +71,17 @@
 //! times their typical time now and then, as long as the misses do. Figures by
 //! `cargo test -p callgrove-detect --test evaluation -- --nocapture`.
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_lossless
+    )
+)]
+
 mod contexts;
 mod copod;
 mod error;
@@ -85,6 +96,7 @@ mod model;
 mod moments;
 mod params;
 mod power_sums;
+mod real;
 mod run_stats;
 mod threshold;
 mod tree_judge;

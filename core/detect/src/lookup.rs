@@ -18,6 +18,10 @@ pub(crate) struct Lookup {
 
 impl Lookup {
     /// A table for these bins, which ascend.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most MAX_SLOTS slots, and Params::MAX_BINS bins"
+    )]
     pub(crate) fn new(bins: &[Bin]) -> Self {
         let indices: Vec<u64> = bins.iter().map(|bin| bin.index).collect();
         let first = indices.first().copied().unwrap_or(0);
@@ -28,10 +32,10 @@ impl Lookup {
         }
         let num_slots = (span >> shift) as usize + 1;
         let mut starts = Vec::with_capacity(num_slots + 1);
-        for (position, index) in indices.iter().enumerate() {
+        for (position, index) in (0..).zip(&indices) {
             let slot = ((index - first) >> shift) as usize;
             if slot >= starts.len() {
-                starts.resize(slot + 1, position as u32);
+                starts.resize(slot + 1, position);
             }
         }
         starts.push(indices.len() as u32);
@@ -49,7 +53,7 @@ impl Lookup {
         let Some(distance) = index.checked_sub(self.first) else {
             return Err(0);
         };
-        let slot = (distance >> self.shift) as usize;
+        let slot = usize::try_from(distance >> self.shift).unwrap_or(self.starts.len());
         let (Some(&start), Some(&end)) = (self.starts.get(slot), self.starts.get(slot + 1)) else {
             return Err(self.indices.len());
         };

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::real::real;
 use crate::wide::Wide;
 
 /// Σ x, Σ x², Σ x³ and Σ x⁴ of integers of 64 bits: with as many as can be counted, none runs over.
@@ -162,6 +163,7 @@ impl PowerSums {
     }
 
     /// The same bits where all products fit 128 bits.
+    #[expect(clippy::cast_precision_loss, reason = "the mean is rounded once")]
     fn central_of_small(&self, count: u64) -> Option<Central> {
         let [s1, s2, s3, s4] = self.0.map(Wide::to_u128);
         let (s1, s2, s3, s4, n) = (s1?, s2?, s3?, s4?, u128::from(count));
@@ -176,7 +178,7 @@ impl PowerSums {
             product([n, n, n, s4])?.checked_add(product([s1, s1, s2, n])?.checked_mul(6)?)?;
         let below = product([s1, s3, n, n])?.checked_mul(4)?;
         let below = below.checked_add(product([s1, s1, s1, s1])?.checked_mul(3)?)?;
-        let n = count as f64;
+        let n = real(count);
         Some(Central {
             mean: s1 as f64 / n,
             mean_rest: 0.0,
@@ -242,6 +244,7 @@ impl Extremes {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "it is rounded once")]
 fn small_difference(a: u128, b: u128) -> f64 {
     if a < b {
         -((b - a) as f64)
