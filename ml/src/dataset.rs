@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{MlError, Result};
+use crate::real::Real;
 
 /// A matrix of shape [num_rows, num_columns], row by row.
 #[derive(Clone, PartialEq, Debug)]
@@ -278,7 +279,7 @@ impl Rows {
         if self.is_empty() {
             return 0.0;
         }
-        let num_rows = self.len() as f64;
+        let num_rows = self.len().real();
         let mut mean = vec![0.0; self.num_columns()];
         for row in 0..self.len() {
             for (column, value) in self.row(row).entries() {
@@ -341,6 +342,10 @@ impl<'a> RowRef<'a> {
     }
 
     /// The row as a sparse row without zeros.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "columns are counted in 32 bits"
+    )]
     pub fn to_sparse(self) -> SparseRow {
         let (columns, values) = self
             .entries()

@@ -23,6 +23,17 @@
 //! Stack Trees in High Performance Computing Applications, IEEE TVCG 25(1), 2019
 //! (doi:10.1109/TVCG.2018.2865026).
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_lossless
+    )
+)]
+
 pub mod active;
 pub mod baselines;
 pub mod calibration;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::real::Real;
+use crate::real::{Real, whole};
 use callgrove_model::{DurationNs, FuncId, FunctionName, Lane, ProgramId, RankId, Trace};
 
 /// Functions executed less often have nothing to be compared with.
@@ -166,6 +166,6 @@ impl fmt::Display for RootSuggestion {
 
 /// The value that a share of `values` is not above, one of them.
 fn quantile(values: &mut [i64], share: f64) -> i64 {
-    let place = (share * (values.len() - 1).real()).round() as usize;
+    let place = whole((share * (values.len() - 1).real()).round());
     *values.select_nth_unstable(place).1
 }

@@ -68,9 +68,9 @@ pub fn clusters(
     let mut members: Vec<Vec<usize>> = found.into_values().collect();
     members.sort_unstable_by_key(|rows| rows.iter().min().copied());
     let mut cluster = vec![None; count];
-    for (number, rows) in members.iter().enumerate() {
+    for (number, rows) in (0..).zip(&members) {
         for &row in rows {
-            cluster[row] = Some(number as u32);
+            cluster[row] = Some(number);
         }
     }
     let sizes: Vec<usize> = members.iter().map(Vec::len).collect();

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::real::fraction;
 
 /// Columns that are worked on at once, which bounds the memory; the result does not depend on it.
 const COLUMNS_PER_TASK: usize = 16;
@@ -20,14 +21,14 @@ pub(super) fn sum_over_columns(
     progress: Progress<'_>,
 ) -> Result<Vec<f64>> {
     let mut entries: Vec<Vec<(u32, f64)>> = vec![Vec::new(); rows.num_columns()];
-    for row in 0..rows.len() {
+    for (row, number) in (0..rows.len()).zip(0..) {
         for (column, value) in rows.row(row).entries() {
-            entries[column].push((row as u32, value));
+            entries[column].push((number, value));
         }
     }
     let mut sums = vec![0.0; rows.len()];
     for (task, columns) in entries.chunks(COLUMNS_PER_TASK).enumerate() {
-        progress.at((task * COLUMNS_PER_TASK) as f32 / entries.len() as f32)?;
+        progress.at(fraction(task * COLUMNS_PER_TASK, entries.len()))?;
         let scores: Vec<Vec<f64>> = columns
             .par_iter()
             .map(|entries| {

@@ -13,7 +13,7 @@ use super::ValidBaselineParams;
 use crate::calibration::NullModel;
 use crate::dataset::Rows;
 use crate::error::{MlError, Result};
-use crate::real::Real;
+use crate::real::{Real, fraction, whole};
 
 /// Where the solver stops, in units of the decision value.
 const TOLERANCE: f64 = 1e-3;
@@ -71,7 +71,7 @@ pub fn supervised_svm(
     let gamma = settings.svm_gamma.gamma(rows, &null);
     let mut scores = vec![0.0; rows.len()];
     for fold in 0..num_folds {
-        progress.at(fold as f32 / num_folds as f32)?;
+        progress.at(fraction(fold, num_folds))?;
         let seen = [0, 1].map(|class: usize| {
             let dealt = classes[class].iter().enumerate();
             let others = dealt.filter(|(place, _)| place % num_folds != fold);
@@ -110,7 +110,7 @@ fn limited(classes: [Vec<usize>; 2], most: usize) -> [Vec<usize>; 2] {
     }
     classes.map(|mut class| {
         let share = class.len().real() / total.real();
-        let wanted = (share * most.real()).round() as usize;
+        let wanted = whole((share * most.real()).round());
         class.truncate(wanted.max(1));
         class
     })

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NullModel;
-use crate::real::Real;
+use crate::real::{Real, whole};
 
 /// Scores from here up to 0 are rounding of 0, so no anomaly.
 const ABNORMAL_BELOW: f64 = -1e-6;
@@ -41,7 +41,7 @@ impl Calibration {
         // The more, the further out: that is what p-values are about.
         let place = |knot: usize| {
             let share = knot.real() / num_knots.saturating_sub(1).max(1).real();
-            (share * share * last.real()).round() as usize
+            whole((share * share * last.real()).round())
         };
         let all: Vec<Knot> = (0..num_knots)
             .map(|knot| Knot {

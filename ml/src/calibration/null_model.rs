@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Rows;
-use crate::real::Real;
+use crate::real::{Real, whole};
 
 /// Share of the trees, from the least distance on, that the fit begins with: contamination of up to a
 /// third does not reach it.
@@ -80,7 +80,7 @@ impl NullModel {
     }
 
     fn new(sorted: &[f64], fit: Fit, least_median: f64) -> Self {
-        let half = (0.5 * fit.num_normal) as usize;
+        let half = whole(0.5 * fit.num_normal);
         let quantile = |place: usize| {
             let below = &sorted[..half.min(sorted.len())];
             let at = place * below.len().saturating_sub(1) / NUM_LOWER;
@@ -198,7 +198,7 @@ impl Fit {
         };
         let wrong = (first..sorted.len()).find(is_wrong).unwrap_or(sorted.len());
         let median = sorted
-            .get((0.5 * num_normal) as usize)
+            .get(whole(0.5 * num_normal))
             .map_or(self.median, |&distance| distance.max(least_median));
         Self {
             median,
@@ -219,7 +219,7 @@ fn ascending(distances: &[f64]) -> Vec<f64> {
 }
 
 fn at_share(sorted: &[f64], share: f64) -> f64 {
-    let place = (share * sorted.len().saturating_sub(1).real()) as usize;
+    let place = whole(share * sorted.len().saturating_sub(1).real());
     sorted.get(place).copied().unwrap_or(0.0)
 }
 

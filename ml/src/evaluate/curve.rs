@@ -6,7 +6,7 @@ use super::{Alarms, Quality, Truth};
 use crate::active::{QueryStrategy, doubtful_labels, next_queries};
 use crate::detector::{Detector, Embedding, causes, listed_scores};
 use crate::error::{MlError, Result, check_param};
-use crate::real::Real;
+use crate::real::{Real, fraction};
 
 /// Settings of a learning curve.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ pub fn learning_curve(
     let mut points: Vec<CurvePoint> = Vec::new();
     let mut warm = None;
     loop {
-        let part = |step: usize| step as f32 / (last + 1) as f32;
+        let part = |step: usize| fraction(step, last + 1);
         let progress = progress.part(part(num_labels), part(num_labels + 1));
         let detector = Detector::train(embedding, &labels, warm.as_ref(), progress)?;
         let next = (num_labels < last)

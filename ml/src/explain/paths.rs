@@ -5,7 +5,7 @@ use callgrove_model::{CsTree, Forest, FuncId, Progress, TreeIdx};
 use super::merge::{CallPath, Merger, NONE, PathTotal};
 use super::shape::Shapes;
 use crate::error::Result;
-use crate::real::Real;
+use crate::real::fraction;
 use crate::wl::mixing::MixedMap;
 
 /// Trees between two reports of progress.
@@ -62,8 +62,7 @@ impl CallPaths {
         let mut merger = Merger::default();
         for index in 0..forest.len() {
             if index.is_multiple_of(TREES_PER_REPORT) {
-                let fraction = index.real() / forest.len().real();
-                progress.at(fraction as f32)?;
+                progress.at(fraction(index, forest.len()))?;
             }
             let tree = forest.tree(TreeIdx::from_index(index));
             let totals = merger.merge(tree, |caller, func| self.known.intern(caller, func));

@@ -111,6 +111,10 @@ impl ExcessModel {
     }
 
     /// Columns of unknown subtrees lie behind those of the vocabulary, two for each.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "two for each of some millions of subtrees at most"
+    )]
     fn column(&self, subtree: SubtreeIdx, is_rarity: bool) -> u32 {
         let (len, index) = (self.vocabulary_len, subtree.index());
         let column = if index < len {

@@ -33,6 +33,10 @@ const LONGEST_STRETCH: f64 = 1.0 / 3.0;
 
 impl Windows {
     /// Cuts every lane of `forest` into `per_lane` windows; a lane with fewer trees has one for each.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a lane has at most `per_lane` windows"
+    )]
     pub fn new(forest: &Forest, per_lane: u32) -> Self {
         let mut trees_of_lane: BTreeMap<LaneIdx, Vec<usize>> = BTreeMap::new();
         for (tree, place) in forest.trees().iter().enumerate() {
@@ -48,10 +52,10 @@ impl Windows {
                 .map(|tree| tree.code.index < NUM_FIRST)
                 .collect(),
         };
-        for (lane, trees) in trees_of_lane.into_values().enumerate() {
+        for (lane, trees) in (0..).zip(trees_of_lane.into_values()) {
             let num_windows = trees.len().min(per_lane.max(1) as usize);
             for (place, &tree) in trees.iter().enumerate() {
-                built.lane[tree] = lane as u32;
+                built.lane[tree] = lane;
                 built.window[tree] = (place * num_windows / trees.len()) as u32;
             }
             built.of_lane.push(num_windows as u32);

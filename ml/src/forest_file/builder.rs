@@ -164,7 +164,7 @@ impl ForestBuilder {
             match (vertex, parent) {
                 (0, -1) => {}
                 (0, parent) => return Err(TreeFault::Root { parent }),
-                (_, parent) if parent >= 0 && (parent as u64) < vertex as u64 => {}
+                (_, parent) if usize::try_from(parent).is_ok_and(|parent| parent < vertex) => {}
                 _ => return Err(TreeFault::Parent { vertex, parent }),
             }
         }
@@ -200,6 +200,11 @@ impl ForestBuilder {
 }
 
 impl GrowingLane {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "vertices are checked to be at most MAX_VERTICES, and parents to be vertices"
+    )]
     fn push(&mut self, tree: &PlainTree<'_>, entry: TimeNs, order: &PreOrder, weights: Weights) {
         let columns = &mut self.executions;
         let start = columns.len();
@@ -245,6 +250,11 @@ impl GrowingLane {
 
 impl PreOrder {
     /// Puts vertices in pre-order; siblings keep their order.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "parents but the root's are checked to be vertices"
+    )]
     fn sort(&mut self, parent: &[i64]) {
         const NONE: usize = usize::MAX;
         let len = parent.len();

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::builder::{ForestBuilder, ForestFile, PlainTree, Weights};
 use super::error::{ForestFileError, TreeFault};
+use crate::real::fraction;
 
 const FORMATS: [&str; 2] = ["callgrove-forest", "cstree-forest"];
 const VERSION: u64 = 1;
@@ -89,7 +90,7 @@ pub fn read_forest(
             .take(&mut lines.buffer)
             .map_err(|error| error.at(lines.line))?;
         if lines.line.is_multiple_of(LINES_PER_REPORT) {
-            progress.at(lines.num_bytes_read as f32 / num_bytes.max(1) as f32)?;
+            progress.at(fraction(lines.num_bytes_read, num_bytes.max(1)))?;
         }
     }
     if reader.builder.is_empty() {

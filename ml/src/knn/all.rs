@@ -9,6 +9,7 @@ use super::distance::squared_distance;
 use super::packed::{Packed, PackedLayout, Postings};
 use crate::dataset::Rows;
 use crate::error::Result;
+use crate::real::fraction;
 
 /// Queries of one task, and rows that they are compared with in one product of matrices.
 const TASK_QUERIES: usize = 256;
@@ -70,8 +71,8 @@ pub fn all_nearest(rows: &Rows, k: usize, progress: Progress<'_>) -> Result<Neig
     // group of equal rows stands for the least index.
     let found = Search::new(&selected, &selected, true, k).run(progress)?;
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
-    for (row, &first) in first.iter().enumerate() {
-        members[first].push(row as u32);
+    for (row, &first) in (0..).zip(&first) {
+        members[first].push(row);
     }
     let mut all = Neighbours {
         k: k.min(rows.len().saturating_sub(1)),
@@ -165,7 +166,7 @@ impl<'a> Search<'a> {
         let num_queries = if self.k == 0 { 0 } else { self.queries.len() };
         let starts: Vec<usize> = (0..num_queries).step_by(TASK_QUERIES).collect();
         for (wave, tasks) in starts.chunks(WAVE_TASKS).enumerate() {
-            progress.at((wave * WAVE_TASKS) as f32 / starts.len() as f32)?;
+            progress.at(fraction(wave * WAVE_TASKS, starts.len()))?;
             let lists: Vec<Vec<(f64, u32)>> = tasks
                 .par_iter()
                 .map(|&start| self.task(start, (start + TASK_QUERIES).min(num_queries)))
@@ -217,7 +218,7 @@ impl<'a> Search<'a> {
             let query = self.queries.row(start + place);
             let mut exact: Vec<(f64, u32)> = candidates
                 .finish(&self.margins)
-                .map(|row| (squared_distance(query, self.rows.row(row)), row as u32))
+                .map(|row| (squared_distance(query, self.rows.row(row as usize)), row))
                 .collect();
             exact.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             let nearest = exact.iter().take(self.k);

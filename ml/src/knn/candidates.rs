@@ -49,6 +49,10 @@ impl Candidates {
         self.look_at(tail, row, margins);
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rows are counted in 32 bits"
+    )]
     fn look_at(&mut self, lower_bounds: &[f32], first: usize, margins: &[f32]) {
         for (place, &bound) in lower_bounds.iter().enumerate() {
             if bound <= self.threshold && bound < f32::INFINITY {
@@ -76,8 +80,8 @@ impl Candidates {
     }
 
     /// The rows that are left.
-    pub(super) fn finish(mut self, margins: &[f32]) -> impl Iterator<Item = usize> {
+    pub(super) fn finish(mut self, margins: &[f32]) -> impl Iterator<Item = u32> {
         self.compact(margins);
-        self.found.into_iter().map(|(_, row)| row as usize)
+        self.found.into_iter().map(|(_, row)| row)
     }
 }

@@ -79,7 +79,9 @@ impl PackedLayout {
         layout.scale = if norm > 0.0 { 1.0 / norm } else { 1.0 };
         // Rounding of each value (4), of the norms and differences (4), and of each product and sum.
         let num_terms = layout.shift.len() + base_terms.max(query_terms);
-        layout.error = (num_terms + 16) as f32 * 0.5 * f32::EPSILON;
+        #[expect(clippy::cast_precision_loss, reason = "a bound has digits enough")]
+        let num_roundings = (num_terms + 16) as f32;
+        layout.error = num_roundings * 0.5 * f32::EPSILON;
         layout
     }
 
@@ -118,6 +120,10 @@ impl PackedLayout {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "values are in single precision, columns counted in 32 bits"
+    )]
     pub(super) fn pack(&self, rows: &Rows) -> Packed {
         let mut matrix = Array2::zeros((rows.len(), self.shift.len()));
         let mut packed = (Vec::new(), vec![0], Vec::new());
@@ -147,9 +153,9 @@ impl PackedLayout {
 
     pub(super) fn postings(&self, packed: &Packed) -> Postings {
         let mut postings = vec![Vec::new(); self.num_rare];
-        for row in 0..packed.norms.len() {
+        for (row, number) in (0..packed.norms.len()).zip(0..) {
             for &(column, value) in packed.rare_of(row) {
-                postings[column as usize].push((row as u32, value));
+                postings[column as usize].push((number, value));
             }
         }
         Postings(postings)

@@ -1,7 +1,7 @@
 //! Rows that stand for others, where there are too many to train on all.
 
 use crate::dataset::Rows;
-use crate::real::Real;
+use crate::real::{Real, whole};
 
 /// Different rows that a training takes as they are; beyond, anchors stand for them.
 const MAX_ROWS: usize = 20_000;
@@ -60,7 +60,7 @@ impl Anchors {
         let (mut group_cut, mut group_weight) = (0, 0.0);
         for row in order {
             let share = (outside + 0.5 * weights[row]) / total;
-            let cut = (spacing * (share / nu).ln_1p()) as usize;
+            let cut = whole(spacing * (share / nu).ln_1p());
             if cut != group_cut && group_weight > 0.0 {
                 anchors.add(&group, group_weight, weights);
                 group.clear();
@@ -88,6 +88,10 @@ impl Anchors {
     }
 
     /// One more anchor: of these rows the one in the middle of their weight.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rows are counted in 32 bits"
+    )]
     fn add(&mut self, group: &[usize], group_weight: f64, weights: &[f64]) {
         let anchor = self.row_of.len() as u32;
         let mut before = 0.0;
@@ -108,6 +112,10 @@ impl Anchors {
     }
 
     /// The place of each row among the rows that a training sees; `apart` stand for themselves.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rows are counted in 32 bits"
+    )]
     pub(super) fn places(&self, apart: &[usize]) -> Vec<u32> {
         let mut places = self.anchor_of.clone();
         for (place, &row) in apart.iter().enumerate() {

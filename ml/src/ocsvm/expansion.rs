@@ -109,12 +109,14 @@ impl WithSimd for AlphaMove<'_> {
 
 /// 1.5 · 2⁵²: adding it to |x| ≤ 2⁵¹ leaves x, rounded to an integer, in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
-const SCALE: f64 = (1_u64 << 50) as f64;
+/// 2⁵⁰.
+const SCALE: f64 = 1_125_899_906_842_624.0;
 
 /// A term of f in −1..=1 as a multiple of 2⁻⁵⁰, without a branch so that loops of it are vectorised.
 #[inline(always)]
 pub(super) fn to_scaled(term: f64) -> i64 {
-    ((term * SCALE + MAGIC).to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64)
+    let bits = (term * SCALE + MAGIC).to_bits();
+    bits.wrapping_sub(MAGIC.to_bits()).cast_signed()
 }
 
 pub(super) fn from_scaled(scaled: i64) -> f64 {

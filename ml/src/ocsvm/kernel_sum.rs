@@ -11,6 +11,7 @@ use super::expansion::{AlphaMove, from_scaled};
 use super::kernel::{Fill, KernelSources, LANES};
 use crate::dataset::{RowRef, Rows, SparseRow, SparseRows, check_norms};
 use crate::error::Result;
+use crate::real::fraction;
 
 /// Memory for the factors' rows, column by column, that are held at a time.
 const MAX_SOURCE_BYTES: usize = 32 << 20;
@@ -47,7 +48,7 @@ impl KernelSum {
             self.terms.iter().map(|term| term.row.as_ref()),
         ))?;
         for (group, terms) in self.terms.chunks(LANES).enumerate() {
-            progress.at((group * LANES) as f32 / self.terms.len() as f32)?;
+            progress.at(fraction(group * LANES, self.terms.len()))?;
             let from = |lane: usize| terms[lane.min(terms.len() - 1)].row.as_ref();
             // One after the other, so that the sums are those of a training bit by bit.
             let add = |value: &mut f64, distances: &[f64; LANES]| {
@@ -164,10 +165,9 @@ pub(super) fn change_sums(
 ) -> Result<()> {
     let source_bytes = LANES * size_of::<f64>() * rows.num_columns().max(1);
     let batch_len = LANES * (MAX_SOURCE_BYTES / source_bytes).max(1);
-    let share = batch_len as f32 / changes.len().max(1) as f32;
+    let part = |batch: usize| fraction(batch * batch_len, changes.len()).min(1.0);
     for (batch, changes) in changes.chunks(batch_len).enumerate() {
-        let from = batch as f32 * share;
-        let progress = progress.part(from, (from + share).min(1.0));
+        let progress = progress.part(part(batch), part(batch + 1));
         change_sums_by_batch(sums, rows, gamma, changes, progress)?;
     }
     Ok(())
@@ -236,7 +236,7 @@ fn add_steps(
             }
         }
         let num_done = num_done.fetch_add(sums.len(), Ordering::Relaxed) + sums.len();
-        progress.at(num_done as f32 / num_rows as f32)
+        progress.at(fraction(num_done, num_rows))
     };
     let tasks = sums.par_chunks_mut(ROWS_PER_TASK).enumerate();
     Ok(tasks.try_for_each(run)?)

@@ -26,6 +26,10 @@ pub(super) struct UpperBounds {
 
 impl Problem {
     /// Merges equal rows. With γ = 0 the kernel is 1 everywhere: all rows are equal.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rows are counted in 32 bits"
+    )]
     pub(super) fn new(rows: &Rows, gamma: f64) -> Self {
         let first_equal = if gamma > 0.0 {
             rows.first_equal()

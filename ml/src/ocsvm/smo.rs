@@ -31,6 +31,7 @@ pub(super) fn descend(active: &mut Active<'_>, progress: Progress<'_>) -> Result
         if iteration % ITERATIONS_PER_REPORT == 0 {
             let first_gap: f64 = *first_gap.get_or_insert(gap);
             let share = (first_gap / gap).ln() / (first_gap / TOLERANCE).ln().max(1e-9);
+            #[expect(clippy::cast_possible_truncation, reason = "a share is in range")]
             progress.at(share as f32)?;
         }
         let down_row = active.kernel_row(down);

@@ -139,6 +139,7 @@ fn fill_up(
     apply(kernel, cache, expansion, &cut);
     let mut missing = 1.0 - expansion.alpha().iter().sum::<f64>();
     while missing > f64::EPSILON {
+        #[expect(clippy::cast_possible_truncation, reason = "a share is in range")]
         progress.at((1.0 - missing) as f32)?;
         let mut pieces = Vec::with_capacity(LANES);
         for index in lowest_with_room(expansion, upper) {

@@ -8,7 +8,7 @@ use super::eigen::two_largest;
 use super::params::ValidMdsParams;
 use crate::dataset::Rows;
 use crate::error::Result;
-use crate::real::Real;
+use crate::real::{Real, fraction};
 
 /// Landmarks whose distances are computed together.
 const GROUP: usize = 8;
@@ -66,7 +66,7 @@ pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'
     // Group by group, so that the distances of all rows are never held together.
     let mut points = vec![[0.0; 2]; rows.len()];
     for first in (0..size).step_by(GROUP) {
-        progress.at(0.1 + 0.85 * first as f32 / size as f32)?;
+        progress.at(0.1 + 0.85 * fraction(first, size))?;
         let num_places = GROUP.min(size - first);
         let from = |lane: usize| selected.row(first + lane.min(num_places - 1));
         let shares: [[f64; 2]; GROUP] = std::array::from_fn(|lane| {
@@ -106,6 +106,7 @@ pub fn mds_with_landmarks(rows: &Rows, landmarks: &[usize], progress: Progress<'
 }
 
 /// Some of the rows, drawn at random, in ascending order.
+#[expect(clippy::cast_possible_truncation, reason = "what is drawn is a row")]
 pub(super) fn draw(num_rows: usize, num_wanted: usize, seed: u64) -> Vec<usize> {
     let num_wanted = num_wanted.min(num_rows);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -8,7 +8,7 @@ use super::mds::{Map, draw, fix_sign};
 use super::params::ValidMdsParams;
 use crate::dataset::Rows;
 use crate::error::Result;
-use crate::real::Real;
+use crate::real::{Real, fraction};
 
 /// Pivots whose distances are computed together.
 const GROUP: usize = 8;
@@ -55,7 +55,7 @@ pub fn mds_with_pivots(rows: &Rows, pivots: &[usize], progress: Progress<'_>) ->
     }
     let mut centred = Array2::<f64>::zeros((pivots.len(), rows.len()));
     for (group, pivots_of_group) in pivots.chunks(GROUP).enumerate() {
-        progress.at(0.7 * (group * GROUP) as f32 / pivots.len() as f32)?;
+        progress.at(0.7 * fraction(group * GROUP, pivots.len()))?;
         let from = |place: usize| rows.row(*pivots_of_group.get(place).unwrap_or(&pivots[0]));
         let distances = rows.squared_distances_from::<GROUP>(std::array::from_fn(from));
         for (place, distances) in distances.iter().take(pivots_of_group.len()).enumerate() {

@@ -10,7 +10,7 @@ use super::points::check_points;
 use crate::dataset::Rows;
 use crate::error::{MlError, Result};
 use crate::knn::squared_distance;
-use crate::real::Real;
+use crate::real::{Real, fraction};
 
 /// Rows whose distances are kept in double precision, and rows that are taken at all: 16 and 134 MB.
 const MAX_DOUBLE_ROWS: usize = 2_048;
@@ -69,7 +69,12 @@ impl Smacof {
         let targets = if rows.len() <= MAX_DOUBLE_ROWS {
             Targets::Double(distances(rows, |distance| distance, progress)?)
         } else {
-            Targets::Single(distances(rows, |distance| distance as f32, progress)?)
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "single precision is what is wanted"
+            )]
+            let single = |distance| distance as f32;
+            Targets::Single(distances(rows, single, progress)?)
         };
         let mut map = Self {
             targets: Arc::new(targets),
@@ -87,7 +92,7 @@ impl Smacof {
     /// [`MlError::Cancelled`]; the map is then as far as it got.
     pub fn step(&mut self, num_steps: usize, progress: Progress<'_>) -> Result<f64> {
         for step in 0..num_steps {
-            progress.at(step as f32 / num_steps as f32)?;
+            progress.at(fraction(step, num_steps))?;
             self.points = std::mem::take(&mut self.next);
             self.look_ahead();
         }
@@ -122,7 +127,7 @@ fn distances<T: Send>(
     let num_rows = rows.len();
     let mut all = Vec::with_capacity(num_rows * num_rows.saturating_sub(1) / 2);
     for first in (0..num_rows).step_by(ROWS_PER_WAVE) {
-        progress.at(all.len() as f32 / all.capacity().max(1) as f32)?;
+        progress.at(fraction(all.len(), all.capacity().max(1)))?;
         let of_row = |row: usize| {
             let to = |other| store(squared_distance(rows.row(row), rows.row(other)).sqrt());
             (row + 1..num_rows).map(to).collect::<Vec<T>>()

@@ -1,5 +1,6 @@
 //! The corpus: each tree as a document whose words are its subtrees.
 
+use crate::real::Real;
 use crate::wl::Bags;
 
 /// Sum of the shares of one tree. It sets the pull of the data against weight decay.
@@ -17,6 +18,10 @@ pub struct Corpus {
 
 impl Corpus {
     /// Rows of (word, weight ≥ 0); a row without weight has no shares.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "shares are in single precision"
+    )]
     pub fn new(num_words: usize, rows: impl IntoIterator<Item = Vec<(u32, f64)>>) -> Self {
         let mut built = Self {
             num_words,
@@ -51,7 +56,7 @@ impl Corpus {
                 .subtree
                 .iter()
                 .zip(bag.inclusive_ns)
-                .map(|(&subtree, &total_ns)| (column_of(subtree), total_ns.max(0) as f64))
+                .map(|(&subtree, &total_ns)| (column_of(subtree), total_ns.max(0).real()))
                 .filter(|entry| (entry.0 as usize) < num_words)
                 .collect();
             row.sort_unstable_by_key(|entry| entry.0);

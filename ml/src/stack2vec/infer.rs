@@ -16,6 +16,7 @@ use super::model::OutputLayer;
 use super::noise::{Noise, stream};
 use super::params::ValidStack2vecParams;
 use crate::error::{MlError, Result};
+use crate::real::fraction;
 
 /// Steps of ADAM for one vector.
 const NUM_STEPS: usize = 50;
@@ -71,7 +72,7 @@ pub fn infer(
                 }
             }
             let num_done = 1 + num_done.fetch_add(1, Ordering::Relaxed);
-            progress.at(num_done as f32 / num_blocks as f32)
+            progress.at(fraction(num_done, num_blocks))
         })?;
     Ok(vectors)
 }
@@ -85,9 +86,7 @@ fn infer_block(
 ) {
     let settings = params.get();
     let first = block * TREES_PER_BLOCK;
-    let trees: Vec<u32> = (first..first + vectors.nrows())
-        .map(|tree| tree as u32)
-        .collect();
+    let trees: Vec<u32> = (0..).skip(first).take(vectors.nrows()).collect();
     let words = noise.words(corpus, &trees, rng);
     let chosen = layer.choose(&words);
     let mut moments = GradientMoments::new(vectors.len());

@@ -4,6 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::corpus::Corpus;
+use crate::real::Real;
 
 /// Frequencies are raised to this power (Mikolov et al. 2013).
 const FREQUENCY_POWER: f64 = 0.75;
@@ -62,11 +63,15 @@ impl Noise {
         Self {
             cumulated: cumulated.collect(),
             share,
-            num_negatives: num_negatives as f64,
+            num_negatives: num_negatives.real(),
         }
     }
 
     /// ln q_s; 10⁻³⁰ stands for 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "logarithms are in single precision"
+    )]
     pub(super) fn logarithms(&self) -> Vec<f32> {
         self.share
             .iter()
@@ -77,6 +82,10 @@ impl Noise {
     /// The words of `trees` and some of the others. Every pair of a tree and a subtree shall see k
     /// negatives drawn from q. In place of draws the expected count k q_s is the weight of each word
     /// that is looked at anyway; the rest of q is shared out among [`NUM_DRAWN`] words of the others.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "words are counted in 32 bits, and weights are in single precision"
+    )]
     pub(super) fn words(&self, corpus: &Corpus, trees: &[u32], rng: &mut ChaCha8Rng) -> Words {
         let mut own: Vec<u32> = Vec::new();
         for &tree in trees {
@@ -97,7 +106,7 @@ impl Noise {
                 .filter(|word| own.binary_search(word).is_err())
                 .take(NUM_DRAWN)
                 .collect();
-            let weight = self.num_negatives * (1.0 - own_share).max(0.0) / drawn.len() as f64;
+            let weight = self.num_negatives * (1.0 - own_share).max(0.0) / drawn.len().real();
             found.extend(drawn.iter().map(|&word| (word, weight as f32)));
         }
         found.sort_unstable_by_key(|entry| entry.0);
@@ -113,6 +122,10 @@ impl Noise {
         Words::Some(words, negative)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "words are counted in 32 bits"
+    )]
     fn draw(&self, rng: &mut ChaCha8Rng) -> u32 {
         let total = self.cumulated.last().copied().unwrap_or(0.0);
         let target = rng.random::<f64>() * total;

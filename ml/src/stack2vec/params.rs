@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check_param};
+use crate::real::Real;
 
 /// What the network learns to predict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -64,11 +65,11 @@ impl Stack2vecParams {
     pub fn check(self) -> Result<ValidStack2vecParams> {
         check_param(
             "dims",
-            self.dims as f64,
+            self.dims.real(),
             (1..=4096).contains(&self.dims),
             "from 1 to 4096",
         )?;
-        check_param("epochs", self.epochs as f64, self.epochs >= 1, "1 or more")?;
+        check_param("epochs", self.epochs.real(), self.epochs >= 1, "1 or more")?;
         check_param(
             "learning_rate",
             f64::from(self.learning_rate),
@@ -83,7 +84,7 @@ impl Stack2vecParams {
         )?;
         check_param(
             "num_negatives",
-            self.num_negatives as f64,
+            self.num_negatives.real(),
             (1..=64).contains(&self.num_negatives),
             "from 1 to 64",
         )?;

@@ -15,6 +15,7 @@ use super::model::{OutputLayer, Stack2vec};
 use super::noise::{Noise, Words, stream};
 use super::params::ValidStack2vecParams;
 use crate::error::{MlError, Result};
+use crate::real::{Real, fraction};
 
 /// Spread of the first random vectors.
 const START_DEVIATION: f32 = 0.1;
@@ -43,7 +44,7 @@ pub fn train(
     let settings = params.get();
     let mut training = Training::new(corpus, params, seed);
     for epoch in 0..settings.epochs {
-        let share = epoch as f32 / settings.epochs as f32;
+        let share = fraction(epoch, settings.epochs);
         progress.part(0.0, 0.6).at(share)?;
         let learning_rate = settings.learning_rate * (1.0 - share);
         let size = training.vector_steps.next(learning_rate);
@@ -97,7 +98,7 @@ impl<'a> Training<'a> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let vectors = random_numbers(num_trees * dims, &mut rng);
         let output = random_numbers(num_words * dims, &mut rng);
-        let mut trees: Vec<u32> = (0..num_trees as u32).collect();
+        let mut trees: Vec<u32> = (0..).take(num_trees).collect();
         trees.shuffle(&mut rng);
         let frequencies = corpus.word_totals();
         let noise = (!settings.is_softmax(num_words))
@@ -169,6 +170,7 @@ impl<'a> Training<'a> {
     fn layer_step(&mut self, batch: usize, slopes: &[LayerSlopes], learning_rate: f32) {
         let first = batch * self.trees_per_batch;
         let num_trees = self.trees_per_batch.min(self.trees.len() - first);
+        #[expect(clippy::cast_precision_loss, reason = "a rate has digits enough")]
         let decay = self.settings.get().weight_decay * num_trees as f32 / self.trees.len() as f32;
         let mut sum = Array2::<f32>::zeros(self.layer.output.raw_dim());
         let mut offset_sum = vec![0.0; self.layer.offsets.len()];
@@ -217,8 +219,12 @@ fn random_numbers(num_values: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
     (0..num_values).map(|_| draw()).collect()
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "logarithms are in single precision"
+)]
 fn log_frequencies(totals: &[f64], num_trees: usize) -> Vec<f32> {
-    let total_weight = num_trees as f64 * f64::from(WEIGHT_PER_TREE);
+    let total_weight = num_trees.real() * f64::from(WEIGHT_PER_TREE);
     totals
         .iter()
         .map(|total| (total / total_weight + MIN_FREQUENCY).ln() as f32)

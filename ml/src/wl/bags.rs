@@ -218,6 +218,10 @@ impl Lists {
     }
 
     /// The number of a list, which is added if it is new.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "lists are counted in 32 bits"
+    )]
     fn add_from(
         &mut self,
         subtrees: impl Iterator<Item = SubtreeIdx> + Clone,
@@ -237,7 +241,7 @@ impl Lists {
     /// Lists are found by content, which changed.
     fn find_again(&mut self) {
         self.by_content.clear();
-        for list in 0..self.start.len() as u32 - 1 {
+        for list in (0..).take(self.start.len() - 1) {
             let (subtrees, counts) = self.get(list);
             let entries = subtrees.iter().copied().zip(counts.iter().copied());
             let content = content(entries);

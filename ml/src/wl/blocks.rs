@@ -46,8 +46,10 @@ pub(super) fn blocks(runs: &[Item<u32>], signature: Signature) -> Vec<Item<u32>>
             }
         }
         if repeats > 1 {
+            #[expect(clippy::cast_possible_truncation, reason = "MAX_BLOCK at most")]
+            let what = len as u32;
             found.push(Item {
-                what: len as u32,
+                what,
                 count: signature.bucket(repeats as u64),
                 is_block: true,
             });

@@ -1,5 +1,7 @@
 //! Classes of equal whole subtrees, with exact repeat counts.
 
+use std::ops::Range;
+
 use callgrove_model::{CsTree, FuncId};
 
 use super::mixing::{MixedMap, chain, number_of};
@@ -81,6 +83,15 @@ impl ClassTable {
         self.func.len()
     }
 
+    /// The classes, children before parents.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "MAX_LABELS, and those of a round"
+    )]
+    pub(super) fn ids(&self) -> Range<ClassId> {
+        0..self.len() as ClassId
+    }
+
     pub(super) fn func(&self, class: ClassId) -> FuncId {
         self.func[class as usize]
     }
@@ -100,7 +111,7 @@ impl ClassTable {
     pub(super) fn join(&mut self, other: &Self) -> Vec<ClassId> {
         let mut map: Vec<ClassId> = Vec::with_capacity(other.len());
         let mut children: Vec<(ClassId, u64)> = Vec::new();
-        for class in 0..other.len() as ClassId {
+        for class in other.ids() {
             let func = other.func(class);
             children.clear();
             let others = other.children(class).iter();
@@ -155,7 +166,7 @@ impl ClassTable {
     }
 
     fn push(&mut self, func: FuncId, children: &[(ClassId, u64)]) -> ClassId {
-        let class = self.len() as ClassId;
+        let class = self.ids().end;
         let heights = children.iter().map(|&(child, _)| self.height(child));
         let height = heights.max().map_or(0, |height| height.saturating_add(1));
         self.func.push(func);
@@ -238,6 +249,10 @@ impl Classifier {
             if let Some(parent) = tree.parent(vertex) {
                 self.children[parent] = table.with_child(self.children[parent], class);
             }
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "vertices of a tree are rows of a lane"
+            )]
             self.note_use(class, table.len(), &mut trees.uses, start)
                 .add(vertex as u32, inclusive[vertex].0);
         }
@@ -261,7 +276,12 @@ impl Classifier {
         }
         let slot = &mut self.use_of_class[class as usize];
         if *slot == NONE {
-            *slot = (uses.len() - start) as u32;
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a tree has no more classes than vertices"
+            )]
+            let place = (uses.len() - start) as u32;
+            *slot = place;
             uses.push(ClassUse::none(class));
         }
         &mut uses[start + *slot as usize]

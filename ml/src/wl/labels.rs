@@ -46,15 +46,16 @@ impl ClassLabels {
 
     /// Labels of all classes together that [`ClassLabels::extend`] will have given.
     pub(super) fn num_after(&self, table: &ClassTable) -> u64 {
-        let fresh = self.class_start.len() - 1..table.len();
-        let degrees = fresh.map(|class| self.params.top_degree(table.height(class as ClassId)));
+        let fresh = table.ids().skip(self.class_start.len() - 1);
+        let degrees = fresh.map(|class| self.params.top_degree(table.height(class)));
         self.label_of_degree.len() as u64 + degrees.map(|top| u64::from(top) + 1).sum::<u64>()
     }
 
     /// Relabels every class that is new in the table up to its height or the cap.
+    #[expect(clippy::cast_possible_truncation, reason = "no more than MAX_LABELS")]
     pub(super) fn extend(&mut self, table: &ClassTable, names: &NameTable) {
         let mut items: Vec<Item<LabelId>> = Vec::new();
-        for class in (self.class_start.len() - 1) as ClassId..table.len() as ClassId {
+        for class in table.ids().skip(self.class_start.len() - 1) {
             let func = table.func(class);
             for degree in 0..=self.params.top_degree(table.height(class)) {
                 items.clear();
@@ -133,7 +134,7 @@ pub(super) fn largest_degree_within(
     table: &ClassTable,
     params: ValidWlParams,
 ) -> Option<u16> {
-    let classes = || 0..table.len() as ClassId;
+    let classes = || table.ids();
     let top_of = |class| params.top_degree(table.height(class));
     let top = classes().map(top_of).max().unwrap_or(0);
     let mut by_content: MixedMap<(u32, u128), LabelId> = MixedMap::default();

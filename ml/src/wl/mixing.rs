@@ -51,6 +51,7 @@ impl Hasher for MixedHasher {
         self.0 = mixed ^ (mixed >> 32);
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "one half after the other")]
     fn write_u128(&mut self, word: u128) {
         self.write_u64(word as u64);
         self.write_u64((word >> 64) as u64);

@@ -68,7 +68,8 @@ pub fn label_tree(forest: &Forest, tree: TreeIdx, params: ValidWlParams) -> Tree
     let mut labels = ClassLabels::new(params);
     labels.extend(&table, names);
     let hash_of = |&label: &u32| labels.labels[label as usize].hash;
-    let hashes_of_class = (0..table.len() as ClassId)
+    let hashes_of_class = table
+        .ids()
         .map(|class| labels.of_class(class).iter().map(hash_of).collect())
         .collect();
     TreeLabels {

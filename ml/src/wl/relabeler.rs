@@ -13,6 +13,7 @@ use super::params::ValidWlParams;
 use super::subtrees::Subtrees;
 use super::vocabulary::{Subtree, SubtreeIdx};
 use crate::error::{MlError, Result};
+use crate::real::fraction;
 
 /// Labels that all classes together may have, one for each degree of each different whole subtree.
 /// Only forests of very deep trees come near: their labels may be few, but it takes too long to find them.
@@ -105,15 +106,10 @@ impl Relabeler {
         progress: Progress<'_>,
     ) -> Result<()> {
         let ids = self.names.join(&forest.trace().names);
-        let share = TREES_PER_ROUND as f32 / trees.len().max(1) as f32;
+        let part = |round: usize| fraction(round * TREES_PER_ROUND, trees.len()).min(1.0);
         for (round, trees) in trees.chunks(TREES_PER_ROUND).enumerate() {
-            let from = (round as f32 * share).min(1.0);
-            self.join_round(
-                forest,
-                trees,
-                &ids,
-                progress.part(from, (from + share).min(1.0)),
-            )?;
+            let progress = progress.part(part(round), part(round + 1));
+            self.join_round(forest, trees, &ids, progress)?;
         }
         Ok(())
     }
@@ -218,7 +214,7 @@ impl Relabeler {
                     classifier.classify(forest.tree(tree), ids, &mut table, &mut uses);
                 }
                 let num_done = num_done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
-                progress.at(num_done as f32 / trees.len() as f32)?;
+                progress.at(fraction(num_done, trees.len()))?;
                 Ok((table, uses))
             })
             .collect::<std::result::Result<Vec<_>, Cancelled>>()?;
@@ -321,7 +317,12 @@ impl Aggregator {
                 for &label in labels.of_class(found.class) {
                     let slot = &mut self.entry_of_label[label as usize];
                     if *slot == u32::MAX {
-                        *slot = (rows.entries.len() - start) as u32;
+                        #[expect(
+                            clippy::cast_possible_truncation,
+                            reason = "subtrees are counted in 32 bits"
+                        )]
+                        let entry = (rows.entries.len() - start) as u32;
+                        *slot = entry;
                         rows.entries.push(BagEntry::new(SubtreeIdx(label), found));
                     } else {
                         rows.entries[start + *slot as usize].add(found);

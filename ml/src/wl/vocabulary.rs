@@ -50,6 +50,7 @@ impl SubtreeIdx {
     }
 
     /// The subtree of a column; vocabularies hold fewer than 2^32.
+    #[expect(clippy::cast_possible_truncation, reason = "as said above")]
     pub const fn from_index(index: usize) -> Self {
         Self(index as u32)
     }

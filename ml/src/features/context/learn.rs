@@ -167,6 +167,10 @@ impl ContextModel {
         SparseRows::new(self.num_columns(), rows)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a few columns for each function"
+    )]
     fn row(&self, tree: CsTree<'_>, numbers: &Numbers) -> SparseRow {
         let num_functions = self.functions.len() + 1;
         let found = surprises(tree, numbers, self).into_iter().zip(&self.nulls);

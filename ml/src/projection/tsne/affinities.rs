@@ -138,6 +138,10 @@ pub(super) fn fit_shares(distances: &[f64], perplexity: f64, shares: &mut [f64])
 }
 
 /// (P + Pᵀ) / 2n of the conditional shares of neighbours.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rows are counted in 32 bits"
+)]
 fn symmetric(neighbours: &Neighbours, conditional: &[f64]) -> Affinities {
     let (num_rows, k) = (neighbours.len(), neighbours.k);
     let scale = 0.5 / num_rows.max(1).real();

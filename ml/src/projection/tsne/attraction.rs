@@ -18,6 +18,10 @@ pub(super) struct Edges {
 }
 
 impl Edges {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rows are counted in 32 bits, and 2³² lanes would fill 256 GiB; values are in single precision"
+    )]
     pub(super) fn new(affinities: &Affinities) -> Self {
         let mut edges = Self {
             row_start: vec![0],

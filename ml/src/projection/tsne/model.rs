@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::knn::all_nearest;
 use crate::projection::points::check_points;
 use crate::projection::{MdsParams, pivot_mds};
-use crate::real::Real;
+use crate::real::{Real, fraction};
 
 /// Standard deviation of a start along x, and how far its points are shaken.
 const START_DEVIATION: f64 = 1e-4;
@@ -157,7 +157,7 @@ impl Tsne {
     /// [`crate::MlError::Cancelled`]; the map is then as far as it got.
     pub fn run(&mut self, progress: Progress<'_>) -> Result<()> {
         while !self.is_ready() {
-            progress.at(self.iteration as f32 / self.params.get().iterations as f32)?;
+            progress.at(fraction(self.iteration, self.params.get().iterations))?;
             self.step();
         }
         progress.at(1.0)?;
@@ -236,11 +236,19 @@ impl Tsne {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "single precision is what is wanted"
+    )]
     fn points_in_single(&self) -> Vec<[f32; 2]> {
         let single = |&[x, y]: &[f64; 2]| [x as f32, y as f32];
         self.points.iter().map(single).collect()
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "single precision is what is wanted"
+    )]
     fn repulsion(&self, points: &[[f32; 2]]) -> Repulsion {
         let mut tree = Quadtree::default();
         tree.build(points);

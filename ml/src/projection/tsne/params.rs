@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check_param};
+use crate::real::whole;
 
 /// Settings of t-SNE; the defaults are those of the reference implementations.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -105,6 +106,6 @@ impl ValidTsneParams {
 
     /// Neighbours that matter among `others` rows: three times the perplexity.
     pub fn num_neighbours(&self, others: usize) -> usize {
-        ((3.0 * self.0.perplexity).ceil() as usize).min(others)
+        whole((3.0 * self.0.perplexity).ceil()).min(others)
     }
 }

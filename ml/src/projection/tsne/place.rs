@@ -11,7 +11,7 @@ use crate::dataset::Rows;
 use crate::error::{MlError, Result};
 use crate::knn::nearest_among;
 use crate::projection::points::check_points;
-use crate::real::Real;
+use crate::real::{Real, fraction};
 
 const MAX_ITERATIONS: usize = 100;
 /// Longest move of one iteration, and the move that ends them.
@@ -35,6 +35,10 @@ const ROWS_PER_WAVE: usize = 1_024;
 /// # Errors
 /// [`MlError::LengthMismatch`] if there is not one point for each of `rows`, [`MlError::BadNumber`] if
 /// one is not finite, [`MlError::EmptyForest`] if there are none; [`MlError::Cancelled`].
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "single precision is what is wanted"
+)]
 pub fn place_new(
     rows: &Rows,
     points: &[[f64; 2]],
@@ -56,7 +60,7 @@ pub fn place_new(
     let mut placed = Vec::with_capacity(new_rows.len());
     let queries: Vec<usize> = (0..new_rows.len()).collect();
     for wave in queries.chunks(ROWS_PER_WAVE) {
-        progress.at(0.3 + 0.7 * wave[0] as f32 / queries.len() as f32)?;
+        progress.at(0.3 + 0.7 * fraction(wave[0], queries.len()))?;
         let place = |sources: &mut Sources, &query: &usize| {
             let (others, distances) = neighbours.of(query);
             let mut shares = vec![0.0; others.len()];
@@ -72,6 +76,10 @@ pub fn place_new(
 }
 
 /// The place of a point with shares of old points.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "single precision is what is wanted"
+)]
 fn descend(
     near: &[([f64; 2], f64)],
     tree: &Quadtree,

@@ -50,6 +50,12 @@ impl Quadtree {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "BITS fit single precision, and codes hold points of 32 bits"
+    )]
     fn sort(&mut self, points: &[[f32; 2]]) {
         let (lower, upper) = box_around(points.iter().copied());
         let side = (upper[0] - lower[0]).max(upper[1] - lower[1]);
@@ -77,6 +83,10 @@ impl Quadtree {
     }
 
     /// Halves cells until few points are in each; the first to come is the first to be halved.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "points are counted in 32 bits, and cells are fewer"
+    )]
     fn split(&mut self) {
         self.cells.clear();
         self.leaves.clear();
@@ -103,6 +113,10 @@ impl Quadtree {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "points are counted in 32 bits"
+    )]
     fn push_quarters(&mut self, start: u32, end: u32, shift: u32) {
         let mut from = start;
         for quarter in 0..4 {
@@ -120,6 +134,7 @@ impl Quadtree {
     }
 
     /// The cell with the sums over its points, or over its cells, which have theirs.
+    #[expect(clippy::cast_precision_loss, reason = "masses are in single precision")]
     fn summed(&self, mut cell: QuadtreeCell) -> QuadtreeCell {
         cell.mass = (cell.end - cell.start) as f32;
         if cell.num_children == 0 {
