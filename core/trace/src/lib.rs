@@ -9,6 +9,14 @@
 //! steps before the break, an invalid row is skipped; each is a counted
 //! [`callgrove_model::Warning`]. Only what leaves nothing to show is a [`TraceError`].
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
 mod adios2;
 mod error;
 mod find;

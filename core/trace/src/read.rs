@@ -241,6 +241,7 @@ impl<'a> Meter<'a> {
         }
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "progress is only shown")]
     fn at(&self, stream: usize, position: f32) -> Result<(), Cancelled> {
         let mut positions = self
             .positions

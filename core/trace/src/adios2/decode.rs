@@ -113,6 +113,10 @@ impl Decoder<'_> {
     }
 
     /// Takes in events of one thread as far as they go; says how many.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "FuncEvent::MAX_ROWS at most"
+    )]
     fn take_stretch(
         &mut self,
         first: usize,
@@ -161,6 +165,10 @@ impl Decoder<'_> {
         self.note_invalid(COUNTERS, num_invalid, first + first_invalid);
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "partners are valid below 2³²"
+    )]
     fn take_comms(&mut self, first: usize, rows: &[[u64; COMM_COLUMNS]]) {
         let bounds = self.bounds();
         let kind = |row: &[u64; COMM_COLUMNS]| match known(&self.names.event_types, row[3])? {
@@ -302,7 +310,7 @@ fn used<const N: usize>(rows: &[[u64; N]], column: usize, range: &Range<u64>) ->
     rows.iter()
         .map(|row| row[column])
         .filter(|index| range.contains(index))
-        .map(|index| index as usize)
+        .filter_map(|index| usize::try_from(index).ok())
         .collect()
 }
 
@@ -314,6 +322,10 @@ fn func_kind(event_type: EventType) -> Option<FuncEventKind> {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "threads are valid below 2³²"
+)]
 fn thread<const N: usize>(row: &[u64; N]) -> ThreadId {
     ThreadId(row[2] as u32)
 }
@@ -418,7 +430,10 @@ mod tests {
             let names = &names.timers.table;
             let line = |(thread, event): (ThreadId, &FuncEvent)| {
                 let (row, kind) = (event.row(), event.kind());
-                let (func, time_us) = (names.name(event.func), event.time.as_us() as u64 - T0);
+                let (func, time_us) = (
+                    names.name(event.func),
+                    event.time.as_us().cast_unsigned() - T0,
+                );
                 format!("{row} t{thread} {kind:?} {func} +{time_us}")
             };
             let stretches = batch.funcs.stretches();

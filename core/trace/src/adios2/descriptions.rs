@@ -17,6 +17,10 @@ pub(super) fn fits(id: &[u8], description: &[u8]) -> bool {
     described.is_some_and(|sums| checksum == sums.map(u32::to_be_bytes).as_flattened())
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a description has 2¹⁶ words at most"
+)]
 fn lookup3(bytes: &[u8]) -> [u32; 2] {
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
     let mut state = [start; 3];

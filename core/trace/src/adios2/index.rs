@@ -129,7 +129,7 @@ impl BpIndex {
         let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         Ok(Self {
-            num_steps: num_steps as usize,
+            num_steps: arrays.len(),
             is_closed,
             is_cut,
             data_starts: Vec::new(),
@@ -266,6 +266,10 @@ impl Bp5Step {
     }
 
     /// Checks the step's metadata; the answer is where it ends.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what is in memory has so many bytes: places of the metadata, and writers of the record"
+    )]
     fn check(&self, metadata: &File, num_writers: u64) -> Result<u64, TraceError> {
         let end = self.start.saturating_add(self.size_bytes);
         check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;

@@ -136,6 +136,7 @@ impl TraceSource for TauSource {
         self.reader.num_ranks
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "a position is only shown")]
     fn position(&self) -> f32 {
         match self.stream.num_steps() {
             0 => 0.0,

@@ -230,6 +230,7 @@ impl StepPlace<'_> {
         read.map_err(|source| self.rows_error(source))
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "MAX_ROWS fit 32 bits")]
     fn count_rows(&self, array: usize) -> Result<usize, TraceError> {
         let (name, _, num_columns) = ARRAYS[array];
         let known = self.stored.and_then(|it| it.step.num_rows[array]);

@@ -67,7 +67,7 @@ mod tests {
             for (array, (count, name, num_columns)) in ARRAYS.into_iter().enumerate() {
                 let num_rows = engine.get_value::<u64>(&variable(count)).unwrap();
                 assert_eq!(stored.step.num_rows[array], Some(num_rows));
-                let num_rows = num_rows as usize;
+                let num_rows = usize::try_from(num_rows).unwrap();
                 assert_eq!(stored.has(array, num_rows, num_columns), num_rows > 0);
                 assert!(!stored.has(array, num_rows + 1, num_columns));
                 if num_rows == 0 {

@@ -252,7 +252,8 @@ impl BpStream {
         }
         let missing = step.saturating_sub(self.next_step);
         self.next_step = step + 1;
-        Ok(Begun::Step(StepId(step as u32), missing))
+        let step = StepId(u32::try_from(step).unwrap_or(u32::MAX));
+        Ok(Begun::Step(step, missing))
     }
 
     fn not_ready(&self) -> Begun {

@@ -208,6 +208,11 @@ fn put_step(engine: &AdiosEngine, step: &TauStep) -> Result<(), Adios2Error> {
     for (name, text) in &step.attributes {
         engine.io().define_text_attribute(name, text)?;
     }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "they are a handful"
+    )]
     let counts = [
         ("program_count", 1),
         ("comm_rank_count", step.num_ranks),

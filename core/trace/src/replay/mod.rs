@@ -159,6 +159,7 @@ fn follow(reports: &Receiver<Report>, progress: Progress<'_>) -> Result<ReplaySu
                 return Ok(summary);
             }
         }
+        #[expect(clippy::cast_precision_loss, reason = "progress is only shown")]
         progress.at(summary.num_steps as f32 / total.max(1) as f32)?;
     }
 }
