@@ -75,6 +75,7 @@ macro_rules! columns_of {
             io_step: Some(i64::try_from($record.io_step).ok()?),
             entry: Some(i64::try_from($record.entry).ok()?),
             outlier_score: Some($record.outlier_score),
+            #[expect(clippy::cast_precision_loss, reason = "filters have digits enough")]
             outlier_severity: Some($record.outlier_severity as f64),
         })
     };

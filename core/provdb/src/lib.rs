@@ -11,6 +11,14 @@
 //! Records, documents, schemas and the query language are always there and pure; each store is a feature. The
 //! README beside this crate explains the collections, the files and the language.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
 mod collection;
 mod columns;
 mod document;
