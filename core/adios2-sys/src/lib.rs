@@ -23,6 +23,13 @@
 //! * **Trust.** ADIOS2 believes the metadata that it reads: a file cut short or altered can crash
 //!   the process inside the library, where no return code helps. Check files before opening them.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
 #![expect(
     unsafe_code,
     reason = "this crate is the one place that calls into the C library"

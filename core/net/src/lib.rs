@@ -3,6 +3,14 @@
 //!
 //! Errors are in words, because each client has an error of its own for what it was told wrongly.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
 mod channel;
 mod failure;
 mod trust;

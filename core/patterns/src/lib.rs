@@ -1,5 +1,13 @@
 //! Who did it, and what recurs: wait states, causes and incidents across ranks; recurring patterns of events and
 //! how long they usually take.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
 pub mod cause;
 pub mod pattern;
