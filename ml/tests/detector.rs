@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use callgrove_ml::active::doubtful_labels;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, Label, MapOf, Misfit, ModelArtifact, ModelBorder,
-    TreeModel, order_by_score,
+    Detector, DetectorParams, Embedding, FeatureArtifact, Label, MapOf, Misfit, ModelArtifact,
+    ModelBorder, TreeModel, order_by_score,
 };
+use callgrove_ml::features::{ExcessModel, ExcessParams};
 use callgrove_ml::metrics::{RankingQuality, ranking_quality};
 use callgrove_ml::stack2vec::Stack2vecParams;
 use callgrove_ml::{MlError, Progress};
@@ -378,10 +379,15 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
         TreeModel::new(newer).unwrap_err().to_string(),
         "the model has version 99, but version 5 is understood; learn it anew with this program"
     );
+    let mut endless = model.clone();
+    let excess = ExcessParams::default().check().unwrap();
+    endless.features = FeatureArtifact::Excess(ExcessModel::new(excess, usize::MAX));
     let mut short = model;
     short.vocabulary.pop();
-    let error = TreeModel::new(short).unwrap_err();
-    assert!(matches!(error, MlError::DamagedModel { .. }));
+    for damaged in [endless, short] {
+        let error = TreeModel::new(damaged).unwrap_err();
+        assert!(matches!(error, MlError::DamagedModel { .. }));
+    }
 }
 
 #[test]

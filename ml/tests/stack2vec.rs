@@ -1,6 +1,8 @@
 //! Embeddings: what they must keep, and that they are the same for any number of threads.
 
-use callgrove_ml::stack2vec::{Corpus, Objective, Stack2vec, Stack2vecParams, infer, train};
+use callgrove_ml::stack2vec::{
+    Corpus, Objective, OutputLayer, Stack2vec, Stack2vecParams, infer, train,
+};
 use callgrove_ml::{MlError, Progress};
 
 const NUM_WORDS: usize = 30;
@@ -237,4 +239,16 @@ fn no_small_move_of_a_vector_gains_much() {
             }
         }
     }
+}
+
+#[test]
+fn an_output_layer_of_more_numbers_than_can_be_is_refused() {
+    let layer = OutputLayer {
+        dims: 1 << (usize::BITS - 1),
+        vectors: Vec::new(),
+        offsets: vec![0.0; 2],
+        is_softmax: true,
+    };
+    let error = layer.check().unwrap_err();
+    assert!(matches!(error, MlError::DamagedModel { .. }));
 }

@@ -185,10 +185,10 @@ impl ModelArtifact {
                 output.num_words()
             }
         };
-        let num_columns = self.features.num_columns();
         if num_words != self.vocabulary.len() {
             return damaged("its vocabulary does not fit its features");
         }
+        let num_columns = self.features.num_columns();
         if !self.svm.rho.is_finite() {
             return damaged("its support vectors are not finite numbers");
         }

@@ -90,7 +90,8 @@ impl OutputLayer {
     /// # Errors
     /// [`MlError::DamagedModel`].
     pub fn check(&self) -> Result<()> {
-        let is_whole = self.dims > 0 && self.vectors.len() == self.dims * self.offsets.len();
+        let num_values = self.dims.checked_mul(self.offsets.len());
+        let is_whole = self.dims > 0 && num_values == Some(self.vectors.len());
         let mut numbers = self.vectors.iter().chain(&self.offsets);
         if is_whole && numbers.all(|value| value.is_finite()) {
             Ok(())
