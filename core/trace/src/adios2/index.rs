@@ -129,7 +129,7 @@ impl BpIndex {
         let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         Ok(Self {
-            num_steps: arrays.len(),
+            num_steps: steps.len(),
             is_closed,
             is_cut,
             data_starts: Vec::new(),
