@@ -3,10 +3,12 @@
 //! Each goes to its function when it ends, so that those of a function lie side by side for the detectors, thread by
 //! thread in the order of their ends.
 
-use callgrove_detect::CallerKey;
-use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId};
+use std::sync::Arc;
 
-use crate::OutlierStatistic;
+use callgrove_detect::{CallerKey, FuncModel};
+use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId, StepId};
+
+use crate::{AdOptions, OutlierStatistic};
 
 /// Room for so many times is kept for the next step.
 const ROOM_KEPT: usize = 1 << 12;
@@ -198,16 +200,35 @@ impl TimesByCaller {
         times.push(time_us);
     }
 
+    /// Appends to `learnt`, for each function with times, what they add to its model: nothing if the step, the last of
+    /// those that they are of, is not new. `models` are the newest known.
+    pub(crate) fn learn(
+        &mut self,
+        (step, is_new): (StepId, bool),
+        options: &AdOptions,
+        models: &[Option<Arc<FuncModel>>],
+        learnt: &mut Vec<(u32, FuncModel)>,
+    ) {
+        self.settle();
+        for (number, callers) in self.functions() {
+            let known = models[index(number)].as_ref();
+            let mut model =
+                known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
+            for (caller, times_us) in callers.filter(|_| is_new) {
+                model.extend_in(step, caller, times_us);
+            }
+            learnt.push((number, model));
+        }
+    }
+
     /// All were taken in.
-    pub(crate) fn settle(&mut self) {
+    fn settle(&mut self) {
         self.numbers.sort_unstable();
         self.numbers.dedup();
     }
 
     /// The functions with times in ascending order, each with its callers and their times.
-    pub(crate) fn functions(
-        &self,
-    ) -> impl Iterator<Item = (u32, impl Iterator<Item = (CallerKey, &[u64])>)> {
+    fn functions(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = (CallerKey, &[u64])>)> {
         self.numbers.iter().map(|&number| {
             let callers = self.by_number[index(number)].callers.iter();
             let with_times = callers.filter(|(_, times_us)| !times_us.is_empty());

@@ -103,7 +103,7 @@ mod tree_judge;
 mod verdict;
 mod wide;
 
-pub use contexts::{CallerKey, ContextPart, Contexts};
+pub use contexts::{CallerKey, ContextPart, Contexts, same_epoch};
 pub use error::{DetectError, Result};
 pub use histogram::{Bin, Histogram};
 pub use judge::Judge;

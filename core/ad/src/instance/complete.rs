@@ -10,13 +10,14 @@ use callgrove_pserver::PserverError;
 use rayon::prelude::*;
 
 use super::deltas::Deltas;
-use super::round::{at_work, new_steps, take_turns};
+use super::round::at_work;
+use super::turn::{TurnSteps, take_turns};
 use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status};
 use crate::AdError;
 use crate::announced::Announced;
 use crate::compiled_model::{CompleteModels, compile_models};
 use crate::rank_detector::RankDetector;
-use crate::stream_reader::{Reading, StepInput, StreamReader};
+use crate::stream_reader::{Reading, StreamReader};
 
 impl Instance {
     /// Reads recorded streams for the first time: the models learn, and nothing is judged.
@@ -27,19 +28,21 @@ impl Instance {
         let (mut untold, mut is_stopped) = (Deltas::default(), false);
         while !is_stopped && self.readers.iter().any(|reader| !reader.has_ended()) {
             let (options, models) = (&self.options, &self.models);
-            let learn = |detector: &mut RankDetector, input: StepInput| {
-                detector.pass_over(&input, options, models)
+            let learn = |detector: &mut RankDetector, steps: &mut TurnSteps<'_>| {
+                detector.pass_over(steps, options, models)
             };
             let turns = take_turns(&mut self.readers, &mut self.detectors, learn);
             let (mut learnt, waiting) = self.settle_turns(turns)?;
             let (options, models) = (&self.options, &self.models);
             let rest = at_work(&mut self.detectors, waiting).into_par_iter();
             learnt.par_extend(rest.map(|(position, detector, input)| {
-                (position, detector.pass_over(&input, options, models))
+                let learnt = detector.pass_over(std::iter::once(input), options, models);
+                (position, learnt)
             }));
-            learnt.sort_unstable_by_key(|it| it.0);
-            let steps = new_steps(&self.detectors, learnt.iter().map(|it| it.0));
-            untold.add(learnt.into_iter().map(|it| it.1).collect(), steps)?;
+            learnt.sort_by_key(|it| it.0);
+            for (_, learnt) in learnt {
+                untold.add(learnt.steps, learnt.models)?;
+            }
             if self.pace.is_due() {
                 let models = self.tell(std::mem::take(&mut untold), &[])?;
                 self.remember(models);

@@ -20,11 +20,11 @@ impl Deltas {
     /// Adds what steps add; those of all ranks come in order of rank.
     pub(super) fn add(
         &mut self,
-        learnt: Vec<Vec<(u32, FuncModel)>>,
         steps: Vec<(RankId, StepId)>,
+        models: impl IntoIterator<Item = (u32, FuncModel)>,
     ) -> Result<(), AdError> {
         self.steps.extend(steps);
-        for (number, model) in learnt.into_iter().flatten() {
+        for (number, model) in models {
             match self.models.entry(number) {
                 Entry::Vacant(entry) => {
                     entry.insert(model);

@@ -12,6 +12,7 @@ mod joining;
 mod opening;
 mod round;
 mod status;
+mod turn;
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -32,8 +33,8 @@ use crate::stream_reader::{Bell, OpenStream, Reading, StepInput, StreamReader};
 use crate::tree_models::TreeModels;
 use crate::{AdError, AdOptions, Pacing};
 
-use round::Pace;
 pub use status::Status;
+use turn::ExchangePace;
 
 /// How long the end waits for a parameter server that is away or has not saved what it was told.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -90,7 +91,7 @@ pub struct Instance {
     /// By number: the highest threshold of its score so far, which the models hand on.
     thresholds_reached: Vec<RunningThreshold>,
     tree_models: TreeModels,
-    pace: Pace,
+    pace: ExchangePace,
     /// Reports that the server has not been told, oldest first. Each comes after as many documents were handed to the
     /// writer, and is told once these are stored: what is counted can be read.
     reports: VecDeque<(u64, StepReport)>,
@@ -170,7 +171,7 @@ impl Instance {
             models: Vec::new(),
             thresholds_reached: Vec::new(),
             tree_models: TreeModels::default(),
-            pace: Pace::default(),
+            pace: ExchangePace::default(),
             reports: VecDeque::new(),
             status: Status::default(),
         })

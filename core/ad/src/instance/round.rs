@@ -1,16 +1,17 @@
 //! A round: a step of each stream that has one, taken in and judged.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use callgrove_detect::FuncModel;
-use callgrove_model::{FuncId, RankId, StepId};
+use callgrove_model::FuncId;
 use callgrove_provdb::ProvDbError;
 use callgrove_pserver::StepReport;
 use rayon::prelude::*;
 
 use super::Instance;
 use super::deltas::Deltas;
+use super::turn::{ExchangePace, Turn, TurnSteps, take_turns};
 use crate::compiled_model::{RoundModels, compile_models};
 use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
@@ -21,73 +22,6 @@ const LIVE_WAIT: Duration = Duration::from_millis(100);
 
 /// By the position of the stream.
 type Positioned<T> = Vec<(usize, T)>;
-
-/// While recorded streams are read, the exchange is asked after so many function events,
-const EVENTS_UNTOLD: u64 = 1 << 16;
-/// or so much time: where steps are small, it would cost more than the steps.
-const TIME_UNTOLD: Duration = Duration::from_millis(100);
-
-/// When the exchange was asked last.
-#[derive(Debug)]
-pub(super) struct Pace {
-    /// Function events since then.
-    num_events: u64,
-    at: Instant,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self {
-            num_events: 0,
-            at: Instant::now(),
-        }
-    }
-}
-
-impl Pace {
-    /// Whether it is to be asked again.
-    pub(super) fn is_due(&self) -> bool {
-        self.num_events >= EVENTS_UNTOLD || self.at.elapsed() >= TIME_UNTOLD
-    }
-}
-
-/// What became of a step: worked on where it was read, or waiting.
-pub(super) struct Turn<T> {
-    num_events: u64,
-    num_ranks: u32,
-    taken: Result<T, StepInput>,
-}
-
-/// Has workers read the next step of each recorded rank, and do `work` on it at once, while it is in their caches. Steps in
-/// which there are names or the run's identity wait: the whole instance has to know these first.
-pub(super) fn take_turns<T: Send>(
-    readers: &mut [StreamReader],
-    detectors: &mut [RankDetector],
-    work: impl Fn(&mut RankDetector, StepInput) -> T + Sync,
-) -> Vec<Option<Turn<T>>> {
-    let turn = |(reader, detector): (&mut StreamReader, &mut RankDetector)| {
-        if reader.has_ended() {
-            return None;
-        }
-        match reader.next() {
-            StepPoll::Step(input) => Some(Turn {
-                num_events: input.num_events(),
-                num_ranks: input.num_ranks,
-                taken: if input.has_news() {
-                    Err(*input)
-                } else {
-                    Ok(work(detector, *input))
-                },
-            }),
-            StepPoll::NotReady => None,
-            StepPoll::End(warnings) => {
-                detector.warnings.join(warnings);
-                None
-            }
-        }
-    };
-    readers.par_iter_mut().zip(detectors).map(turn).collect()
-}
 
 /// The detectors that have a step, each with its position and step.
 pub(super) fn at_work(
@@ -103,42 +37,30 @@ pub(super) fn at_work(
     with_step.collect()
 }
 
-/// The steps of the detectors at these positions that the models do not hold yet.
-pub(super) fn new_steps(
-    detectors: &[RankDetector],
-    positions: impl Iterator<Item = usize>,
-) -> Vec<(RankId, StepId)> {
-    let steps = positions.filter_map(|position| detectors[position].new_step());
-    steps.collect()
-}
-
 impl Instance {
     /// Parts turns into what was worked on and what waits. What is new in the latter is known then.
     pub(super) fn settle_turns<T>(
         &mut self,
-        turns: Vec<Option<Turn<T>>>,
+        turns: Vec<(T, Turn)>,
     ) -> Result<(Positioned<T>, Positioned<StepInput>), AdError> {
-        let (mut done, mut waiting) = (Vec::new(), Vec::new());
-        for (position, turn) in turns.into_iter().enumerate() {
-            let Some(turn) = turn else { continue };
+        let (mut all_done, mut waiting) = (Vec::new(), Vec::new());
+        for (position, (done, turn)) in turns.into_iter().enumerate() {
             self.num_ranks = self.num_ranks.max(turn.num_ranks);
             self.pace.num_events += turn.num_events;
             // What is read twice counts once.
             if self.complete.is_some() {
-                self.status.num_steps += 1;
+                self.status.num_steps += turn.num_steps;
                 self.status.num_events += turn.num_events;
             }
-            match turn.taken {
-                Ok(taken) => done.push((position, taken)),
-                Err(input) => waiting.push((position, input)),
-            }
+            all_done.push((position, done));
+            waiting.extend(turn.waiting.map(|input| (position, input)));
         }
         self.learn_run(&waiting)?;
         self.name_functions(&waiting)?;
-        Ok((done, waiting))
+        Ok((all_done, waiting))
     }
 
-    /// Judges the next step of each recorded stream by the complete models, of which there are some.
+    /// Judges the next steps of each recorded stream by the complete models, of which there are some.
     pub(super) fn round_again(&mut self) -> Result<(), AdError> {
         if self.pace.is_due() {
             let reports = self.settled_reports();
@@ -147,8 +69,9 @@ impl Instance {
         self.take_tree_models();
         let (options, recorded) = (&self.options, self.writer.is_some());
         let models = RoundModels::complete(self.complete.as_ref(), &self.fids, &self.tree_models);
-        let judge = |detector: &mut RankDetector, input| {
-            detector.take_in_and_judge(input, &models, options, recorded)
+        let judge = |detector: &mut RankDetector, steps: &mut TurnSteps<'_>| {
+            let judged = steps.map(|it| detector.take_in_and_judge(it, &models, options, recorded));
+            judged.collect::<Vec<_>>()
         };
         let turns = take_turns(&mut self.readers, &mut self.detectors, judge);
         let (mut judged, waiting) = self.settle_turns(turns)?;
@@ -157,9 +80,9 @@ impl Instance {
         let rest = at_work(&mut self.detectors, waiting).into_par_iter();
         judged.par_extend(rest.map(|(position, detector, input)| {
             let outcome = detector.take_in_and_judge(input, &models, options, recorded);
-            (position, outcome)
+            (position, vec![outcome])
         }));
-        judged.sort_unstable_by_key(|it| it.0);
+        judged.sort_by_key(|it| it.0);
         self.note_outcomes(judged)
     }
 
@@ -197,10 +120,13 @@ impl Instance {
             (position, detector.learn(options, &self.models))
         });
         let (positions, learnt): (Vec<usize>, Vec<_>) = learnt.unzip();
-        let new_steps = new_steps(&self.detectors, positions.iter().copied());
+        let new_steps = positions
+            .iter()
+            .filter_map(|it| self.detectors[*it].new_step());
+        let new_steps: Vec<_> = new_steps.collect();
         let is_news = !new_steps.is_empty();
         let mut deltas = Deltas::default();
-        deltas.add(learnt, new_steps)?;
+        deltas.add(new_steps, learnt.into_iter().flatten())?;
         let models = self.tell(deltas, &reports)?;
         let newest = compile_models(models, &self.fids, &self.thresholds, &self.options);
         self.take_tree_models();
@@ -226,7 +152,7 @@ impl Instance {
         let with_step = with_step.filter(|(position, _)| positions.binary_search(position).is_ok());
         let judged = with_step.map(|(position, detector)| {
             let outcome = detector.judge(&models, options, recorded);
-            (position, outcome)
+            (position, vec![outcome])
         });
         let judged = judged.collect();
         self.note_outcomes(judged)
@@ -238,7 +164,7 @@ impl Instance {
         mut deltas: Deltas,
         reports: &[StepReport],
     ) -> Result<Vec<(FuncId, Arc<FuncModel>)>, AdError> {
-        self.pace = Pace::default();
+        self.pace = ExchangePace::default();
         self.exchange
             .learn_steps(&std::mem::take(&mut deltas.steps));
         let deltas = deltas.by_fid(&self.fids, &self.thresholds_reached);
@@ -279,9 +205,12 @@ impl Instance {
     /// Hands on what the steps of a round brought, in order of rank.
     fn note_outcomes(
         &mut self,
-        judged: Positioned<Result<StepOutcome, ProvDbError>>,
+        judged: Positioned<Vec<Result<StepOutcome, ProvDbError>>>,
     ) -> Result<(), AdError> {
-        for (position, step) in judged {
+        let steps = judged.into_iter();
+        for (position, step) in
+            steps.flat_map(|(at, steps)| steps.into_iter().map(move |it| (at, it)))
+        {
             let step = step?;
             self.status.num_executions += step.num_executions;
             let fits = self.status.note_trees(step.trees).into_iter();

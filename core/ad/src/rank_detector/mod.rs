@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callgrove_detect::{CallerKey, FuncModel};
+use callgrove_detect::{CallerKey, FuncModel, same_epoch};
 use callgrove_model::{
     ExecIdx, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
 };
@@ -86,6 +86,15 @@ struct LaneState {
     anomalies: Vec<ExecIdx>,
     /// Counter samples that were looked at for launches.
     num_counters_seen: usize,
+}
+
+/// What models learn of steps.
+#[derive(Debug, Default)]
+pub(crate) struct Learnt {
+    /// By number of the function; of one there may be several parts.
+    pub(crate) models: Vec<(u32, FuncModel)>,
+    /// The steps that are in it: those that the parameter server did not know.
+    pub(crate) steps: Vec<(RankId, StepId)>,
 }
 
 /// The result of a judged step.
@@ -218,21 +227,39 @@ impl RankDetector {
         outcome
     }
 
-    /// Takes a step in that nobody judges; the answer is that of [`RankDetector::learn`].
+    /// Takes steps in that nobody judges. `models` are the newest known, by number of the function.
     pub(crate) fn pass_over(
         &mut self,
-        input: &StepInput,
+        steps: impl Iterator<Item = StepInput>,
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
-    ) -> Vec<(u32, FuncModel)> {
-        self.span = StepTimes::unknown(input.batch.step);
-        let mut times = TIMES.take();
+    ) -> Learnt {
+        let (mut learnt, mut times) = (Learnt::default(), TIMES.take());
         times.begin(models.len());
-        let (rank, funcs, judged) = (self.rank, &input.batch.funcs, &self.judged);
-        self.learner.take_in(rank, funcs, |call| {
-            times.push(judged, call, options.statistic);
-        });
-        self.learn_times(times, options, models)
+        let mut last: Option<(StepId, bool)> = None;
+        for StepInput { batch, .. } in steps {
+            self.span = StepTimes::unknown(batch.step);
+            let new_step = self.new_step();
+            let (step, is_new) = (batch.step, new_step.is_some());
+            // Small steps are learnt together, which is much less than each by itself.
+            if let Some(last) = last
+                && (last.1 != is_new || !same_epoch(last.0, step))
+            {
+                times.learn(last, options, models, &mut learnt.models);
+                times.begin(models.len());
+            }
+            last = Some((step, is_new));
+            learnt.steps.extend(new_step);
+            let (rank, judged) = (self.rank, &self.judged);
+            self.learner.take_in(rank, &batch.funcs, |call| {
+                times.push(judged, call, options.statistic);
+            });
+        }
+        if let Some(last) = last {
+            times.learn(last, options, models, &mut learnt.models);
+        }
+        TIMES.set(times);
+        learnt
     }
 
     /// For each function with executions that ended in the step taken in last, what they add to its model: nothing if
@@ -242,7 +269,7 @@ impl RankDetector {
         options: &AdOptions,
         models: &[Option<Arc<FuncModel>>],
     ) -> Vec<(u32, FuncModel)> {
-        let mut times = TIMES.take();
+        let (mut learnt, mut times) = (Vec::new(), TIMES.take());
         times.begin(models.len());
         for (number, executions) in self.executions.functions() {
             for execution in executions {
@@ -250,27 +277,8 @@ impl RankDetector {
                 times.add(number, execution.caller(&self.judged), time_us);
             }
         }
-        self.learn_times(times, options, models)
-    }
-
-    fn learn_times(
-        &self,
-        mut times: TimesByCaller,
-        options: &AdOptions,
-        models: &[Option<Arc<FuncModel>>],
-    ) -> Vec<(u32, FuncModel)> {
-        times.settle();
-        let (is_new, step) = (self.new_step().is_some(), self.span.step());
-        let mut learnt = Vec::new();
-        for (number, callers) in times.functions() {
-            let known = models[number as usize].as_ref();
-            let mut model =
-                known.map_or_else(|| FuncModel::new(&options.params), |known| known.new_part());
-            for (caller, times_us) in callers.filter(|_| is_new) {
-                model.extend_in(step, caller, times_us);
-            }
-            learnt.push((number, model));
-        }
+        let step = (self.span.step(), self.new_step().is_some());
+        times.learn(step, options, models, &mut learnt);
         TIMES.set(times);
         learnt
     }

@@ -104,17 +104,37 @@ mod tests {
         fn models_learn_the_same_whether_calls_are_kept_or_not(
             events in events(),
             step_length in 1..30_usize,
+            turn_length in 1..40_usize,
         ) {
             let options = AdOptions::new(Params::default(), Pacing::Lockstep).unwrap();
             let models: Vec<Option<Arc<FuncModel>>> = vec![None; NUM_FUNCTIONS as usize];
             let (mut learner, mut keeper) = (detector(), detector());
             let mut now_us = [1_000_000; 2];
-            for (step, events) in (0..).zip(events.chunks(step_length)) {
-                let learnt = learner.pass_over(&input(step, events, &mut now_us[0]), &options, &models);
-                keeper.take_in(input(step, events, &mut now_us[1]), &options, models.len(), false);
-                prop_assert_eq!(learnt, keeper.learn(&options, &models));
-                keeper.retire(2);
+            let steps: Vec<_> = (0..).zip(events.chunks(step_length)).collect();
+            for turn in steps.chunks(turn_length) {
+                let inputs = turn.iter().map(|(step, events)| input(*step, events, &mut now_us[0]));
+                let learnt = learner.pass_over(inputs, &options, &models);
+                let new_steps = turn.iter().map(|(step, _)| (RANK, StepId(*step)));
+                prop_assert_eq!(learnt.steps, new_steps.collect::<Vec<_>>());
+                let mut kept = Vec::new();
+                for (step, events) in turn {
+                    keeper.take_in(input(*step, events, &mut now_us[1]), &options, models.len(), false);
+                    kept.extend(keeper.learn(&options, &models));
+                    keeper.retire(2);
+                }
+                prop_assert_eq!(by_number(learnt.models), by_number(kept));
             }
         }
+    }
+
+    fn by_number(parts: Vec<(u32, FuncModel)>) -> BTreeMap<u32, FuncModel> {
+        let mut models: BTreeMap<u32, FuncModel> = BTreeMap::new();
+        for (number, part) in parts {
+            models
+                .entry(number)
+                .and_modify(|model| model.merge(&part).unwrap())
+                .or_insert(part);
+        }
+        models
     }
 }

@@ -57,6 +57,16 @@ pub struct Contexts {
     others: Epochs,
 }
 
+/// Whether models learn the executions of two steps as if they were of one.
+pub fn same_epoch(one: StepId, other: StepId) -> bool {
+    epoch_of(one) == epoch_of(other)
+}
+
+/// Epoch 0 is what was loaded from another run.
+fn epoch_of(step: StepId) -> u32 {
+    1 + step.0 / EPOCH_STEPS
+}
+
 /// One histogram of [`Contexts`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,8 +93,7 @@ impl Contexts {
         times_us: &[u64],
         range: Extremes,
     ) {
-        // Epoch 0 is what was loaded from another run.
-        let epoch = 1 + step.0 / EPOCH_STEPS;
+        let epoch = epoch_of(step);
         let mut histogram = Histogram::beginning_at(PRECISION, MAX_BINS);
         histogram.extend_within(times_us, range);
         let epochs = self.epochs_of(caller);
