@@ -399,7 +399,7 @@ impl<'a> CsTree<'a> {
     /// Depth of a vertex below the root.
     pub fn depth(&self, vertex: usize) -> usize {
         let depth = &self.executions.depth;
-        depth[self.start + vertex].saturating_sub(depth[self.start]) as usize
+        usize::from(depth[self.start + vertex].saturating_sub(depth[self.start]))
     }
 
     /// One past the last vertex of the subtree rooted at `vertex`.

@@ -20,6 +20,7 @@ macro_rules! id {
             }
 
             /// The id at an index; columns hold fewer than 2^32 rows.
+            #[expect(clippy::cast_possible_truncation, reason = "as said above")]
             pub const fn from_index(index: usize) -> Self {
                 Self(index as u32)
             }

@@ -16,6 +16,14 @@
 //! [`RunIdentity`] says which run all that is of, and a [`TracerWrite`] when a lane stood still since the
 //! tracer wrote its own data.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
 mod call_stack;
 mod escape;
 mod event;

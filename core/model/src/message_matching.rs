@@ -75,7 +75,7 @@ pub(crate) fn in_order_of_sending(lanes: &[Lane], messages: &mut [Message]) {
 fn channel_events(lanes: &[Lane], kind: CommKind) -> Vec<(Channel, TimeNs, CommRef)> {
     let mut events = Vec::new();
     for (lane_idx, lane) in lanes.iter().enumerate() {
-        for row in 0..lane.comms.len() {
+        for (row, number) in (0..lane.comms.len()).zip(0..) {
             if lane.comms.kind[row] != kind {
                 continue;
             }
@@ -87,7 +87,7 @@ fn channel_events(lanes: &[Lane], kind: CommKind) -> Vec<(Channel, TimeNs, CommR
             let channel = (lane.program, source, destination, lane.comms.tag[row]);
             let event = CommRef {
                 lane: LaneIdx::from_index(lane_idx),
-                row: row as u32,
+                row: number,
             };
             events.push((channel, lane.comms.time[row], event));
         }

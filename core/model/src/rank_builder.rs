@@ -397,10 +397,8 @@ mod tests {
 
     fn step(events: &[(FuncEventKind, u32, i64)], sends: &[i64]) -> StepBatch {
         let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
-        for (row, &(kind, func, time)) in events.iter().enumerate() {
-            batch
-                .funcs
-                .push(T, kind, FuncId(func), TimeNs(time), row as u32);
+        for (row, &(kind, func, time)) in (0..).zip(events) {
+            batch.funcs.push(T, kind, FuncId(func), TimeNs(time), row);
         }
         for &time in sends {
             batch

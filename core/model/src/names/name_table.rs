@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::{CounterId, FuncId};
@@ -55,8 +54,7 @@ name!(CounterId);
 #[derive(Clone, Debug)]
 pub struct NameTable<Id = FuncId> {
     names: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, u32>,
-    id: PhantomData<Id>,
+    ids: HashMap<Arc<str>, Id>,
 }
 
 impl<Id> Default for NameTable<Id> {
@@ -64,7 +62,6 @@ impl<Id> Default for NameTable<Id> {
         Self {
             names: Vec::new(),
             ids: HashMap::new(),
-            id: PhantomData,
         }
     }
 }
@@ -72,21 +69,19 @@ impl<Id> Default for NameTable<Id> {
 impl<Id: Name> NameTable<Id> {
     /// The id of `name`, new if the name is new.
     pub fn intern(&mut self, name: &str) -> Id {
-        if let Some(&index) = self.ids.get(name) {
-            return Id::from_index(index as usize);
+        if let Some(&id) = self.ids.get(name) {
+            return id;
         }
-        let index = self.names.len();
+        let id = Id::from_index(self.names.len());
         let name: Arc<str> = name.into();
         self.names.push(Arc::clone(&name));
-        self.ids.insert(name, index as u32);
-        Id::from_index(index)
+        self.ids.insert(name, id);
+        id
     }
 
     /// The id of `name` if it is known.
     pub fn get(&self, name: &str) -> Option<Id> {
-        self.ids
-            .get(name)
-            .map(|&index| Id::from_index(index as usize))
+        self.ids.get(name).copied()
     }
 
     /// The name of an id of this table; `?` for an id of another.

@@ -49,6 +49,11 @@ impl GapLengths {
 
 /// The exponent of the length tells the octave, the first bits of its fraction the part of that.
 #[inline]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "lengths are rounded as said below, and bins are few"
+)]
 fn bin_of(length: DurationNs) -> usize {
     // Beyond 2⁵³ ns, a hundred days, a length that is rounded up may count as the next one.
     let length_ns = length.0.max(1) as f64;

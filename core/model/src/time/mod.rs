@@ -78,6 +78,7 @@ impl DurationNs {
     }
 
     /// The nearest to a length in nanoseconds, saturating; of NaN, zero.
+    #[expect(clippy::cast_possible_truncation, reason = "as said above")]
     pub fn nearest(duration_ns: f64) -> Self {
         Self(duration_ns.round() as i64)
     }
@@ -89,6 +90,10 @@ impl DurationNs {
     }
 
     /// Seconds.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "beyond 2⁵³ ns, a hundred days, they are rounded"
+    )]
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
@@ -135,12 +140,14 @@ impl fmt::Display for DurationNs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
-        let (value, unit) = match nanos {
+        let (unit_ns, unit) = match nanos {
             0..1_000 => return write!(f, "{sign}{nanos} ns"),
-            1_000..1_000_000 => (nanos as f64 / 1e3, "µs"),
-            1_000_000..1_000_000_000 => (nanos as f64 / 1e6, "ms"),
-            _ => (nanos as f64 / 1e9, "s"),
+            1_000..1_000_000 => (1e3, "µs"),
+            1_000_000..1_000_000_000 => (1e6, "ms"),
+            _ => (1e9, "s"),
         };
+        #[expect(clippy::cast_precision_loss, reason = "four digits are shown")]
+        let value = nanos as f64 / unit_ns;
         let decimals = match value {
             v if v < 10.0 => 3,
             v if v < 100.0 => 2,
