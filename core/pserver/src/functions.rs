@@ -100,6 +100,10 @@ impl FunctionTable {
 
     /// The index that a function gets: a hash (FNV-1a) of program and name, so that it is the same in every run and
     /// whoever comes first, and instances agree with nobody to ask; the next free one, should another have it.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a part of a hash is one as well"
+    )]
     pub(crate) fn free_index(&self, program: ProgramId, name: &str) -> FuncId {
         let mut bytes = program.0.to_le_bytes().to_vec();
         bytes.extend_from_slice(name.as_bytes());

@@ -10,6 +10,17 @@
 //! server's partial state: contributions merge in any order and grouping, which is why a session can send again, merged
 //! or in parts, whatever a server lost.
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_lossless
+    )
+)]
+
 mod contribution;
 mod error;
 mod exchange_session;
@@ -24,6 +35,7 @@ pub mod net;
 pub mod overview;
 pub mod packet;
 mod protocol;
+mod real;
 pub mod record;
 mod report;
 mod state;

@@ -1,6 +1,6 @@
 //! Time for leases and packets: milliseconds since the epoch that never jump.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A clock that shows the system's time when it was made, and from then on what has passed since.
 #[derive(Clone, Copy, Debug)]
@@ -15,14 +15,13 @@ impl MonotonicClock {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             start: Instant::now(),
-            start_ms: since_epoch.map_or(0, |since| since.as_millis() as u64),
+            start_ms: since_epoch.map_or(0, whole_ms),
         }
     }
 
     /// Milliseconds since the epoch.
     pub fn now_ms(&self) -> u64 {
-        self.start_ms
-            .saturating_add(self.start.elapsed().as_millis() as u64)
+        self.start_ms.saturating_add(whole_ms(self.start.elapsed()))
     }
 }
 
@@ -30,4 +29,8 @@ impl Default for MonotonicClock {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -147,6 +147,11 @@ impl Overview {
     }
 
     /// Number of anomalies of all ranks since the beginning of the run.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a sum of counts; of what is none, the nearest"
+    )]
     pub fn num_anomalies(&self) -> u64 {
         let total: f64 = self
             .ranks

@@ -6,6 +6,7 @@ use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
+use crate::real::real;
 use crate::{AnomalySummary, StepReport};
 
 /// Going over a map is quicker than looking up one in so many of its keys.
@@ -95,7 +96,7 @@ impl Statistics {
             let profile = self.functions.entry(function.fid).or_default();
             profile.exclusive.merge(&function.exclusive);
             profile.inclusive.merge(&function.inclusive);
-            profile.anomalies.push(num_anomalies as f64);
+            profile.anomalies.push(real(num_anomalies));
             if num_anomalies > 0 {
                 of_step.merge(&function.anomalies);
                 let metrics = Metrics::of_step(report.step, &function.anomalies);
@@ -108,7 +109,7 @@ impl Statistics {
             self.counters.entry(key).or_default().merge(&counter.values);
         }
         let rank = self.ranks.entry(rank_key).or_default();
-        rank.anomalies.push(of_step.count() as f64);
+        rank.anomalies.push(real(of_step.count()));
         rank.last_step = rank.last_step.max(report.step);
         self.steps.push(StepSummary {
             program: report.program,
@@ -163,7 +164,7 @@ impl Metrics {
     /// The anomalies of one step.
     pub fn of_step(step: StepId, anomalies: &AnomalySummary) -> Self {
         let mut count = Moments::default();
-        count.push(anomalies.count() as f64);
+        count.push(real(anomalies.count()));
         Self {
             first_step: step,
             last_step: step,

@@ -269,6 +269,10 @@ impl ServerState {
         Ok(())
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a part of a hash is one as well"
+    )]
     fn partial_state(&self, instance: &str) -> &Mutex<PartialState> {
         let index = fnv1a(instance.as_bytes()) as usize % self.partial_states.len();
         &self.partial_states[index]

@@ -7,6 +7,7 @@ use callgrove_model::FuncId;
 
 use super::error::{Result, damaged};
 use crate::net::proto;
+use crate::real::real;
 
 /// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over
 /// all that can be counted, stay far inside the range of doubles.
@@ -87,7 +88,7 @@ fn histogram_to_wire(histogram: &Histogram) -> proto::Histogram {
         before = bin.index;
     }
     proto::Histogram {
-        max_bins: histogram.max_bins() as u32,
+        max_bins: u32::try_from(histogram.max_bins()).unwrap_or(u32::MAX),
         precision: histogram.precision(),
         bins: bytes,
     }
@@ -206,7 +207,7 @@ pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Mome
         return whole.map_err(|error| damaged(&error));
     }
     Moments::from_parts([
-        moments.count as f64,
+        real(moments.count),
         moments.mean,
         moments.m2,
         moments.m3,
