@@ -68,13 +68,13 @@ impl FoundOutliers {
     pub(crate) fn summary(&self, lanes: &[JudgedLane<'_>]) -> AnomalySummary {
         let mut summary = AnomalySummary::default();
         for &(position, score) in &self.anomalies {
-            let executions = lanes[position.lane as usize].stack.executions();
-            let row = position.exec.index();
-            let severity = executions.exclusive[row].as_us() as f64;
+            let lane = &lanes[position.lane as usize];
+            let executions = lane.stack.executions();
+            let severity = lane.judged_us(position.exec, OutlierStatistic::Exclusive);
             summary.push(
                 score,
                 severity,
-                epoch_us(executions.entry[row]),
+                epoch_us(executions.entry[position.exec.index()]),
                 epoch_us(executions.exit(position.exec)),
             );
         }

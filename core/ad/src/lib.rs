@@ -16,6 +16,14 @@
 //! A step of a recorded rank is read by one worker, and taken in and judged by one, in memory that is the worker's. Each
 //! live stream has a thread that reads ahead.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_lossless
+)]
+
 mod announced;
 mod brief;
 mod by_function;

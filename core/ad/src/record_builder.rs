@@ -118,6 +118,10 @@ impl StepTimes {
 
 impl<'a> JudgedLane<'a> {
     /// The time of an execution that is judged, in µs.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "beyond 2⁵³ µs, 285 years, it is rounded"
+    )]
     pub(crate) fn judged_us(&self, exec: ExecIdx, statistic: OutlierStatistic) -> f64 {
         let executions = self.stack.executions();
         let column = match statistic {

@@ -203,6 +203,10 @@ impl Rejudged {
         for ((step, fid, ..), &(score, severity, entry, exit)) in &self.anomalies {
             let (step, fid) = (*step, *fid);
             let summary = by_step.entry((step, fid)).or_default();
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "beyond 2⁵³ µs, 285 years, it is rounded"
+            )]
             summary.push(score, severity as f64, entry, exit);
             *counts.entry(step).or_default() += 1;
         }
