@@ -19,10 +19,18 @@ pub(crate) struct CompiledModel {
     stated: Vec<OnceLock<Arc<RawValue>>>,
 }
 
+/// [`Judge::new`] for a run that is complete, [`Judge::of_late`] for one that goes on.
+pub(crate) type MakeJudge = fn(&FuncModel, &ValidParams, Option<f64>) -> Judge;
+
 impl CompiledModel {
     /// Compiles the newest model of a function.
-    fn new(model: Arc<FuncModel>, params: &ValidParams, threshold: Option<f64>) -> Self {
-        let judge = Judge::new(&model, params, threshold);
+    fn new(
+        model: Arc<FuncModel>,
+        params: &ValidParams,
+        threshold: Option<f64>,
+        judge: MakeJudge,
+    ) -> Self {
+        let judge = judge(&model, params, threshold);
         Self {
             stated: vec![OnceLock::new(); judge.num_contexts()],
             judge,
@@ -83,6 +91,7 @@ pub(crate) fn compile_models(
     fids: &[FuncId],
     thresholds: &[Option<f64>],
     options: &AdOptions,
+    judge: MakeJudge,
 ) -> Vec<Option<CompiledModel>> {
     let by_fid: BTreeMap<FuncId, Arc<FuncModel>> = models.into_iter().collect();
     let compile = |(number, fid): (usize, &FuncId)| {
@@ -91,6 +100,7 @@ pub(crate) fn compile_models(
             Arc::clone(model),
             &options.params,
             thresholds[number],
+            judge,
         ))
     };
     fids.iter().enumerate().map(compile).collect()

@@ -25,6 +25,7 @@
 //!
 //! Cost: a pass over the bins to compile, one comparison for a usual execution.
 
+use crate::contexts::Since;
 use crate::histogram::Histogram;
 use crate::real::real;
 use crate::verdict::USUAL_SCORE;
@@ -91,12 +92,12 @@ struct Level {
 
 impl Excess {
     /// None if the function has too few executions. `severe_us` is the excess that counts once.
-    pub(crate) fn new(contexts: &Contexts, severe_us: f64) -> Option<Self> {
-        let whole = Border::new(contexts.sum(), severe_us)?;
+    pub(crate) fn new(contexts: &Contexts, since: Since, severe_us: f64) -> Option<Self> {
+        let whole = Border::new(contexts.sum(since), severe_us)?;
         let whole_usual_us = whole.usual_us;
         let mut borders = vec![whole];
         let mut by_caller = Vec::new();
-        for (caller, histogram) in contexts.callers() {
+        for (caller, histogram) in contexts.callers(since) {
             let median_us = Spots::new(&histogram).median_us;
             if let Some(border) = Border::new(histogram, severe_us) {
                 by_caller.push((caller, Some(borders.len())));

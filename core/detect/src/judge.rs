@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::contexts::Since;
 use crate::copod::Copod;
 use crate::excess::Excess;
 use crate::hbos::Hbos;
@@ -40,6 +41,24 @@ impl Judge {
     /// [`ValidParams::check_threshold`] has its bounds. With less than 32 executions (excess), two (SSTD), or none
     /// (HBOS, COPOD, or a model of another detector), all is normal with score 0.
     pub fn new(model: &FuncModel, params: &ValidParams, threshold_override: Option<f64>) -> Self {
+        Self::since(Since::Ever, model, params, threshold_override)
+    }
+
+    /// The same for the present steps of a run that goes on: with excess, what was usual long before does not count.
+    pub fn of_late(
+        model: &FuncModel,
+        params: &ValidParams,
+        threshold_override: Option<f64>,
+    ) -> Self {
+        Self::since(Since::Late, model, params, threshold_override)
+    }
+
+    fn since(
+        since: Since,
+        model: &FuncModel,
+        params: &ValidParams,
+        threshold_override: Option<f64>,
+    ) -> Self {
         let params = params.get();
         if params.algorithm == Algorithm::Sstd {
             let sigma = threshold_override.unwrap_or(params.sstd_sigma);
@@ -49,7 +68,9 @@ impl Judge {
             (params.algorithm, model.distribution())
         {
             let severe_us = threshold_override.unwrap_or(params.severe_us);
-            return Self(Excess::new(contexts, severe_us).map_or(Rule::Unknown, Rule::Excess));
+            return Self(
+                Excess::new(contexts, since, severe_us).map_or(Rule::Unknown, Rule::Excess),
+            );
         }
         let Some(histogram) = model.histogram().filter(|all| !all.bins().is_empty()) else {
             return Self(Rule::Unknown);

@@ -4,6 +4,7 @@ use callgrove_model::StepId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::contexts::Since;
 use crate::error::{DetectError, Result, damaged};
 use crate::power_sums::Extremes;
 use crate::{Algorithm, CallerKey, Contexts, Histogram, Moments, RunningThreshold, ValidParams};
@@ -166,7 +167,9 @@ impl FuncModel {
         match &self.distribution {
             Distribution::Moments => json!(self.moments.stats()),
             Distribution::Histogram(histogram) => stated(histogram, self.threshold.value()),
-            Distribution::Contexts(contexts) => stated(&contexts.sum(), self.threshold.value()),
+            Distribution::Contexts(contexts) => {
+                stated(&contexts.sum(Since::Ever), self.threshold.value())
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use callgrove_detect::FuncModel;
+use callgrove_detect::{FuncModel, Judge};
 use callgrove_model::FuncId;
 use callgrove_pserver::PserverError;
 use rayon::prelude::*;
@@ -82,7 +82,8 @@ impl Instance {
         let parts: Vec<(FuncId, FuncModel)> = parts.collect();
         let synced = self.exchange.sync_and_report(parts.clone(), &[])?;
         let (fids, options) = (&self.fids, &self.options);
-        let mut compiled = compile_models(synced.models, fids, &self.thresholds, options);
+        let mut compiled =
+            compile_models(synced.models, fids, &self.thresholds, options, Judge::new);
         // The models state the threshold that was used.
         let mut used = Vec::new();
         for ((fid, mut part), compiled) in parts.into_iter().zip(&mut compiled) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgrove_detect::FuncModel;
+use callgrove_detect::{FuncModel, Judge};
 use callgrove_model::FuncId;
 use callgrove_provdb::ProvDbError;
 use callgrove_pserver::StepReport;
@@ -128,7 +128,8 @@ impl Instance {
         let mut deltas = Deltas::default();
         deltas.add(new_steps, learnt.into_iter().flatten())?;
         let models = self.tell(deltas, &reports)?;
-        let newest = compile_models(models, &self.fids, &self.thresholds, &self.options);
+        let (fids, thresholds) = (&self.fids, &self.thresholds);
+        let newest = compile_models(models, fids, thresholds, &self.options, Judge::of_late);
         self.take_tree_models();
         let known = self.models.iter_mut().zip(&mut self.thresholds_reached);
         for ((model, reached), compiled) in known.zip(&newest) {

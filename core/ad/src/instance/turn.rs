@@ -9,9 +9,9 @@ use crate::rank_detector::RankDetector;
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
 
 /// A rank's turn ends with the step in which it has had so many function events.
-const EVENTS_A_TURN: u64 = 1 << 14;
+const EVENTS_A_TURN: u64 = 1 << 15;
 /// The exchange is asked after so many function events of all ranks,
-const EVENTS_UNTOLD: u64 = 1 << 16;
+const EVENTS_UNTOLD: u64 = 1 << 18;
 /// or so much time: where steps are small, it would cost more than they do.
 const TIME_UNTOLD: Duration = Duration::from_millis(100);
 

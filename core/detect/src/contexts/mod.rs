@@ -1,4 +1,4 @@
-//! The times of a function's executions by who called them, over the last stretch of the run.
+//! The times of a function's executions by who called them and when.
 
 mod sorted_pairs;
 
@@ -16,12 +16,17 @@ use sorted_pairs::SortedPairs;
 /// same ones, with all their executions.
 const MAX_CALLERS: usize = 16;
 
-/// I/O steps of an epoch. Of each caller the last two are kept, and up to eight while there are few executions in
-/// them: what was usual before is forgotten.
+/// I/O steps of an epoch. Of each caller the last two are told apart, and up to eight while there are few executions in
+/// them; those before are past, which are one.
 const EPOCH_STEPS: u32 = 16;
 const LEAST_EPOCHS: usize = 2;
 const MOST_EPOCHS: usize = 8;
 const ENOUGH: u64 = 512;
+/// What was loaded from another run, until this one has enough.
+const BEFORE: u32 = 0;
+const PAST: u32 = 1;
+/// The first epoch of a run.
+const FIRST: u32 = 2;
 
 /// Bins per octave are 2⁴ at first: 6 % tell nothing apart that would be an anomaly.
 const PRECISION: u32 = 4;
@@ -45,7 +50,7 @@ impl CallerKey {
     }
 }
 
-/// A histogram for each caller of a function and each of the last epochs.
+/// A histogram for each caller of a function and each of the last epochs, and one of those before.
 ///
 /// All that is kept depends on the executions alone, not on the order in which they came or were merged: the
 /// callers with the lowest keys are among the lowest in every part of the run, and the last epochs among the last.
@@ -62,9 +67,17 @@ pub fn same_epoch(one: StepId, other: StepId) -> bool {
     epoch_of(one) == epoch_of(other)
 }
 
-/// Epoch 0 is what was loaded from another run.
 fn epoch_of(step: StepId) -> u32 {
-    1 + step.0 / EPOCH_STEPS
+    FIRST + step.0 / EPOCH_STEPS
+}
+
+/// Of which executions a judge goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Since {
+    /// Those of the last epochs.
+    Late,
+    /// All of the run, and those before it while this has few.
+    Ever,
 }
 
 /// One histogram of [`Contexts`].
@@ -73,13 +86,13 @@ fn epoch_of(step: StepId) -> u32 {
 pub struct ContextPart {
     /// Who called; none for all callers that are not told apart.
     pub caller: Option<CallerKey>,
-    /// When, in epochs of the run.
+    /// When, in epochs of the run from 2 on; 1 for those that are past, 0 for another run.
     pub epoch: u32,
     /// How long that took in microseconds.
     pub histogram: Histogram,
 }
 
-/// The last epochs in which there were executions, and these; never empty ones.
+/// The last epochs in which there were executions, and what is past; never empty ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Epochs(SortedPairs<u32, Histogram>);
 
@@ -113,7 +126,8 @@ impl Contexts {
     /// The same as what was before any step of a run: for a model that another run begins with.
     #[must_use]
     pub fn before_the_run(&self) -> Self {
-        let before = |epochs: &Epochs| Epochs(SortedPairs::of_one(0, epochs.sum()));
+        let all = |epochs: &Epochs| epochs.sum(Since::Ever);
+        let before = |epochs: &Epochs| Epochs(SortedPairs::of_one(BEFORE, all(epochs)));
         let mut contexts = Self::default();
         for (caller, epochs) in self.by_caller.iter() {
             *contexts.epochs_of(caller) = before(epochs);
@@ -151,7 +165,7 @@ impl Contexts {
             Ok(_) => return Err(unfit()),
             Err(missing) => missing.insert(part.histogram),
         };
-        if epochs.is_first_too_old() {
+        if epochs.too_old().is_some() {
             return Err(unfit());
         }
         if self.by_caller.len() > MAX_CALLERS {
@@ -161,16 +175,15 @@ impl Contexts {
     }
 
     /// Each caller that is told apart, with its executions.
-    pub(crate) fn callers(&self) -> impl Iterator<Item = (CallerKey, Histogram)> {
-        self.by_caller
-            .iter()
-            .map(|(caller, epochs)| (caller, epochs.sum()))
+    pub(crate) fn callers(&self, since: Since) -> impl Iterator<Item = (CallerKey, Histogram)> {
+        let callers = self.by_caller.iter();
+        callers.map(move |(caller, epochs)| (caller, epochs.sum(since)))
     }
 
-    /// All executions.
-    pub(crate) fn sum(&self) -> Histogram {
-        let mut sum = self.others.sum();
-        self.callers()
+    /// The executions of all callers.
+    pub(crate) fn sum(&self, since: Since) -> Histogram {
+        let mut sum = self.others.sum(since);
+        self.callers(since)
             .for_each(|(_, histogram)| sum.merge(&histogram));
         sum
     }
@@ -192,28 +205,46 @@ impl Contexts {
 
 impl Epochs {
     fn add(&mut self, epoch: u32, histogram: Cow<'_, Histogram>) {
+        self.put(epoch, histogram);
+        while let Some(old) = self.too_old() {
+            let histogram = self.0.remove(old).filter(|_| old != BEFORE);
+            if let Some(histogram) = histogram {
+                self.put(PAST, Cow::Owned(histogram));
+            }
+        }
+    }
+
+    fn put(&mut self, epoch: u32, histogram: Cow<'_, Histogram>) {
         match self.0.find(epoch) {
             Ok(present) => present.merge(&histogram),
             Err(missing) => {
                 missing.insert(histogram.into_owned());
             }
         }
-        while self.is_first_too_old() {
-            self.0.remove_first();
-        }
     }
 
-    /// Later epochs only grow, so what is too old in a part of the run is too old in the run.
-    fn is_first_too_old(&self) -> bool {
+    /// Those that are told apart.
+    fn late(&self) -> impl Iterator<Item = (u32, &Histogram)> {
+        self.0.iter().filter(|(epoch, _)| *epoch != PAST)
+    }
+
+    /// The first of them, if the others are enough. Those only grow, so what is too old in a part of the run is too old
+    /// in the run.
+    fn too_old(&self) -> Option<u32> {
+        let num_late = self.late().count();
         let is_enough_later = || {
-            let later = self.0.values().skip(1).flat_map(Histogram::bins);
+            let later = self.late().skip(1).flat_map(|(_, it)| it.bins());
             let mut left = later.scan(ENOUGH, |left, bin| {
                 *left = left.saturating_sub(bin.count);
                 Some(*left)
             });
             left.any(|left| left == 0)
         };
-        self.0.len() > MOST_EPOCHS || self.0.len() > LEAST_EPOCHS && is_enough_later()
+        let is_too_old = num_late > MOST_EPOCHS || num_late > LEAST_EPOCHS && is_enough_later();
+        self.late()
+            .map(|(epoch, _)| epoch)
+            .next()
+            .filter(|_| is_too_old)
     }
 
     fn merge(&mut self, other: &Self) {
@@ -222,9 +253,11 @@ impl Epochs {
         }
     }
 
-    fn sum(&self) -> Histogram {
+    fn sum(&self, since: Since) -> Histogram {
         let mut sum = Histogram::beginning_at(PRECISION, MAX_BINS);
-        self.0.values().for_each(|histogram| sum.merge(histogram));
+        let epochs = self.0.iter();
+        let wanted = epochs.filter(|(epoch, _)| since == Since::Ever || *epoch != PAST);
+        wanted.for_each(|(_, histogram)| sum.merge(histogram));
         sum
     }
 }

@@ -29,11 +29,10 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
         }
     }
 
-    /// The pair with the lowest key goes.
-    pub(crate) fn remove_first(&mut self) {
-        if !self.0.is_empty() {
-            self.0.remove(0);
-        }
+    /// The pair of a key goes.
+    pub(crate) fn remove(&mut self, key: K) -> Option<V> {
+        let at = self.0.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some(self.0.remove(at).1)
     }
 
     /// The pair with the highest key goes.
@@ -48,11 +47,6 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
     /// In ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
         self.0.iter().map(|(key, value)| (*key, value))
-    }
-
-    /// In the order of their keys.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
-        self.0.iter().map(|(_, value)| value)
     }
 }
 
@@ -92,10 +86,7 @@ mod tests {
             }
             *map.entry(key).or_insert(0) += step;
             match step % 9 {
-                0 => {
-                    pairs.remove_first();
-                    map.pop_first();
-                }
+                0 => assert_eq!(pairs.remove(key / 2), map.remove(&(key / 2))),
                 1 => assert_eq!(pairs.pop_last(), map.pop_last()),
                 _ => {}
             }
@@ -104,7 +95,6 @@ mod tests {
                     .iter()
                     .eq(map.iter().map(|(key, value)| (*key, value)))
             );
-            assert!(pairs.values().eq(map.values()));
             assert_eq!(pairs.len(), map.len());
         }
     }
