@@ -35,7 +35,8 @@ impl Sum {
         }
         self.first_us = self.first_us.min(anomaly.entry_us);
         // At least as long it took; the exit itself is in the document.
-        self.last_us = self.last_us.max(anomaly.entry_us + anomaly.severity as u64);
+        let exit_us = anomaly.entry_us.saturating_add(anomaly.severity as u64);
+        self.last_us = self.last_us.max(exit_us);
         self.score.push(anomaly.score);
         self.severity.push(anomaly.severity);
         *self.steps.entry(anomaly.step).or_default() += 1;
@@ -76,12 +77,14 @@ struct Anomaly {
 }
 
 impl Anomaly {
+    /// None of a row that is no anomaly: another program may have written it.
     fn of(row: &[Value]) -> Option<Self> {
         let number = |place: usize| row.get(place)?.as_u64();
+        let id = |place| u32::try_from(number(place)?).ok();
         Some(Self {
-            app: number(0)? as u32,
-            rank: number(1)? as u32,
-            fid: number(2)? as u32,
+            app: id(0)?,
+            rank: id(1)?,
+            fid: id(2)?,
             func: row.get(3)?.as_str()?.to_owned(),
             step: number(4)?,
             entry_us: number(5)?,
@@ -183,5 +186,23 @@ fn of_function(record: FuncStatsRecord) -> FuncAnomalies {
         exclusive: record.runtime_profile.exclusive_runtime,
         inclusive: record.runtime_profile.inclusive_runtime,
         stats: anomalies.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_number_beyond_32_bits_is_no_rank() {
+        let row = |rank: u64| json!([0, rank, 2, "f", 3, u64::MAX, 1.0, 5.0]);
+        let anomaly = |rank| Anomaly::of(row(rank).as_array().unwrap());
+        assert_eq!(anomaly(7).unwrap().rank, 7);
+        assert!(anomaly(7 + (1 << 32)).is_none());
+        let mut sum = Sum::default();
+        sum.add(&anomaly(7).unwrap());
+        assert_eq!(sum.data().max_timestamp_us, u64::MAX);
     }
 }
