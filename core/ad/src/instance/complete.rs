@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::deltas::Deltas;
 use super::round::at_work;
-use super::turn::{TurnSteps, take_turns};
+use super::turn::{TurnLimit, TurnSteps, take_turns};
 use super::{Instance, LONG, PATIENCE, SETTLE_WAIT, Status};
 use crate::AdError;
 use crate::announced::Announced;
@@ -31,7 +31,8 @@ impl Instance {
             let learn = |detector: &mut RankDetector, steps: &mut TurnSteps<'_>| {
                 detector.pass_over(steps, options, models)
             };
-            let turns = take_turns(&mut self.readers, &mut self.detectors, learn);
+            let limit = TurnLimit::LEARNING;
+            let turns = take_turns(&mut self.readers, &mut self.detectors, limit, learn);
             let (mut learnt, waiting) = self.settle_turns(turns)?;
             let (options, models) = (&self.options, &self.models);
             let rest = at_work(&mut self.detectors, waiting).into_par_iter();

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::Instance;
 use super::deltas::Deltas;
-use super::turn::{ExchangePace, Turn, TurnSteps, take_turns};
+use super::turn::{ExchangePace, Turn, TurnLimit, TurnSteps, take_turns};
 use crate::compiled_model::{RoundModels, compile_models};
 use crate::rank_detector::{RankDetector, StepOutcome};
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
@@ -46,7 +46,7 @@ impl Instance {
         let (mut all_done, mut waiting) = (Vec::new(), Vec::new());
         for (position, (done, turn)) in turns.into_iter().enumerate() {
             self.num_ranks = self.num_ranks.max(turn.num_ranks);
-            self.pace.num_events += turn.num_events;
+            self.pace.note(&turn);
             // What is read twice counts once.
             if self.complete.is_some() {
                 self.status.num_steps += turn.num_steps;
@@ -73,7 +73,8 @@ impl Instance {
             let judged = steps.map(|it| detector.take_in_and_judge(it, &models, options, recorded));
             judged.collect::<Vec<_>>()
         };
-        let turns = take_turns(&mut self.readers, &mut self.detectors, judge);
+        let limit = TurnLimit::judging(self.readers.len());
+        let turns = take_turns(&mut self.readers, &mut self.detectors, limit, judge);
         let (mut judged, waiting) = self.settle_turns(turns)?;
         let options = &self.options;
         let models = RoundModels::complete(self.complete.as_ref(), &self.fids, &self.tree_models);

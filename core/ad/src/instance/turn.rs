@@ -8,12 +8,36 @@ use rayon::prelude::*;
 use crate::rank_detector::RankDetector;
 use crate::stream_reader::{StepInput, StepPoll, StreamReader};
 
-/// A rank's turn ends with the step in which it has had so many function events.
-const EVENTS_A_TURN: u64 = 1 << 15;
-/// The exchange is asked after so many function events of all ranks,
-const EVENTS_UNTOLD: u64 = 1 << 18;
-/// or so much time: where steps are small, it would cost more than they do.
+/// The exchange is asked after so many function events or steps of all ranks: it would cost more than small steps do, and
+/// what is told at once is bounded.
+const EVENTS_UNTOLD: u64 = 1 << 17;
+const STEPS_UNTOLD: u64 = 1 << 10;
+/// It is asked after so much time in any case.
 const TIME_UNTOLD: Duration = Duration::from_millis(100);
+
+/// A turn ends with the step that reaches one of these.
+#[derive(Clone, Copy)]
+pub(super) struct TurnLimit {
+    num_events: u64,
+    num_steps: u64,
+}
+
+impl TurnLimit {
+    /// Where steps are learnt, which is quicker for many at once.
+    pub(super) const LEARNING: Self = Self {
+        num_events: 1 << 15,
+        num_steps: u64::MAX,
+    };
+
+    /// Where each step is judged and told: one at least.
+    pub(super) fn judging(num_ranks: usize) -> Self {
+        let num_ranks = (num_ranks as u64).max(1);
+        Self {
+            num_events: EVENTS_UNTOLD / num_ranks,
+            num_steps: STEPS_UNTOLD / num_ranks,
+        }
+    }
+}
 
 /// What a turn had.
 #[derive(Default)]
@@ -28,6 +52,7 @@ pub(super) struct Turn {
 /// The steps of a turn, read as they are asked for.
 pub(super) struct TurnSteps<'a> {
     reader: &'a mut StreamReader,
+    limit: TurnLimit,
     turn: Turn,
     warnings: Warnings,
 }
@@ -35,8 +60,9 @@ pub(super) struct TurnSteps<'a> {
 /// When the exchange was asked last.
 #[derive(Debug)]
 pub(super) struct ExchangePace {
-    /// Function events since then.
-    pub(super) num_events: u64,
+    /// Function events and steps since then.
+    num_events: u64,
+    num_steps: u64,
     at: Instant,
 }
 
@@ -44,15 +70,24 @@ impl Default for ExchangePace {
     fn default() -> Self {
         Self {
             num_events: 0,
+            num_steps: 0,
             at: Instant::now(),
         }
     }
 }
 
 impl ExchangePace {
+    /// Counts a turn.
+    pub(super) fn note(&mut self, turn: &Turn) {
+        self.num_events += turn.num_events;
+        self.num_steps += turn.num_steps;
+    }
+
     /// Whether it is to be asked again.
     pub(super) fn is_due(&self) -> bool {
-        self.num_events >= EVENTS_UNTOLD || self.at.elapsed() >= TIME_UNTOLD
+        self.num_events >= EVENTS_UNTOLD
+            || self.num_steps >= STEPS_UNTOLD
+            || self.at.elapsed() >= TIME_UNTOLD
     }
 }
 
@@ -61,7 +96,9 @@ impl Iterator for TurnSteps<'_> {
 
     fn next(&mut self) -> Option<StepInput> {
         let turn = &mut self.turn;
-        if turn.waiting.is_some() || turn.num_events >= EVENTS_A_TURN || self.reader.has_ended() {
+        let (num_steps, num_events) = (turn.num_steps, turn.num_events);
+        let is_full = num_steps >= self.limit.num_steps || num_events >= self.limit.num_events;
+        if turn.waiting.is_some() || is_full && num_steps > 0 || self.reader.has_ended() {
             return None;
         }
         match self.reader.next() {
@@ -89,11 +126,13 @@ impl Iterator for TurnSteps<'_> {
 pub(super) fn take_turns<T: Send>(
     readers: &mut [StreamReader],
     detectors: &mut [RankDetector],
+    limit: TurnLimit,
     work: impl Fn(&mut RankDetector, &mut TurnSteps<'_>) -> T + Sync,
 ) -> Vec<(T, Turn)> {
     let turn = |(reader, detector): (&mut StreamReader, &mut RankDetector)| {
         let mut steps = TurnSteps {
             reader,
+            limit,
             turn: Turn::default(),
             warnings: Warnings::default(),
         };
