@@ -1,4 +1,4 @@
-//! A round: a step of each stream that has one, taken in and judged.
+//! A round: the next step or steps of each stream that has some, taken in and judged.
 
 use std::sync::Arc;
 use std::time::Duration;
