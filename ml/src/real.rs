@@ -1,23 +1,6 @@
-//! Whole numbers as real ones and back, in one place; beyond 2^53 they lose their last digits.
+//! Real numbers as whole ones, and shares.
 
-/// A whole number that counts or measures something.
-pub(crate) trait Real {
-    /// The nearest real number.
-    fn real(self) -> f64;
-}
-
-macro_rules! real {
-    ($($whole:ty),*) => {
-        $(impl Real for $whole {
-            #[expect(clippy::cast_precision_loss, reason = "as said above")]
-            fn real(self) -> f64 {
-                self as f64
-            }
-        })*
-    };
-}
-
-real!(usize, u64, i64);
+pub(crate) use callgrove_model::Real;
 
 /// A real number without its fraction; 0 for negative ones and NaN.
 #[expect(

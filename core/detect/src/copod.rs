@@ -6,9 +6,9 @@ use crate::hbos::surprise;
 use crate::histogram::Bin;
 use crate::isolation::Surroundings;
 use crate::lookup::Lookup;
-use crate::real::real;
 use crate::threshold::{Level, threshold};
 use crate::verdict::Verdict;
+use callgrove_model::Real;
 
 /// Which tail an outlier is expected in, by the sign of the skewness.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,12 +55,12 @@ impl Step {
     /// The executions of a bin are taken as spread evenly from its first time to its last.
     fn tails(&self, value: u64, total: u64) -> (f64, f64) {
         let up_to = |distance: u64| match self.last - self.first {
-            0 => real(self.count),
-            width => 1.0 + real(self.count - 1) * (real(distance) / real(width)),
+            0 => self.count.real(),
+            width => 1.0 + (self.count - 1).real() * (distance.real() / width.real()),
         };
         let above = total.saturating_sub(self.below.saturating_add(self.count));
-        let left = real(self.below) + up_to(value - self.first);
-        let right = real(above) + up_to(self.last - value);
+        let left = self.below.real() + up_to(value - self.first);
+        let right = above.real() + up_to(self.last - value);
         (left, right)
     }
 }
@@ -126,7 +126,7 @@ impl Copod {
     }
 
     fn score(&self, left: f64, right: f64) -> f64 {
-        let total = real(self.total);
+        let total = self.total.real();
         self.skew
             .score(surprise(left / total), surprise(right / total))
     }
@@ -140,7 +140,7 @@ impl Copod {
             Ok(at) => self.steps[at].tails(value, self.total),
             Err(at) => {
                 let below = self.steps.get(at).map_or(self.total, |step| step.below);
-                (real(below), real(self.total - below))
+                (below.real(), (self.total - below).real())
             }
         };
         let score = self.score(left, right);

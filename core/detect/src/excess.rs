@@ -27,9 +27,9 @@
 
 use crate::contexts::Since;
 use crate::histogram::Histogram;
-use crate::real::real;
 use crate::verdict::USUAL_SCORE;
 use crate::{CallerKey, Contexts, Verdict};
+use callgrove_model::Real;
 
 /// Fewer executions are not judged, and no tail is fitted to fewer.
 const FEW: u64 = 32;
@@ -153,7 +153,7 @@ impl Border {
         let beyond = spots.position(end);
         let tail = spots.tail(mode, beyond);
         let usual_us = histogram.range(histogram.bins()[beyond - 1]).1;
-        let severe_us = severe_us.max(SEVERE_FACTOR * real(usual_us));
+        let severe_us = severe_us.max(SEVERE_FACTOR * usual_us.real());
         let outlier_us = spots.border_us(beyond, &tail, severe_us);
         Some(Self {
             usual_us,
@@ -213,7 +213,7 @@ impl<'a> Spots<'a> {
         let bins = histogram.bins();
         let middle = |&bin| {
             let (first, last) = histogram.range(bin);
-            f64::midpoint(real(first), real(last)).ln_1p()
+            f64::midpoint(first.real(), last.real()).ln_1p()
         };
         let mut above = vec![0; bins.len() + 1];
         for (at, bin) in bins.iter().enumerate().rev() {
@@ -245,9 +245,9 @@ impl<'a> Spots<'a> {
 
     /// Where the last mode ends: the last bin from which on times are dense.
     fn last_mode(&self) -> Option<usize> {
-        let expected = MODE_SHARE * real(self.total());
+        let expected = MODE_SHARE * self.total().real();
         let least = (expected + 2.0 * expected.sqrt()).max(LEAST_MODE);
-        let is_dense = |&x: &f64| real(self.count(x, x + WINDOW)) >= least;
+        let is_dense = |&x: &f64| self.count(x, x + WINDOW).real() >= least;
         self.x.iter().rposition(is_dense)
     }
 
@@ -269,7 +269,7 @@ impl<'a> Spots<'a> {
         let top = self.above[self.gap(beyond)];
         let from = self.x[mode];
         let mut tail = Tail {
-            total: real(self.total()),
+            total: self.total().real(),
             levels: Vec::new(),
         };
         let mut start = from + WINDOW;
@@ -280,11 +280,11 @@ impl<'a> Spots<'a> {
                 break;
             }
             let half = self.above.partition_point(|&above| above > top + count / 2) - 1;
-            let safety = 1.0 + 2.0 / real(count).sqrt();
+            let safety = 1.0 + 2.0 / count.real().sqrt();
             let decay = (self.x[half] - start) / std::f64::consts::LN_2 * safety;
             tail.levels.push(Level {
                 start,
-                count: real(count + 1),
+                count: (count + 1).real(),
                 decay: decay.max(LEAST_DECAY),
             });
             start = self.x[half];
@@ -292,11 +292,11 @@ impl<'a> Spots<'a> {
         }
         if tail.levels.is_empty() {
             let [inner, outer] = [mode, beyond].map(|at| self.above[at].saturating_sub(top) + 1);
-            let safety = 1.0 + 2.0 / real(outer).sqrt();
-            let decay = WINDOW / (real(inner) / real(outer)).ln() * safety;
+            let safety = 1.0 + 2.0 / outer.real().sqrt();
+            let decay = WINDOW / (inner.real() / outer.real()).ln() * safety;
             tail.levels.push(Level {
                 start,
-                count: real(outer),
+                count: outer.real(),
                 decay: decay.max(LEAST_DECAY),
             });
         }
@@ -306,9 +306,9 @@ impl<'a> Spots<'a> {
     /// The shortest time that is an outlier.
     fn border_us(&self, beyond: usize, tail: &Tail, severe_us: f64) -> u64 {
         let is_outlier = |time_us: u64, seen: u64| {
-            let excess_us = real(time_us.saturating_sub(self.median_us));
+            let excess_us = time_us.saturating_sub(self.median_us).real();
             let false_share = (excess_us / severe_us).powf(SEVERITY_POWER).min(1.0);
-            tail.expected(scale(time_us)) <= false_share * real(seen)
+            tail.expected(scale(time_us)) <= false_share * seen.real()
         };
         let bins = self.histogram.bins();
         for (&bin, &seen) in bins.iter().zip(&self.above).skip(beyond) {
@@ -328,5 +328,5 @@ impl<'a> Spots<'a> {
 }
 
 fn scale(time_us: u64) -> f64 {
-    real(time_us).ln_1p()
+    time_us.real().ln_1p()
 }

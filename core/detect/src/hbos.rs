@@ -1,9 +1,9 @@
 //! Histogram based outlier score (Goldstein and Dengel 2012) of one function.
 
 use crate::isolation::Surroundings;
-use crate::real::real;
 use crate::threshold::{Level, threshold};
 use crate::verdict::Verdict;
+use callgrove_model::Real;
 
 /// Keeps scores finite: an empty bin scores −log₂ α = 100.
 pub(crate) const ALPHA: f64 = 78.88e-32;
@@ -25,11 +25,11 @@ impl Hbos {
     /// Judges the bins of a histogram that is not empty.
     pub(crate) fn new(surroundings: Surroundings, range_share: f64, least_threshold: f64) -> Self {
         let bins = surroundings.histogram().bins();
-        let total = real(surroundings.histogram().total());
+        let total = surroundings.histogram().total().real();
         let levels: Vec<Level> = bins
             .iter()
             .map(|bin| Level {
-                score: surprise(real(bin.count) / total),
+                score: surprise(bin.count.real() / total),
                 count: bin.count,
             })
             .collect();

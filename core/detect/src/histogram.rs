@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DetectError, Result, damaged};
 use crate::grid;
 use crate::power_sums::Extremes;
-use crate::real::real;
 use crate::{Moments, Params};
+use callgrove_model::Real;
 
 /// Batches below this size are put in value by value where there are some already.
 const SMALL_BATCH: usize = 24;
@@ -185,7 +185,7 @@ impl Histogram {
         let mut edges = Vec::with_capacity(self.bins.len() + 2);
         for &bin in &self.bins {
             let (first, last) = self.range(bin);
-            let lower = real(first) - 0.5;
+            let lower = first.real() - 0.5;
             match edges.last() {
                 None => edges.push(lower),
                 Some(&upper) if upper < lower => {
@@ -195,7 +195,7 @@ impl Histogram {
                 Some(_) => {}
             }
             counts.push(bin.count);
-            edges.push(real(last) + 0.5);
+            edges.push(last.real() + 0.5);
         }
         (counts, edges)
     }

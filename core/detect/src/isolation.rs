@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 use crate::Histogram;
 use crate::grid;
 use crate::histogram::Bin;
-use crate::real::real;
+use callgrove_model::Real;
 
 /// Scores and surroundings use at most 2⁶ bins per octave: times that differ by less than 1.6 % are alike.
 const FINEST_SCORING: u32 = 6;
@@ -71,7 +71,7 @@ impl Surroundings {
     )]
     pub(crate) fn new(all: &Histogram, outlier_share: f64) -> Self {
         let total = all.total();
-        let num_bins = (2.0 * real(total).cbrt()).ceil() as usize;
+        let num_bins = (2.0 * total.real().cbrt()).ceil() as usize;
         let histogram = all.coarsened(FINEST_SCORING, num_bins);
         let bins = histogram.bins();
         let mut below = Vec::with_capacity(bins.len() + 1);
@@ -165,12 +165,12 @@ impl Body {
         };
         let mut fullest: Vec<Bin> = bins.to_vec();
         fullest.sort_unstable_by_key(|bin| (Reverse(bin.count), bin.index));
-        let mut missing = BODY.min(1.0 - outlier_share) * real(total);
+        let mut missing = BODY.min(1.0 - outlier_share) * total.real();
         for bin in fullest {
             if missing <= 0.0 {
                 break;
             }
-            missing -= real(bin.count);
+            missing -= bin.count.real();
             body.below += u64::from(bin.index <= body.median);
             body.above += u64::from(bin.index >= body.median);
         }
@@ -189,7 +189,7 @@ impl Body {
             clippy::cast_sign_loss,
             reason = "a body is as wide as there are bins"
         )]
-        let reach = ((REACH * real(width)).round() as u64).max(1);
+        let reach = ((REACH * width.real()).round() as u64).max(1);
         (index.saturating_sub(reach), index.saturating_add(reach))
     }
 }
@@ -211,7 +211,7 @@ fn median(bins: &[Bin], total: u64) -> u64 {
     reason = "a share from 0 to 1 of a count is one, rounded down"
 )]
 fn most_outliers(total: u64, outlier_share: f64) -> u64 {
-    let n = real(total);
+    let n = total.real();
     let share = outlier_share * n.min((SHORT_RUN * n).sqrt());
     share.max(ALLOWANCE.min(LARGEST_SHARE * n)) as u64
 }

@@ -8,9 +8,9 @@ use crate::excess::Excess;
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
 use crate::model::stated;
-use crate::real::real;
 use crate::verdict::USUAL_SCORE;
 use crate::{Algorithm, CallerKey, Distribution, FuncModel, Moments, ValidParams, Verdict};
+use callgrove_model::Real;
 
 /// Stands in for a standard deviation of 0, so that scores stay finite.
 const LEAST_STDDEV: f64 = 1e-10;
@@ -124,7 +124,7 @@ impl Judge {
                 stddev,
                 sigma,
             } => {
-                let score = (real(value_us) - mean).abs() / stddev;
+                let score = (value_us.real() - mean).abs() / stddev;
                 Verdict {
                     score,
                     is_outlier: score > *sigma,

@@ -96,7 +96,6 @@ mod model;
 mod moments;
 mod params;
 mod power_sums;
-mod real;
 mod run_stats;
 mod threshold;
 mod tree_judge;

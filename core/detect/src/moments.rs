@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::RunStats;
 use crate::error::{DetectError, Result, damaged};
 use crate::power_sums::{Central, Extremes, PowerSums, integer};
-use crate::real::real;
 use crate::wide::Wide;
+use callgrove_model::Real;
 
 /// Spreads that are smaller than this share of the values' square are rounding, not spread.
 const ROUNDING: f64 = 1e-28;
@@ -81,8 +81,8 @@ impl Moments {
         sums.extend(values, range);
         self.merge(&Self {
             count: values.len() as u64,
-            min: real(range.min),
-            max: real(range.max),
+            min: range.min.real(),
+            max: range.max.real(),
             sums: Sums::Exact(sums),
         });
     }
@@ -91,7 +91,7 @@ impl Moments {
     pub fn of_equal(value: u64, count: u64) -> Self {
         let mut sums = PowerSums::default();
         sums.push_often(value, count);
-        let value = if count > 0 { real(value) } else { 0.0 };
+        let value = if count > 0 { value.real() } else { 0.0 };
         Self {
             count,
             min: value,
@@ -121,7 +121,7 @@ impl Moments {
 
     fn merged_by_rounding(&self, other: &Self, count: u64) -> Central {
         let (a, b) = (self.central(), other.central());
-        let (na, nb, n) = (real(self.count), real(other.count), real(count));
+        let (na, nb, n) = (self.count.real(), other.count.real(), count.real());
         // Shares instead of counts: products of large counts would lose digits.
         let (pa, pb) = (na / n, nb / n);
         let delta = (b.mean - a.mean) + (b.mean_rest - a.mean_rest);
@@ -157,7 +157,7 @@ impl Moments {
     pub fn mean(&self) -> f64 {
         let mean = match &self.sums {
             Sums::Exact(_) if self.count == 0 => 0.0,
-            Sums::Exact(sums) => sums.sum() / real(self.count),
+            Sums::Exact(sums) => sums.sum() / self.count.real(),
             Sums::Rounded(central) => central.mean,
         };
         mean.clamp(self.min, self.max)
@@ -190,7 +190,7 @@ impl Moments {
 
     /// The record of the schemas.
     pub fn stats(&self) -> RunStats {
-        let (count, mean) = (real(self.count), self.mean());
+        let (count, mean) = (self.count.real(), self.mean());
         let Central { m2, m3, m4, .. } = self.central();
         // Whether M₂ is more than what rounding leaves of equal values.
         let largest = self.min.abs().max(self.max.abs());
@@ -217,7 +217,7 @@ impl Moments {
     /// The moments whose statistics these are, but for rounding: what [`Moments::stats`] states is enough to go on
     /// counting and merging.
     pub fn of_stats(stats: &RunStats) -> Self {
-        let count = real(stats.count);
+        let count = stats.count.real();
         let m2 = (stats.stddev * stats.stddev * (count - 1.0)).max(0.0);
         let or_zero = |value: f64| if count > 0.0 { value } else { 0.0 };
         Self {
@@ -238,7 +238,7 @@ impl Moments {
     pub fn parts(&self) -> [f64; 7] {
         let Central { m2, m3, m4, .. } = self.central();
         [
-            real(self.count),
+            self.count.real(),
             self.mean(),
             m2,
             m3,
@@ -315,7 +315,7 @@ impl Moments {
         let nearest = mean.max(min).min(max);
         let is_near = (mean - nearest).abs() <= 2.0 * f64::EPSILON * nearest.abs();
         let mean = if is_near { nearest } else { mean };
-        let checked = Self::from_parts([real(count), mean, m2, m3, m4, min, max])?;
+        let checked = Self::from_parts([count.real(), mean, m2, m3, m4, min, max])?;
         Ok(Self {
             sums: Sums::Exact(exact),
             ..checked

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{DetectError, Result};
-use crate::real::real;
+use callgrove_model::Real;
 
 /// Keys of a file of parameters, for messages.
 const KEYS: &str =
@@ -122,7 +122,7 @@ impl Params {
         if !(Self::MIN_BINS..=Self::MAX_BINS).contains(&self.max_bins) {
             return Err(DetectError::InvalidParam {
                 name: "hbos_max_bins",
-                value: real(self.max_bins as u64),
+                value: self.max_bins.real(),
                 wanted: "65 (a bin for each octave of times) to 65536",
             });
         }

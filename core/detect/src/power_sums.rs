@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::real::real;
 use crate::wide::Wide;
+use callgrove_model::Real;
 
 /// Σ x, Σ x², Σ x³ and Σ x⁴ of integers of 64 bits: with as many as can be counted, none runs over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -178,7 +178,7 @@ impl PowerSums {
             product([n, n, n, s4])?.checked_add(product([s1, s1, s2, n])?.checked_mul(6)?)?;
         let below = product([s1, s3, n, n])?.checked_mul(4)?;
         let below = below.checked_add(product([s1, s1, s1, s1])?.checked_mul(3)?)?;
-        let n = real(count);
+        let n = count.real();
         Some(Central {
             mean: s1 as f64 / n,
             mean_rest: 0.0,

@@ -35,7 +35,6 @@ pub mod net;
 pub mod overview;
 pub mod packet;
 mod protocol;
-mod real;
 pub mod record;
 mod report;
 mod state;

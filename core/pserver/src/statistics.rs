@@ -6,8 +6,8 @@ use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use crate::real::real;
 use crate::{AnomalySummary, StepReport};
+use callgrove_model::Real;
 
 /// Going over a map is quicker than looking up one in so many of its keys.
 const WALK: usize = 8;
@@ -96,7 +96,7 @@ impl Statistics {
             let profile = self.functions.entry(function.fid).or_default();
             profile.exclusive.merge(&function.exclusive);
             profile.inclusive.merge(&function.inclusive);
-            profile.anomalies.push(real(num_anomalies));
+            profile.anomalies.push(num_anomalies.real());
             if num_anomalies > 0 {
                 of_step.merge(&function.anomalies);
                 let metrics = Metrics::of_step(report.step, &function.anomalies);
@@ -109,7 +109,7 @@ impl Statistics {
             self.counters.entry(key).or_default().merge(&counter.values);
         }
         let rank = self.ranks.entry(rank_key).or_default();
-        rank.anomalies.push(real(of_step.count()));
+        rank.anomalies.push(of_step.count().real());
         rank.last_step = rank.last_step.max(report.step);
         self.steps.push(StepSummary {
             program: report.program,
@@ -164,7 +164,7 @@ impl Metrics {
     /// The anomalies of one step.
     pub fn of_step(step: StepId, anomalies: &AnomalySummary) -> Self {
         let mut count = Moments::default();
-        count.push(real(anomalies.count()));
+        count.push(anomalies.count().real());
         Self {
             first_step: step,
             last_step: step,

@@ -7,7 +7,7 @@ use callgrove_model::FuncId;
 
 use super::error::{Result, damaged};
 use crate::net::proto;
-use crate::real::real;
+use callgrove_model::Real;
 
 /// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over
 /// all that can be counted, stay far inside the range of doubles.
@@ -207,7 +207,7 @@ pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Mome
         return whole.map_err(|error| damaged(&error));
     }
     Moments::from_parts([
-        real(moments.count),
+        moments.count.real(),
         moments.mean,
         moments.m2,
         moments.m3,
