@@ -24,12 +24,11 @@
     clippy::cast_lossless
 )]
 
+mod bytes;
 mod call_stack;
-mod escape;
 mod event;
 mod executions;
 mod forest;
-mod hash;
 mod id;
 mod label;
 mod lane;
@@ -48,14 +47,13 @@ mod trace;
 mod tracer_write;
 mod warning;
 
+pub use bytes::{fnv1a, hex, percent_decoded, percent_encoded};
 pub use call_stack::CallStackBuilder;
-pub use escape::{hex, percent_decoded, percent_encoded};
 pub use event::{
     CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, Metadata, StepBatch,
 };
 pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
 pub use forest::{CsTree, Forest, TreeRef};
-pub use hash::fnv1a;
 pub use id::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,
     TreeCode, TreeIdx,
