@@ -1,12 +1,13 @@
 //! Numbers of messages: the how manieth of its channel each one is, which makes it the mate of one on another rank.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use callgrove_model::{CommEvents, CommKind, Comms, RankId, StepId, ThreadId, TimeNs};
 
 /// Most channels whose messages are counted; those of others have no number.
 const MAX_CHANNELS: usize = 1 << 16;
+/// Channels that are found at once.
+const NUM_RECENT: usize = 64;
 /// Newest messages of a thread that keep their numbers after a step.
 const MAX_KEPT: usize = 4096;
 
@@ -24,13 +25,23 @@ pub(crate) struct MessageNumbers {
     next_step: u32,
     /// A step is missing.
     is_lost: bool,
-    channels: BTreeMap<ChannelEnd, ChannelCount>,
+    channels: Channels,
     /// The newest messages of each thread in order of time.
     threads: BTreeMap<ThreadId, VecDeque<NumberedMessage>>,
 }
 
 #[derive(Debug)]
+struct Channels {
+    /// In the order in which they came first.
+    counts: Vec<ChannelCount>,
+    places: BTreeMap<ChannelEnd, usize>,
+    /// Where those stand that came of late, by some bits of their ends.
+    recent: [usize; NUM_RECENT],
+}
+
+#[derive(Debug)]
 struct ChannelCount {
+    end: ChannelEnd,
     /// The next number; `None` once the order is not known.
     next: Option<u64>,
     last: TimeNs,
@@ -39,7 +50,8 @@ struct ChannelCount {
 #[derive(Debug)]
 struct NumberedMessage {
     time: TimeNs,
-    channel: ChannelEnd,
+    /// Its place among the channels, if its messages are counted.
+    channel: Option<usize>,
     number: Option<u64>,
 }
 
@@ -60,10 +72,11 @@ impl MessageNumbers {
             for &row in rows {
                 let time = comms.time[row];
                 let channel = (comms.kind[row], comms.partner[row], comms.tag[row]);
+                let channel = self.channels.place(channel);
                 let message = NumberedMessage {
                     time,
                     channel,
-                    number: count(&mut self.channels, channel, time),
+                    number: channel.and_then(|place| self.channels.counts[place].next(time)),
                 };
                 if messages.back().is_none_or(|last| last.time <= time) {
                     messages.push_back(message);
@@ -81,11 +94,12 @@ impl MessageNumbers {
         let (time, own) = (comms.time[row], channel(row));
         let later = (row + 1..comms.len()).take_while(|&it| comms.time[it] == time);
         let num_later = later.filter(|&it| channel(it) == own).count();
+        let place = self.channels.places.get(&own).copied();
         let messages = self.threads.get(&thread)?;
         let end = messages.partition_point(|it| it.time <= time);
         let same_time = messages.range(..end).rev().take_while(|it| it.time == time);
         // Of several at one time, the newest are the last to be forgotten.
-        let mut same = same_time.filter(|it| it.channel == own);
+        let mut same = same_time.filter(|it| it.channel == place);
         same.nth(num_later)?.number
     }
 
@@ -98,28 +112,61 @@ impl MessageNumbers {
     }
 }
 
-/// The number of the next message of a channel.
-fn count(
-    channels: &mut BTreeMap<ChannelEnd, ChannelCount>,
-    channel: ChannelEnd,
-    time: TimeNs,
-) -> Option<u64> {
-    let has_room = channels.len() < MAX_CHANNELS;
-    let count = match channels.entry(channel) {
-        Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(new) if has_room => new.insert(ChannelCount {
-            next: Some(0),
-            last: time,
-        }),
-        Entry::Vacant(_) => return None,
-    };
-    if time < count.last {
-        count.next = None;
+impl Channels {
+    /// Where a channel stands; nowhere if there are too many.
+    fn place(&mut self, end: ChannelEnd) -> Option<usize> {
+        let (kind, partner, tag) = end;
+        let bits =
+            tag.wrapping_mul(5) ^ (u64::from(partner.0) << 1) ^ u64::from(kind == CommKind::Send);
+        let recent = usize::from(bits.to_le_bytes()[0]) % NUM_RECENT;
+        let place = self.recent[recent];
+        if self.counts.get(place).is_some_and(|it| it.end == end) {
+            return Some(place);
+        }
+        let place = self.known_or_new(end)?;
+        self.recent[recent] = place;
+        Some(place)
     }
-    count.last = time;
-    let number = count.next?;
-    count.next = number.checked_add(1);
-    Some(number)
+
+    fn known_or_new(&mut self, end: ChannelEnd) -> Option<usize> {
+        if let Some(&place) = self.places.get(&end) {
+            return Some(place);
+        }
+        let place = self.counts.len();
+        if place == MAX_CHANNELS {
+            return None;
+        }
+        self.places.insert(end, place);
+        self.counts.push(ChannelCount {
+            end,
+            next: Some(0),
+            last: TimeNs(i64::MIN),
+        });
+        Some(place)
+    }
+}
+
+impl Default for Channels {
+    fn default() -> Self {
+        Self {
+            counts: Vec::new(),
+            places: BTreeMap::new(),
+            recent: [0; NUM_RECENT],
+        }
+    }
+}
+
+impl ChannelCount {
+    /// The number of the next message, which is of this time.
+    fn next(&mut self, time: TimeNs) -> Option<u64> {
+        if time < self.last {
+            self.next = None;
+        }
+        self.last = time;
+        let number = self.next?;
+        self.next = number.checked_add(1);
+        Some(number)
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The call stack of one lane: entries and exits become executions.
 
 use crate::executions::BegunCall;
+use crate::lane_events::WaitingEvents;
 use crate::tracer_write::LaneEvent;
 use crate::{
-    CommKind, Comms, CounterId, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind,
-    NonMaxIdx, OpenCalls, RankId, StepId, TimeNs, Warnings,
+    Comms, Counters, EndedCall, ExecIdx, Executions, FuncEvent, FuncEventKind, NonMaxIdx,
+    OpenCalls, RankId, StepId, TimeNs, Warnings,
 };
 
 /// Rebuilds the executions of one lane (program, rank, thread) from its events, kept across steps.
@@ -13,27 +14,11 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct CallStackBuilder {
     executions: Executions,
-    attached: Attached,
+    comms: Comms,
+    counters: Counters,
     open: OpenCalls<ExecIdx>,
     /// The newest event; `None` before the first, and after rows were forgotten.
     last: Option<LaneEvent>,
-}
-
-/// Messages and counter samples of a lane, with the executions that they happened in.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Attached {
-    comms: Comms,
-    counters: Counters,
-}
-
-/// A message event as [`Attached::comm`] takes it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CommEvent {
-    pub(crate) kind: CommKind,
-    pub(crate) tag: u64,
-    pub(crate) partner: RankId,
-    pub(crate) size_bytes: u64,
-    pub(crate) time: TimeNs,
 }
 
 impl CallStackBuilder {
@@ -41,7 +26,8 @@ impl CallStackBuilder {
     pub fn new(rank: RankId) -> Self {
         Self {
             executions: Executions::default(),
-            attached: Attached::default(),
+            comms: Comms::default(),
+            counters: Counters::default(),
             open: OpenCalls::new(rank),
             last: None,
         }
@@ -49,54 +35,65 @@ impl CallStackBuilder {
 
     /// Takes in function events of a step.
     pub fn extend(&mut self, events: &[FuncEvent], step: StepId, warnings: &mut Warnings) {
-        self.take_in(events, step, warnings, |_, _, _| {}, |_| {});
+        self.take_in(events, step, warnings, |_, _| {}, |_| {});
     }
 
-    /// Takes in function events of a step, and hands `ended` each execution that is over by them. Before each event,
-    /// `attach` may attach what happened until then to the execution that is on top of the stack.
+    /// Takes in function events of a step, and hands `ended` each execution that is over by them. Of each event,
+    /// `place` is told what is open until then. The answer is the newest event after the first of these.
     pub(crate) fn take_in(
         &mut self,
         events: &[FuncEvent],
         step: StepId,
         warnings: &mut Warnings,
-        mut attach: impl FnMut(&mut Attached, &OpenCalls<ExecIdx>, FuncEvent),
+        mut place: impl FnMut(FuncEvent, &OpenCalls<ExecIdx>),
         mut ended: impl FnMut(EndedCall<ExecIdx>),
-    ) {
+    ) -> Option<LaneEvent> {
         let is_entry = |event: &&FuncEvent| event.kind() == FuncEventKind::Entry;
         let mut next = ExecIdx::from_index(self.executions.len());
         let num_entries = events.iter().filter(is_entry).count();
         self.executions.add_rows(num_entries, step);
         let mut rows = self.executions.rows_mut();
         let (open, mut last) = (&mut self.open, self.last);
-        for &event in events {
-            attach(&mut self.attached, open, event);
-            match event.kind() {
-                FuncEventKind::Entry => {
-                    let (caller, depth) = (top(open), open.held().len());
-                    let call = BegunCall {
-                        func: event.func,
-                        entry: open.enter(event.func, event.time, next, warnings),
-                        caller,
-                        depth: u16::try_from(depth).unwrap_or(u16::MAX),
-                        row: event.row(),
-                    };
-                    rows.begin(next, call);
-                    last = Some(LaneEvent::new(FuncEventKind::Entry, next));
-                    next = ExecIdx(next.0 + 1);
+        let (first, rest) = events.split_at(events.len().min(1));
+        let mut after_first = None;
+        for events in [first, rest] {
+            for &event in events {
+                place(event, open);
+                match event.kind() {
+                    FuncEventKind::Entry => {
+                        let (caller, depth) = (top(open), open.held().len());
+                        let call = BegunCall {
+                            func: event.func,
+                            entry: open.enter(event.func, event.time, next, warnings),
+                            caller,
+                            depth: u16::try_from(depth).unwrap_or(u16::MAX),
+                            row: event.row(),
+                        };
+                        rows.begin(next, call);
+                        last = Some(LaneEvent::new(FuncEventKind::Entry, next));
+                        next = ExecIdx(next.0 + 1);
+                    }
+                    FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
+                        rows.end(&call, next);
+                        last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
+                        ended(call);
+                    }),
                 }
-                FuncEventKind::Exit => open.exit(event.func, event.time, warnings, |call| {
-                    rows.end(&call, next);
-                    last = Some(LaneEvent::new(FuncEventKind::Exit, call.held));
-                    ended(call);
-                }),
             }
+            after_first.get_or_insert(last);
         }
         self.last = last;
+        after_first.flatten()
     }
 
-    /// Attaches what happens after the newest function event.
-    pub(crate) fn attach(&mut self, attach: impl FnOnce(&mut Attached, &OpenCalls<ExecIdx>)) {
-        attach(&mut self.attached, &self.open);
+    /// Places the messages and counter samples that come after the newest function event.
+    pub(crate) fn place_rest(&self, waiting: &mut WaitingEvents) {
+        waiting.place_rest(top(&self.open));
+    }
+
+    /// Takes in the messages and counter samples that know what they happened in.
+    pub(crate) fn take_placed(&mut self, waiting: &mut WaitingEvents) {
+        waiting.move_placed(&mut self.comms, &mut self.counters);
     }
 
     /// The executions that are open now, the outermost first.
@@ -121,12 +118,12 @@ impl CallStackBuilder {
 
     /// The messages so far.
     pub fn comms(&self) -> &Comms {
-        &self.attached.comms
+        &self.comms
     }
 
     /// The counter samples so far.
     pub fn counters(&self) -> &Counters {
-        &self.attached.counters
+        &self.counters
     }
 
     /// Forgets what is over, so that a run without end needs no more room than one step: of the executions
@@ -171,53 +168,26 @@ impl CallStackBuilder {
         for open in self.open.held_mut() {
             *open = place(*open).unwrap_or(*open);
         }
-        self.attached.comms.keep(place, max_events);
-        self.attached.counters.keep(place, max_events);
+        self.comms.keep(place, max_events);
+        self.counters.keep(place, max_events);
         self.last = None;
         kept
     }
 
     /// Ends the lane: what is still open is closed at the last event.
     pub fn finish(mut self, warnings: &mut Warnings) -> (Executions, Comms, Counters) {
-        let Attached { comms, counters } = self.attached;
-        let times = [comms.time.last(), counters.time.last()];
+        let times = [self.comms.time.last(), self.counters.time.last()];
         let last = times.into_iter().flatten().max().copied();
         let end = ExecIdx::from_index(self.executions.len());
         let mut rows = self.executions.rows_mut();
         let last = last.unwrap_or(TimeNs(i64::MIN));
         self.open
             .finish(last, warnings, |call| rows.end(&call, end));
-        (self.executions, comms, counters)
+        (self.executions, self.comms, self.counters)
     }
 }
 
-impl Attached {
-    /// A message event; it belongs to the function on top of the stack.
-    pub(crate) fn comm(&mut self, event: CommEvent, open: &OpenCalls<ExecIdx>) {
-        self.comms.time.push(event.time);
-        self.comms.kind.push(event.kind);
-        self.comms.partner.push(event.partner);
-        self.comms.tag.push(event.tag);
-        self.comms.size_bytes.push(event.size_bytes);
-        self.comms.exec.push(top(open));
-        self.comms.mate.push(None);
-    }
-
-    /// A counter sample; it belongs to the function on top of the stack.
-    pub(crate) fn counter(
-        &mut self,
-        (counter, value): (CounterId, u64),
-        time: TimeNs,
-        open: &OpenCalls<ExecIdx>,
-    ) {
-        self.counters.time.push(time);
-        self.counters.counter.push(counter);
-        self.counters.value.push(value);
-        self.counters.exec.push(top(open));
-    }
-}
-
-fn top(open: &OpenCalls<ExecIdx>) -> Option<NonMaxIdx> {
+pub(crate) fn top(open: &OpenCalls<ExecIdx>) -> Option<NonMaxIdx> {
     open.held().next_back().map(NonMaxIdx::from)
 }
 

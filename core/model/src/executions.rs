@@ -1,8 +1,9 @@
-//! What a lane holds: its executions, messages and counter samples, in columns.
+//! The executions of a lane, in columns.
 
-use crate::{
-    CommKind, CounterId, DurationNs, EndedCall, ExecIdx, FuncId, LaneIdx, RankId, StepId, TimeNs,
-};
+use std::ops::Range;
+
+use crate::columns::keep_rows;
+use crate::{DurationNs, EndedCall, ExecIdx, FuncId, StepId, TimeNs};
 
 /// The executions of one lane in order of entry, so that a call stack tree is one contiguous range:
 /// the execution itself, then everything called inside it (pre-order). All columns have one length.
@@ -116,7 +117,7 @@ impl Executions {
     }
 
     /// The rows of the call stack tree rooted at `exec`: itself first.
-    pub fn subtree(&self, exec: ExecIdx) -> std::ops::Range<usize> {
+    pub fn subtree(&self, exec: ExecIdx) -> Range<usize> {
         exec.index()..self.subtree_end[exec.index()].index()
     }
 
@@ -220,7 +221,7 @@ impl Executions {
 
     /// Appends whole trees of another lane: `rows` are those of one execution with all that it called, or of several
     /// side by side. Their callers stay behind.
-    pub fn extend_with_trees(&mut self, from: &Self, rows: std::ops::Range<usize>) {
+    pub fn extend_with_trees(&mut self, from: &Self, rows: Range<usize>) {
         let (first, start) = (rows.start, self.len());
         let moved = |exec: ExecIdx| ExecIdx::from_index(exec.index() - first + start);
         let caller = |&caller: &Option<NonMaxIdx>| {
@@ -246,124 +247,5 @@ impl Executions {
     /// The first execution entered at or after `time` (the length if none).
     pub fn first_entered_from(&self, time: TimeNs) -> usize {
         self.entry.partition_point(|&entry| entry < time)
-    }
-}
-
-/// Messages sent and received on one lane in order of time. All columns have one length.
-#[derive(Clone, Debug, Default)]
-pub struct Comms {
-    /// Time.
-    pub time: Vec<TimeNs>,
-    /// Send or receive.
-    pub kind: Vec<CommKind>,
-    /// The other rank.
-    pub partner: Vec<RankId>,
-    /// Tag.
-    pub tag: Vec<u64>,
-    /// Size stated on this side.
-    pub size_bytes: Vec<u64>,
-    /// The execution it happened in; `None` outside every function.
-    pub exec: Vec<Option<NonMaxIdx>>,
-    /// The matching event on the other side.
-    pub mate: Vec<Option<CommRef>>,
-}
-
-/// A message event: the lane and the row in its [`Comms`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct CommRef {
-    /// The lane.
-    pub lane: LaneIdx,
-    /// The row in its messages.
-    pub row: u32,
-}
-
-/// Columns with room for more rows give it back when rows are forgotten: of many ranks, a worker takes in one at a time.
-pub(crate) const ROOM_KEPT: usize = 1 << 12;
-
-fn keep_rows<T: Copy>(column: &mut Vec<T>, kept: &[ExecIdx]) {
-    for (new, old) in kept.iter().enumerate() {
-        column[new] = column[old.index()];
-    }
-    column.truncate(kept.len());
-    if column.capacity() > ROOM_KEPT {
-        column.shrink_to_fit();
-    }
-}
-
-/// The rows, at most the last `max_events`, whose execution stays; their executions are renumbered.
-fn events_kept(
-    exec: &mut [Option<NonMaxIdx>],
-    place: impl Fn(ExecIdx) -> Option<ExecIdx>,
-    max_events: usize,
-) -> Vec<ExecIdx> {
-    let mut kept = Vec::new();
-    for (row, owner) in exec.iter_mut().enumerate().rev() {
-        if kept.len() == max_events {
-            break;
-        }
-        if let Some(place) = owner.and_then(|old| place(old.into())) {
-            *owner = Some(place.into());
-            kept.push(ExecIdx::from_index(row));
-        }
-    }
-    kept.reverse();
-    kept
-}
-
-impl Comms {
-    /// Keeps the newest `max_events` of the executions that `place` gives a new row.
-    pub(crate) fn keep(&mut self, place: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
-        let kept = events_kept(&mut self.exec, place, max_events);
-        keep_rows(&mut self.time, &kept);
-        keep_rows(&mut self.kind, &kept);
-        keep_rows(&mut self.partner, &kept);
-        keep_rows(&mut self.tag, &kept);
-        keep_rows(&mut self.size_bytes, &kept);
-        keep_rows(&mut self.exec, &kept);
-        keep_rows(&mut self.mate, &kept);
-    }
-
-    /// Number of message events.
-    pub fn len(&self) -> usize {
-        self.time.len()
-    }
-
-    /// Whether no message was sent or received.
-    pub fn is_empty(&self) -> bool {
-        self.time.is_empty()
-    }
-}
-
-/// Counter samples of one lane in order of time. All columns have one length.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// Time.
-    pub time: Vec<TimeNs>,
-    /// Counter.
-    pub counter: Vec<CounterId>,
-    /// Value.
-    pub value: Vec<u64>,
-    /// The execution it was sampled in; `None` outside every function.
-    pub exec: Vec<Option<NonMaxIdx>>,
-}
-
-impl Counters {
-    /// Keeps the newest `max_events` of the executions that `place` gives a new row.
-    pub(crate) fn keep(&mut self, place: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
-        let kept = events_kept(&mut self.exec, place, max_events);
-        keep_rows(&mut self.time, &kept);
-        keep_rows(&mut self.counter, &kept);
-        keep_rows(&mut self.value, &kept);
-        keep_rows(&mut self.exec, &kept);
-    }
-
-    /// Number of samples.
-    pub fn len(&self) -> usize {
-        self.time.len()
-    }
-
-    /// Whether nothing was sampled.
-    pub fn is_empty(&self) -> bool {
-        self.time.is_empty()
     }
 }

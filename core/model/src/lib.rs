@@ -26,12 +26,14 @@
 
 mod bytes;
 mod call_stack;
+mod columns;
 mod event;
 mod executions;
 mod forest;
 mod id;
 mod label;
 mod lane;
+mod lane_events;
 mod message_matching;
 mod names;
 mod open_calls;
@@ -52,7 +54,7 @@ pub use call_stack::CallStackBuilder;
 pub use event::{
     CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, Metadata, StepBatch,
 };
-pub use executions::{CommRef, Comms, Counters, Executions, NonMaxIdx};
+pub use executions::{Executions, NonMaxIdx};
 pub use forest::{CsTree, Forest, TreeRef};
 pub use id::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,
@@ -60,6 +62,7 @@ pub use id::{
 };
 pub use label::Label;
 pub use lane::Lane;
+pub use lane_events::{CommRef, Comms, Counters};
 pub use message_matching::Message;
 pub use names::{
     FunctionName, FunctionPattern, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Name, NameTable,

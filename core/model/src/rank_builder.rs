@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::call_stack::{Attached, CommEvent};
-use crate::executions::ROOM_KEPT;
+use crate::call_stack::top;
+use crate::lane_events::WaitingEvents;
 use crate::tracer_write::{LaneEvent, StepEnd, find_writes};
 use crate::{
     CallStackBuilder, CommEvents, Comms, CounterEvents, CounterId, Counters, EndedCall, ExecIdx,
-    Executions, FirstSeen, FuncEvent, FuncEventKind, FuncEvents, FuncId, LaneIdx, Metadata,
-    NameTable, OpenCalls, ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind,
-    Warnings,
+    Executions, FirstSeen, FuncEvent, FuncEvents, FuncId, LaneIdx, Metadata, NameTable, OpenCalls,
+    ProgramId, RankId, StepBatch, StepId, ThreadId, TimeNs, WarningKind, Warnings,
 };
 
 /// Takes the steps of one rank of one program, one after another.
@@ -55,23 +54,6 @@ struct LaneBuilder {
     /// The newest step with events, and where steps that follow each other meet.
     step: Option<StepId>,
     ends: Vec<StepEnd>,
-}
-
-/// The messages and counter samples that come after the newest function event.
-#[derive(Debug)]
-struct WaitingEvents {
-    comms: Waiting<CommEvent>,
-    counters: Waiting<(CounterId, u64)>,
-    /// The time of the first one; the end of time if there is none.
-    from: TimeNs,
-}
-
-/// Some of them, in order of time.
-#[derive(Debug)]
-struct Waiting<T> {
-    events: Vec<(TimeNs, T)>,
-    /// Those before are not waiting any more.
-    first: usize,
 }
 
 impl RankBuilder {
@@ -126,8 +108,6 @@ impl RankBuilder {
         self.metadata.clear();
         for (&thread, lane) in &mut self.lanes {
             lane.ends.clear();
-            lane.waiting.comms.forget_taken();
-            lane.waiting.counters.forget_taken();
             let stayed = lane.stack.retire(num_last, whole_from(thread), max_events);
             kept(thread, &stayed);
         }
@@ -148,9 +128,8 @@ impl RankBuilder {
         let mut threads = Vec::with_capacity(self.lanes.len());
         let mut writes = Vec::new();
         while let Some((thread, mut lane)) = self.lanes.pop_first() {
-            let waiting = &mut lane.waiting;
-            lane.stack
-                .attach(|attached, open| waiting.attach(attached, open, |_| true));
+            lane.stack.place_rest(&mut lane.waiting);
+            lane.stack.take_placed(&mut lane.waiting);
             let (executions, comms, counters) = lane.stack.finish(&mut warnings);
             let of_lane = find_writes(&executions, &lane.ends).into_iter();
             writes.extend(of_lane.map(|(start, end)| (thread, start, end)));
@@ -172,37 +151,18 @@ impl RankBuilder {
     fn queue_comms(&mut self, comms: &CommEvents) {
         for rows in stretches(&comms.thread) {
             let lane = lane(&mut self.lanes, self.rank, comms.thread[rows.start]);
-            lane.waiting.comms.forget_taken();
-            for row in rows {
-                let event = CommEvent {
-                    kind: comms.kind[row],
-                    tag: comms.tag[row],
-                    partner: comms.partner[row],
-                    size_bytes: comms.size_bytes[row],
-                    time: comms.time[row],
-                };
-                if lane.waiting.comms.push(event.time, event) {
-                    count_back(&mut self.warnings, self.rank, event.time, "message");
-                }
+            for late in lane.waiting.add_comms(comms, rows) {
+                count_back(&mut self.warnings, self.rank, late, "message");
             }
-            lane.waiting.note_first();
         }
     }
 
     fn queue_counters(&mut self, counters: &CounterEvents) {
         for rows in stretches(&counters.thread) {
             let lane = lane(&mut self.lanes, self.rank, counters.thread[rows.start]);
-            lane.waiting.counters.forget_taken();
-            for row in rows {
-                let (time, sample) = (
-                    counters.time[row],
-                    (counters.counter[row], counters.value[row]),
-                );
-                if lane.waiting.counters.push(time, sample) {
-                    count_back(&mut self.warnings, self.rank, time, "counter");
-                }
+            for late in lane.waiting.add_counters(counters, rows) {
+                count_back(&mut self.warnings, self.rank, late, "counter");
             }
-            lane.waiting.note_first();
         }
     }
 
@@ -220,14 +180,9 @@ impl RankBuilder {
             let position = threads.partition_point(|&other| other < thread);
             let position = LaneIdx::from_index(position).0;
             let lane = lane(&mut self.lanes, self.rank, thread);
-            let before = lane.stack.last_event();
-            let Some((first, rest)) = events.split_first() else {
-                continue;
-            };
-            let (warnings, mut ended) = (&mut self.warnings, |call| ended(position, call));
-            lane.take_in(std::slice::from_ref(first), step, warnings, &mut ended);
-            lane.begin_step(step, before);
-            lane.take_in(rest, step, warnings, &mut ended);
+            let (warnings, ended) = (&mut self.warnings, |call| ended(position, call));
+            lane.take_in(events, step, warnings, ended);
+            lane.stack.take_placed(&mut lane.waiting);
         }
     }
 }
@@ -262,22 +217,17 @@ impl LaneBuilder {
     fn new(rank: RankId) -> Self {
         Self {
             stack: CallStackBuilder::new(rank),
-            waiting: WaitingEvents {
-                comms: Waiting::default(),
-                counters: Waiting::default(),
-                from: TimeNs(i64::MAX),
-            },
+            waiting: WaitingEvents::default(),
             step: None,
             ends: Vec::new(),
         }
     }
 
-    /// Notes where the step before, whose last event was `before`, met this one, of which the first event has
-    /// just been taken in. Between them the lane must not have slept through a step.
-    fn begin_step(&mut self, step: StepId, before: Option<LaneEvent>) {
+    /// Notes where the step before met this one. Between them the lane must not have slept through a step.
+    fn begin_step(&mut self, step: StepId, last: Option<LaneEvent>, next: Option<LaneEvent>) {
         let step_before = self.step.replace(step);
         let follows = step_before.is_some_and(|before| before.0.checked_add(1) == Some(step.0));
-        if let (true, Some(last), Some(next)) = (follows, before, self.stack.last_event())
+        if let (true, Some(last), Some(next)) = (follows, last, next)
             && last != next
         {
             self.ends.push(StepEnd { last, next });
@@ -293,105 +243,19 @@ impl LaneBuilder {
         ended: impl FnMut(EndedCall<ExecIdx>),
     ) {
         let waiting = &mut self.waiting;
-        let attach = |attached: &mut Attached, open: &OpenCalls<ExecIdx>, event: FuncEvent| {
-            let (kind, time) = (event.kind(), event.time);
-            // Nothing waits before most events.
-            if comes_before(waiting.from, kind, time) {
-                waiting.attach(attached, open, |of| comes_before(of, kind, time));
-            }
+        let place = |event: FuncEvent, open: &OpenCalls<ExecIdx>| {
+            waiting.place_before(event, || top(open));
         };
-        self.stack.take_in(events, step, warnings, attach, ended);
-    }
-}
-
-/// Whether a message or counter of this time belongs before a function event of that one.
-#[inline]
-fn comes_before(time: TimeNs, kind: FuncEventKind, next: TimeNs) -> bool {
-    match kind {
-        FuncEventKind::Entry => time < next,
-        FuncEventKind::Exit => time <= next,
-    }
-}
-
-impl WaitingEvents {
-    /// Attaches those whose time is like that to the top of the stack.
-    #[inline(never)]
-    fn attach(
-        &mut self,
-        attached: &mut Attached,
-        open: &OpenCalls<ExecIdx>,
-        is_wanted: impl Fn(TimeNs) -> bool,
-    ) {
-        while let Some((_, event)) = self.comms.take_if(&is_wanted) {
-            attached.comm(event, open);
-        }
-        while let Some((time, sample)) = self.counters.take_if(&is_wanted) {
-            attached.counter(sample, time, open);
-        }
-        self.note_first();
-    }
-
-    fn note_first(&mut self) {
-        let first = [self.comms.first(), self.counters.first()];
-        self.from = first
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(TimeNs(i64::MAX));
-    }
-}
-
-impl<T> Default for Waiting<T> {
-    fn default() -> Self {
-        Self {
-            events: Vec::new(),
-            first: 0,
-        }
-    }
-}
-
-impl<T: Copy> Waiting<T> {
-    /// Keeps the events sorted by time, later arrivals last at equal time; says whether this one was late.
-    fn push(&mut self, time: TimeNs, event: T) -> bool {
-        let waiting = &self.events[self.first..];
-        let is_late = waiting.last().is_some_and(|last| last.0 > time);
-        if is_late {
-            let position = waiting.partition_point(|queued| queued.0 <= time);
-            self.events.insert(self.first + position, (time, event));
-        } else {
-            self.events.push((time, event));
-        }
-        is_late
-    }
-
-    /// The time of the first one.
-    fn first(&self) -> Option<TimeNs> {
-        self.events.get(self.first).map(|event| event.0)
-    }
-
-    /// The first one, if its time is like that; it waits no more.
-    #[inline]
-    fn take_if(&mut self, is_wanted: impl Fn(TimeNs) -> bool) -> Option<(TimeNs, T)> {
-        let event = self.events.get(self.first).copied();
-        let event = event.filter(|event| is_wanted(event.0))?;
-        self.first += 1;
-        Some(event)
-    }
-
-    /// Forgets those that wait no more.
-    fn forget_taken(&mut self) {
-        self.events.drain(..self.first);
-        self.first = 0;
-        if self.events.capacity() > ROOM_KEPT {
-            self.events.shrink_to_fit();
-        }
+        let before = self.stack.last_event();
+        let next = self.stack.take_in(events, step, warnings, place, ended);
+        self.begin_step(step, before, next);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CommKind;
+    use crate::{CommKind, FuncEventKind};
 
     const T: ThreadId = ThreadId(0);
 

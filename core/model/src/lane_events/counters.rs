@@ -1,0 +1,67 @@
+//! The counter samples of a lane, in columns.
+
+use std::ops::Range;
+
+use crate::columns::{events_kept, keep_rows, move_first, reorder};
+use crate::{CounterEvents, CounterId, ExecIdx, NonMaxIdx, TimeNs};
+
+/// Counter samples of one lane in order of time. All columns have one length.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// Time.
+    pub time: Vec<TimeNs>,
+    /// Counter.
+    pub counter: Vec<CounterId>,
+    /// Value.
+    pub value: Vec<u64>,
+    /// The execution it was sampled in; `None` outside every function.
+    pub exec: Vec<Option<NonMaxIdx>>,
+}
+
+impl Counters {
+    /// Adds samples that do not know what they happened in.
+    pub(crate) fn add_events(&mut self, events: &CounterEvents, rows: Range<usize>) {
+        self.time.extend_from_slice(&events.time[rows.clone()]);
+        let counters = &events.counter[rows.clone()];
+        self.counter.extend_from_slice(counters);
+        self.value.extend_from_slice(&events.value[rows]);
+        self.exec.resize(self.time.len(), None);
+    }
+
+    /// Puts the samples, of which none knows what it happened in, in another order.
+    pub(crate) fn reorder(&mut self, order: &[usize]) {
+        reorder(&mut self.time, order);
+        reorder(&mut self.counter, order);
+        reorder(&mut self.value, order);
+    }
+
+    /// Moves the first samples to the end of others.
+    pub(crate) fn move_first(&mut self, num_rows: usize, to: &mut Self) {
+        if num_rows == 0 {
+            return;
+        }
+        move_first(num_rows, &mut self.time, &mut to.time);
+        move_first(num_rows, &mut self.counter, &mut to.counter);
+        move_first(num_rows, &mut self.value, &mut to.value);
+        move_first(num_rows, &mut self.exec, &mut to.exec);
+    }
+
+    /// Keeps the newest `max_events` of the executions that `place` gives a new row.
+    pub(crate) fn keep(&mut self, place: impl Fn(ExecIdx) -> Option<ExecIdx>, max_events: usize) {
+        let kept = events_kept(&mut self.exec, place, max_events);
+        keep_rows(&mut self.time, &kept);
+        keep_rows(&mut self.counter, &kept);
+        keep_rows(&mut self.value, &kept);
+        keep_rows(&mut self.exec, &kept);
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether nothing was sampled.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+}

@@ -1,0 +1,9 @@
+//! What happens in the executions of a lane: messages and counter samples.
+
+mod comms;
+mod counters;
+mod waiting;
+
+pub use comms::{CommRef, Comms};
+pub use counters::Counters;
+pub(crate) use waiting::WaitingEvents;
