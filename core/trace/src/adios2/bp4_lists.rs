@@ -12,7 +12,7 @@
 //! characteristic  0 the value: of a text attribute, a text · 3 a place (8) · 6 the place in the data file (8)
 //!                 4 dimensions (1), length (2), for each: of the block, of the array, where the block starts (8 each);
 //!                   of a scalar, none
-//!                 7, 8 a number (4) · 12 blocks (2), of one: least and greatest value (8 each) · others
+//!                 7 number of the data file (4) · 8 step (4) · 12 blocks (2), of one: least and greatest value (8 each) · others
 //! text            length (2) · bytes
 //! ```
 
@@ -40,7 +40,7 @@ pub(super) struct StoredStep {
 /// An array of two dimensions that is stored as it is, row by row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct StoredArray {
-    /// Where it starts in the data file.
+    /// Where it starts in `data.0`.
     pub(super) offset: u64,
     pub(super) num_rows: u64,
     pub(super) num_columns: u64,
@@ -146,7 +146,8 @@ fn stored_array(entry: Bytes<'_>) -> Option<StoredArray> {
                 dimensions = is_whole.then_some((rows, columns));
             }
             6 => offset = set.number(8),
-            7 | 8 => _ = set.take(4)?,
+            7 if set.number(4)? == 0 => {}
+            8 => _ = set.take(4)?,
             12 if set.number(2)? == 1 => _ = set.take(16)?,
             _ => return None,
         }
