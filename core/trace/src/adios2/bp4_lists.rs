@@ -1,5 +1,5 @@
 //! The lists of variables and attributes in BP4's `md.0`: whether what they hold ends where it should, what the scalars
-//! of a step are, and where its arrays are.
+//! and the attributes of a step are, and where its arrays are.
 //!
 //! ADIOS2 goes through them without looking at their ends: a text that states a wrong length is read from wherever that
 //! leads, and the process may crash.
@@ -11,15 +11,16 @@
 //! set             characteristics (1) · length (4) · each characteristic: which (1), value
 //! characteristic  0 the value: of a text attribute, a text · 3 a place (8) · 6 the place in the data file (8)
 //!                 4 dimensions (1), length (2), for each: of the block, of the array, where the block starts (8 each);
-//!                   of a scalar, none
+//!                   of a scalar, none; of a text, one
 //!                 7 number of the data file (4) · 8 step (4) · 12 blocks (2), of one: least and greatest value (8 each) · others
 //! text            length (2) · bytes
 //! ```
 
 use super::decode::ARRAYS;
 use super::schema::COUNTS;
+use super::stored_attributes::StoredAttributes;
 
-/// The type of a text attribute, and those of numbers.
+/// The type of an attribute that is one text, and those of numbers.
 const TEXT: u64 = 9;
 const I32: u64 = 2;
 const U64: u64 = 54;
@@ -56,20 +57,51 @@ pub(super) fn attributes_fit(list: &[u8]) -> bool {
     entries_fit(list, attribute_fits)
 }
 
+/// The attributes of the lists of all steps; `None` unless each is one text, says nothing of itself that is not known
+/// here, and has a name of its own.
+pub(super) fn attributes_of(lists: &[&[u8]]) -> Option<StoredAttributes> {
+    let mut attributes = Vec::new();
+    for list in lists {
+        let mut rest = Bytes(list);
+        while let Some((name, entry)) = rest.entry() {
+            let text = stored_text(entry)?;
+            // Some releases of ADIOS2 end a text at a zero byte.
+            if name.contains(&0) || text.contains(&0) {
+                return None;
+            }
+            attributes.push((name, text));
+        }
+    }
+    StoredAttributes::of(attributes)
+}
+
 impl StoredStep {
     /// That of a list of variables.
     pub(super) fn of(list: &[u8]) -> Self {
         let count = |entry: Bytes<'_>| {
-            let number = stored_scalar(entry, I32, 4)?;
+            let number = stored_value(entry, I32, 0, |set| set.number(4))?;
             i32::try_from(number).ok()?.try_into().ok()
         };
+        let num_rows = |entry: Bytes<'_>| stored_value(entry, U64, 0, |set| set.number(8));
         Self {
             arrays: of_names(list, ARRAYS.map(|it| it.1), stored_array),
-            num_rows: of_names(list, ARRAYS.map(|it| it.0), |entry| {
-                stored_scalar(entry, U64, 8)
-            }),
+            num_rows: of_names(list, ARRAYS.map(|it| it.0), num_rows),
             counts: of_names(list, COUNTS, count),
         }
+    }
+
+    /// Whether nothing has to be asked of ADIOS2.
+    pub(super) fn is_complete(&self) -> bool {
+        let has_rows = |(array, count): (usize, &Option<u64>)| {
+            count.is_some_and(|num_rows| num_rows == 0 || self.has(array, num_rows))
+        };
+        self.num_rows.iter().enumerate().all(has_rows) && self.counts.iter().all(Option::is_some)
+    }
+
+    /// Whether an array of so many rows lies in the data file as it is.
+    pub(super) fn has(&self, array: usize, num_rows: u64) -> bool {
+        let shape = (num_rows, ARRAYS[array].2 as u64);
+        self.arrays[array].is_some_and(|it| (it.num_rows, it.num_columns) == shape)
     }
 }
 
@@ -114,19 +146,36 @@ fn only_set(mut entry: Bytes<'_>, data_type: u64) -> Option<(u64, Bytes<'_>)> {
     Some((num_characteristics, entry.take(length)?))
 }
 
-fn stored_scalar(entry: Bytes<'_>, data_type: u64, num_bytes: u64) -> Option<u64> {
+/// A value with so many dimensions, which `read` reads.
+fn stored_value<'a, T>(
+    entry: Bytes<'a>,
+    data_type: u64,
+    num_dimensions: u64,
+    read: impl Fn(&mut Bytes<'a>) -> Option<T>,
+) -> Option<T> {
     let (num_characteristics, mut set) = only_set(entry, data_type)?;
     let mut value = None;
     for _ in 0..num_characteristics {
         match set.number(1)? {
-            0 => value = set.number(num_bytes),
+            0 => value = Some(read(&mut set)?),
             3 | 6 => _ = set.take(8)?,
-            4 if (set.number(1)?, set.number(2)?) == (0, 0) => {}
+            4 if (set.number(1)?, set.number(2)?) == (num_dimensions, num_dimensions * 24) => {
+                set.take(num_dimensions * 24)?;
+            }
             7 | 8 => _ = set.take(4)?,
             _ => return None,
         }
     }
-    value
+    // ADIOS2 reads on to the end, however many there should be.
+    value.filter(|_| set.0.is_empty())
+}
+
+/// An attribute that has no path, which would be put before its name, and is one text.
+fn stored_text(entry: Bytes<'_>) -> Option<&[u8]> {
+    if !entry.0.starts_with(&[0, 0]) {
+        return None;
+    }
+    stored_value(entry, TEXT, 1, Bytes::text).map(|it| it.0)
 }
 
 fn stored_array(entry: Bytes<'_>) -> Option<StoredArray> {
@@ -224,5 +273,65 @@ impl<'a> Bytes<'a> {
     fn text(&mut self) -> Option<Bytes<'a>> {
         let length = self.number(2)?;
         self.take(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(bytes: &str) -> Vec<u8> {
+        let length = u16::try_from(bytes.len()).unwrap();
+        [&length.to_le_bytes(), bytes.as_bytes()].concat()
+    }
+
+    /// An attribute as ADIOS2 writes it.
+    fn attribute(name: &str, value: &str) -> Vec<u8> {
+        let mut set = vec![8, 1, 0, 0, 0, 7, 0, 0, 0, 0, 4, 1, 24, 0, 1];
+        set.extend([0; 23]);
+        set.push(0);
+        set.extend(text(value));
+        set.extend([3; 9]);
+        set.extend([6; 9]);
+        let mut entry = [[0; 4].as_slice(), &text(""), &text(name), &text("")].concat();
+        entry.extend([9, 1, 0, 0, 0, 0, 0, 0, 0, 6]);
+        entry.extend(u32::try_from(set.len()).unwrap().to_le_bytes());
+        entry.extend(set);
+        let length = u32::try_from(entry.len()).unwrap();
+        [length.to_le_bytes().as_slice(), &entry].concat()
+    }
+
+    fn list() -> Vec<u8> {
+        [
+            attribute("timer 0", "main"),
+            attribute("MetaData:0:0:a", ""),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn attributes_of_several_steps_are_in_the_order_of_their_names() {
+        let (first, second) = (list(), attribute("timer 1", "solve"));
+        let found = attributes_of(&[&second, &[], &first]).unwrap();
+        let expected = [
+            ("MetaData:0:0:a", ""),
+            ("timer 0", "main"),
+            ("timer 1", "solve"),
+        ];
+        assert_eq!(found.list(), expected);
+        assert!(attributes_of(&[&first, &second, &second]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_list_gives_texts_or_nothing(place in 0..list().len(), byte: u8) {
+            let mut damaged = list();
+            damaged[place] = byte;
+            let found = attributes_of(&[&damaged]);
+            prop_assert!(found.is_none_or(|it| it.list().len() <= 2));
+            prop_assert!(!StoredStep::of(&damaged).is_complete());
+        }
     }
 }

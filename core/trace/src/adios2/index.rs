@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use super::bp4_lists::{self, StoredStep};
 use super::descriptions;
+use super::stored_attributes::StoredAttributes;
 use crate::TraceError;
 
 const HEADER_BYTES: usize = 64;
@@ -45,6 +46,9 @@ pub(super) struct BpIndex {
     data_starts: Vec<u64>,
     /// BP4: what is known of each step.
     steps: Vec<StoredStep>,
+    /// BP4: the attributes of all steps, if there is nothing that ADIOS2 could add: the file is closed and whole, and all
+    /// that TAU writes is known.
+    pub(super) attributes: Option<StoredAttributes>,
     /// Size of `data.0`.
     data_bytes: u64,
 }
@@ -115,18 +119,21 @@ impl BpIndex {
         let records = index.bytes[HEADER_BYTES..].chunks_exact(BP4_RECORD_BYTES);
         let is_cut = !records.remainder().is_empty();
         let (mut num_steps, mut end) = (0, HEADER_BYTES as u64);
-        let mut steps = Vec::with_capacity(records.len());
+        let (mut steps, mut attributes) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
             num_steps += 1;
             // A serial writer, such as TAU's, is rank 0 and counts its steps from 1.
             if (u64_at(record, 0), u64_at(record, 8)) != (Some(num_steps), Some(0)) {
                 return Err(index.damaged(format!("step {} is no step", num_steps - 1)));
             }
-            let variables;
-            (end, variables) = check_bp4_step(record, end, index, &metadata)?;
-            steps.push(StoredStep::of(variables));
+            let lists;
+            (end, lists) = check_bp4_step(record, end, index, &metadata)?;
+            steps.push(StoredStep::of(lists[0]));
+            attributes.push(lists[1]);
         }
         let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
+        let is_whole = is_closed && !is_cut && num_steps > 0;
+        let is_all_known = is_whole && steps.iter().all(StoredStep::is_complete);
         let data_bytes = size_of_file(&folder.join("data.0"))?;
         Ok(Self {
             num_steps: steps.len(),
@@ -134,6 +141,9 @@ impl BpIndex {
             is_cut,
             data_starts: Vec::new(),
             steps,
+            attributes: is_all_known
+                .then(|| bp4_lists::attributes_of(&attributes))
+                .flatten(),
             data_bytes,
         })
     }
@@ -175,19 +185,20 @@ impl BpIndex {
             is_cut,
             data_starts,
             steps: Vec::new(),
+            attributes: None,
             data_bytes,
         })
     }
 }
 
 /// Checks a step in the index of BP4, which starts where the one before ended; the answer is where it
-/// ends, and its list of variables.
+/// ends, and its lists of variables and attributes.
 fn check_bp4_step<'a>(
     record: &[u8],
     start: u64,
     index: &File,
     metadata: &'a File,
-) -> Result<(u64, &'a [u8]), TraceError> {
+) -> Result<(u64, [&'a [u8]; 2]), TraceError> {
     let places: Vec<_> = (2..6)
         .filter_map(|field| u64_at(record, field * 8))
         .collect();
@@ -217,10 +228,10 @@ fn check_bp4_step<'a>(
     let lists = lists.filter(|(variables, attributes)| {
         bp4_lists::variables_fit(variables) && bp4_lists::attributes_fit(attributes)
     });
-    let (variables, _) = lists.ok_or_else(|| {
+    let (variables, attributes) = lists.ok_or_else(|| {
         metadata.damaged(format!("what is in the step at byte {start} has no end"))
     })?;
-    Ok((end, variables))
+    Ok((end, [variables, attributes]))
 }
 
 /// Number of writers, if the list of them is whole.

@@ -31,7 +31,7 @@ impl TauSource {
         program: ProgramId,
         library: &Library,
     ) -> Result<Self, TraceError> {
-        let stream = BpStream::open(path, library)?;
+        let stream = BpStream::open_for_tau(path, library)?;
         Ok(Self::new(stream, program))
     }
 
@@ -78,7 +78,7 @@ impl TauSource {
         };
         let data_bytes = self.stream.data_bytes()?;
         let batch = self.reader.read(&StepPlace {
-            engine: &self.stream.engine,
+            origin: &self.stream.origin,
             path: &self.stream.path,
             step,
             data_bytes,
@@ -172,5 +172,193 @@ impl TraceSource for TauSource {
 
     fn take_warnings(&mut self) -> Warnings {
         mem::take(&mut self.reader.warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use callgrove_adios2_sys::{Io, default_candidates};
+    use callgrove_model::MAX_COUNTER_NAME_BYTES;
+    use tempfile::TempDir;
+
+    use super::super::writer::{TauStep, TauWriter, WriterEngine};
+    use super::*;
+
+    /// All that a stream tells, step by step, up to its end or what is wrong with it.
+    fn told(mut source: TauSource) -> Vec<String> {
+        let mut told = Vec::new();
+        loop {
+            let next = source.next_step(Duration::ZERO);
+            let names = source.names().iter().map(|(_, name)| name);
+            let counters = source.counter_names().iter().map(|(_, name)| name);
+            let names: Vec<_> = names.chain(counters).collect();
+            let ranks = (source.rank(), source.num_ranks());
+            let read = format!("{next:?} {names:?} {ranks:?}");
+            told.push(format!("{read} {:?}", source.take_warnings()));
+            if !matches!(next, Ok(Next::Step(_))) {
+                return told;
+            }
+        }
+    }
+
+    /// The same of a stream that ADIOS2 reads, or what is wrong with the folder.
+    fn told_by_adios2(path: &Path, library: &Library) -> Vec<String> {
+        let opened = BpStream::open(path, library);
+        let opened = opened.map(|stream| told(TauSource::new(stream, ProgramId(0))));
+        opened.unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    /// What is read must not depend on who reads it. Says whether ADIOS2 had to.
+    fn is_read_by_adios2(path: &Path) -> bool {
+        let library = Library::load(&default_candidates()).unwrap();
+        let opened = TauSource::open(path, ProgramId(0), &library);
+        let (needs_adios2, found) = match opened {
+            Ok(source) => (source.stream.engine().is_some(), told(source)),
+            Err(error) => (true, vec![error.to_string()]),
+        };
+        assert_eq!(found, told_by_adios2(path, &library), "{}", path.display());
+        needs_adios2
+    }
+
+    const ENTRY: u64 = 0;
+    const EXIT: u64 = 1;
+
+    /// A stream of three steps, the second without rows, with attributes of its own.
+    fn write(attributes: &[(&str, &str)], define: impl Fn(&Io)) -> (TempDir, PathBuf) {
+        let library = Library::load(&default_candidates()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stream.bp");
+        let mut writer = TauWriter::open(&path, WriterEngine::Bp4, &library).unwrap();
+        let mut step = TauStep {
+            num_ranks: 2,
+            num_threads: 1,
+            num_timers: 2,
+            num_counters: 1,
+            ..TauStep::default()
+        };
+        let named = [("timer 0", "main"), ("counter 0", "Message size")];
+        let named = named.iter().chain(attributes);
+        step.attributes
+            .extend(named.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+        step.funcs = vec![[0, 1, 0, ENTRY, 0, 1_000], [0, 1, 0, ENTRY, 1, 1_001]];
+        step.counters = vec![[0, 1, 0, 0, 64, 1_001]];
+        step.comms = vec![[0, 1, 0, 2, 7, 0, 64, 1_001]];
+        writer.write(&step).unwrap();
+        define(writer.engine.io());
+        step.attributes = vec![("MetaData:1:1:tid".to_owned(), "17".to_owned())];
+        (step.funcs, step.counters, step.comms) = Default::default();
+        writer.write(&step).unwrap();
+        step.attributes = vec![("timer 2".to_owned(), "late".to_owned())];
+        (step.num_timers, step.num_threads) = (3, 2);
+        step.funcs = vec![
+            [0, 1, 1, ENTRY, 2, 1_005],
+            [0, 1, 0, EXIT, 1, 1_002],
+            [0, 1, 0, EXIT, 0, 1_003],
+            [1, 1, 0, EXIT, 0, 1_003],
+        ];
+        writer.write(&step).unwrap();
+        writer.close().unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_run_is_read_without_adios2_as_with_it() {
+        let run = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let run = run.join("../../tests/data/lammps-4r-small-bp4/bp");
+        for rank in 0..4 {
+            let folder = run.join(format!("tau-metrics-lmp_tau-{rank}.bp"));
+            assert!(!is_read_by_adios2(&folder));
+        }
+    }
+
+    #[test]
+    fn texts_of_all_kinds_are_read_without_adios2_as_with_it() {
+        let long = "x".repeat(MAX_COUNTER_NAME_BYTES + 1);
+        let lists: [&[(&str, &str)]; 5] = [
+            &[("timer 1", "solve")],
+            // Without a name for timer 1, and with metadata in the order of the names.
+            &[
+                ("MetaData:1:0:b", "1"),
+                ("MetaData:1:0:a", "2"),
+                ("MetaData:1:0:B", "3"),
+                ("MetaData:1:0:ä", "4"),
+            ],
+            &[("timer 1", ""), ("MetaData:1:0:empty", "")],
+            &[
+                ("timer 1", "a\tb\u{1b}[1m"),
+                ("MetaData:1:0:key", &long),
+                ("timer x", "odd"),
+                ("timer 99999", "far"),
+            ],
+            &[
+                ("counter 1", &long),
+                ("event_type 9", "OTHER"),
+                ("program_name 0", "lmp"),
+                ("", "no name"),
+            ],
+        ];
+        for attributes in lists {
+            let (_folder, path) = write(attributes, |_| {});
+            assert!(!is_read_by_adios2(&path), "{attributes:?}");
+        }
+    }
+
+    #[test]
+    fn attributes_that_are_not_texts_are_left_to_adios2() {
+        let (_folder, path) = write(&[], |io| io.define_attribute("version", &[1.5]).unwrap());
+        assert!(is_read_by_adios2(&path));
+        let (_folder, path) = write(&[], |io| {
+            io.define_attribute("sizes", &[1_u64, 2]).unwrap();
+        });
+        assert!(is_read_by_adios2(&path));
+    }
+
+    /// Whether ADIOS2 reads a stream that has bytes changed in one of its files, the first of these.
+    fn is_read_by_adios2_with(name: &str, bytes: &[u8], changed: &[u8]) -> bool {
+        let (_folder, path) = write(&[("timer 1", "solve")], |_| {});
+        let file = path.join(name);
+        let mut content = fs::read(&file).unwrap();
+        let mut places = content.windows(bytes.len());
+        let place = places.position(|it| it == bytes).unwrap();
+        content[place..place + bytes.len()].copy_from_slice(changed);
+        fs::write(&file, content).unwrap();
+        is_read_by_adios2(&path)
+    }
+
+    #[test]
+    fn what_is_not_as_tau_writes_it_is_left_to_adios2() {
+        let with = is_read_by_adios2_with;
+        assert!(
+            with("md.idx", b"\x04\0\0", b"\x04\x01\0"),
+            "an active writer"
+        );
+        assert!(with("md.0", b"timer_count", b"timer_kount"), "no count");
+        assert!(
+            with("md.0", b"timer 1", b"timer 0"),
+            "two texts of one name"
+        );
+        let (name, path) = (b"timer 1\0\0\x09", b"timer \x01\0x\x09");
+        assert!(with("md.0", name, path), "a path before a name");
+        assert!(with("md.0", name, b"timer 1\0\0\x0c"), "a list of texts");
+        assert!(with("md.0", b"solve", b"so\0ve"), "a zero byte");
+        // Up to the number of the data file.
+        let mut array = *b"event_timestampsK\x006\x01\0\0\0\0\0\0\0\x06c\0\0\0\x08\x01\0\0\0\x07\0";
+        let whole = array;
+        array[array.len() - 1] = 1;
+        assert!(with("md.0", &whole, &array), "rows in another file");
+    }
+
+    #[test]
+    fn what_says_nothing_or_is_no_text_does_not_need_adios2() {
+        let with = is_read_by_adios2_with;
+        assert!(!with("md.0", b"timer 1", b"timer x"), "a name of no use");
+        assert!(!with("md.0", b"solve", b"so\xffve"), "not UTF-8");
+        assert!(
+            !with("md.0", b"program_count", b"program_kount"),
+            "not read"
+        );
     }
 }

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use callgrove_adios2_sys::{Adios2Error, AdiosEngine, Io};
+use callgrove_adios2_sys::Adios2Error;
 use callgrove_model::{
     CounterId, FuncId, MAX_COUNTER_NAME_BYTES, MAX_NAME_BYTES, Metadata, Name, NameTable, RankId,
     ThreadId, keepable,
 };
 
+use super::step_origin::StepOrigin;
 use crate::Announcement;
 
 /// Longer values of metadata are cut; records hold all of them, and documents are bounded.
@@ -42,15 +43,15 @@ pub(super) const COUNTS: [&str; 5] = [
 pub(super) const FUNC_ROW_COUNT: &str = "timer_event_count";
 
 impl Counts {
-    /// Reads them from the step at which `engine` is, but for those that are known.
+    /// Reads them from the step at which `origin` is, but for those that are known.
     pub(super) fn read(
-        engine: &AdiosEngine,
+        origin: &StepOrigin,
         known: [Option<u32>; COUNTS.len()],
     ) -> Result<Self, Adios2Error> {
         let mut counts = known;
         for (count, name) in counts.iter_mut().zip(COUNTS) {
             if count.is_none()
-                && let Some(variable) = engine.io().variable(name)?
+                && let Some((engine, variable)) = origin.variable(name)?
             {
                 *count = u32::try_from(engine.get_value::<i32>(&variable)?).ok();
             }
@@ -121,19 +122,26 @@ impl AnnouncedNames {
     /// and metadata comes with its thread.
     pub(super) fn update(
         &mut self,
-        io: &Io,
+        origin: &StepOrigin,
         counts: &Counts,
     ) -> Result<(Vec<Metadata>, bool), Adios2Error> {
         let mut metadata = std::mem::take(&mut self.recalled);
         if self.is_complete(counts) {
             return Ok((metadata, false));
         }
-        let attributes = io.attributes()?;
-        let attributes = attributes
-            .iter()
-            .map(|attribute| Ok((attribute.name()?, attribute)));
-        let attributes: Vec<_> = attributes.collect::<Result<_, Adios2Error>>()?;
-        metadata.extend(self.take_in(&attributes, |it| it.text())?);
+        metadata.extend(match origin {
+            StepOrigin::Adios2(engine) => {
+                let attributes = engine.io().attributes()?;
+                let attributes = attributes
+                    .iter()
+                    .map(|attribute| Ok((attribute.name()?, attribute)));
+                let attributes: Vec<_> = attributes.collect::<Result<_, Adios2Error>>()?;
+                self.take_in(&attributes, |it| it.text())?
+            }
+            StepOrigin::Files(attributes) => {
+                self.take_in(&attributes.list(), |&text| Ok(text.to_owned()))?
+            }
+        });
         self.num_threads = self.num_threads.max(counts.threads).or(Some(0));
         Ok((metadata, true))
     }
@@ -154,7 +162,7 @@ impl AnnouncedNames {
     /// Takes in attributes by their names; the answer is the new metadata.
     fn take_in<T>(
         &mut self,
-        attributes: &[(String, T)],
+        attributes: &[(impl AsRef<str>, T)],
         text: impl Fn(&T) -> Result<String, Adios2Error>,
     ) -> Result<Vec<Metadata>, Adios2Error> {
         let mut metadata = Vec::new();
@@ -176,7 +184,7 @@ impl AnnouncedNames {
             Ok::<_, Adios2Error>(kept)
         };
         for (name, attribute) in attributes {
-            let name = name.as_str();
+            let name = name.as_ref();
             match Key::parse(name) {
                 Key::Timer(index) if self.timers.is_new(index, limit) => {
                     timers.push((index, text_of(attribute, name, MAX_NAME_BYTES)?));

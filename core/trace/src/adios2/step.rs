@@ -1,4 +1,4 @@
-//! One step of TAU's stream, read from an engine, whichever engine that is.
+//! One step of TAU's stream, wherever it comes from.
 
 use std::cell::RefCell;
 use std::io::ErrorKind;
@@ -10,6 +10,7 @@ use callgrove_model::{FuncEvent, ProgramId, RankId, StepBatch, StepId, WarningKi
 use super::decode::{ARRAYS, Decoder};
 use super::order::TimeOrder;
 use super::schema::{AnnouncedNames, Counts};
+use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
 use crate::TraceError;
 use crate::rank_in_name::rank_in_name;
@@ -54,7 +55,7 @@ pub(super) struct StepReader {
     pub(super) rank: Option<RankId>,
     is_rank_stated: bool,
     pub(super) num_ranks: Option<u32>,
-    /// Whether the attributes that ADIOS2 holds were taken in with the newest step.
+    /// Whether the attributes that the origin holds were taken in with the newest step.
     pub(super) has_attributes: bool,
     pub(super) wanted: WantedRows,
     pub(super) warnings: Warnings,
@@ -75,14 +76,14 @@ impl StepReader {
         }
     }
 
-    /// Reads the step at which an engine is.
+    /// Reads the step at which an origin is.
     pub(super) fn read(&mut self, at: &StepPlace<'_>) -> Result<StepBatch, TraceError> {
         let stream_error = |source| at.stream_error(source);
         let known = at.stored.map(|it| it.step.counts).unwrap_or_default();
-        let counts = Counts::read(at.engine, known).map_err(stream_error)?;
+        let counts = Counts::read(at.origin, known).map_err(stream_error)?;
         let (metadata, has_attributes) = self
             .names
-            .update(at.engine.io(), &counts)
+            .update(at.origin, &counts)
             .map_err(stream_error)?;
         self.has_attributes = has_attributes;
         for attribute in self.names.take_changed() {
@@ -114,17 +115,17 @@ impl StepReader {
 /// Where the rows of an array are read from.
 enum RowSource<'a> {
     File(StoredRows<'a>),
-    Engine(Variable<'a>),
+    Engine(&'a AdiosEngine, Variable<'a>),
 }
 
-/// The step at which an engine is.
+/// The step at which an origin is.
 pub(super) struct StepPlace<'a> {
-    pub(super) engine: &'a AdiosEngine,
+    pub(super) origin: &'a StepOrigin,
     pub(super) path: &'a Path,
     pub(super) step: StepId,
     /// Size of the data file, if the stream is one.
     pub(super) data_bytes: Option<u64>,
-    /// What is known without the engine.
+    /// What is known without ADIOS2.
     pub(super) stored: Option<StoredRows<'a>>,
 }
 
@@ -148,21 +149,19 @@ impl StepPlace<'_> {
     ) -> Result<(), TraceError> {
         let (_, name, num_columns) = ARRAYS[array];
         let num_rows = self.count_rows(array)?;
-        let stored = self
-            .stored
-            .filter(|it| it.has(array, num_rows, num_columns));
-        let source = if let Some(stored) = stored.filter(|_| !edges_only) {
+        let stored = self.stored.filter(|it| it.step.has(array, num_rows as u64));
+        let source = if let Some(stored) = stored {
             RowSource::File(stored)
         } else {
-            let variable = self.array(name)?;
+            let found = self.array(name)?;
             if num_rows == 0 {
                 return Ok(());
             }
             let missing = || self.not_tau(name, "is missing, though rows are counted".to_owned());
-            let variable = variable.ok_or_else(missing)?;
+            let (engine, variable) = found.ok_or_else(missing)?;
             // The array agrees with the count before memory for it is taken.
             self.expect_shape(&variable, name, [num_rows, num_columns])?;
-            RowSource::Engine(variable)
+            RowSource::Engine(engine, variable)
         };
         // What is not as large as it says must be compressed, and is told from what is damaged by all of it only.
         let is_stored = |bytes| (num_rows * num_columns * 8) as u64 <= bytes;
@@ -188,8 +187,8 @@ impl StepPlace<'_> {
                 let rows = &mut memory[..length.min(num_left)];
                 match &source {
                     RowSource::File(stored) => self.read_stored(stored, array, first, rows)?,
-                    RowSource::Engine(variable) => {
-                        self.read_by_engine(variable, first, num_columns, rows)?;
+                    RowSource::Engine(engine, variable) => {
+                        self.read_by_engine(engine, variable, [first, num_columns], rows)?;
                     }
                 }
                 decoder.take(array, first, rows);
@@ -217,15 +216,15 @@ impl StepPlace<'_> {
 
     fn read_by_engine(
         &self,
+        engine: &AdiosEngine,
         variable: &Variable<'_>,
-        first: usize,
-        num_columns: usize,
+        [first, num_columns]: [usize; 2],
         rows: &mut [u64],
     ) -> Result<(), TraceError> {
         let count = [rows.len() / num_columns, num_columns];
         let selected = variable.set_selection(&[first, 0], &count);
         selected.map_err(|source| self.stream_error(source))?;
-        let mut gets = self.engine.gets();
+        let mut gets = engine.gets();
         let read = gets.add(variable, rows).and_then(|()| gets.perform());
         read.map_err(|source| self.rows_error(source))
     }
@@ -251,9 +250,10 @@ impl StepPlace<'_> {
 
     fn count_by_engine(&self, name: &'static str) -> Result<u64, TraceError> {
         let stream_error = |source| self.stream_error(source);
-        let variable = self.engine.io().variable(name).map_err(stream_error)?;
-        let variable = variable.ok_or_else(|| self.not_tau(name, "is missing".to_owned()))?;
-        let count = self.engine.get_value::<u64>(&variable);
+        let found = self.origin.variable(name).map_err(stream_error)?;
+        let missing = || self.not_tau(name, "is missing".to_owned());
+        let (engine, variable) = found.ok_or_else(missing)?;
+        let count = engine.get_value::<u64>(&variable);
         count.map_err(|source| match source {
             Adios2Error::WrongType { found, .. } => self.not_tau(name, format!("is {found}")),
             source => self.stream_error(source),
@@ -261,9 +261,12 @@ impl StepPlace<'_> {
     }
 
     /// The array of this name, if the step has it.
-    fn array(&self, name: &'static str) -> Result<Option<Variable<'_>>, TraceError> {
+    fn array(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<(&AdiosEngine, Variable<'_>)>, TraceError> {
         let stream_error = |source| self.stream_error(source);
-        let Some(variable) = self.engine.io().variable(name).map_err(stream_error)? else {
+        let Some((engine, variable)) = self.origin.variable(name).map_err(stream_error)? else {
             return Ok(None);
         };
         let num_dimensions = variable.num_dimensions().map_err(stream_error)?;
@@ -272,7 +275,7 @@ impl StepPlace<'_> {
             let path = self.path.to_owned();
             return Err(TraceError::Fatal { how, path });
         }
-        Ok(Some(variable))
+        Ok(Some((engine, variable)))
     }
 
     fn expect_shape(

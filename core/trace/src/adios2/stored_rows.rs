@@ -15,12 +15,6 @@ pub(super) struct StoredRows<'a> {
 }
 
 impl StoredRows<'_> {
-    /// Whether an array of this shape lies there as it is.
-    pub(super) fn has(&self, array: usize, num_rows: usize, num_columns: usize) -> bool {
-        let shape = (num_rows as u64, num_columns as u64);
-        self.step.arrays[array].is_some_and(|it| (it.num_rows, it.num_columns) == shape)
-    }
-
     /// Reads an array that is there from row `first` on, as many rows as there is room for.
     pub(super) fn read(&self, array: usize, first: usize, rows: &mut [u64]) -> io::Result<()> {
         let Some(stored) = self.step.arrays[array] else {
@@ -59,7 +53,7 @@ mod tests {
         let mut stream = BpStream::open(&folder, &library).unwrap();
         let mut all_rows = [0; ARRAYS.len()];
         while let Begun::Step(..) = stream.begin_step(Duration::ZERO).unwrap() {
-            let (engine, stored) = (&stream.engine, stream.stored_rows().unwrap());
+            let (engine, stored) = (stream.engine().unwrap(), stream.stored_rows().unwrap());
             let variable = |name| engine.io().variable(name).unwrap().unwrap();
             let counts = COUNTS.map(|name| engine.get_value::<i32>(&variable(name)).unwrap());
             let counts = counts.map(|count| u32::try_from(count).ok());
@@ -68,8 +62,9 @@ mod tests {
                 let num_rows = engine.get_value::<u64>(&variable(count)).unwrap();
                 assert_eq!(stored.step.num_rows[array], Some(num_rows));
                 let num_rows = usize::try_from(num_rows).unwrap();
-                assert_eq!(stored.has(array, num_rows, num_columns), num_rows > 0);
-                assert!(!stored.has(array, num_rows + 1, num_columns));
+                let has = |num_rows| stored.step.has(array, num_rows as u64);
+                assert_eq!(has(num_rows), num_rows > 0);
+                assert!(!has(num_rows + 1));
                 if num_rows == 0 {
                     continue;
                 }

@@ -9,6 +9,7 @@ use callgrove_adios2_sys::{Adios, Adios2Error, AdiosEngine, Io, Library, OpenMod
 use callgrove_model::{StepId, fnv1a};
 
 use super::index::BpIndex;
+use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
 use crate::{LiveEngine, LiveOptions, TraceError};
 
@@ -35,7 +36,7 @@ pub(crate) enum Begun {
 #[derive(Debug)]
 pub(crate) struct BpStream {
     pub(crate) path: PathBuf,
-    pub(crate) engine: AdiosEngine,
+    pub(super) origin: StepOrigin,
     /// Over SST, what the writer says of itself, which no other writer says.
     pub(crate) contact: Option<String>,
     /// What the files said when the stream was opened; `None` if it has none.
@@ -52,21 +53,37 @@ pub(crate) struct BpStream {
 }
 
 impl BpStream {
-    /// Checks the folder's files against each other, then opens it.
+    /// Checks the folder's files against each other, then opens it with ADIOS2, so that whatever is in it can be read.
     ///
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
     pub(crate) fn open(path: &Path, library: &Library) -> Result<Self, TraceError> {
         let index = BpIndex::read(path)?;
+        Self::of_folder(path, index, open_engine(path, library, set_file)?)
+    }
+
+    /// The same to read what TAU writes: without ADIOS2 if the files alone tell it.
+    ///
+    /// # Errors
+    /// Any [`TraceError`] that concerns one stream.
+    pub(crate) fn open_for_tau(path: &Path, library: &Library) -> Result<Self, TraceError> {
+        let mut index = BpIndex::read(path)?;
+        let origin = match index.attributes.take() {
+            Some(attributes) => StepOrigin::Files(attributes),
+            None => open_engine(path, library, set_file)?,
+        };
+        Self::of_folder(path, index, origin)
+    }
+
+    fn of_folder(path: &Path, index: BpIndex, origin: StepOrigin) -> Result<Self, TraceError> {
         let mut data = None;
         if index.stored(0).is_some() {
             let path = path.join("data.0");
             data = Some(File::open(&path).map_err(|source| TraceError::Io { source, path })?);
         }
-        let engine = open_engine(path, library, set_file)?;
         Ok(Self {
             data,
-            ..Self::new(path, engine, Some(index), None)
+            ..Self::new(path, origin, Some(index), None)
         })
     }
 
@@ -80,12 +97,12 @@ impl BpStream {
         library: &Library,
     ) -> Result<Self, TraceError> {
         let mut contact = None;
-        let (index, engine) = match options.engine {
+        let (index, origin) = match options.engine {
             LiveEngine::Sst => {
-                let engine = open_sst(path, options.connect_timeout, library)?;
+                let origin = open_sst(path, options.connect_timeout, library)?;
                 let text = std::fs::read(contact_of(path)).ok();
                 contact = text.map(|text| format!("{:016x}", fnv1a(&text)));
-                (None, engine)
+                (None, origin)
             }
             LiveEngine::Bp => {
                 let index = wait_for_index(path, options.connect_timeout)?;
@@ -94,19 +111,19 @@ impl BpStream {
         };
         Ok(Self {
             contact,
-            ..Self::new(path, engine, index, Some(options))
+            ..Self::new(path, origin, index, Some(options))
         })
     }
 
     fn new(
         path: &Path,
-        engine: AdiosEngine,
+        origin: StepOrigin,
         index: Option<BpIndex>,
         live: Option<&LiveOptions>,
     ) -> Self {
         Self {
             path: path.to_owned(),
-            engine,
+            origin,
             contact: None,
             index,
             data: None,
@@ -180,7 +197,7 @@ impl BpStream {
             FILE_POLL_INTERVAL
         };
         loop {
-            let status = self.engine.begin_step(Duration::ZERO)?;
+            let status = self.origin.begin_step()?;
             let left = wait.saturating_sub(start.elapsed());
             if status != StepStatus::NotReady || left.is_zero() {
                 return Ok(status);
@@ -194,7 +211,7 @@ impl BpStream {
     /// # Errors
     /// [`TraceError::Stream`].
     pub(crate) fn end_step(&mut self) -> Result<(), TraceError> {
-        self.engine
+        self.origin
             .end_step()
             .map_err(|source| self.stream_error(source))?;
         self.steps_read += 1;
@@ -202,12 +219,12 @@ impl BpStream {
         Ok(())
     }
 
-    /// Lets ADIOS2 forget the attributes that were taken in.
+    /// Forgets the attributes that were taken in.
     ///
     /// # Errors
     /// [`TraceError::Stream`].
     pub(crate) fn forget_attributes(&mut self) -> Result<(), TraceError> {
-        let forgotten = self.engine.forget_attributes();
+        let forgotten = self.origin.forget_attributes();
         forgotten.map_err(|source| self.stream_error(source))
     }
 
@@ -234,6 +251,11 @@ impl BpStream {
         }
     }
 
+    /// ADIOS2, if there is anything left to ask of it.
+    pub(crate) fn engine(&self) -> Option<&AdiosEngine> {
+        self.origin.engine()
+    }
+
     /// What can be told of the step without ADIOS2.
     pub(super) fn stored_rows(&self) -> Option<StoredRows<'_>> {
         let step = self.index.as_ref()?.stored(self.steps_read)?;
@@ -244,9 +266,8 @@ impl BpStream {
     /// The stream's own number of the step at which the engine is. Only a live stream can have lost some.
     fn step_number(&mut self) -> Result<Begun, TraceError> {
         let mut step = self.next_step;
-        if self.is_live {
-            step = self
-                .engine
+        if let (true, Some(engine)) = (self.is_live, self.engine()) {
+            step = engine
                 .current_step()
                 .map_err(|source| self.stream_error(source))?;
         }
@@ -283,16 +304,17 @@ fn open_engine(
     path: &Path,
     library: &Library,
     set: impl FnOnce(&Io) -> Result<(), Adios2Error>,
-) -> Result<AdiosEngine, TraceError> {
+) -> Result<StepOrigin, TraceError> {
     let open = || {
         let io = Adios::new(library)?.declare_io(IO_NAME)?;
         set(&io)?;
         io.open(path, OpenMode::Read)
     };
-    open().map_err(|source| TraceError::Stream {
+    let opened = open().map_err(|source| TraceError::Stream {
         source,
         path: path.to_owned(),
-    })
+    });
+    opened.map(StepOrigin::Adios2)
 }
 
 fn set_file(io: &Io) -> Result<(), Adios2Error> {
@@ -313,7 +335,7 @@ fn contact_of(path: &Path) -> PathBuf {
 /// Opens are done one at a time, so the writer is waited for outside of them, by the file that it leaves for its
 /// readers. One that is there lets a reader in when it opens its stream, or else with its next step; ADIOS2 waits for
 /// that without limit, and must: a writer that lets in a reader that is gone hangs or crashes (seen with 2.12.1).
-fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<AdiosEngine, TraceError> {
+fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOrigin, TraceError> {
     let no_writer = |reason| TraceError::NoWriter {
         reason,
         seconds: timeout.as_secs_f32(),

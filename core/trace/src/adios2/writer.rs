@@ -121,7 +121,7 @@ pub struct TauStep {
 /// itself, [`EVENT_TYPES`].
 #[derive(Debug)]
 pub struct TauWriter {
-    engine: AdiosEngine,
+    pub(super) engine: AdiosEngine,
 }
 
 impl TauWriter {

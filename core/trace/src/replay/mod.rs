@@ -222,12 +222,12 @@ impl Publisher {
     ) -> Result<bool, TraceError> {
         let mut step = || match stream.begin_step(Duration::ZERO)? {
             Begun::Step(..) => {
-                copier
-                    .read(&stream.engine)
-                    .map_err(|source| TraceError::Stream {
-                        source,
-                        path: self.path.clone(),
-                    })?;
+                // There is an engine, because the stream was opened with one.
+                let read = stream.engine().map_or(Ok(()), |it| copier.read(it));
+                read.map_err(|source| TraceError::Stream {
+                    source,
+                    path: self.path.clone(),
+                })?;
                 stream.end_step()?;
                 Ok(None)
             }
