@@ -1,28 +1,34 @@
 //! A map of a few keys.
 
-/// Keys with their values, in ascending order in one piece of memory: of the few that there are, most maps of a kind have
-/// one, and many maps are made, sent and merged.
+use std::{mem, slice};
+
+/// Keys with their values, in ascending order. Of the few that there are, most maps of a kind have one, which takes no
+/// memory of its own, for many maps are made, sent and merged.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct SortedPairs<K, V>(Vec<(K, V)>);
+pub(crate) enum SortedPairs<K, V> {
+    One((K, V)),
+    /// Any other number.
+    Many(Vec<(K, V)>),
+}
 
 impl<K, V> Default for SortedPairs<K, V> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self::Many(Vec::new())
     }
 }
 
 impl<K: Ord + Copy, V> SortedPairs<K, V> {
     /// Of one key.
     pub(crate) fn of_one(key: K, value: V) -> Self {
-        Self(vec![(key, value)])
+        Self::One((key, value))
     }
 
     /// The value of a key, or the place where one is missing.
     pub(crate) fn find(&mut self, key: K) -> Result<&mut V, VacantPlace<'_, K, V>> {
-        match self.0.binary_search_by_key(&key, |(key, _)| *key) {
-            Ok(at) => Ok(&mut self.0[at].1),
+        match self.place(key) {
+            Ok(at) => Ok(&mut self.as_mut_slice()[at].1),
             Err(at) => Err(VacantPlace {
-                pairs: &mut self.0,
+                pairs: self,
                 at,
                 key,
             }),
@@ -31,41 +37,78 @@ impl<K: Ord + Copy, V> SortedPairs<K, V> {
 
     /// The pair of a key goes.
     pub(crate) fn remove(&mut self, key: K) -> Option<V> {
-        let at = self.0.binary_search_by_key(&key, |(key, _)| *key).ok()?;
-        Some(self.0.remove(at).1)
+        let at = self.place(key).ok()?;
+        self.change(|pairs| Some(pairs.remove(at).1))
     }
 
     /// The pair with the highest key goes.
     pub(crate) fn pop_last(&mut self) -> Option<(K, V)> {
-        self.0.pop()
+        self.change(Vec::pop)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.as_slice().len()
     }
 
     /// In ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
-        self.0.iter().map(|(key, value)| (*key, value))
+        self.as_slice().iter().map(|(key, value)| (*key, value))
+    }
+
+    fn place(&self, key: K) -> Result<usize, usize> {
+        let pairs = self.as_slice();
+        pairs.binary_search_by_key(&key, |(key, _)| *key)
+    }
+
+    fn as_slice(&self) -> &[(K, V)] {
+        match self {
+            Self::One(pair) => slice::from_ref(pair),
+            Self::Many(pairs) => pairs,
+        }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [(K, V)] {
+        match self {
+            Self::One(pair) => slice::from_mut(pair),
+            Self::Many(pairs) => pairs,
+        }
+    }
+
+    /// Changes how many there are.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Vec<(K, V)>) -> T) -> T {
+        let mut pairs = match mem::take(self) {
+            Self::One(pair) => vec![pair],
+            Self::Many(pairs) => pairs,
+        };
+        let result = change(&mut pairs);
+        *self = match pairs.pop() {
+            Some(pair) if pairs.is_empty() => Self::One(pair),
+            last => {
+                pairs.extend(last);
+                Self::Many(pairs)
+            }
+        };
+        result
     }
 }
 
 /// Where the value of a key is missing.
 pub(crate) struct VacantPlace<'a, K, V> {
-    pairs: &'a mut Vec<(K, V)>,
+    pairs: &'a mut SortedPairs<K, V>,
     at: usize,
     key: K,
 }
 
-impl<'a, K, V> VacantPlace<'a, K, V> {
+impl<'a, K: Ord + Copy, V> VacantPlace<'a, K, V> {
     /// The key gets a value.
     pub(crate) fn insert(self, value: V) -> &'a mut V {
-        // Most stay alone.
-        if self.pairs.is_empty() {
-            self.pairs.reserve_exact(1);
+        let Self { pairs, at, key } = self;
+        if pairs.len() == 0 {
+            *pairs = SortedPairs::of_one(key, value);
+        } else {
+            pairs.change(|pairs| pairs.insert(at, (key, value)));
         }
-        self.pairs.insert(self.at, (self.key, value));
-        &mut self.pairs[self.at].1
+        &mut pairs.as_mut_slice()[at].1
     }
 }
 
