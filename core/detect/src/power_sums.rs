@@ -167,17 +167,14 @@ impl PowerSums {
     fn central_of_small(&self, count: u64) -> Option<Central> {
         let [s1, s2, s3, s4] = self.0.map(Wide::to_u128);
         let (s1, s2, s3, s4, n) = (s1?, s2?, s3?, s4?, u128::from(count));
-        let product = |factors: [u128; 4]| {
-            let [a, b, c, d] = factors;
-            a.checked_mul(b)?.checked_mul(c)?.checked_mul(d)
-        };
-        let m2 = small_difference(product([n, s2, 1, 1])?, product([s1, s1, 1, 1])?);
-        let above = product([n, n, s3, 1])?.checked_add(product([s1, s1, s1, 2])?)?;
-        let m3 = small_difference(above, product([s1, s2, n, 3])?);
-        let above =
-            product([n, n, n, s4])?.checked_add(product([s1, s1, s2, n])?.checked_mul(6)?)?;
-        let below = product([s1, s3, n, n])?.checked_mul(4)?;
-        let below = below.checked_add(product([s1, s1, s1, s1])?.checked_mul(3)?)?;
+        let times = u128::checked_mul;
+        let (s1_2, n_2, n_s2) = (times(s1, s1)?, n * n, times(n, s2)?);
+        let m2 = small_difference(n_s2, s1_2);
+        let above = times(n_2, s3)?.checked_add(times(times(s1_2, s1)?, 2)?)?;
+        let m3 = small_difference(above, times(times(n_s2, s1)?, 3)?);
+        let above = times(n_2, times(n, s4)?)?.checked_add(times(times(s1_2, n_s2)?, 6)?)?;
+        let below = times(times(n_2, times(s1, s3)?)?, 4)?;
+        let below = below.checked_add(times(times(s1_2, s1_2)?, 3)?)?;
         let n = count.real();
         Some(Central {
             mean: s1 as f64 / n,
