@@ -5,7 +5,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto/pserver.proto");
     let files = protox::compile(["pserver.proto"], ["proto"])?;
     // What many messages share is not copied for each.
-    let shared = ["SyncReply.models", "TreeModel.model"];
+    let shared = ["Contribution.models", "SyncReply.models", "TreeModel.model"];
     let shared = shared.map(|field| format!(".callgrove.pserver.v1.{field}"));
     let mut messages = tonic_prost_build::configure();
     for field in shared {

@@ -2,26 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use callgrove_detect::FuncModel;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
+use prost::bytes::Bytes;
 
 use super::brief::{brief_from_wire, brief_to_wire};
 use super::error::{Result, damaged};
-use super::model::{model_from_wire, model_to_wire, moments_from_wire, moments_to_wire};
+use super::model::{model_from_wire, moments_from_wire, moments_to_wire, put_model};
 use crate::net::proto;
 use crate::{
     AnomalySummary, Contribution, FinalAnomalies, Metrics, Profile, RankKey, RankTotals,
     Statistics, StepSummary,
 };
 
+/// What the model of a few calls takes, about.
+const MODEL_BYTES: usize = 160;
+
 pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contribution {
     let statistics = &contribution.statistics;
     let briefs = contribution.briefs.iter();
     proto::Contribution {
-        models: contribution
-            .models
-            .iter()
-            .map(|(&fid, model)| model_to_wire(fid, model))
-            .collect(),
+        models: models_to_wire(&contribution.models),
         ranks: statistics
             .ranks
             .iter()
@@ -94,6 +95,22 @@ pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contri
     }
 }
 
+/// Messages of models, all in one piece of memory.
+fn models_to_wire(models: &BTreeMap<FuncId, FuncModel>) -> Vec<Bytes> {
+    let mut bytes = Vec::with_capacity(MODEL_BYTES * models.len());
+    let put = |(&fid, model): (&FuncId, &FuncModel)| {
+        put_model(&mut bytes, fid, model);
+        bytes.len()
+    };
+    let ends: Vec<usize> = models.iter().map(put).collect();
+    let bytes = Bytes::from(bytes);
+    let starts = [0].into_iter().chain(ends.iter().copied());
+    let places = starts.zip(&ends);
+    places
+        .map(|(start, &end)| bytes.slice(start..end))
+        .collect()
+}
+
 fn metrics_to_wire(
     (program, rank, fid): (ProgramId, RankId, FuncId),
     metrics: &Metrics,
@@ -136,7 +153,7 @@ fn final_from_wire(message: &proto::FinalAnomalies) -> Result<(RankKey, FinalAno
 
 pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Contribution> {
     Ok(Contribution {
-        models: unique(message.models.iter().map(model_from_wire))?,
+        models: unique(message.models.iter().map(|it| model_from_wire(it)))?,
         statistics: Statistics {
             ranks: unique(message.ranks.iter().map(rank_from_wire))?,
             functions: unique(message.functions.iter().map(profile_from_wire))?,
@@ -165,11 +182,16 @@ pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Con
     })
 }
 
-fn unique<K: Ord, V>(entries: impl Iterator<Item = Result<(K, V)>>) -> Result<BTreeMap<K, V>> {
-    let entries: Vec<(K, V)> = entries.collect::<Result<_>>()?;
-    let num_entries = entries.len();
-    let map = BTreeMap::from_iter(entries);
-    if map.len() < num_entries {
+fn unique<K: Ord, V>(
+    entries: impl ExactSizeIterator<Item = Result<(K, V)>>,
+) -> Result<BTreeMap<K, V>> {
+    let mut pairs = Vec::with_capacity(entries.len());
+    for entry in entries {
+        pairs.push(entry?);
+    }
+    let num_pairs = pairs.len();
+    let map = BTreeMap::from_iter(pairs);
+    if map.len() < num_pairs {
         return Err(damaged(&"a key that occurs twice"));
     }
     Ok(map)

@@ -4,6 +4,7 @@
 mod brief;
 mod contribution;
 mod error;
+mod fields;
 mod model;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,6 @@ use std::sync::Arc;
 
 use callgrove_detect::Params;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
-use prost::Message as _;
 use prost::bytes::Bytes;
 
 use super::proto;
@@ -22,7 +22,7 @@ use crate::{
 };
 use contribution::{contribution_from_wire, contribution_to_wire};
 use error::{Result, damaged};
-use model::{model_from_wire, model_to_wire};
+use model::{model_from_wire, put_model};
 
 pub(in crate::net) fn hello_to_wire(hello: &Hello) -> Result<proto::RegisterRequest> {
     Ok(proto::RegisterRequest {
@@ -177,8 +177,7 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
         saved_version: reply.saved_version,
         models: models
             .map(|model| {
-                let message = proto::Model::decode(model).map_err(|error| damaged(&error))?;
-                let (fid, model) = model_from_wire(&message)?;
+                let (fid, model) = model_from_wire(&model)?;
                 Ok(PublishedModel::new(fid, Arc::new(model)))
             })
             .collect::<Result<_>>()?,
@@ -194,7 +193,11 @@ pub(in crate::net) fn reply_from_wire(reply: proto::SyncReply) -> Result<SyncRep
 }
 
 fn published_to_wire(published: &PublishedModel) -> Bytes {
-    let make = |fid, model: &_| model_to_wire(fid, model).encode_to_vec();
+    let make = |fid, model: &_| {
+        let mut bytes = Vec::new();
+        put_model(&mut bytes, fid, model);
+        bytes
+    };
     Bytes::from_owner(published.coded(make))
 }
 

@@ -1,4 +1,6 @@
 //! Models as messages: histograms as distances between their occupied bins.
+//!
+//! Of models there are most by far, so they go from their bytes and to them without a message in between.
 
 use callgrove_detect::{
     Bin, CallerKey, ContextPart, Contexts, Distribution, FuncModel, Histogram, Moments,
@@ -6,98 +8,148 @@ use callgrove_detect::{
 use callgrove_model::FuncId;
 
 use super::error::{Result, damaged};
+use super::fields::{
+    Field, Fields, put_bytes_field, put_integer, put_integer_field, put_real_field, put_word_field,
+    small, take_integer,
+};
 use crate::net::proto;
 use callgrove_model::Real;
 
 /// Values beyond are no times, scores or counters: all are 64-bit integers or small. Their fourth powers, summed over
 /// all that can be counted, stay far inside the range of doubles.
 const MAX_VALUE: f64 = 1e30;
-/// Seven bits a byte, a 64-bit integer has at most so many.
-const MAX_INTEGER_BYTES: usize = 10;
 /// Bound on sums of their powers.
 const MAX_MOMENT: f64 = 1e140;
 /// Four sums of few words take no more.
 const MOST_SUM_BYTES: usize = 64;
 
-pub(super) fn model_to_wire(fid: FuncId, model: &FuncModel) -> proto::Model {
-    proto::Model {
-        fid: fid.0,
-        moments: moments_to_wire(model.moments()),
-        histogram: model.histogram().map(histogram_to_wire),
-        contexts: match model.distribution() {
-            Distribution::Contexts(contexts) => Some(contexts_to_wire(contexts)),
-            Distribution::Moments | Distribution::Histogram(_) => None,
-        },
-        internal_global_threshold: model.internal_global_threshold(),
+/// Appends the message `Model`.
+pub(super) fn put_model(bytes: &mut Vec<u8>, fid: FuncId, model: &FuncModel) {
+    put_integer_field(bytes, 1, u64::from(fid.0));
+    let moments = model.moments();
+    if moments.count() > 0 {
+        put_bytes_field(bytes, 2, |bytes| put_moments(bytes, moments));
+    }
+    if let Some(histogram) = model.histogram() {
+        put_bytes_field(bytes, 3, |bytes| put_histogram(bytes, histogram));
+    }
+    put_real_field(bytes, 4, model.internal_global_threshold());
+    if let Distribution::Contexts(contexts) = model.distribution() {
+        put_bytes_field(bytes, 5, |bytes| put_contexts(bytes, contexts));
     }
 }
 
-pub(super) fn model_from_wire(model: &proto::Model) -> Result<(FuncId, FuncModel)> {
-    let threshold = model.internal_global_threshold;
+/// Takes in the message `Model`.
+pub(super) fn model_from_wire(message: &[u8]) -> Result<(FuncId, FuncModel)> {
+    let (mut fid, mut threshold) = (0, 0.0);
+    let mut moments = Moments::default();
+    let (mut histogram, mut contexts) = (None, None);
+    for field in Fields(message) {
+        match field? {
+            (1, Field::Integer(value)) => fid = small(value)?,
+            (2, Field::Bytes(message)) => moments = moments_from_bytes(message)?,
+            (3, Field::Bytes(message)) => histogram = Some(histogram_from_wire(message)?),
+            (4, Field::Word(bits)) => threshold = f64::from_bits(bits),
+            (5, Field::Bytes(message)) => contexts = Some(contexts_from_wire(message)?),
+            (1..=5, _) => return Err(other_kind()),
+            _ => {}
+        }
+    }
     if threshold > MAX_VALUE {
         return Err(damaged(&"a threshold out of range"));
     }
-    let moments = moments_from_wire(model.moments.as_ref())?;
-    let distribution = match (&model.histogram, &model.contexts) {
+    let distribution = match (histogram, contexts) {
         (None, None) => Distribution::Moments,
-        (Some(histogram), None) => Distribution::Histogram(histogram_from_wire(histogram)?),
-        (None, Some(contexts)) => Distribution::Contexts(contexts_from_wire(contexts)?),
+        (Some(histogram), None) => Distribution::Histogram(histogram),
+        (None, Some(contexts)) => Distribution::Contexts(contexts),
         (Some(_), Some(_)) => return Err(damaged(&"a model of two kinds")),
     };
     let whole = FuncModel::from_parts(moments, distribution, threshold);
-    Ok((FuncId(model.fid), whole.map_err(|error| damaged(&error))?))
+    Ok((FuncId(fid), whole.map_err(|error| damaged(&error))?))
 }
 
-fn contexts_to_wire(contexts: &Contexts) -> proto::Contexts {
-    let parts = contexts
-        .parts()
-        .map(|(caller, epoch, histogram)| proto::Context {
-            caller: caller.map(|key| key.0),
-            epoch,
-            histogram: Some(histogram_to_wire(histogram)),
+fn other_kind() -> crate::PserverError {
+    damaged(&"a field of another kind")
+}
+
+fn put_contexts(bytes: &mut Vec<u8>, contexts: &Contexts) {
+    for (caller, epoch, histogram) in contexts.parts() {
+        put_bytes_field(bytes, 1, |bytes| {
+            if let Some(key) = caller {
+                put_word_field(bytes, 1, key.0);
+            }
+            put_integer_field(bytes, 2, u64::from(epoch));
+            put_bytes_field(bytes, 3, |bytes| put_histogram(bytes, histogram));
         });
-    proto::Contexts {
-        parts: parts.collect(),
     }
 }
 
-fn contexts_from_wire(contexts: &proto::Contexts) -> Result<Contexts> {
-    let part = |part: &proto::Context| {
-        let histogram = part.histogram.as_ref();
-        let histogram = histogram.ok_or_else(|| damaged(&"a caller without times"))?;
-        Ok(ContextPart {
-            caller: part.caller.map(CallerKey),
-            epoch: part.epoch,
-            histogram: histogram_from_wire(histogram)?,
-        })
-    };
+fn contexts_from_wire(message: &[u8]) -> Result<Contexts> {
     let mut whole = Contexts::default();
-    for message in &contexts.parts {
-        let added = whole.add_part(part(message)?);
-        added.map_err(|error| damaged(&error))?;
+    for field in Fields(message) {
+        match field? {
+            (1, Field::Bytes(message)) => {
+                let added = whole.add_part(context_from_wire(message)?);
+                added.map_err(|error| damaged(&error))?;
+            }
+            (1, _) => return Err(other_kind()),
+            _ => {}
+        }
     }
     Ok(whole)
 }
 
-fn histogram_to_wire(histogram: &Histogram) -> proto::Histogram {
-    let mut bytes = Vec::with_capacity(4 * histogram.bins().len());
-    let mut before = 0;
-    for bin in histogram.bins() {
-        put_integer(&mut bytes, bin.index - before);
-        put_integer(&mut bytes, bin.count);
-        before = bin.index;
+fn context_from_wire(message: &[u8]) -> Result<ContextPart> {
+    let (mut caller, mut epoch, mut histogram) = (None, 0, None);
+    for field in Fields(message) {
+        match field? {
+            (1, Field::Word(key)) => caller = Some(CallerKey(key)),
+            (2, Field::Integer(value)) => epoch = small(value)?,
+            (3, Field::Bytes(message)) => histogram = Some(histogram_from_wire(message)?),
+            (1..=3, _) => return Err(other_kind()),
+            _ => {}
+        }
     }
-    proto::Histogram {
-        max_bins: u32::try_from(histogram.max_bins()).unwrap_or(u32::MAX),
-        precision: histogram.precision(),
-        bins: bytes,
-    }
+    Ok(ContextPart {
+        caller,
+        epoch,
+        histogram: histogram.ok_or_else(|| damaged(&"a caller without times"))?,
+    })
 }
 
-fn histogram_from_wire(histogram: &proto::Histogram) -> Result<Histogram> {
+fn put_histogram(bytes: &mut Vec<u8>, histogram: &Histogram) {
+    put_integer_field(bytes, 1, histogram.max_bins() as u64);
+    put_integer_field(bytes, 2, u64::from(histogram.precision()));
+    if histogram.bins().is_empty() {
+        return;
+    }
+    put_bytes_field(bytes, 3, |bytes| {
+        let mut before = 0;
+        for bin in histogram.bins() {
+            put_integer(bytes, bin.index - before);
+            put_integer(bytes, bin.count);
+            before = bin.index;
+        }
+    });
+}
+
+fn histogram_from_wire(message: &[u8]) -> Result<Histogram> {
+    let (mut max_bins, mut precision, mut bins) = (0, 0, Vec::new());
+    for field in Fields(message) {
+        match field? {
+            (1, Field::Integer(value)) => max_bins = small(value)?,
+            (2, Field::Integer(value)) => precision = small(value)?,
+            (3, Field::Bytes(bytes)) => bins = bins_from_wire(bytes)?,
+            (1..=3, _) => return Err(other_kind()),
+            _ => {}
+        }
+    }
+    Histogram::from_parts(max_bins as usize, precision, bins).map_err(|error| damaged(&error))
+}
+
+fn bins_from_wire(mut rest: &[u8]) -> Result<Vec<Bin>> {
     // Two numbers of at least one byte for each bin.
-    let mut bins = Vec::with_capacity(histogram.bins.len() / 2);
-    let mut rest = &histogram.bins[..];
+    let mut bins = Vec::with_capacity(rest.len() / 2);
     let mut index: u64 = 0;
     while !rest.is_empty() {
         let distance = take_integer(&mut rest)?;
@@ -107,44 +159,100 @@ fn histogram_from_wire(histogram: &proto::Histogram) -> Result<Histogram> {
             .ok_or_else(|| damaged(&"a bin beyond all bins"))?;
         bins.push(Bin { index, count });
     }
-    Histogram::from_parts(histogram.max_bins as usize, histogram.precision, bins)
-        .map_err(|error| damaged(&error))
+    Ok(bins)
 }
 
-/// Seven bits in each byte, the lowest first; all bytes but the last have the eighth bit.
-fn put_integer(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value.to_le_bytes()[0]);
-}
-
-fn take_integer(bytes: &mut &[u8]) -> Result<u64> {
-    let mut value = 0;
-    for (place, &byte) in bytes.iter().take(MAX_INTEGER_BYTES).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * place);
-        if byte < 0x80 {
-            *bytes = &bytes[place + 1..];
-            return Ok(value);
+fn put_moments(bytes: &mut Vec<u8>, moments: &Moments) {
+    put_integer_field(bytes, 1, moments.count());
+    let sums = moments.exact_sums();
+    if sums.is_none() {
+        let [_, mean, m2, m3, m4, ..] = moments.parts();
+        for (number, value) in (2..).zip([mean, m2, m3, m4]) {
+            put_real_field(bytes, number, value);
         }
     }
-    Err(damaged(&"a number in a histogram without end"))
+    put_real_field(bytes, 6, moments.min());
+    put_real_field(bytes, 7, moments.max());
+    if let Some(sums) = sums {
+        put_bytes_field(bytes, 8, |bytes| put_sums(bytes, sums));
+    }
+}
+
+fn moments_from_bytes(message: &[u8]) -> Result<Moments> {
+    let mut told = Told::default();
+    for field in Fields(message) {
+        match field? {
+            (1, Field::Integer(value)) => told.count = value,
+            (2, Field::Word(bits)) => told.mean = f64::from_bits(bits),
+            (3, Field::Word(bits)) => told.m2 = f64::from_bits(bits),
+            (4, Field::Word(bits)) => told.m3 = f64::from_bits(bits),
+            (5, Field::Word(bits)) => told.m4 = f64::from_bits(bits),
+            (6, Field::Word(bits)) => told.minimum = f64::from_bits(bits),
+            (7, Field::Word(bits)) => told.maximum = f64::from_bits(bits),
+            (8, Field::Bytes(sums)) => told.sums = sums,
+            (1..=8, _) => return Err(other_kind()),
+            _ => {}
+        }
+    }
+    told.moments()
+}
+
+/// The fields of a message `Moments`.
+#[derive(Debug, Default)]
+struct Told<'a> {
+    count: u64,
+    mean: f64,
+    m2: f64,
+    m3: f64,
+    m4: f64,
+    minimum: f64,
+    maximum: f64,
+    sums: &'a [u8],
+}
+
+impl Told<'_> {
+    fn moments(&self) -> Result<Moments> {
+        let &Self {
+            count,
+            mean,
+            m2,
+            m3,
+            m4,
+            minimum,
+            maximum,
+            sums,
+        } = self;
+        if [minimum, maximum].iter().any(|it| it.abs() > MAX_VALUE)
+            || [m2, m3, m4].iter().any(|it| it.abs() > MAX_MOMENT)
+            || count > Moments::MAX_COUNT
+        {
+            return Err(damaged(&"moments out of range"));
+        }
+        let parts = [count.real(), mean, m2, m3, m4, minimum, maximum];
+        let moments = if sums.is_empty() {
+            Moments::from_parts(parts)
+        } else {
+            Moments::from_exact_sums(count, minimum, maximum, sums_from_wire(sums)?)
+        };
+        moments.map_err(|error| damaged(&error))
+    }
 }
 
 pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
+    if moments.count() == 0 {
+        return None;
+    }
     let of_values = proto::Moments {
         count: moments.count(),
         minimum: moments.min(),
         maximum: moments.max(),
         ..proto::Moments::default()
     };
-    if moments.count() == 0 {
-        return None;
-    }
     if let Some(sums) = moments.exact_sums() {
+        let mut bytes = Vec::with_capacity(MOST_SUM_BYTES);
+        put_sums(&mut bytes, sums);
         return Some(proto::Moments {
-            sums: sums_to_wire(sums),
+            sums: bytes,
             ..of_values
         });
     }
@@ -158,16 +266,31 @@ pub(super) fn moments_to_wire(moments: &Moments) -> Option<proto::Moments> {
     })
 }
 
+pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Moments> {
+    let Some(moments) = moments else {
+        return Ok(Moments::default());
+    };
+    let told = Told {
+        count: moments.count,
+        mean: moments.mean,
+        m2: moments.m2,
+        m3: moments.m3,
+        m4: moments.m4,
+        minimum: moments.minimum,
+        maximum: moments.maximum,
+        sums: &moments.sums,
+    };
+    told.moments()
+}
+
 /// Each sum as the number of its words, and these.
-fn sums_to_wire(sums: [&[u64]; 4]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(MOST_SUM_BYTES);
+fn put_sums(bytes: &mut Vec<u8>, sums: [&[u64]; 4]) {
     for words in sums {
         bytes.push(words.len().to_le_bytes()[0]);
         for word in words {
             bytes.extend(word.to_le_bytes());
         }
     }
-    bytes
 }
 
 fn sums_from_wire(mut rest: &[u8]) -> Result<[&[u8]; 4]> {
@@ -186,34 +309,4 @@ fn sums_from_wire(mut rest: &[u8]) -> Result<[&[u8]; 4]> {
 
 fn wrong_sums() -> crate::PserverError {
     damaged(&"moments with other than four sums")
-}
-
-pub(super) fn moments_from_wire(moments: Option<&proto::Moments>) -> Result<Moments> {
-    let Some(moments) = moments else {
-        return Ok(Moments::default());
-    };
-    let values = [moments.minimum, moments.maximum];
-    let sums = [moments.m2, moments.m3, moments.m4];
-    if values.iter().any(|value| value.abs() > MAX_VALUE)
-        || sums.iter().any(|sum| sum.abs() > MAX_MOMENT)
-        || moments.count > Moments::MAX_COUNT
-    {
-        return Err(damaged(&"moments out of range"));
-    }
-    if !moments.sums.is_empty() {
-        let (min, max) = (moments.minimum, moments.maximum);
-        let sums = sums_from_wire(&moments.sums)?;
-        let whole = Moments::from_exact_sums(moments.count, min, max, sums);
-        return whole.map_err(|error| damaged(&error));
-    }
-    Moments::from_parts([
-        moments.count.real(),
-        moments.mean,
-        moments.m2,
-        moments.m3,
-        moments.m4,
-        moments.minimum,
-        moments.maximum,
-    ])
-    .map_err(|error| damaged(&error))
 }

@@ -141,6 +141,17 @@ proptest! {
     }
 
     #[test]
+    fn models_are_written_as_their_message_is(
+        values in prop::collection::vec(0_u64..1 << 53, 0..400),
+        algorithm in algorithm(),
+    ) {
+        let bytes = message(&model(&values, algorithm));
+        let read = proto::Model::decode(&*bytes).expect("it was encoded");
+        prop_assert_eq!(read.fid, 3);
+        prop_assert_eq!(read.encode_to_vec(), bytes);
+    }
+
+    #[test]
     fn any_bytes_are_taken_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         receive(&bytes);
     }
@@ -194,20 +205,21 @@ fn impossible_statistics_are_refused() {
     let beyond = [[0xff; 9].as_slice(), &[0x01, 0x01]].concat();
     let changes: [&dyn Fn(&mut proto::Contribution); 14] = [
         &|it| it.models.push(it.models[0].clone()),
-        &|it| it.models[0].internal_global_threshold = f64::NAN,
-        &|it| it.models[0].internal_global_threshold = 1e31,
-        &|it| moments_of(it).count = 4,
-        &|it| moments_of(it).maximum = f64::INFINITY,
+        &|it| change_model(it, |it| it.internal_global_threshold = f64::NAN),
+        &|it| change_model(it, |it| it.internal_global_threshold = 1e31),
+        &|it| change_moments(it, |it| it.count = 4),
+        &|it| change_moments(it, |it| it.maximum = f64::INFINITY),
         // A mean beyond the greatest value, and how many words a sum has.
-        &|it| moments_of(it).sums[2] = 1,
-        &|it| moments_of(it).sums[9] = 6,
-        &|it| moments_of(it).sums[9] = 0xff,
-        &|it| moments_of(it).sums.push(0),
-        &|it| moments_of(it).sums.truncate(1),
+        &|it| change_moments(it, |it| it.sums[2] = 1),
+        &|it| change_moments(it, |it| it.sums[9] = 6),
+        &|it| change_moments(it, |it| it.sums[9] = 0xff),
+        &|it| change_moments(it, |it| it.sums.push(0)),
+        &|it| change_moments(it, |it| it.sums.truncate(1)),
         &|it| {
-            let moments = moments_of(it);
-            moments.sums.clear();
-            (moments.mean, moments.m4) = (10.0, -1.0);
+            change_moments(it, |moments| {
+                moments.sums.clear();
+                (moments.mean, moments.m4) = (10.0, -1.0);
+            });
         },
         &|it| {
             let exclusive = it.functions[0].exclusive.as_mut();
@@ -237,20 +249,60 @@ fn impossible_contexts_are_refused() {
     ];
     for change in changes {
         let mut message = good.clone();
-        change(&mut message.contribution.as_mut().expect("it has one").models[0]);
+        change_model(message.contribution.as_mut().expect("it has one"), change);
         let error = request_from_wire(message).expect_err("it is damaged");
         assert!(matches!(error, PserverError::Damaged { .. }), "{error}");
     }
 }
 
-fn moments_of(contribution: &mut proto::Contribution) -> &mut proto::Moments {
-    let moments = contribution.models[0].moments.as_mut();
-    moments.expect("it has some")
+fn change_model(contribution: &mut proto::Contribution, change: impl FnOnce(&mut proto::Model)) {
+    let place = &mut contribution.models[0];
+    let mut model = proto::Model::decode(place.clone()).expect("it was encoded");
+    change(&mut model);
+    *place = model.encode_to_vec().into();
+}
+
+fn change_moments(
+    contribution: &mut proto::Contribution,
+    change: impl FnOnce(&mut proto::Moments),
+) {
+    change_model(contribution, |model| {
+        change(model.moments.as_mut().expect("it has some"));
+    });
 }
 
 fn add_bins(contribution: &mut proto::Contribution, bytes: &[u8]) {
-    let histogram = contribution.models[0].histogram.as_mut();
-    histogram.expect("HBOS has one").bins.extend(bytes);
+    change_model(contribution, |model| {
+        let histogram = model.histogram.as_mut();
+        histogram.expect("HBOS has one").bins.extend(bytes);
+    });
+}
+
+/// The message of a model.
+fn message(model: &FuncModel) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    super::put_model(&mut bytes, FuncId(3), model);
+    bytes
+}
+
+#[test]
+fn fields_of_later_releases_are_passed_over() {
+    let whole = model(&[5, 6, 70], Algorithm::Excess);
+    let read = |added: &[u8]| super::model_from_wire(&[&*message(&whole), added].concat());
+    // An integer, a word, bytes and half a word, all as field 15.
+    for added in [
+        [0x78, 0x80, 0x01].as_slice(),
+        &[0x79, 1, 2, 3, 4, 5, 6, 7, 8],
+        &[0x7a, 2, 0xff, 0xff],
+        &[0x7d, 1, 2, 3, 4],
+    ] {
+        assert_eq!(read(added), Ok((FuncId(3), whole.clone())), "{added:?}");
+        assert!(read(&added[..added.len() - 1]).is_err(), "{added:?}");
+    }
+    // What is of no kind, and a threshold that is an integer.
+    for added in [[0x7b, 0x7c].as_slice(), &[0x20, 0x01]] {
+        assert!(read(added).is_err(), "{added:?}");
+    }
 }
 
 #[test]
@@ -260,15 +312,11 @@ fn a_model_of_two_hundred_bins_takes_little_on_the_wire() {
         .map(|i| 900 + (i * 7919) % 997 + (i % 400 / 399) * i)
         .collect();
     let whole = model(&values, Algorithm::Hbos);
-    let message = super::model_to_wire(FuncId(3), &whole);
+    let bytes = message(&whole);
     let num_bins = whole
         .histogram()
         .map_or(0, |histogram| histogram.bins().len());
     assert!(num_bins > 100, "{num_bins}");
-    assert!(
-        message.encoded_len() < 100 + 4 * num_bins,
-        "{}",
-        message.encoded_len()
-    );
-    assert_eq!(super::model_from_wire(&message), Ok((FuncId(3), whole)));
+    assert!(bytes.len() < 100 + 4 * num_bins, "{}", bytes.len());
+    assert_eq!(super::model_from_wire(&bytes), Ok((FuncId(3), whole)));
 }
