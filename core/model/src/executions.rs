@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::columns::keep_rows;
-use crate::{DurationNs, EndedCall, ExecIdx, FuncId, StepId, TimeNs};
+use crate::{DurationNs, EndedCall, ExecIdx, FuncId, NonMaxIdx, StepId, TimeNs};
 
 /// The executions of one lane in order of entry, so that a call stack tree is one contiguous range:
 /// the execution itself, then everything called inside it (pre-order). All columns have one length.
@@ -77,22 +77,6 @@ pub(crate) struct BegunCall {
     pub(crate) depth: u16,
     /// Row of the entry in its step.
     pub(crate) row: u32,
-}
-
-/// An [`ExecIdx`] that leaves room for `None` in four bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NonMaxIdx(std::num::NonZeroU32);
-
-impl From<ExecIdx> for NonMaxIdx {
-    fn from(exec: ExecIdx) -> Self {
-        Self(std::num::NonZeroU32::MIN.saturating_add(exec.0))
-    }
-}
-
-impl From<NonMaxIdx> for ExecIdx {
-    fn from(index: NonMaxIdx) -> Self {
-        Self(index.0.get() - 1)
-    }
 }
 
 impl Executions {

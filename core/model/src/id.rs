@@ -126,3 +126,19 @@ impl fmt::Display for TreeCode {
         write!(f, "#{}-{}", self.rank, self.index)
     }
 }
+
+/// An [`ExecIdx`] that leaves room for `None` in four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NonMaxIdx(std::num::NonZeroU32);
+
+impl From<ExecIdx> for NonMaxIdx {
+    fn from(exec: ExecIdx) -> Self {
+        Self(std::num::NonZeroU32::MIN.saturating_add(exec.0))
+    }
+}
+
+impl From<NonMaxIdx> for ExecIdx {
+    fn from(index: NonMaxIdx) -> Self {
+        Self(index.0.get() - 1)
+    }
+}

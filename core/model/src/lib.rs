@@ -54,11 +54,11 @@ pub use call_stack::CallStackBuilder;
 pub use event::{
     CommEvents, CommKind, CounterEvents, FuncEvent, FuncEventKind, FuncEvents, Metadata, StepBatch,
 };
-pub use executions::{Executions, NonMaxIdx};
+pub use executions::Executions;
 pub use forest::{CsTree, Forest, TreeRef};
 pub use id::{
-    CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, ProgramId, RankId, StepId, ThreadId,
-    TreeCode, TreeIdx,
+    CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, LaneIdx, NonMaxIdx, ProgramId, RankId, StepId,
+    ThreadId, TreeCode, TreeIdx,
 };
 pub use label::Label;
 pub use lane::Lane;

@@ -223,7 +223,8 @@ impl LaneBuilder {
         }
     }
 
-    /// Notes where the step before met this one. Between them the lane must not have slept through a step.
+    /// Notes where the step before, of which `last` is the newest event, met this one, of which `next` is the first.
+    /// Between them the lane must not have slept through a step.
     fn begin_step(&mut self, step: StepId, last: Option<LaneEvent>, next: Option<LaneEvent>) {
         let step_before = self.step.replace(step);
         let follows = step_before.is_some_and(|before| before.0.checked_add(1) == Some(step.0));
