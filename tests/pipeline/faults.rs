@@ -87,6 +87,25 @@ fn an_instance_that_is_killed_and_comes_back_changes_nothing_that_was_told() {
 }
 
 #[test]
+fn who_reads_a_run_again_that_was_followed_to_its_end_stores_what_it_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let [provdb, live, store] = ["found", "live", "served"].map(|name| place(&folder, name));
+    let (pserver, url) = pserver(&store);
+    let replay = growing(&live, "bp5", "4");
+    let follower = start(&following(&live, &["--pserver", &url, "--provdb", &provdb]));
+    replay.finish().unwrap();
+    follower.finish().unwrap();
+    let servers = ["--pserver", &url, "--provdb", &provdb];
+    let again = lines(&stdout(
+        &[&["ad", &live, "--format", "json"][..], &servers].concat(),
+    ));
+    pserver.terminate().unwrap();
+    let num_known = &again[0]["known_steps"];
+    assert_eq!(num_known, &again[0]["steps"], "nothing counts twice");
+    check_counts(&store, &provdb, again[0]["executions"].as_u64());
+}
+
+#[test]
 fn an_instance_that_comes_back_to_a_running_job_knows_what_was_named_before() {
     let folder = tempfile::tempdir().unwrap();
     let [provdb, recorded, live] = ["found", "recorded", "live"].map(|name| place(&folder, name));

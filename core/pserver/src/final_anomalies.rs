@@ -14,6 +14,6 @@ pub struct FinalAnomalies {
     pub metrics: BTreeMap<FuncId, Metrics>,
     /// Number per I/O step that has any.
     pub count: Moments,
-    /// What [`crate::RunProgress::learnt_in`] was of the models.
+    /// What [`crate::RunProgress::learnt_in`] was of the models; 0 unless these judged all executions of the rank.
     pub learnt_in: u64,
 }

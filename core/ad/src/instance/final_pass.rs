@@ -53,7 +53,7 @@ impl Instance {
             let rejudged = self.decide(store, rank, complete)?;
             self.rewrite(store, rank, complete, &rejudged)?;
             num_anomalies += rejudged.anomalies.len() as u64;
-            told.push((rank, rejudged.final_anomalies(complete.learnt_in)));
+            told.push((rank, rejudged.final_anomalies()));
         }
         // Those that were too small to be recorded cannot be judged again.
         if self.options.min_severity_us == 0 {
@@ -197,7 +197,7 @@ impl Rejudged {
         }
     }
 
-    fn final_anomalies(&self, learnt_in: u64) -> FinalAnomalies {
+    fn final_anomalies(&self) -> FinalAnomalies {
         let mut by_step: BTreeMap<(u64, u32), AnomalySummary> = BTreeMap::new();
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for ((step, fid, ..), &(score, severity, entry, exit)) in &self.anomalies {
@@ -210,10 +210,8 @@ impl Rejudged {
             summary.push(score, severity as f64, entry, exit);
             *counts.entry(step).or_default() += 1;
         }
-        let mut told = FinalAnomalies {
-            learnt_in,
-            ..FinalAnomalies::default()
-        };
+        // Who can read the rank again finds what nobody stored, so nobody is told that all was judged.
+        let mut told = FinalAnomalies::default();
         for ((step, fid), summary) in by_step {
             let step = StepId(u32::try_from(step).unwrap_or(u32::MAX));
             let metrics = told.metrics.entry(FuncId(fid)).or_default();

@@ -60,7 +60,7 @@ pub(crate) struct GlobalState {
     pub(crate) learnt_in: BTreeMap<ProgramId, u64>,
     /// The ranks of which the models hold all that there is.
     pub(crate) ended: BTreeSet<RankKey>,
-    /// The ranks that were judged by complete models, and what `learnt_in` was of these.
+    /// The ranks that were judged by complete models, and what `learnt_in` was of these; 0 where not all executions were.
     pub(crate) judged_in: BTreeMap<RankKey, u64>,
     /// The version in which anything came last.
     pub(crate) changed_in: u64,
