@@ -19,33 +19,12 @@
 use super::decode::ARRAYS;
 use super::schema::COUNTS;
 use super::stored_attributes::StoredAttributes;
+use super::stored_step::{StoredArray, StoredStep};
 
 /// The type of an attribute that is one text, and those of numbers.
 const TEXT: u64 = 9;
 const I32: u64 = 2;
 const U64: u64 = 54;
-
-/// What a list of variables tells of a step by itself. ADIOS2 would look for each scalar from the first step on, so that
-/// many small steps take a time that grows with their square.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct StoredStep {
-    /// In the order of [`ARRAYS`]. None for one that is put together from blocks, or is compressed, or says of itself
-    /// what is not known here.
-    pub(super) arrays: [Option<StoredArray>; ARRAYS.len()],
-    /// How many rows each has; none of what is not as TAU writes it.
-    pub(super) num_rows: [Option<u64>; ARRAYS.len()],
-    /// In the order of [`COUNTS`], likewise.
-    pub(super) counts: [Option<u32>; COUNTS.len()],
-}
-
-/// An array of two dimensions that is stored as it is, row by row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct StoredArray {
-    /// Where it starts in `data.0`.
-    pub(super) offset: u64,
-    pub(super) num_rows: u64,
-    pub(super) num_columns: u64,
-}
 
 /// Whether the entries of a list of variables follow one another to its end, and the names in each end within it.
 pub(super) fn variables_fit(list: &[u8]) -> bool {
@@ -69,39 +48,23 @@ pub(super) fn attributes_of(lists: &[&[u8]]) -> Option<StoredAttributes> {
             if name.contains(&0) || text.contains(&0) {
                 return None;
             }
-            attributes.push((name, text));
+            attributes.push((0, name, text));
         }
     }
     StoredAttributes::of(attributes)
 }
 
-impl StoredStep {
-    /// That of a list of variables.
-    pub(super) fn of(list: &[u8]) -> Self {
-        let count = |entry: Bytes<'_>| {
-            let number = stored_value(entry, I32, 0, |set| set.number(4))?;
-            i32::try_from(number).ok()?.try_into().ok()
-        };
-        let num_rows = |entry: Bytes<'_>| stored_value(entry, U64, 0, |set| set.number(8));
-        Self {
-            arrays: of_names(list, ARRAYS.map(|it| it.1), stored_array),
-            num_rows: of_names(list, ARRAYS.map(|it| it.0), num_rows),
-            counts: of_names(list, COUNTS, count),
-        }
-    }
-
-    /// Whether nothing has to be asked of ADIOS2.
-    pub(super) fn is_complete(&self) -> bool {
-        let has_rows = |(array, count): (usize, &Option<u64>)| {
-            count.is_some_and(|num_rows| num_rows == 0 || self.has(array, num_rows))
-        };
-        self.num_rows.iter().enumerate().all(has_rows) && self.counts.iter().all(Option::is_some)
-    }
-
-    /// Whether an array of so many rows lies in the data file as it is.
-    pub(super) fn has(&self, array: usize, num_rows: u64) -> bool {
-        let shape = (num_rows, ARRAYS[array].2 as u64);
-        self.arrays[array].is_some_and(|it| (it.num_rows, it.num_columns) == shape)
+/// The step of a list of variables.
+pub(super) fn step_of(list: &[u8]) -> StoredStep {
+    let count = |entry: Bytes<'_>| {
+        let number = stored_value(entry, I32, 0, |set| set.number(4))?;
+        i32::try_from(number).ok()?.try_into().ok()
+    };
+    let num_rows = |entry: Bytes<'_>| stored_value(entry, U64, 0, |set| set.number(8));
+    StoredStep {
+        arrays: of_names(list, ARRAYS.map(|it| it.1), stored_array),
+        num_rows: of_names(list, ARRAYS.map(|it| it.0), num_rows),
+        counts: of_names(list, COUNTS, count),
     }
 }
 
@@ -202,11 +165,7 @@ fn stored_array(entry: Bytes<'_>) -> Option<StoredArray> {
         }
     }
     let (num_rows, num_columns) = dimensions?;
-    Some(StoredArray {
-        offset: offset?,
-        num_rows,
-        num_columns,
-    })
+    StoredArray::at(offset?, num_rows, num_columns)
 }
 
 fn attribute_fits(mut entry: Bytes<'_>) -> Option<()> {
@@ -314,13 +273,13 @@ mod tests {
     #[test]
     fn attributes_of_several_steps_are_in_the_order_of_their_names() {
         let (first, second) = (list(), attribute("timer 1", "solve"));
-        let found = attributes_of(&[&second, &[], &first]).unwrap();
+        let mut found = attributes_of(&[&second, &[], &first]).unwrap();
         let expected = [
             ("MetaData:0:0:a", ""),
             ("timer 0", "main"),
             ("timer 1", "solve"),
         ];
-        assert_eq!(found.list(), expected);
+        assert_eq!(found.begin_step().list(), expected);
         assert!(attributes_of(&[&first, &second, &second]).is_none());
     }
 
@@ -331,7 +290,7 @@ mod tests {
             damaged[place] = byte;
             let found = attributes_of(&[&damaged]);
             prop_assert!(found.is_none_or(|it| it.list().len() <= 2));
-            prop_assert!(!StoredStep::of(&damaged).is_complete());
+            prop_assert!(!step_of(&damaged).is_complete());
         }
     }
 }

@@ -23,9 +23,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::bp4_lists::{self, StoredStep};
+use super::bp4_lists;
+use super::bp5_records::RecordLayouts;
 use super::descriptions;
 use super::stored_attributes::StoredAttributes;
+use super::stored_step::StoredStep;
 use crate::TraceError;
 
 const HEADER_BYTES: usize = 64;
@@ -44,9 +46,9 @@ pub(super) struct BpIndex {
     pub(super) is_cut: bool,
     /// BP5: where the data of each step starts in `data.0`; empty if the data is elsewhere.
     data_starts: Vec<u64>,
-    /// BP4: what is known of each step.
+    /// What is known of each step.
     steps: Vec<StoredStep>,
-    /// BP4: the attributes of all steps, if there is nothing that ADIOS2 could add: the file is closed and whole, and all
+    /// The attributes of all steps, if there is nothing that ADIOS2 could add: the file is closed and whole, and all
     /// that TAU writes is known.
     pub(super) attributes: Option<StoredAttributes>,
     /// Size of `data.0`.
@@ -128,31 +130,29 @@ impl BpIndex {
             }
             let lists;
             (end, lists) = check_bp4_step(record, end, index, &metadata)?;
-            steps.push(StoredStep::of(lists[0]));
+            steps.push(bp4_lists::step_of(lists[0]));
             attributes.push(lists[1]);
         }
         let is_cut = is_cut || (is_closed && num_steps > 0 && metadata.bytes.len() as u64 > end);
-        let is_whole = is_closed && !is_cut && num_steps > 0;
-        let is_all_known = is_whole && steps.iter().all(StoredStep::is_complete);
         let data_bytes = size_of_file(&folder.join("data.0"))?;
-        Ok(Self {
+        let index = Self {
             num_steps: steps.len(),
             is_closed,
             is_cut,
             data_starts: Vec::new(),
             steps,
-            attributes: is_all_known
-                .then(|| bp4_lists::attributes_of(&attributes))
-                .flatten(),
+            attributes: None,
             data_bytes,
-        })
+        };
+        Ok(index.with_attributes(|| bp4_lists::attributes_of(&attributes)))
     }
 
     fn of_bp5(folder: &Path, index: &File, is_closed: bool) -> Result<Self, TraceError> {
         let descriptions = File::read(folder, "mmd.0")?;
         let metadata = File::read(folder, "md.0")?;
         let mut rest = &index.bytes[HEADER_BYTES..];
-        let (mut num_writers, mut end, mut num_steps, mut data_starts) = (0, 0, 0, Vec::new());
+        let (mut num_writers, mut end, mut data_starts) = (0, 0, Vec::new());
+        let mut records = Vec::new();
         while let Some((kind, record, after)) = bp5_record(rest) {
             rest = after;
             match kind {
@@ -161,33 +161,63 @@ impl BpIndex {
                         .ok_or_else(|| index.damaged("the list of writers is none".to_owned()))?;
                 }
                 b's' => {
-                    let step = Bp5Step::of_record(record, num_writers)
-                        .ok_or_else(|| index.damaged(format!("step {num_steps} is no step")))?;
-                    end = step.check(&metadata, num_writers)?;
-                    num_steps += 1;
+                    let step = Bp5Step::of_record(record, num_writers).ok_or_else(|| {
+                        index.damaged(format!("step {} is no step", records.len()))
+                    })?;
+                    let of_writers;
+                    (end, of_writers) = step.check(&metadata, num_writers)?;
                     data_starts.extend(step.data_start);
+                    // What is in several parts, or is of several writers, is left to ADIOS2.
+                    records.push((
+                        step.data_start.filter(|_| step.num_flushes == 0),
+                        of_writers,
+                    ));
                 }
                 _ => {
-                    return Err(
-                        index.damaged(format!("record of unknown kind after step {num_steps}"))
-                    );
+                    let num_steps = records.len();
+                    let reason = format!("record of unknown kind after step {num_steps}");
+                    return Err(index.damaged(reason));
                 }
             }
         }
-        if num_steps > 0 {
-            check_descriptions(&descriptions)?;
-        }
+        let layouts = if records.is_empty() {
+            RecordLayouts::default()
+        } else {
+            layouts(&descriptions)?
+        };
         let is_cut = !rest.is_empty() || (is_closed && metadata.bytes.len() as u64 > end);
         let data_bytes = size_of_file(&folder.join("data.0"))?;
-        Ok(Self {
-            num_steps,
+        let step = |(data_start, of_writers): &(Option<u64>, [&[u8]; 2])| {
+            data_start.map_or_else(StoredStep::default, |start| {
+                layouts.step(of_writers[0], start)
+            })
+        };
+        let index = Self {
+            num_steps: records.len(),
             is_closed,
             is_cut,
             data_starts,
-            steps: Vec::new(),
+            steps: records.iter().map(step).collect(),
             attributes: None,
             data_bytes,
-        })
+        };
+        Ok(index.with_attributes(|| {
+            let mut attributes = Vec::new();
+            for (step, (_, of_writers)) in records.iter().enumerate() {
+                let of_step = layouts.attributes(of_writers[1])?;
+                attributes.extend(of_step.into_iter().map(|(name, text)| (step, name, text)));
+            }
+            StoredAttributes::of(attributes)
+        }))
+    }
+
+    /// Itself, with the attributes that `read` finds if all steps are known.
+    fn with_attributes(mut self, read: impl FnOnce() -> Option<StoredAttributes>) -> Self {
+        let is_whole = self.is_closed && !self.is_cut && self.num_steps > 0;
+        if is_whole && self.steps.iter().all(StoredStep::is_complete) {
+            self.attributes = read();
+        }
+        self
     }
 }
 
@@ -249,6 +279,8 @@ fn bp5_writers(record: &[u8]) -> Option<u64> {
 struct Bp5Step {
     start: u64,
     size_bytes: u64,
+    /// Parts in which the data was written, beside the last.
+    num_flushes: u64,
     /// For one writer with one data file.
     data_start: Option<u64>,
 }
@@ -272,16 +304,22 @@ impl Bp5Step {
         Some(Self {
             start,
             size_bytes,
+            num_flushes,
             data_start,
         })
     }
 
-    /// Checks the step's metadata; the answer is where it ends.
+    /// Checks the step's metadata; the answer is where it ends, and the records of variables and of attributes, if one
+    /// writer wrote them.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "what is in memory has so many bytes: places of the metadata, and writers of the record"
     )]
-    fn check(&self, metadata: &File, num_writers: u64) -> Result<u64, TraceError> {
+    fn check<'a>(
+        &self,
+        metadata: &'a File,
+        num_writers: u64,
+    ) -> Result<(u64, [&'a [u8]; 2]), TraceError> {
         let end = self.start.saturating_add(self.size_bytes);
         check_reach(&metadata.path, metadata.bytes.len() as u64, end)?;
         let step = &metadata.bytes[self.start as usize..end as usize];
@@ -300,7 +338,11 @@ impl Bp5Step {
                 self.start
             )));
         }
-        Ok(end)
+        let records = match (num_writers, u64_at(step, 8)) {
+            (1, Some(variables)) => step[24..].split_at(variables as usize),
+            _ => Default::default(),
+        };
+        Ok((end, records.into()))
     }
 }
 
@@ -312,8 +354,9 @@ fn bp5_record(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 }
 
 /// The descriptions of the metadata's layout, of which there is at least one, must be what their ids say, and fill `mmd.0`.
-fn check_descriptions(file: &File) -> Result<(), TraceError> {
+fn layouts(file: &File) -> Result<RecordLayouts<'_>, TraceError> {
     let mut rest = file.bytes.as_slice();
+    let mut layouts = RecordLayouts::default();
     while !rest.is_empty() || file.bytes.is_empty() {
         let (id, description, after) = description(rest)
             .ok_or_else(|| file.damaged(format!("cut short after {} bytes", file.bytes.len())))?;
@@ -323,9 +366,10 @@ fn check_descriptions(file: &File) -> Result<(), TraceError> {
                 "the description at byte {place} has another checksum than it was written with"
             )));
         }
+        layouts.add(id, description);
         rest = after;
     }
-    Ok(())
+    Ok(layouts)
 }
 
 /// The id of the next description, the description, and what is after it; `None` if it is not there as a whole.

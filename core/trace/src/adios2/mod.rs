@@ -6,6 +6,7 @@
 //! that TAU writes, as in a BP4 folder that is closed, the folder is read without ADIOS2.
 
 mod bp4_lists;
+mod bp5_records;
 mod decode;
 mod descriptions;
 mod index;
@@ -16,6 +17,7 @@ mod step;
 mod step_origin;
 mod stored_attributes;
 mod stored_rows;
+mod stored_step;
 mod stream;
 mod writer;
 

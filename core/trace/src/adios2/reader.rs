@@ -223,15 +223,20 @@ mod tests {
         needs_adios2
     }
 
+    const ENGINES: [WriterEngine; 2] = [WriterEngine::Bp4, WriterEngine::Bp5];
     const ENTRY: u64 = 0;
     const EXIT: u64 = 1;
 
     /// A stream of three steps, the second without rows, with attributes of its own.
-    fn write(attributes: &[(&str, &str)], define: impl Fn(&Io)) -> (TempDir, PathBuf) {
+    fn write(
+        engine: WriterEngine,
+        attributes: &[(&str, &str)],
+        define: impl Fn(&Io),
+    ) -> (TempDir, PathBuf) {
         let library = Library::load(&default_candidates()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stream.bp");
-        let mut writer = TauWriter::open(&path, WriterEngine::Bp4, &library).unwrap();
+        let mut writer = TauWriter::open(&path, engine, &library).unwrap();
         let mut step = TauStep {
             num_ranks: 2,
             num_threads: 1,
@@ -266,11 +271,12 @@ mod tests {
 
     #[test]
     fn a_run_is_read_without_adios2_as_with_it() {
-        let run = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let run = run.join("../../tests/data/lammps-4r-small-bp4/bp");
-        for rank in 0..4 {
-            let folder = run.join(format!("tau-metrics-lmp_tau-{rank}.bp"));
-            assert!(!is_read_by_adios2(&folder));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for run in ["tests/data/lammps-4r-small-bp4", "assets/lammps-4r-small"] {
+            for rank in 0..4 {
+                let stream = format!("bp/tau-metrics-lmp_tau-{rank}.bp");
+                assert!(!is_read_by_adios2(&root.join(run).join(stream)), "{run}");
+            }
         }
     }
 
@@ -301,24 +307,32 @@ mod tests {
             ],
         ];
         for attributes in lists {
-            let (_folder, path) = write(attributes, |_| {});
-            assert!(!is_read_by_adios2(&path), "{attributes:?}");
+            for engine in ENGINES {
+                let (_folder, path) = write(engine, attributes, |_| {});
+                assert!(!is_read_by_adios2(&path), "{engine:?} {attributes:?}");
+            }
         }
     }
 
     #[test]
     fn attributes_that_are_not_texts_are_left_to_adios2() {
-        let (_folder, path) = write(&[], |io| io.define_attribute("version", &[1.5]).unwrap());
-        assert!(is_read_by_adios2(&path));
-        let (_folder, path) = write(&[], |io| {
-            io.define_attribute("sizes", &[1_u64, 2]).unwrap();
-        });
-        assert!(is_read_by_adios2(&path));
+        for engine in ENGINES {
+            let version = |io: &Io| io.define_attribute("version", &[1.5]).unwrap();
+            let sizes = |io: &Io| io.define_attribute("sizes", &[1_u64, 2]).unwrap();
+            for path in [write(engine, &[], version), write(engine, &[], sizes)] {
+                assert!(is_read_by_adios2(&path.1), "{engine:?}");
+            }
+        }
     }
 
     /// Whether ADIOS2 reads a stream that has bytes changed in one of its files, the first of these.
-    fn is_read_by_adios2_with(name: &str, bytes: &[u8], changed: &[u8]) -> bool {
-        let (_folder, path) = write(&[("timer 1", "solve")], |_| {});
+    fn is_read_by_adios2_with(
+        engine: WriterEngine,
+        name: &str,
+        bytes: &[u8],
+        changed: &[u8],
+    ) -> bool {
+        let (_folder, path) = write(engine, &[("timer 1", "solve")], |_| {});
         let file = path.join(name);
         let mut content = fs::read(&file).unwrap();
         let mut places = content.windows(bytes.len());
@@ -329,8 +343,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_tau_writes_it_is_left_to_adios2() {
-        let with = is_read_by_adios2_with;
+    fn what_is_in_bp4_not_as_tau_writes_it_is_left_to_adios2() {
+        let with = |name: &str, bytes: &[u8], changed: &[u8]| {
+            is_read_by_adios2_with(WriterEngine::Bp4, name, bytes, changed)
+        };
         assert!(
             with("md.idx", b"\x04\0\0", b"\x04\x01\0"),
             "an active writer"
@@ -352,13 +368,45 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_or_is_no_text_does_not_need_adios2() {
-        let with = is_read_by_adios2_with;
-        assert!(!with("md.0", b"timer 1", b"timer x"), "a name of no use");
-        assert!(!with("md.0", b"solve", b"so\xffve"), "not UTF-8");
+    fn what_is_in_bp5_not_as_tau_writes_it_is_left_to_adios2() {
+        let with = |name: &str, bytes: &[u8], changed: &[u8]| {
+            is_read_by_adios2_with(WriterEngine::Bp5, name, bytes, changed)
+        };
         assert!(
-            !with("md.0", b"program_count", b"program_kount"),
-            "not read"
+            with("md.idx", b"\x05\x02\0", b"\x05\x02\x01"),
+            "an active writer"
         );
+        assert!(
+            with("md.0", b">timer 1", b">timer 0"),
+            "two texts of one name"
+        );
+        // Dimensions, blocks, and both of all blocks.
+        let array = [2, 1, 2].map(u64::to_le_bytes);
+        let other = [1, 1, 1].map(u64::to_le_bytes);
+        let (array, other) = (array.as_flattened(), other.as_flattened());
+        assert!(with("md.0", array, other), "one dimension");
+        // The words of the bit field, and its place.
+        let (bits, fewer) = (
+            [1, 0x180].map(u64::to_le_bytes),
+            [0, 0x180].map(u64::to_le_bytes),
+        );
+        assert!(
+            with("md.0", bits.as_flattened(), fewer.as_flattened()),
+            "no variable was put"
+        );
+    }
+
+    #[test]
+    fn what_says_nothing_or_is_no_text_does_not_need_adios2() {
+        for engine in ENGINES {
+            let with = |bytes: &[u8], changed: &[u8]| {
+                is_read_by_adios2_with(engine, "md.0", bytes, changed)
+            };
+            assert!(!with(b"timer 1", b"timer x"), "a name of no use");
+            assert!(!with(b"solve", b"so\xffve"), "not UTF-8");
+        }
+        let with = is_read_by_adios2_with;
+        let (known, unknown) = (b"program_count", b"program_kount");
+        assert!(!with(WriterEngine::Bp4, "md.0", known, unknown), "not read");
     }
 }

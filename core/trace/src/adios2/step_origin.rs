@@ -39,7 +39,10 @@ impl StepOrigin {
     pub(super) fn begin_step(&mut self) -> Result<StepStatus, Adios2Error> {
         match self {
             Self::Adios2(engine) => engine.begin_step(Duration::ZERO),
-            Self::Files(_) => Ok(StepStatus::Ok),
+            Self::Files(attributes) => {
+                attributes.begin_step();
+                Ok(StepStatus::Ok)
+            }
         }
     }
 
@@ -56,7 +59,7 @@ impl StepOrigin {
         match self {
             Self::Adios2(engine) => engine.forget_attributes(),
             Self::Files(attributes) => {
-                *attributes = StoredAttributes::default();
+                attributes.forget();
                 Ok(())
             }
         }

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use super::bp4_lists::StoredStep;
+use super::stored_step::StoredStep;
 
 /// What is known of a step, and the file that its arrays are in.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,334 @@
+//! The records of BP5's `md.0`: what the scalars and the attributes of a step are, and where its arrays are.
+//!
+//! ADIOS2 follows each place that a record states, wherever that leads, and the process may crash. Here nothing outside a
+//! record is looked at, and a record counts only if it is as TAU's writer leaves it: of numbers of 64 bits, the lowest byte
+//! first; each array one block, which is not compressed; each attribute one text. Of another, nothing is known here.
+//!
+//! ```text
+//! record       id of its description (12) · length (4) · 0 (8) · its first structure · what its places lead to · padding to 8
+//! place        bytes from the start of the first structure (8); 0 is none
+//! description  length (2, big-endian) · 0 = little-endian (1) · version 2 (1) · structures after the first (1) · 0 (3) · each
+//! structure    length (2, big-endian) · version 2 (1) · 0 (1) · name · number of fields · size (4 each)
+//!              · bytes of a place (1) · 28, bytes before the fields (1) · others (6) · 0 (4) · each field
+//! field        name · type · size · where it starts in the structure (4 each)
+//! name, type   where in the structure's description it is, up to a zero byte
+//!
+//! the first structure of a step
+//!              words of the bit field (8) · its place (8) · size of the data (8) · a field for each variable, whose bit says
+//!              whether the step has it
+//! a variable   BPg_name: a number · BPG_8_8_name: an array of uint64, which is a structure MetaArray (with least and
+//!              greatest value, MetaArrayMM8)
+//! the attributes of a step
+//!              how many numbers (8) · their place (8) · how many texts (8) · their place (8)
+//! a text       place of '>' and the name (8) · how many (8) · place of their places (8)
+//! ```
+//!
+//! Source: files of releases 2.9 to 2.12.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decode::ARRAYS;
+use super::schema::COUNTS;
+use super::stored_step::{StoredArray, StoredStep};
+
+const ID_BYTES: usize = 12;
+const WORD_BYTES: u64 = 8;
+/// Bytes before the fields of a structure.
+const STRUCTURE_BYTES: u8 = 28;
+const FIELD_BYTES: usize = 16;
+
+/// The fields before the variables of a step.
+const STEP_HEAD: [Field<'_>; 3] = [
+    field("BitFieldCount", "integer", 8, 0),
+    field("BitField", "integer[BitFieldCount]", 8, 8),
+    field("DataBlockSize", "integer", 8, 16),
+];
+/// What an array has, but for its least and greatest value.
+const META_ARRAY: [Field<'_>; 7] = [
+    field("Dims", "integer", 8, 0),
+    field("BlockCount", "integer", 8, 8),
+    field("DBCount", "integer", 8, 16),
+    field("Shape", "integer[Dims]", 8, 24),
+    field("Count", "integer[DBCount]", 8, 32),
+    field("Offset", "integer[DBCount]", 8, 40),
+    field("DataBlockLocation", "integer[BlockCount]", 8, 48),
+];
+const ATTRIBUTES: [Field<'_>; 4] = [
+    field("PrimAttrCount", "integer", 8, 0),
+    field("PrimAttrs", "PrimAttr[PrimAttrCount]", 24, 8),
+    field("StrAttrCount", "integer", 8, 16),
+    field("StrAttrs", "StrAttr[StrAttrCount]", 24, 24),
+];
+const TEXT_ATTRIBUTE: [Field<'_>; 3] = [
+    field("name", "string", 8, 0),
+    field("ElementCount", "integer", 8, 8),
+    field("Values", "string[ElementCount]", 8, 16),
+];
+const TEXT_ATTRIBUTE_BYTES: u64 = 24;
+
+/// What is known of records, by the ids of their descriptions.
+#[derive(Default)]
+pub(super) struct RecordLayouts<'a> {
+    steps: BTreeMap<&'a [u8], StepLayout>,
+    /// Those that are as [`ATTRIBUTES`] and [`TEXT_ATTRIBUTE`] say.
+    attributes: BTreeSet<&'a [u8]>,
+}
+
+/// Where a step has what TAU puts into it; in the order of [`StoredStep`].
+#[derive(Default)]
+struct StepLayout {
+    arrays: [Option<Variable>; ARRAYS.len()],
+    num_rows: [Option<Variable>; ARRAYS.len()],
+    counts: [Option<Variable>; COUNTS.len()],
+}
+
+#[derive(Clone, Copy)]
+struct Variable {
+    /// Its place in the bit field.
+    bit: u64,
+    /// Where it is in the record.
+    start: u64,
+}
+
+struct Structure<'a> {
+    name: &'a str,
+    fields: Vec<Field<'a>>,
+}
+
+#[derive(PartialEq, Eq)]
+struct Field<'a> {
+    name: &'a str,
+    kind: &'a str,
+    size_bytes: u32,
+    start: u32,
+}
+
+const fn field<'a>(name: &'a str, kind: &'a str, size_bytes: u32, start: u32) -> Field<'a> {
+    Field {
+        name,
+        kind,
+        size_bytes,
+        start,
+    }
+}
+
+impl<'a> RecordLayouts<'a> {
+    /// Of a description and the id that records state.
+    pub(super) fn add(&mut self, id: &'a [u8], description: &[u8]) {
+        let structures = structures(description);
+        let Some((first, others)) = structures.as_deref().and_then(<[_]>::split_first) else {
+            return;
+        };
+        if let Some(variables) = first.fields.strip_prefix(&STEP_HEAD) {
+            self.steps.insert(id, StepLayout::of(variables, others));
+        } else if first.fields == ATTRIBUTES && has(others, "StrAttr", &TEXT_ATTRIBUTE) {
+            self.attributes.insert(id);
+        }
+    }
+
+    /// What a record of a step's variables tells, if the step's data starts at this place in `data.0`.
+    pub(super) fn step(&self, record: &[u8], data_start: u64) -> StoredStep {
+        let known = Record::of(record)
+            .and_then(|(id, record)| self.steps.get(id)?.read(record, data_start));
+        known.unwrap_or_default()
+    }
+
+    /// The names and texts in a record of a step's attributes; a step may have none. `None` if not all is known.
+    pub(super) fn attributes<'b>(&self, record: &'b [u8]) -> Option<Vec<(&'b [u8], &'b [u8])>> {
+        if record.is_empty() {
+            return Some(Vec::new());
+        }
+        let (id, record) = Record::of(record)?;
+        let is_known = self.attributes.contains(id);
+        is_known.then(|| record.attributes()).flatten()
+    }
+}
+
+/// Whether there is a structure of this name, and it starts with these fields.
+fn has(structures: &[Structure<'_>], name: &str, fields: &[Field<'_>]) -> bool {
+    let named = structures.iter().find(|it| it.name == name);
+    named.is_some_and(|it| it.fields.starts_with(fields))
+}
+
+impl StepLayout {
+    fn of(variables: &[Field<'_>], structures: &[Structure<'_>]) -> Self {
+        let mut layout = Self::default();
+        for (bit, variable) in (0..).zip(variables) {
+            let known = match (variable.kind, variable.size_bytes) {
+                ("integer", 4) => {
+                    let at = |name| COUNTS.iter().position(|it| *it == name);
+                    let at = variable.name.strip_prefix("BPg_").and_then(at);
+                    at.map(|at| &mut layout.counts[at])
+                }
+                ("unsigned integer", 8) => {
+                    let at = |name| ARRAYS.iter().position(|it| it.0 == name);
+                    let at = variable.name.strip_prefix("BPg_").and_then(at);
+                    at.map(|at| &mut layout.num_rows[at])
+                }
+                (kind @ ("MetaArray" | "MetaArrayMM8"), _)
+                    if has(structures, kind, &META_ARRAY) =>
+                {
+                    let at = |name| ARRAYS.iter().position(|it| it.1 == name);
+                    let at = variable.name.strip_prefix("BPG_8_8_").and_then(at);
+                    at.map(|at| &mut layout.arrays[at])
+                }
+                _ => None,
+            };
+            if let Some(known) = known {
+                let start = variable.start.into();
+                *known = Some(Variable { bit, start });
+            }
+        }
+        layout
+    }
+
+    fn read(&self, record: Record<'_>, data_start: u64) -> Option<StoredStep> {
+        let (num_words, words) = (record.word(0)?, record.place(WORD_BYTES)?);
+        let is_put = |variable: &Variable| {
+            let (word, bit) = (variable.bit / 64, variable.bit % 64);
+            let word = (word < num_words).then(|| record.word(words + word * WORD_BYTES));
+            word.flatten().is_some_and(|bits| bits >> bit & 1 == 1)
+        };
+        let count = |variable: Option<Variable>| {
+            let number = record.number(variable.filter(is_put)?.start)?;
+            u32::try_from(i32::from_le_bytes(number)).ok()
+        };
+        let num_rows = |variable: Option<Variable>| record.word(variable.filter(is_put)?.start);
+        let array =
+            |variable: Option<Variable>| record.array(variable.filter(is_put)?.start, data_start);
+        Some(StoredStep {
+            arrays: self.arrays.map(array),
+            num_rows: self.num_rows.map(num_rows),
+            counts: self.counts.map(count),
+        })
+    }
+}
+
+/// What a record has after its header.
+#[derive(Clone, Copy)]
+struct Record<'a>(&'a [u8]);
+
+impl<'a> Record<'a> {
+    /// With the id that it states.
+    fn of(bytes: &'a [u8]) -> Option<(&'a [u8], Self)> {
+        let (id, rest) = bytes.split_at_checked(ID_BYTES)?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (zeros, rest) = rest.split_first_chunk()?;
+        let record = rest.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+        let is_whole = rest.len() == record.len().next_multiple_of(8) && *zeros == [0; 8];
+        is_whole.then_some((id, Self(record)))
+    }
+
+    fn number<const N: usize>(self, at: u64) -> Option<[u8; N]> {
+        let rest = self.0.get(usize::try_from(at).ok()?..)?;
+        rest.first_chunk().copied()
+    }
+
+    fn word(self, at: u64) -> Option<u64> {
+        self.number(at).map(u64::from_le_bytes)
+    }
+
+    /// The place that is stated at a place, if it is one in the record.
+    fn place(self, at: u64) -> Option<u64> {
+        let stated = self.word(at)?;
+        (stated > 0 && stated < self.0.len() as u64).then_some(stated)
+    }
+
+    /// The text to which the place that is stated at a place leads.
+    fn text(self, at: u64) -> Option<&'a [u8]> {
+        text_at(self.0, usize::try_from(self.place(at)?).ok()?)
+    }
+
+    /// The array whose structure is at a place: one block.
+    fn array(self, start: u64, data_start: u64) -> Option<StoredArray> {
+        let word = |at: u64| self.word(start + at * WORD_BYTES);
+        let place = |at: u64| self.place(start + at * WORD_BYTES);
+        let pair = |at: u64| {
+            let first = place(at)?;
+            Some([self.word(first)?, self.word(first + WORD_BYTES)?])
+        };
+        if [0, 1, 2].map(word) != [Some(2), Some(1), Some(2)] {
+            return None;
+        }
+        let [num_rows, num_columns] = pair(3)?;
+        if pair(4)? != [num_rows, num_columns] || pair(5)? != [0, 0] {
+            return None;
+        }
+        let location = self.word(place(6)?)?;
+        StoredArray::at(data_start.checked_add(location)?, num_rows, num_columns)
+    }
+
+    /// All that [`ATTRIBUTES`] says where to find.
+    fn attributes(self) -> Option<Vec<(&'a [u8], &'a [u8])>> {
+        let [num_numbers, num_texts] = [0, 2].map(|at| self.word(at * WORD_BYTES));
+        if num_numbers? != 0 {
+            return None;
+        }
+        // Each has bytes of its own: what is said twice is not taken for more.
+        let mut bytes_left = self.0.len();
+        let mut attributes = Vec::new();
+        for number in 0..num_texts? {
+            let start = self.place(3 * WORD_BYTES)? + number * TEXT_ATTRIBUTE_BYTES;
+            if self.word(start + WORD_BYTES)? != 1 {
+                return None;
+            }
+            let name = self.text(start)?.strip_prefix(b">")?;
+            let text = self.text(self.place(start + 2 * WORD_BYTES)?)?;
+            bytes_left = bytes_left.checked_sub(name.len() + text.len())?;
+            attributes.push((name, text));
+        }
+        Some(attributes)
+    }
+}
+
+/// The structures of a description.
+fn structures(description: &[u8]) -> Option<Vec<Structure<'_>>> {
+    let (&[_, _, 0, 2, num_others, 0, 0, 0], mut rest) = description.split_first_chunk()? else {
+        return None;
+    };
+    let next = |_| {
+        let length = u16::from_be_bytes(*rest.first_chunk()?);
+        let (structure, after) = rest.split_at_checked(length.into())?;
+        rest = after;
+        Structure::of(structure)
+    };
+    (0..=num_others).map(next).collect()
+}
+
+impl<'a> Structure<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let number = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        let text = |at: usize| {
+            std::str::from_utf8(text_at(bytes, usize::try_from(number(at)?).ok()?)?).ok()
+        };
+        let (&[_, _, 2, 0, head @ ..], fields) =
+            bytes.split_first_chunk::<{ STRUCTURE_BYTES as usize }>()?
+        else {
+            return None;
+        };
+        if head[12..14] != [8, STRUCTURE_BYTES] || head[20..] != [0; 4] {
+            return None;
+        }
+        let num_fields = usize::try_from(number(8)?).ok()?;
+        let fields = fields.get(..num_fields.checked_mul(FIELD_BYTES)?)?;
+        let starts = (usize::from(STRUCTURE_BYTES)..).step_by(FIELD_BYTES);
+        let fields = starts.take(fields.len() / FIELD_BYTES).map(|at| {
+            Some(Field {
+                name: text(at)?,
+                kind: text(at + 4)?,
+                size_bytes: number(at + 8)?,
+                start: number(at + 12)?,
+            })
+        });
+        Some(Self {
+            name: text(4)?,
+            fields: fields.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// The bytes at a place, up to a zero byte.
+fn text_at(bytes: &[u8], place: usize) -> Option<&[u8]> {
+    let rest = bytes.get(place..)?;
+    rest.get(..rest.iter().position(|&byte| byte == 0)?)
+}

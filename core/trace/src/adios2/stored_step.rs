@@ -1,0 +1,55 @@
+//! What a folder's metadata tells of a step without ADIOS2.
+
+use super::decode::ARRAYS;
+use super::schema::COUNTS;
+
+/// What is known of a step from its metadata. ADIOS2's reader of BP4 would look for each scalar from the first step on, so
+/// that many small steps take a time that grows with their square, and both of its readers copy rows one more time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct StoredStep {
+    /// In the order of [`ARRAYS`]. None for one that is put together from blocks, or is compressed, or says of itself
+    /// what is not known here.
+    pub(super) arrays: [Option<StoredArray>; ARRAYS.len()],
+    /// How many rows each has; none of what is not as TAU writes it.
+    pub(super) num_rows: [Option<u64>; ARRAYS.len()],
+    /// In the order of [`COUNTS`], likewise.
+    pub(super) counts: [Option<u32>; COUNTS.len()],
+}
+
+/// An array of two dimensions that is stored as it is, row by row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct StoredArray {
+    /// Where it starts in `data.0`.
+    pub(super) offset: u64,
+    num_rows: u64,
+    pub(super) num_columns: u64,
+}
+
+impl StoredStep {
+    /// Whether nothing has to be asked of ADIOS2.
+    pub(super) fn is_complete(&self) -> bool {
+        let has_rows = |(array, count): (usize, &Option<u64>)| {
+            count.is_some_and(|num_rows| num_rows == 0 || self.has(array, num_rows))
+        };
+        self.num_rows.iter().enumerate().all(has_rows) && self.counts.iter().all(Option::is_some)
+    }
+
+    /// Whether an array of so many rows lies in the data file as it is.
+    pub(super) fn has(&self, array: usize, num_rows: u64) -> bool {
+        let shape = (num_rows, ARRAYS[array].2 as u64);
+        self.arrays[array].is_some_and(|it| (it.num_rows, it.num_columns) == shape)
+    }
+}
+
+impl StoredArray {
+    /// One that starts at a place in `data.0`; `None` if its end has no number.
+    pub(super) fn at(offset: u64, num_rows: u64, num_columns: u64) -> Option<Self> {
+        let size_bytes = num_rows.checked_mul(num_columns)?.checked_mul(8)?;
+        offset.checked_add(size_bytes)?;
+        Some(Self {
+            offset,
+            num_rows,
+            num_columns,
+        })
+    }
+}
