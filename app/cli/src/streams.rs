@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use callgrove_ad::{AdOptions, OpenStream, Pacing, Stream, Watchlist};
-use callgrove_adios2_sys::{Library, default_candidates};
+use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_detect::{Algorithm, Params};
 use callgrove_model::{FunctionPattern, ProgramId, RankId, WarningKind, Warnings};
 use callgrove_trace::{
@@ -36,7 +36,7 @@ pub(crate) fn guard() -> Option<StreamGuard> {
 
 /// In that process.
 pub(crate) fn read_through(stream: &Path) -> Result<()> {
-    callgrove_trace::read_through(stream, &Library::load(&default_candidates())?);
+    callgrove_trace::read_through(stream, &LibraryOnDemand::of_this_machine())?;
     Ok(())
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct OpenedStreams {
 /// Opens the streams; files that grow are waited for, all at once, and streams over SST are opened by who reads them. What
 /// cannot be opened is left out, unless nothing can.
 pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
-    let library = Library::load(&default_candidates())?;
+    let adios2 = LibraryOnDemand::of_this_machine();
     let program = ProgramId(args.program);
     let (paths, engine) = match &args.input.trace {
         Some(trace) => {
@@ -62,8 +62,8 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
     let guard = guard();
     let open = |path: &PathBuf| -> Result<Stream> {
         let recorded = || -> OpenStream {
-            let (path, library) = (path.clone(), library.clone());
-            Box::new(move || open_stream(&path, program, &library))
+            let (path, adios2) = (path.clone(), adios2.clone());
+            Box::new(move || open_stream(&path, program, &adios2))
         };
         let Some(engine) = engine else {
             if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path)) {
@@ -73,7 +73,7 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
             return stream(path, opened, Some(recorded()));
         };
         let live: OpenStream = {
-            let (path, library) = (path.clone(), library.clone());
+            let (path, library) = (path.clone(), adios2.get()?);
             let mut options = LiveOptions::new(engine);
             options.program = program;
             options.connect_timeout = Duration::from_secs(args.connect_timeout);

@@ -46,6 +46,7 @@ mod io;
 mod library;
 mod library_search;
 mod malloc;
+mod on_demand;
 mod variable;
 
 pub use adios::Adios;
@@ -58,4 +59,5 @@ pub use io::Io;
 pub use library::Library;
 pub use library_search::{Candidate, LibraryLocation, default_candidates};
 pub use malloc::expose_stray_reads;
+pub use on_demand::LibraryOnDemand;
 pub use variable::Variable;

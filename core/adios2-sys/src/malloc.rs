@@ -1,7 +1,7 @@
-//! Memory that ADIOS2 gives back is kept for its next step, and what it reads beyond its own can be made to show.
+//! Memory that is given back is kept for the next step, and what ADIOS2 reads beyond its own can be made to show.
 //!
-//! ADIOS2 takes a buffer of the size of a step for each, fills it with zeros and gives it back. The C library's
-//! allocator hands so much back to the system, and takes it anew, page by page: half of all page faults of a detector, and a
+//! ADIOS2, and who reads without it, take memory of the size of a step for each and give it back. The C library's allocator
+//! hands so much back to the system, and takes it anew, page by page: half of all page faults of a detector, and up to a
 //! tenth of its time (glibc 2.36). The C library is shared with ADIOS2, so this is the one place that can tell it.
 
 #[cfg(target_env = "gnu")]

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Adios, AdiosEngine, Library, OpenMode, StepStatus, default_candidates};
+use callgrove_adios2_sys::{Adios, AdiosEngine, Library, LibraryOnDemand, OpenMode, StepStatus};
 use callgrove_model::{ProgramId, Progress};
 use callgrove_trace::{Next, ReadOptions, find_streams, open_stream, read_trace};
 
@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let run = arguments.next().ok_or("usage: read_budget RUN [REPEATS]")?;
     let repeats: usize = arguments.next().map_or(Ok(5), |repeats| repeats.parse())?;
     let streams = find_streams(Path::new(&run))?;
-    let library = Library::load(&default_candidates())?;
+    let adios2 = LibraryOnDemand::of_this_machine();
+    let library = adios2.get()?;
     println!("{} streams, {library:?}", streams.len());
 
     let (mut bare, mut trace) = (Vec::new(), [Vec::new(), Vec::new()]);
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         bare.push(start.elapsed());
         bare_cpu.push(cpu_time().saturating_sub(cpu));
         let cpu = cpu_time();
-        num_events = read_steps(&streams, &library)?;
+        num_events = read_steps(&streams, &adios2)?;
         steps_cpu.push(cpu_time().saturating_sub(cpu));
         for (num_threads, times) in (1..).zip(&mut trace) {
             let num_threads = NonZeroUsize::new(num_threads).ok_or("no thread")?;
@@ -83,10 +84,10 @@ fn cpu_time() -> Duration {
 }
 
 /// Decodes all steps one after another, and drops them; the answer is the number of function events.
-fn read_steps(streams: &[PathBuf], library: &Library) -> Result<usize, Box<dyn Error>> {
+fn read_steps(streams: &[PathBuf], adios2: &LibraryOnDemand) -> Result<usize, Box<dyn Error>> {
     let mut num_events = 0;
     for stream in streams {
-        let mut source = open_stream(stream, ProgramId(0), library)?;
+        let mut source = open_stream(stream, ProgramId(0), adios2)?;
         while let Next::Step(batch) = source.next_step(Duration::ZERO)? {
             num_events += batch.funcs.len();
         }

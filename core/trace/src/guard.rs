@@ -11,10 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Library, expose_stray_reads};
+use callgrove_adios2_sys::{Adios2Error, LibraryOnDemand, expose_stray_reads};
 use callgrove_model::ProgramId;
 
-use crate::adios2::{LED_ASTRAY, TauSource};
+use crate::adios2::{LED_ASTRAY, TauSource, is_read_without_adios2};
 use crate::limits::limit_this_process;
 use crate::{Next, TraceError, TraceSource as _};
 
@@ -57,11 +57,22 @@ impl StreamGuard {
         }
     }
 
-    /// Has the other process read a stream, if it is of a kind that can be fatal.
+    /// Before TAU's stream is read: has the other process read it, if ADIOS2 has to and it is of a kind that can be fatal.
     ///
     /// # Errors
     /// [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
     pub fn check(&self, path: &Path) -> Result<(), TraceError> {
+        if is_read_without_adios2(path) {
+            return Ok(());
+        }
+        self.check_for_adios2(path)
+    }
+
+    /// The same for who gives a stream to ADIOS2 in any case.
+    ///
+    /// # Errors
+    /// [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
+    pub fn check_for_adios2(&self, path: &Path) -> Result<(), TraceError> {
         if !path.join(BP5_FILE).is_file() {
             return Ok(());
         }
@@ -189,7 +200,12 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
 /// Reads a stream to its end, in a process that is there for nothing else: it limits itself. What is wrong with the
 /// stream in a way that is told without ADIOS2 does not matter here, and of arrays, which ADIOS2 only copies, the first and last rows
 /// show where it is led.
-pub fn read_through(path: &Path, adios2: &Library) {
+///
+/// # Errors
+/// Without ADIOS2.
+pub fn read_through(path: &Path, adios2: &LibraryOnDemand) -> Result<(), Adios2Error> {
+    // Memory is limited, and made to show strays, after the library has settled.
+    adios2.get()?;
     let limits = Limits::of(path);
     let num_bytes = limits.num_bytes.saturating_add(expose_stray_reads());
     limit_this_process(limits.cpu, num_bytes);
@@ -206,9 +222,14 @@ pub fn read_through(path: &Path, adios2: &Library) {
     thread::scope(|scope| {
         scope.spawn(read);
     });
+    Ok(())
 }
 
-fn read_edges(path: &Path, functions_only: bool, adios2: &Library) -> Result<(), TraceError> {
+fn read_edges(
+    path: &Path,
+    functions_only: bool,
+    adios2: &LibraryOnDemand,
+) -> Result<(), TraceError> {
     let mut source = TauSource::open(path, ProgramId(0), adios2)?;
     source.edges_only();
     if functions_only {
@@ -257,6 +278,15 @@ mod tests {
             told.contains(folder.path().to_str().unwrap()) && told.contains("process"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn what_adios2_does_not_read_needs_no_other_process() {
+        let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
+        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small");
+        let closed = run.join("bp/tau-metrics-lmp_tau-0.bp");
+        guard.check(&closed).unwrap();
+        guard.check_for_adios2(&closed).unwrap_err();
     }
 
     #[cfg(unix)]

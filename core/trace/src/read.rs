@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use callgrove_adios2_sys::{Candidate, Library, default_candidates};
+use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{
     Cancelled, ProgramId, Progress, RankBuilder, RankId, RankTrace, Trace, WarningKind, Warnings,
 };
@@ -23,7 +23,7 @@ const READING: f32 = 0.9;
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// Where ADIOS2 may be, best first.
-    pub adios2: Vec<Candidate>,
+    pub adios2: LibraryOnDemand,
     /// Ranks to be read at the same time.
     pub num_threads: NonZeroUsize,
     /// Reads each stream first, in another process; without one, damage can end this process.
@@ -35,7 +35,7 @@ impl ReadOptions {
     pub fn of_this_machine() -> Self {
         let num_threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self {
-            adios2: default_candidates(),
+            adios2: LibraryOnDemand::of_this_machine(),
             num_threads,
             guard: None,
         }
@@ -54,14 +54,15 @@ pub fn read_trace(
     options: &ReadOptions,
     progress: Progress<'_>,
 ) -> Result<Trace, TraceError> {
-    let library = Library::load(&options.adios2)?;
     progress.at(0.0)?;
     let meter = Meter::new(streams.len(), progress.part(0.0, READING));
     let read = |index: usize, stream: &PathBuf| {
         if let Some(guard) = &options.guard {
             guard.check(stream)?;
         }
-        read_rank(stream, &library, |position| meter.at(index, position))
+        read_rank(stream, &options.adios2, |position| {
+            meter.at(index, position)
+        })
     };
     let outcomes = side_by_side(streams, options.num_threads, read)?;
     let trace = join(streams, outcomes)?;
@@ -78,10 +79,10 @@ struct RankOutcome {
 
 fn read_rank(
     path: &Path,
-    library: &Library,
+    adios2: &LibraryOnDemand,
     report: impl Fn(f32) -> Result<(), Cancelled>,
 ) -> Result<RankOutcome, TraceError> {
-    let mut source = open_stream(path, ProgramId(0), library)?;
+    let mut source = open_stream(path, ProgramId(0), adios2)?;
     let mut warnings = Warnings::default();
     let mut builder = None;
     loop {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callgrove_adios2_sys::Library;
+use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::ProgramId;
 
 use crate::adios2::TauSource;
@@ -30,7 +30,7 @@ pub(crate) fn sniff(path: &Path) -> Option<Format> {
 pub fn open_stream(
     path: &Path,
     program: ProgramId,
-    adios2: &Library,
+    adios2: &LibraryOnDemand,
 ) -> Result<Box<dyn TraceSource>, TraceError> {
     match sniff(path) {
         Some(Format::Bp) => Ok(Box::new(TauSource::open(path, program, adios2)?)),

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::{fs, ops::ControlFlow};
 
+use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{CommKind, ExecIdx, Lane, Progress, Trace};
 use callgrove_trace::{ReadOptions, TraceError, find_streams, read_trace};
 use support::{bp4_run, bp5_run, killed_run, read, read_with};
@@ -36,6 +37,22 @@ fn a_bp4_run_reads_as_recorded() {
 #[test]
 fn a_killed_run_reads_up_to_its_last_whole_step() {
     check(&killed_run(), include_str!("golden/lammps-4r-killed.txt"));
+}
+
+#[test]
+fn only_what_was_not_closed_needs_adios2() {
+    let read = |run: &Path| {
+        let options = ReadOptions {
+            adios2: LibraryOnDemand::new([]),
+            ..ReadOptions::of_this_machine()
+        };
+        read_trace(&find_streams(run)?, &options, Progress::none())
+    };
+    for run in [bp4_run(), bp5_run()] {
+        assert!(read(&run).unwrap().num_executions() > 0);
+    }
+    let error = read(&killed_run()).unwrap_err();
+    assert!(matches!(error, TraceError::Adios2(_)), "{error}");
 }
 
 #[test]

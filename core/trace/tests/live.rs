@@ -11,7 +11,7 @@ use std::process::{Child, Command};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Library, default_candidates};
+use callgrove_adios2_sys::{Library, LibraryOnDemand};
 use callgrove_model::{Cancelled, ProgramId, Progress, Warnings};
 use callgrove_trace::{
     LiveEngine, LiveOptions, Next, QueueFull, ReplayOptions, SstWriter, TauStep, TauWriter,
@@ -27,8 +27,12 @@ const SST: WriterEngine = WriterEngine::Sst(SstWriter {
     queue_full: QueueFull::Block,
 });
 
+fn adios2() -> LibraryOnDemand {
+    LibraryOnDemand::of_this_machine()
+}
+
 fn library() -> Library {
-    Library::load(&default_candidates()).unwrap()
+    adios2().get().unwrap()
 }
 
 fn live(engine: LiveEngine) -> LiveOptions {
@@ -90,7 +94,7 @@ fn texts(warnings: &Warnings) -> Vec<String> {
 }
 
 fn read_file(path: &Path) -> Read {
-    read_all(open_stream(path, ProgramId(0), &library()).unwrap())
+    read_all(open_stream(path, ProgramId(0), &adios2()).unwrap())
 }
 
 fn options(out: &Path, engine: WriterEngine) -> ReplayOptions {
@@ -214,7 +218,7 @@ fn a_replay_takes_as_long_as_the_run_divided_by_the_speed() {
     replay(&streams, &options, Progress::none()).unwrap();
     let took = start.elapsed().as_secs_f64();
     let mut newest = Vec::new();
-    let mut source = open_stream(&streams[0], ProgramId(0), &library()).unwrap();
+    let mut source = open_stream(&streams[0], ProgramId(0), &adios2()).unwrap();
     while let Next::Step(batch) = source.next_step(Duration::ZERO).unwrap() {
         newest.extend(batch.funcs.iter().map(|event| event.time).max());
     }
@@ -318,7 +322,7 @@ fn a_stream_that_nobody_writes_is_an_error_that_says_what_to_do() {
 #[test]
 fn the_program_of_a_workflow_replaces_the_one_that_tau_states() {
     let path = stream(&bp5_run(), 0);
-    let mut source = open_stream(&path, ProgramId(3), &library()).unwrap();
+    let mut source = open_stream(&path, ProgramId(3), &adios2()).unwrap();
     let Next::Step(batch) = source.next_step(Duration::ZERO).unwrap() else {
         panic!("no step")
     };

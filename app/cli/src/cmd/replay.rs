@@ -16,7 +16,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let stop = StopSignal::listen()?;
     let streams = find_streams(Path::new(&args.trace))?;
     if let Some(guard) = streams::guard() {
-        let check = |path| guard.check(path);
+        let check = |path| guard.check_for_adios2(path);
         let checked = streams.iter().map(PathBuf::as_path).try_for_each(check);
         checked.map_err(|error| anyhow!(error.with_causes()))?;
     }

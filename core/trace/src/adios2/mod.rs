@@ -24,6 +24,6 @@ mod writer;
 pub(crate) use decode::ARRAYS;
 pub(crate) use reader::TauSource;
 pub(crate) use step::LED_ASTRAY;
-pub(crate) use stream::{Begun, BpStream};
+pub(crate) use stream::{Begun, BpStream, is_read_without_adios2};
 pub use writer::{EVENT_TYPES, QueueFull, SstWriter, TauStep, TauWriter, WriterEngine};
 pub(crate) use writer::{begin_step, put, write_error};

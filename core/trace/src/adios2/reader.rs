@@ -4,7 +4,7 @@ use std::mem;
 use std::path::Path;
 use std::time::Duration;
 
-use callgrove_adios2_sys::Library;
+use callgrove_adios2_sys::{Library, LibraryOnDemand};
 use callgrove_model::{
     CounterId, FuncId, NameTable, ProgramId, RankId, StepId, WarningKind, Warnings,
 };
@@ -29,9 +29,9 @@ impl TauSource {
     pub(crate) fn open(
         path: &Path,
         program: ProgramId,
-        library: &Library,
+        adios2: &LibraryOnDemand,
     ) -> Result<Self, TraceError> {
-        let stream = BpStream::open_for_tau(path, library)?;
+        let stream = BpStream::open_for_tau(path, adios2)?;
         Ok(Self::new(stream, program))
     }
 
@@ -213,13 +213,18 @@ mod tests {
 
     /// What is read must not depend on who reads it. Says whether ADIOS2 had to.
     fn is_read_by_adios2(path: &Path) -> bool {
-        let library = Library::load(&default_candidates()).unwrap();
-        let opened = TauSource::open(path, ProgramId(0), &library);
+        let adios2 = LibraryOnDemand::of_this_machine();
+        let opened = TauSource::open(path, ProgramId(0), &adios2);
         let (needs_adios2, found) = match opened {
             Ok(source) => (source.stream.engine().is_some(), told(source)),
             Err(error) => (true, vec![error.to_string()]),
         };
-        assert_eq!(found, told_by_adios2(path, &library), "{}", path.display());
+        assert_eq!(
+            found,
+            told_by_adios2(path, &adios2.get().unwrap()),
+            "{}",
+            path.display()
+        );
         needs_adios2
     }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{Adios, Adios2Error, AdiosEngine, Io, Library, OpenMode, StepStatus};
+use callgrove_adios2_sys::{
+    Adios, Adios2Error, AdiosEngine, Io, Library, LibraryOnDemand, OpenMode, StepStatus,
+};
 use callgrove_model::{StepId, fnv1a};
 
 use super::index::BpIndex;
@@ -52,6 +54,11 @@ pub(crate) struct BpStream {
     next_step: usize,
 }
 
+/// Whether the files of a folder tell all that TAU writes.
+pub(crate) fn is_read_without_adios2(path: &Path) -> bool {
+    BpIndex::read(path).is_ok_and(|index| index.attributes.is_some())
+}
+
 impl BpStream {
     /// Checks the folder's files against each other, then opens it with ADIOS2, so that whatever is in it can be read.
     ///
@@ -66,11 +73,11 @@ impl BpStream {
     ///
     /// # Errors
     /// Any [`TraceError`] that concerns one stream.
-    pub(crate) fn open_for_tau(path: &Path, library: &Library) -> Result<Self, TraceError> {
+    pub(crate) fn open_for_tau(path: &Path, adios2: &LibraryOnDemand) -> Result<Self, TraceError> {
         let mut index = BpIndex::read(path)?;
         let origin = match index.attributes.take() {
             Some(attributes) => StepOrigin::Files(attributes),
-            None => open_engine(path, library, set_file)?,
+            None => open_engine(path, &adios2.get()?, set_file)?,
         };
         Self::of_folder(path, index, origin)
     }
