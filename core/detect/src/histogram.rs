@@ -359,17 +359,23 @@ fn count_bins(values: &[u64], range: Extremes, precision: u32) -> Vec<Bin> {
         for index in indices {
             counts[(index - first) as usize] += 1;
         }
-        let all = (first..).zip(counts);
-        return all.map(Bin::from).filter(|bin| bin.count > 0).collect();
+        let mut bins = Vec::with_capacity(counts.iter().filter(|&&count| count > 0).count());
+        for (index, &count) in (first..).zip(&counts) {
+            if count > 0 {
+                bins.push(Bin { index, count });
+            }
+        }
+        return bins;
     }
     let mut indices: Vec<u64> = indices.collect();
     indices.sort_unstable();
     let runs = indices.chunk_by(|a, b| a == b);
-    runs.map(|run| Bin {
+    let mut bins = Vec::with_capacity(runs.clone().count());
+    bins.extend(runs.map(|run| Bin {
         index: run[0],
         count: run.len() as u64,
-    })
-    .collect()
+    }));
+    bins
 }
 
 /// What a stored histogram consists of.

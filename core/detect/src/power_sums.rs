@@ -94,11 +94,21 @@ impl PowerSums {
             let near = of_distances.iter_mut().zip(near);
             near.for_each(|(sum, it)| *sum += u128::from(it));
         }
-        let of_near = of_distances.map(Wide::from_u128);
         // (min + x)ᵏ by the binomial theorem.
         let binomials: [&[u64]; 4] = [&[1, 1], &[1, 2, 1], &[1, 3, 3, 1], &[1, 4, 6, 4, 1]];
+        let is_small = max >> FAR_BITS == 0;
+        let of_near = of_distances.map(Wide::from_u128);
         for (sum, factors) in self.0.iter_mut().zip(binomials) {
             // By Horner: ((c₀ min + c₁ x) min + c₂ x²) …, where xᵏ stands for the sum over it.
+            if is_small {
+                // The sum of the highest powers, which nothing on the way is above, has 4 × 21 + 20 bits.
+                let terms = factors.iter().zip(&of_distances);
+                let total = terms.fold(0, |total, (factor, of_power)| {
+                    total * u128::from(min) + u128::from(*factor) * of_power
+                });
+                sum.add_u128(total);
+                continue;
+            }
             let mut total = Wide::default();
             for (factor, of_power) in factors.iter().zip(&of_near) {
                 total = total.times(min);

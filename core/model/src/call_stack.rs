@@ -1,5 +1,7 @@
 //! The call stack of one lane: entries and exits become executions.
 
+use std::collections::BTreeSet;
+
 use crate::executions::BegunCall;
 use crate::lane_events::WaitingEvents;
 use crate::tracer_write::LaneEvent;
@@ -137,28 +139,23 @@ impl CallStackBuilder {
         max_events: usize,
     ) -> Vec<ExecIdx> {
         let num_rows = self.executions.len();
-        let mut kept: Vec<ExecIdx> = self.open.held().collect();
-        let around = |first: usize, last: usize| {
-            let rows = first.saturating_sub(num_last)..num_rows.min(last.saturating_add(num_last));
-            rows.map(ExecIdx::from_index)
-        };
-        kept.extend(around(num_rows, num_rows));
-        if let Some(whole_from) = whole_from {
-            kept.extend((whole_from.index()..num_rows).map(ExecIdx::from_index));
-        }
+        let last = num_rows.saturating_sub(num_last);
+        let last = whole_from.map_or(last, |whole_from| last.min(whole_from.index()));
+        let mut kept: Vec<ExecIdx> = Vec::new();
         for open in self.open.held() {
-            kept.extend(around(open.index(), open.index() + 1));
+            // Those that were opened later are further on.
+            let before = kept.last().map_or(0, |it| it.index() + 1);
+            let first = open.index().saturating_sub(num_last).max(before);
+            let end = open.index().saturating_add(num_last).saturating_add(1);
+            kept.extend((first..end.min(last)).map(ExecIdx::from_index));
         }
-        let mut next = 0;
-        while let Some(&exec) = kept.get(next) {
-            // The callers of what is open are open too, so only closed executions lead anywhere new.
-            if !self.executions.is_open(exec) {
-                kept.extend(self.executions.parent(exec));
-            }
-            next += 1;
+        let before = kept.last().map_or(0, |it| it.index() + 1);
+        kept.extend((last.max(before)..num_rows).map(ExecIdx::from_index));
+        let callers = self.callers_beside(&kept);
+        if !callers.is_empty() {
+            kept.extend(callers);
+            kept.sort_unstable();
         }
-        kept.sort_unstable();
-        kept.dedup();
         let mut places: Vec<Option<NonMaxIdx>> = vec![None; num_rows];
         for (new, old) in kept.iter().enumerate() {
             places[old.index()] = Some(ExecIdx::from_index(new).into());
@@ -172,6 +169,22 @@ impl CallStackBuilder {
         self.counters.keep(place, max_events);
         self.last = None;
         kept
+    }
+
+    /// The callers of these rows, which ascend, that are not among them; what is open is.
+    fn callers_beside(&self, rows: &[ExecIdx]) -> BTreeSet<ExecIdx> {
+        let mut callers = BTreeSet::new();
+        for &row in rows {
+            let mut caller = self.executions.parent(row);
+            while let Some(exec) = caller
+                && !self.executions.is_open(exec)
+                && rows.binary_search(&exec).is_err()
+                && callers.insert(exec)
+            {
+                caller = self.executions.parent(exec);
+            }
+        }
+        callers
     }
 
     /// Ends the lane: what is still open is closed at the last event.

@@ -26,7 +26,10 @@ impl RankDetector {
     ) -> (Vec<JudgedFunction>, Vec<FoundOutliers>) {
         let mut functions = Vec::new();
         let mut found: Vec<FoundOutliers> = Vec::new();
-        let (mut exclusive_us, mut inclusive_us) = (Vec::new(), Vec::new());
+        let num_executions = self.executions.functions().map(|it| it.1.len());
+        let most = num_executions.max().unwrap_or(0);
+        let (mut exclusive_us, mut inclusive_us) =
+            (Vec::with_capacity(most), Vec::with_capacity(most));
         for (number, executions) in self.executions.functions() {
             let Some(compiled) = compiled.get(number as usize).and_then(Option::as_ref) else {
                 // A frozen server that never saw the function: there is nothing to judge it by.
