@@ -11,7 +11,9 @@ use std::path::Path;
 use callgrove_adios2_sys::{Adios, DataType, Library, OpenMode, default_candidates};
 use callgrove_model::{RankId, WarningKind};
 use callgrove_trace::TraceError;
-use support::{bp4_run, bp5_run, copy, cut, first_place, read, stream, warnings};
+use support::{
+    bp4_run, bp5_run, copy, cut, first_place, read, read_without_adios2, stream, warnings,
+};
 
 /// Lengths at which a file of `num_bytes` bytes is cut: its start and its end byte by byte, between them in
 /// strides.
@@ -124,6 +126,36 @@ fn a_flipped_bit_anywhere_in_a_description_is_told() {
             error.contains("mmd.0") && error.contains("checksum"),
             "{at}: {error}"
         );
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_metadata_does_no_harm_where_adios2_does_not_read_it() {
+    for run in [bp4_run(), bp5_run()] {
+        let folder = copy(&run, [0]);
+        let whole = read_without_adios2(folder.path()).unwrap();
+        let file = stream(folder.path(), 0).join("md.0");
+        let bytes = fs::read(&file).unwrap();
+        let (mut num_read, mut num_left) = (0, 0);
+        for place in (0..bytes.len()).step_by(41) {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 1 << (place % 8);
+            fs::write(&file, damaged).unwrap();
+            match read_without_adios2(folder.path()) {
+                Ok(trace) => {
+                    let num_rows = 2 * whole.num_executions();
+                    assert!(trace.num_executions() <= num_rows, "byte {place}");
+                    num_read += 1;
+                }
+                Err(TraceError::Adios2(_)) => num_left += 1,
+                Err(error) => {
+                    let path = stream(folder.path(), 0);
+                    let told = error.with_causes();
+                    assert!(told.contains(path.to_str().unwrap()), "{place}: {told}");
+                }
+            }
+        }
+        assert!(num_read > 100 && num_left > 20, "{num_read} {num_left}");
     }
 }
 

@@ -10,10 +10,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::{fs, ops::ControlFlow};
 
-use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{CommKind, ExecIdx, Lane, Progress, Trace};
 use callgrove_trace::{ReadOptions, TraceError, find_streams, read_trace};
-use support::{bp4_run, bp5_run, killed_run, read, read_with};
+use support::{bp4_run, bp5_run, killed_run, read, read_with, read_without_adios2};
 
 fn check(run: &Path, expected: &str) {
     let found = describe(&read(run).unwrap());
@@ -41,17 +40,10 @@ fn a_killed_run_reads_up_to_its_last_whole_step() {
 
 #[test]
 fn only_what_was_not_closed_needs_adios2() {
-    let read = |run: &Path| {
-        let options = ReadOptions {
-            adios2: LibraryOnDemand::new([]),
-            ..ReadOptions::of_this_machine()
-        };
-        read_trace(&find_streams(run)?, &options, Progress::none())
-    };
     for run in [bp4_run(), bp5_run()] {
-        assert!(read(&run).unwrap().num_executions() > 0);
+        assert!(read_without_adios2(&run).unwrap().num_executions() > 0);
     }
-    let error = read(&killed_run()).unwrap_err();
+    let error = read_without_adios2(&killed_run()).unwrap_err();
     assert!(matches!(error, TraceError::Adios2(_)), "{error}");
 }
 

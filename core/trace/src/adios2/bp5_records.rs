@@ -332,3 +332,76 @@ fn text_at(bytes: &[u8], place: usize) -> Option<&[u8]> {
     let rest = bytes.get(place..)?;
     rest.get(..rest.iter().position(|&byte| byte == 0)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Parts of a file's bytes after two lengths of 8 bytes each, which stand at a place.
+    fn parts(bytes: &[u8], lengths_at: usize) -> [Vec<u8>; 2] {
+        let length = |at: usize| {
+            let stated = bytes[at..].first_chunk().unwrap();
+            usize::try_from(u64::from_le_bytes(*stated)).unwrap()
+        };
+        let [first, second] = [lengths_at, lengths_at + 8].map(length);
+        let start = lengths_at + 16;
+        let (first, second) = bytes[start..start + first + second].split_at(first);
+        [first.to_vec(), second.to_vec()]
+    }
+
+    /// Of a trace: id and description of a step and of attributes, and the first step's records of both.
+    fn trace() -> [Vec<u8>; 6] {
+        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small");
+        let folder = run.join("bp/tau-metrics-lmp_tau-0.bp");
+        let [descriptions, metadata] =
+            ["mmd.0", "md.0"].map(|name| fs::read(folder.join(name)).unwrap());
+        let [id, of_step] = parts(&descriptions, 0);
+        let [other_id, of_attributes] = parts(&descriptions, 16 + id.len() + of_step.len());
+        let [step, attributes] = parts(&metadata, 8);
+        [id, of_step, other_id, of_attributes, step, attributes]
+    }
+
+    fn read(trace: &[Vec<u8>; 6]) -> (StoredStep, Option<usize>) {
+        let [id, of_step, other_id, of_attributes, step, attributes] = trace;
+        let mut layouts = RecordLayouts::default();
+        layouts.add(id, of_step);
+        layouts.add(other_id, of_attributes);
+        let told = layouts.attributes(attributes);
+        let sizes = |(name, text): &(&[u8], &[u8])| name.len() + text.len();
+        let size = told.map(|it| it.iter().map(sizes).sum());
+        (layouts.step(step, 1 << 20), size)
+    }
+
+    #[test]
+    fn a_record_tells_all_of_a_step() {
+        let (step, attributes) = read(&trace());
+        assert!(step.is_complete(), "{step:?}");
+        assert!(step.arrays[0].is_some_and(|it| it.offset >= 1 << 20));
+        assert!(attributes.is_some_and(|size| size > 1_000));
+    }
+
+    proptest! {
+        #[test]
+        fn damage_is_read_as_far_as_it_goes(
+            part in 0..6_usize,
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..9),
+            length in any::<prop::sample::Index>(),
+        ) {
+            let mut damaged = trace();
+            let bytes = &mut damaged[part];
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            bytes.truncate(length.index(8 * bytes.len()) + 1);
+            let num_bytes = damaged[5].len();
+            let (_, attributes) = read(&damaged);
+            prop_assert!(attributes.is_none_or(|size| size <= num_bytes));
+        }
+    }
+}

@@ -8,6 +8,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use callgrove_adios2_sys::LibraryOnDemand;
 use callgrove_model::{Progress, Trace, WarningKind};
 use callgrove_trace::{ReadOptions, TraceError, find_streams, read_trace};
 use tempfile::TempDir;
@@ -40,6 +41,15 @@ pub(crate) fn read_with(input: &Path, num_threads: usize) -> Result<Trace, Trace
     let num_threads = NonZeroUsize::new(num_threads).unwrap();
     let options = ReadOptions {
         num_threads,
+        ..ReadOptions::of_this_machine()
+    };
+    read_trace(&find_streams(input)?, &options, Progress::none())
+}
+
+/// As on a machine that has no ADIOS2.
+pub(crate) fn read_without_adios2(input: &Path) -> Result<Trace, TraceError> {
+    let options = ReadOptions {
+        adios2: LibraryOnDemand::new([]),
         ..ReadOptions::of_this_machine()
     };
     read_trace(&find_streams(input)?, &options, Progress::none())
