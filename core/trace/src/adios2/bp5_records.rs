@@ -34,7 +34,7 @@ use super::stored_step::{StoredArray, StoredStep};
 const ID_BYTES: usize = 12;
 const WORD_BYTES: u64 = 8;
 /// Bytes before the fields of a structure.
-const STRUCTURE_BYTES: u8 = 28;
+const STRUCTURE_BYTES: usize = 28;
 const FIELD_BYTES: usize = 16;
 
 /// The fields before the variables of a step.
@@ -150,26 +150,29 @@ fn has(structures: &[Structure<'_>], name: &str, fields: &[Field<'_>]) -> bool {
     named.is_some_and(|it| it.fields.starts_with(fields))
 }
 
+/// Which of the names a variable has after the prefix of its kind.
+fn place<const N: usize>(variable: &Field<'_>, prefix: &str, names: [&str; N]) -> Option<usize> {
+    let name = variable.name.strip_prefix(prefix)?;
+    names.iter().position(|it| *it == name)
+}
+
 impl StepLayout {
     fn of(variables: &[Field<'_>], structures: &[Structure<'_>]) -> Self {
         let mut layout = Self::default();
         for (bit, variable) in (0..).zip(variables) {
             let known = match (variable.kind, variable.size_bytes) {
                 ("integer", 4) => {
-                    let at = |name| COUNTS.iter().position(|it| *it == name);
-                    let at = variable.name.strip_prefix("BPg_").and_then(at);
+                    let at = place(variable, "BPg_", COUNTS);
                     at.map(|at| &mut layout.counts[at])
                 }
                 ("unsigned integer", 8) => {
-                    let at = |name| ARRAYS.iter().position(|it| it.0 == name);
-                    let at = variable.name.strip_prefix("BPg_").and_then(at);
+                    let at = place(variable, "BPg_", ARRAYS.map(|it| it.0));
                     at.map(|at| &mut layout.num_rows[at])
                 }
                 (kind @ ("MetaArray" | "MetaArrayMM8"), _)
                     if has(structures, kind, &META_ARRAY) =>
                 {
-                    let at = |name| ARRAYS.iter().position(|it| it.1 == name);
-                    let at = variable.name.strip_prefix("BPG_8_8_").and_then(at);
+                    let at = place(variable, "BPG_8_8_", ARRAYS.map(|it| it.1));
                     at.map(|at| &mut layout.arrays[at])
                 }
                 _ => None,
@@ -231,7 +234,8 @@ impl<'a> Record<'a> {
     /// The place that is stated at a place, if it is one in the record.
     fn place(self, at: u64) -> Option<u64> {
         let stated = self.word(at)?;
-        (stated > 0 && stated < self.0.len() as u64).then_some(stated)
+        let is_within = usize::try_from(stated).is_ok_and(|it| it < self.0.len());
+        (stated > 0 && is_within).then_some(stated)
     }
 
     /// The text to which the place that is stated at a place leads.
@@ -301,17 +305,16 @@ impl<'a> Structure<'a> {
         let text = |at: usize| {
             std::str::from_utf8(text_at(bytes, usize::try_from(number(at)?).ok()?)?).ok()
         };
-        let (&[_, _, 2, 0, head @ ..], fields) =
-            bytes.split_first_chunk::<{ STRUCTURE_BYTES as usize }>()?
+        let (&[_, _, 2, 0, head @ ..], fields) = bytes.split_first_chunk::<STRUCTURE_BYTES>()?
         else {
             return None;
         };
-        if head[12..14] != [8, STRUCTURE_BYTES] || head[20..] != [0; 4] {
+        if head[12..14] != [8, 28] || head[20..] != [0; 4] {
             return None;
         }
         let num_fields = usize::try_from(number(8)?).ok()?;
         let fields = fields.get(..num_fields.checked_mul(FIELD_BYTES)?)?;
-        let starts = (usize::from(STRUCTURE_BYTES)..).step_by(FIELD_BYTES);
+        let starts = (STRUCTURE_BYTES..).step_by(FIELD_BYTES);
         let fields = starts.take(fields.len() / FIELD_BYTES).map(|at| {
             Some(Field {
                 name: text(at)?,

@@ -338,11 +338,10 @@ impl Bp5Step {
                 self.start
             )));
         }
-        let records = match (num_writers, u64_at(step, 8)) {
-            (1, Some(variables)) => step[24..].split_at(variables as usize),
-            _ => Default::default(),
-        };
-        Ok((end, records.into()))
+        let num_bytes = u64_at(step, 8).filter(|_| num_writers == 1);
+        let variables = num_bytes.and_then(|it| usize::try_from(it).ok());
+        let records = variables.and_then(|it| step[24..].split_at_checked(it));
+        Ok((end, records.unwrap_or_default().into()))
     }
 }
 
