@@ -66,7 +66,7 @@ pub(crate) fn open(args: &StreamArgs) -> Result<OpenedStreams> {
             Box::new(move || open_stream(&path, program, &adios2))
         };
         let Some(engine) = engine else {
-            if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path)) {
+            if let Some(Err(error)) = guard.as_ref().map(|guard| guard.check(path, &adios2)) {
                 bail!(error.with_causes());
             }
             let opened = at_once(recorded())?;

@@ -60,19 +60,24 @@ impl StreamGuard {
     /// Before TAU's stream is read: has the other process read it, if ADIOS2 has to and it is of a kind that can be fatal.
     ///
     /// # Errors
-    /// [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
-    pub fn check(&self, path: &Path) -> Result<(), TraceError> {
+    /// If ADIOS2 has to read it, those of [`StreamGuard::check_for_adios2`].
+    pub fn check(&self, path: &Path, adios2: &LibraryOnDemand) -> Result<(), TraceError> {
         if is_read_without_adios2(path) {
             return Ok(());
         }
-        self.check_for_adios2(path)
+        self.check_for_adios2(path, adios2)
     }
 
     /// The same for who gives a stream to ADIOS2 in any case.
     ///
     /// # Errors
-    /// [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
-    pub fn check_for_adios2(&self, path: &Path) -> Result<(), TraceError> {
+    /// [`TraceError::Adios2`] without it; [`TraceError::Fatal`]; [`TraceError::Unguarded`] if there is no other process.
+    pub fn check_for_adios2(
+        &self,
+        path: &Path,
+        adios2: &LibraryOnDemand,
+    ) -> Result<(), TraceError> {
+        adios2.get()?;
         if !path.join(BP5_FILE).is_file() {
             return Ok(());
         }
@@ -273,7 +278,9 @@ mod tests {
     fn without_another_process_nothing_is_read() {
         let folder = stream();
         let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
-        let told = guard.check(folder.path()).unwrap_err().with_causes();
+        let adios2 = LibraryOnDemand::of_this_machine();
+        let error = guard.check_for_adios2(folder.path(), &adios2).unwrap_err();
+        let told = error.with_causes();
         assert!(
             told.contains(folder.path().to_str().unwrap()) && told.contains("process"),
             "{told}"
@@ -285,8 +292,12 @@ mod tests {
         let guard = StreamGuard::new(PathBuf::from("/no/such/program"), Vec::new());
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/lammps-4r-small");
         let closed = run.join("bp/tau-metrics-lmp_tau-0.bp");
-        guard.check(&closed).unwrap();
-        guard.check_for_adios2(&closed).unwrap_err();
+        let none = LibraryOnDemand::new([]);
+        guard.check(&closed, &none).unwrap();
+        let error = guard.check_for_adios2(&closed, &none).unwrap_err();
+        assert!(matches!(error, TraceError::Adios2(_)), "{error}");
+        let error = guard.check(stream().path(), &none).unwrap_err();
+        assert!(matches!(error, TraceError::Adios2(_)), "{error}");
     }
 
     #[cfg(unix)]
@@ -298,10 +309,11 @@ mod tests {
         let held = tempfile::tempdir().unwrap();
         let arguments = ["-c", script, held.path().to_str().unwrap()];
         let guard = StreamGuard::new("sh".into(), arguments.map(OsString::from).to_vec());
+        let adios2 = LibraryOnDemand::of_this_machine();
         let num_cores = thread::available_parallelism().unwrap().get();
         thread::scope(|scope| {
             for _ in 0..4 * num_cores {
-                scope.spawn(|| guard.check(folder.path()).unwrap());
+                scope.spawn(|| guard.check(folder.path(), &adios2).unwrap());
             }
         });
         let counts = held.path().with_extension("counts");

@@ -22,7 +22,7 @@ const READING: f32 = 0.9;
 /// How a trace is read. The result does not depend on it.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Where ADIOS2 may be, best first.
+    /// ADIOS2, where it is needed.
     pub adios2: LibraryOnDemand,
     /// Ranks to be read at the same time.
     pub num_threads: NonZeroUsize,
@@ -58,7 +58,7 @@ pub fn read_trace(
     let meter = Meter::new(streams.len(), progress.part(0.0, READING));
     let read = |index: usize, stream: &PathBuf| {
         if let Some(guard) = &options.guard {
-            guard.check(stream)?;
+            guard.check(stream, &options.adios2)?;
         }
         read_rank(stream, &options.adios2, |position| {
             meter.at(index, position)

@@ -15,11 +15,6 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     ensure!(args.speed >= 0.0, "--speed {} is below 0", args.speed);
     let stop = StopSignal::listen()?;
     let streams = find_streams(Path::new(&args.trace))?;
-    if let Some(guard) = streams::guard() {
-        let check = |path| guard.check_for_adios2(path);
-        let checked = streams.iter().map(PathBuf::as_path).try_for_each(check);
-        checked.map_err(|error| anyhow!(error.with_causes()))?;
-    }
     let engine = match args.engine {
         ReplayEngine::Sst => WriterEngine::Sst(SstWriter::default()),
         ReplayEngine::Bp4 => WriterEngine::Bp4,
@@ -27,6 +22,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     };
     let mut options = ReplayOptions::new(&args.out, engine);
     options.speed = args.speed;
+    if let Some(guard) = streams::guard() {
+        let check = |path| guard.check_for_adios2(path, &options.adios2);
+        let checked = streams.iter().map(PathBuf::as_path).try_for_each(check);
+        checked.map_err(|error| anyhow!(error.with_causes()))?;
+    }
     if args.engine == ReplayEngine::Sst {
         let names = streams.iter().filter_map(|path| path.file_name());
         let names: Vec<String> = names

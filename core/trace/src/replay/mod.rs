@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use callgrove_adios2_sys::{AdiosEngine, Candidate, Library, default_candidates};
+use callgrove_adios2_sys::{AdiosEngine, Library, LibraryOnDemand};
 use callgrove_model::{Cancelled, Progress, WarningKind, Warnings};
 
 use crate::adios2::{Begun, BpStream, write_error};
@@ -27,7 +27,7 @@ const QUEUE_LEN: usize = 64;
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
 /// How a trace is replayed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ReplayOptions {
     /// The folder for the streams, which get the names that they have; it is made if it is not there.
     pub out: PathBuf,
@@ -35,8 +35,8 @@ pub struct ReplayOptions {
     pub engine: WriterEngine,
     /// How many times faster than recorded; 0 or infinity does not wait between steps.
     pub speed: f64,
-    /// Where ADIOS2 may be, best first.
-    pub adios2: Vec<Candidate>,
+    /// The ADIOS2 to read and write with.
+    pub adios2: LibraryOnDemand,
 }
 
 impl ReplayOptions {
@@ -46,7 +46,7 @@ impl ReplayOptions {
             out: out.to_owned(),
             engine,
             speed: 1.0,
-            adios2: default_candidates(),
+            adios2: LibraryOnDemand::of_this_machine(),
         }
     }
 }
@@ -82,7 +82,7 @@ pub fn replay(
     options: &ReplayOptions,
     progress: Progress<'_>,
 ) -> Result<ReplaySummary, TraceError> {
-    let library = Library::load(&options.adios2)?;
+    let library = options.adios2.get()?;
     check_folder(streams, &options.out)?;
     let clock = Arc::new(ReplayClock::new(streams.len(), options.speed));
     let (sender, reports) = mpsc::sync_channel(QUEUE_LEN);
