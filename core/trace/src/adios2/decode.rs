@@ -95,7 +95,7 @@ impl Decoder<'_> {
     }
 
     fn take_funcs(&mut self, first: usize, rows: &[[u64; FUNC_COLUMNS]]) {
-        let stated = rows.first().and_then(|row| u32::try_from(row[1]).ok());
+        let stated = rows.iter().find_map(|row| u32::try_from(row[1]).ok());
         self.rank = self.rank.or(stated.map(RankId));
         if let Some(unnamed) = self.names.timers.unnamed(self.counts.timers) {
             self.add_placeholders("timer", used(rows, 4, &unnamed), |names| &mut names.timers);

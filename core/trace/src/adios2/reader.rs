@@ -330,21 +330,55 @@ mod tests {
         }
     }
 
-    /// Whether ADIOS2 reads a stream that has bytes changed in one of its files, the first of these.
-    fn is_read_by_adios2_with(
+    /// A stream that has bytes changed in one of its files, the first of these.
+    fn write_with(
         engine: WriterEngine,
         name: &str,
         bytes: &[u8],
         changed: &[u8],
-    ) -> bool {
-        let (_folder, path) = write(engine, &[("timer 1", "solve")], |_| {});
+    ) -> (TempDir, PathBuf) {
+        let (folder, path) = write(engine, &[("timer 1", "solve")], |_| {});
         let file = path.join(name);
         let mut content = fs::read(&file).unwrap();
         let mut places = content.windows(bytes.len());
         let place = places.position(|it| it == bytes).unwrap();
         content[place..place + bytes.len()].copy_from_slice(changed);
         fs::write(&file, content).unwrap();
+        (folder, path)
+    }
+
+    /// Whether ADIOS2 reads such a stream.
+    fn is_read_by_adios2_with(
+        engine: WriterEngine,
+        name: &str,
+        bytes: &[u8],
+        changed: &[u8],
+    ) -> bool {
+        let (_folder, path) = write_with(engine, name, bytes, changed);
         is_read_by_adios2(&path)
+    }
+
+    #[test]
+    fn rows_that_are_in_no_block_are_none() {
+        let first_step = |path: &Path| {
+            let adios2 = LibraryOnDemand::of_this_machine();
+            let mut source = TauSource::open(path, ProgramId(0), &adios2).unwrap();
+            source.functions_only();
+            let Ok(Next::Step(batch)) = source.next_step(Duration::ZERO) else {
+                panic!("a step is there");
+            };
+            let num_bad = source.take_warnings().total(WarningKind::BadRow);
+            (batch.funcs.len(), num_bad)
+        };
+        // Of the first array its shape, that of its block, and where that starts.
+        let whole = [2, 6, 2, 6, 0, 0].map(u64::to_le_bytes);
+        let moved = [2, 6, 2, 6, 1, 0].map(u64::to_le_bytes);
+        let (whole, moved) = (whole.as_flattened(), moved.as_flattened());
+        let (_folder, path) = write_with(WriterEngine::Bp5, "md.0", whole, whole);
+        assert_eq!(first_step(&path), (2, 0));
+        // The memory that is read into has these rows now.
+        let (_folder, path) = write_with(WriterEngine::Bp5, "md.0", whole, moved);
+        assert_eq!(first_step(&path), (1, 1));
     }
 
     #[test]

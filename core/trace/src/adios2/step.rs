@@ -178,7 +178,6 @@ impl StepPlace<'_> {
         };
         ROWS.with_borrow_mut(|memory| {
             let length = num_each * num_columns;
-            // What is there is written over.
             if memory.len() < length {
                 memory.resize(length, 0);
             }
@@ -221,6 +220,8 @@ impl StepPlace<'_> {
         [first, num_columns]: [usize; 2],
         rows: &mut [u64],
     ) -> Result<(), TraceError> {
+        // ADIOS2 leaves out what is in no block: that is no row then, not what the memory held before.
+        rows.fill(u64::MAX);
         let count = [rows.len() / num_columns, num_columns];
         let selected = variable.set_selection(&[first, 0], &count);
         selected.map_err(|source| self.stream_error(source))?;
