@@ -279,7 +279,7 @@ impl BpStream {
                 .map_err(|source| self.stream_error(source))?;
         }
         let missing = step.saturating_sub(self.next_step);
-        self.next_step = step + 1;
+        self.next_step = step.saturating_add(1);
         let step = StepId(u32::try_from(step).unwrap_or(u32::MAX));
         Ok(Begun::Step(step, missing))
     }
