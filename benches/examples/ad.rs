@@ -1,4 +1,4 @@
-//! What an AD instance costs on a recorded run, with the models in its own process: CPU time and memory.
+//! What an AD instance costs on a recorded run, with the models in its own process: CPU time and memory of the whole process.
 //!
 //! `cargo run --release -p callgrove-benches --example ad -- RUN [ALGORITHM [FOLDER]]`
 //!
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callgrove_ad::{AdOptions, Instance, Pacing};
-use callgrove_benches::meter::{cpu_seconds, peak_memory_bytes};
+use callgrove_benches::meter::{cpu_ns, peak_memory_bytes};
 use callgrove_benches::recorded_run::recorded_streams;
 use callgrove_detect::Params;
 use callgrove_provdb::{AccessMode, OpenOptions, RemoteOptions};
@@ -41,9 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Box::new(server.session()),
     );
     let instance = Instance::start(streams, options, session, store.transpose()?, "ad")?;
-    let (status, seconds) = cpu_seconds(|| instance.run(|_| ControlFlow::Continue(())));
-    let status = status?;
-    let num_events = status.num_events;
+    let status = instance.run(|_| ControlFlow::Continue(()))?;
+    let (num_events, seconds) = (status.num_events, cpu_ns() as f64 * 1e-9);
     println!(
         "{num_events} events, {} executions, {} anomalies, {seconds:.3} CPU s, {:.2} M events per CPU s, {:.0} MB",
         status.num_executions,

@@ -80,6 +80,9 @@ pub struct ExecRef {
     pub exec: ExecIdx,
 }
 
+/// Three numbers of 32 bits, and what stands between them.
+const MAX_LABEL_BYTES: usize = 3 * 10 + 2;
+
 /// The event label `rank:step:idx` of the Chimbuko schemas: the row of the ENTRY event in the
 /// function events of that step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -94,7 +97,25 @@ pub struct ExecLabel {
 
 impl fmt::Display for ExecLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.rank, self.step, self.row)
+        // Records have dozens each, and the formatting of numbers takes ten times this.
+        let mut text = [0_u8; MAX_LABEL_BYTES];
+        let mut start = text.len();
+        for number in [self.row, self.step.0, self.rank.0] {
+            if start < text.len() {
+                start -= 1;
+                text[start] = b':';
+            }
+            let mut left = number;
+            loop {
+                start -= 1;
+                text[start] = b'0' + u8::try_from(left % 10).unwrap_or_default();
+                left /= 10;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        f.write_str(std::str::from_utf8(&text[start..]).unwrap_or_default())
     }
 }
 
@@ -140,5 +161,25 @@ impl From<ExecIdx> for NonMaxIdx {
 impl From<NonMaxIdx> for ExecIdx {
     fn from(index: NonMaxIdx) -> Self {
         Self(index.0.get() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_label_is_its_numbers(
+            numbers in prop::array::uniform3(prop_oneof![any::<u32>(), 0..20_u32, Just(u32::MAX)]),
+        ) {
+            let [rank, step, row] = numbers;
+            let label = ExecLabel { rank: RankId(rank), step: StepId(step), row };
+            let text = label.to_string();
+            prop_assert_eq!(&text, &format!("{rank}:{step}:{row}"));
+            prop_assert_eq!(ExecLabel::parse(&text), Some(label));
+        }
     }
 }

@@ -5,6 +5,9 @@ use serde::Serialize;
 use crate::columns::Columns;
 use crate::{Collection, ExecutionRecord, MetadataRecord, ProvDbError, TreeRecord};
 
+/// Most executions need less, so that their text does not move as it grows.
+const ROOM_BYTES: usize = 12 << 10;
+
 /// One JSON object to be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
@@ -161,9 +164,16 @@ impl Document {
         key: String,
         record: &impl Serialize,
     ) -> Result<Self, ProvDbError> {
-        match serde_json::to_string(record) {
-            Ok(json) => Ok(Self::from_json(collection, rank, key, json)),
-            Err(cause) => Err(bad(collection, &key, &cause.to_string())),
+        let mut json = Vec::with_capacity(ROOM_BYTES);
+        let written = serde_json::to_writer(&mut json, record).map_err(|cause| cause.to_string());
+        let text =
+            written.and_then(|()| String::from_utf8(json).map_err(|cause| cause.to_string()));
+        match text {
+            Ok(mut json) => {
+                json.shrink_to_fit();
+                Ok(Self::from_json(collection, rank, key, json))
+            }
+            Err(cause) => Err(bad(collection, &key, &cause)),
         }
     }
 }
