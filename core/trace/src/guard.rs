@@ -1,7 +1,7 @@
 //! Another process that reads a stream first, because damage can end ADIOS2 itself, and the process that called it.
 //!
 //! Of 280 BP5 traces with bytes changed at random, 31 ended ADIOS2 2.12 by a signal, and a few sent it into a loop; of as
-//! many in BP4 none did. So BP5 is read twice.
+//! many in BP4 none did. So BP5 that is left to ADIOS2 is read twice.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read};

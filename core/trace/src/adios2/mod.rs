@@ -3,7 +3,7 @@
 //! The stream: each step has scalars that count names and rows, three arrays of rows (function events,
 //! counter samples, messages; absent when empty), and attributes that name what the rows' indices mean.
 //! ADIOS2 trusts what it reads, so a folder's index is checked against its files before it is opened. Where that shows all
-//! that TAU writes, as in a BP4 folder that is closed, the folder is read without ADIOS2.
+//! that TAU writes, as in a folder that is closed, the folder is read without ADIOS2.
 
 mod bp4_lists;
 mod bp5_records;
