@@ -151,23 +151,23 @@ impl BpIndex {
         let descriptions = File::read(folder, "mmd.0")?;
         let metadata = File::read(folder, "md.0")?;
         let mut rest = &index.bytes[HEADER_BYTES..];
-        let (mut num_writers, mut end, mut data_starts) = (0, 0, Vec::new());
+        let (mut writers, mut end, mut data_starts) = (Bp5Writers::default(), 0, Vec::new());
         let mut records = Vec::new();
         while let Some((kind, record, after)) = bp5_record(rest) {
             rest = after;
             match kind {
                 b'w' => {
-                    num_writers = bp5_writers(record)
+                    writers = Bp5Writers::of_record(record)
                         .ok_or_else(|| index.damaged("the list of writers is none".to_owned()))?;
                 }
                 b's' => {
-                    let step = Bp5Step::of_record(record, num_writers).ok_or_else(|| {
+                    let step = Bp5Step::of_record(record, writers).ok_or_else(|| {
                         index.damaged(format!("step {} is no step", records.len()))
                     })?;
                     let of_writers;
-                    (end, of_writers) = step.check(&metadata, num_writers)?;
+                    (end, of_writers) = step.check(&metadata, writers.num_writers)?;
                     data_starts.extend(step.data_start);
-                    // What is in several parts, or is of several writers, is left to ADIOS2.
+                    // What is in several parts or files, or is of several writers, is left to ADIOS2.
                     records.push((
                         step.data_start.filter(|_| step.num_flushes == 0),
                         of_writers,
@@ -264,15 +264,28 @@ fn check_bp4_step<'a>(
     Ok((end, [variables, attributes]))
 }
 
-/// Number of writers, if the list of them is whole.
-fn bp5_writers(record: &[u8]) -> Option<u64> {
-    let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
-    let files: Vec<_> = (3..record.len() / 8)
-        .filter_map(|field| u64_at(record, field * 8))
-        .collect();
-    let is_whole = files.len() as u64 == num_writers && record.len() == (3 + files.len()) * 8;
-    (is_whole && num_writers > 0 && files.iter().all(|&file| file < num_files))
-        .then_some(num_writers)
+/// Who writes the steps that follow.
+#[derive(Clone, Copy, Default)]
+struct Bp5Writers {
+    num_writers: u64,
+    num_files: u64,
+}
+
+impl Bp5Writers {
+    /// `None` if the list of them is not whole.
+    fn of_record(record: &[u8]) -> Option<Self> {
+        let (num_writers, num_files) = (u64_at(record, 0)?, u64_at(record, 16)?);
+        let files: Vec<_> = (3..record.len() / 8)
+            .filter_map(|field| u64_at(record, field * 8))
+            .collect();
+        let is_whole = files.len() as u64 == num_writers && record.len() == (3 + files.len()) * 8;
+        let writers = Self {
+            num_writers,
+            num_files,
+        };
+        (is_whole && num_writers > 0 && files.iter().all(|&file| file < num_files))
+            .then_some(writers)
+    }
 }
 
 /// A step in the index of BP5.
@@ -286,7 +299,11 @@ struct Bp5Step {
 }
 
 impl Bp5Step {
-    fn of_record(record: &[u8], num_writers: u64) -> Option<Self> {
+    fn of_record(record: &[u8], writers: Bp5Writers) -> Option<Self> {
+        let Bp5Writers {
+            num_writers,
+            num_files,
+        } = writers;
         let (start, size_bytes, num_flushes) =
             (u64_at(record, 0)?, u64_at(record, 8)?, u64_at(record, 16)?);
         let num_places = num_flushes
@@ -296,7 +313,7 @@ impl Bp5Step {
         if num_writers == 0 || num_places.checked_add(3)?.checked_mul(8)? != record.len() as u64 {
             return None;
         }
-        let data_start = if num_writers == 1 {
+        let data_start = if (num_writers, num_files) == (1, 1) {
             u64_at(record, 24)
         } else {
             None

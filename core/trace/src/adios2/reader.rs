@@ -415,6 +415,13 @@ mod tests {
             with("md.idx", b"\x05\x02\0", b"\x05\x02\x01"),
             "an active writer"
         );
+        // Writers, those who write for others, data files, and which of these the first one has.
+        let (one, two) = (
+            [1, 1, 1, 0].map(u64::to_le_bytes),
+            [1, 1, 2, 0].map(u64::to_le_bytes),
+        );
+        let (one, two) = (one.as_flattened(), two.as_flattened());
+        assert!(with("md.idx", one, two), "several data files");
         assert!(
             with("md.0", b">timer 1", b">timer 0"),
             "two texts of one name"
