@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::api::CApi;
 use crate::library_search::{library_files, version_in_name};
-use crate::malloc::keep_freed_blocks;
 use crate::{Adios2Error, Attempt, Candidate, LibraryLocation};
 
 /// ADIOS2's C library in this process. Cheap to clone; stays loaded until the process ends.
@@ -61,10 +60,7 @@ impl Library {
             }
             for file in files {
                 match Self::load_file(&file) {
-                    Ok(library) => {
-                        keep_freed_blocks();
-                        return Ok(library);
-                    }
+                    Ok(library) => return Ok(library),
                     Err(error) => refused(file.display().to_string(), reason(error)),
                 }
             }
