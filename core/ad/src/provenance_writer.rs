@@ -17,6 +17,9 @@ use crate::AdError;
 const MAX_WAITING_BYTES: usize = 256 << 20;
 /// Documents stored at once, at least one.
 const MAX_BATCH_BYTES: usize = 8 << 20;
+/// Documents are gathered for so long, or until there are so many: a commit costs as much as dozens of them.
+const GATHER: Duration = Duration::from_millis(50);
+const GATHER_BYTES: usize = 1 << 20;
 /// Pause before a refused batch is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Why nothing is stored any more after a panic.
@@ -85,12 +88,32 @@ struct Queue {
     /// Of documents that wait or are being stored.
     num_unsettled: u64,
     num_bytes: usize,
+    /// When the first of those that wait came.
+    waits_since: Option<Instant>,
     is_busy: bool,
+    /// Somebody waits until all is stored.
+    is_awaited: bool,
     is_ending: bool,
     stored: StorageStatus,
 }
 
 impl Queue {
+    fn push(&mut self, task: Task) {
+        if self.tasks.is_empty() {
+            self.waits_since = Some(Instant::now());
+        }
+        self.tasks.push_back(task);
+    }
+
+    /// How long more is gathered before anything is stored.
+    fn gathers_for(&self) -> Duration {
+        if self.run.is_some() || self.is_awaited || self.num_bytes >= GATHER_BYTES {
+            return Duration::ZERO;
+        }
+        let waited = self.waits_since.map_or(GATHER, |since| since.elapsed());
+        GATHER.saturating_sub(waited)
+    }
+
     fn note_stored(&mut self, documents: &[Document]) {
         let num_bytes = self.remove(documents);
         self.stored.num_documents += num(documents);
@@ -140,6 +163,7 @@ impl ProvenanceWriter {
             return self.num_sent;
         }
         let mut queue = self.shared.lock();
+        let was_empty = queue.tasks.is_empty();
         for document in documents {
             let is_too_much = queue.num_bytes + document.json.len() > MAX_WAITING_BYTES;
             if is_too_much || queue.stored.is_closed {
@@ -147,24 +171,27 @@ impl ProvenanceWriter {
             } else {
                 queue.num_unsettled += 1;
                 queue.num_bytes += document.json.len();
-                queue.tasks.push_back(Task::Store(document));
+                queue.push(Task::Store(document));
             }
         }
-        self.shared.changed.notify_all();
+        // While more is gathered nobody need look.
+        if was_empty || queue.num_bytes >= GATHER_BYTES {
+            self.shared.changed.notify_all();
+        }
         self.num_sent
     }
 
     /// Has the former records of a step removed before what is sent next; never waits.
     pub(crate) fn forget_step(&self, program: ProgramId, rank: RankId, step: StepId) {
         let mut queue = self.shared.lock();
-        queue.tasks.push_back(Task::Forget(program, rank, step));
+        queue.push(Task::Forget(program, rank, step));
         self.shared.changed.notify_all();
     }
 
     /// Has bytes stored under a name before what is sent next; never waits.
     pub(crate) fn keep(&self, name: String, bytes: Vec<u8>) {
         let mut queue = self.shared.lock();
-        queue.tasks.push_back(Task::Keep(name, bytes));
+        queue.push(Task::Keep(name, bytes));
         self.shared.changed.notify_all();
     }
 
@@ -191,6 +218,8 @@ impl ProvenanceWriter {
     pub(crate) fn finish(self) -> Result<(StorageStatus, Box<dyn Store>), AdError> {
         let deadline = Instant::now() + PATIENCE;
         let mut queue = self.shared.lock();
+        queue.is_awaited = true;
+        self.shared.changed.notify_all();
         while (queue.is_busy || queue.run.is_some() || !queue.tasks.is_empty())
             && !queue.stored.is_closed
             && !self.thread.is_finished()
@@ -306,11 +335,14 @@ fn insist(shared: &Shared, mut store: impl FnMut() -> Result<(), ProvDbError>) -
 /// What is next, once there is something; none at the end.
 fn next_work(shared: &Shared) -> Option<Work> {
     let mut queue = shared.lock();
-    while queue.tasks.is_empty() && queue.run.is_none() {
-        if queue.is_ending {
-            return None;
+    loop {
+        let is_idle = queue.tasks.is_empty() && queue.run.is_none();
+        let pause = if is_idle { PAUSE } else { queue.gathers_for() };
+        match (is_idle, queue.is_ending) {
+            (true, true) => return None,
+            (false, _) if pause.is_zero() => break,
+            _ => queue = wait_for(shared, queue, pause),
         }
-        queue = wait(shared, queue);
     }
     queue.is_busy = true;
     if let Some(run) = queue.run.take() {
@@ -342,6 +374,14 @@ fn next_work(shared: &Shared) -> Option<Work> {
 
 /// Waits for a change, for a while.
 fn wait<'a>(shared: &Shared, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-    let waited = shared.changed.wait_timeout(queue, PAUSE);
+    wait_for(shared, queue, PAUSE)
+}
+
+fn wait_for<'a>(
+    shared: &Shared,
+    queue: MutexGuard<'a, Queue>,
+    pause: Duration,
+) -> MutexGuard<'a, Queue> {
+    let waited = shared.changed.wait_timeout(queue, pause);
     waited.unwrap_or_else(PoisonError::into_inner).0
 }

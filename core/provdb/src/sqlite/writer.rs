@@ -51,8 +51,14 @@ impl ShardFile {
         if found.is_none() {
             for index in 0..num_shards {
                 let path = shard_path(folder, index);
-                let shard = connect(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
-                schema::create_tables(&shard, false).map_err(at(&path))?;
+                let mut shard = connect(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
+                let create = |shard: &mut Connection| {
+                    // At once: the disk is waited for with every commit.
+                    let transaction = shard.transaction()?;
+                    schema::create_tables(&transaction, false)?;
+                    transaction.commit()
+                };
+                create(&mut shard).map_err(at(&path))?;
             }
             schema::create_meta(&transaction).map_err(&fail)?;
             schema::set_meta(&transaction, "format", FORMAT).map_err(&fail)?;
