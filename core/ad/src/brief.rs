@@ -80,9 +80,13 @@ impl BriefState {
                 .stood
                 .extend(of_lane().map(|&(_, exec, gap)| stood(of, *lane, exec, gap)));
             let gaps: Vec<Gap> = of_lane().map(|it| it.2).collect();
+            let mut numbers = of.numbers.of_thread(lane.thread, lane.stack.comms());
             for row in self.rows_to_tell(*lane, &gaps) {
                 if brief.messages.len() < MAX_MESSAGES {
-                    brief.messages.extend(message(of, *lane, row));
+                    let message = numbers
+                        .number(row)
+                        .map(|number| message(of, *lane, row, number));
+                    brief.messages.extend(message);
                 }
             }
         }
@@ -214,12 +218,11 @@ fn stood(of: &BriefedStep<'_>, lane: JudgedLane<'_>, exec: ExecIdx, (from, to): 
     }
 }
 
-fn message(of: &BriefedStep<'_>, lane: JudgedLane<'_>, row: usize) -> Option<MessageBrief> {
+fn message(of: &BriefedStep<'_>, lane: JudgedLane<'_>, row: usize, number: u64) -> MessageBrief {
     let comms = lane.stack.comms();
-    let number = of.numbers.number(lane.thread, comms, row)?;
     let time_us = epoch_us(comms.time[row]);
     let call: Option<ExecIdx> = comms.exec[row].map(ExecIdx::from);
-    Some(MessageBrief {
+    MessageBrief {
         kind: comms.kind[row],
         partner: comms.partner[row],
         tag: comms.tag[row],
@@ -227,5 +230,5 @@ fn message(of: &BriefedStep<'_>, lane: JudgedLane<'_>, row: usize) -> Option<Mes
         time_us,
         call: call.map(|exec| lane.label(of.rank, exec)),
         called_us: call.map_or(time_us, |exec| lane.times_us(exec).0),
-    })
+    }
 }

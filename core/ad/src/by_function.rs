@@ -10,7 +10,7 @@ use callgrove_model::{DurationNs, EndedCall, ExecIdx, FuncId, StepId};
 
 use crate::{AdOptions, OutlierStatistic};
 
-/// Room for so many times is kept for the next step.
+/// Room for so many times is always kept for the next step.
 const ROOM_KEPT: usize = 1 << 12;
 /// Callers of a function that are found at once.
 const NUM_RECENT: usize = 16;
@@ -112,9 +112,7 @@ impl ExecutionsByFunction {
     /// Forgets the step before; `num_functions` have numbers.
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
-            let executions = &mut self.by_number[index(number)];
-            executions.clear();
-            executions.shrink_to(ROOM_KEPT);
+            empty(&mut self.by_number[index(number)]);
         }
         self.numbers.clear();
         if self.by_number.len() < num_functions {
@@ -160,8 +158,7 @@ impl TimesByCaller {
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
             for (_, times_us) in &mut self.by_number[index(number)].callers {
-                times_us.clear();
-                times_us.shrink_to(ROOM_KEPT);
+                empty(times_us);
             }
         }
         self.numbers.clear();
@@ -260,6 +257,15 @@ impl FunctionTimes {
             self.callers.push((caller, Vec::new()));
             self.callers.len() - 1
         })
+    }
+}
+
+/// Forgets values; of much more room than they needed the rest is given back.
+fn empty<T>(values: &mut Vec<T>) {
+    let needed = values.len().max(ROOM_KEPT);
+    values.clear();
+    if values.capacity() / 4 > needed {
+        values.shrink_to(needed);
     }
 }
 

@@ -57,17 +57,24 @@ impl RecordBuilder<'_> {
         });
         let end = last.max().unwrap_or(start);
         let first = comms.time.partition_point(|&time| time < start);
+        let mut numbers = self.message_numbers.of_thread(lane.thread, comms);
         (first..comms.len())
             .take_while(|&row| comms.time[row] <= end)
             .filter_map(|row| {
                 let exec = ExecIdx::from(comms.exec[row]?);
                 rows.contains(&exec.index())
-                    .then(|| self.comm_entry(lane, row, exec))
+                    .then(|| self.comm_entry(lane, row, exec, numbers.number(row)))
             })
             .collect()
     }
 
-    fn comm_entry(&self, lane: JudgedLane<'_>, row: usize, exec: ExecIdx) -> CommWindowEntry {
+    fn comm_entry(
+        &self,
+        lane: JudgedLane<'_>,
+        row: usize,
+        exec: ExecIdx,
+        number: Option<u64>,
+    ) -> CommWindowEntry {
         let comms = lane.stack.comms();
         let (own, partner) = (self.rank.0, comms.partner[row].0);
         let (kind, src, tar) = match comms.kind[row] {
@@ -83,7 +90,7 @@ impl RecordBuilder<'_> {
             tar,
             bytes: comms.size_bytes[row],
             tag: comms.tag[row],
-            number: self.message_numbers.number(lane.thread, comms, row),
+            number,
             timestamp_us: epoch_us(comms.time[row]),
             execdata_key: lane.label(self.rank, exec).to_string(),
         }

@@ -55,6 +55,16 @@ struct NumberedMessage {
     number: Option<u64>,
 }
 
+/// The numbers of the messages of a thread. Rows that ascend are found without a search.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadNumbers<'a> {
+    channels: &'a Channels,
+    messages: Option<&'a VecDeque<NumberedMessage>>,
+    comms: &'a Comms,
+    /// Time of the row asked for last, and the first message after it.
+    end: Option<(TimeNs, usize)>,
+}
+
 impl MessageNumbers {
     /// Numbers the messages of the next step that came.
     pub(crate) fn take_in(&mut self, step: StepId, comms: &CommEvents) {
@@ -66,7 +76,9 @@ impl MessageNumbers {
         }
         let mut rows: Vec<usize> = (0..comms.len()).collect();
         // Two threads of a rank may share a channel: then time decides.
-        rows.sort_by_key(|&row| (comms.time[row], comms.thread[row]));
+        if !comms.time.iter().zip(&comms.thread).is_sorted() {
+            rows.sort_by_key(|&row| (comms.time[row], comms.thread[row]));
+        }
         for rows in rows.chunk_by(|&a, &b| comms.thread[a] == comms.thread[b]) {
             let messages = self.threads.entry(comms.thread[rows[0]]).or_default();
             for &row in rows {
@@ -88,19 +100,14 @@ impl MessageNumbers {
         }
     }
 
-    /// The number of a message of a thread, by its row in the thread's messages; `None` if it is not known.
-    pub(crate) fn number(&self, thread: ThreadId, comms: &Comms, row: usize) -> Option<u64> {
-        let channel = |row: usize| (comms.kind[row], comms.partner[row], comms.tag[row]);
-        let (time, own) = (comms.time[row], channel(row));
-        let later = (row + 1..comms.len()).take_while(|&it| comms.time[it] == time);
-        let num_later = later.filter(|&it| channel(it) == own).count();
-        let place = self.channels.places.get(&own).copied();
-        let messages = self.threads.get(&thread)?;
-        let end = messages.partition_point(|it| it.time <= time);
-        let same_time = messages.range(..end).rev().take_while(|it| it.time == time);
-        // Of several at one time, the newest are the last to be forgotten.
-        let mut same = same_time.filter(|it| it.channel == place);
-        same.nth(num_later)?.number
+    /// Finds the numbers of the messages of a thread.
+    pub(crate) fn of_thread<'a>(&'a self, thread: ThreadId, comms: &'a Comms) -> ThreadNumbers<'a> {
+        ThreadNumbers {
+            channels: &self.channels,
+            messages: self.threads.get(&thread),
+            comms,
+            end: None,
+        }
     }
 
     /// Forgets all but the newest messages of each thread.
@@ -112,13 +119,34 @@ impl MessageNumbers {
     }
 }
 
+impl ThreadNumbers<'_> {
+    /// The number of a message, by its row in the thread's messages; `None` if it is not known.
+    pub(crate) fn number(&mut self, row: usize) -> Option<u64> {
+        let (comms, messages) = (self.comms, self.messages?);
+        let channel = |row: usize| (comms.kind[row], comms.partner[row], comms.tag[row]);
+        let (time, own) = (comms.time[row], channel(row));
+        let later = (row + 1..comms.len()).take_while(|&it| comms.time[it] == time);
+        let num_later = later.filter(|&it| channel(it) == own).count();
+        let place = self.channels.known(own);
+        let end = match self.end {
+            Some((before, end)) if before <= time => {
+                let until = messages.range(end..).take_while(|it| it.time <= time);
+                end + until.count()
+            }
+            _ => messages.partition_point(|it| it.time <= time),
+        };
+        self.end = Some((time, end));
+        let same_time = messages.range(..end).rev().take_while(|it| it.time == time);
+        // Of several at one time, the newest are the last to be forgotten.
+        let mut same = same_time.filter(|it| it.channel == place);
+        same.nth(num_later)?.number
+    }
+}
+
 impl Channels {
     /// Where a channel stands; nowhere if there are too many.
     fn place(&mut self, end: ChannelEnd) -> Option<usize> {
-        let (kind, partner, tag) = end;
-        let bits =
-            tag.wrapping_mul(5) ^ (u64::from(partner.0) << 1) ^ u64::from(kind == CommKind::Send);
-        let recent = usize::from(bits.to_le_bytes()[0]) % NUM_RECENT;
+        let recent = recent(end);
         let place = self.recent[recent];
         if self.counts.get(place).is_some_and(|it| it.end == end) {
             return Some(place);
@@ -126,6 +154,15 @@ impl Channels {
         let place = self.known_or_new(end)?;
         self.recent[recent] = place;
         Some(place)
+    }
+
+    /// The same if it came before.
+    fn known(&self, end: ChannelEnd) -> Option<usize> {
+        let place = self.recent[recent(end)];
+        let is_recent = self.counts.get(place).is_some_and(|it| it.end == end);
+        is_recent
+            .then_some(place)
+            .or_else(|| self.places.get(&end).copied())
     }
 
     fn known_or_new(&mut self, end: ChannelEnd) -> Option<usize> {
@@ -144,6 +181,13 @@ impl Channels {
         });
         Some(place)
     }
+}
+
+/// Which of those that came of late a channel may be.
+fn recent((kind, partner, tag): ChannelEnd) -> usize {
+    let bits =
+        tag.wrapping_mul(5) ^ (u64::from(partner.0) << 1) ^ u64::from(kind == CommKind::Send);
+    usize::from(bits.to_le_bytes()[0]) % NUM_RECENT
 }
 
 impl Default for Channels {
@@ -193,9 +237,15 @@ mod tests {
             tag: messages.iter().map(|it| it.1).collect(),
             ..Comms::default()
         };
-        (0..messages.len())
-            .map(|row| of.number(T, &comms, row))
-            .collect()
+        let mut ascending = of.of_thread(T, &comms);
+        let numbers: Vec<_> = (0..messages.len())
+            .map(|row| ascending.number(row))
+            .collect();
+        let mut descending = of.of_thread(T, &comms);
+        for row in (0..messages.len()).rev() {
+            assert_eq!(descending.number(row), numbers[row], "row {row}");
+        }
+        numbers
     }
 
     #[test]

@@ -81,15 +81,15 @@ pub(crate) struct RecordBuilder<'a> {
 impl StepTimes {
     /// Those of a step.
     pub(crate) fn of(batch: &StepBatch) -> Self {
-        let wider = |(start, end): (TimeNs, TimeNs), time: TimeNs| (start.min(time), end.max(time));
-        let span = |times: &mut dyn Iterator<Item = TimeNs>| {
-            let first = times.next()?;
-            Some(times.fold((first, first), wider))
-        };
+        // Function events are in order on each thread.
+        let ends = batch.funcs.stretches().filter_map(|(_, events)| {
+            let (first, last) = (events.first()?, events.last()?);
+            Some([first.time, last.time])
+        });
         let spans = [
-            span(&mut batch.funcs.iter().map(|event| event.time)),
-            span(&mut batch.comms.time.iter().copied()),
-            span(&mut batch.counters.time.iter().copied()),
+            span(ends.flatten()),
+            span(batch.comms.time.iter().copied()),
+            span(batch.counters.time.iter().copied()),
         ];
         let spans = spans.into_iter().flatten();
         let (start, end) = spans
@@ -114,6 +114,13 @@ impl StepTimes {
     pub(crate) fn step(&self) -> StepId {
         StepId(u32::try_from(self.step).unwrap_or(u32::MAX))
     }
+}
+
+/// The first and the last of some times.
+fn span(mut times: impl Iterator<Item = TimeNs>) -> Option<(TimeNs, TimeNs)> {
+    let first = times.next()?;
+    let wider = |(start, end): (TimeNs, TimeNs), time: TimeNs| (start.min(time), end.max(time));
+    Some(times.fold((first, first), wider))
 }
 
 impl<'a> JudgedLane<'a> {
