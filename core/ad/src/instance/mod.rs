@@ -236,7 +236,9 @@ impl Instance {
                 self.round_again()?;
             } else {
                 let inputs = self.collect();
-                if !inputs.is_empty() {
+                if inputs.is_empty() {
+                    self.tell_settled()?;
+                } else {
                     self.round(inputs)?;
                 }
             }

@@ -175,6 +175,15 @@ impl Instance {
         Ok(synced.models)
     }
 
+    /// Tells what was stored since the last round: nobody knows when the next one comes.
+    pub(super) fn tell_settled(&mut self) -> Result<(), AdError> {
+        let reports = self.settled_reports();
+        if !reports.is_empty() {
+            self.tell(Deltas::default(), &reports)?;
+        }
+        Ok(())
+    }
+
     /// Learns which run and which functions live steps are of.
     fn begin_round(
         &mut self,

@@ -1,4 +1,4 @@
-//! What becomes of an AD instance whose store breaks.
+//! What is told of steps once they are stored, and what becomes of an AD instance whose store breaks.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -31,4 +31,28 @@ fn a_panic_of_what_stores_ends_an_instance_though_its_stream_goes_on() {
         error.contains("the thread that stores has ended"),
         "{error}"
     );
+}
+
+#[test]
+fn what_was_found_is_told_though_no_step_comes_after_it() {
+    let (server, shelf) = (server(), Shelf::default());
+    let live = AdOptions {
+        pacing: Pacing::Live,
+        ..options(sstd())
+    };
+    let mut script = script_with_a_slow_call();
+    script.keep_steps(2);
+    let stream = script.stream_that_lingers();
+    let store = Box::new(shelf);
+    let instance = Instance::start(vec![stream], live, session(&server), Some(store), "test");
+    let begun = Instant::now();
+    let ended = instance.unwrap().run(|status| {
+        let stats = server.documents().func_stats;
+        if stats.iter().any(|it| it.anomaly_metrics.is_some()) {
+            return ControlFlow::Break(());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{status:?}");
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ended.unwrap().num_anomalies, 1);
 }
