@@ -395,6 +395,36 @@ fn newest_anomalies_are_a_table_whose_rows_ask() {
 }
 
 #[test]
+fn an_incident_without_a_record_says_what_is_known_of_it() {
+    let mut window = Window::new(Some("localhost:5559"));
+    window.say(WatchUpdate::Connected(Box::default()));
+    let request = window.asked();
+    assert_eq!(request.collection, "incidents");
+    window.say(WatchUpdate::Packet(Box::new(packet(0))));
+    let incident = serde_json::json!({
+        "version": 1, "incident_id": "2:3:7", "joined_to": null, "pid": 0, "io_step": 3,
+        "start": 1_795_231_715_000_000_u64, "end": 1_795_231_715_060_000_u64, "kind": "stood_still",
+        "rid": 2, "fid": 0, "func": WAIT, "event_id": "2:3:7", "stood": 60_000, "delay": 900_000,
+        "num_executions": 2, "num_anomalies": 0, "num_ranks": 4, "ranks": [1, 2],
+        "members": ["2:3:7", "1:3:2"], "hops": [], "messages": [],
+    });
+    window.say(WatchUpdate::Found {
+        id: request.id,
+        documents: vec![incident],
+        total: None,
+    });
+    window.click("Incidents");
+    let row = "rank 2 stood still 60 ms in MPI_Wait; 3 ranks waited";
+    window.harness.get_by_label_contains(row).click();
+    window.harness.run();
+    window.answer(0, 0);
+    assert_eq!(window.page(), Page::Executions);
+    assert!(window.has(&format!(
+        "no execution is recorded, for none was an anomaly that is kept: {row}"
+    )));
+}
+
+#[test]
 fn the_profile_sorts_by_any_column_and_asks_for_a_function() {
     let mut window = Window::live();
     window.press(Key::Num7);

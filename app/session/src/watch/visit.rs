@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{ExecutionDocument, QueryForm, QueryRequest, Scope};
+use super::{ExecutionDocument, QueryForm, QueryRequest, RecordedIncident, Scope};
 
 /// Visits that can be gone back to.
 const MAX_VISITS: usize = 64;
@@ -29,6 +29,8 @@ pub enum Page {
 pub struct Results {
     /// The question.
     pub request: QueryRequest,
+    /// The incident whose executions were asked for, if it was that.
+    pub incident: Option<Arc<RecordedIncident>>,
     /// In the order asked for.
     pub documents: Vec<Arc<ExecutionDocument>>,
     /// How many there are in all, if the server said so.

@@ -100,13 +100,13 @@ impl Watcher {
                 visit.form = visit.form.focused(focus);
                 visit.focus = focus;
             }),
-            WatchCommand::Query(form) => self.ask(*form, None),
+            WatchCommand::Query(form) => self.ask(*form, None, None),
             WatchCommand::QueryScope(focus) => {
                 let form = QueryForm {
                     filter: String::new(),
                     ..self.watch.visit().form.focused(focus)
                 };
-                self.ask(form, Some(focus));
+                self.ask(form, Some(focus), None);
             }
             WatchCommand::More => self.ask_more(),
             WatchCommand::Open(index) => self.open(index),
@@ -235,7 +235,12 @@ impl Watcher {
         watch.connection = Connection::Live;
     }
 
-    fn ask(&mut self, form: QueryForm, focus: Option<Scope>) {
+    fn ask(
+        &mut self,
+        form: QueryForm,
+        focus: Option<Scope>,
+        incident: Option<Arc<RecordedIncident>>,
+    ) {
         let id = self.next_query;
         let request = match form.request(id, 0) {
             Ok(request) => request,
@@ -251,6 +256,7 @@ impl Watcher {
         self.next_query += 1;
         let results = Arc::new(Results {
             request: request.clone(),
+            incident,
             documents: Vec::new(),
             total: None,
             is_complete: false,
@@ -301,6 +307,7 @@ impl Watcher {
         let num_known = documents.len() as u64;
         let results = Results {
             request: known.request.clone(),
+            incident: known.incident.clone(),
             is_complete: num_known == known.documents.len() as u64
                 || total
                     .or(known.total)
@@ -374,7 +381,7 @@ impl Watcher {
         };
         self.asked.to_open = Some((self.next_query, event_id.clone()));
         self.now().incident = Some(Arc::clone(incident));
-        self.ask(form, None);
+        self.ask(form, None, Some(Arc::clone(incident)));
     }
 
     /// Shows what was to be shown of the answer to a question.

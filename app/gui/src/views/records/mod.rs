@@ -12,7 +12,7 @@ use callgrove_session::watch::{
 use egui::{CentralPanel, Frame, Margin, Panel, RichText, Ui, Vec2};
 
 use crate::context::{ViewContext, label_name, short_name};
-use crate::text::{dash, duration_or_dash, number_or_dash, utc};
+use crate::text::{dash, duration, duration_or_dash, number_or_dash, utc};
 use crate::widgets::table::{Cell, Clicked, Column, Sort, Table, empty_ui};
 use crate::widgets::{thousands, view_header};
 use form::FormState;
@@ -148,10 +148,14 @@ fn results_ui(
     state_ui(ctx, Some(results), turns, ui);
     if results.documents.is_empty() {
         if results.is_complete {
-            empty_ui(
-                "No execution fulfils all conditions. Take one away, or look at the other collection.",
-                ui,
-            );
+            let known = results.incident.as_ref().map(|incident| {
+                let incident = incident.in_words(duration);
+                format!(
+                    "Of this incident no execution is recorded, for none was an anomaly that is kept: {incident}. A trace of the run has them all."
+                )
+            });
+            let unfulfilled = "No execution fulfils all conditions. Take one away, or look at the other collection.";
+            empty_ui(known.as_deref().unwrap_or(unfulfilled), ui);
         }
         return;
     }
