@@ -13,7 +13,7 @@ use crate::{AdOptions, OutlierStatistic};
 /// Room for so many times is always kept for the next step.
 const ROOM_KEPT: usize = 1 << 12;
 /// Callers of a function that are found at once.
-const NUM_RECENT: usize = 16;
+const NUM_RECENT: usize = 8;
 
 /// An execution of a rank: the position of its lane, in order of thread, and its row there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct EndedExecution {
     pub(crate) exclusive_us: u64,
     pub(crate) inclusive_us: u64,
     /// By the rank's own ids.
-    caller: Option<FuncId>,
+    pub(crate) caller: Option<FuncId>,
     pub(crate) position: ExecPosition,
 }
 
@@ -49,21 +49,31 @@ pub(crate) struct ExecutionsByFunction {
     by_number: Vec<Vec<EndedExecution>>,
 }
 
-/// Times in µs by the number of the function and its caller.
+/// Times in µs of one rank, by the number of the function and its caller.
 #[derive(Debug, Default)]
 pub(crate) struct TimesByCaller {
     /// Functions with times; ascending once they are settled.
     numbers: Vec<u32>,
-    by_number: Vec<FunctionTimes>,
+    /// By number: the callers in ascending order, each with the place of its times; those of steps before may have none.
+    callers: Vec<Vec<(CallerKey, u32)>>,
+    times_us: Vec<Vec<u64>>,
+    /// By number: the callers that came of late.
+    recent: Vec<[RecentCaller; NUM_RECENT]>,
 }
 
-#[derive(Debug, Default)]
-struct FunctionTimes {
-    /// In the order in which they came first; those of steps before may have no times.
-    callers: Vec<(CallerKey, Vec<u64>)>,
-    /// Where those stand that came of late, by the lowest bits of their keys.
-    recent: [usize; NUM_RECENT],
+/// Where the times of a caller stand.
+#[derive(Clone, Copy, Debug)]
+struct RecentCaller {
+    /// By the rank's own ids.
+    caller: Option<FuncId>,
+    place: u32,
 }
+
+/// None came yet.
+const NO_CALLER: RecentCaller = RecentCaller {
+    caller: None,
+    place: u32::MAX,
+};
 
 impl JudgedFunctions {
     /// Takes note of the next function. Without a `number` it is not judged.
@@ -157,19 +167,22 @@ impl TimesByCaller {
     /// Forgets what was taken in before; `num_functions` have numbers.
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
-            for (_, times_us) in &mut self.by_number[index(number)].callers {
-                empty(times_us);
+            for &(_, place) in &self.callers[index(number)] {
+                empty(&mut self.times_us[place as usize]);
             }
+            // Another rank has other ids.
+            self.recent[index(number)] = [NO_CALLER; NUM_RECENT];
         }
         self.numbers.clear();
-        if self.by_number.len() < num_functions {
-            self.by_number
-                .resize_with(num_functions, FunctionTimes::default);
+        if self.callers.len() < num_functions {
+            self.callers.resize(num_functions, Vec::new());
+            self.recent.resize(num_functions, [NO_CALLER; NUM_RECENT]);
         }
     }
 
     /// Takes in a call that ended, if it is judged.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "once for every call of a run")]
+    #[inline(always)]
     pub(crate) fn push<T>(
         &mut self,
         of: &JudgedFunctions,
@@ -183,18 +196,49 @@ impl TimesByCaller {
             OutlierStatistic::Exclusive => call.exclusive,
             OutlierStatistic::Inclusive => call.inclusive,
         };
-        self.add(number, of.key(call.caller), as_us(time));
+        self.add(of, (number, call.caller), as_us(time));
     }
 
-    /// Takes in the time of an execution.
-    #[inline]
-    pub(crate) fn add(&mut self, number: u32, caller: CallerKey, time_us: u64) {
-        let times = self.by_number[index(number)].of_caller(caller);
+    /// Takes in the time of an execution of a function, and who called it.
+    #[expect(clippy::inline_always, reason = "once for every call of a run")]
+    #[inline(always)]
+    pub(crate) fn add(
+        &mut self,
+        of: &JudgedFunctions,
+        (number, caller): (u32, Option<FuncId>),
+        time_us: u64,
+    ) {
+        let way = caller.map_or(0, FuncId::index) % NUM_RECENT;
+        let recent = self.recent[index(number)][way];
+        if recent.caller == caller
+            && let Some(times_us) = self.times_us.get_mut(recent.place as usize)
+        {
+            times_us.push(time_us);
+            return;
+        }
+        let place = self.place(number, of.key(caller));
+        self.recent[index(number)][way] = RecentCaller { caller, place };
+        self.times_us[place as usize].push(time_us);
+    }
+
+    /// Where the times of a caller stand.
+    #[inline(never)]
+    fn place(&mut self, number: u32, caller: CallerKey) -> u32 {
+        let callers = &mut self.callers[index(number)];
+        let place = match callers.binary_search_by_key(&caller, |it| it.0) {
+            Ok(at) => callers[at].1,
+            Err(at) => {
+                let place = FuncId::from_index(self.times_us.len()).0;
+                callers.insert(at, (caller, place));
+                self.times_us.push(Vec::new());
+                place
+            }
+        };
         // A function stands there once for each of its callers until all are settled.
-        if times.is_empty() {
+        if self.times_us[place as usize].is_empty() {
             self.numbers.push(number);
         }
-        times.push(time_us);
+        place
     }
 
     /// Appends to `learnt`, for each function with times, what they add to its model: nothing if the step, the last of
@@ -227,35 +271,10 @@ impl TimesByCaller {
     /// The functions with times in ascending order, each with its callers and their times.
     fn functions(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = (CallerKey, &[u64])>)> {
         self.numbers.iter().map(|&number| {
-            let callers = self.by_number[index(number)].callers.iter();
-            let with_times = callers.filter(|(_, times_us)| !times_us.is_empty());
-            (
-                number,
-                with_times.map(|(caller, times_us)| (*caller, &times_us[..])),
-            )
-        })
-    }
-}
-
-impl FunctionTimes {
-    #[inline]
-    fn of_caller(&mut self, caller: CallerKey) -> &mut Vec<u64> {
-        // Keys are hashes, so few callers meet.
-        let recent = usize::from(caller.0.to_le_bytes()[0]) % NUM_RECENT;
-        let mut place = self.recent[recent];
-        if self.callers.get(place).is_none_or(|it| it.0 != caller) {
-            place = self.place_of(caller);
-            self.recent[recent] = place;
-        }
-        &mut self.callers[place].1
-    }
-
-    #[cold]
-    fn place_of(&mut self, caller: CallerKey) -> usize {
-        let place = self.callers.iter().position(|it| it.0 == caller);
-        place.unwrap_or_else(|| {
-            self.callers.push((caller, Vec::new()));
-            self.callers.len() - 1
+            let callers = self.callers[index(number)].iter();
+            let times =
+                callers.map(|&(caller, place)| (caller, &self.times_us[place as usize][..]));
+            (number, times.filter(|(_, times_us)| !times_us.is_empty()))
         })
     }
 }
@@ -346,7 +365,7 @@ mod tests {
         let by_caller: Vec<(u32, u64, &[u64])> = by_caller.collect();
         assert_eq!(
             by_caller,
-            [(1, 0, &[21, 20][..]), (2, 1, &[3, 5]), (2, 0, &[3])]
+            [(1, 0, &[21, 20][..]), (2, 0, &[3]), (2, 1, &[3, 5])]
         );
         executions.begin(3);
         times.begin(3);

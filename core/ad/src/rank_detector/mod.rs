@@ -274,7 +274,7 @@ impl RankDetector {
         for (number, executions) in self.executions.functions() {
             for execution in executions {
                 let time_us = execution.judged_us(options.statistic);
-                times.add(number, execution.caller(&self.judged), time_us);
+                times.add(&self.judged, (number, execution.caller), time_us);
             }
         }
         let step = (self.span.step(), self.new_step().is_some());
