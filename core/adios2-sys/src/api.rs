@@ -28,6 +28,9 @@ macro_rules! api {
             /// Since 2.12 only; before, the length of a string attribute cannot be asked for.
             pub(crate) attribute_string_data:
                 Option<unsafe extern "C" fn(*const RawAttribute, *mut c_char, *mut usize) -> c_int>,
+            /// The one of the C library that it is linked to, which need not be this program's: lists of handles come
+            /// from its allocator.
+            free: unsafe extern "C" fn(*mut c_void),
         }
 
         impl CApi {
@@ -49,6 +52,8 @@ macro_rules! api {
                     attribute_string_data: unsafe {
                         library.get("adios2_attribute_string_data").ok().map(|symbol| *symbol)
                     },
+                    // SAFETY: as above; what a library needs is searched after itself.
+                    free: unsafe { *library.get("free")? },
                 })
             }
         }
@@ -101,11 +106,6 @@ api! {
     attribute_is_value(*mut c_int, *const RawAttribute) -> c_int;
     attribute_size(*mut usize, *const RawAttribute) -> c_int;
     attribute_data(*mut c_void, *mut usize, *const RawAttribute) -> c_int;
-}
-
-unsafe extern "C" {
-    /// The C library's own: lists of handles come from its allocator.
-    fn free(memory: *mut c_void);
 }
 
 /// Turns a return code into an error that says what was done to what.
@@ -175,8 +175,9 @@ pub(crate) fn into_text(bytes: Vec<u8>) -> String {
 /// Fetches a list of handles and frees the C list.
 ///
 /// # Safety
-/// `ask` must set a list from the C allocator, or null, and the number of its entries.
+/// `ask` must set a list from the allocator of ADIOS2, or null, and the number of its entries.
 pub(crate) unsafe fn read_handles<T>(
+    api: &CApi,
     operation: &'static str,
     name: &str,
     ask: impl Fn(*mut *mut *mut T, *mut usize) -> c_int,
@@ -190,7 +191,7 @@ pub(crate) unsafe fn read_handles<T>(
     // SAFETY: the caller vouches for the list; it is copied before it is freed, once.
     let handles = unsafe {
         let handles = std::slice::from_raw_parts(list, length).to_vec();
-        free(list.cast());
+        (api.free)(list.cast());
         handles
     };
     // A variable of a type that the C API does not know has no handle.

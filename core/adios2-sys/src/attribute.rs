@@ -78,7 +78,7 @@ impl Io {
     pub fn attributes(&self) -> Result<Vec<Attribute<'_>>, Adios2Error> {
         // SAFETY: the function allocates the list with the C allocator and sets both values.
         let handles = unsafe {
-            read_handles("inquire_all_attributes", "", |list, length| {
+            read_handles(self.api(), "inquire_all_attributes", "", |list, length| {
                 (self.api().inquire_all_attributes)(list, length, self.raw())
             })
         }?;

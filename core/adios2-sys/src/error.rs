@@ -69,6 +69,14 @@ impl fmt::Display for ErrorCode {
 /// What can go wrong with ADIOS2.
 #[derive(Debug, thiserror::Error)]
 pub enum Adios2Error {
+    /// The library cannot be loaded a second time in this process.
+    #[error("cannot load ADIOS2 a second time in one process ({reason}): {}", .path.display())]
+    NotTwice {
+        /// What the system says.
+        reason: String,
+        /// The library.
+        path: PathBuf,
+    },
     /// No candidate could be loaded.
     #[error(
         "no usable ADIOS2 C library (2.8 or newer) was found; install one (`pip install adios2`, your \

@@ -1,6 +1,6 @@
 //! The loaded library: which one it is, and its function table.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long, c_void};
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -86,8 +86,30 @@ impl Library {
     fn load_file(file: &OsStr) -> Result<Self, libloading::Error> {
         // SAFETY: the file is named as ADIOS2's C library; its initialisers only register engines and
         // set up its own tables.
-        let library = ManuallyDrop::new(unsafe { libloading::Library::new(file) }?);
-        // SAFETY: as above; `ManuallyDrop` keeps it loaded for ever.
+        let library = unsafe { libloading::Library::new(file) }?;
+        Self::of_loaded(library, file)
+    }
+
+    /// Loads the same file once more, with all that it needs and variables of its own, so that neither knows what the
+    /// other has opened.
+    ///
+    /// # Errors
+    /// [`Adios2Error::NotTwice`]: the system has no room for another one, or cannot do this at all.
+    pub fn load_again(&self) -> Result<Self, Adios2Error> {
+        let path = self.path();
+        let again = || {
+            let library = load_apart(path)?;
+            Self::of_loaded(library, path.as_os_str()).map_err(reason)
+        };
+        again().map_err(|reason| Adios2Error::NotTwice {
+            reason,
+            path: path.to_owned(),
+        })
+    }
+
+    fn of_loaded(library: libloading::Library, file: &OsStr) -> Result<Self, libloading::Error> {
+        let library = ManuallyDrop::new(library);
+        // SAFETY: the file is named as ADIOS2's C library; `ManuallyDrop` keeps it loaded for ever.
         let api = unsafe { CApi::look_up(&library) }?;
         let path = file_of(api.init_serial as *const c_void).unwrap_or_else(|| file.into());
         // Installations name the file by its full release and link the short names to it.
@@ -125,6 +147,39 @@ fn reason(error: libloading::Error) -> String {
         }
         other => other.to_string(),
     }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+unsafe extern "C" {
+    /// glibc's own: as `dlopen`, in a namespace; null if that failed.
+    fn dlmopen(namespace: c_long, file: *const c_char, flags: c_int) -> *mut c_void;
+
+    /// POSIX: what failed last on this thread, once.
+    fn dlerror() -> *const c_char;
+}
+
+/// Loads a library in a namespace of its own, or says why not.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn load_apart(path: &Path) -> Result<libloading::Library, String> {
+    use libloading::os::unix;
+    const NEW_NAMESPACE: c_long = -1;
+    let file = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|it| it.to_string())?;
+    let flags = unix::RTLD_NOW | unix::RTLD_LOCAL;
+    // SAFETY: a text that ends; the file was loaded before, so its initialisers may run.
+    let handle = unsafe { dlmopen(NEW_NAMESPACE, file.as_ptr(), flags) };
+    if handle.is_null() {
+        // SAFETY: the text is the loader's until its next failure on this thread.
+        let said = unsafe { dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
+        let said = said.map(CStr::to_string_lossy);
+        return Err(said.unwrap_or_default().into_owned());
+    }
+    // SAFETY: a handle of the loader's that nobody else has.
+    Ok(unsafe { unix::Library::from_raw(handle) }.into())
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn load_apart(_: &Path) -> Result<libloading::Library, String> {
+    Err("only glibc on Linux can".to_owned())
 }
 
 /// What `dladdr` tells about an address.

@@ -89,7 +89,7 @@ impl Io {
     pub fn variables(&self) -> Result<Vec<Variable<'_>>, Adios2Error> {
         // SAFETY: the function allocates the list with the C allocator and sets both values.
         let handles = unsafe {
-            read_handles("inquire_all_variables", "", |list, length| {
+            read_handles(self.api(), "inquire_all_variables", "", |list, length| {
                 (self.api().inquire_all_variables)(list, length, self.raw())
             })
         }?;

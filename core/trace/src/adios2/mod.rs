@@ -10,6 +10,7 @@ mod bp5_records;
 mod decode;
 mod descriptions;
 mod index;
+mod namesakes;
 mod order;
 mod reader;
 mod schema;

@@ -11,6 +11,7 @@ use callgrove_adios2_sys::{
 use callgrove_model::{StepId, fnv1a};
 
 use super::index::BpIndex;
+use super::namesakes::library_for;
 use super::step_origin::StepOrigin;
 use super::stored_rows::StoredRows;
 use crate::{LiveEngine, LiveOptions, TraceError};
@@ -356,7 +357,11 @@ fn open_sst(path: &Path, timeout: Duration, library: &Library) -> Result<StepOri
         }
         thread::sleep(FILE_POLL_INTERVAL);
     }
-    open_engine(path, library, |io| {
+    let library = library_for(&contact, library).map_err(|source| TraceError::Stream {
+        source,
+        path: path.to_owned(),
+    })?;
+    open_engine(path, &library, |io| {
         io.set_engine("SST")?;
         // For the file, which is gone by now if its writer is.
         io.set_parameter("OpenTimeoutSecs", "1")
