@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use callgrove_adios2_sys::{Library, LibraryOnDemand};
 use callgrove_model::{Cancelled, ProgramId, Progress, Warnings};
@@ -411,6 +411,55 @@ fn write_three_steps(path: &Path, engine: &str) {
         writer.write(&one_call(number)).unwrap();
     }
     thread::sleep(PATIENCE);
+}
+
+#[test]
+fn writers_that_adios2_takes_for_one_another_are_read_as_two() {
+    if let Some((path, _)) = told() {
+        // Process id and the second of the start make what ADIOS2 calls the process.
+        let sum = path.with_extension("sum");
+        wait_for(&sum);
+        let sum: u64 = std::fs::read_to_string(sum).unwrap().parse().unwrap();
+        let start = Duration::from_secs(sum - u64::from(std::process::id()));
+        thread::sleep(start.saturating_sub(since_epoch()));
+        let mut writer = TauWriter::open(&path, SST, &library()).unwrap();
+        for number in 0..3 {
+            writer.write(&one_call(number)).unwrap();
+        }
+        return writer.close().unwrap();
+    }
+    let folders = [(), ()].map(|()| tempfile::tempdir().unwrap());
+    let paths = folders.each_ref().map(|it| it.path().join("run-0.bp"));
+    let test = "writers_that_adios2_takes_for_one_another_are_read_as_two";
+    let mut writers = paths.each_ref().map(|path| start_writer(test, path, ""));
+    let newest = writers.iter().map(Child::id).max().unwrap();
+    let sum = since_epoch().as_secs() + 2 + u64::from(newest);
+    for path in &paths {
+        let written = path.with_extension("written");
+        std::fs::write(&written, sum.to_string()).unwrap();
+        std::fs::rename(&written, path.with_extension("sum")).unwrap();
+    }
+    let numbers = paths.each_ref().map(|path| {
+        let contact = path.with_extension("bp.sst");
+        wait_for(&contact);
+        let contact = std::fs::read_to_string(contact).unwrap();
+        contact.trim_end().chars().rev().take(8).collect::<String>()
+    });
+    assert_eq!(numbers[0], numbers[1], "ADIOS2 tells them apart");
+    let readers = paths.map(|path| {
+        spawn(move || step_numbers(open_live(&path, &live(LiveEngine::Sst), &library()).unwrap()))
+    });
+    for reader in readers {
+        assert_eq!(reader.join().unwrap(), (vec![0, 1, 2], Vec::new()));
+    }
+    for writer in &mut writers {
+        let status = writer.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
 }
 
 #[test]
