@@ -70,7 +70,8 @@ pub struct ReplaySummary {
 ///
 /// Over SST, the streams wait for their readers one after another, in the order given. So one process that reads
 /// several must open them in this order, or side by side; and it must not be the process of the replay, where
-/// ADIOS2 is not safe.
+/// ADIOS2 is not safe. Of several processes that read, each should begin a second after the one before: ADIOS2 knows them by
+/// process id plus second, and sends what is for one to another with the same sum, which ends that.
 ///
 /// When cancelled, a stream that still waits for its reader is left to its thread until the process ends.
 ///
