@@ -1,6 +1,6 @@
 //! The loaded library: which one it is, and its function table.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ fn reason(error: libloading::Error) -> String {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 unsafe extern "C" {
     /// glibc's own: as `dlopen`, in a namespace; null if that failed.
-    fn dlmopen(namespace: c_long, file: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlmopen(namespace: std::ffi::c_long, file: *const c_char, flags: c_int) -> *mut c_void;
 
     /// POSIX: what failed last on this thread, once.
     fn dlerror() -> *const c_char;
@@ -161,8 +161,11 @@ unsafe extern "C" {
 /// Loads a library in a namespace of its own, or says why not.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn load_apart(path: &Path) -> Result<libloading::Library, String> {
+    use std::ffi::CString;
+
     use libloading::os::unix;
-    const NEW_NAMESPACE: c_long = -1;
+
+    const NEW_NAMESPACE: std::ffi::c_long = -1;
     let file = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|it| it.to_string())?;
     let flags = unix::RTLD_NOW | unix::RTLD_LOCAL;
     // SAFETY: a text that ends; the file was loaded before, so its initialisers may run.
