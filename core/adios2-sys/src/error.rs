@@ -70,7 +70,10 @@ impl fmt::Display for ErrorCode {
 #[derive(Debug, thiserror::Error)]
 pub enum Adios2Error {
     /// The library cannot be loaded a second time in this process.
-    #[error("cannot load ADIOS2 a second time in one process ({reason}): {}", .path.display())]
+    #[error(
+        "cannot load ADIOS2 a second time in one process ({reason}), which tells writers with the same number apart; \
+         read the stream by a process of its own: {}", .path.display()
+    )]
     NotTwice {
         /// What the system says.
         reason: String,
