@@ -55,7 +55,7 @@ pub(crate) struct TimesByCaller {
     /// Functions with times; ascending once they are settled.
     numbers: Vec<u32>,
     /// By number: the callers in ascending order, each with the place of its times; those of steps before may have none.
-    callers: Vec<Vec<(CallerKey, u32)>>,
+    callers: Vec<Vec<(CallerKey, usize)>>,
     times_us: Vec<Vec<u64>>,
     /// By number: the callers that came of late.
     recent: Vec<[RecentCaller; NUM_RECENT]>,
@@ -66,13 +66,13 @@ pub(crate) struct TimesByCaller {
 struct RecentCaller {
     /// By the rank's own ids.
     caller: Option<FuncId>,
-    place: u32,
+    place: usize,
 }
 
 /// None came yet.
 const NO_CALLER: RecentCaller = RecentCaller {
     caller: None,
-    place: u32::MAX,
+    place: usize::MAX,
 };
 
 impl JudgedFunctions {
@@ -168,7 +168,7 @@ impl TimesByCaller {
     pub(crate) fn begin(&mut self, num_functions: usize) {
         for &number in &self.numbers {
             for &(_, place) in &self.callers[index(number)] {
-                empty(&mut self.times_us[place as usize]);
+                empty(&mut self.times_us[place]);
             }
             // Another rank has other ids.
             self.recent[index(number)] = [NO_CALLER; NUM_RECENT];
@@ -211,31 +211,31 @@ impl TimesByCaller {
         let way = caller.map_or(0, FuncId::index) % NUM_RECENT;
         let recent = self.recent[index(number)][way];
         if recent.caller == caller
-            && let Some(times_us) = self.times_us.get_mut(recent.place as usize)
+            && let Some(times_us) = self.times_us.get_mut(recent.place)
         {
             times_us.push(time_us);
             return;
         }
         let place = self.place(number, of.key(caller));
         self.recent[index(number)][way] = RecentCaller { caller, place };
-        self.times_us[place as usize].push(time_us);
+        self.times_us[place].push(time_us);
     }
 
     /// Where the times of a caller stand.
     #[inline(never)]
-    fn place(&mut self, number: u32, caller: CallerKey) -> u32 {
+    fn place(&mut self, number: u32, caller: CallerKey) -> usize {
         let callers = &mut self.callers[index(number)];
         let place = match callers.binary_search_by_key(&caller, |it| it.0) {
             Ok(at) => callers[at].1,
             Err(at) => {
-                let place = FuncId::from_index(self.times_us.len()).0;
+                let place = self.times_us.len();
                 callers.insert(at, (caller, place));
                 self.times_us.push(Vec::new());
                 place
             }
         };
         // A function stands there once for each of its callers until all are settled.
-        if self.times_us[place as usize].is_empty() {
+        if self.times_us[place].is_empty() {
             self.numbers.push(number);
         }
         place
@@ -272,8 +272,7 @@ impl TimesByCaller {
     fn functions(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = (CallerKey, &[u64])>)> {
         self.numbers.iter().map(|&number| {
             let callers = self.callers[index(number)].iter();
-            let times =
-                callers.map(|&(caller, place)| (caller, &self.times_us[place as usize][..]));
+            let times = callers.map(|&(caller, place)| (caller, &self.times_us[place][..]));
             (number, times.filter(|(_, times_us)| !times_us.is_empty()))
         })
     }
