@@ -20,6 +20,8 @@
 //! * **Threads.** Nothing in ADIOS2 may be used by two threads at once, but the chain above is one
 //!   unit that shares nothing mutable with another [`Adios`]: it is `Send` and not `Sync`. So each
 //!   thread reads with its own.
+//! * **Processes.** Over SST one library knows the processes that it talks to by numbers, which two may have in common; then
+//!   it takes one for the other. [`Library::load_again`] gives one that knows nothing of what the first was told.
 //! * **Trust.** ADIOS2 believes the metadata that it reads: a file cut short or altered can crash
 //!   the process inside the library, where no return code helps. Check files before opening them.
 
