@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use callgrove_tests::picture::Picture;
 use callgrove_tests::program;
 use callgrove_tests::xvfb::{Display, Running};
 
@@ -96,7 +97,7 @@ fn the_window_draws_functions_and_anomalies_of_the_example() -> Result<()> {
     wait_for_lines(home.path(), "root", 1)?;
     // The colour of MPI_Send and that of abnormal trees: both are on the screen once all views are.
     let (send, abnormal) = ([0x56, 0xB4, 0xE9], [0xFF, 0x7A, 0x1F]);
-    let is_drawn = |picture: &callgrove_tests::xvfb::Picture| {
+    let is_drawn = |picture: &Picture| {
         picture.share_of(send, 4) > 0.001 && picture.share_of(abnormal, 4) > 0.000_2
     };
     let found = display.wait_for_picture(PATIENCE, is_drawn);

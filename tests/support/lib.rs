@@ -1,5 +1,7 @@
 //! What Callgrove's end-to-end tests share.
 //!
+//! * [`browser`]: Chromium for the tests of the page
+//! * [`picture`]: what a screen or a page shows
 //! * [`program`]: the program `callgrove` that the tests run
 //! * [`numbers`]: what tests choose at random
 //! * [`process`]: one that runs beside a test, listened to and ended
@@ -7,7 +9,9 @@
 //! * [`xvfb`]: a display of their own to run it in, with a hand for keys and mouse, and eyes
 //! * [`tidy`]: the house rules that `tests/tidy.rs` checks
 
+pub mod browser;
 pub mod numbers;
+pub mod picture;
 pub mod process;
 pub mod program;
 pub mod shell;

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::picture::Picture;
+
 /// Time between two looks at something that is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -26,17 +28,6 @@ pub struct Display {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-}
-
-/// What is on a display.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Picture {
-    /// Pixels in a row.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-    /// Red, green and blue of each pixel, row by row from the top left: `[height, width, 3]`.
-    pub rgb: Vec<u8>,
 }
 
 impl Display {
@@ -163,7 +154,7 @@ impl Display {
     /// # Errors
     /// It cannot be taken.
     pub fn picture(&self) -> Result<Picture> {
-        Picture::from_ppm(&self.tool("import", &["-window", "root", "-depth", "8", "ppm:-"])?)
+        Picture::from_png(&self.tool("import", &["-window", "root", "png24:-"])?)
     }
 
     /// Waits until the picture meets a condition, and returns it.
@@ -246,49 +237,6 @@ impl Drop for Running {
     }
 }
 
-impl Picture {
-    /// The share of pixels, from 0 to 1, whose colour is within `tolerance` of `rgb` in each channel.
-    pub fn share_of(&self, rgb: [u8; 3], tolerance: u8) -> f64 {
-        let is_near = |pixel: &&[u8]| (0..3).all(|i| pixel[i].abs_diff(rgb[i]) <= tolerance);
-        let count = self.rgb.chunks_exact(3).filter(is_near).count();
-        count as f64 / (self.width * self.height) as f64
-    }
-
-    /// The number of different colours.
-    pub fn num_colours(&self) -> usize {
-        let mut colours: Vec<&[u8]> = self.rgb.chunks_exact(3).collect();
-        colours.sort_unstable();
-        colours.dedup();
-        colours.len()
-    }
-
-    /// Reads a binary PPM: `P6`, width, height and 255, then the pixels.
-    fn from_ppm(bytes: &[u8]) -> Result<Self> {
-        let mut rest = bytes;
-        let mut header = Vec::new();
-        for _ in 0..4 {
-            let end = rest.iter().position(u8::is_ascii_whitespace);
-            let (word, after) = rest.split_at(end.context("the picture has no header")?);
-            header.push(std::str::from_utf8(word)?);
-            rest = &after[1..];
-        }
-        ensure!(
-            header[0] == "P6" && header[3] == "255",
-            "no picture: {header:?}"
-        );
-        let (width, height) = (header[1].parse()?, header[2].parse()?);
-        ensure!(
-            width > 0 && height > 0 && rest.len() == width * height * 3,
-            "the picture is cut"
-        );
-        Ok(Self {
-            width,
-            height,
-            rgb: rest.to_vec(),
-        })
-    }
-}
-
 fn cannot_start(program: &str) -> String {
     format!("cannot start {program}; `cargo xtask setup` installs what these tests need")
 }
@@ -368,18 +316,5 @@ mod tests {
         let display = Display::start().unwrap();
         let message = display.key("no-such-key").unwrap_err().to_string();
         assert!(message.contains("no-such-key"), "{message}");
-    }
-
-    #[test]
-    fn damaged_pictures_are_refused() {
-        assert!(Picture::from_ppm(b"P6\n1 1\n255\nabc").is_ok());
-        for damaged in [
-            &b"P6\n1 1\n255\nab"[..],
-            b"P5\n1 1\n255\nabc",
-            b"P6\n1",
-            b"P6\n0 1\n255\n",
-        ] {
-            assert!(Picture::from_ppm(damaged).is_err(), "{damaged:?}");
-        }
     }
 }

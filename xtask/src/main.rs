@@ -1,180 +1,45 @@
-//! The project's set-up steps as code: `cargo xtask help` lists them.
+//! `cargo xtask <task>`: says what the task does and how long it takes, checks what the machine must have for it, and
+//! then compiles and runs the task itself, which is in `xtask/tasks`.
 //!
-//! Every task may be run again at any time and is quick when there is nothing left to do. What a task
-//! installs goes into the target folder; only Debian packages go elsewhere, and only when root asks.
+//! This crate has no dependencies, so that it is compiled and speaks within seconds even on a new machine.
 
-mod adios2;
-mod demo;
-mod packages;
-mod playwright;
-mod shell;
-mod study;
-mod test;
-mod wasm;
-mod web;
-mod workspace;
+mod check;
+mod install;
+mod requirements;
+mod tasks;
 
-use std::path::PathBuf;
-use std::process::ExitCode;
-use std::time::UNIX_EPOCH;
+use std::process::{Command, ExitCode};
 
-use anyhow::{Result, bail};
-
-use crate::workspace::Workspace;
-
-const HELP: &str = "\
-cargo xtask <task>
-
-  demo [ARGS]  set up what the window needs, build the program and open its demo trace
-  test         set up what the tests need, then run every check: format, lints, wasm, tests, docs
-  fuzz [N [SEED]]
-               tries N damaged traces (600 without a number) on the program, and all property tests with ten
-               times their cases; without the SEED of the first trace, others each time
-  setup        only the set-up of `test`; prints what to export to run single tests by hand
-  study DATA.. runs the study behind the detector's defaults (ml/STUDY.md) on generated forests and on what
-               is in the folders DATA, and prints where its tables are. A trace is a folder in DATA with a
-               packed BP trace, NAME.tar.zst, and its truth, NAME.ground_truth.csv or ground_truth.csv;
-               other folders are left out. The root function stands in its root_function.txt; without one,
-               folders whose names begin with lammps have PairEAM::compute, those with lulesh
-               LagrangeLeapFrog. A forest is a file in DATA, NAME.jsonl or NAME.jsonl.gz, whose trees have
-               a label and a word for their kind
-  web          builds the page that `callgrove serve` serves, for the next build of the program to take in
-  help         this list
-";
-
-/// What a command line asks for.
-#[derive(Debug, PartialEq, Eq)]
-enum Task {
-    Demo { args: Vec<String> },
-    Test,
-    Fuzz { num_traces: u64, seed: Option<u64> },
-    Setup,
-    Study { data: Vec<PathBuf> },
-    Web,
-    Help,
-}
+use tasks::Task;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match parse(&args).and_then(perform) {
+    match perform(&args) {
         Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error:#}");
+        Err(message) => {
+            eprintln!("error: {message}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn parse(args: &[String]) -> Result<Task> {
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    Ok(match words.as_slice() {
-        [] | ["help" | "--help" | "-h"] => Task::Help,
-        ["demo", ..] => Task::Demo {
-            args: args[1..].to_vec(),
-        },
-        ["test"] => Task::Test,
-        ["fuzz"] => Task::Fuzz {
-            num_traces: 600,
-            seed: None,
-        },
-        ["fuzz", number] => Task::Fuzz {
-            num_traces: number.parse()?,
-            seed: None,
-        },
-        ["fuzz", number, seed] => Task::Fuzz {
-            num_traces: number.parse()?,
-            seed: Some(seed.parse()?),
-        },
-        ["setup"] => Task::Setup,
-        ["web"] => Task::Web,
-        ["study", data @ ..] if !data.is_empty() => Task::Study {
-            data: data.iter().map(PathBuf::from).collect(),
-        },
-        _ => bail!(
-            "no such task: {}; `cargo xtask help` lists them",
-            words.join(" ")
-        ),
-    })
-}
-
-fn perform(task: Task) -> Result<ExitCode> {
-    match task {
-        Task::Help => {
-            print!("{HELP}");
-            Ok(ExitCode::SUCCESS)
-        }
-        Task::Demo { args } => demo::run(&Workspace::load()?, &args),
-        Task::Test => test::run(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
-        Task::Fuzz { num_traces, seed } => {
-            // Seconds, far enough apart for the traces of a run.
-            let now = || UNIX_EPOCH.elapsed().map_or(0, |it| it.as_secs() * 10_000);
-            let seed = seed.unwrap_or_else(now);
-            test::fuzz(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
-        }
-        Task::Setup => {
-            for (name, value) in test::set_up(&Workspace::load()?)? {
-                println!("export {name}='{}'", value.display());
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        Task::Study { data } => {
-            let tables = study::run(&Workspace::load()?, &data)?;
-            println!("{}", tables.display());
-            Ok(ExitCode::SUCCESS)
-        }
-        Task::Web => {
-            println!("{}", web::build(&Workspace::load()?)?.told());
-            Ok(ExitCode::SUCCESS)
-        }
+fn perform(args: &[String]) -> Result<ExitCode, String> {
+    let name = args.first().map_or("help", String::as_str);
+    if ["help", "--help", "-h"].contains(&name) {
+        print!("{}", tasks::help());
+        return Ok(ExitCode::SUCCESS);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(words: &[&str]) -> Result<Task> {
-        parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn no_argument_asks_for_help() {
-        assert_eq!(parsed(&[]).unwrap(), Task::Help);
-    }
-
-    #[test]
-    fn demo_passes_its_arguments_on() {
-        let args = vec!["--seed".to_owned(), "7".to_owned()];
-        assert_eq!(
-            parsed(&["demo", "--seed", "7"]).unwrap(),
-            Task::Demo { args }
-        );
-    }
-
-    #[test]
-    fn unknown_tasks_and_stray_arguments_are_refused() {
-        for words in [&["tset"][..], &["test", "--fast"], &["study"]] {
-            let message = parsed(words).unwrap_err().to_string();
-            assert!(message.contains(&words.join(" ")), "{message}");
-        }
-    }
-
-    #[test]
-    fn help_names_every_task() {
-        for words in [
-            &["demo"][..],
-            &["test"],
-            &["fuzz", "600", "1"],
-            &["setup"],
-            &["study", "data", "forests"],
-            &["web"],
-            &["help"],
-        ] {
-            let is_it = |line: &str| line.trim_start().starts_with(words[0]);
-            assert!(
-                HELP.lines().any(is_it) && parsed(words).is_ok(),
-                "{words:?}"
-            );
-        }
-    }
+    let task = Task::named(name)
+        .ok_or_else(|| format!("there is no task `{name}`; `cargo xtask help` lists the tasks"))?;
+    eprintln!("{}", task.announcement());
+    requirements::ensure(task)?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["run", "--package", "xtask-tasks", "--"])
+        .args(args)
+        .status()
+        .map_err(|error| format!("cargo does not start: {error}"))?;
+    // A signal has no exit code.
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

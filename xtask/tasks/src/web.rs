@@ -43,7 +43,6 @@ impl Bundle {
 /// # Errors
 /// It does not compile, the target's standard library cannot be had, or the bundle is too large.
 pub(crate) fn build(workspace: &Workspace) -> Result<Bundle> {
-    shell::heading("building the page");
     let mut cargo = wasm::cargo(workspace, &["rustc", "--package", PACKAGE, "--lib"])?;
     // As a library of both kinds it would not be optimised as a whole.
     shell::run(cargo.args(["--profile", "web", "--crate-type", "cdylib"]))?;

@@ -54,7 +54,7 @@ fn is_installed() -> Result<bool> {
 
 /// Builds the standard library from the distribution's sources; returns the sysroot that holds it.
 fn build_standard_library(workspace: &Workspace) -> Result<String> {
-    let script = workspace.root().join("xtask").join("wasm-std.sh");
+    let script = workspace.root().join("xtask/tasks/wasm-std.sh");
     let work = workspace.target_dir().join("wasm-std");
     let sysroot = shell::output(Command::new("bash").arg(script).arg(work)).with_context(|| {
         format!(

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::Workspace;
-use crate::{adios2, packages, shell};
+use crate::{adios2, shell};
 
 /// How packed traces end.
 const PACKED: &str = ".tar.zst";
@@ -45,7 +45,6 @@ pub(crate) fn run(workspace: &Workspace, data: &[PathBuf]) -> Result<PathBuf> {
         entries.sort();
         paths.extend(entries);
     }
-    packages::ensure("the study", &[packages::UNPACKER])?;
     let adios2 = adios2::ensure(workspace)?;
     let target = workspace.target_dir().join("study");
     let mut cases: Vec<OsString> = Vec::new();

@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use callgrove_adios2_sys::{Candidate, Library, default_candidates};
 
+use crate::shell;
 use crate::workspace::Workspace;
-use crate::{packages, shell};
 
 /// The environment variable that tells the program which ADIOS2 to use.
 pub(crate) const VARIABLE: &str = "CALLGROVE_ADIOS2";
@@ -36,9 +36,6 @@ pub(crate) fn ensure(workspace: &Workspace) -> Result<Option<PathBuf>> {
 
 /// Installs the Python package into `folder`, with the system's pip or else that of a virtual environment.
 fn install(folder: &Path, venv: &Path) -> Result<()> {
-    if !has_module("pip") && !has_module("ensurepip") {
-        packages::install("installing ADIOS2 with Python", packages::PYTHON)?;
-    }
     if has_module("pip") && pip_install(Path::new("python3"), folder).is_ok() {
         return Ok(());
     }

@@ -1,0 +1,348 @@
+//! What the tasks need of the machine, from which version on, and what to do where it is missing or too old.
+//!
+//! A need is recognised by the library or program itself, not by the package that brings it, so that any distribution
+//! will do; the packages' names are Debian's.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::check::{self, Availability};
+use crate::install;
+use crate::tasks::{Needs, Task};
+
+/// One thing that must be there.
+struct Requirement {
+    /// Its name, for people.
+    name: &'static str,
+    check: Check,
+    /// The Debian packages that bring it; none where they are no help.
+    packages: &'static [&'static str],
+    /// What to do where no package can be installed, or where its version is too old.
+    remedy: &'static str,
+}
+
+/// How a requirement is checked.
+enum Check {
+    /// The dynamic linker knows a library of this name.
+    Library(&'static str),
+    /// A program of this name is there. Its version does not matter to us.
+    Program(&'static str),
+    /// A program prints a version that is not older than the last word.
+    Version(&'static str, &'static [&'static str], &'static str),
+    /// Something else.
+    By(fn() -> Availability),
+}
+
+use Check::{By, Library, Program, Version};
+
+/// For every task. Rust itself has been checked by cargo (`rust-version` in `Cargo.toml`).
+const BUILD: &[Requirement] = &[Requirement {
+    name: "a C compiler (GCC 8 or Clang 7, the first whose default is C17)",
+    check: By(c_compiler),
+    packages: &["gcc", "libc6-dev"],
+    remedy: "install a newer one, and name it in CC",
+}];
+
+/// What `winit` and `glutin` load when a window opens under X11.
+const WINDOW: &[Requirement] = &[
+    library("libGL.so.1", &["libgl1", "libgl1-mesa-dri"]),
+    library("libEGL.so.1", &["libegl1"]),
+    library("libX11-xcb.so.1", &["libx11-xcb1"]),
+    library("libXcursor.so.1", &["libxcursor1"]),
+    library("libXi.so.6", &["libxi6"]),
+    library("libXrandr.so.2", &["libxrandr2"]),
+    library("libxkbcommon-x11.so.0", &["libxkbcommon-x11-0"]),
+];
+
+/// What brings ADIOS2, where the machine has none.
+const ADIOS2: &[Requirement] = &[
+    Requirement {
+        name: "Python 3.9, the oldest that the package adios2 takes",
+        check: Version("python3", &["--version"], "3.9"),
+        packages: &["python3"],
+        remedy: "install a newer Python, or set CALLGROVE_ADIOS2 to the folder of an ADIOS2",
+    },
+    Requirement {
+        name: "pip 20.3, the first that takes packages for glibc 2.28 (or Python's venv)",
+        check: By(pip),
+        packages: &["python3-pip"],
+        remedy: "run `python3 -m pip install --upgrade pip`, or set CALLGROVE_ADIOS2 to the folder of an ADIOS2",
+    },
+];
+
+/// What the tests start: a display of their own, hands and eyes for it, a browser, a database server, an unpacker of
+/// test data, and a counter of instructions.
+const TESTS: &[Requirement] = &[
+    program("Xvfb", &["xvfb"]),
+    program("xdotool", &["xdotool"]),
+    program("import", &["imagemagick"]),
+    program("display", &["imagemagick"]),
+    Requirement {
+        name: "Chromium 112, the first with the new headless mode",
+        check: Version("chromium", &["--version"], "112.0"),
+        packages: &["chromium"],
+        remedy: "install a newer Chromium whose program is called chromium",
+    },
+    Requirement {
+        name: "PostgreSQL's server, 12 or newer",
+        check: Version("initdb", &["--version"], "12.0"),
+        packages: &["postgresql"],
+        remedy: "install a newer PostgreSQL server",
+    },
+    ZSTD,
+    Requirement {
+        name: "valgrind 3.18, the first that reads the debug information of today's Rust",
+        check: Version("valgrind", &["--version"], "3.18"),
+        packages: &["valgrind"],
+        remedy: "install a newer valgrind",
+    },
+    Requirement {
+        name: "rustfmt",
+        check: By(|| cargo_command("fmt")),
+        packages: &[],
+        remedy: "run `rustup component add rustfmt`",
+    },
+    Requirement {
+        name: "clippy",
+        check: By(|| cargo_command("clippy")),
+        packages: &[],
+        remedy: "run `rustup component add clippy`",
+    },
+    Requirement {
+        name: "Rust's standard library for browsers (or apt-get, which brings its sources)",
+        check: By(browser_target),
+        packages: &[],
+        remedy: "run `rustup target add wasm32-unknown-unknown`",
+    },
+];
+
+const ZSTD: Requirement = program("zstd", &["zstd"]);
+
+const fn library(name: &'static str, packages: &'static [&'static str]) -> Requirement {
+    Requirement {
+        name,
+        check: Library(name),
+        packages,
+        remedy: "install the package that brings it",
+    }
+}
+
+const fn program(name: &'static str, packages: &'static [&'static str]) -> Requirement {
+    Requirement {
+        name,
+        check: Program(name),
+        packages,
+        remedy: "install the package that brings it",
+    }
+}
+
+/// A requirement that is not met.
+struct Problem<'a> {
+    requirement: &'a Requirement,
+    found: Availability,
+}
+
+impl Problem<'_> {
+    /// One line: what is wrong, and what to do.
+    fn line(&self) -> String {
+        let Requirement { name, remedy, .. } = self.requirement;
+        match &self.found {
+            Availability::Old(version) => {
+                format!("too old: {version} is there, needed is {name}: {remedy}")
+            }
+            Availability::Unknown => format!("unknown version: needed is {name}: {remedy}"),
+            Availability::Missing | Availability::Good => format!("missing: {name}: {remedy}"),
+        }
+    }
+}
+
+/// Checks all that a task needs; installs packages that are missing, as root on Debian.
+///
+/// # Errors
+/// Something is missing or too old. The message has a line for each, and what to do.
+pub(crate) fn ensure(task: &Task) -> Result<(), String> {
+    let needed = requirements(task.needs);
+    let missing: Vec<&str> = packages(&problems(&needed));
+    if !missing.is_empty() && install::is_possible() {
+        install::install(&missing)?;
+    }
+    let problems = problems(&needed);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(report(task, &problems))
+}
+
+/// Windows and macOS bring what a window needs, and only Linux has the displays that tests make.
+fn requirements(needs: Needs) -> Vec<&'static Requirement> {
+    let adios2 = if has_adios2() { &[][..] } else { ADIOS2 };
+    let groups: &[&[Requirement]] = match needs {
+        Needs::Build => &[BUILD],
+        Needs::Study => &[BUILD, &[ZSTD], adios2],
+        Needs::Window if cfg!(target_os = "linux") => &[BUILD, WINDOW, adios2],
+        Needs::Tests if cfg!(target_os = "linux") => &[BUILD, WINDOW, TESTS, adios2],
+        Needs::Window | Needs::Tests => &[BUILD, adios2],
+    };
+    groups.iter().copied().flatten().collect()
+}
+
+fn problems<'a>(needed: &[&'a Requirement]) -> Vec<Problem<'a>> {
+    let checked = needed.iter().map(|requirement| Problem {
+        requirement,
+        found: match requirement.check {
+            Library(name) if check::has_library(name) => Availability::Good,
+            Program(name) if check::find_program(name).is_some() => Availability::Good,
+            Library(_) | Program(_) => Availability::Missing,
+            Version(name, args, minimum) => check::program(name, args, minimum),
+            By(check) => check(),
+        },
+    });
+    checked
+        .filter(|it| it.found != Availability::Good)
+        .collect()
+}
+
+/// The packages of what is missing, each once, in the order of the requirements.
+fn packages(problems: &[Problem<'_>]) -> Vec<&'static str> {
+    let missing = problems
+        .iter()
+        .filter(|it| it.found == Availability::Missing);
+    let mut packages: Vec<&str> = Vec::new();
+    for package in missing.flat_map(|it| it.requirement.packages) {
+        if !packages.contains(package) {
+            packages.push(package);
+        }
+    }
+    packages
+}
+
+fn report(task: &Task, problems: &[Problem<'_>]) -> String {
+    let mut text = format!("`cargo xtask {}` cannot start:", task.name);
+    for problem in problems {
+        text.push_str("\n  ");
+        text.push_str(&problem.line());
+    }
+    let packages = packages(problems);
+    if !packages.is_empty() {
+        text.push_str("\non Debian or Ubuntu, as root:\n  apt-get install ");
+        text.push_str(&packages.join(" "));
+    }
+    text
+}
+
+/// The compiler that builds of C code use.
+fn c_compiler() -> Availability {
+    let name = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let Some(text) = check::output(Command::new(name).arg("--version")) else {
+        return Availability::Missing;
+    };
+    check::version(&text, if text.contains("clang") { "7.0" } else { "8.0" })
+}
+
+/// Python's pip, or the module that makes virtual environments with one.
+fn pip() -> Availability {
+    let python = |args: &[&str]| check::output(Command::new("python3").args(args));
+    match python(&["-m", "pip", "--version"]) {
+        Some(text) => check::version(&text, "20.3"),
+        None if python(&["-c", "import ensurepip"]).is_some() => Availability::Good,
+        None => Availability::Missing,
+    }
+}
+
+/// A subcommand of cargo that rustup brings.
+fn cargo_command(name: &str) -> Availability {
+    match check::output(Command::new("cargo").args([name, "--version"])) {
+        Some(_) => Availability::Good,
+        None => Availability::Missing,
+    }
+}
+
+fn browser_target() -> Availability {
+    let args = [
+        "--print",
+        "target-libdir",
+        "--target",
+        "wasm32-unknown-unknown",
+    ];
+    let folder = check::output(Command::new("rustc").args(args));
+    let is_there = folder.is_some_and(|folder| Path::new(folder.trim_end()).is_dir());
+    if is_there || check::find_program("apt-get").is_some() {
+        return Availability::Good;
+    }
+    Availability::Missing
+}
+
+/// Whether there is an ADIOS2 already: named by a variable, in a folder for libraries, or known to the linker.
+fn has_adios2() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if is_set("CALLGROVE_ADIOS2") || is_set("ADIOS2_DIR") {
+        return true;
+    }
+    let folders = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let files = std::env::split_paths(&folders).filter_map(|folder| folder.read_dir().ok());
+    let in_folder = files.flatten().flatten().any(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with("libadios2_c.so")
+    });
+    in_folder || (check::find_program("ldconfig").is_some() && check::has_library("libadios2_c.so"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(requirement: &'static Requirement, found: Availability) -> Problem<'static> {
+        Problem { requirement, found }
+    }
+
+    #[test]
+    fn packages_are_those_of_what_is_missing_each_once() {
+        let found: Vec<Problem<'_>> = TESTS
+            .iter()
+            .map(|it| problem(it, Availability::Missing))
+            .collect();
+        assert_eq!(
+            packages(&found),
+            [
+                "xvfb",
+                "xdotool",
+                "imagemagick",
+                "chromium",
+                "postgresql",
+                "zstd",
+                "valgrind"
+            ]
+        );
+        let Availability::Old(old) = check::version("Chromium 90.0.1", "112.0") else {
+            panic!("it is old");
+        };
+        assert!(packages(&[problem(&TESTS[4], Availability::Old(old))]).is_empty());
+    }
+
+    #[test]
+    fn each_problem_has_a_line_with_what_to_do() {
+        let task = Task::named("test").unwrap();
+        let old = check::version("Python 3.8.10", "3.9");
+        let text = report(
+            task,
+            &[
+                problem(&ADIOS2[0], old),
+                problem(&TESTS[0], Availability::Missing),
+                problem(&TESTS[8], Availability::Missing),
+            ],
+        );
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[1].contains("too old: 3.8.10") && lines[1].contains("newer Python"),
+            "{text}"
+        );
+        assert!(lines[2].contains("missing: Xvfb"), "{text}");
+        assert!(lines[3].contains("rustup component add rustfmt"), "{text}");
+        assert!(lines[5].ends_with("apt-get install xvfb"), "{text}");
+    }
+
+    #[test]
+    fn this_machine_can_build() {
+        assert!(problems(&requirements(Needs::Build)).is_empty());
+    }
+}

@@ -1,0 +1,188 @@
+//! The tasks: their names, what they do in which steps, and how long these take.
+
+use std::fmt::Write as _;
+
+/// One task of `cargo xtask`.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// The word that asks for it.
+    pub(crate) name: &'static str,
+    /// Its arguments, for the help.
+    arguments: &'static str,
+    /// What it does, for the help; one line a string.
+    about: &'static [&'static str],
+    /// What it is about to do, before it does it.
+    steps: &'static [&'static str],
+    /// How long it takes on two cores.
+    duration: &'static str,
+    /// What it needs of the machine.
+    pub(crate) needs: Needs,
+}
+
+/// Groups of requirements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// A compiler.
+    Build,
+    /// And what a window loads, and ADIOS2.
+    Window,
+    /// And the programs that tests start.
+    Tests,
+    /// A compiler, and an unpacker of traces.
+    Study,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "demo",
+        arguments: "[ARGS]",
+        about: &["sets up what the window needs, builds the program and opens the example in it"],
+        steps: &[
+            "check the machine, and install system packages that are missing (as root on Debian)",
+            "compile the tasks",
+            "install ADIOS2 into the target folder, if the machine has none",
+            "build the page for browsers",
+            "build the program",
+            "open the example in a window, until you close it",
+        ],
+        duration: "about 15 minutes on two cores the first time, then some seconds",
+        needs: Needs::Window,
+    },
+    Task {
+        name: "test",
+        arguments: "",
+        about: &[
+            "sets up what the tests need, then runs every check: format, lints, documentation, tests",
+        ],
+        steps: &[
+            "check the machine, and install system packages that are missing (as root on Debian)",
+            "compile the tasks",
+            "install ADIOS2 into the target folder, if the machine has none",
+            "format, spelling, licences, lints, lints for the browser, documentation",
+            "build the page for browsers, and the program",
+            "run the examples of the documentation, and the tests",
+        ],
+        duration: "about 35 minutes on two cores the first time, then about 12",
+        needs: Needs::Tests,
+    },
+    Task {
+        name: "fuzz",
+        arguments: "[N [SEED]]",
+        about: &[
+            "reads N damaged traces (600 without a number) with the program, and runs all property tests with ten",
+            "times their cases; without the SEED of the first trace, others each time",
+        ],
+        steps: &[
+            "set up as for `test`",
+            "build the program",
+            "read damaged traces",
+            "run property tests",
+        ],
+        duration: "an hour on two cores",
+        needs: Needs::Tests,
+    },
+    Task {
+        name: "setup",
+        arguments: "",
+        about: &[
+            "does the set-up of `test` only, and prints what to export to run single tests by hand",
+        ],
+        steps: &[
+            "check the machine, and install system packages that are missing (as root on Debian)",
+            "compile the tasks",
+            "install ADIOS2 into the target folder, if the machine has none",
+        ],
+        duration: "some minutes on two cores the first time, then some seconds",
+        needs: Needs::Tests,
+    },
+    Task {
+        name: "study",
+        arguments: "DATA..",
+        about: &[
+            "runs the study behind the detector's defaults (ml/STUDY.md) on generated forests and on what is in the",
+            "folders DATA, and prints where its tables are. A trace is a folder in DATA with a packed BP trace,",
+            "NAME.tar.zst, and its truth, NAME.ground_truth.csv or ground_truth.csv; other folders are left out. The",
+            "root function is in its root_function.txt; without one, folders whose names begin with lammps have",
+            "PairEAM::compute, those with lulesh LagrangeLeapFrog. A forest is a file in DATA, NAME.jsonl or",
+            "NAME.jsonl.gz, whose trees have a label and a word for their kind",
+        ],
+        steps: &[
+            "build the program",
+            "generate forests",
+            "evaluate all methods on all data",
+        ],
+        duration: "hours on two cores",
+        needs: Needs::Study,
+    },
+    Task {
+        name: "web",
+        arguments: "",
+        about: &[
+            "builds the page that `callgrove serve` serves, for the next build of the program to take in",
+        ],
+        steps: &["compile the tasks", "build the page for browsers"],
+        duration: "about 7 minutes on two cores the first time, then one or two after a change",
+        needs: Needs::Build,
+    },
+];
+
+impl Task {
+    /// Returns the task of a name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        TASKS.iter().find(|task| task.name == name)
+    }
+
+    /// Returns what the task is about to do, in numbered steps, and how long that takes.
+    pub(crate) fn announcement(&self) -> String {
+        let mut text = format!("cargo xtask {}: {}", self.name, self.duration);
+        for (index, step) in self.steps.iter().enumerate() {
+            // Writing to a string cannot fail.
+            write!(text, "\n  {}. {step}", index + 1).ok();
+        }
+        text
+    }
+}
+
+/// Returns the list of tasks.
+pub(crate) fn help() -> String {
+    let mut text = "cargo xtask <task>\n\n".to_owned();
+    for task in TASKS {
+        let call = format!("{} {}", task.name, task.arguments);
+        for (index, line) in task.about.iter().enumerate() {
+            let call = if index == 0 { call.trim_end() } else { "" };
+            // Writing to a string cannot fail.
+            writeln!(text, "  {call:<16} {line}").ok();
+        }
+    }
+    text.push_str("  help             prints this list\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_and_announcements_cover_every_task() {
+        let help = help();
+        for task in TASKS {
+            let begins = |line: &str| line.trim_start().starts_with(task.name);
+            assert!(help.lines().any(begins), "{}", task.name);
+            let announcement = task.announcement();
+            assert!(announcement.contains(task.duration), "{announcement}");
+            assert!(
+                announcement.lines().count() > task.steps.len(),
+                "{announcement}"
+            );
+        }
+    }
+
+    #[test]
+    fn tasks_are_found_by_their_whole_name() {
+        assert_eq!(
+            Task::named("demo").map(|task| task.needs),
+            Some(Needs::Window)
+        );
+        assert!(Task::named("tset").is_none());
+    }
+}

@@ -1,0 +1,143 @@
+//! The tasks of `cargo xtask`, which checks what they need of the machine before it starts this program.
+//!
+//! Every task may be run again at any time and is quick when there is nothing left to do. What a task installs goes
+//! into the target folder.
+
+mod adios2;
+mod demo;
+mod shell;
+mod steps;
+mod study;
+mod test;
+mod wasm;
+mod web;
+mod workspace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Demo { args: Vec<String> },
+    Test,
+    Fuzz { num_traces: u64, seed: Option<u64> },
+    Setup,
+    Study { data: Vec<PathBuf> },
+    Web,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match parse(&args).and_then(perform) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(args: &[String]) -> Result<Task> {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    Ok(match words.as_slice() {
+        ["demo", ..] => Task::Demo {
+            args: args[1..].to_vec(),
+        },
+        ["test"] => Task::Test,
+        ["fuzz"] => Task::Fuzz {
+            num_traces: 600,
+            seed: None,
+        },
+        ["fuzz", number] => Task::Fuzz {
+            num_traces: number.parse()?,
+            seed: None,
+        },
+        ["fuzz", number, seed] => Task::Fuzz {
+            num_traces: number.parse()?,
+            seed: Some(seed.parse()?),
+        },
+        ["setup"] => Task::Setup,
+        ["web"] => Task::Web,
+        ["study", data @ ..] if !data.is_empty() => Task::Study {
+            data: data.iter().map(PathBuf::from).collect(),
+        },
+        _ => bail!(
+            "no such task: {}; `cargo xtask help` lists them",
+            words.join(" ")
+        ),
+    })
+}
+
+fn perform(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Demo { args } => demo::run(&Workspace::load()?, &args),
+        Task::Test => test::run(&Workspace::load()?).map(|()| ExitCode::SUCCESS),
+        Task::Fuzz { num_traces, seed } => {
+            // Seconds, far enough apart for the traces of a run.
+            let now = || UNIX_EPOCH.elapsed().map_or(0, |it| it.as_secs() * 10_000);
+            let seed = seed.unwrap_or_else(now);
+            test::fuzz(&Workspace::load()?, num_traces, seed).map(|()| ExitCode::SUCCESS)
+        }
+        Task::Setup => {
+            if let Some((name, value)) = test::set_up(&Workspace::load()?)? {
+                println!("export {name}='{}'", value.display());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Study { data } => {
+            let tables = study::run(&Workspace::load()?, &data)?;
+            println!("{}", tables.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Web => {
+            println!("{}", web::build(&Workspace::load()?)?.told());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Task> {
+        parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn demo_passes_its_arguments_on() {
+        let args = vec!["--seed".to_owned(), "7".to_owned()];
+        assert_eq!(
+            parsed(&["demo", "--seed", "7"]).unwrap(),
+            Task::Demo { args }
+        );
+    }
+
+    #[test]
+    fn unknown_tasks_and_stray_arguments_are_refused() {
+        for words in [&["tset"][..], &["test", "--fast"], &["study"]] {
+            let message = parsed(words).unwrap_err().to_string();
+            assert!(message.contains(&words.join(" ")), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_task_is_known() {
+        for words in [
+            &["demo"][..],
+            &["test"],
+            &["fuzz", "600", "1"],
+            &["setup"],
+            &["study", "data", "forests"],
+            &["web"],
+        ] {
+            assert!(parsed(words).is_ok(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Every check of the project, in the order in which failures are cheapest to see.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::steps::Steps;
+use crate::workspace::Workspace;
+use crate::{adios2, shell, wasm, web};
+
+/// Environment variables to set for the program and its tests: names and values.
+pub(crate) type Exports = Option<(&'static str, PathBuf)>;
+
+/// Installs what the tests need beside system packages.
+///
+/// # Errors
+/// ADIOS2 is missing and cannot be installed.
+pub(crate) fn set_up(workspace: &Workspace) -> Result<Exports> {
+    Ok(adios2::ensure(workspace)?.map(|path| (adios2::VARIABLE, path)))
+}
+
+/// Runs every check, and prints how long each took; the first that fails ends the run.
+///
+/// # Errors
+/// A check or the set-up failed.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let mut steps = Steps::new(10);
+    let result = run_checks(workspace, &mut steps);
+    shell::heading("times");
+    eprintln!("{}", steps.table());
+    result
+}
+
+fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    let exports = steps.run("ADIOS2", || set_up(workspace))?;
+    steps.run("format", || {
+        shell::run(&mut workspace.cargo(["fmt", "--all", "--check"]))
+    })?;
+    steps.run("spelling", || if_installed(workspace, "typos", &[]))?;
+    steps.run("licences and sources of dependencies", || {
+        let args = ["check", "bans", "licenses", "sources"];
+        if_installed(workspace, "cargo-deny", &args)
+    })?;
+    steps.run("lints", || {
+        let mut clippy = workspace.cargo(["clippy", "--workspace", "--all-targets"]);
+        shell::run(clippy.args(["--", "--deny", "warnings"]))
+    })?;
+    steps.run("lints for the browser", || wasm::check(workspace))?;
+    steps.run("documentation", || {
+        let mut rustdoc = workspace.cargo(["doc", "--workspace", "--no-deps"]);
+        shell::run(rustdoc.env("RUSTDOCFLAGS", "--deny warnings"))
+    })?;
+    // The program takes the page in when it is built.
+    steps.run("the page for browsers", || {
+        eprintln!("{}", web::build(workspace)?.told());
+        Ok(())
+    })?;
+    steps.run("examples in the documentation", || {
+        shell::run(&mut test_command(
+            workspace,
+            &exports,
+            &["test", "--workspace", "--doc"],
+        ))
+    })?;
+    // The summary of the tests closes the run.
+    steps.run("the program and its tests", || {
+        // With the program built beforehand, no test has to ask cargo for it.
+        shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
+        let has_nextest = shell::succeeds(&mut workspace.cargo(["nextest", "--version"]));
+        let args: &[&str] = if has_nextest {
+            &["nextest", "run", "--workspace"]
+        } else {
+            &["test", "--workspace", "--tests", "--no-fail-fast"]
+        };
+        shell::run(&mut test_command(workspace, &exports, args))
+    })
+}
+
+fn test_command(workspace: &Workspace, exports: &Exports, args: &[&str]) -> Command {
+    let mut command = workspace.cargo(args.iter().copied());
+    command
+        .envs(exports.iter().cloned())
+        .env("CALLGROVE_PROGRAM", workspace.program("debug"))
+        // Machines that test have no graphics card, or one that draws slightly differently.
+        .env("LIBGL_ALWAYS_SOFTWARE", "1");
+    command
+}
+
+/// Tries what comes from elsewhere, damaged: `num_traces` traces with bytes changed at random, numbered from `seed`, on the
+/// program itself, and the property tests of all readers and messages with more cases than in [`run`].
+///
+/// # Errors
+/// Something did not end by itself, or panicked; or the set-up failed.
+pub(crate) fn fuzz(workspace: &Workspace, num_traces: u64, seed: u64) -> Result<()> {
+    let exports = set_up(workspace)?;
+    shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
+    shell::heading(&format!("damaged traces from seed {seed} on"));
+    let mut traces = workspace.cargo(["test", "--package", "callgrove-tests", "--test", "damage"]);
+    traces
+        .envs(exports.iter().cloned())
+        .env("CALLGROVE_PROGRAM", workspace.program("debug"))
+        .env("CALLGROVE_FUZZ", num_traces.to_string())
+        .env("CALLGROVE_FUZZ_SEED", seed.to_string());
+    shell::run(&mut traces)?;
+    let mut properties = workspace.cargo(["test", "--workspace", "--no-fail-fast"]);
+    properties.args(["--exclude", "callgrove-tests", "--tests", "--lib"]);
+    shell::run(properties.envs(exports).env("PROPTEST_CASES", "2560"))
+}
+
+/// Runs a check whose program developers may do without.
+fn if_installed(workspace: &Workspace, program: &str, args: &[&str]) -> Result<()> {
+    let Some(path) = shell::find_program(program) else {
+        eprintln!("left out: {program} is not installed");
+        return Ok(());
+    };
+    shell::run(Command::new(path).args(args).current_dir(workspace.root()))
+}
