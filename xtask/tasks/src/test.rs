@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::steps::Steps;
 use crate::workspace::Workspace;
@@ -25,7 +25,7 @@ pub(crate) fn set_up(workspace: &Workspace) -> Result<Exports> {
 /// # Errors
 /// A check or the set-up failed.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    let mut steps = Steps::new(10);
+    let mut steps = Steps::new(12);
     let result = run_checks(workspace, &mut steps);
     shell::heading("times");
     eprintln!("{}", steps.table());
@@ -42,18 +42,19 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         let args = ["check", "bans", "licenses", "sources"];
         if_installed(workspace, "cargo-deny", &args)
     })?;
-    steps.run("lints", || {
-        let mut clippy = workspace.cargo(["clippy", "--workspace", "--all-targets"]);
-        shell::run(clippy.args(["--", "--deny", "warnings"]))
+    // The page is optimised as a whole, which takes one core for minutes: lints have the other one meanwhile.
+    let mut page = steps.run("the standard library for browsers", || {
+        Ok(web::compilation(workspace)?.arg("--quiet").spawn()?)
     })?;
-    steps.run("lints for the browser", || wasm::check(workspace))?;
-    steps.run("documentation", || {
-        let mut rustdoc = workspace.cargo(["doc", "--workspace", "--no-deps"]);
-        shell::run(rustdoc.env("RUSTDOCFLAGS", "--deny warnings"))
-    })?;
+    if let Err(error) = lint(workspace, steps) {
+        page.kill()?;
+        page.wait()?;
+        return Err(error);
+    }
     // The program takes the page in when it is built.
     steps.run("the page for browsers", || {
-        eprintln!("{}", web::build(workspace)?.told());
+        ensure!(page.wait()?.success(), "the page does not compile");
+        eprintln!("{}", web::bundle(workspace)?.told());
         Ok(())
     })?;
     steps.run("examples in the documentation", || {
@@ -63,17 +64,32 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
             &["test", "--workspace", "--doc"],
         ))
     })?;
-    // The summary of the tests closes the run.
-    steps.run("the program and its tests", || {
+    let has_nextest = shell::succeeds(&mut workspace.cargo(["nextest", "--version"]));
+    let tests: &[&str] = if has_nextest {
+        &["nextest", "run", "--workspace"]
+    } else {
+        &["test", "--workspace", "--tests", "--no-fail-fast"]
+    };
+    steps.run("the program and its tests, compiled", || {
         // With the program built beforehand, no test has to ask cargo for it.
         shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
-        let has_nextest = shell::succeeds(&mut workspace.cargo(["nextest", "--version"]));
-        let args: &[&str] = if has_nextest {
-            &["nextest", "run", "--workspace"]
-        } else {
-            &["test", "--workspace", "--tests", "--no-fail-fast"]
-        };
-        shell::run(&mut test_command(workspace, &exports, args))
+        shell::run(test_command(workspace, &exports, tests).arg("--no-run"))
+    })?;
+    // The summary of the tests closes the run.
+    steps.run("the tests", || {
+        shell::run(&mut test_command(workspace, &exports, tests))
+    })
+}
+
+fn lint(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    steps.run("lints", || {
+        let mut clippy = workspace.cargo(["clippy", "--workspace", "--all-targets"]);
+        shell::run(clippy.args(["--", "--deny", "warnings"]))
+    })?;
+    steps.run("lints for the browser", || wasm::check(workspace))?;
+    steps.run("documentation", || {
+        let mut rustdoc = workspace.cargo(["doc", "--workspace", "--no-deps"]);
+        shell::run(rustdoc.env("RUSTDOCFLAGS", "--deny warnings"))
     })
 }
 

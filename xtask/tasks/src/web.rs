@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
@@ -43,9 +44,26 @@ impl Bundle {
 /// # Errors
 /// It does not compile, the target's standard library cannot be had, or the bundle is too large.
 pub(crate) fn build(workspace: &Workspace) -> Result<Bundle> {
+    shell::run(&mut compilation(workspace)?)?;
+    bundle(workspace)
+}
+
+/// Returns the command that compiles the page.
+///
+/// # Errors
+/// The target's standard library cannot be had.
+pub(crate) fn compilation(workspace: &Workspace) -> Result<Command> {
     let mut cargo = wasm::cargo(workspace, &["rustc", "--package", PACKAGE, "--lib"])?;
     // As a library of both kinds it would not be optimised as a whole.
-    shell::run(cargo.args(["--profile", "web", "--crate-type", "cdylib"]))?;
+    cargo.args(["--profile", "web", "--crate-type", "cdylib"]);
+    Ok(cargo)
+}
+
+/// Makes the bundle of the page that was compiled last.
+///
+/// # Errors
+/// It was not compiled, or the bundle is too large.
+pub(crate) fn bundle(workspace: &Workspace) -> Result<Bundle> {
     let module = workspace
         .target_dir()
         .join(wasm::TARGET)
