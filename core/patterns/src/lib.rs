@@ -1,5 +1,5 @@
-//! Who did it, and what recurs: wait states, causes and incidents across ranks; recurring patterns of events and
-//! how long they usually take.
+//! Who did it, what recurs, and what changes: wait states, causes and incidents across ranks; recurring patterns of events and
+//! how long they usually take; slow ranks, growth and change points.
 
 #![warn(
     clippy::cast_possible_truncation,
@@ -11,3 +11,4 @@
 
 pub mod cause;
 pub mod pattern;
+pub mod trend;

@@ -169,7 +169,7 @@ impl Clocks {
 }
 
 /// The hosts in order of lane, and the host of each lane.
-fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
+pub(crate) fn hosts(trace: &Trace) -> (Vec<String>, Vec<usize>) {
     let mut of_rank = BTreeMap::new();
     for it in &trace.metadata {
         if it.key == "Hostname" || (it.key == "Node Name" && !of_rank.contains_key(&it.rank)) {

@@ -50,6 +50,7 @@ mod wait;
 mod wait_states;
 
 pub use causes::{Causes, WaitCycle};
+pub(crate) use clock::hosts;
 pub use clock::{BackInTime, Clocks, HostClock};
 pub use delay::{CauseKind, DelayCause, DelayRole, Hop, RootCause};
 pub use incident::{Incident, LikeGroup};

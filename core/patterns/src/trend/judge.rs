@@ -1,0 +1,292 @@
+//! Tests of the calls of one context: which lanes are slow, on which the own time grows or changes.
+
+use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
+
+use super::own_time::{OwnTime, Series, tick_ns};
+use super::robust::{
+    USUAL_PERCENT, kendall, median, median_and_spread, quantile, signed, theil_sen,
+};
+
+/// Windows of a series that has calls enough.
+const NUM_WINDOWS: usize = 20;
+/// Calls in the shortest window.
+const LEAST_WINDOW: usize = 5;
+/// Calls of a lane that is compared with others.
+const LEAST_CALLS: usize = 20;
+/// Lanes that are compared.
+const LEAST_LANES: usize = 4;
+/// A slow lane takes this many percent of the time of its peers.
+const SLOW_PERCENT: i64 = 115;
+/// A slow lane is beyond this many spreads.
+const SLOW_SPREADS: f64 = 5.0;
+/// The spread of lanes is at least this share of their median: 1 in 50.
+const LEAST_SPREAD: i64 = 50;
+/// Of so many windows of a slow lane, one may be as fast as those of the peers.
+const SLOW_WINDOWS: usize = 10;
+/// Growth in percent of the start.
+const GROWTH_PERCENT: i64 = 15;
+/// Kendall's τ of a growth.
+const GROWTH_TAU: f64 = 0.5;
+/// Growth in standard errors.
+const GROWTH_ERRORS: f64 = 4.0;
+/// The standard error of the median of a side of a change, in those of a window: 1.25 / √4 for the shortest side.
+const SIDE_ERROR: f64 = 0.63;
+/// A change in percent of the smaller side.
+const CHANGE_PERCENT: i64 = 20;
+/// A change in spreads of either side.
+const CHANGE_SPREADS: f64 = 5.0;
+/// Windows on each side of a change.
+const LEAST_SIDE: usize = 4;
+/// Clock ticks of a difference that can be trusted.
+const LEAST_TICKS: i64 = 2;
+/// Between the quantiles .2 and .6 of a normal distribution lie 1.095 standard deviations, and the standard error of the quantile .4 is
+/// 1.27 standard deviations over √n; a little more for safety.
+const ERROR_OF_RANGE: f64 = 1.5;
+
+/// The calls of a context on one lane, summed up.
+pub(super) struct LaneSummary {
+    pub(super) lane: LaneIdx,
+    pub(super) num_calls: usize,
+    pub(super) total_ns: i64,
+    pub(super) usual_ns: i64,
+    /// The standard error of `usual_ns`.
+    error_ns: f64,
+    /// The usual duration of each window.
+    windows: Vec<i64>,
+    /// Its standard error, the mean of all.
+    window_error_ns: f64,
+}
+
+/// A context with what its lanes have.
+pub(super) struct ContextSummary {
+    pub(super) lanes: Vec<LaneSummary>,
+    tick_ns: i64,
+}
+
+/// What was found on one lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LaneFinding {
+    pub(super) lane: LaneIdx,
+    pub(super) what: Shift,
+    /// The time that it costs this lane.
+    pub(super) cost: DurationNs,
+    pub(super) evidence: f64,
+}
+
+/// A difference of own times.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Shift {
+    Slow {
+        usual_ns: i64,
+        peers_ns: i64,
+    },
+    Growth {
+        from_ns: i64,
+        to_ns: i64,
+    },
+    Change {
+        from_ns: i64,
+        to_ns: i64,
+        at: TimeNs,
+    },
+}
+
+impl ContextSummary {
+    pub(super) fn new(all: &[Series]) -> Self {
+        let tick_ns = tick_ns(all);
+        let lanes = all.iter().map(|series| LaneSummary::new(series, tick_ns));
+        Self {
+            lanes: lanes.collect(),
+            tick_ns,
+        }
+    }
+
+    /// What differs by enough, at most one finding a lane. `least` is the cost from which on a finding matters.
+    pub(super) fn findings(&self, all: &[Series], least: DurationNs) -> Vec<LaneFinding> {
+        let mut found = Vec::new();
+        let peers = self.peers();
+        for (lane, series) in self.lanes.iter().zip(all) {
+            let change = || self.change(lane, series);
+            let slow = || self.slow(lane, peers.as_ref()?);
+            let finding = change().or_else(|| self.growth(lane)).or_else(slow);
+            found.extend(finding.filter(|it| it.cost >= least));
+        }
+        found
+    }
+
+    /// The lanes that can be compared, if they are enough.
+    pub(super) fn peers(&self) -> Option<Peers> {
+        let with_calls = || self.lanes.iter().filter(|it| it.num_calls >= LEAST_CALLS);
+        let usual: Vec<i64> = with_calls().map(|lane| lane.usual_ns).collect();
+        if usual.len() < LEAST_LANES {
+            return None;
+        }
+        let (usual_ns, spread_ns) = median_and_spread(&usual);
+        let window = |at: usize| {
+            let of_lanes = with_calls().filter_map(|lane| {
+                let last = lane.windows.len().checked_sub(1)?;
+                lane.windows.get(at * (last + 1) / NUM_WINDOWS).copied()
+            });
+            median(of_lanes.collect())
+        };
+        Some(Peers {
+            usual_ns,
+            spread_ns: spread_ns.max(usual_ns / LEAST_SPREAD),
+            windows: (0..NUM_WINDOWS).map(window).collect(),
+        })
+    }
+
+    fn slow(&self, lane: &LaneSummary, peers: &Peers) -> Option<LaneFinding> {
+        let excess_ns = lane.usual_ns - peers.usual_ns;
+        let noise_ns = peers.spread_ns.real().max(lane.error_ns);
+        let evidence = excess_ns.real() / noise_ns.max(1.0);
+        let is_slow = lane.num_calls >= LEAST_CALLS
+            && is_percent(lane.usual_ns, peers.usual_ns, SLOW_PERCENT)
+            && excess_ns >= LEAST_TICKS * self.tick_ns
+            && evidence > SLOW_SPREADS;
+        if !is_slow {
+            return None;
+        }
+        let num_windows = lane.windows.len();
+        let of_peers = |at: usize| peers.windows[at * NUM_WINDOWS / num_windows];
+        let is_as_fast = |it: &(usize, &i64)| *it.1 - of_peers(it.0) < excess_ns / 2;
+        let num_fast = lane.windows.iter().enumerate().filter(is_as_fast).count();
+        (num_fast * SLOW_WINDOWS <= num_windows).then(|| LaneFinding {
+            lane: lane.lane,
+            what: Shift::Slow {
+                usual_ns: lane.usual_ns,
+                peers_ns: peers.usual_ns,
+            },
+            cost: cost(excess_ns, lane.num_calls),
+            evidence,
+        })
+    }
+
+    fn growth(&self, lane: &LaneSummary) -> Option<LaneFinding> {
+        if lane.windows.len() < NUM_WINDOWS {
+            return None;
+        }
+        let line = theil_sen(&lane.windows);
+        let (from_ns, to_ns) = (line.from_ns.max(0), line.to_ns.max(0));
+        let growth_ns = to_ns - from_ns;
+        let evidence = growth_ns.real() / lane.window_error_ns.max(1.0);
+        let grows = is_percent(to_ns, from_ns, 100 + GROWTH_PERCENT)
+            && growth_ns >= LEAST_TICKS * self.tick_ns
+            && evidence > GROWTH_ERRORS
+            && kendall(&lane.windows) > GROWTH_TAU;
+        grows.then(|| LaneFinding {
+            lane: lane.lane,
+            what: Shift::Growth { from_ns, to_ns },
+            cost: cost(growth_ns / 2, lane.num_calls),
+            evidence,
+        })
+    }
+
+    fn change(&self, lane: &LaneSummary, series: &Series) -> Option<LaneFinding> {
+        if lane.windows.len() < NUM_WINDOWS {
+            return None;
+        }
+        let splits = LEAST_SIDE..=NUM_WINDOWS - LEAST_SIDE;
+        let split = splits.min_by_key(|&at| {
+            let (before, after) = lane.windows.split_at(at);
+            deviation(before).saturating_add(deviation(after))
+        })?;
+        let (before, after) = lane.windows.split_at(split);
+        let (from_ns, spread_before) = median_and_spread(before);
+        let (to_ns, spread_after) = median_and_spread(after);
+        let step_ns = (to_ns - from_ns).abs();
+        let spread_ns = spread_before.max(spread_after).real();
+        let evidence = step_ns.real() / spread_ns.max(SIDE_ERROR * lane.window_error_ns).max(1.0);
+        let changes = is_percent(to_ns.max(from_ns), to_ns.min(from_ns), 100 + CHANGE_PERCENT)
+            && step_ns >= LEAST_TICKS * self.tick_ns
+            && evidence > CHANGE_SPREADS;
+        if !changes {
+            return None;
+        }
+        let first = moment(&series.calls, split, (from_ns, to_ns));
+        Some(LaneFinding {
+            lane: lane.lane,
+            what: Shift::Change {
+                from_ns,
+                to_ns,
+                at: series.calls.get(first)?.entry,
+            },
+            cost: cost(step_ns, lane.num_calls - first),
+            evidence,
+        })
+    }
+}
+
+/// What is usual on the lanes of a context.
+pub(super) struct Peers {
+    pub(super) usual_ns: i64,
+    spread_ns: i64,
+    windows: Vec<i64>,
+}
+
+impl LaneSummary {
+    fn new(series: &Series, tick_ns: i64) -> Self {
+        let mut all: Vec<i64> = series.calls.iter().map(|call| call.own_ns).collect();
+        let num_calls = all.len();
+        let num_windows = (num_calls / LEAST_WINDOW).clamp(1, NUM_WINDOWS);
+        let bounds: Vec<usize> = (0..=num_windows)
+            .map(|at| at * num_calls / num_windows)
+            .collect();
+        let mut windows = Vec::with_capacity(num_windows);
+        let mut error_ns = 0.0;
+        for bound in bounds.windows(2) {
+            let window = &mut all[bound[0]..bound[1]];
+            windows.push(quantile(window, USUAL_PERCENT, tick_ns));
+            error_ns += error(window, tick_ns);
+        }
+        Self {
+            lane: series.lane,
+            num_calls,
+            total_ns: series.total_ns(),
+            usual_ns: quantile(&mut all, USUAL_PERCENT, tick_ns),
+            error_ns: error(&mut all, tick_ns),
+            windows,
+            window_error_ns: error_ns / num_windows.real(),
+        }
+    }
+}
+
+/// The standard error of the usual duration of some calls.
+fn error(calls: &mut [i64], tick_ns: i64) -> f64 {
+    let range_ns = quantile(calls, 60, tick_ns) - quantile(calls, 20, tick_ns);
+    ERROR_OF_RANGE * range_ns.real() / calls.len().max(1).real().sqrt()
+}
+
+/// The sum of absolute deviations from the median.
+fn deviation(values: &[i64]) -> i64 {
+    let middle = median(values.to_vec());
+    let deviations = values.iter().map(|it| (it - middle).saturating_abs());
+    deviations.fold(0, i64::saturating_add)
+}
+
+/// The first call after a change between two windows: the split of the two windows around it that puts most calls on
+/// the side of their own level.
+fn moment(calls: &[OwnTime], split: usize, (from_ns, to_ns): (i64, i64)) -> usize {
+    let bound = |window: usize| window * calls.len() / NUM_WINDOWS;
+    let middle_ns = i64::midpoint(from_ns, to_ns);
+    let is_after = |call: &OwnTime| (call.own_ns > middle_ns) == (to_ns > from_ns);
+    let (first, end) = (bound(split - 1), bound(split + 1));
+    let (mut balance, mut best) = (0_i64, (0_i64, first));
+    for (at, call) in calls[..end].iter().enumerate().skip(first) {
+        balance += if is_after(call) { -1 } else { 1 };
+        if balance > best.0 {
+            best = (balance, at + 1);
+        }
+    }
+    best.1.min(calls.len().saturating_sub(1))
+}
+
+/// Whether a time is at least so many percent of another one, which must not be 0.
+fn is_percent(time_ns: i64, of_ns: i64, percent: i64) -> bool {
+    let [time, of, percent] = [time_ns, of_ns, percent].map(i128::from);
+    of > 0 && time * 100 >= of * percent
+}
+
+fn cost(excess_ns: i64, num_calls: usize) -> DurationNs {
+    DurationNs(excess_ns.saturating_mul(signed(num_calls)))
+}

@@ -1,0 +1,212 @@
+//! Own times: the calls of a function under its caller, lane by lane.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{
+    Cancelled, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx, ProgramId, Progress, Real,
+    TimeNs, Trace,
+};
+
+use super::robust::common_divisor;
+use super::wait_names::can_wait;
+
+/// A finding costs its lane at least this share of the own time of the busiest lane: 1 in 50.
+const LEAST_COST: i64 = 50;
+/// A context is looked at from this part of the least cost on: a half.
+const LEAST_TOTAL: i64 = 2;
+/// Calls from which on a context recurs on a lane: its own time is work that can be slow throughout.
+const RECURRING_CALLS: usize = 20;
+
+/// A function under its caller in one program: what the calls of are compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Context {
+    pub(super) program: ProgramId,
+    pub(super) func: FuncId,
+    pub(super) caller: Option<FuncId>,
+}
+
+/// One call: when it was entered, and its own time in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnTime {
+    pub(super) entry: TimeNs,
+    pub(super) own_ns: i64,
+}
+
+/// The calls of a context on one lane, in order of entry.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) lane: LaneIdx,
+    pub(super) calls: Vec<OwnTime>,
+}
+
+impl Series {
+    /// The own time of all calls together.
+    pub(super) fn total_ns(&self) -> i64 {
+        let times = self.calls.iter().map(|call| call.own_ns);
+        times.fold(0, i64::saturating_add)
+    }
+}
+
+/// The contexts of a lane, numbered as they come.
+struct LaneContexts<'a> {
+    lane: &'a Lane,
+    /// Of each function, its callers so far with their numbers.
+    callers: Vec<Vec<(Option<FuncId>, usize)>>,
+    all: Vec<Context>,
+}
+
+impl<'a> LaneContexts<'a> {
+    fn new(lane: &'a Lane, num_funcs: usize) -> Self {
+        Self {
+            lane,
+            callers: vec![Vec::new(); num_funcs],
+            all: Vec::new(),
+        }
+    }
+
+    /// The number of the context of a row.
+    fn number(&mut self, row: usize) -> Option<usize> {
+        let executions = &self.lane.executions;
+        let func = executions.func[row];
+        let caller = executions.parent(ExecIdx::from_index(row));
+        let caller = caller.map(|caller| executions.func[caller.index()]);
+        let callers = self.callers.get_mut(func.index())?;
+        if let Some(known) = callers.iter().find(|it| it.0 == caller) {
+            return Some(known.1);
+        }
+        let number = self.all.len();
+        callers.push((caller, number));
+        self.all.push(Context {
+            program: self.lane.program,
+            func,
+            caller,
+        });
+        Some(number)
+    }
+}
+
+/// The own times that matter in a run.
+pub(super) struct OwnTimes {
+    /// The calls of each context that takes at least `least` on some lane.
+    pub(super) contexts: BTreeMap<Context, Vec<Series>>,
+    /// The cost from which on a finding matters.
+    pub(super) least: DurationNs,
+}
+
+impl OwnTimes {
+    /// Of all lanes. Waits and calls that were not left are no part of them.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the caller asked to stop.
+    pub(super) fn of(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
+        let works: Vec<bool> = trace
+            .names
+            .iter()
+            .map(|(_, name)| !can_wait(name))
+            .collect();
+        let (totals, work_ns) = totals(trace, &works, progress.part(0.0, 0.4))?;
+        let least = DurationNs((work_ns / LEAST_COST).max(1));
+        let matter = totals
+            .into_iter()
+            .filter(|it| it.1 >= least.0 / LEAST_TOTAL);
+        let mut contexts: BTreeMap<Context, Vec<Series>> =
+            matter.map(|(context, _)| (context, Vec::new())).collect();
+        for (lane, held) in trace.lanes() {
+            let done = fraction(lane.index(), trace.lanes.len());
+            progress.part(0.4, 1.0).at(done)?;
+            let mut of_lane = LaneContexts::new(held, works.len());
+            let mut series: Vec<Option<Series>> = Vec::new();
+            for row in rows(&held.executions, &works) {
+                let Some(number) = of_lane.number(row) else {
+                    continue;
+                };
+                if number == series.len() {
+                    let matters = contexts.contains_key(&of_lane.all[number]);
+                    let calls = Vec::new();
+                    series.push(matters.then_some(Series { lane, calls }));
+                }
+                if let Some(series) = &mut series[number] {
+                    series.calls.push(OwnTime {
+                        entry: held.executions.entry[row],
+                        own_ns: held.executions.exclusive[row].0.max(0),
+                    });
+                }
+            }
+            for (context, series) in of_lane.all.iter().zip(series) {
+                if let (Some(all), Some(series)) = (contexts.get_mut(context), series) {
+                    all.push(series);
+                }
+            }
+        }
+        Ok(Self { contexts, least })
+    }
+}
+
+/// The longest own time of each context on a lane, and that of the busiest lane in all contexts that recur there.
+fn totals(
+    trace: &Trace,
+    works: &[bool],
+    progress: Progress<'_>,
+) -> Result<(BTreeMap<Context, i64>, i64), Cancelled> {
+    let mut longest: BTreeMap<Context, i64> = BTreeMap::new();
+    let mut busiest_ns = 0;
+    for (lane, held) in trace.lanes() {
+        progress.at(fraction(lane.index(), trace.lanes.len()))?;
+        let mut of_lane = LaneContexts::new(held, works.len());
+        let mut totals: Vec<(i64, usize)> = Vec::new();
+        for row in rows(&held.executions, works) {
+            let Some(number) = of_lane.number(row) else {
+                continue;
+            };
+            if number == totals.len() {
+                totals.push((0, 0));
+            }
+            let (total_ns, num_calls) = &mut totals[number];
+            *total_ns = total_ns.saturating_add(held.executions.exclusive[row].0.max(0));
+            *num_calls += 1;
+        }
+        let recurring = totals.iter().filter(|it| it.1 >= RECURRING_CALLS);
+        let work_ns = recurring.map(|it| it.0).fold(0, i64::saturating_add);
+        busiest_ns = work_ns.max(busiest_ns);
+        for (context, (total_ns, _)) in of_lane.all.into_iter().zip(totals) {
+            let longest_ns = longest.entry(context).or_default();
+            *longest_ns = total_ns.max(*longest_ns);
+        }
+    }
+    Ok((longest, busiest_ns))
+}
+
+/// The clock's tick in the calls of a context, in nanoseconds: what divides all times; at least 1.
+pub(super) fn tick_ns(all: &[Series]) -> i64 {
+    let mut tick_ns = 0;
+    for series in all {
+        let start = series.calls.first().map(|call| call.entry);
+        for call in &series.calls {
+            let since = start.map_or(0, |start| call.entry.since(start).0.max(0));
+            tick_ns = common_divisor(common_divisor(since, call.own_ns), tick_ns);
+            if tick_ns == 1 {
+                return 1;
+            }
+        }
+    }
+    tick_ns.max(1)
+}
+
+/// The rows of calls that work and were left.
+fn rows<'a>(executions: &'a Executions, works: &'a [bool]) -> impl Iterator<Item = usize> + 'a {
+    let is_work = |row: usize| works.get(executions.func[row].index()).copied();
+    (0..executions.len()).filter(move |&row| {
+        let caller = executions.parent(ExecIdx::from_index(row));
+        let is_inside_wait = caller.is_some_and(|it| is_work(it.index()) == Some(false));
+        executions.closed[row] && !is_inside_wait && is_work(row) == Some(true)
+    })
+}
+
+/// A part of the lanes, for a progress bar.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "percent of a progress bar need no more digits"
+)]
+fn fraction(at: usize, of: usize) -> f32 {
+    (at.real() / of.max(1).real()) as f32
+}
