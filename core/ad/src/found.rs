@@ -1,6 +1,7 @@
 //! The outliers of a step by function, and what is told of them.
 
-use callgrove_detect::{Judge, USUAL_SCORE, Verdict};
+use callgrove_detect::{CallerKey, CallsInRow, Judge, USUAL_SCORE, Verdict};
+use callgrove_model::{ExecIdx, Executions, LaneIdx};
 use callgrove_pserver::AnomalySummary;
 
 use crate::OutlierStatistic;
@@ -18,14 +19,88 @@ pub(crate) struct FoundOutliers {
     pub(crate) normal: Option<(ExecPosition, f64)>,
 }
 
+/// What executions of a step are judged with.
+pub(crate) struct StepCalls<'a> {
+    pub(crate) functions: &'a JudgedFunctions,
+    pub(crate) statistic: OutlierStatistic,
+    /// By position.
+    pub(crate) lanes: Vec<JudgedCalls<'a>>,
+}
+
+/// The calls of a lane, and how long the tracer may have written in them.
+pub(crate) struct JudgedCalls<'a> {
+    pub(crate) executions: &'a Executions,
+    pub(crate) writes: &'a [(ExecIdx, u64)],
+}
+
+/// An execution that is not known to be usual at once.
+struct Candidate<'a> {
+    /// Its place among the executions of its function.
+    at: usize,
+    execution: &'a EndedExecution,
+    caller: CallerKey,
+    /// Its time without the tracer's writes.
+    time_us: u64,
+    excess_us: Option<u64>,
+}
+
+impl StepCalls<'_> {
+    /// The execution of the caller.
+    fn parent(&self, position: ExecPosition) -> Option<ExecIdx> {
+        self.lanes
+            .get(LaneIdx(position.lane).index())?
+            .executions
+            .parent(position.exec)
+    }
+
+    /// The time that is judged, without the tracer's writes.
+    fn time_us(&self, execution: &EndedExecution) -> u64 {
+        let ExecPosition { lane, exec } = execution.position;
+        let writes = self
+            .lanes
+            .get(lane as usize)
+            .map_or(&[][..], |it| it.writes);
+        let in_it = writes.iter().filter(|write| write.0 == exec);
+        let written_us: u64 = in_it.map(|write| write.1).sum();
+        let time_us = execution.judged_us(self.statistic);
+        time_us.saturating_sub(written_us)
+    }
+
+    fn candidate<'a>(
+        &self,
+        judge: &Judge,
+        at: usize,
+        execution: &'a EndedExecution,
+    ) -> Candidate<'a> {
+        let (caller, time_us) = (execution.caller(self.functions), self.time_us(execution));
+        Candidate {
+            at,
+            execution,
+            caller,
+            time_us,
+            excess_us: judge.excess_us(caller, time_us),
+        }
+    }
+
+    /// Whether one execution of the caller called both, the second right after the first.
+    fn are_in_row(&self, one: &Candidate<'_>, next: &Candidate<'_>) -> bool {
+        let [first, second] = [one.execution.position, next.execution.position];
+        let are_beyond = one.excess_us.is_some() && next.excess_us.is_some();
+        are_beyond
+            && one.at + 1 == next.at
+            && first.lane == second.lane
+            && self.parent(first).is_some()
+            && self.parent(first) == self.parent(second)
+    }
+}
+
 impl FoundOutliers {
     /// Those among the executions of a function, in order of lane and entry: none if there are none, unless the normal
     /// execution `is_wanted` at least.
     pub(crate) fn among(
         executions: &[EndedExecution],
         (number, judge): (u32, &Judge),
-        functions: &JudgedFunctions,
-        statistic: OutlierStatistic,
+        calls: &StepCalls<'_>,
         is_wanted: bool,
     ) -> Option<Self> {
         let mut found = Self {
@@ -33,15 +108,14 @@ impl FoundOutliers {
             anomalies: Vec::new(),
             normal: None,
         };
-        let is_usual = |it: &&EndedExecution| judge.is_usual(it.judged_us(statistic));
-        for execution in executions.iter().filter(|it| !is_usual(it)) {
-            let time_us = execution.judged_us(statistic);
-            let Verdict { score, is_outlier } =
-                judge.judge_in(execution.caller(functions), time_us);
-            if is_outlier {
-                found.anomalies.push((execution.position, score));
-            } else {
-                found.note_normal(execution.position, score);
+        let is_usual = |it: &&EndedExecution| judge.is_usual(it.judged_us(calls.statistic));
+        if judge.judges_rows() {
+            found.judge_rows(executions, judge, calls);
+        } else {
+            for execution in executions.iter().filter(|it| !is_usual(it)) {
+                let time_us = execution.judged_us(calls.statistic);
+                let caller = execution.caller(calls.functions);
+                found.note(execution.position, judge.judge_in(caller, time_us));
             }
         }
         if found.anomalies.is_empty() && !is_wanted {
@@ -53,6 +127,33 @@ impl FoundOutliers {
         let anomalies = &mut found.anomalies;
         anomalies.sort_unstable_by_key(|&(position, _)| position);
         Some(found)
+    }
+
+    /// Judges executions by those that follow one another, too, and without the time in which the tracer wrote.
+    fn judge_rows(&mut self, executions: &[EndedExecution], judge: &Judge, calls: &StepCalls<'_>) {
+        let numbered = executions.iter().enumerate();
+        let candidates: Vec<Candidate<'_>> = numbered
+            .filter(|(_, it)| !judge.is_usual(it.judged_us(calls.statistic)))
+            .map(|(at, execution)| calls.candidate(judge, at, execution))
+            .collect();
+        for row in candidates.chunk_by(|one, next| calls.are_in_row(one, next)) {
+            let in_row = CallsInRow {
+                num_calls: u32::try_from(row.len()).unwrap_or(u32::MAX),
+                excess_us: row.iter().filter_map(|it| it.excess_us).sum(),
+            };
+            for it in row {
+                let verdict = judge.judge_in_row(it.caller, it.time_us, in_row);
+                self.note(it.execution.position, verdict);
+            }
+        }
+    }
+
+    fn note(&mut self, position: ExecPosition, verdict: Verdict) {
+        if verdict.is_outlier {
+            self.anomalies.push((position, verdict.score));
+        } else {
+            self.note_normal(position, verdict.score);
+        }
     }
 
     fn note_normal(&mut self, position: ExecPosition, score: f64) {

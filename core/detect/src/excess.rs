@@ -20,6 +20,11 @@
 //! Severe is also at least five times the longest usual time, so that functions which take long
 //! are not told for their ordinary tails.
 //!
+//! **Calls in a row.** Where one execution of the caller calls a function many times, each call may be a bit longer. So of five calls or more that follow
+//! one another there, all of them beyond the usual, the excess is added up: they have to cost what they cost together. And that they follow one another is
+//! improbable: E is divided by 4 for each call but the first. If calls were independent, it would be divided by far more; but what
+//! disturbs one call often disturbs the next.
+//!
 //! Less than 32 executions with one caller are judged by the whole function if their median is usual there, and otherwise
 //! not at all; less than 32 of a function are not judged.
 //!
@@ -50,6 +55,22 @@ const SEVERE_FACTOR: f64 = 5.0;
 /// How much more evidence less severe executions need.
 const SEVERITY_POWER: f64 = 1.75;
 
+/// One call beyond the usual in so many is followed by another one, if what disturbs them is no fault.
+const IN_ROW: f64 = 4.0;
+/// Fewer calls are no row: on a busy machine, two or three calls are often disturbed together.
+const LEAST_ROW: u32 = 5;
+/// More calls in a row are no less probable.
+const MOST_IN_ROW: f64 = 30.0;
+
+/// Calls of a function by one execution of its caller that follow one another, none of them usual.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CallsInRow {
+    /// How many there are.
+    pub num_calls: u32,
+    /// Their excess over the median together, in microseconds.
+    pub excess_us: u64,
+}
+
 /// All is usual.
 const USUAL: Verdict = Verdict {
     score: USUAL_SCORE,
@@ -72,6 +93,11 @@ pub(crate) struct Excess {
 pub(crate) struct Border {
     usual_us: u64,
     outlier_us: u64,
+    median_us: u64,
+    /// The excess that counts once.
+    severe_us: f64,
+    /// Beyond the usual: the first time of each bin, and how many executions took it or longer.
+    seen: Vec<(u64, u64)>,
     tail: Tail,
     histogram: Histogram,
 }
@@ -140,6 +166,23 @@ impl Excess {
         self.place(caller)
             .map_or(USUAL, |place| self.borders[place].judge(time_us))
     }
+
+    /// The same for an execution among others in a row.
+    pub(crate) fn judge_in_row(&self, caller: CallerKey, time_us: u64, row: CallsInRow) -> Verdict {
+        let verdict = self.judge(caller, time_us);
+        let border = self.place(caller).map(|place| &self.borders[place]);
+        let is_outlier = border.is_some_and(|it| it.is_outlier_in_row(time_us, row));
+        Verdict {
+            is_outlier: verdict.is_outlier || is_outlier,
+            ..verdict
+        }
+    }
+
+    /// How much longer than the median an execution took; `None` for one that is usual or not judged.
+    pub(crate) fn excess_us(&self, caller: CallerKey, time_us: u64) -> Option<u64> {
+        let border = self.borders.get(self.place(caller)?)?;
+        (time_us > border.usual_us).then(|| time_us.saturating_sub(border.median_us))
+    }
 }
 
 impl Border {
@@ -155,9 +198,14 @@ impl Border {
         let usual_us = histogram.range(histogram.bins()[beyond - 1]).1;
         let severe_us = severe_us.max(SEVERE_FACTOR * usual_us.real());
         let outlier_us = spots.border_us(beyond, &tail, severe_us);
+        let first = |&bin| histogram.range(bin).0;
+        let firsts = histogram.bins()[beyond..].iter().map(first);
         Some(Self {
             usual_us,
             outlier_us,
+            median_us: spots.median_us,
+            severe_us,
+            seen: firsts.zip(spots.above[beyond..].iter().copied()).collect(),
             tail,
             histogram,
         })
@@ -180,6 +228,20 @@ impl Border {
             score: self.tail.score(scale(time_us)),
             is_outlier: time_us >= self.outlier_us,
         }
+    }
+
+    fn is_outlier_in_row(&self, time_us: u64, row: CallsInRow) -> bool {
+        if row.num_calls < LEAST_ROW || time_us <= self.usual_us {
+            return false;
+        }
+        let at = self.seen.partition_point(|it| it.0 <= time_us);
+        let seen = at.checked_sub(1).and_then(|at| self.seen.get(at));
+        let further = f64::from(row.num_calls - 1).min(MOST_IN_ROW);
+        let severity = row.excess_us.real() / self.severe_us;
+        seen.is_some_and(|&(_, seen)| {
+            let expected = self.tail.expected(scale(time_us)) / IN_ROW.powf(further);
+            is_exceeded(expected, seen, severity)
+        })
     }
 }
 
@@ -307,8 +369,7 @@ impl<'a> Spots<'a> {
     fn border_us(&self, beyond: usize, tail: &Tail, severe_us: f64) -> u64 {
         let is_outlier = |time_us: u64, seen: u64| {
             let excess_us = time_us.saturating_sub(self.median_us).real();
-            let false_share = (excess_us / severe_us).powf(SEVERITY_POWER).min(1.0);
-            tail.expected(scale(time_us)) <= false_share * seen.real()
+            is_exceeded(tail.expected(scale(time_us)), seen, excess_us / severe_us)
         };
         let bins = self.histogram.bins();
         for (&bin, &seen) in bins.iter().zip(&self.above).skip(beyond) {
@@ -325,6 +386,12 @@ impl<'a> Spots<'a> {
             .find(|&time| is_outlier(time, 1))
             .unwrap_or(u64::MAX)
     }
+}
+
+/// Whether executions that were seen are more than expected by enough for what one of them costs, as a share of what is severe.
+fn is_exceeded(expected: f64, seen: u64, severity: f64) -> bool {
+    let false_share = severity.powf(SEVERITY_POWER).min(1.0);
+    expected <= false_share * seen.real()
 }
 
 fn scale(time_us: u64) -> f64 {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::contexts::Since;
 use crate::copod::Copod;
-use crate::excess::Excess;
+use crate::excess::{CallsInRow, Excess};
 use crate::hbos::Hbos;
 use crate::isolation::Surroundings;
 use crate::model::stated;
@@ -132,6 +132,28 @@ impl Judge {
             }
             Rule::Hbos(hbos) => hbos.judge(value_us),
             Rule::Copod(copod) => copod.judge(value_us),
+        }
+    }
+
+    /// Whether it judges executions by those that follow one another, too.
+    pub fn judges_rows(&self) -> bool {
+        matches!(self.0, Rule::Excess(_))
+    }
+
+    /// Judges an execution among others in a row. Only excess judges by them.
+    pub fn judge_in_row(&self, caller: CallerKey, value_us: u64, row: CallsInRow) -> Verdict {
+        match &self.0 {
+            Rule::Excess(excess) => excess.judge_in_row(caller, value_us, row),
+            _ => self.judge_in(caller, value_us),
+        }
+    }
+
+    /// How many microseconds an execution took longer than the median of its caller; `None` for one that is usual there, and for all
+    /// detectors but excess.
+    pub fn excess_us(&self, caller: CallerKey, value_us: u64) -> Option<u64> {
+        match &self.0 {
+            Rule::Excess(excess) => excess.excess_us(caller, value_us),
+            _ => None,
         }
     }
 

@@ -104,6 +104,7 @@ mod wide;
 
 pub use contexts::{CallerKey, ContextPart, Contexts, same_epoch};
 pub use error::{DetectError, Result};
+pub use excess::CallsInRow;
 pub use histogram::{Bin, Histogram};
 pub use judge::Judge;
 pub use model::{Distribution, FuncModel};

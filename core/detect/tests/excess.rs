@@ -1,8 +1,8 @@
 //! The detector that tells callers apart: what merging keeps, what is an outlier, and what is not.
 
 use callgrove_detect::{
-    Algorithm, CallerKey, ContextPart, Contexts, DetectError, Distribution, FuncModel, Histogram,
-    Judge, Params, ValidParams,
+    Algorithm, CallerKey, CallsInRow, ContextPart, Contexts, DetectError, Distribution, FuncModel,
+    Histogram, Judge, Params, ValidParams,
 };
 use callgrove_model::StepId;
 use proptest::prelude::*;
@@ -77,6 +77,33 @@ fn microseconds_count_less_than_milliseconds() {
         judge.judge_in(caller, 8 * typical_us).is_outlier
     };
     assert!(!of(20) && of(2_000));
+}
+
+#[test]
+fn calls_in_a_row_cost_what_they_cost_together() {
+    // Ten calls of five times their usual time where one in a thousand is longer by 120 µs on average: each costs little, all of them
+    // 6 ms.
+    let longer = (1..=60_u32).map(|i| 270 + (120.0 * -(f64::from(i) / 61.0).ln()) as u64);
+    let times = [about(150, 60_000), longer.collect(), vec![750; 10]].concat();
+    let judge = Judge::new(&model(&[("a", &times)]), &severe(), None);
+    let caller = CallerKey::of("a");
+    let excess_us = judge.excess_us(caller, 750).expect("it is not usual");
+    assert!((550..650).contains(&excess_us), "{excess_us}");
+    assert!(!judge.judge_in(caller, 750).is_outlier);
+    let row = |num_calls: u32| CallsInRow {
+        num_calls,
+        excess_us: u64::from(num_calls) * excess_us,
+    };
+    assert!(!judge.judge_in_row(caller, 750, row(1)).is_outlier);
+    assert!(judge.judge_in_row(caller, 750, row(10)).is_outlier);
+    let (alone, among) = (
+        judge.judge_in(caller, 750),
+        judge.judge_in_row(caller, 750, row(10)),
+    );
+    assert!((alone.score - among.score).abs() < 1e-12, "{among:?}");
+    // What is usual stays so, whatever it stands beside.
+    assert_eq!(judge.excess_us(caller, 160), None);
+    assert!(!judge.judge_in_row(caller, 160, row(1_000)).is_outlier);
 }
 
 #[test]

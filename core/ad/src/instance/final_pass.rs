@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_detect::CallerKey;
+use callgrove_detect::{CallerKey, CallsInRow};
 use callgrove_model::{FuncId, RankId, StepId};
 use callgrove_provdb::{Collection, Document, ExecutionRecord, Filter, ProvDbError, Query, Store};
 use callgrove_pserver::{AnomalySummary, FinalAnomalies, Metrics};
@@ -21,6 +21,9 @@ const NUM_AT_ONCE: usize = 256;
 
 /// What orders anomalies as the detector of their rank finds them: step, function, thread, entry, and the label.
 type Place = (u64, u32, u32, u64, Vec<u32>);
+
+/// Function, thread, and the label of the caller's execution.
+type Siblings = (u32, u32, String);
 
 /// The records of a rank, judged again.
 #[derive(Default)]
@@ -74,14 +77,15 @@ impl Instance {
         complete: &CompleteModels,
     ) -> Result<Rejudged, AdError> {
         let mut rejudged = Rejudged::default();
+        let rows = self.rows(store, rank, complete)?;
         for collection in Collection::JUDGED {
             self.each(store, rank, collection, &mut |_, records| {
                 for record in records {
                     let (score, is_anomaly) = match self.model_of(&record, complete) {
                         Some(model) => {
-                            let verdict = model
-                                .judge
-                                .judge_in(caller(&record), self.judged_us(&record));
+                            let row = rows.get(&siblings(&record)).copied().unwrap_or_default();
+                            let time_us = self.judged_us(&record);
+                            let verdict = model.judge.judge_in_row(caller(&record), time_us, row);
                             (verdict.score, verdict.is_outlier)
                         }
                         None => (record.outlier_score, collection == Collection::Anomalies),
@@ -97,6 +101,30 @@ impl Instance {
             })?;
         }
         Ok(rejudged)
+    }
+
+    /// The anomalies of each function that one execution of its caller made: they were in a row.
+    fn rows(
+        &self,
+        store: &mut dyn Store,
+        rank: RankId,
+        complete: &CompleteModels,
+    ) -> Result<BTreeMap<Siblings, CallsInRow>, AdError> {
+        let mut rows: BTreeMap<Siblings, CallsInRow> = BTreeMap::new();
+        self.each(store, rank, Collection::Anomalies, &mut |_, records| {
+            for record in records {
+                let model = self.model_of(&record, complete);
+                let time_us = self.judged_us(&record);
+                let excess_us = model.and_then(|it| it.judge.excess_us(caller(&record), time_us));
+                if let Some(excess_us) = excess_us {
+                    let row = rows.entry(siblings(&record)).or_default();
+                    row.num_calls = row.num_calls.saturating_add(1);
+                    row.excess_us = row.excess_us.saturating_add(excess_us);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Stores the records of a rank as the complete models have them.
@@ -178,6 +206,13 @@ impl Instance {
             OutlierStatistic::Inclusive => record.runtime_total,
         }
     }
+}
+
+/// The siblings of the execution of a record: its function, and the execution that called it or, without one, itself.
+fn siblings(record: &ExecutionRecord) -> Siblings {
+    let caller = record.call_stack.get(1);
+    let event_id = caller.map_or(&record.event_id, |frame| &frame.event_id);
+    (record.fid, record.tid, event_id.clone())
 }
 
 /// Who called the execution of a record.

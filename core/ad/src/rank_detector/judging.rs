@@ -1,11 +1,12 @@
 //! The verdicts on the executions of a step.
 
 use callgrove_detect::Moments;
+use callgrove_model::FuncEvents;
 
 use super::{LaneState, RankDetector};
-use crate::AdOptions;
 use crate::compiled_model::CompiledModel;
-use crate::found::FoundOutliers;
+use crate::found::{FoundOutliers, JudgedCalls, StepCalls};
+use crate::{AdOptions, OutlierStatistic};
 
 /// What is told of a function whose executions were judged.
 pub(super) struct JudgedFunction {
@@ -17,6 +18,28 @@ pub(super) struct JudgedFunction {
 }
 
 impl RankDetector {
+    /// Notes in which open calls the tracer may have written before the step with these events.
+    pub(super) fn note_write(&mut self, funcs: &FuncEvents, statistic: OutlierStatistic) {
+        let Some((thread, write_us)) = self.gaps.take_in(funcs) else {
+            return;
+        };
+        let stack = self.builder.lanes().find(|it| it.0 == thread);
+        let (Some((_, stack)), Some(state)) = (stack, self.lanes.get_mut(&thread)) else {
+            return;
+        };
+        match statistic {
+            OutlierStatistic::Exclusive => {
+                let top = stack.open().next_back();
+                state.writes.extend(top.map(|exec| (exec, write_us)));
+            }
+            OutlierStatistic::Inclusive => {
+                state
+                    .writes
+                    .extend(stack.open().map(|exec| (exec, write_us)));
+            }
+        }
+    }
+
     /// Judges the executions that ended in the step taken in last: the functions that could be judged, and the
     /// outliers of those that have some or lack a normal execution beside one.
     pub(super) fn judge_executions(
@@ -30,6 +53,16 @@ impl RankDetector {
         let most = num_executions.max().unwrap_or(0);
         let (mut exclusive_us, mut inclusive_us) =
             (Vec::with_capacity(most), Vec::with_capacity(most));
+        let stacks = self.builder.lanes().zip(self.lanes.values());
+        let lanes = stacks.map(|((_, stack), state)| JudgedCalls {
+            executions: stack.executions(),
+            writes: &state.writes,
+        });
+        let calls = StepCalls {
+            functions: &self.judged,
+            statistic: options.statistic,
+            lanes: lanes.collect(),
+        };
         for (number, executions) in self.executions.functions() {
             let Some(compiled) = compiled.get(number as usize).and_then(Option::as_ref) else {
                 // A frozen server that never saw the function: there is nothing to judge it by.
@@ -38,8 +71,7 @@ impl RankDetector {
             let of_function = FoundOutliers::among(
                 executions,
                 (number, &compiled.judge),
-                &self.judged,
-                options.statistic,
+                &calls,
                 self.wanted.contains(&number),
             );
             found.extend(of_function);
@@ -60,6 +92,10 @@ impl RankDetector {
                     Moments::of(&inclusive_us)
                 },
             });
+        }
+        for ((_, stack), state) in self.builder.lanes().zip(self.lanes.values_mut()) {
+            let executions = stack.executions();
+            state.writes.retain(|write| executions.is_open(write.0));
         }
         let mut lanes: Vec<&mut LaneState> = self.lanes.values_mut().collect();
         for (position, _) in found.iter().flat_map(|of_function| &of_function.anomalies) {

@@ -5,6 +5,7 @@ mod judging;
 mod step_learner;
 mod told;
 mod trees;
+mod writes;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,7 @@ use crate::record_builder::{JudgedLane, KernelLaunch, NamedFunction, RecordBuild
 use crate::stream_reader::StepInput;
 
 use step_learner::StepLearner;
+use writes::StepGaps;
 
 /// Messages and counter samples kept for calls that stay open; the oldest go first.
 const MAX_EVENTS_KEPT: usize = 1024;
@@ -62,6 +64,7 @@ pub(crate) struct RankDetector {
     hostname: Arc<str>,
     executions: ExecutionsByFunction,
     learner: StepLearner,
+    gaps: StepGaps,
     span: StepTimes,
     /// Functions with anomalies that no normal execution was stored beside yet.
     wanted: BTreeSet<u32>,
@@ -84,6 +87,8 @@ pub(crate) struct RankDetector {
 struct LaneState {
     /// The outliers among the executions that are kept, ascending.
     anomalies: Vec<ExecIdx>,
+    /// Open executions in which the tracer may have written, each with the time in microseconds.
+    writes: Vec<(ExecIdx, u64)>,
     /// Counter samples that were looked at for launches.
     num_counters_seen: usize,
 }
@@ -130,6 +135,7 @@ impl RankDetector {
             hostname: Arc::from(""),
             executions: ExecutionsByFunction::default(),
             learner: StepLearner::default(),
+            gaps: StepGaps::default(),
             span: StepTimes::default(),
             wanted: BTreeSet::new(),
             reported_until: None,
@@ -199,6 +205,7 @@ impl RankDetector {
         };
         self.message_numbers.take_in(batch.step, &batch.comms);
         self.briefs.begin_step(&batch.funcs);
+        self.note_write(&batch.funcs, options.statistic);
         self.counters.take_in(&mut batch.counters, &mut self.node);
         let (executions, judged) = (&mut self.executions, &self.judged);
         executions.begin(num_functions);

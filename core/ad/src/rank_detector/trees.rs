@@ -53,6 +53,11 @@ impl RankDetector {
                         *exec = place.map_or(*exec, ExecIdx::from_index);
                         place.is_ok()
                     });
+                    state.writes.retain_mut(|(exec, _)| {
+                        let place = kept.binary_search(exec);
+                        *exec = place.map_or(*exec, ExecIdx::from_index);
+                        place.is_ok()
+                    });
                 }
             },
         );

@@ -1,0 +1,66 @@
+//! When the tracer may have written its own data, as the stream of a rank shows it.
+//!
+//! TAU writes a step inside the exit of a function, after it has taken the time of that exit. So the thread with the newest event
+//! of a step stalls until its first event of the next one, and what is open there then seems longer. How long the program itself takes there is
+//! not known while the run goes on: the whole gap counts as a write. That hides one gap of a rank in each step; a stall there that
+//! is many times as long as such gaps usually are stays visible.
+
+use callgrove_model::{FuncEvents, ThreadId, TimeNs};
+
+/// Gaps that are remembered.
+const NUM_REMEMBERED: usize = 64;
+/// Fewer gaps tell nothing of what is usual.
+const FEW_GAPS: usize = 8;
+/// A write takes at most so many times as long as a gap usually is.
+const MOST_GAPS: u64 = 8;
+
+/// The gaps between the steps of a rank.
+#[derive(Debug, Default)]
+pub(super) struct StepGaps {
+    /// The thread with the newest event, and when that was.
+    newest: Option<(ThreadId, TimeNs)>,
+    /// The newest gaps in microseconds, in no order; the oldest is overwritten.
+    lengths_us: Vec<u64>,
+    num_gaps: usize,
+}
+
+impl StepGaps {
+    /// Takes in the events of the next step. The answer is the thread that may have written before it, and the time
+    /// that a write explains in microseconds.
+    pub(super) fn take_in(&mut self, funcs: &FuncEvents) -> Option<(ThreadId, u64)> {
+        let before = self.newest.take();
+        let lasts = funcs.stretches().filter_map(|(thread, events)| {
+            let last = events.last()?;
+            Some((thread, last.time))
+        });
+        // Of several at one time the first.
+        for (thread, time) in lasts {
+            if self.newest.is_none_or(|newest| newest.1 < time) {
+                self.newest = Some((thread, time));
+            }
+        }
+        let (thread, since) = before?;
+        let mut of_thread = funcs.stretches().filter(|it| it.0 == thread);
+        let first = of_thread.find_map(|(_, events)| events.first())?;
+        let gap_us = u64::try_from(first.time.since(since).as_us()).unwrap_or(0);
+        let explained_us = self.usual_us().map_or(gap_us, |usual_us| {
+            gap_us.min(usual_us.saturating_mul(MOST_GAPS))
+        });
+        self.remember(gap_us);
+        Some((thread, explained_us))
+    }
+
+    fn usual_us(&self) -> Option<u64> {
+        let mut lengths_us = self.lengths_us.clone();
+        let middle = lengths_us.len() / 2;
+        (lengths_us.len() >= FEW_GAPS).then(|| *lengths_us.select_nth_unstable(middle).1)
+    }
+
+    fn remember(&mut self, gap_us: u64) {
+        match self.lengths_us.get_mut(self.num_gaps % NUM_REMEMBERED) {
+            Some(oldest) => *oldest = gap_us,
+            None => self.lengths_us.push(gap_us),
+        }
+        self.num_gaps += 1;
+    }
+}
