@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         CliCommand::Causes(args) => cmd::causes::run(&args),
         CliCommand::Incidents(args) => cmd::causes::run_incidents(&args),
         CliCommand::Patterns(args) => cmd::patterns::run(&args),
+        CliCommand::Trends(args) => cmd::trends::run(&args),
         CliCommand::Evaluate(args) => cmd::evaluate::run(&args),
         CliCommand::Open(args) => done(cmd::open::run(&args)),
         CliCommand::Serve(args) => done(cmd::serve::run(&args)),

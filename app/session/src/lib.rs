@@ -42,6 +42,7 @@ mod snapshot;
 mod table;
 mod timeline;
 mod tree_map;
+mod trends;
 mod viewer;
 pub mod watch;
 pub mod wire;
@@ -101,4 +102,5 @@ pub use timeline::{
     innermost_at, layout_lane, merge_spans, num_levels, order_rows, partners_of,
 };
 pub use tree_map::{MapMethod, TreeMap};
+pub use trends::{RunTrends, Trend, TrendDoubt, TrendKind, TrendRow};
 pub use viewer::{Presence, PresentViewer, ViewerId};

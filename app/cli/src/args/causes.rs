@@ -48,6 +48,14 @@ pub(crate) struct PatternsArgs {
     pub(crate) listing: ListingArgs,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct TrendsArgs {
+    #[arg(help = TRACE_HELP)]
+    pub(crate) trace: String,
+    #[command(flatten)]
+    pub(crate) listing: ListingArgs,
+}
+
 fn share(text: &str) -> Result<f64, &'static str> {
     match text.parse() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),

@@ -12,7 +12,7 @@ use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::evaluate::Method;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs};
+pub(crate) use causes::{CausesArgs, IncidentsArgs, PatternsArgs, TrendsArgs};
 pub(crate) use common::TableFormat;
 use common::{ClassArgs, TRACE_HELP};
 pub(crate) use page::{ExportArgs, PageArgs};
@@ -53,6 +53,9 @@ pub(crate) enum CliCommand {
     /// List what recurs in a run: its iterations, its patterns, and which occurrences took far longer than usual; a table
     /// has the 30 patterns that took most time, unless --limit says how many
     Patterns(PatternsArgs),
+    /// List persistent and slow changes of a run: ranks that are slower than their peers throughout, functions that take
+    /// longer and longer, and what changed from a moment on
+    Trends(TrendsArgs),
     /// Measure how well methods find known anomalies, and how labels help
     Evaluate(EvaluateArgs),
     /// Open a run in a window: its trace, its records, the running job itself, or several of them
@@ -132,7 +135,7 @@ pub(crate) struct AnalyzeArgs {
     /// [default: 0.01, in paper mode 0.02]
     #[arg(long, value_name = "NU", conflicts_with = "model")]
     pub(crate) nu: Option<f64>,
-    /// Kernel width as a factor of its rule: the larger, the nearer two executions must be to count as
+    /// Kernel width as a factor of its rule, from 0.001 to 1000: the larger, the nearer two executions must be to count as
     /// alike [default: 0.3, in paper mode 1]
     #[arg(long, value_name = "FACTOR", conflicts_with = "model")]
     pub(crate) gamma: Option<f64>,

@@ -13,6 +13,7 @@ use callgrove_session::{
 
 use super::causes::find;
 use super::forest::forest_of;
+use super::trends;
 use crate::args::{AnalyzeArgs, Mode, TableFormat};
 use crate::exit::Exit;
 use crate::host::{is_forest_file, replace_file};
@@ -67,12 +68,14 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     let detection = Detection::new(judged, None);
     let explainer = with_explainer(args, model.as_ref(), &forest, &detection, &labels)?;
     clock.lap("explain");
-    // The trees of a file sent one another no messages.
-    let causes = if is_forest_file(&args.trace) {
-        None
-    } else {
-        Some(find(forest.trace(), &mut clock)?)
-    };
+    // The trees of a file sent one another no messages, and are of no run.
+    let is_of_run = !is_forest_file(&args.trace);
+    let causes = is_of_run
+        .then(|| find(forest.trace(), &mut clock))
+        .transpose()?;
+    let trends = (is_of_run && args.format == TableFormat::Table)
+        .then(|| trends::find(forest.trace(), &mut clock))
+        .transpose()?;
     print(
         args,
         &forest,
@@ -80,6 +83,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         &labels,
         (causes.as_ref(), explainer.as_ref()),
     )?;
+    if let Some(trends) = trends {
+        crate::output::print(|out| trends::print_below(out, &trends))?;
+    }
     clock.lap("print");
     Ok(Exit::after(&forest.trace().warnings))
 }

@@ -10,6 +10,7 @@ use callgrove_session::{
 use serde::Serialize;
 
 use super::forest::{forest_of, trace_of};
+use super::trends;
 use crate::args::{CausesArgs, IncidentsArgs, TableFormat};
 use crate::exit::Exit;
 use crate::host::is_forest_file;
@@ -58,8 +59,16 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
     let rows: Vec<IncidentRow> = rows
         .take(args.listing.limit.unwrap_or(usize::MAX))
         .collect();
+    let trends = (args.listing.format == TableFormat::Table)
+        .then(|| trends::find(&trace, &mut clock))
+        .transpose()?;
     print(|out| match args.listing.format {
-        TableFormat::Table => incident_table(&rows, &trace).print(out, 0),
+        TableFormat::Table => {
+            incident_table(&rows, &trace).print(out, 0)?;
+            trends
+                .iter()
+                .try_for_each(|trends| trends::print_below(out, trends))
+        }
         TableFormat::Json => json_lines(out, &rows),
         TableFormat::Csv => csv_lines(out, &rows),
     })?;

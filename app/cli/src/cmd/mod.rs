@@ -17,3 +17,4 @@ pub(crate) mod query;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod trends;

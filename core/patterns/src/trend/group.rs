@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgrove_model::{DurationNs, LaneIdx, RankId, TimeNs};
 
 use super::judge::{LaneFinding, Shift};
-use super::own_time::Context;
+use super::own_time::OwnTimeContext;
 use super::robust::{median, signed};
 
 /// Changes of several lanes within this share of the run are one: 1 in 20, the length of a window.
@@ -15,11 +15,11 @@ const SAME_MOMENT: i64 = 20;
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     /// The costliest context.
-    pub(super) context: Context,
+    pub(super) context: OwnTimeContext,
     /// The findings there, by lane.
     pub(super) of_lanes: Vec<LaneFinding>,
     /// Further contexts, the costliest first.
-    pub(super) others: Vec<Context>,
+    pub(super) others: Vec<OwnTimeContext>,
     pub(super) cost: DurationNs,
     /// The ranks of the lanes.
     ranks: BTreeSet<RankId>,
@@ -82,7 +82,7 @@ impl Group {
 /// Joins the findings of all contexts, the costliest first, and leaves out those that cost each of their lanes less than
 /// `least`. `run` is the length of the run.
 pub(super) fn groups(
-    found: BTreeMap<Context, Vec<LaneFinding>>,
+    found: BTreeMap<OwnTimeContext, Vec<LaneFinding>>,
     run: DurationNs,
     least: DurationNs,
     rank_of: impl Fn(LaneIdx) -> RankId,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use callgrove_model::{
-    Cancelled, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx, ProgramId, Progress, Real,
-    TimeNs, Trace,
+    Cancelled, DurationNs, ExecIdx, Executions, FuncId, Lane, LaneIdx, ProgramId, Progress, TimeNs,
+    Trace,
 };
 
 use super::robust::common_divisor;
@@ -19,7 +19,7 @@ const RECURRING_CALLS: usize = 20;
 
 /// A function under its caller in one program: what the calls of are compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Context {
+pub(super) struct OwnTimeContext {
     pub(super) program: ProgramId,
     pub(super) func: FuncId,
     pub(super) caller: Option<FuncId>,
@@ -52,7 +52,7 @@ struct LaneContexts<'a> {
     lane: &'a Lane,
     /// Of each function, its callers so far with their numbers.
     callers: Vec<Vec<(Option<FuncId>, usize)>>,
-    all: Vec<Context>,
+    all: Vec<OwnTimeContext>,
 }
 
 impl<'a> LaneContexts<'a> {
@@ -76,7 +76,7 @@ impl<'a> LaneContexts<'a> {
         }
         let number = self.all.len();
         callers.push((caller, number));
-        self.all.push(Context {
+        self.all.push(OwnTimeContext {
             program: self.lane.program,
             func,
             caller,
@@ -88,7 +88,7 @@ impl<'a> LaneContexts<'a> {
 /// The own times that matter in a run.
 pub(super) struct OwnTimes {
     /// The calls of each context that takes at least `least` on some lane.
-    pub(super) contexts: BTreeMap<Context, Vec<Series>>,
+    pub(super) contexts: BTreeMap<OwnTimeContext, Vec<Series>>,
     /// The cost from which on a finding matters.
     pub(super) least: DurationNs,
 }
@@ -109,7 +109,7 @@ impl OwnTimes {
         let matter = totals
             .into_iter()
             .filter(|it| it.1 >= least.0 / LEAST_TOTAL);
-        let mut contexts: BTreeMap<Context, Vec<Series>> =
+        let mut contexts: BTreeMap<OwnTimeContext, Vec<Series>> =
             matter.map(|(context, _)| (context, Vec::new())).collect();
         for (lane, held) in trace.lanes() {
             let done = fraction(lane.index(), trace.lanes.len());
@@ -147,8 +147,8 @@ fn totals(
     trace: &Trace,
     works: &[bool],
     progress: Progress<'_>,
-) -> Result<(BTreeMap<Context, i64>, i64), Cancelled> {
-    let mut longest: BTreeMap<Context, i64> = BTreeMap::new();
+) -> Result<(BTreeMap<OwnTimeContext, i64>, i64), Cancelled> {
+    let mut longest: BTreeMap<OwnTimeContext, i64> = BTreeMap::new();
     let mut busiest_ns = 0;
     for (lane, held) in trace.lanes() {
         progress.at(fraction(lane.index(), trace.lanes.len()))?;
@@ -202,11 +202,8 @@ fn rows<'a>(executions: &'a Executions, works: &'a [bool]) -> impl Iterator<Item
     })
 }
 
-/// A part of the lanes, for a progress bar.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "percent of a progress bar need no more digits"
-)]
+/// A part of the lanes in whole percent, as a fraction.
 fn fraction(at: usize, of: usize) -> f32 {
-    (at.real() / of.max(1).real()) as f32
+    let percent = at.saturating_mul(100) / of.max(1);
+    f32::from(u8::try_from(percent).unwrap_or(100)) / 100.0
 }

@@ -10,7 +10,7 @@ const NORMAL_MAD: f64 = 1.4826;
 
 /// A straight line through equally spaced values: where it begins and ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Line {
+pub(super) struct FittedLine {
     /// At the first value.
     pub(super) from_ns: i64,
     /// At the last one.
@@ -54,7 +54,7 @@ pub(super) fn median_and_spread(values: &[i64]) -> (i64, i64) {
 }
 
 /// The line with the median of the slopes of all pairs, and the median of the intercepts (Theil and Sen).
-pub(super) fn theil_sen(values: &[i64]) -> Line {
+pub(super) fn theil_sen(values: &[i64]) -> FittedLine {
     let mut slopes = Vec::with_capacity(values.len() * values.len() / 2);
     for (at, one) in values.iter().enumerate() {
         for (before, other) in values[..at].iter().enumerate() {
@@ -63,7 +63,7 @@ pub(super) fn theil_sen(values: &[i64]) -> Line {
     }
     if slopes.is_empty() {
         let only = values.first().copied().unwrap_or(0);
-        return Line {
+        return FittedLine {
             from_ns: only,
             to_ns: only,
         };
@@ -76,7 +76,7 @@ pub(super) fn theil_sen(values: &[i64]) -> Line {
         .enumerate()
         .map(|(at, it)| it.saturating_sub(rise(at)));
     let from_ns = median(starts.collect());
-    Line {
+    FittedLine {
         from_ns,
         to_ns: from_ns.saturating_add(rise(values.len() - 1)),
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group::{Group, groups};
 use super::judge::{ContextSummary, LaneFinding, Shift};
-use super::own_time::{Context, OwnTimes};
+use super::own_time::{OwnTimeContext, OwnTimes};
 use super::trend::{Trend, TrendDoubt, TrendKind};
 use crate::cause::hosts;
 
@@ -28,8 +28,8 @@ pub struct Trends {
 
 /// The contexts of a run with the summaries of their lanes.
 struct Contexts {
-    summaries: BTreeMap<Context, ContextSummary>,
-    found: BTreeMap<Context, Vec<LaneFinding>>,
+    summaries: BTreeMap<OwnTimeContext, ContextSummary>,
+    found: BTreeMap<OwnTimeContext, Vec<LaneFinding>>,
 }
 
 impl Trends {

@@ -1,0 +1,131 @@
+//! `callgrove trends`: ranks that are slower than their peers, growth, and change points.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use callgrove_model::{DurationNs, Trace};
+use callgrove_session::{RunTrends, TrendRow};
+use serde::Serialize;
+
+use super::forest::trace_of;
+use crate::args::{TableFormat, TrendsArgs};
+use crate::exit::Exit;
+use crate::host::is_forest_file;
+use crate::output::{Clock, TextTable, csv_lines, json_lines, print, thousands, with_progress};
+
+/// Findings that the other commands print below their tables.
+const NUM_BELOW_TABLE: usize = 2;
+
+pub(crate) fn run(args: &TrendsArgs) -> Result<Exit> {
+    if is_forest_file(&args.trace) {
+        bail!("trends need a trace: the trees of a file are of no run");
+    }
+    let mut clock = Clock::new(args.listing.timings);
+    let trace = trace_of(&args.trace, &mut clock)?;
+    let trends = find(&trace, &mut clock)?;
+    let rows = trends.rows().take(args.listing.limit.unwrap_or(usize::MAX));
+    let rows: Vec<TrendRow> = rows.collect();
+    print(|out| match args.listing.format {
+        TableFormat::Table if rows.is_empty() => writeln!(
+            out,
+            "no rank is slower than its peers throughout, and nothing grows or changes for good"
+        ),
+        TableFormat::Table => table(&rows).print(out, 0),
+        TableFormat::Json => json_lines(out, &rows),
+        TableFormat::Csv => csv_lines(out, rows.iter().map(TrendLine::of)),
+    })?;
+    Ok(Exit::after(&trace.warnings))
+}
+
+/// Finds the persistent and slow changes of a run.
+pub(super) fn find(trace: &Arc<Trace>, clock: &mut Clock) -> Result<RunTrends> {
+    let trends = with_progress("Looking for trends", |progress| {
+        RunTrends::find(trace, progress)
+    })?;
+    clock.lap("trends");
+    Ok(trends)
+}
+
+/// Prints the costliest findings below a table of something else; nothing where there are none.
+pub(super) fn print_below(out: &mut dyn Write, trends: &RunTrends) -> std::io::Result<()> {
+    let num_trends = trends.all().len();
+    for (at, sentence) in trends.sentences().take(NUM_BELOW_TABLE).enumerate() {
+        let before = if at == 0 { "\n" } else { "" };
+        writeln!(out, "{before}throughout the run: {sentence}")?;
+    }
+    match num_trends.saturating_sub(NUM_BELOW_TABLE) {
+        0 => Ok(()),
+        more => writeln!(out, "{} more: callgrove trends", thousands(more)),
+    }
+}
+
+fn table(rows: &[TrendRow]) -> TextTable {
+    let mut table = TextTable::new(&[
+        "trend", "kind", "cost", "own", "usual", "factor", "evidence", "finding", "doubt",
+    ]);
+    let time = |us: f64| DurationNs::nearest(us * 1e3).to_string();
+    for row in rows {
+        let factor = row.factor.map(|factor| format!("{factor:.2}"));
+        table.push(vec![
+            row.trend.to_string(),
+            row.kind.to_owned(),
+            DurationNs::from_us(row.cost_us).to_string(),
+            time(row.own_us),
+            time(row.usual_us),
+            factor.unwrap_or_default(),
+            format!("{:.1}", row.evidence),
+            row.words.clone(),
+            row.doubt.unwrap_or_default().to_owned(),
+        ]);
+    }
+    table
+}
+
+/// A row with its lists as text.
+#[derive(Serialize)]
+struct TrendLine<'a> {
+    trend: usize,
+    kind: &'a str,
+    ranks: String,
+    threads: String,
+    host: Option<&'a str>,
+    function: &'a str,
+    other_functions: String,
+    own_us: f64,
+    usual_us: f64,
+    factor: Option<f64>,
+    start_us: Option<i64>,
+    peers: String,
+    cost_us: i64,
+    evidence: f64,
+    doubt: Option<&'a str>,
+    words: &'a str,
+}
+
+impl<'a> TrendLine<'a> {
+    fn of(row: &'a TrendRow) -> Self {
+        let list = |numbers: &[u32]| {
+            let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+            numbers.join(" ")
+        };
+        Self {
+            trend: row.trend,
+            kind: row.kind,
+            ranks: list(&row.ranks),
+            threads: list(&row.threads),
+            host: row.host.as_deref(),
+            function: &row.function,
+            other_functions: row.other_functions.join("; "),
+            own_us: row.own_us,
+            usual_us: row.usual_us,
+            factor: row.factor,
+            start_us: row.start_us,
+            peers: list(&row.peers),
+            cost_us: row.cost_us,
+            evidence: row.evidence,
+            doubt: row.doubt,
+            words: &row.words,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Persistent and slow changes of a run, for tables and for sentences.
+
+mod rows;
+
+use std::sync::Arc;
+
+use callgrove_model::{Cancelled, Progress, Trace};
+use callgrove_patterns::trend::Trends;
+
+pub use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind};
+pub use rows::TrendRow;
+
+/// The persistent and slow changes of a run: slow lanes, growth and change points.
+#[derive(Clone, Debug)]
+pub struct RunTrends {
+    trace: Arc<Trace>,
+    trends: Trends,
+}
+
+impl RunTrends {
+    /// Looks for them in a trace. Cost: linear in its executions.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the caller asked to stop.
+    pub fn find(trace: &Arc<Trace>, progress: Progress<'_>) -> Result<Self, Cancelled> {
+        Ok(Self {
+            trends: Trends::find(trace, progress)?,
+            trace: Arc::clone(trace),
+        })
+    }
+
+    /// The findings, the costliest first.
+    pub fn all(&self) -> &[Trend] {
+        self.trends.all()
+    }
+
+    /// The rows of the findings, in the same order.
+    pub fn rows(&self) -> impl Iterator<Item = TrendRow> {
+        let numbered = self.all().iter().enumerate();
+        numbered.map(|(number, trend)| TrendRow::new(&self.trace, number, trend))
+    }
+
+    /// The sentences of the findings, each with its doubt, in the same order.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        self.all().iter().map(|trend| {
+            let doubt = trend.doubt.map(|doubt| format!(" ({})", doubt.in_words()));
+            trend.in_words(&self.trace) + &doubt.unwrap_or_default()
+        })
+    }
+}
