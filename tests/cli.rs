@@ -384,7 +384,22 @@ fn mistakes_are_answered_with_cause_place_and_remedy() -> Result<()> {
     fs::write(path("bad.csv"), "rank,index,label\n1,2,maybe\n")?;
     fs::write(path("bad.json"), "{}")?;
     let example = example().to_string_lossy().into_owned();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 11] = [
+        (
+            &["analyze", &example, "-f", COMPUTE, "--gamma", "1e-300"],
+            "gamma factor must be from 0.001 to 1000, not 1e-300",
+        ),
+        (
+            &[
+                "replay",
+                &example,
+                "--out",
+                &path("replayed"),
+                "--speed",
+                "1e-300",
+            ],
+            "--speed 1e-300 is neither 0 nor from 0.001 to 1000000",
+        ),
         (&["run", "--sst", "bp/*.bp"], "name each, such as bp/tau"),
         (&["info", &path("missing")], "missing"),
         (&["info", &path("notes.txt")], "notes.txt"),

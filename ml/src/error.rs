@@ -23,7 +23,7 @@ pub enum MlError {
         limit: u64,
     },
     /// A parameter is out of its bounds.
-    #[error("{name} must be {wanted}, not {value}")]
+    #[error("{name} must be {wanted}, not {}", in_digits(*.value))]
     InvalidParam {
         /// Name of the parameter.
         name: &'static str,
@@ -117,6 +117,16 @@ impl From<Cancelled> for MlError {
 
 /// The result of everything here that can fail.
 pub type Result<T> = std::result::Result<T, MlError>;
+
+/// A number as text; one with many zeros has an exponent.
+fn in_digits(value: f64) -> String {
+    let size = value.abs();
+    if size.is_finite() && size > 0.0 && !(1e-6..1e15).contains(&size) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
+}
 
 /// Passes `value` if `is_valid`.
 pub(crate) fn check_param(

@@ -1,5 +1,7 @@
 //! Choices of representation, kernel width and weights before any label.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, check_param};
@@ -119,6 +121,9 @@ impl ValidExcessParams {
     }
 }
 
+/// The factors of the rules for γ that leave a kernel: below, all rows are alike to it, above, each is like itself only.
+const FACTORS: RangeInclusive<f64> = 1e-3..=1e3;
+
 impl GammaRule {
     /// Checks the factor.
     ///
@@ -126,8 +131,8 @@ impl GammaRule {
     /// [`crate::MlError::InvalidParam`].
     pub(crate) fn check(self) -> Result<()> {
         let factor = self.factor();
-        let is_valid = factor.is_finite() && factor > 0.0;
-        check_param("gamma factor", factor, is_valid, "a finite number above 0")
+        let is_valid = FACTORS.contains(&factor);
+        check_param("gamma factor", factor, is_valid, "from 0.001 to 1000")
     }
 }
 

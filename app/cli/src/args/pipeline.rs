@@ -275,7 +275,7 @@ pub(crate) struct ReplayArgs {
     /// Folder of the streams; each has the name of the recorded one
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
-    /// How much faster than recorded; 0 as fast as can be
+    /// How much faster than recorded, from 0.001 to 1000000; 0 as fast as can be
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub(crate) speed: f64,
 }

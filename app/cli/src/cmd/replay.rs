@@ -1,5 +1,6 @@
 //! `callgrove replay`: publishes a recorded trace again.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
@@ -11,8 +12,15 @@ use crate::output::{complain, print, thousands};
 use crate::stop::StopSignal;
 use crate::streams;
 
+/// How much faster than recorded a run can be published; 0, as fast as can be, is apart.
+const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;
+
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
-    ensure!(args.speed >= 0.0, "--speed {} is below 0", args.speed);
+    ensure!(
+        args.speed == 0.0 || SPEEDS.contains(&args.speed),
+        "--speed {:?} is neither 0 nor from 0.001 to 1000000",
+        args.speed
+    );
     let stop = StopSignal::listen()?;
     let streams = find_streams(Path::new(&args.trace))?;
     let engine = match args.engine {
