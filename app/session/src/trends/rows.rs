@@ -1,7 +1,7 @@
 //! Findings as tables have them, with fixed names. Times in microseconds.
 
 use callgrove_model::{FuncId, FunctionName, Real, Trace};
-use callgrove_patterns::trend::{Trend, TrendKind};
+use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind};
 use serde::Serialize;
 
 /// One persistent or slow change: a row of `callgrove trends`.
@@ -72,7 +72,7 @@ impl TrendRow {
             peers: trend.peer_ranks.iter().map(|rank| rank.0).collect(),
             cost_us: trend.cost.as_us(),
             evidence: trend.evidence,
-            doubt: trend.doubt.map(|doubt| doubt.in_words()),
+            doubt: trend.doubt.map(TrendDoubt::in_words),
             words: trend.in_words(trace),
         }
     }
