@@ -45,7 +45,7 @@ const TASKS: &[Task] = &[
             "build the program",
             "open the example in a window, until you close it",
         ],
-        duration: "about 15 minutes on two cores the first time, then some seconds",
+        duration: "15 to 20 minutes on two cores the first time, then some seconds",
         needs: Needs::Window,
     },
     Task {
@@ -62,7 +62,7 @@ const TASKS: &[Task] = &[
             "build the page for browsers, and the program",
             "run the examples of the documentation, and the tests",
         ],
-        duration: "about 35 minutes on two cores the first time, then about 12",
+        duration: "30 to 50 minutes on two cores the first time, then about 15",
         needs: Needs::Tests,
     },
     Task {
