@@ -55,7 +55,7 @@ const SEVERE_FACTOR: f64 = 5.0;
 /// How much more evidence less severe executions need.
 const SEVERITY_POWER: f64 = 1.75;
 
-/// One call beyond the usual in so many is followed by another one, if what disturbs them is no fault.
+/// Factor by which the evidence grows with each further call of a row: of the calls beyond the usual that are no fault, one in four is followed by another.
 const IN_ROW: f64 = 4.0;
 /// Fewer calls are no row: on a busy machine, two or three calls are often disturbed together.
 const LEAST_ROW: u32 = 5;

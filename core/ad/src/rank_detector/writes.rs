@@ -11,7 +11,7 @@ use callgrove_model::{FuncEvents, ThreadId, TimeNs};
 const NUM_REMEMBERED: usize = 64;
 /// Fewer gaps tell nothing of what is usual.
 const FEW_GAPS: usize = 8;
-/// A write takes at most so many times as long as a gap usually is.
+/// Longest write, in multiples of the median gap.
 const MOST_GAPS: u64 = 8;
 
 /// The gaps between the steps of a rank.

@@ -22,7 +22,7 @@ fn anomalies(script: &Script) -> Vec<(String, u64)> {
     shelf.of(Anomalies).iter().map(of).collect()
 }
 
-/// Twenty steps, between which the tracer writes inside `advance` for so many microseconds.
+/// Twenty steps; between two of them the tracer writes inside `advance` for the given number of microseconds.
 fn writes(write_us: impl Fn(u32) -> u64) -> Script {
     let mut script = Script::new(3);
     let mut time_us = 1_000;

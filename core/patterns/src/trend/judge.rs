@@ -21,7 +21,7 @@ const SLOW_PERCENT: i64 = 115;
 const SLOW_SPREADS: f64 = 5.0;
 /// The spread of lanes is at least this share of their median: 1 in 50.
 const LEAST_SPREAD: i64 = 50;
-/// Of so many windows of a slow lane, one may be as fast as those of the peers.
+/// Number of windows of a slow lane of which one may be as fast as the windows of its peers.
 const SLOW_WINDOWS: usize = 10;
 /// Growth in percent of the start.
 const GROWTH_PERCENT: i64 = 15;
@@ -281,7 +281,7 @@ fn moment(calls: &[OwnTime], split: usize, (from_ns, to_ns): (i64, i64)) -> usiz
     best.1.min(calls.len().saturating_sub(1))
 }
 
-/// Whether a time is at least so many percent of another one, which must not be 0.
+/// Returns whether a time is at least `percent` percent of another one, which must not be 0.
 fn is_percent(time_ns: i64, of_ns: i64, percent: i64) -> bool {
     let [time, of, percent] = [time_ns, of_ns, percent].map(i128::from);
     of > 0 && time * 100 >= of * percent

@@ -39,7 +39,7 @@
 //! # Limits
 //!
 //! Where more than half of the lanes are slow, the others are the exception and nothing is found. A lane with another share of the problem in
-//! every call cannot be told from a slow one: findings in a part of the lane's work say so ([`TrendDoubt::OtherWorkUsual`]). Fewer than 4 lanes
+//! every call cannot be distinguished from a slow one: findings in a part of the lane's work say so ([`TrendDoubt::OtherWorkUsual`]). Fewer than 4 lanes
 //! are not compared. A growth in the number of calls, not in their length, is not looked for.
 //!
 //! Times are integer nanoseconds. Cost: two passes over the executions, and selections within those of functions that matter.

@@ -13,7 +13,7 @@ use crate::cause::hosts;
 
 /// A function matters in a finding from this part of the least cost of the whole finding on: an eighth.
 const LEAST_PART: i64 = 8;
-/// With so many lanes or fewer, the median is a weak witness.
+/// Number of lanes up to which the median of the lanes is weak evidence.
 const FEW_LANES: usize = 4;
 /// Of its other own time a slow lane has to be slow in this share, or it is doubted.
 const SLOW_SHARE: f64 = 0.5;

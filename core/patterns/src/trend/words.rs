@@ -4,7 +4,7 @@ use callgrove_model::{FuncId, FunctionName, LaneIdx, RankId, Real, Trace};
 
 use super::{Trend, TrendDoubt, TrendKind};
 
-/// Peers are named by rank up to so many ranges; beyond that they are counted.
+/// Number of ranges of ranks up to which peers are named; more are counted.
 const MOST_RANGES: usize = 4;
 
 impl Trend {
