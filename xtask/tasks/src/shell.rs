@@ -1,6 +1,5 @@
 //! Running other programs: what is printed, and what an error says.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -47,15 +46,6 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Where a program is, in `PATH` or in the system's own folders (which an ordinary user's `PATH` may lack).
-pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
-        .map(|folder| folder.join(name))
-        .find(|file| Path::is_file(file))
-}
-
 fn cannot_start(command: &Command) -> String {
     format!("cannot start {}", shown(command))
 }
@@ -87,11 +77,5 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert_eq!(message, "cannot start no-such-program");
-    }
-
-    #[test]
-    fn finds_only_programs_that_exist() {
-        assert!(find_program("cargo").is_some());
-        assert_eq!(find_program("no-such-program"), None);
     }
 }
