@@ -40,21 +40,63 @@ pub struct RootSuggestion {
 /// things, talk to other ranks, and do not always take equally long. Each of these is a number x
 /// between 0 and infinity that counts as x / (x + half), where half is what counts a half; the score
 /// is their product. Functions of MPI, those without callees and those executed less than eight times
-/// are left out.
+/// are left out; where nothing else is there, they are proposed in this order of exceptions: functions without
+/// callees, functions of MPI, functions that are executed less often. So every run with calls has a proposal.
 pub fn suggest_roots(trace: &Trace) -> Vec<RootSuggestion> {
     let mut tallies: Vec<Tally> = vec![Tally::default(); trace.names.len()];
     let mut total_ns = 0;
     for lane in &trace.lanes {
         total_ns += tally_lane(lane, &mut tallies);
     }
-    let mut suggestions: Vec<RootSuggestion> = trace
-        .names
-        .iter()
-        .filter(|(_, name)| !FunctionName::parse(name).is_mpi())
-        .filter_map(|(func, _)| rate(func, &mut tallies[func.index()], total_ns))
-        .collect();
-    suggestions.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.func.cmp(&b.func)));
-    suggestions
+    for lenience in Lenience::ALL {
+        let mut suggestions: Vec<RootSuggestion> = trace
+            .names
+            .iter()
+            .filter(|(_, name)| lenience.mpi || !FunctionName::parse(name).is_mpi())
+            .filter_map(|(func, _)| rate(func, &mut tallies[func.index()], total_ns, lenience))
+            .collect();
+        suggestions.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.func.cmp(&b.func)));
+        if !suggestions.is_empty() {
+            return suggestions;
+        }
+    }
+    Vec::new()
+}
+
+/// What is proposed where nothing better is there.
+#[derive(Clone, Copy, Debug)]
+struct Lenience {
+    /// Least calls below the root that a tree counts as having.
+    least_calls: f64,
+    /// Whether functions of MPI are proposed.
+    mpi: bool,
+    /// Executions that a function needs.
+    min_executions: usize,
+}
+
+impl Lenience {
+    const ALL: [Self; 4] = [
+        Self {
+            least_calls: 0.0,
+            mpi: false,
+            min_executions: MIN_EXECUTIONS,
+        },
+        Self {
+            least_calls: 0.1,
+            mpi: false,
+            min_executions: MIN_EXECUTIONS,
+        },
+        Self {
+            least_calls: 0.1,
+            mpi: true,
+            min_executions: MIN_EXECUTIONS,
+        },
+        Self {
+            least_calls: 0.1,
+            mpi: true,
+            min_executions: 1,
+        },
+    ];
 }
 
 /// What the lanes say about one function.
@@ -103,9 +145,14 @@ fn tally_lane(lane: &Lane, tallies: &mut [Tally]) -> i64 {
     busy_ns
 }
 
-fn rate(func: FuncId, tally: &mut Tally, total_ns: i64) -> Option<RootSuggestion> {
+fn rate(
+    func: FuncId,
+    tally: &mut Tally,
+    total_ns: i64,
+    lenience: Lenience,
+) -> Option<RootSuggestion> {
     let num_executions = tally.durations_ns.len();
-    if num_executions < MIN_EXECUTIONS {
+    if num_executions < lenience.min_executions {
         return None;
     }
     let count = num_executions.real();
@@ -124,7 +171,7 @@ fn rate(func: FuncId, tally: &mut Tally, total_ns: i64) -> Option<RootSuggestion
         mean_messages: tally.num_messages.real() / count,
         time_share: tally.outermost_ns.real() / (total_ns.real()).max(1.0),
     };
-    let score = suggestion.rated();
+    let score = suggestion.rated(lenience.least_calls);
     (score > 0.0).then_some(RootSuggestion {
         score,
         ..suggestion
@@ -132,13 +179,14 @@ fn rate(func: FuncId, tally: &mut Tally, total_ns: i64) -> Option<RootSuggestion
 }
 
 impl RootSuggestion {
-    fn rated(&self) -> f64 {
+    /// The product of what speaks for it; a tree counts as having `least_calls` below its root.
+    fn rated(&self, least_calls: f64) -> f64 {
         let saturating = |x: f64, half: f64| x / (x + half);
         let per_rank = self.num_executions.real() / self.num_ranks.max(1).real();
         saturating(self.num_executions.real(), 100.0)
             * saturating(per_rank, 20.0)
-            * saturating(self.time_share, 0.1)
-            * saturating(self.mean_tree_len - 1.0, 20.0)
+            * saturating(self.time_share.max(least_calls * 1e-6), 0.1)
+            * saturating((self.mean_tree_len - 1.0).max(least_calls), 20.0)
             // No messages and equal times speak against a function, but do not rule it out.
             * (0.5 + 0.5 * saturating(self.mean_messages, 2.0))
             * (0.1 + 0.9 * saturating(self.spread, 1.0))

@@ -90,8 +90,20 @@ fn the_repeated_step_is_proposed_and_neither_main_nor_leaves_nor_mpi() {
 }
 
 #[test]
-fn nothing_is_proposed_where_nothing_repeats() {
-    assert!(suggest_roots(&program(1)).is_empty());
+fn where_no_caller_repeats_a_leaf_is_proposed_and_of_an_empty_trace_nothing() {
+    let trace = program(1);
+    let suggestions = suggest_roots(&trace);
+    assert_eq!(names_of(&trace, &suggestions), ["kernel"]);
+    let names = ["main", "init"].map(str::to_owned);
+    let once = PlainTree {
+        node: 0,
+        parent: vec![-1, 0],
+        func: vec![0, 1],
+        w: vec![10_000, 9_000],
+        kind: String::new(),
+    };
+    let trace = Trace::clone(forest(&names, &[once]).trace());
+    assert!(!suggest_roots(&trace).is_empty(), "it has calls");
     assert!(suggest_roots(&Trace::default()).is_empty());
 }
 
