@@ -13,7 +13,8 @@ use callgrove_ml::detector::{DetectorParams, Embedding};
 use callgrove_ml::ocsvm::{Anchors, Trained, train, train_on_anchors};
 
 const FORESTS: [&str; 4] = ["small:10000", "full:30000", "small:100000", "full:100000"];
-const FALSE_DISCOVERIES: f64 = 0.1;
+/// p-value of a score that is counted.
+const RARE: f64 = 0.01;
 const NUM_ANCHORS: usize = 4_096;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -57,14 +58,11 @@ fn compare(name: &str, spec: ForestSpec) -> Result<(), Box<dyn Error>> {
         trained.scores().iter().map(|&it| it < -1e-6).collect()
     };
     let is_found = |trained: &Trained| -> Vec<bool> {
-        let border = embedding
-            .calibration()
-            .border(trained.scores(), FALSE_DISCOVERIES);
-        trained
+        let ln_p = trained
             .scores()
             .iter()
-            .map(|&score| score < border - 1e-6)
-            .collect()
+            .map(|&score| embedding.svm_tail().ln_p(score));
+        ln_p.map(|ln_p| ln_p <= RARE.ln()).collect()
     };
     let (below, differ_below) = count(&is_below(&exact), &is_below(&near));
     let (found, differ_found) = count(&is_found(&exact), &is_found(&near));

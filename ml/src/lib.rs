@@ -9,6 +9,7 @@
 //! Forest ─ wl (subtrees, bags) ─┬─ features (excess time, rarity) ─┬─ ocsvm ─ scores ─ metrics
 //!                               └─ stack2vec (the paper's vectors) ─┤
 //!                                                                   └─ projection (map)
+//! Forest ─ decision (like executions, p-values, false discovery rate) ─ abnormal or not
 //! Forest ─ explain (what differs from the usual trees)
 //! ```
 //!
@@ -36,10 +37,10 @@
 
 pub mod active;
 pub mod baselines;
-pub mod calibration;
 pub mod cause;
 mod cholesky;
 pub mod dataset;
+pub mod decision;
 pub mod detector;
 mod distances;
 mod error;
@@ -47,6 +48,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod features;
 pub mod forest_file;
+pub mod function_match;
 pub mod knn;
 pub mod metrics;
 pub mod ocsvm;

@@ -4,7 +4,7 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::active::{QueryStrategy, doubtful_labels, next_queries};
-use callgrove_ml::detector::{BorderRule, Detector, DetectorParams, Embedding, Label, LabelRule};
+use callgrove_ml::detector::{DecisionRule, Detector, DetectorParams, Embedding, Label, LabelRule};
 use callgrove_ml::features::Windows;
 use callgrove_model::{Forest, TreeIdx};
 use support::{PlainTree, forest};
@@ -62,55 +62,51 @@ fn train(embedding: &Embedding, labels: &[(usize, Label)], warm: Option<&Detecto
 }
 
 fn abnormal(detector: &Detector) -> Vec<usize> {
-    let scores = detector.scores().iter().enumerate();
-    scores
-        .filter(|(_, score)| Detector::is_abnormal(**score))
+    let trees = detector.abnormal().iter().enumerate();
+    trees
+        .filter(|(_, is_abnormal)| **is_abnormal)
         .map(|(tree, _)| tree)
         .collect()
 }
 
 #[test]
-fn a_label_that_contradicts_the_score_corrects_its_own_kind_only() {
+fn labels_hold_at_once_and_a_few_that_agree_carry_over_to_their_own_kind_only() {
     let embedding = two_kinds();
     let plain = train(&embedding, &[], None);
     assert_eq!(abnormal(&plain), (190..200).collect::<Vec<_>>());
-    let labelled = train(&embedding, &[(192, Label::Normal)], Some(&plain));
-    assert_eq!(abnormal(&labelled), (195..200).collect::<Vec<_>>());
+    let mut labels = vec![(192, Label::Normal)];
+    let one = train(&embedding, &labels, Some(&plain));
+    let all_but_it: Vec<usize> = (190..200).filter(|&tree| tree != 192).collect();
+    assert_eq!(abnormal(&one), all_but_it);
+    labels.extend([(190, Label::Normal), (194, Label::Normal)]);
+    let few = train(&embedding, &labels, Some(&one));
+    assert_eq!(abnormal(&few), (195..200).collect::<Vec<_>>());
 }
 
 #[test]
-fn labels_that_agree_leave_the_scores_of_the_svm() {
+fn labels_that_agree_leave_the_decision() {
     let embedding = two_kinds();
+    let plain = train(&embedding, &[], None);
     let labels = [(3, Label::Normal), (193, Label::Abnormal)];
     let detector = train(&embedding, &labels, None);
-    assert_eq!(detector.scores(), uncorrected(&detector));
-}
-
-/// The scores of the one-class SVM, with the border of the detector.
-fn uncorrected(detector: &Detector) -> Vec<f64> {
-    let scores = detector.trained().scores().iter();
-    scores
-        .map(|score| detector.scale() * score - detector.border())
-        .collect()
+    assert_eq!(abnormal(&detector), abnormal(&plain));
 }
 
 #[test]
 fn with_the_paper_s_rule_labels_are_weights_only() {
     let params = DetectorParams {
         labels: LabelRule::Weights { normal: 1.5 },
-        border: BorderRule::Rho,
+        decision: DecisionRule::Rho,
         ..DetectorParams::default()
     };
     let trees: Vec<PlainTree> = (0..60)
         .map(|at| tree(0, if at == 30 { 900_000 } else { 1_000 + at }, 10, false))
         .collect();
     let embedding = embed(&grow(&trees), params);
-    assert!(Detector::is_abnormal(
-        train(&embedding, &[], None).scores()[30]
-    ));
+    assert!(train(&embedding, &[], None).abnormal()[30]);
     let detector = train(&embedding, &[(30, Label::Normal)], None);
-    assert_eq!(detector.scores(), uncorrected(&detector));
-    assert!(!Detector::is_abnormal(detector.scores()[30]));
+    assert_eq!(detector.scores(), detector.trained().scores());
+    assert!(!detector.abnormal()[30]);
 }
 
 #[test]
@@ -139,7 +135,7 @@ fn hundreds_of_labels_are_learned_and_warm_starts_change_nothing() {
 }
 
 #[test]
-fn strategies_ask_for_the_lowest_the_nearest_to_zero_and_one_of_each_kind() {
+fn strategies_ask_for_the_lowest_the_nearest_to_the_threshold_and_one_of_each_kind() {
     let embedding = two_kinds();
     let detector = train(&embedding, &[(199, Label::Abnormal)], None);
     let ask = |query| next_queries(query, &embedding, &detector, 200);
@@ -150,10 +146,8 @@ fn strategies_ask_for_the_lowest_the_nearest_to_zero_and_one_of_each_kind() {
     }
     let score = |tree: &TreeIdx| detector.scores()[tree.index()];
     assert!(ask(QueryStrategy::MostAnomalous).is_sorted_by(|a, b| score(a) <= score(b) + 1e-9));
-    assert!(
-        ask(QueryStrategy::MostUncertain)
-            .is_sorted_by(|a, b| score(a).abs() <= score(b).abs() + 1e-9)
-    );
+    let far = |tree: &TreeIdx| (score(tree) - detector.threshold()).abs();
+    assert!(ask(QueryStrategy::MostUncertain).is_sorted_by(|a, b| far(a) <= far(b) + 1e-9));
     // 199 waits, so one that computes comes first; both kinds are among the first few.
     let diverse = ask(QueryStrategy::Diverse);
     assert!((190..195).contains(&diverse[0].index()), "{diverse:?}");
@@ -172,22 +166,22 @@ fn strategies_ask_for_the_lowest_the_nearest_to_zero_and_one_of_each_kind() {
 #[test]
 fn a_label_that_its_neighbours_contradict_is_doubtful() {
     let embedding = two_kinds();
-    let mut labels = vec![None; 200];
-    for tree in [190, 191, 193, 194] {
-        labels[tree] = Some(Label::Abnormal);
-    }
-    labels[10] = Some(Label::Normal);
-    let scores = train(&embedding, &[], None).scores().to_vec();
-    assert_eq!(doubtful_labels(&embedding, &labels, &scores), []);
-    labels[192] = Some(Label::Normal);
-    let doubts = doubtful_labels(&embedding, &labels, &scores);
+    let mut labels: Vec<(usize, Label)> = [190, 191, 193, 194]
+        .map(|tree| (tree, Label::Abnormal))
+        .to_vec();
+    labels.push((10, Label::Normal));
+    let doubts_of =
+        |labels: &[(usize, Label)]| doubtful_labels(&embedding, &train(&embedding, labels, None));
+    assert_eq!(doubts_of(&labels), []);
+    labels.push((192, Label::Normal));
+    let doubts = doubts_of(&labels);
     assert_eq!(doubts.len(), 1, "{doubts:?}");
     assert_eq!(
         (doubts[0].tree, doubts[0].label),
         (TreeIdx(192), Label::Normal)
     );
     assert!([191, 193].contains(&doubts[0].witness.0), "{doubts:?}");
-    assert!((0.3..=1.0).contains(&doubts[0].strength));
+    assert!((0.9..=1.0).contains(&doubts[0].strength));
 }
 
 #[test]
@@ -219,7 +213,8 @@ fn unexpected_structure_is_abnormal_and_output_every_tenth_step_is_not() {
     let trees: Vec<PlainTree> = (0..640_u32)
         .map(|at| {
             let step = at % 320;
-            let is_unexpected = (200..206).contains(&step);
+            // Between two outputs: with one among them it would be two structures.
+            let is_unexpected = (201..207).contains(&step);
             let is_output = step % 10 == 0;
             let mut tree = tree(at / 320, 100_000 + i64::from(at % 37), 5_000, is_unexpected);
             if is_output {
@@ -233,7 +228,7 @@ fn unexpected_structure_is_abnormal_and_output_every_tenth_step_is_not() {
     let embedding = embed(&grow(&trees), DetectorParams::default());
     let found = abnormal(&train(&embedding, &[], None));
     let expected: Vec<usize> = (0..640)
-        .filter(|at| (200..206).contains(&(at % 320)))
+        .filter(|at| (201..207).contains(&(at % 320)))
         .collect();
     assert_eq!(found, expected);
 }

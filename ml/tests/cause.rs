@@ -190,13 +190,13 @@ fn an_abnormal_tree_is_tagged_unless_a_person_says_that_it_is_abnormal() {
     let embedding = embed(&Run::default().forest());
     let mut labels = vec![None; embedding.num_trees()];
     let detector = Detector::train(&embedding, &labels, None, Progress::none());
-    let scores = detector.expect("it can be trained").scores().to_vec();
-    assert!(Detector::is_abnormal(scores[20]));
-    let found = causes(&scores, &labels, embedding.write_shares());
+    let abnormal = detector.expect("it can be trained").abnormal().to_vec();
+    assert!(abnormal[20]);
+    let found = causes(&abnormal, &labels, embedding.write_shares());
     let tagged: Vec<usize> = (0..found.len()).filter(|&at| found[at].is_some()).collect();
     assert_eq!(tagged, [20]);
     assert_eq!(found[20], Some(Cause::TraceWrite));
     labels[20] = Some(Label::Abnormal);
-    let found = causes(&scores, &labels, embedding.write_shares());
+    let found = causes(&abnormal, &labels, embedding.write_shares());
     assert_eq!(found[20], None);
 }

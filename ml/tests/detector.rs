@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use callgrove_ml::active::doubtful_labels;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, FeatureArtifact, Label, MapOf, Misfit, ModelArtifact,
-    ModelBorder, TreeModel, order_by_score,
+    Detector, DetectorParams, Embedding, FeatureArtifact, JudgedBy, Label, MapOf, Misfit,
+    ModelArtifact, TreeModel, order_by_score,
 };
 use callgrove_ml::features::{ExcessModel, ExcessParams};
 use callgrove_ml::metrics::{RankingQuality, ranking_quality};
@@ -115,7 +115,8 @@ fn labels_change_scores_as_the_paper_says() {
         let first = order_by_score(plain.scores())[0];
         labels[first.index()] = Some(Label::Normal);
         let normal = detect(&embedding, &labels, Some(&plain));
-        assert!(!Detector::is_abnormal(normal.scores()[first.index()]));
+        // In the paper's mode a label is a weight.
+        assert!(!normal.abnormal()[first.index()]);
         labels[first.index()] = Some(Label::Abnormal);
         let abnormal = detect(&embedding, &labels, Some(&normal));
         let row = first.index();
@@ -206,18 +207,22 @@ fn a_model_scores_its_own_forest_as_the_training_did_also_after_json() {
         let json = serde_json::to_string(&model).unwrap();
         let read: ModelArtifact = serde_json::from_str(&json).unwrap();
         assert_eq!(read, model);
-        let scores = TreeModel::new(read)
+        let judged = TreeModel::new(read)
             .unwrap()
-            .judge(&forest, ModelBorder::Learned, Progress::none())
-            .unwrap()
-            .scores;
+            .judge(&forest, JudgedBy::Run, Progress::none())
+            .unwrap();
+        // What is labelled itself is what the label says, here; in another run it is a tree like others.
+        let is_open = |tree: &usize| labels[*tree].is_none();
+        let open: Vec<usize> = (0..forest.len()).filter(is_open).collect();
+        let of_open = |scores: &[f64]| open.iter().map(|&tree| scores[tree]).collect::<Vec<_>>();
+        let (scores, trained) = (of_open(&judged.scores), of_open(detector.scores()));
         let bits = |scores: &[f64]| {
             scores
                 .iter()
                 .map(|score| score.to_bits())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(bits(&scores), bits(detector.scores()), "{params:?}");
+        assert_eq!(bits(&scores), bits(&trained), "{params:?}");
     }
 }
 
@@ -244,14 +249,11 @@ fn a_model_finds_anomalies_in_another_run_even_with_unknown_structure() {
             tree(vec![3, 2, 0], vec![1_035_000, 1_010_000, 25_000]),
         ],
     );
-    let scores = TreeModel::new(model)
+    let judged = TreeModel::new(model)
         .unwrap()
-        .judge(&run, ModelBorder::Learned, Progress::none())
-        .unwrap()
-        .scores;
-    assert!(!Detector::is_abnormal(scores[0]), "{scores:?}");
-    assert!(Detector::is_abnormal(scores[1]), "{scores:?}");
-    assert!(Detector::is_abnormal(scores[2]), "{scores:?}");
+        .judge(&run, JudgedBy::Run, Progress::none())
+        .unwrap();
+    assert_eq!(judged.abnormal, [false, true, true], "{judged:?}");
 }
 
 #[test]
@@ -261,11 +263,13 @@ fn a_model_says_when_it_is_not_made_for_a_forest() {
     let detector = detect(&embedding, &[None; 100], None);
     let model = ModelArtifact::new(&training, &embedding, &detector, Progress::none()).unwrap();
     let model = TreeModel::new(model).unwrap();
-    let misfit = |forest: &Forest, border| {
-        let judged = model.judge(forest, border, Progress::none()).unwrap();
+    let misfit = |forest: &Forest| {
+        let judged = model
+            .judge(forest, JudgedBy::Run, Progress::none())
+            .unwrap();
         judged.misfit
     };
-    assert_eq!(misfit(&training, ModelBorder::Learned), None);
+    assert_eq!(misfit(&training), None);
     let run = |scale: i64, names: [&str; 3]| {
         let trees: Vec<PlainTree> = (0..60_i64)
             .map(|at| PlainTree {
@@ -283,23 +287,16 @@ fn a_model_says_when_it_is_not_made_for_a_forest() {
         forest(&names.map(str::to_owned), &trees)
     };
     let slow = run(9, ["step", "compute", "wait"]);
-    let error = misfit(&slow, ModelBorder::Learned).unwrap();
-    assert!(
-        matches!(error, Misfit::Abnormal { share, .. } if share > 0.9),
-        "{error}"
-    );
-    assert_eq!(
-        misfit(&slow, ModelBorder::Refitted),
-        None,
-        "only the border is fitted anew"
-    );
+    assert_eq!(misfit(&slow), None, "a slower machine is no misfit");
+    let judged = model.judge(&slow, JudgedBy::Run, Progress::none()).unwrap();
+    assert!(!judged.abnormal.contains(&true), "{judged:?}");
     let other = run(1, ["solve", "compute", "wait"]);
-    let error = misfit(&other, ModelBorder::Learned).unwrap();
+    let error = misfit(&other).unwrap();
     assert_eq!(
         error.to_string(),
         "it was trained for step, and these are executions of solve"
     );
-    let error = misfit(&run(1, ["step", "io", "flush"]), ModelBorder::Learned).unwrap();
+    let error = misfit(&run(1, ["step", "io", "flush"])).unwrap();
     assert!(matches!(error, Misfit::Structure { .. }), "{error}");
 }
 
@@ -311,40 +308,41 @@ fn a_wrong_label_moves_no_more_than_trees_alike_that_are_few() {
     let forest = plain_forest(&times);
     let embedding = embed(&forest, DetectorParams::default());
     let plain = detect(&embedding, &vec![None; forest.len()], None);
-    let num_abnormal = |detector: &Detector| {
-        let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
-        detector.scores().iter().filter(is_abnormal).count()
-    };
+    let num_abnormal = |detector: &Detector| detector.abnormal().iter().filter(|&&it| it).count();
     let ordinary: Vec<TreeIdx> = order_by_score(plain.scores()).into_iter().rev().collect();
-    for num_wrong in [1, 3, 5] {
+    // Five that agree in one place are taken for evidence.
+    for num_wrong in [1, 3] {
         let mut labels = vec![None; forest.len()];
         for tree in ordinary.iter().step_by(7).take(num_wrong) {
             labels[tree.index()] = Some(Label::Abnormal);
         }
         let wrong = detect(&embedding, &labels, Some(&plain));
-        let most = num_abnormal(&plain) + (num_abnormal(&plain) / 4).max(10);
+        // What is labelled is called so itself.
+        let most = num_abnormal(&plain) + (num_abnormal(&plain) / 4).max(10) + num_wrong;
         assert!(
             num_abnormal(&wrong) <= most,
             "{num_wrong}: {}",
             num_abnormal(&wrong)
         );
-        let doubts = doubtful_labels(&embedding, &labels, wrong.scores());
-        assert_eq!(doubts.len(), num_wrong, "each is doubted: {doubts:?}");
+        let doubts = doubtful_labels(&embedding, &wrong);
+        // A label alone among trees unlike it is doubted; several that agree are evidence.
+        if num_wrong == 1 {
+            assert_eq!(doubts.len(), 1, "{doubts:?}");
+        }
     }
 }
 
 #[test]
-fn p_values_are_in_the_order_of_scores_and_the_border_is_one_p_value() {
+fn p_values_fall_with_the_statistic_and_are_shares_of_normal_trees() {
     let (forest, is_anomaly, _) = generated();
     let embedding = embed(&forest, DetectorParams::default());
-    let detector = detect(&embedding, &vec![None; forest.len()], None);
-    let p_values = detector.p_values(&embedding);
-    let order = order_by_score(detector.scores());
-    let outer: Vec<TreeIdx> = order
-        .into_iter()
-        .filter(|tree| p_values[tree.index()] < 0.5)
+    let p_values = embedding.p_values().expect("there are enough trees");
+    let evidence = embedding.evidence();
+    let mut of_excess: Vec<usize> = (0..forest.len())
+        .filter(|&tree| evidence.structure_ln_p[tree] == 0.0)
         .collect();
-    assert!(outer.is_sorted_by(|a, b| p_values[a.index()] <= p_values[b.index()] * (1.0 + 1e-6)));
+    of_excess.sort_by(|&a, &b| evidence.statistics[b].total_cmp(&evidence.statistics[a]));
+    assert!(of_excess.is_sorted_by(|&a, &b| p_values[a] <= p_values[b] * (1.0 + 1e-12)));
     assert!(
         p_values
             .iter()
@@ -377,7 +375,7 @@ fn models_of_other_versions_and_damaged_ones_are_refused() {
     };
     assert_eq!(
         TreeModel::new(newer).unwrap_err().to_string(),
-        "the model has version 99, but version 5 is understood; learn it anew with this program"
+        "the model has version 99, but version 6 is understood; learn it anew with this program"
     );
     let mut endless = model.clone();
     let excess = ExcessParams::default().check().unwrap();
@@ -494,7 +492,7 @@ fn a_tree_has_one_score_whatever_trees_are_judged_with_it() {
         let model = ModelArtifact::new(&part, &embedding, &detector, Progress::none()).unwrap();
         let model = TreeModel::new(model).unwrap();
         let judge = |forest: &Forest| {
-            let judged = model.judge(forest, ModelBorder::Learned, Progress::none());
+            let judged = model.judge(forest, JudgedBy::Training, Progress::none());
             let judged = judged.unwrap();
             let bits = |numbers: &[f64]| numbers.iter().map(|it| it.to_bits()).collect::<Vec<_>>();
             (bits(&judged.scores), bits(&judged.p_values), judged.unseen)
@@ -531,18 +529,14 @@ fn trees_recorded_for_standing_out_move_nothing_before_they_are_labelled() {
     let recorded = Forest::of_trees(Arc::new(trace), functions, trees, 0).unwrap();
     let sample = all.selected(|tree| tree.index() < NUM_SAMPLED);
 
-    let scores = |forest: &Forest| {
+    let judged = |forest: &Forest| {
         let embedding = embed(forest, DetectorParams::default());
         let detector = detect(&embedding, &vec![None; forest.len()], None);
-        detector.scores().to_vec()
+        (detector.scores().to_vec(), detector.abnormal().to_vec())
     };
-    let found = scores(&recorded);
-    assert!(max_abs_diff(&found[..NUM_SAMPLED], &scores(&sample)) <= 0.0);
-    assert!(
-        found[NUM_SAMPLED..]
-            .iter()
-            .all(|&it| Detector::is_abnormal(it))
-    );
+    let (found, abnormal) = judged(&recorded);
+    assert!(max_abs_diff(&found[..NUM_SAMPLED], &judged(&sample).0) <= 0.0);
+    assert!(abnormal[NUM_SAMPLED..].iter().all(|&it| it));
 
     let embedding = embed(&recorded, DetectorParams::default());
     let mut labels = vec![None; recorded.len()];

@@ -47,6 +47,10 @@ impl TreeJudge for Judge {
         &self.0.tree_model().artifact().programs
     }
 
+    fn false_discovery_rate(&self) -> f64 {
+        self.0.false_discovery_rate()
+    }
+
     fn judge(&self, forest: &Forest) -> std::result::Result<Vec<TreeVerdict>, String> {
         self.0.verdicts(forest).map_err(|error| error.to_string())
     }

@@ -251,6 +251,7 @@ fn detection(map: &TreeMap) -> Detection {
         .collect();
     let p_values = scores.iter().map(|score| (score * 8.0).exp().min(1.0));
     let judged = Judged {
+        abnormal: scores.iter().map(|&score| score < -1e-6).collect(),
         p_values: Some(p_values.collect()),
         causes: vec![None; scores.len()],
         scores,
@@ -305,6 +306,7 @@ pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
         detection: Some(Arc::new(Detection::new(
             Judged {
                 scores: detection.scores.clone(),
+                abnormal: detection.abnormal.clone(),
                 p_values: detection.p_values.clone(),
                 causes,
             },

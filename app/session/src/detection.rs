@@ -1,14 +1,12 @@
 //! Scores become a list, and two lists become what a training changed.
 
-use callgrove_ml::detector::{Cause, Detector, listed_scores, order_by_score};
+use callgrove_ml::detector::{Cause, is_alarm, listed_scores, order_by_score};
 use callgrove_model::{Label, TreeIdx};
 
 use crate::{Change, Detection, Judged, Move};
 
 /// How far down the list moves are worth telling.
 const TOP: usize = 50;
-/// A score below 0 by more than rounding.
-const LEAST_SCORE: f64 = 1e-5;
 /// How many moves are told.
 const NUM_MOVES: usize = 10;
 
@@ -28,30 +26,29 @@ impl Detection {
     ) -> Self {
         let Judged {
             scores,
+            abnormal,
             p_values,
             causes,
         } = judged;
-        let (mut sided, mut open_causes) = (scores.clone(), causes.clone());
-        for ((score, cause), held) in sided.iter_mut().zip(&mut open_causes).zip(&held) {
-            match held {
-                Some(Label::Normal) => *score = score.max(0.0),
-                Some(Label::Abnormal) => *score = score.min(-LEAST_SCORE),
-                None => continue,
+        let (mut sided, mut open_causes) = (abnormal.clone(), causes.clone());
+        for ((is_abnormal, cause), held) in sided.iter_mut().zip(&mut open_causes).zip(&held) {
+            if let Some(held) = held {
+                *is_abnormal = *held == Label::Abnormal;
+                *cause = None;
             }
-            *cause = None;
         }
-        let listed = listed_scores(&sided, &open_causes);
+        let listed = listed_scores(&scores, &sided, &open_causes);
         let order = order_by_score(&listed);
         let mut place = vec![0; scores.len()];
         for (at, tree) in order.iter().enumerate() {
             place[tree.index()] = at as u32;
         }
-        let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
         let mut detection = Self {
-            num_abnormal: listed.iter().filter(is_abnormal).count(),
+            num_abnormal: listed.iter().filter(|&&it| is_alarm(it)).count(),
             num_explained: open_causes.iter().flatten().count(),
             held,
             scores,
+            abnormal,
             p_values,
             causes,
             order,
@@ -70,20 +67,16 @@ impl Detection {
         self.p_values.as_ref()?.get(tree.index()).copied()
     }
 
-    /// Whether a tree is called abnormal: it has a negative score, and no cause that explains it. A held label
+    /// Whether a tree is called abnormal: the decision is so, and no cause explains it. A held label
     /// goes before both.
     pub fn is_abnormal(&self, tree: TreeIdx) -> bool {
         if let Some(held) = self.held(tree) {
             return held == Label::Abnormal;
         }
-        self.cause(tree).is_none()
-            && self
-                .scores
-                .get(tree.index())
-                .is_some_and(|&score| Detector::is_abnormal(score))
+        self.cause(tree).is_none() && self.abnormal.get(tree.index()).is_some_and(|&it| it)
     }
 
-    /// What explains the negative score of a tree; whatever a person holds it for needs no explanation.
+    /// What explains that a tree is abnormal; whatever a person holds it for needs no explanation.
     pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
         let cause = self.causes.get(tree.index()).copied().flatten();
         cause.filter(|_| self.held(tree).is_none())
@@ -165,6 +158,7 @@ mod tests {
     fn judged(scores: &[f64]) -> Judged {
         Judged {
             scores: scores.to_vec(),
+            abnormal: scores.iter().map(|&score| score < -1e-6).collect(),
             p_values: None,
             causes: vec![None; scores.len()],
         }

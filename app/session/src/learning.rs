@@ -6,9 +6,10 @@ use callgrove_detect::TreeVerdict;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{
-    BorderRule, Cause, Detector, DetectorParams, Embedding, FeatureArtifact, Misfit, ModelArtifact,
-    ModelBorder, TreeModel, Unseen, causes,
+    Cause, DecisionRule, Detector, DetectorParams, Embedding, FeatureArtifact, JudgedBy, Misfit,
+    ModelArtifact, TreeModel, causes,
 };
+use callgrove_ml::function_match::MatchedFunctions;
 use callgrove_ml::knn::nearest;
 use callgrove_ml::suggest;
 use callgrove_ml::wl::Siblings;
@@ -78,9 +79,9 @@ impl LearnSettings {
         ModelSettings {
             nu: self.params.nu,
             gamma: self.params.gamma.factor(),
-            rate: match self.params.border {
-                BorderRule::FalseDiscovery(rate) => rate,
-                BorderRule::Rho => ModelSettings::default().rate,
+            rate: match self.params.decision {
+                DecisionRule::FalseDiscovery(rate) => rate,
+                DecisionRule::Rho => ModelSettings::default().rate,
             },
         }
     }
@@ -164,13 +165,26 @@ pub fn suggest_roots(trace: &Trace) -> Vec<Suggestion> {
 /// What is known of each tree of a forest.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Judged {
-    /// Signed decision values, shape `[n_trees]`; negative = abnormal.
+    /// Shape `[n_trees]`; the smallest is the most abnormal.
     pub scores: Vec<f64>,
+    /// Whether each is called abnormal, shape `[n_trees]`.
+    pub abnormal: Vec<bool>,
     /// Share of normal trees that stand out as much or more, shape `[n_trees]`, in (0, 1]; `None` where
     /// there were too few executions to judge any.
     pub p_values: Option<Vec<f64>>,
     /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
     pub causes: Vec<Option<Cause>>,
+}
+
+/// What a model says of a forest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ModelJudgement {
+    /// What it says of each tree.
+    pub judged: Judged,
+    /// How many functions are those of the training.
+    pub functions: MatchedFunctions,
+    /// Why the model should not be used for it, if so.
+    pub misfit: Option<Misfit>,
 }
 
 /// A trained model that judges forests of this or other runs.
@@ -199,30 +213,39 @@ impl SavedModel {
             .to_owned()
     }
 
-    /// What it says of each tree, by its own border: the same whatever trees are beside it.
+    /// The verdict of the training on each tree, the same whatever trees are beside it.
     ///
     /// # Errors
     /// The forest is empty.
     pub fn verdicts(&self, forest: &Forest) -> Result<Vec<TreeVerdict>, LearningError> {
-        let found = self
-            .0
-            .judge(forest, ModelBorder::Learned, Progress::none())?;
+        let found = self.0.judge(forest, JudgedBy::Training, Progress::none())?;
         let has_varied_structures =
             matches!(self.0.artifact().features, FeatureArtifact::Context(_));
-        let columns = found.scores.iter().zip(&found.p_values).zip(&found.unseen);
-        let verdict = |((&score, &p_value), unseen): ((&f64, &f64), &Unseen)| TreeVerdict {
-            score,
-            p_value,
-            is_abnormal: Detector::is_abnormal(score),
-            unseen_time_share: unseen.time_share,
-            is_new_structure: unseen.is_new_structure,
-            is_unlike_training: if has_varied_structures {
-                unseen.time_share > MOST_UNSEEN
-            } else {
-                unseen.is_new_structure
-            },
+        let verdict = |tree: usize| {
+            let unseen = found.unseen[tree];
+            TreeVerdict {
+                score: found.scores[tree],
+                p_value: found.p_values[tree],
+                decision_ln_p: found.decision_ln_p[tree],
+                is_abnormal: found.abnormal[tree],
+                unseen_time_share: unseen.time_share,
+                is_new_structure: unseen.is_new_structure,
+                is_unlike_training: if has_varied_structures {
+                    unseen.time_share > MOST_UNSEEN
+                } else {
+                    unseen.is_new_structure
+                },
+            }
         };
-        Ok(columns.map(verdict).collect())
+        Ok((0..forest.len()).map(verdict).collect())
+    }
+
+    /// Share of the alarms that may be false.
+    pub fn false_discovery_rate(&self) -> f64 {
+        match self.0.artifact().params.decision {
+            DecisionRule::FalseDiscovery(rate) => rate,
+            DecisionRule::Rho => ModelSettings::default().rate,
+        }
     }
 
     /// The model itself.
@@ -243,8 +266,8 @@ impl SavedModel {
         }
     }
 
-    /// Judges a forest; with `is_refitted` the border is drawn by the forest's own distances. The second
-    /// answer says why the model should not be used for it, if so.
+    /// Judges a forest. How long like executions take, the forest says; how rare an excess is, the training,
+    /// or with `is_refitted` the forest, too.
     ///
     /// # Errors
     /// Cancelled, or the model cannot be used by this program.
@@ -253,19 +276,24 @@ impl SavedModel {
         forest: &Forest,
         is_refitted: bool,
         progress: Progress<'_>,
-    ) -> Result<(Judged, Option<Misfit>), LearningError> {
-        let border = if is_refitted {
-            ModelBorder::Refitted
+    ) -> Result<ModelJudgement, LearningError> {
+        let by = if is_refitted {
+            JudgedBy::RunAlone
         } else {
-            ModelBorder::Learned
+            JudgedBy::Run
         };
-        let found = self.0.judge(forest, border, progress)?;
+        let found = self.0.judge(forest, by, progress)?;
         let judged = Judged {
             scores: found.scores,
+            abnormal: found.abnormal,
             p_values: Some(found.p_values),
             causes: found.causes,
         };
-        Ok((judged, found.misfit))
+        Ok(ModelJudgement {
+            judged,
+            functions: found.functions,
+            misfit: found.misfit,
+        })
     }
 }
 
@@ -281,11 +309,12 @@ impl Learned {
     ) -> Result<(), LearningError> {
         let params = self.embedding.params().get();
         let gamma = params.gamma.with_factor(settings.gamma);
-        let border = match params.border {
-            BorderRule::Rho => BorderRule::Rho,
-            BorderRule::FalseDiscovery(_) => BorderRule::FalseDiscovery(settings.rate),
+        let decision = match params.decision {
+            DecisionRule::Rho => DecisionRule::Rho,
+            DecisionRule::FalseDiscovery(_) => DecisionRule::FalseDiscovery(settings.rate),
         };
-        self.embedding.tune(settings.nu, gamma, border, progress)?;
+        self.embedding
+            .tune(settings.nu, gamma, decision, progress)?;
         Ok(())
     }
 
@@ -296,10 +325,10 @@ impl Learned {
         })
     }
 
-    /// Labels, shape `[n_trees]`, that disagree with their neighbourhood; none before the first training.
-    pub fn doubts(&self, labels: &[Option<Label>]) -> Vec<Doubt> {
+    /// Labels of the last training that disagree with their neighbourhood; none before the first.
+    pub fn doubts(&self) -> Vec<Doubt> {
         self.detector.as_ref().map_or_else(Vec::new, |detector| {
-            doubtful_labels(&self.embedding, labels, detector.scores())
+            doubtful_labels(&self.embedding, detector)
         })
     }
 
@@ -326,12 +355,11 @@ impl Learned {
         progress: Progress<'_>,
     ) -> Result<Trial, LearningError> {
         let detector = Detector::train(&self.embedding, labels, self.detector.as_ref(), progress)?;
-        let is_too_small = self.embedding.calibration().null().is_too_small();
-        let scores = detector.scores().to_vec();
         let judged = Judged {
-            p_values: (!is_too_small).then(|| detector.p_values(&self.embedding)),
-            causes: causes(&scores, labels, self.embedding.write_shares()),
-            scores,
+            scores: detector.scores().to_vec(),
+            abnormal: detector.abnormal().to_vec(),
+            p_values: self.embedding.p_values(),
+            causes: causes(detector.abnormal(), labels, self.embedding.write_shares()),
         };
         Ok(Trial { detector, judged })
     }

@@ -76,7 +76,8 @@ pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;
 pub use label::{EventKey, LabelCsvError, LabelKey, LabelRow, LabelSet, TreeKey, label_rows};
 pub use learning::{
-    Judged, LearnSettings, Learned, LearningError, SavedModel, analyze, suggest_roots,
+    Judged, LearnSettings, Learned, LearningError, ModelJudgement, SavedModel, analyze,
+    suggest_roots,
 };
 pub use mark::Mark;
 pub use model::{ModelOrigin, ModelSettings, ModelTrial, ModelUse, RunningModels};

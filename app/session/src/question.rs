@@ -13,7 +13,7 @@ const MANY_IN: usize = 50;
 /// So many may in small forests.
 const FEW: usize = 5;
 
-/// A training that would move many executions across the border.
+/// A training that would move many executions from normal to abnormal or back.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct TrainingQuestion {
     /// Labels that it would learn.
@@ -39,7 +39,7 @@ pub struct ModelQuestion {
     pub num_trees: usize,
     /// Those of them that it calls abnormal as it is.
     pub num_abnormal: usize,
-    /// Those of them that it calls abnormal with its border fitted to the run.
+    /// Those of them that it calls abnormal with p-values of the run itself.
     pub num_abnormal_refitted: usize,
 }
 
@@ -57,7 +57,7 @@ pub enum TrainingAnswer {
 pub enum ModelAnswer {
     /// The scores are those of the model as it is.
     UseAnyway,
-    /// The same with a border drawn by the distances of this run.
+    /// The same with p-values of the run itself.
     FitBorder,
     /// Nothing changes.
     Cancel,

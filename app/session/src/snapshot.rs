@@ -182,7 +182,7 @@ impl Snapshot {
         }
     }
 
-    /// What explains the negative score of a tree, if that is known.
+    /// What explains that a tree is abnormal, if that is known.
     pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
         self.detection.as_ref()?.cause(tree)
     }
@@ -316,8 +316,11 @@ impl Analysis {
 /// Scores by one model.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detection {
-    /// Signed decision value of each tree, shape `[n_trees]`; negative = abnormal.
+    /// Score of each tree, shape `[n_trees]`: the smallest is the most abnormal. It orders trees; which are
+    /// abnormal, [`Detection::is_abnormal`] says.
     pub scores: Vec<f64>,
+    /// Whether each tree is called abnormal, causes and held labels aside; shape `[n_trees]`.
+    pub abnormal: Vec<bool>,
     /// Share of normal trees that stand out as much or more, shape `[n_trees]`; `None` where there were
     /// too few executions to judge any.
     pub p_values: Option<Vec<f64>>,
@@ -330,9 +333,9 @@ pub struct Detection {
     pub order: Vec<TreeIdx>,
     /// Place of each tree in `order`, shape `[n_trees]`.
     pub place: Vec<u32>,
-    /// Number of trees with a negative score that nothing explains.
+    /// Number of abnormal trees that nothing explains.
     pub num_abnormal: usize,
-    /// Number of trees with a negative score that a cause explains.
+    /// Number of abnormal trees that a cause explains.
     pub num_explained: usize,
     /// What the last training changed; `None` after the first.
     pub change: Option<Change>,

@@ -30,7 +30,7 @@ pub struct TreeRow {
     pub entry_us: i64,
     /// Exit of the root, microseconds since the epoch.
     pub exit_us: i64,
-    /// Signed decision value; negative = abnormal.
+    /// The smaller, the more abnormal. It orders executions; which are abnormal, `abnormal` says.
     pub score: f64,
     /// Share of normal executions that stand out as much or more, in (0, 1]; none where there were too few
     /// executions to judge any.
@@ -39,7 +39,7 @@ pub struct TreeRow {
     pub abnormal: bool,
     /// Label that was given, if any.
     pub label: Option<Label>,
-    /// What explains a negative score that is not the program's doing, if anything.
+    /// What explains an abnormal execution that is not the program's doing, if anything.
     pub cause: Option<Cause>,
     /// `root`, `victim` or `undecided` in a delay of the run; none for an execution that was on time, and where
     /// nobody looked.

@@ -63,7 +63,9 @@ proptest! {
 }
 
 fn score_with_model(forest: &Forest, model: &[u8]) -> Result<Judged, LearningError> {
-    let (judged, _) = SavedModel::read(model)?.judge(forest, false, Progress::none())?;
+    let judged = SavedModel::read(model)?
+        .judge(forest, false, Progress::none())?
+        .judged;
     Ok(judged)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use callgrove_ml::Progress;
 use callgrove_ml::baselines::ValidBaselineParams;
-use callgrove_ml::detector::{Detector, DetectorParams, Embedding};
+use callgrove_ml::detector::{Detector, DetectorParams, Embedding, is_alarm, listed_scores};
 use callgrove_ml::evaluate::{Class, Quality, Truth, Workbench};
 use callgrove_model::{Forest, FunctionPattern, TimeNs, TreeIdx};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
@@ -128,7 +128,12 @@ impl Case {
         let embedding = self.embed(params)?;
         let labels = vec![None; self.forest.len()];
         let detector = Detector::train(&embedding, &labels, None, Progress::none())?;
-        Ok(detector.scores().to_vec())
+        let causes = vec![None; labels.len()];
+        Ok(listed_scores(
+            detector.scores(),
+            detector.abnormal(),
+            &causes,
+        ))
     }
 
     /// Every method with the defaults.
@@ -200,7 +205,7 @@ impl Case {
     /// Normal trees that are called abnormal: rare by design + others (twice as slow, slow).
     fn alarms(&self, scores: &[f64]) -> String {
         let count = |is_counted: &dyn Fn(usize) -> bool| {
-            let alarms = (0..scores.len()).filter(|&tree| Detector::is_abnormal(scores[tree]));
+            let alarms = (0..scores.len()).filter(|&tree| is_alarm(scores[tree]));
             alarms.filter(|&tree| is_counted(tree)).count()
         };
         let slower_than = |ratio| count(&|tree| !self.is_rare[tree] && self.ratio[tree] >= ratio);

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use callgrove_ml::Progress;
 use callgrove_ml::active::QueryStrategy;
-use callgrove_ml::detector::{CorrectionParams, DetectorParams, LabelRule};
+use callgrove_ml::detector::{DetectorParams, LabelRule};
 use callgrove_ml::evaluate::{CurveParams, CurvePoint, Quality, learning_curve};
 
 use crate::case::Case;
@@ -31,62 +31,13 @@ pub(crate) fn curves(case: &Case) -> Result<MarkdownTable, Box<dyn Error>> {
     );
     let rules = [
         ("weights only", LabelRule::Weights { normal: 1.5 }),
-        ("correction", DetectorParams::default().labels),
+        ("reach", DetectorParams::default().labels),
     ];
     for (name, labels) in rules {
         for query in QueryStrategy::ALL {
             let mut row = vec![name.to_owned(), query.name().to_owned()];
             let points = learn(case, labels, query, checkpoints.clone())?;
             row.extend(points.iter().map(|point| cell(case, point)));
-            table.push(row);
-        }
-    }
-    Ok(table)
-}
-
-/// Table E: settings of the correction.
-pub(crate) fn correction(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
-    let checkpoints = vec![20, 50];
-    let mut header = vec!["settings".to_owned(), "labels".to_owned()];
-    header.extend(cases.iter().map(|case| case.name.clone()));
-    let mut table = MarkdownTable::new(
-        "E. Settings of the correction",
-        &format!(
-            "After labels for the most uncertain trees: {CELL}; on a clean trace {CLEAN_CELL}."
-        ),
-        header,
-    );
-    let default = CorrectionParams::default();
-    let sharpness = |sharpness| CorrectionParams {
-        sharpness,
-        ..default
-    };
-    let noise = |noise| CorrectionParams { noise, ..default };
-    let variants = [
-        ("default", default),
-        ("sharpness 4", sharpness(4.0)),
-        ("sharpness 16", sharpness(16.0)),
-        ("noise 0.01", noise(0.01)),
-        ("noise 0.2", noise(0.2)),
-    ];
-    for (name, params) in variants {
-        let mut rows: Vec<Vec<String>> = checkpoints
-            .iter()
-            .map(|count| vec![name.to_owned(), count.to_string()])
-            .collect();
-        for case in cases {
-            let labels = LabelRule::Correction(params);
-            let points = learn(
-                case,
-                labels,
-                QueryStrategy::MostUncertain,
-                checkpoints.clone(),
-            )?;
-            for (row, point) in rows.iter_mut().zip(&points) {
-                row.push(cell(case, point));
-            }
-        }
-        for row in rows {
             table.push(row);
         }
     }

@@ -71,7 +71,6 @@ fn on_traces(cases: &[Case], out: &mut impl Write) -> Result<(), Box<dyn Error>>
     for case in cases {
         labels::curves(case)?.print(out)?;
     }
-    labels::correction(cases)?.print(out)?;
     methods::methods(cases)?.print(out)?;
     Ok(())
 }

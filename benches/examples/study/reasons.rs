@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use callgrove_ml::Progress;
-use callgrove_ml::detector::{Detector, DetectorParams};
+use callgrove_ml::detector::{DetectorParams, is_alarm};
 use callgrove_ml::evaluate::Class;
 use callgrove_ml::explain::{CallPaths, Difference, UsualTrees, explain};
 use callgrove_model::{Forest, FuncId, TreeIdx};
@@ -37,10 +37,7 @@ pub(crate) fn reasons(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     );
     for case in cases.iter().filter(|case| !case.is_clean()) {
         let scores = case.scores(DetectorParams::default())?;
-        let is_normal: Vec<bool> = scores
-            .iter()
-            .map(|&score| !Detector::is_abnormal(score))
-            .collect();
+        let is_normal: Vec<bool> = scores.iter().map(|&score| !is_alarm(score)).collect();
         let paths = CallPaths::of(case.forest(), Progress::none())?;
         let usual = UsualTrees::of(case.forest(), &paths, &is_normal);
         let culprits = Culprits::of(case);

@@ -59,7 +59,7 @@ pub(crate) fn choices(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         cases,
     );
     fill(&mut table, cases, &variants, Case::rank)?;
-    // Without the SVM there is no border, so nothing is called abnormal.
+    // Norms alone decide nothing.
     let mut row = vec!["no SVM: norms of the default's rows".to_owned()];
     let mut precisions = Vec::new();
     for case in cases {
@@ -97,12 +97,6 @@ pub(crate) fn neighbourhood(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Err
             ..default
         }
     });
-    add("p-value of the fence", &[0.003, 0.03, 0.1], &|value| {
-        with_fence(|p_value, _| *p_value = value)
-    });
-    add("power", &[8.0, 16.0, 400.0], &|value| {
-        with_fence(|_, power| *power = value)
-    });
     add("gain", &[5.0, 10.0, 15.0, 40.0], &|gain| {
         with_excess(|excess| excess.gain = gain)
     });
@@ -125,15 +119,6 @@ fn with_excess(change: impl FnOnce(&mut ExcessParams)) -> DetectorParams {
     let mut params = DetectorParams::default();
     if let Representation::ExcessRarity(excess) = &mut params.representation {
         change(excess);
-    }
-    params
-}
-
-/// The default with another p-value or power of the weights before labels.
-fn with_fence(change: impl FnOnce(&mut f64, &mut f64)) -> DetectorParams {
-    let mut params = DetectorParams::default();
-    if let Prior::Fence { p_value, power } = &mut params.prior {
-        change(p_value, power);
     }
     params
 }

@@ -51,7 +51,7 @@ pub(crate) fn tracer(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         let embedding = case.embed(DetectorParams::default())?;
         let labels = vec![None; embedding.num_trees()];
         let detector = Detector::train(&embedding, &labels, None, Progress::none())?;
-        let scores = detector.scores();
+        let (scores, abnormal) = (detector.scores(), detector.abnormal());
         let (bags, reference) = (&embedding.subtrees().bags, embedding.reference());
         let trace = case.forest().trace();
         let written = trace
@@ -62,10 +62,10 @@ pub(crate) fn tracer(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         for (whose, forget) in SCOPES {
             let forest = forgetful(case.forest(), forget);
             let shares: Vec<Option<WriteShare>> = write_shares(&forest, bags, reference);
-            let causes = causes(scores, &labels, &shares);
-            let listed = listed_scores(scores, &causes);
+            let causes = causes(abnormal, &labels, &shares);
+            let listed = listed_scores(scores, abnormal, &causes);
             let alarms = Alarms::of(&case.truth, &listed);
-            let classes = || case.truth.classes().iter().zip(&causes).zip(scores);
+            let classes = || case.truth.classes().iter().zip(&causes).zip(abnormal);
             let tagged = |wanted: &dyn Fn(Class) -> bool| {
                 let tagged =
                     classes().filter(|((class, cause), _)| wanted(**class) && cause.is_some());
@@ -73,9 +73,7 @@ pub(crate) fn tracer(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
             };
             let is_positive = |class: Class| matches!(class, Class::Positive(_));
             let num_found = classes()
-                .filter(|((class, _), score)| {
-                    is_positive(**class) && Detector::is_abnormal(**score)
-                })
+                .filter(|((class, _), is_abnormal)| is_positive(**class) && **is_abnormal)
                 .count();
             let by_kind = (0..case.truth.kinds().len())
                 .map(|kind| tagged(&|class| class == Class::Positive(kind)).to_string());

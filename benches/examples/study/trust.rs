@@ -5,7 +5,7 @@ use std::error::Error;
 use callgrove_ml::Progress;
 use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, Judgement, Label, ModelArtifact, ModelBorder, TreeModel,
+    Detector, DetectorParams, Embedding, JudgedBy, Judgement, Label, ModelArtifact, TreeModel,
     listed_scores,
 };
 use callgrove_ml::evaluate::{Alarms, CurveParams, Truth, learning_curve};
@@ -45,10 +45,10 @@ pub(crate) fn parts(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     for case in cases {
         for (from, to) in PARTS {
             let (part, truth) = case.part(from, to)?;
-            let own = ready(&part)?.judge(&part, ModelBorder::Learned, Progress::none())?;
+            let own = ready(&part)?.judge(&part, JudgedBy::Run, Progress::none())?;
             let by_clean = match &model {
                 Some(model) if !case.is_clean() => {
-                    let judged = model.judge(&part, ModelBorder::Learned, Progress::none())?;
+                    let judged = model.judge(&part, JudgedBy::Run, Progress::none())?;
                     match &judged.misfit {
                         Some(misfit) => format!("refused: {misfit}"),
                         None => cell(&truth, &judged),
@@ -96,7 +96,7 @@ pub(crate) fn labels(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
         let none = vec![None; embedding.num_trees()];
         let plain = Detector::train(&embedding, &none, None, Progress::none())?;
         let ordinary: Vec<usize> = (0..none.len())
-            .filter(|&tree| !Detector::is_abnormal(plain.scores()[tree]))
+            .filter(|&tree| !plain.abnormal()[tree])
             .collect();
         let mut row = vec![case.name.clone(), num_abnormal(&plain).to_string()];
         for num_wrong in [1, 3, 5] {
@@ -146,7 +146,7 @@ fn model_of(forest: &Forest) -> Result<ModelArtifact, Box<dyn Error>> {
 }
 
 fn cell(truth: &Truth, judged: &Judgement) -> String {
-    let listed = listed_scores(&judged.scores, &judged.causes);
+    let listed = listed_scores(&judged.scores, &judged.abnormal, &judged.causes);
     let alarms = Alarms::of(truth, &listed);
     format!(
         "{}, {} + {}",
@@ -157,6 +157,5 @@ fn cell(truth: &Truth, judged: &Judgement) -> String {
 }
 
 fn num_abnormal(detector: &Detector) -> usize {
-    let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
-    detector.scores().iter().filter(is_abnormal).count()
+    detector.abnormal().iter().filter(|&&it| it).count()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callgrove_detect::TreeVerdict;
+use callgrove_detect::{RecentPValues, TreeVerdict};
 use callgrove_model::{
     CsTree, ExecIdx, ExecLabel, ExecRef, Executions, Forest, FuncId, Lane, LaneIdx, NameTable,
     ProgramId, RankId, Reason, StepId, ThreadId, Trace, TreeCode, TreeIdx, TreeRef, WarningKind,
@@ -32,6 +32,8 @@ pub(crate) struct RankTrees {
     watched: BTreeMap<u32, Watched>,
     /// Roots that are still open, of which calls are gone.
     cut: BTreeSet<(ThreadId, ExecLabel)>,
+    /// p-values of the last trees, by the name of the model.
+    recent: BTreeMap<Arc<str>, RecentPValues>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +124,8 @@ impl RankTrees {
         for (name, trees) in by_model {
             if !trees.is_empty() {
                 let model = name.and_then(|name| models.model(name));
-                of.judge(model, trees, &mut outcome)?;
+                let recent = name.map(|name| self.recent.entry(Arc::clone(name)).or_default());
+                of.judge(model.zip(recent), trees, &mut outcome)?;
             }
         }
         Ok(outcome)
@@ -201,17 +204,30 @@ fn judgement(
 }
 
 impl TreeStep<'_> {
-    /// Judges trees by one model, or only records them.
+    /// Judges trees by one model, with the p-values of the last ones, or only records them.
     fn judge(
         &self,
-        model: Option<&TreeModelInForce>,
+        model: Option<(&TreeModelInForce, &mut RecentPValues)>,
         mut trees: Vec<EndedRoot>,
         outcome: &mut TreeOutcome,
     ) -> Result<(), ProvDbError> {
         trees.sort_by_key(|(_, _, position)| (position.lane, position.exec));
         let (forest, grown) = self.forest(&trees);
+        let (model, recent) = model.unzip();
         let verdicts = match model.map(|model| model.judge.judge(&forest)) {
-            Some(Ok(verdicts)) => Some(verdicts),
+            Some(Ok(mut verdicts)) => {
+                let rate = model.map_or(0.0, |model| model.judge.false_discovery_rate());
+                if let Some(recent) = recent {
+                    // In order of exit, as a stream has them.
+                    let mut order: Vec<usize> = (0..verdicts.len()).collect();
+                    order.sort_by_key(|&at| forest.tree(TreeIdx::from_index(at)).exit());
+                    for at in order {
+                        let verdict = &mut verdicts[at];
+                        verdict.is_abnormal = recent.is_discovery(verdict.decision_ln_p, rate);
+                    }
+                }
+                Some(verdicts)
+            }
             Some(Err(cause)) => {
                 outcome.trouble =
                     model.map(|model| format!("the tree model {}: {cause}", model.name));

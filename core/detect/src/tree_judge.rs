@@ -9,11 +9,13 @@ use callgrove_model::{Forest, Reason};
 /// What is said of a tree.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TreeVerdict {
-    /// Signed decision value; negative = abnormal.
+    /// The smaller, the more abnormal.
     pub score: f64,
     /// Share of normal trees that stand out as much or more, in (0, 1].
     pub p_value: f64,
-    /// Whether the score is below 0 by more than rounding.
+    /// ln of the p-value that decides, labels included, up to 0: a stream asks [`crate::RecentPValues`].
+    pub decision_ln_p: f64,
+    /// Whether it is called abnormal in the set of trees that are judged together.
     pub is_abnormal: bool,
     /// Share of its time in functions that no tree of the training called, 0..=1.
     pub unseen_time_share: f64,
@@ -32,7 +34,12 @@ pub trait TreeJudge: Debug + Send + Sync {
     /// File names of the programs whose trees it was trained on; empty where it does not say.
     fn programs(&self) -> &[String];
 
-    /// Judges trees, shape `[n_trees]`. The verdict on a tree does not depend on the trees beside it.
+    /// Share of the alarms that may be false, above 0 and below 1.
+    fn false_discovery_rate(&self) -> f64 {
+        0.1
+    }
+
+    /// Judges trees, shape `[n_trees]`. Only whether a tree is called abnormal depends on the trees beside it.
     ///
     /// # Errors
     /// Why they cannot be judged, in words.

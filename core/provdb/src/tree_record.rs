@@ -64,7 +64,7 @@ pub struct TreeJudgement {
     pub model: Arc<str>,
     /// Its version.
     pub version: u32,
-    /// Signed decision value; negative = abnormal.
+    /// The smaller, the more abnormal.
     pub score: f64,
     /// Share of normal trees that stand out as much or more, in (0, 1].
     pub p_value: f64,

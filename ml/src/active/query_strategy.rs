@@ -19,15 +19,14 @@ pub enum QueryStrategy {
     /// The lowest score. It finds anomalies soonest; on a good ranking it teaches least, since the
     /// first ones are all abnormal (section 5.1 of the paper).
     MostAnomalous,
-    /// The score nearest to 0: where the border between normal and abnormal is drawn (uncertainty
-    /// sampling, Lewis and Gale 1994).
+    /// The score nearest to the threshold of the decision (uncertainty sampling, Lewis and Gale 1994).
     MostUncertain,
-    /// Near the border and unlike all that has a label already: one question for each kind of tree.
+    /// Near the threshold and unlike all that has a label already: one question for each kind of tree.
     Diverse,
 }
 
-/// Share of the mean |score| below which all trees count as equally uncertain.
-const BORDER: f64 = 0.4;
+/// Share of the mean distance to the threshold below which all trees count as equally uncertain.
+const UNCERTAIN: f64 = 0.4;
 
 impl QueryStrategy {
     /// All strategies.
@@ -51,10 +50,10 @@ impl QueryStrategy {
 
 /// The next trees to ask about, at most `count`, in order.
 ///
-/// [`QueryStrategy::Diverse`] takes trees of negative score while there are some, then the most uncertain:
-/// of the former each time the one of
-/// largest (1 − k) / (|s| + b), with k its kernel with the nearest labelled or chosen tree (that of
-/// the correction, see [`crate::detector::Correction`]) and b 0.4 of the mean |score|.
+/// [`QueryStrategy::Diverse`] takes abnormal trees while there are some, then the most uncertain: of the
+/// former each time the one of largest (1 − k) / (|s − t| + b), with k its kernel with the nearest labelled
+/// or chosen tree (that of labels, see [`crate::decision::LabelReach`]), s its score, t the threshold and b
+/// 0.4 of the mean |s − t|.
 pub fn next_queries(
     query: QueryStrategy,
     embedding: &Embedding,
@@ -86,8 +85,7 @@ pub fn next_queries(
             let mut chosen = diverse(embedding, detector, count);
             if chosen.len() < count {
                 let rest = by_uncertainty(detector).into_iter().filter(is_open);
-                let is_alarm =
-                    |tree: &TreeIdx| Detector::is_abnormal(detector.scores()[tree.index()]);
+                let is_alarm = |tree: &TreeIdx| detector.abnormal()[tree.index()];
                 let rest = rest.filter(|tree| !is_alarm(tree));
                 chosen.extend(rest.take(count - chosen.len()));
             }
@@ -97,17 +95,23 @@ pub fn next_queries(
 }
 
 fn by_uncertainty(detector: &Detector) -> Vec<TreeIdx> {
-    let distances: Vec<f64> = detector.scores().iter().map(|score| score.abs()).collect();
-    order_by_score(&distances)
+    order_by_score(&distances(detector))
 }
 
-/// Trees of negative score, at most `count`.
+/// Distances of scores to the threshold.
+fn distances(detector: &Detector) -> Vec<f64> {
+    let scores = detector.scores().iter();
+    scores
+        .map(|score| (score - detector.threshold()).abs())
+        .collect()
+}
+
+/// Abnormal trees, at most `count`.
 fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<TreeIdx> {
-    let (scores, labels) = (detector.scores(), detector.labels());
-    let border =
-        BORDER * scores.iter().map(|score| score.abs()).sum::<f64>() / scores.len().max(1).real();
-    let candidates: Vec<usize> = (0..scores.len())
-        .filter(|&tree| labels[tree].is_none() && Detector::is_abnormal(scores[tree]))
+    let (far, labels) = (distances(detector), detector.labels());
+    let near = UNCERTAIN * far.iter().sum::<f64>() / far.len().max(1).real();
+    let candidates: Vec<usize> = (0..far.len())
+        .filter(|&tree| labels[tree].is_none() && detector.abnormal()[tree])
         .collect();
     // Kernel with the nearest tree that has been asked about.
     let rows = embedding.rows().select(&candidates);
@@ -119,7 +123,7 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
             *known = known.max(exp_of_negative(-gamma * distance));
         }
     };
-    let asked: Vec<usize> = (0..scores.len())
+    let asked: Vec<usize> = (0..far.len())
         .filter(|&tree| labels[tree].is_some())
         .collect();
     for tree in asked {
@@ -127,8 +131,7 @@ fn diverse(embedding: &Embedding, detector: &Detector, count: usize) -> Vec<Tree
     }
     let mut chosen = Vec::new();
     while chosen.len() < count.min(candidates.len()) {
-        let value =
-            |place: usize| (1.0 - known[place]) / (scores[candidates[place]].abs() + border);
+        let value = |place: usize| (1.0 - known[place]) / (far[candidates[place]] + near);
         let best = (0..candidates.len())
             .filter(|place| !chosen.contains(place))
             .reduce(|best, place| {

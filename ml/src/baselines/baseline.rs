@@ -8,8 +8,8 @@ use super::mean_distances;
 use super::{
     ValidBaselineParams, kth_distances, local_outlier_factors, pyod_copod, pyod_ecod, pyod_hbos,
 };
-use crate::calibration::NullModel;
 use crate::dataset::Rows;
+use crate::decision::normal_norm;
 use crate::error::Result;
 use crate::ocsvm::{self, OcsvmParams};
 use crate::real::Real;
@@ -143,8 +143,8 @@ fn one_class(
 ) -> Result<Vec<f64>> {
     let settings = params.get();
     let c = settings.nu * rows.len().real();
-    let null = NullModel::of_rows(rows, 0.0);
-    let ocsvm = OcsvmParams::new(settings.ocsvm_gamma.gamma(rows, &null), c).check()?;
+    let norm = normal_norm(&rows.norms(), &vec![0.0; rows.len()], 0.99);
+    let ocsvm = OcsvmParams::new(settings.ocsvm_gamma.gamma(rows, norm), c).check()?;
     let trained = ocsvm::train(rows, &vec![1.0; rows.len()], &ocsvm, None, progress)?;
     Ok(trained.scores().to_vec())
 }

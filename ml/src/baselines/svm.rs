@@ -10,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::ValidBaselineParams;
-use crate::calibration::NullModel;
 use crate::dataset::Rows;
+use crate::decision::normal_norm;
 use crate::error::{MlError, Result};
 use crate::real::{Real, fraction, whole};
 
@@ -67,8 +67,8 @@ pub fn supervised_svm(
     }
     let num_folds = settings.num_folds.min(num_normal).min(num_anomalies);
     let matrix = dense(rows);
-    let null = NullModel::of_rows(rows, 0.0);
-    let gamma = settings.svm_gamma.gamma(rows, &null);
+    let norm = normal_norm(&rows.norms(), &vec![0.0; rows.len()], 0.99);
+    let gamma = settings.svm_gamma.gamma(rows, norm);
     let mut scores = vec![0.0; rows.len()];
     for fold in 0..num_folds {
         progress.at(fraction(fold, num_folds))?;

@@ -3,5 +3,4 @@
 mod spans;
 mod write_share;
 
-pub(crate) use write_share::unexplained;
 pub use write_share::{WriteShare, write_shares};

@@ -62,22 +62,6 @@ pub fn write_shares(
     bags.roots().iter().enumerate().map(share).collect()
 }
 
-/// Of one value for each tree those of the trees that the tracer's writes do not explain: only they say what is
-/// usual. All values, where everything is explained.
-pub(crate) fn unexplained(values: &[f64], shares: &[Option<WriteShare>]) -> Vec<f64> {
-    let is_open = |share: &Option<WriteShare>| !share.is_some_and(|share| share.explains());
-    let open = values
-        .iter()
-        .zip(shares)
-        .filter(|(_, share)| is_open(share));
-    let open: Vec<f64> = open.map(|(&value, _)| value).collect();
-    if open.is_empty() {
-        values.to_vec()
-    } else {
-        open
-    }
-}
-
 /// When the ranks of a run wrote.
 struct RunWrites<'a> {
     /// Length of the run.

@@ -1,6 +1,6 @@
 //! A trained model as a file: what is needed to score trees of another run.
 
-use callgrove_model::{Forest, Label, Progress, RunIdentity};
+use callgrove_model::{Forest, Label, Progress, RunIdentity, TreeIdx};
 use serde::{Deserialize, Serialize};
 
 use super::embedding::{Embedding, Features};
@@ -8,16 +8,16 @@ use super::listing::causes;
 use super::origin::{LabelDigest, Origin};
 use super::params::DetectorParams;
 use super::trained::Detector;
-use crate::calibration::Calibration;
+use crate::decision::{Expected, KnownStructures, LabelledRows, NullTail, SvmTail};
 use crate::error::{MlError, Result};
 use crate::explain::{CallPaths, UsualArtifact, UsualTrees};
 use crate::features::{ContextModel, ExcessModel, Reference};
-use crate::ocsvm::{KernelSum, Ocsvm, SupportVector};
+use crate::ocsvm::{Ocsvm, SupportVector};
 use crate::stack2vec::OutputLayer;
 use crate::wl::SubtreeHash;
 
 /// Version of the files that this program writes.
-pub const MODEL_VERSION: u32 = 5;
+pub const MODEL_VERSION: u32 = 6;
 
 /// A trained model. It holds no trees, only subtree labels, usual times and support vectors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -45,6 +45,8 @@ pub struct ModelArtifact {
     pub num_abnormal: usize,
     /// What they were labelled.
     pub labels: LabelDigest,
+    /// Names of all functions of its trees, ascending.
+    pub function_names: Vec<String>,
     /// Labels of the vocabulary in order.
     pub vocabulary: Vec<SubtreeHash>,
     /// Usual times.
@@ -53,14 +55,18 @@ pub struct ModelArtifact {
     pub features: FeatureArtifact,
     /// The one-class SVM.
     pub svm: Ocsvm,
-    /// What its scores mean.
-    pub calibration: Calibration,
     /// What its scores are multiplied by, above 0.
     pub scale: f64,
-    /// The score, so multiplied, below which trees are called abnormal.
-    pub border: f64,
-    /// What labels add to its scores.
-    pub correction: KernelSum,
+    /// How rare its scores are.
+    pub svm_tail: SvmTail,
+    /// What trees are compared with.
+    pub expected: Expected,
+    /// Structures of the training.
+    pub structures: KnownStructures,
+    /// How rare an excess is where nothing is wrong.
+    pub tail: NullTail,
+    /// What labels say about the trees around them.
+    pub labelled: LabelledRows,
     /// What is usual in its training, to explain trees by.
     pub usual: UsualArtifact,
 }
@@ -117,7 +123,7 @@ impl ModelArtifact {
             num_ranks,
             median_duration_ns,
         } = Origin::of(&forest.selected(|tree| is_learnt[tree.index()]));
-        let learnt = detector.scores().iter().zip(&is_learnt);
+        let learnt = detector.abnormal().iter().zip(&is_learnt);
         let learnt = learnt.filter(|(_, is_learnt)| **is_learnt);
         Ok(Self {
             version: MODEL_VERSION,
@@ -129,10 +135,9 @@ impl ModelArtifact {
             params: *embedding.params().get(),
             seed: embedding.seed(),
             num_trees: learnt.clone().count(),
-            num_abnormal: learnt
-                .filter(|(score, _)| Detector::is_abnormal(**score))
-                .count(),
+            num_abnormal: learnt.filter(|(is_abnormal, _)| **is_abnormal).count(),
             labels: LabelDigest::of(forest, detector.labels()),
+            function_names: function_names(forest),
             vocabulary: vocabulary.iter().map(|(_, subtree)| subtree.hash).collect(),
             reference: embedding.reference().clone(),
             features: match embedding.features() {
@@ -141,10 +146,12 @@ impl ModelArtifact {
                 Features::Stack2vec(network) => FeatureArtifact::Stack2vec(network.output.clone()),
             },
             svm: detector.trained().model(embedding.rows()),
-            calibration: embedding.calibration().clone(),
             scale: detector.scale(),
-            border: detector.border(),
-            correction: detector.correction().model(embedding.rows()),
+            svm_tail: embedding.svm_tail().clone(),
+            expected: embedding.expected().kept(),
+            structures: embedding.structures().clone(),
+            tail: embedding.tail().clone(),
+            labelled: detector.reach().model(embedding.rows()),
             usual: usual(forest, embedding, detector, progress)?,
         })
     }
@@ -169,8 +176,11 @@ impl ModelArtifact {
         }
         self.usual.check()?;
         let is_positive = self.scale.is_finite() && self.scale > 0.0;
-        if !self.calibration.is_whole() || !self.border.is_finite() || !is_positive {
-            return damaged("its border and distances are not finite numbers in order");
+        if !self.tail.is_whole() || !self.svm_tail.is_whole() || !is_positive {
+            return damaged("its tails are not finite numbers in order");
+        }
+        if !self.expected.is_whole(self.vocabulary.len()) || !self.structures.is_whole() {
+            return damaged("its usual times and structures are not finite numbers in order");
         }
         let num_words = match &self.features {
             FeatureArtifact::Excess(model) => model.vocabulary_len(),
@@ -192,10 +202,12 @@ impl ModelArtifact {
         if !self.svm.rho.is_finite() {
             return damaged("its support vectors are not finite numbers");
         }
-        for (gamma, terms) in [
-            (self.svm.gamma, &self.svm.support),
-            (self.correction.gamma, &self.correction.terms),
-        ] {
+        let labelled = self.labelled.sums();
+        let labelled = labelled.map(|sum| (sum.gamma, &sum.terms));
+        for (gamma, terms) in labelled
+            .into_iter()
+            .chain([(self.svm.gamma, &self.svm.support)])
+        {
             let alphas = terms.iter().map(|term| term.alpha);
             if !std::iter::once(gamma).chain(alphas).all(f64::is_finite) {
                 return damaged("its support vectors are not finite numbers");
@@ -216,6 +228,27 @@ impl ModelArtifact {
     }
 }
 
+/// Names of all functions of the trees of a forest, ascending.
+fn function_names(forest: &Forest) -> Vec<String> {
+    let names = &forest.trace().names;
+    let is_used = used_functions(forest);
+    let used = names.iter().filter(|(func, _)| is_used[func.index()]);
+    let mut used: Vec<String> = used.map(|(_, name)| name.to_owned()).collect();
+    used.sort_unstable();
+    used
+}
+
+/// Whether each function of a trace occurs in a tree of the forest.
+pub(super) fn used_functions(forest: &Forest) -> Vec<bool> {
+    let mut is_used = vec![false; forest.trace().names.len()];
+    for tree in 0..forest.len() {
+        for func in forest.tree(TreeIdx::from_index(tree)).funcs() {
+            is_used[func.index()] = true;
+        }
+    }
+    is_used
+}
+
 fn check_version(found: u32) -> Result<()> {
     let supported = MODEL_VERSION;
     if found == supported {
@@ -232,13 +265,13 @@ fn usual(
     detector: &Detector,
     progress: Progress<'_>,
 ) -> Result<UsualArtifact> {
-    let (scores, labels) = (detector.scores(), detector.labels());
-    let explained = causes(scores, labels, embedding.write_shares());
-    let trees = scores.iter().zip(labels).zip(&explained);
+    let (abnormal, labels) = (detector.abnormal(), detector.labels());
+    let explained = causes(abnormal, labels, embedding.write_shares());
+    let trees = abnormal.iter().zip(labels).zip(&explained);
     let trees = trees.zip(embedding.sample());
-    let is_normal = trees.map(|(((&score, label), cause), is_sampled)| match label {
+    let is_normal = trees.map(|(((is_abnormal, label), cause), is_sampled)| match label {
         Some(label) => *label == Label::Normal,
-        None => *is_sampled && (cause.is_some() || !Detector::is_abnormal(score)),
+        None => *is_sampled && (cause.is_some() || !is_abnormal),
     });
     let is_normal: Vec<bool> = is_normal.collect();
     let paths = CallPaths::of(forest, progress)?;

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use callgrove_model::{Forest, Progress, TreeIdx};
 
-use super::params::{BorderRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
-use crate::calibration::{Calibration, NullModel, is_abnormal};
-use crate::cause::{WriteShare, unexplained, write_shares};
+use super::params::{DecisionRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
+use super::run_evidence::{RunEvidence, Usual};
+use crate::cause::{WriteShare, write_shares};
 use crate::dataset::Rows;
+use crate::decision::{Discoveries, Evidence, Expected, KnownStructures, NullTail, SvmTail};
 use crate::error::Result;
 use crate::features::{
-    ContextModel, ExcessModel, ExcessParams, GammaRule, Reference, Representation, Translation,
-    Windows, prior_weights,
+    ContextModel, ExcessModel, ExcessParams, GammaRule, Prior, Reference, Representation,
+    Translation, Windows,
 };
 use crate::ocsvm::{Anchors, OcsvmParams, Trained, ValidOcsvmParams, train, train_on_anchors};
 use crate::projection::{Map, landmark_mds, trustworthiness_sampled};
@@ -25,12 +26,6 @@ const TRUST_ROWS: usize = 1_000;
 /// Share of the trees in structure classes too small for medians, above which a forest is varied: its
 /// trees are compared part by part.
 const VARIED_SHARE: f64 = 1.0 / 3.0;
-/// A share of the usual duration that means something at least: more alike trees count as if they
-/// differed by it.
-const LEAST_EXCESS: f64 = 0.1;
-/// Norm of a row of surprises that means something at least, in nats.
-const LEAST_SURPRISE: f64 = 1.5;
-
 /// A forest as the detector sees it.
 #[derive(Clone, Debug)]
 pub struct Embedding {
@@ -41,46 +36,17 @@ pub struct Embedding {
     usual: Usual,
     features: Features,
     rows: Rows,
-    null: NullModel,
+    run: RunEvidence,
+    normal_norm: f64,
     prior: Vec<f64>,
     ocsvm: ValidOcsvmParams,
     unlabelled: Trained,
-    calibration: Calibration,
-    border: f64,
-    evidence: Vec<bool>,
+    svm_tail: SvmTail,
+    decision: Discoveries,
+    reach_of_labels: f64,
     anchors: Option<Anchors>,
     map: Map,
     trustworthiness: f64,
-}
-
-/// Which trees say what is usual: those of the sample that the tracer's writes do not explain.
-#[derive(Clone, Debug)]
-struct Usual {
-    /// Shape `[n_trees]`.
-    sample: Vec<bool>,
-    /// Shape `[n_trees]`.
-    write_shares: Vec<Option<WriteShare>>,
-}
-
-impl Usual {
-    /// Of one value for each tree those of these trees; those of the sample, where everything is explained.
-    fn of(&self, values: &[f64]) -> Vec<f64> {
-        let in_sample = |at: &usize| self.sample[*at];
-        let sampled: Vec<usize> = (0..values.len()).filter(in_sample).collect();
-        let shares: Vec<_> = sampled.iter().map(|&at| self.write_shares[at]).collect();
-        let values: Vec<f64> = sampled.iter().map(|&at| values[at]).collect();
-        unexplained(&values, &shares)
-    }
-
-    /// Weights for unlabelled trees: none for those out of the sample.
-    fn weigh(&self, mut weights: Vec<f64>) -> Vec<f64> {
-        for (weight, is_sampled) in weights.iter_mut().zip(&self.sample) {
-            if !is_sampled {
-                *weight = 0.0;
-            }
-        }
-        weights
-    }
 }
 
 /// The learned part of a representation.
@@ -119,45 +85,36 @@ impl Embedding {
         let (sampled, bags) = sampled(forest, &subtrees.bags, &sample);
         let windows = Windows::new(&sampled, usual.windows_per_lane);
         let reference = Reference::fit(&bags, &windows, usual.min_class_size);
-        let (features, rows, least) = match settings.representation {
-            Representation::ExcessRarity(_) if reference.varied_share() > VARIED_SHARE => {
-                let model = ContextModel::fit(&sampled);
-                let rows = Rows::Sparse(model.rows(forest)?);
-                (Features::Context(model), rows, LEAST_SURPRISE)
-            }
-            Representation::ExcessRarity(excess) => {
-                let len = subtrees.vocabulary.len();
-                let model = ExcessModel::new(excess.check()?, len);
-                let rows = model.rows(&subtrees.bags, &reference, &Translation::identity(len))?;
-                let least = (LEAST_EXCESS * excess.gain).ln_1p();
-                (Features::Excess(model), Rows::Sparse(rows), least)
-            }
-            Representation::PaperStack2vec(stack2vec) => {
-                let network = embed(&subtrees, &stack2vec, seed, progress.part(0.2, 0.7))?;
-                let rows = Rows::Dense(network.rows()?);
-                (Features::Stack2vec(Box::new(network)), rows, 0.0)
-            }
-        };
+        let (features, rows) = represent(
+            forest,
+            &sampled,
+            &subtrees,
+            &reference,
+            settings,
+            seed,
+            progress.part(0.2, 0.7),
+        )?;
         let write_shares = write_shares(forest, &subtrees.bags, &reference);
         let usual = Usual {
             sample,
             write_shares,
         };
-        let null = NullModel::fit(&usual.of(&rows.norms()), least);
-        let prior = usual.weigh(prior_weights(&rows, settings.prior, &null));
-        let ocsvm = ocsvm_params(settings, &rows, &null, &prior)?;
+        let is_varied = matches!(features, Features::Context(_));
+        let (norms, tick_ns) = (rows.norms(), reference.tick_ns());
+        let bags = &subtrees.bags;
+        let run = RunEvidence::fit(forest, bags, &norms, &usual, tick_ns, is_varied);
+        let prior = usual.weigh(match settings.prior {
+            Prior::Uniform => vec![1.0; rows.len()],
+            Prior::PValues => run.evidence.weights(&run.tail),
+        });
+        let normal_norm = run.normal_norm(&norms);
+        let ocsvm = ocsvm_params(settings, &rows, normal_norm, &prior)?;
         let anchors = Anchors::needed(&rows, &prior, settings.nu);
-        let (unlabelled, calibration) = calibrate(
-            &rows,
-            &null,
-            &usual,
-            &prior,
-            &ocsvm,
-            anchors.as_ref(),
-            progress.part(0.7, 0.8),
-        )?;
-        let border = border_of(settings.border, &unlabelled, &usual, &calibration);
-        let evidence = called_normal(border, &unlabelled, &usual.sample);
+        let of_svm = progress.part(0.7, 0.8);
+        let unlabelled = train_unlabelled(&rows, &prior, &ocsvm, anchors.as_ref(), of_svm)?;
+        let svm_tail = run.svm_tail(unlabelled.scores());
+        let decision = run.decide(settings.decision, &usual, unlabelled.scores());
+        let reach_of_labels = run.gamma_of_labels(&rows);
         let progress = progress.part(0.8, 1.0);
         let (map, trustworthiness) = make_map(&subtrees, &rows, settings, seed, progress)?;
         Ok(Self {
@@ -168,20 +125,21 @@ impl Embedding {
             usual,
             features,
             rows,
-            null,
+            run,
+            normal_norm,
             prior,
             ocsvm,
             unlabelled,
-            calibration,
-            border,
-            evidence,
+            svm_tail,
+            decision,
+            reach_of_labels,
             anchors,
             map,
             trustworthiness,
         })
     }
 
-    /// The same embedding with another ν, kernel width and border; rows and map stay.
+    /// The same embedding with another ν, kernel width and decision; rows and map stay.
     ///
     /// # Errors
     /// [`crate::MlError::InvalidParam`], [`crate::MlError::Cancelled`]; nothing is changed then.
@@ -189,33 +147,27 @@ impl Embedding {
         &mut self,
         nu: f64,
         gamma: GammaRule,
-        border: BorderRule,
+        decision: DecisionRule,
         progress: Progress<'_>,
     ) -> Result<()> {
         let settings = DetectorParams {
             gamma,
             nu,
-            border,
+            decision,
             ..*self.params.get()
         };
         let params = settings.check()?;
-        let ocsvm = ocsvm_params(&settings, &self.rows, &self.null, &self.prior)?;
+        let ocsvm = ocsvm_params(&settings, &self.rows, self.normal_norm, &self.prior)?;
         if ocsvm != self.ocsvm {
             let anchors = Anchors::needed(&self.rows, &self.prior, nu);
-            (self.unlabelled, self.calibration) = calibrate(
-                &self.rows,
-                &self.null,
-                &self.usual,
-                &self.prior,
-                &ocsvm,
-                anchors.as_ref(),
-                progress,
-            )?;
+            self.unlabelled =
+                train_unlabelled(&self.rows, &self.prior, &ocsvm, anchors.as_ref(), progress)?;
+            self.svm_tail = self.run.svm_tail(self.unlabelled.scores());
             self.ocsvm = ocsvm;
             self.anchors = anchors;
         }
-        self.border = border_of(border, &self.unlabelled, &self.usual, &self.calibration);
-        self.evidence = called_normal(self.border, &self.unlabelled, &self.usual.sample);
+        let scores = self.unlabelled.scores();
+        self.decision = self.run.decide(decision, &self.usual, scores);
         self.params = params;
         Ok(())
     }
@@ -275,28 +227,50 @@ impl Embedding {
         &self.unlabelled
     }
 
-    /// What its scores mean.
-    pub fn calibration(&self) -> &Calibration {
-        &self.calibration
+    /// What trees are compared with.
+    pub fn expected(&self) -> &Expected {
+        &self.run.expected
     }
 
-    /// The score of the one-class SVM below which trees are called abnormal. Labels do not move it.
-    pub(super) fn border(&self) -> f64 {
-        self.border
+    /// What is known of structures.
+    pub fn structures(&self) -> &KnownStructures {
+        &self.run.structures
+    }
+
+    /// What speaks against each tree before any label.
+    pub fn evidence(&self) -> &Evidence {
+        &self.run.evidence
+    }
+
+    /// How rare an excess is where nothing is wrong.
+    pub fn tail(&self) -> &NullTail {
+        &self.run.tail
+    }
+
+    /// How rare a score of the one-class SVM is.
+    pub fn svm_tail(&self) -> &SvmTail {
+        &self.svm_tail
+    }
+
+    /// What is called abnormal before any label.
+    pub fn decision(&self) -> &Discoveries {
+        &self.decision
+    }
+
+    /// Share of normal trees that stand out as much as each or more, in (0, 1], shape `[n_trees]`; `None`
+    /// for too few trees to judge any. Labels do not change it.
+    pub fn p_values(&self) -> Option<Vec<f64>> {
+        let run = &self.run;
+        (!run.tail.is_too_small()).then(|| run.evidence.p_values(&run.tail))
     }
 
     /// Brings the scores of a training to the scale of the one without labels. A label for a tree far out
     /// takes a part of the whole mass of a small forest, so that f and ρ shrink together.
     pub(super) fn scale(&self, trained: &Trained) -> f64 {
-        match self.params.get().border {
-            BorderRule::Rho => 1.0,
-            BorderRule::FalseDiscovery(_) => self.unlabelled.rho() / trained.rho(),
+        match self.params.get().decision {
+            DecisionRule::Rho => 1.0,
+            DecisionRule::FalseDiscovery(_) => self.unlabelled.rho() / trained.rho(),
         }
-    }
-
-    /// Trees that are called normal before any label, shape `[n_trees]`.
-    pub(super) fn evidence(&self) -> &[bool] {
-        &self.evidence
     }
 
     /// Kernel width and C.
@@ -309,14 +283,13 @@ impl Embedding {
         self.anchors.as_ref()
     }
 
-    /// γ of the kernel in which labels have neighbours: that of the correction, or that of the
-    /// one-class SVM where labels are weights only.
+    /// γ of the kernel in which labels have neighbours: that of [`crate::decision::LabelReach`], or that of
+    /// the one-class SVM where labels are weights only.
     pub fn reach_of_labels(&self) -> f64 {
-        let sharpness = match self.params.get().labels {
-            LabelRule::Weights { .. } => 1.0,
-            LabelRule::Correction(params) => params.sharpness,
-        };
-        sharpness * self.ocsvm.gamma()
+        match self.params.get().labels {
+            LabelRule::Weights { .. } => self.ocsvm.gamma(),
+            LabelRule::Reach => self.reach_of_labels,
+        }
     }
 
     /// Points of the map, one per tree.
@@ -372,49 +345,59 @@ fn sampled<'a>(
     }
 }
 
+/// The learned part of the representation, and the rows of all trees; `sampled` are those that it learns from.
+fn represent(
+    forest: &Forest,
+    sampled: &Forest,
+    subtrees: &Subtrees,
+    reference: &Reference,
+    settings: &DetectorParams,
+    seed: u64,
+    progress: Progress<'_>,
+) -> Result<(Features, Rows)> {
+    Ok(match settings.representation {
+        Representation::ExcessRarity(_) if reference.varied_share() > VARIED_SHARE => {
+            let model = ContextModel::fit(sampled);
+            let rows = Rows::Sparse(model.rows(forest)?);
+            (Features::Context(model), rows)
+        }
+        Representation::ExcessRarity(excess) => {
+            let len = subtrees.vocabulary.len();
+            let model = ExcessModel::new(excess.check()?, len);
+            let rows = model.rows(&subtrees.bags, reference, &Translation::identity(len))?;
+            (Features::Excess(model), Rows::Sparse(rows))
+        }
+        Representation::PaperStack2vec(stack2vec) => {
+            let network = embed(subtrees, &stack2vec, seed, progress)?;
+            let rows = Rows::Dense(network.rows()?);
+            (Features::Stack2vec(Box::new(network)), rows)
+        }
+    })
+}
+
 /// γ by its rule, and C = ν · sum of the prior weights.
 fn ocsvm_params(
     settings: &DetectorParams,
     rows: &Rows,
-    null: &NullModel,
+    normal_norm: f64,
     prior: &[f64],
 ) -> Result<ValidOcsvmParams> {
     let c = settings.nu * prior.iter().sum::<f64>();
-    OcsvmParams::new(settings.gamma.gamma(rows, null), c).check()
+    OcsvmParams::new(settings.gamma.gamma(rows, normal_norm), c).check()
 }
 
-/// The one-class SVM before any label, and what its scores mean.
-fn calibrate(
+/// The one-class SVM before any label.
+fn train_unlabelled(
     rows: &Rows,
-    null: &NullModel,
-    usual: &Usual,
     prior: &[f64],
     ocsvm: &ValidOcsvmParams,
     anchors: Option<&Anchors>,
     progress: Progress<'_>,
-) -> Result<(Trained, Calibration)> {
-    let trained = match anchors {
+) -> Result<Trained> {
+    match anchors {
         Some(anchors) => train_on_anchors(rows, prior, anchors, &[], ocsvm, None, progress),
         None => train(rows, prior, ocsvm, None, progress),
-    }?;
-    let norms = usual.of(&rows.norms());
-    let scores = usual.of(trained.scores());
-    let calibration = Calibration::new(null.clone(), norms, scores);
-    Ok((trained, calibration))
-}
-
-fn border_of(rule: BorderRule, trained: &Trained, usual: &Usual, calibration: &Calibration) -> f64 {
-    match rule {
-        BorderRule::Rho => 0.0,
-        BorderRule::FalseDiscovery(rate) => calibration.border(&usual.of(trained.scores()), rate),
     }
-}
-
-fn called_normal(border: f64, trained: &Trained, sample: &[bool]) -> Vec<bool> {
-    let scores = trained.scores().iter().zip(sample);
-    scores
-        .map(|(score, is_sampled)| *is_sampled && !is_abnormal(score - border))
-        .collect()
 }
 
 /// How the usual times are found, also where only explanations use them.

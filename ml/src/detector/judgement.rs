@@ -5,46 +5,60 @@ use std::collections::HashMap;
 use callgrove_model::{Forest, Progress, TreeIdx};
 use serde::{Deserialize, Serialize};
 
-use super::artifact::{FeatureArtifact, ModelArtifact};
+use super::artifact::{FeatureArtifact, ModelArtifact, used_functions};
 use super::listing::{Cause, causes};
 use super::origin::Origin;
-use super::params::{BorderRule, ValidDetectorParams};
-use super::trained::Detector;
-use crate::calibration::{Calibration, NullModel};
-use crate::cause::{WriteShare, unexplained, write_shares};
+use super::params::{DecisionRule, LabelRule, ValidDetectorParams};
+use super::run_evidence::{by_svm, explained};
+use super::trained::apply_labels;
+use crate::cause::{WriteShare, write_shares};
 use crate::dataset::{DenseRows, Rows};
+use crate::decision::{Evidence, Expected, Locations, NullTail, Placement, Structures, prior};
 use crate::error::{MlError, Result};
-use crate::features::{ExcessParams, Reference, Representation, Translation, Windows};
+use crate::features::{ExcessParams, Reference, Representation, Translation, Windows, tick};
+use crate::function_match::{FunctionMatch, MatchedFunctions, is_same_function};
 use crate::ocsvm::Scorer;
 use crate::real::Real;
 use crate::stack2vec::{self, Corpus};
-use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel_all};
+use crate::wl::{SubtreeHash, SubtreeIdx, Subtrees, relabel_as};
 
 /// Share of the trees whose structure a model must know.
 const LEAST_KNOWN: f64 = 0.5;
-/// Share of the trees that a model may call abnormal.
-const MOST_ABNORMAL: f64 = 0.2;
+/// Trees that say what is usual in a run; fewer are judged by the training alone.
+const MIN_TREES: usize = 30;
 
-/// By which distances the border is drawn when a model judges a forest.
+/// ln of the p-value of a decision that labels or the one-class SVM make.
+const CERTAIN_LN_P: f64 = -700.0;
+
+/// What a model takes from its training when it judges a forest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ModelBorder {
-    /// By those of the training: a tree has one score, whatever trees are beside it.
-    Learned,
-    /// By those of the forest itself: only what is usual comes from the model.
-    Refitted,
+pub enum JudgedBy {
+    /// Everything: each tree is judged for itself, whatever trees are beside it.
+    Training,
+    /// How rare an excess is, labels and structures. How long like executions take, the forest says, so
+    /// that the speed of a machine or the size of the input are no anomaly.
+    Run,
+    /// Labels and structures. The forest says also how rare an excess is.
+    RunAlone,
 }
 
 /// What a model says of a forest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judgement {
-    /// Shape `[n_trees]`; negative = abnormal.
+    /// Shape `[n_trees]`; the smallest is the most abnormal.
     pub scores: Vec<f64>,
+    /// Whether each is called abnormal in the set of these trees, shape `[n_trees]`.
+    pub abnormal: Vec<bool>,
+    /// ln of the p-value that decides about each, labels included, shape `[n_trees]`.
+    pub decision_ln_p: Vec<f64>,
     /// Share of normal trees that stand out as much or more, shape `[n_trees]`.
     pub p_values: Vec<f64>,
     /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
     pub causes: Vec<Option<Cause>>,
     /// How much of each tree the training never saw, shape `[n_trees]`.
     pub unseen: Vec<Unseen>,
+    /// How many functions are those of the training.
+    pub functions: MatchedFunctions,
     /// Why the model should not be used for it, if so.
     pub misfit: Option<Misfit>,
 }
@@ -73,21 +87,6 @@ pub enum Misfit {
     Structure {
         /// Share of the trees whose structure it knows, 0..=1.
         known_share: f64,
-    },
-    /// It calls too much abnormal.
-    #[error(
-        "it calls {:.0} % of these executions abnormal, and {:.1} % of those it was trained on; these take \
-         {duration_ratio:.2} times as long",
-        100.0 * share,
-        100.0 * share_in_training
-    )]
-    Abnormal {
-        /// Share of the trees that it calls abnormal, 0..=1.
-        share: f64,
-        /// The same of the trees it was trained on.
-        share_in_training: f64,
-        /// Median duration here / in the training.
-        duration_ratio: f64,
     },
 }
 
@@ -140,58 +139,114 @@ impl TreeModel {
 
     /// Judges the trees of a forest, of this or another run.
     ///
-    /// Subtrees and structures that the training never saw count as excess from zero and as rarer
-    /// than everything seen. With [`ModelBorder::Learned`] the score of a tree is bit by bit the same whatever
-    /// other trees are judged with it, and of a tree of the training that of the training.
+    /// The score of a tree is bit by bit the same whatever other trees are judged with it, and so are its
+    /// p-values with [`JudgedBy::Training`].
     ///
     /// # Errors
     /// [`MlError::EmptyForest`], [`MlError::Cancelled`].
     pub fn judge(
         &self,
         forest: &Forest,
-        border: ModelBorder,
+        by: JudgedBy,
         progress: Progress<'_>,
     ) -> Result<Judgement> {
         let model = &self.artifact;
         let wl = self.params.get().wl.check()?;
-        let subtrees = relabel_all(forest, wl, progress.part(0.0, 0.5))?;
+        let is_used = used_functions(forest);
+        let functions = FunctionMatch::new(&model.function_names, &forest.trace().names, |func| {
+            is_used[func.index()]
+        });
+        let subtrees = relabel_as(forest, functions.names(), wl, progress.part(0.0, 0.5))?;
         let translation = self.translation(&subtrees);
         let rows = self.rows(forest, &subtrees, &translation, progress.part(0.5, 0.8))?;
-        let mut scores = self.svm.scores(&rows, progress.part(0.8, 0.9))?;
-        for score in &mut scores {
+        let mut svm = self.svm.scores(&rows, progress.part(0.8, 0.9))?;
+        for score in &mut svm {
             *score *= model.scale;
         }
-        let write_shares = shares_of(forest, &subtrees);
-        let fitted = match border {
-            ModelBorder::Learned => None,
-            ModelBorder::Refitted => {
-                let norms = unexplained(&rows.norms(), &write_shares);
-                let null = NullModel::fit(&norms, model.calibration.null().least_median());
-                let scores = unexplained(&scores, &write_shares);
-                let calibration = Calibration::new(null, norms, scores.clone());
-                let border = match model.params.border {
-                    BorderRule::Rho => 0.0,
-                    BorderRule::FalseDiscovery(rate) => calibration.border(&scores, rate),
-                };
-                Some((calibration, border))
+        let shares = shares_of(forest, &subtrees);
+        let is_explained = explained(&shares);
+        let by = if forest.len() < MIN_TREES {
+            JudgedBy::Training
+        } else {
+            by
+        };
+        let evidence = |by| self.evidence(forest, &subtrees, &translation, &rows.norms(), by);
+        let alone = evidence(JudgedBy::Training);
+        let ranking = alone
+            .0
+            .scores(&alone.0.ranking_ln_p(&alone.1), &self.svm_ln_p(&svm));
+        let (evidence, tail) = match by {
+            JudgedBy::Training => alone,
+            JudgedBy::Run | JudgedBy::RunAlone => evidence(by),
+        };
+        let mut found = Found::new(model, (&evidence, &tail), (svm, ranking), &is_explained);
+        if model.params.labels == LabelRule::Reach && model.labels.newest.is_some() {
+            found.apply_labels(model, &rows, progress.part(0.9, 1.0))?;
+        }
+        Ok(Judgement {
+            causes: causes(&found.abnormal, &vec![None; forest.len()], &shares),
+            p_values: evidence.p_values(&tail),
+            unseen: unseen(&subtrees, &translation),
+            functions: functions.matched(),
+            misfit: self.misfit(forest, &subtrees, &translation),
+            decision_ln_p: found.decision_ln_p,
+            abnormal: found.abnormal,
+            scores: found.scores,
+        })
+    }
+
+    /// ln of the p-values of scores of the one-class SVM.
+    fn svm_ln_p(&self, scores: &[f64]) -> Vec<f64> {
+        let tail = &self.artifact.svm_tail;
+        scores.iter().map(|&score| tail.ln_p(score)).collect()
+    }
+
+    /// What speaks against each tree, and how rare that is.
+    fn evidence(
+        &self,
+        forest: &Forest,
+        subtrees: &Subtrees,
+        translation: &Translation,
+        norms: &[f64],
+        by: JudgedBy,
+    ) -> (Evidence, NullTail) {
+        let model = &self.artifact;
+        let (bags, placement) = (&subtrees.bags, Placement::of(forest));
+        let known = |subtree: SubtreeIdx| {
+            translation
+                .is_known(subtree)
+                .then(|| translation.get(subtree))
+        };
+        let (mut evidence, whole_shares) = match (&model.expected, by) {
+            (expected, JudgedBy::Training) => expected.evidence(bags, &placement, norms, known),
+            (Expected::Times(_), _) => {
+                let all = vec![true; bags.len()];
+                let locations = Locations::fit(bags, &placement, &all, tick(bags));
+                Expected::Times(Box::new(locations)).evidence(bags, &placement, norms, Some)
+            }
+            (expected @ Expected::Surprise { .. }, _) => {
+                expected.evidence(bags, &placement, norms, known)
             }
         };
-        let (calibration, border) = match &fitted {
-            Some((calibration, border)) => (calibration, *border),
-            None => (&model.calibration, model.border),
-        };
-        for score in &mut scores {
-            *score -= border;
+        if model.expected.has_structures() {
+            let is_known =
+                |root: SubtreeIdx| known(root).is_some_and(|root| !model.structures.is_odd(root));
+            let roots = bags.roots();
+            let mut structures = Structures::of(roots, &placement, &whole_shares, is_known);
+            if by == JudgedBy::Training {
+                let ln_p = roots.iter().map(|&root| model.structures.ln_p(known(root)));
+                structures.ln_p = ln_p.collect();
+                structures.is_late_end = vec![false; roots.len()];
+            }
+            evidence.add_structures(structures);
         }
-        let correction = &model.correction;
-        correction.add_to(&mut scores, &rows, progress.part(0.9, 1.0))?;
-        Ok(Judgement {
-            causes: causes(&scores, &vec![None; scores.len()], &write_shares),
-            p_values: calibration.p_values(&scores, border),
-            unseen: unseen(&subtrees, &translation),
-            misfit: self.misfit(forest, &subtrees, &translation, &scores),
-            scores,
-        })
+        let tail = match by {
+            JudgedBy::Training | JudgedBy::Run => model.tail.clone(),
+            JudgedBy::RunAlone => {
+                NullTail::fit(&evidence.observations(&placement, &forest.sample()))
+            }
+        };
+        (evidence, tail)
     }
 
     /// Why a forest is not what the model is for, if so.
@@ -200,20 +255,20 @@ impl TreeModel {
         forest: &Forest,
         subtrees: &Subtrees,
         translation: &Translation,
-        scores: &[f64],
     ) -> Option<Misfit> {
         let model = &self.artifact;
         let run = Origin::of(forest);
-        let is_foreign = |own: &[String], other: &[String]| {
-            !own.is_empty() && !other.is_empty() && !own.iter().any(|name| other.contains(name))
+        let is_foreign = |own: &[String], other: &[String], is_same: fn(&str, &str) -> bool| {
+            let is_known = |name: &String| other.iter().any(|other| is_same(name, other));
+            !own.is_empty() && !other.is_empty() && !own.iter().any(is_known)
         };
-        if is_foreign(&model.programs, &run.programs) {
+        if is_foreign(&model.programs, &run.programs, |a, b| a == b) {
             return Some(Misfit::Program {
                 model: model.programs.join(", "),
                 run: run.programs.join(", "),
             });
         }
-        if is_foreign(&model.functions, &run.functions) {
+        if is_foreign(&model.functions, &run.functions, is_same_function) {
             return Some(Misfit::Function {
                 model: model.functions.join(", "),
                 run: run.functions.join(", "),
@@ -223,17 +278,7 @@ impl TreeModel {
         if known_share < LEAST_KNOWN {
             return Some(Misfit::Structure { known_share });
         }
-        let num_abnormal = scores
-            .iter()
-            .filter(|&&score| Detector::is_abnormal(score))
-            .count();
-        let share = num_abnormal.real() / scores.len().max(1).real();
-        (share > MOST_ABNORMAL).then_some(Misfit::Abnormal {
-            share,
-            share_in_training: model.num_abnormal.real() / model.num_trees.max(1).real(),
-            duration_ratio: run.median_duration_ns.real()
-                / (model.median_duration_ns.real()).max(1.0),
-        })
+        None
     }
 
     /// Share of the trees whose whole structure the training saw; where nearly every tree has its own,
@@ -290,6 +335,73 @@ impl TreeModel {
                 reason: "its features are not those of its settings",
             }),
         }
+    }
+}
+
+/// Scores and decisions of a model.
+struct Found {
+    scores: Vec<f64>,
+    abnormal: Vec<bool>,
+    q_values: Vec<f64>,
+    decision_ln_p: Vec<f64>,
+}
+
+impl Found {
+    /// Without labels, from evidence with its tail, and the scores of the one-class SVM alone and with the
+    /// evidence of the training.
+    fn new(
+        model: &ModelArtifact,
+        (evidence, tail): (&Evidence, &NullTail),
+        (svm, ranking): (Vec<f64>, Vec<f64>),
+        is_explained: &[bool],
+    ) -> Self {
+        let (scores, decided, decision_ln_p) = match model.params.decision {
+            DecisionRule::Rho => {
+                let decided = by_svm(&svm);
+                let is_called = decided.is_discovery.iter();
+                let ln_p = is_called.map(|&it| if it { CERTAIN_LN_P } else { 0.0 });
+                let ln_p = ln_p.collect();
+                (svm, decided, ln_p)
+            }
+            DecisionRule::FalseDiscovery(rate) => {
+                let decided = evidence.decide(tail, is_explained, rate);
+                (ranking, decided, evidence.decision_ln_p(tail))
+            }
+        };
+        Self {
+            scores,
+            abnormal: decided.is_discovery,
+            q_values: decided.q_values,
+            decision_ln_p,
+        }
+    }
+
+    /// Moves scores and decisions by what the labels of the training say.
+    fn apply_labels(
+        &mut self,
+        model: &ModelArtifact,
+        rows: &Rows,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let priors = self.abnormal.iter().zip(&self.q_values);
+        let priors: Vec<f64> = priors.map(|(&is_called, &q)| prior(is_called, q)).collect();
+        let probabilities = model.labelled.probabilities(rows, &priors, progress)?;
+        let before = self.abnormal.clone();
+        apply_labels(
+            &mut self.scores,
+            &mut self.abnormal,
+            &priors,
+            &probabilities,
+        );
+        let changes = before.iter().zip(&self.abnormal);
+        for (ln_p, change) in self.decision_ln_p.iter_mut().zip(changes) {
+            match change {
+                (false, true) => *ln_p = CERTAIN_LN_P,
+                (true, false) => *ln_p = 0.0,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,7 +6,6 @@
 use callgrove_model::Label;
 use serde::{Deserialize, Serialize};
 
-use super::trained::Detector;
 use crate::cause::WriteShare;
 
 /// What explains an anomaly.
@@ -30,28 +29,40 @@ impl Cause {
 ///
 /// What a person called abnormal is abnormal, whatever explains it.
 pub fn causes(
-    scores: &[f64],
+    abnormal: &[bool],
     labels: &[Option<Label>],
     shares: &[Option<WriteShare>],
 ) -> Vec<Option<Cause>> {
-    let cause = |((&score, label), share): ((&f64, &Option<Label>), &Option<WriteShare>)| {
-        let is_open = Detector::is_abnormal(score) && *label != Some(Label::Abnormal);
+    let cause = |((&is_abnormal, label), share): ((&bool, &Option<Label>), &Option<WriteShare>)| {
+        let is_open = is_abnormal && *label != Some(Label::Abnormal);
         let is_explained = share.is_some_and(|share| share.explains());
         (is_open && is_explained).then_some(Cause::TraceWrite)
     };
-    scores.iter().zip(labels).zip(shares).map(cause).collect()
+    abnormal.iter().zip(labels).zip(shares).map(cause).collect()
 }
 
-/// Scores that rank trees as the list does, shape `[n_trees]`: abnormal trees without a cause have their score
-/// (below 0), those with one lie between 0 and 1, normal trees above 1; each in the order of the scores.
-pub fn listed_scores(scores: &[f64], causes: &[Option<Cause>]) -> Vec<f64> {
-    let lowest = scores.iter().copied().fold(-f64::MIN_POSITIVE, f64::min);
-    let listed = |(&score, cause): (&f64, &Option<Cause>)| match cause {
-        Some(_) => 1.0 - score / lowest,
-        None if Detector::is_abnormal(score) => score,
-        None => score + 2.0,
+/// Numbers that rank trees as the list does, shape `[n_trees]`: abnormal trees without a cause lie below 0,
+/// those with one between 0 and 1, normal trees above 1; each in the order of the scores.
+pub fn listed_scores(scores: &[f64], abnormal: &[bool], causes: &[Option<Cause>]) -> Vec<f64> {
+    let finite = || scores.iter().copied().filter(|score| score.is_finite());
+    let lowest = finite().fold(f64::INFINITY, f64::min).min(0.0);
+    let highest = finite().fold(f64::NEG_INFINITY, f64::max).max(0.0);
+    let listed = |((&score, &is_abnormal), cause): ((&f64, &bool), &Option<Cause>)| match cause {
+        Some(_) => (score - lowest + 1.0) / (highest - lowest + 2.0),
+        None if is_abnormal => score - highest - 1.0,
+        None => score - lowest + 2.0,
     };
-    scores.iter().zip(causes).map(listed).collect()
+    scores
+        .iter()
+        .zip(abnormal)
+        .zip(causes)
+        .map(listed)
+        .collect()
+}
+
+/// Whether one of [`listed_scores`] is that of an alarm.
+pub fn is_alarm(listed: f64) -> bool {
+    listed < 0.0
 }
 
 #[cfg(test)]
@@ -71,15 +82,16 @@ mod tests {
         };
         let shares = [share(51), None, share(90), share(50), share(99), share(99)];
         let scores = [-3.0, -1.0, -0.5, -2.0, 0.25, -4.0];
+        let abnormal = [true, true, true, true, false, true];
         let mut labels = [None; 6];
         labels[5] = Some(Label::Abnormal);
-        let causes = causes(&scores, &labels, &shares);
+        let causes = causes(&abnormal, &labels, &shares);
         let tagged: Vec<bool> = causes.iter().map(Option::is_some).collect();
         assert_eq!(tagged, [true, false, true, false, false, false]);
-        let listed = listed_scores(&scores, &causes);
+        let listed = listed_scores(&scores, &abnormal, &causes);
         let order: Vec<u32> = order_by_score(&listed).iter().map(|tree| tree.0).collect();
         assert_eq!(order, [5, 3, 1, 0, 2, 4]);
-        let alarms: Vec<bool> = listed.iter().map(|&it| Detector::is_abnormal(it)).collect();
+        let alarms: Vec<bool> = listed.iter().map(|&it| is_alarm(it)).collect();
         assert_eq!(alarms, [false, true, false, true, false, true]);
     }
 }

@@ -7,23 +7,20 @@
 //! ```
 
 mod artifact;
-mod correction;
 mod embedding;
 mod judgement;
 mod listing;
 mod origin;
 mod params;
+mod run_evidence;
 mod trained;
 
 pub use artifact::{FeatureArtifact, MODEL_VERSION, ModelArtifact};
 pub use callgrove_model::Label;
-pub use correction::Correction;
 pub use embedding::{Embedding, Features};
-pub use judgement::{Judgement, Misfit, ModelBorder, TreeModel, Unseen};
-pub use listing::{Cause, causes, listed_scores};
+pub use judgement::{JudgedBy, Judgement, Misfit, TreeModel, Unseen};
+pub use listing::{Cause, causes, is_alarm, listed_scores};
 pub use origin::LabelDigest;
-pub use params::{
-    BorderRule, CorrectionParams, DetectorParams, LabelRule, MapOf, ValidDetectorParams,
-};
+pub use params::{DecisionRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};
 pub(crate) use trained::order_step;
 pub use trained::{Detector, order_by_score};

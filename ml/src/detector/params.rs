@@ -23,8 +23,8 @@ pub struct DetectorParams {
     pub nu: f64,
     /// Weights of unlabelled trees.
     pub prior: Prior,
-    /// Where the border between normal and abnormal lies.
-    pub border: BorderRule,
+    /// What is called abnormal.
+    pub decision: DecisionRule,
     /// What labels do.
     pub labels: LabelRule,
     /// What the map shows.
@@ -33,14 +33,14 @@ pub struct DetectorParams {
     pub map: MdsParams,
 }
 
-/// Where the border between normal and abnormal lies.
+/// What is called abnormal.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum BorderRule {
-    /// At the offset ρ of the one-class SVM, as in the paper: a share ν of the weight lies beyond.
+pub enum DecisionRule {
+    /// What has a negative score of the one-class SVM, as in the paper: a share ν of the weight.
     Rho,
-    /// Where about this share, above 0 and below 1, of what is called abnormal is normal: see
-    /// [`crate::calibration::Calibration::border`].
+    /// As many of the least p-values that about this share of them, above 0 and below 1, is of normal trees:
+    /// see [`crate::decision`].
     FalseDiscovery(f64),
 }
 
@@ -53,26 +53,9 @@ pub enum LabelRule {
         /// Weight of a tree labelled normal in units of C, at least 1 (the paper: larger than C).
         normal: f64,
     },
-    /// A tree labelled normal has weight 1, and labels that contradict the score correct it in their
-    /// neighbourhood: see [`super::Correction`].
-    Correction(CorrectionParams),
-}
-
-/// Settings of [`LabelRule::Correction`].
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CorrectionParams {
-    /// γ of the correction in units of the γ of the one-class SVM, above 0: the larger, the less far
-    /// a label reaches.
-    pub sharpness: f64,
-    /// Variance σ² > 0 of the noise of labels, in units of the variance of the correction: how easily
-    /// a label gives way to others close by.
-    pub noise: f64,
-    /// Score ≥ 0 that a label asks for, in units of the mean |score| before correction.
-    pub margin: f64,
-    /// Weight ≥ 0 of an unlabelled tree that is called normal, in labels: 1 / this many trees alike hold
-    /// against one label that says they are not.
-    pub evidence: f64,
+    /// A tree labelled normal has weight 1, and labels decide together with the p-values about the trees like
+    /// theirs: see [`crate::decision::LabelReach`].
+    Reach,
 }
 
 /// What the map shows.
@@ -96,56 +79,28 @@ impl Default for DetectorParams {
         Self {
             wl: WlParams::default(),
             representation: Representation::ExcessRarity(ExcessParams::default()),
-            gamma: GammaRule::Fence(0.3),
+            gamma: GammaRule::NormalNorm(0.3),
             nu: 0.01,
-            prior: Prior::Fence {
-                p_value: 0.01,
-                power: 32.0,
-            },
-            border: BorderRule::FalseDiscovery(0.1),
-            labels: LabelRule::Correction(CorrectionParams::default()),
+            prior: Prior::PValues,
+            decision: DecisionRule::FalseDiscovery(0.1),
+            labels: LabelRule::Reach,
             map_of: MapOf::Representation,
             map: MdsParams::default(),
         }
     }
 }
 
-impl Default for CorrectionParams {
-    fn default() -> Self {
-        Self {
-            sharpness: 8.0,
-            noise: 0.05,
-            margin: 0.25,
-            evidence: 0.05,
-        }
-    }
-}
-
 impl LabelRule {
     fn check(self) -> Result<()> {
-        let is_above = |value: f64, least: f64| value.is_finite() && value > least;
-        match self {
-            Self::Weights { normal } => check_param(
-                "normal",
-                normal,
-                normal.is_finite() && normal >= 1.0,
-                "a finite number from 1 on",
-            ),
-            Self::Correction(CorrectionParams {
-                sharpness,
-                noise,
-                margin,
-                evidence,
-            }) => {
-                let wanted = "a finite number above 0";
-                check_param("sharpness", sharpness, is_above(sharpness, 0.0), wanted)?;
-                check_param("noise", noise, is_above(noise, 0.0), wanted)?;
-                let is_valid = margin.is_finite() && margin >= 0.0;
-                check_param("margin", margin, is_valid, "a finite number from 0 on")?;
-                let is_valid = evidence.is_finite() && evidence >= 0.0;
-                check_param("evidence", evidence, is_valid, "a finite number from 0 on")
-            }
-        }
+        let Self::Weights { normal } = self else {
+            return Ok(());
+        };
+        check_param(
+            "normal",
+            normal,
+            normal.is_finite() && normal >= 1.0,
+            "a finite number from 1 on",
+        )
     }
 }
 
@@ -159,7 +114,7 @@ impl DetectorParams {
             gamma: GammaRule::NumColumns(1.0),
             nu: 0.02,
             prior: Prior::Uniform,
-            border: BorderRule::Rho,
+            decision: DecisionRule::Rho,
             labels: LabelRule::Weights { normal: 1.5 },
             map_of: MapOf::Representation,
             map: MdsParams::default(),
@@ -184,9 +139,8 @@ impl DetectorParams {
             params.check()?;
         }
         self.gamma.check()?;
-        self.prior.check()?;
         self.map.check()?;
-        if let BorderRule::FalseDiscovery(rate) = self.border {
+        if let DecisionRule::FalseDiscovery(rate) = self.decision {
             let is_valid = rate > 0.0 && rate < 1.0;
             check_param(
                 "false discovery rate",

@@ -2,16 +2,17 @@
 
 use callgrove_model::{Label, Progress, TreeIdx};
 
-use super::correction::Correction;
 use super::embedding::Embedding;
-use super::params::LabelRule;
-use crate::calibration::is_abnormal;
+use super::params::{DecisionRule, LabelRule};
+use crate::decision::{LabelReach, logit, prior};
 use crate::error::{MlError, Result};
 use crate::ocsvm::{self, Trained, train_on_anchors};
 
 /// Scores are ordered by multiples of this. Free support vectors all have score 0 up to rounding, so
 /// without it their order would flicker.
 const ORDER_STEP: f64 = 1e-9;
+/// Scores of the one-class SVM from here up to 0 are rounding of 0, so no anomaly.
+const BELOW_ZERO: f64 = -1e-6;
 
 /// Trees from the most abnormal to the most normal by `scores`, shape `[n_trees]`; scores that are
 /// equal up to rounding are ordered by tree.
@@ -25,6 +26,11 @@ pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
     order
 }
 
+/// Whether a score of the one-class SVM is negative by more than rounding.
+pub(super) fn is_below_zero(score: f64) -> bool {
+    score < BELOW_ZERO
+}
+
 /// What a score is ordered by: equal for scores that are equal up to rounding.
 pub(crate) fn order_step(score: f64) -> f64 {
     (score / ORDER_STEP).round() + 0.0 // no negative zero
@@ -34,10 +40,11 @@ pub(crate) fn order_step(score: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Detector {
     trained: Trained,
-    correction: Correction,
+    reach: LabelReach,
     scale: f64,
-    border: f64,
     scores: Vec<f64>,
+    abnormal: Vec<bool>,
+    threshold: f64,
     labels: Vec<Option<Label>>,
 }
 
@@ -67,7 +74,7 @@ impl Detector {
         let rule = embedding.params().get().labels;
         let normal = match rule {
             LabelRule::Weights { normal } => normal * embedding.ocsvm().c(),
-            LabelRule::Correction(_) => 1.0,
+            LabelRule::Reach => 1.0,
         };
         let weights: Vec<f64> = labels
             .iter()
@@ -97,61 +104,47 @@ impl Detector {
                 )
             }
         }?;
-        let border = embedding.border();
         let scale = embedding.scale(&trained);
-        let mut scores: Vec<f64> = trained
-            .scores()
-            .iter()
-            .map(|score| scale * score - border)
-            .collect();
-        let correction = match rule {
-            LabelRule::Weights { .. } => Correction::none(),
-            LabelRule::Correction(params) => Correction::fit(
-                rows,
-                embedding.reach_of_labels(),
-                &params,
-                &scores,
-                embedding.evidence(),
-                labels,
-                warm.map(|warm| &warm.correction),
-            ),
-        };
-        correction.add_to(&mut scores);
+        let svm: Vec<f64> = trained.scores().iter().map(|score| scale * score).collect();
+        let gamma = embedding.reach_of_labels();
+        let reach = LabelReach::new(rows, gamma, labels, warm.map(|warm| &warm.reach));
+        let Decided {
+            scores,
+            abnormal,
+            threshold,
+        } = Decided::new(embedding, svm, &reach, labels);
         progress.at(1.0)?;
         Ok(Self {
             trained,
-            correction,
+            reach,
             scale,
-            border,
             scores,
+            abnormal,
+            threshold,
             labels: labels.to_vec(),
         })
     }
 
-    /// How rare each tree is: the share of normal trees that stand out as much or more, in (0, 1]; shape
-    /// `[n_trees]`. `embedding` is the one it was trained on.
-    pub fn p_values(&self, embedding: &Embedding) -> Vec<f64> {
-        embedding.calibration().p_values(&self.scores, self.border)
-    }
-
-    /// What the scores of the one-class SVM were multiplied by, before the border was taken off.
+    /// What the scores of the one-class SVM were multiplied by.
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// What was taken off the scores of the one-class SVM.
-    pub fn border(&self) -> f64 {
-        self.border
-    }
-
-    /// Score of each tree: negative = abnormal.
+    /// Score of each tree, the smallest the most abnormal, shape `[n_trees]`: ln of a p-value, or with
+    /// [`DecisionRule::Rho`] that of the one-class SVM. It orders trees; which are abnormal,
+    /// [`Detector::abnormal`] says.
     pub fn scores(&self) -> &[f64] {
         &self.scores
     }
 
-    /// Whether a score means an anomaly: below 0 by more than rounding.
-    pub fn is_abnormal(score: f64) -> bool {
-        is_abnormal(score)
+    /// Whether each tree is called abnormal, shape `[n_trees]`. What a person labelled is what the label says.
+    pub fn abnormal(&self) -> &[bool] {
+        &self.abnormal
+    }
+
+    /// The score about which decisions are uncertain.
+    pub fn threshold(&self) -> f64 {
+        self.threshold
     }
 
     /// The labels it was trained with.
@@ -159,13 +152,87 @@ impl Detector {
         &self.labels
     }
 
-    /// What the labels added to the scores of the one-class SVM.
-    pub fn correction(&self) -> &Correction {
-        &self.correction
+    /// What the labels say about the trees around them.
+    pub fn reach(&self) -> &LabelReach {
+        &self.reach
     }
 
     /// The one-class SVM.
     pub fn trained(&self) -> &Trained {
         &self.trained
+    }
+}
+
+/// Scores and decisions.
+struct Decided {
+    scores: Vec<f64>,
+    abnormal: Vec<bool>,
+    threshold: f64,
+}
+
+impl Decided {
+    /// From the scores `svm` of the one-class SVM and labels.
+    fn new(
+        embedding: &Embedding,
+        svm: Vec<f64>,
+        reach: &LabelReach,
+        labels: &[Option<Label>],
+    ) -> Self {
+        let params = embedding.params().get();
+        let (mut scores, mut abnormal, threshold) = match params.decision {
+            DecisionRule::Rho => {
+                let abnormal = svm.iter().map(|&score| is_below_zero(score)).collect();
+                (svm, abnormal, 0.0)
+            }
+            DecisionRule::FalseDiscovery(_) => {
+                let ranking = embedding.evidence().ranking_ln_p(embedding.tail());
+                let svm_ln_p = svm.iter().map(|&score| embedding.svm_tail().ln_p(score));
+                let scores = embedding
+                    .evidence()
+                    .scores(&ranking, &svm_ln_p.collect::<Vec<_>>());
+                let decision = embedding.decision();
+                (scores, decision.is_discovery.clone(), decision.ln_threshold)
+            }
+        };
+        if params.labels == LabelRule::Reach && labels.iter().any(Option::is_some) {
+            let priors = abnormal.iter().zip(&embedding.decision().q_values);
+            let priors: Vec<f64> = priors.map(|(&is_called, &q)| prior(is_called, q)).collect();
+            let probabilities = reach.probabilities(&priors);
+            apply_labels(&mut scores, &mut abnormal, &priors, &probabilities);
+            hold_labels(&mut scores, &mut abnormal, labels);
+        }
+        Self {
+            scores,
+            abnormal,
+            threshold,
+        }
+    }
+}
+
+/// Moves scores and decisions by what labels say; `priors` and `probabilities` are those of abnormal trees
+/// before and after. All have shape `[n_trees]`.
+pub(super) fn apply_labels(
+    scores: &mut [f64],
+    abnormal: &mut [bool],
+    priors: &[f64],
+    probabilities: &[f64],
+) {
+    let trees = scores.iter_mut().zip(abnormal);
+    for (((score, is_called), &prior), &probability) in trees.zip(priors).zip(probabilities) {
+        *score -= logit(probability) - logit(prior);
+        *is_called = probability > 0.5;
+    }
+}
+
+/// What is labelled is what the label says, and first or last in order.
+fn hold_labels(scores: &mut [f64], abnormal: &mut [bool], labels: &[Option<Label>]) {
+    let first = scores.iter().copied().fold(f64::INFINITY, f64::min) - 1.0;
+    let last = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max) + 1.0;
+    for ((score, is_called), label) in scores.iter_mut().zip(abnormal).zip(labels) {
+        match label {
+            None => {}
+            Some(Label::Abnormal) => (*score, *is_called) = (first, true),
+            Some(Label::Normal) => (*score, *is_called) = (last, false),
+        }
     }
 }

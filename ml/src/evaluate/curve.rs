@@ -105,13 +105,14 @@ pub fn learning_curve(
             .flatten()
             .find(|tree| truth.label(tree.index()).is_some());
         if next.is_none() || checkpoints.contains(&num_labels) {
-            let causes = causes(detector.scores(), &labels, embedding.write_shares());
-            let scores = &listed_scores(detector.scores(), &causes);
+            let abnormal = detector.abnormal();
+            let causes = causes(abnormal, &labels, embedding.write_shares());
+            let scores = &listed_scores(detector.scores(), abnormal, &causes);
             points.push(CurvePoint {
                 num_labels,
                 num_found,
                 alarms: Alarms::of(truth, scores),
-                num_doubtful: doubtful_labels(embedding, &labels, scores).len(),
+                num_doubtful: doubtful_labels(embedding, &detector).len(),
                 all: Quality::of_all(truth, scores),
                 unlabelled: Quality::of_unlabelled(truth, scores, &labels),
             });

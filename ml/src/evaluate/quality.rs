@@ -3,7 +3,7 @@
 use callgrove_model::{Label, TreeIdx};
 
 use super::{Class, Truth};
-use crate::detector::{Detector, order_step};
+use crate::detector::{is_alarm, order_step};
 use crate::metrics::{RankingQuality, precision_at, ranking_quality};
 
 /// How well scores rank some trees.
@@ -30,12 +30,12 @@ pub struct Alarms {
 }
 
 impl Alarms {
-    /// Counts them for a detector's scores, shape `[n_trees]`; trees of unknown class do not count.
+    /// Counts them for the numbers of a detector's list ([`crate::detector::listed_scores`]), shape `[n_trees]`; trees of unknown class do not count.
     pub fn of(truth: &Truth, scores: &[f64]) -> Self {
         let count = |wanted: fn(Class, bool) -> bool| {
             let trees = truth.classes().iter().zip(scores);
             trees
-                .filter(|&(&class, &score)| wanted(class, Detector::is_abnormal(score)))
+                .filter(|&(&class, &score)| wanted(class, is_alarm(score)))
                 .count()
         };
         Self {

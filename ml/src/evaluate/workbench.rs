@@ -70,8 +70,9 @@ impl<'a> Workbench<'a> {
                 let embedding = self.embedding(method == Method::Paper, first)?;
                 let labels = vec![None; embedding.num_trees()];
                 let detector = Detector::train(embedding, &labels, None, then)?;
-                let causes = causes(detector.scores(), &labels, embedding.write_shares());
-                Ok(listed_scores(detector.scores(), &causes))
+                let abnormal = detector.abnormal();
+                let causes = causes(abnormal, &labels, embedding.write_shares());
+                Ok(listed_scores(detector.scores(), abnormal, &causes))
             }
             Method::Rule(rule) => baselines::rule_scores(rule, self.forest, progress),
             Method::Baseline(rows, baseline) => {

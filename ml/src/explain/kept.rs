@@ -11,6 +11,7 @@ use super::paths::{CallPaths, KnownPaths};
 use super::shape::Shapes;
 use super::usual::{MergedTree, UsualKind, UsualPath, UsualTree, UsualTrees, spread};
 use crate::error::{MlError, Result};
+use crate::function_match::FunctionMatch;
 
 /// Paths that a model keeps, those of all kinds and trees together: some hundred kilobytes.
 const MAX_KEPT: usize = 8_192;
@@ -132,10 +133,10 @@ impl UsualArtifact {
         progress: Progress<'_>,
     ) -> Result<(NameTable<FuncId>, CallPaths, UsualTrees)> {
         let mut names = forest.trace().names.clone();
-        let funcs: Vec<FuncId> = self
-            .functions
-            .iter()
-            .map(|name| names.intern(name))
+        let matched = FunctionMatch::new(&self.functions, &names, |_| true);
+        let functions = self.functions.iter().enumerate();
+        let funcs: Vec<FuncId> = functions
+            .map(|(place, name)| matched.run_of(place).unwrap_or_else(|| names.intern(name)))
             .collect();
         let mut paths = CallPaths {
             known: KnownPaths::default(),

@@ -20,6 +20,6 @@ mod windows;
 pub use context::ContextModel;
 pub use excess::{ExcessModel, Translation};
 pub use params::{ExcessParams, GammaRule, Prior, Representation, ValidExcessParams};
-pub(crate) use prior::prior_weights;
+pub(crate) use reference::tick;
 pub use reference::{Reference, UsualTime};
 pub use windows::Windows;

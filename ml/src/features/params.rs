@@ -47,28 +47,22 @@ pub enum GammaRule {
     MedianDistance(f64),
     /// γ = factor / number of columns: what libsvm takes where nothing is said.
     NumColumns(f64),
-    /// γ = factor / fence², with the norm that one in 100 normal rows reaches ([`crate::calibration::NullModel`]): the scale
-    /// of what is normal, whatever share of the rows lies outside.
-    Fence(f64),
+    /// γ = factor / r², with r the norm that one in 100 normal rows reaches, those with p > .05
+    /// ([`crate::decision`]): the scale of what is normal, whatever share of the rows is not.
+    NormalNorm(f64),
 }
 
-/// Weight u of a tree that nobody has labelled.
+/// Weight u of a tree without a label.
 ///
-/// The SVM of Eq. 1 with u = 1 encloses anomalies that are many or alike. Trees far out get a small
-/// weight from the start, so that the model follows those that are not.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+/// The SVM of Eq. 1 with u = 1 encloses anomalies that are many or alike. So what is wrong beyond doubt
+/// weighs nothing, however large a share of the run it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prior {
     /// u = 1, as in the paper.
     Uniform,
-    /// u = min(1, (fence / |x|)^power), with the norm that a share of the normal rows reaches
-    /// ([`crate::calibration::NullModel`]).
-    Fence {
-        /// That share, above 0 and at most a half.
-        p_value: f64,
-        /// Power > 0.
-        power: f64,
-    },
+    /// u rises from 0 at p = .001 to 1 at p = .05, with the p-values of the excess ([`crate::decision`]).
+    PValues,
 }
 
 impl Default for ExcessParams {
@@ -142,7 +136,7 @@ impl GammaRule {
         let (Self::MeanDistance(factor)
         | Self::MedianDistance(factor)
         | Self::NumColumns(factor)
-        | Self::Fence(factor)) = self;
+        | Self::NormalNorm(factor)) = self;
         factor
     }
 
@@ -153,23 +147,7 @@ impl GammaRule {
             Self::MeanDistance(_) => Self::MeanDistance(factor),
             Self::MedianDistance(_) => Self::MedianDistance(factor),
             Self::NumColumns(_) => Self::NumColumns(factor),
-            Self::Fence(_) => Self::Fence(factor),
+            Self::NormalNorm(_) => Self::NormalNorm(factor),
         }
-    }
-}
-
-impl Prior {
-    /// Checks share and power.
-    ///
-    /// # Errors
-    /// [`crate::MlError::InvalidParam`].
-    pub(crate) fn check(self) -> Result<()> {
-        let Self::Fence { p_value, power } = self else {
-            return Ok(());
-        };
-        let is_valid = p_value > 0.0 && p_value <= 0.5;
-        check_param("fence", p_value, is_valid, "above 0 and at most 0.5")?;
-        let is_valid = power.is_finite() && power > 0.0;
-        check_param("fence power", power, is_valid, "a finite number above 0")
     }
 }

@@ -1,46 +1,23 @@
-//! Weights and kernel width from the rows alone.
+//! Kernel width from the rows.
 
-use super::params::{GammaRule, Prior};
-use crate::calibration::NullModel;
+use super::params::GammaRule;
 use crate::dataset::Rows;
 use crate::real::Real;
 
 /// Rows whose distances are looked at for a median.
 const MAX_SAMPLED_ROWS: usize = 2_000;
-/// Share of the normal rows beyond the fence that [`GammaRule::Fence`] takes as the scale of normal rows.
-const BEYOND_SCALE: f64 = 0.01;
-
-/// A smaller weight carries nothing; the row would be a support vector for no effect.
-const LEAST_WEIGHT: f64 = 1e-3;
-
-/// Weights u of unlabelled rows; `null` was fitted to their norms.
-pub(crate) fn prior_weights(rows: &Rows, prior: Prior, null: &NullModel) -> Vec<f64> {
-    let Prior::Fence { p_value, power } = prior else {
-        return vec![1.0; rows.len()];
-    };
-    let fence = null.distance_of(p_value);
-    rows.squared_norms()
-        .iter()
-        .map(|squared_norm| {
-            let norm = squared_norm.sqrt();
-            if norm <= fence {
-                1.0
-            } else {
-                let weight = (fence / norm).powf(power);
-                if weight < LEAST_WEIGHT { 0.0 } else { weight }
-            }
-        })
-        .collect()
-}
+/// Norm that nearly all normal rows have at least.
+const LEAST_NORM: f64 = 1e-3;
 
 impl GammaRule {
-    /// γ for these rows; 1 if all rows are equal, since then it does not matter.
-    pub(crate) fn gamma(self, rows: &Rows, null: &NullModel) -> f64 {
+    /// γ for these rows, of which nearly all normal ones have at most `normal_norm`; 1 if all rows are equal,
+    /// since then it does not matter.
+    pub(crate) fn gamma(self, rows: &Rows, normal_norm: f64) -> f64 {
         let (factor, typical) = match self {
             Self::MeanDistance(factor) => (factor, rows.mean_squared_distance()),
             Self::MedianDistance(factor) => (factor, median_squared_distance(rows)),
             Self::NumColumns(factor) => (factor, rows.num_columns().real()),
-            Self::Fence(factor) => (factor, null.distance_of(BEYOND_SCALE).powi(2)),
+            Self::NormalNorm(factor) => (factor, normal_norm.max(LEAST_NORM).powi(2)),
         };
         let gamma = factor / typical;
         if gamma.is_finite() { gamma } else { 1.0 }

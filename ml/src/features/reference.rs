@@ -107,6 +107,11 @@ impl Reference {
         beyond.copysign(difference) / duration
     }
 
+    /// The largest time that all times are multiples of, nanoseconds: the tick of the clock.
+    pub fn tick_ns(&self) -> f64 {
+        self.tick_ns
+    }
+
     /// Share of the trees whose structure has too few trees for medians of its own, 0..=1.
     pub fn varied_share(&self) -> f64 {
         let num_of = |of_varied: bool| -> usize {
@@ -204,8 +209,8 @@ fn median(mut values: Vec<i64>) -> f64 {
     }
 }
 
-/// The greatest common divisor of all times of trees; 0 of none.
-fn tick(bags: &Bags) -> f64 {
+/// The greatest common divisor of all times of trees, nanoseconds: the tick of the clock; 0 of none.
+pub(crate) fn tick(bags: &Bags) -> f64 {
     let gcd = |a: u64, b: u64| {
         let (mut a, mut b) = (a, b);
         while b != 0 {

@@ -25,7 +25,8 @@ pub struct TreeLabels {
 /// # Errors
 /// [`MlError::EmptyForest`], [`MlError::TooManySubtrees`], [`MlError::Cancelled`].
 pub fn relabel(forest: &Forest, params: ValidWlParams, progress: Progress<'_>) -> Result<Subtrees> {
-    relabel_within(MAX_SUBTREES, forest, params, progress)
+    let names = forest.trace().names.iter().map(|(_, name)| name);
+    relabel_within(MAX_SUBTREES, forest, names, params, progress)
 }
 
 /// [`relabel`] with all subtrees of the degrees that the settings ask for, however many there are: for
@@ -38,12 +39,28 @@ pub fn relabel_all(
     params: ValidWlParams,
     progress: Progress<'_>,
 ) -> Result<Subtrees> {
-    relabel_within(MAX_LABELS, forest, params, progress)
+    let names = forest.trace().names.iter().map(|(_, name)| name);
+    relabel_within(MAX_LABELS, forest, names, params, progress)
 }
 
-fn relabel_within(
+/// [`relabel_all`] with other names of the functions, by id: those that a training has for them.
+///
+/// # Errors
+/// As [`relabel`].
+pub fn relabel_as(
+    forest: &Forest,
+    names: &[String],
+    params: ValidWlParams,
+    progress: Progress<'_>,
+) -> Result<Subtrees> {
+    let names = names.iter().map(String::as_str);
+    relabel_within(MAX_LABELS, forest, names, params, progress)
+}
+
+fn relabel_within<'n>(
     max_subtrees: u64,
     forest: &Forest,
+    names: impl Iterator<Item = &'n str>,
     params: ValidWlParams,
     progress: Progress<'_>,
 ) -> Result<Subtrees> {
@@ -52,7 +69,7 @@ fn relabel_within(
     }
     let trees: Vec<TreeIdx> = (0..forest.len()).map(TreeIdx::from_index).collect();
     let mut relabeler = Relabeler::with_at_most(max_subtrees, params);
-    relabeler.join(forest, &trees, progress)?;
+    relabeler.join_as(forest, names, &trees, progress)?;
     Ok(relabeler.into_subtrees())
 }
 

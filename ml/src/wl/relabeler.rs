@@ -105,7 +105,19 @@ impl Relabeler {
         trees: &[TreeIdx],
         progress: Progress<'_>,
     ) -> Result<()> {
-        let ids = self.names.join(&forest.trace().names);
+        let names = forest.trace().names.iter().map(|(_, name)| name);
+        self.join_as(forest, names, trees, progress)
+    }
+
+    /// [`Relabeler::join`] with other names of the functions, by id.
+    pub(super) fn join_as<'n>(
+        &mut self,
+        forest: &Forest,
+        names: impl Iterator<Item = &'n str>,
+        trees: &[TreeIdx],
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let ids: Vec<FuncId> = names.map(|name| self.names.intern(name)).collect();
         let part = |round: usize| fraction(round * TREES_PER_ROUND, trees.len()).min(1.0);
         for (round, trees) in trees.chunks(TREES_PER_ROUND).enumerate() {
             let progress = progress.part(part(round), part(round + 1));

@@ -128,7 +128,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_enum, default_value_t = Mode::Excess)]
     pub(crate) mode: Mode,
     /// Share of the executions called abnormal that may be so by chance, above 0 below 1: 0.1 means that
-    /// about 1 in 10 alarms may be false [default: 0.1; paper mode draws the border by NU alone]
+    /// about 1 in 10 alarms may be false [default: 0.1; paper mode decides by NU alone]
     #[arg(long, value_name = "SHARE", conflicts_with = "model")]
     pub(crate) false_alarms: Option<f64>,
     /// Expected share of outliers among executions that look normal, above 0 up to 1
@@ -148,7 +148,7 @@ pub(crate) struct AnalyzeArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
-    /// Say why each stands out. Without it, CSV and JSON do so for those with a negative score
+    /// Say why each stands out. Without it, CSV and JSON do so for the abnormal ones
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print only the N most abnormal
@@ -164,11 +164,12 @@ pub(crate) struct SavedModelArgs {
     /// Judge by a model that was saved before; one that is not made for these executions is refused
     #[arg(long, value_name = "FILE", conflicts_with_all = ["mode", "ordered", "seed"])]
     pub(crate) model: Option<PathBuf>,
-    /// Judge by a model that does not fit all the same
-    #[arg(long, requires = "model")]
+    /// Judge by a model or reference that does not fit all the same
+    #[arg(long)]
     pub(crate) force: bool,
-    /// Take from the model what is usual, and from this run where the border lies
-    #[arg(long, requires = "model")]
+    /// Take from the model or reference its structures and labels only, and from this run how rare an
+    /// excess is: for a machine or input whose noise is another
+    #[arg(long)]
     pub(crate) recalibrate: bool,
 }
 
@@ -269,7 +270,7 @@ pub(crate) enum Strategy {
     MostAnomalous,
     /// The tree whose score is nearest to 0
     MostUncertain,
-    /// A tree near the border and unlike all that has a label
+    /// A tree near the threshold and unlike all that has a label
     Diverse,
 }
 

@@ -7,8 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use callgrove_model::{DurationNs, Forest, TreeIdx};
 use callgrove_session::{
-    Cause, Detection, Explainer, Judged, Label, LabelSet, LearnSettings, Learned, ModelSettings,
-    Reasons, RunCauses, SavedModel, TreeRow, analyze, median_duration, rareness_text, tree_rows,
+    Cause, Detection, Explainer, Judged, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
+    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, analyze, median_duration,
+    rareness_text, tree_rows,
 };
 
 use super::causes::find;
@@ -37,6 +38,11 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
         .as_deref()
         .map(|path| Ok::<_, anyhow::Error>((path, read_model(path)?)))
         .transpose()?;
+    let is_judged_by_another =
+        model.is_some() || args.reference.is_some() || args.reference_between.is_some();
+    if (args.saved.force || args.saved.recalibrate) && !is_judged_by_another {
+        bail!("--force and --recalibrate need a --model or a --reference");
+    }
     let mut clock = Clock::new(args.timings);
     let between = args.part.between;
     let (forest, root) = forest_of(&args.trace, args.function.as_deref(), between, &mut clock)?;
@@ -125,16 +131,28 @@ fn learn(
 
 /// Judges by a model; one that does not fit is refused, or with `--force` told.
 fn judge(model: &SavedModel, forest: &Forest, args: &AnalyzeArgs) -> Result<Judged> {
-    let (judged, misfit) = with_progress("Judging", |progress| {
+    let ModelJudgement {
+        judged,
+        functions,
+        misfit,
+    } = with_progress("Judging", |progress| {
         model.judge(forest, args.saved.recalibrate, progress)
     })?;
     match misfit {
         Some(misfit) if args.saved.force => complain(&format!("the model does not fit: {misfit}")),
         Some(misfit) => bail!(
-            "it does not fit: {misfit}; take one of such a run, fit the border to this run with \
-             --recalibrate, or judge by it all the same with --force"
+            "it does not fit: {misfit}; take one of such a run, or judge by it all the same with --force"
         ),
         None => {}
+    }
+    if functions.by_signature > 0 {
+        complain(&format!(
+            "{} of {} functions have other source lines than in the training and were matched by file and \
+             signature, {} are unknown to it",
+            functions.by_signature,
+            functions.exact + functions.by_signature + functions.unknown,
+            functions.unknown,
+        ));
     }
     Ok(judged)
 }
@@ -235,7 +253,7 @@ fn print(
     Ok(())
 }
 
-/// Says how many executions are no alarms although their scores are negative.
+/// Says how many executions are no alarms although they are abnormal.
 fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Result<()> {
     if detection.num_explained == 0 {
         return Ok(());

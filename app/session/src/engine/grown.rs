@@ -13,7 +13,7 @@ use crate::history::ModelInputs;
 use crate::learning::{self, LearnSettings, Learned, LearningError};
 use crate::root::grow_forest;
 use crate::{
-    Analysis, Detection, Doubt, Explainer, Explanation, Judged, Label, MapMethod, ModelSettings,
+    Analysis, Detection, Doubt, Explainer, Explanation, Judged, MapMethod, ModelSettings,
     QueryStrategy, SavedModel, Selection, TrainingQuestion, TreeMap,
 };
 
@@ -167,6 +167,7 @@ impl Grown {
         };
         let judged = Judged {
             scores: known.detection.scores.clone(),
+            abnormal: known.detection.abnormal.clone(),
             p_values: known.detection.p_values.clone(),
             causes: known.detection.causes.clone(),
         };
@@ -194,8 +195,8 @@ impl Grown {
         asked.into_iter().filter(is_open).take(QUEUE_LEN).collect()
     }
 
-    pub(super) fn doubts(&self, labels: &[Option<Label>]) -> Arc<[Doubt]> {
-        self.learned.doubts(labels).into()
+    pub(super) fn doubts(&self) -> Arc<[Doubt]> {
+        self.learned.doubts().into()
     }
 
     /// The model as it would be saved.

@@ -97,6 +97,7 @@ fn judge(
 ) -> Result<(Judged, Option<Misfit>), Stop> {
     let is_refitted = file.fit == ModelUse::Refitted;
     let judged = model.judge(forest, is_refitted, Progress::none());
+    let judged = judged.map(|found| (found.judged, found.misfit));
     judged.map_err(|cause| in_file(&cause, &file.path))
 }
 

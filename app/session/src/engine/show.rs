@@ -132,7 +132,7 @@ impl Engine {
             view.held = state.held_trees(forest);
             view.default_settings = self.executor.settings.of_model();
             view.settings = state.settings().unwrap_or(view.default_settings);
-            view.doubts = grown.doubts(&view.labels_by_tree);
+            view.doubts = grown.doubts();
             for (tree, label) in view.labels_by_tree.iter().enumerate() {
                 if label.is_some() {
                     let tree = TreeIdx::from_index(tree);

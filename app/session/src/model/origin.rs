@@ -31,7 +31,7 @@ pub enum ModelUse {
     AsMade,
     /// The same, whether it fits or not.
     Anyway,
-    /// With a border drawn by the distances of the run itself, whether it fits or not.
+    /// With how rare an excess is from the run itself, whether it fits or not.
     Refitted,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for ModelUse {
         f.write_str(match self {
             Self::AsMade => "as it was made",
             Self::Anyway => "though it does not fit",
-            Self::Refitted => "with its border fitted to this run",
+            Self::Refitted => "with p-values of this run",
         })
     }
 }

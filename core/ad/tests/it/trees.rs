@@ -51,6 +51,7 @@ impl TreeJudge for LongerThan {
             TreeVerdict {
                 score: -(beyond as f64),
                 p_value: if beyond > 0 { 0.001 } else { 0.5 },
+                decision_ln_p: if beyond > 0 { -50.0 } else { -0.5 },
                 is_abnormal: beyond > 0,
                 unseen_time_share: 0.0,
                 is_new_structure: false,

@@ -10,7 +10,7 @@ use super::model::{
     extents, log_time,
 };
 use super::surprise::surprises;
-use crate::calibration::NullModel;
+use super::surprise_law::SurpriseLaw;
 use crate::dataset::{SparseRow, SparseRows};
 use crate::error::Result;
 use crate::features::excess::rounded;
@@ -72,7 +72,7 @@ impl ContextModel {
         model.nulls = (0..NUM_KINDS)
             .map(|kind| {
                 let of_kind: Vec<f64> = found.iter().map(|found| found[kind].0).collect();
-                NullModel::fit_all(&of_kind, LEAST_SURPRISE)
+                SurpriseLaw::fit(&of_kind, LEAST_SURPRISE)
             })
             .collect();
         model

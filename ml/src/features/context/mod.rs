@@ -12,12 +12,13 @@
 //!
 //! Each is −ln of a probability, less ln of the number of parts that were looked at (Bonferroni), so that
 //! large trees do not stand out for being large, nor small ones for being small. How large the largest
-//! such surprise of a tree usually is, the forest itself says ([`crate::calibration::NullModel`]): a row
+//! such surprise of a tree usually is, the forest itself says: a row
 //! holds −ln of that probability, one number of each kind, in the column of the function it is about.
 
 mod law;
 mod learn;
 mod model;
 mod surprise;
+mod surprise_law;
 
 pub use model::ContextModel;

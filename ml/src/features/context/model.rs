@@ -4,7 +4,7 @@ use callgrove_model::{CsTree, Forest, FuncId};
 use serde::{Deserialize, Serialize};
 
 use super::law::TimeLaw;
-use crate::calibration::NullModel;
+use super::surprise_law::SurpriseLaw;
 use crate::real::Real;
 
 /// Kinds of surprise: one call's time, that of several together, their share of the tree's time, a
@@ -37,7 +37,7 @@ pub struct ContextModel {
     /// Of the extents of trees.
     pub(super) extents: Vec<TimeLaw>,
     /// How large the largest surprise of a tree is when nothing is wrong, for each kind.
-    pub(super) nulls: Vec<NullModel>,
+    pub(super) nulls: Vec<SurpriseLaw>,
 }
 
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
@@ -161,7 +161,7 @@ impl ContextModel {
                 callees.caller < num_functions && callees.share > 0.0 && callees.share <= 1.0
             })
             && self.nulls.len() == NUM_KINDS
-            && self.nulls.iter().all(NullModel::is_whole)
+            && self.nulls.iter().all(SurpriseLaw::is_whole)
             && self.extents.len() == NUM_EXTENTS
             && laws
                 .flatten()

@@ -3,7 +3,7 @@
 use std::io::{Result as IoResult, Write};
 
 use anyhow::{Context, Result};
-use callgrove_ml::detector::{Detector, Judgement, Misfit, ModelBorder};
+use callgrove_ml::detector::{JudgedBy, Judgement, Misfit, listed_scores};
 use callgrove_ml::evaluate::{Alarms, Quality};
 use callgrove_model::{Forest, FunctionName};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
     let part = args.part.between;
     let (forest, function) = forest_of(&args.trace, Some(&function), part, &mut Clock::new(false))?;
     let judged = with_progress("Judging", |progress| {
-        model.judge(&forest, ModelBorder::Learned, progress)
+        model.judge(&forest, JudgedBy::Run, progress)
     })?;
     let against = match table {
         None => None,
@@ -74,8 +74,9 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
             let truth = table
                 .truth(&forest, classes.positive.as_deref(), &classes.negative)
                 .context("cannot use the truth")?;
-            let alarms = Alarms::of(&truth, &judged.scores);
-            let quality = Quality::of_all(&truth, &judged.scores);
+            let listed = listed_scores(&judged.scores, &judged.abnormal, &judged.causes);
+            let alarms = Alarms::of(&truth, &listed);
+            let quality = Quality::of_all(&truth, &listed);
             Some(Against::new(
                 [truth.num_positive(), truth.num_negative()],
                 alarms,
@@ -100,8 +101,7 @@ fn share(part: usize, whole: usize) -> f64 {
 
 impl Evaluation {
     fn new(function: String, forest: &Forest, judged: Judgement, truth: Option<Against>) -> Self {
-        let is_abnormal = |score: &&f64| Detector::is_abnormal(**score);
-        let abnormal = judged.scores.iter().filter(is_abnormal).count();
+        let abnormal = judged.abnormal.iter().filter(|&&it| it).count();
         let num_new = judged.unseen.iter().filter(|it| it.is_new_structure);
         let times = (0..forest.len()).map(callgrove_model::TreeIdx::from_index);
         let times = times.map(|tree| forest.tree(tree).duration().0 as f64);

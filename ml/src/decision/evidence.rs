@@ -1,0 +1,271 @@
+//! What speaks against each tree, and how rare that is.
+
+use serde::{Deserialize, Serialize};
+
+use super::discoveries::{Discoveries, discoveries};
+use super::locations::Locations;
+use super::placement::Placement;
+use super::quantiles::{ascending, lower_scale, quantile};
+use super::structures::Structures;
+use super::tail::{NullTail, Observation};
+use crate::real::Real;
+use crate::wl::{Bags, SubtreeIdx};
+
+/// Least scale of the tail in decisions: 6 % of the usual duration in quiet programs.
+const CAUTIOUS_SCALE: f64 = 0.6;
+/// Least scale of the tail in the p-values that are shown: a decision is more cautious than a p-value.
+const SHOWN_SCALE: f64 = 0.3;
+/// Least excess of an alarm, in usual durations: a third more than usual.
+const LEAST_EXCESS: f64 = 0.35;
+/// Least unit of surprise, nats.
+const LEAST_SURPRISE: f64 = 0.5;
+/// p-values between which the weight of a tree in the one-class SVM rises from 0 to 1.
+const WEIGHTS: (f64, f64) = (0.001, 0.05);
+/// A smaller weight carries nothing.
+const LEAST_WEIGHT: f64 = 0.02;
+/// Share of a score that the statistic itself has, so that equal p-values have an order.
+const TIE_BREAK: f64 = 1e-3;
+
+/// What trees are compared with.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expected {
+    /// The times of like executions.
+    Times(Box<Locations>),
+    /// The norms of rows of surprises, where nearly every tree has a structure of its own.
+    Surprise {
+        /// Their median.
+        middle: f64,
+        /// Their scale, above 0.
+        scale: f64,
+    },
+}
+
+/// What speaks against each tree; all have shape `[n_trees]`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Evidence {
+    /// The statistic: larger is more abnormal.
+    pub statistics: Vec<f64>,
+    /// Largest excess of the whole or a part in usual durations; infinite where there are no durations.
+    pub excesses: Vec<f64>,
+    /// ln of the p-value of the structure, 0 where that is not odd.
+    pub structure_ln_p: Vec<f64>,
+    /// Whether a tree is long by design.
+    pub is_by_design: Vec<bool>,
+}
+
+impl Expected {
+    /// The expectation of surprises with these norms.
+    pub(crate) fn of_norms(norms: Vec<f64>) -> Self {
+        let sorted = ascending(norms);
+        Self::Surprise {
+            middle: quantile(&sorted, 0.5),
+            scale: lower_scale(&sorted, LEAST_SURPRISE),
+        }
+    }
+
+    /// What speaks against trees of this expectation, structures aside; `known` gives a subtree its number
+    /// in the training. The second answer is the excess of the whole in usual durations.
+    pub(crate) fn evidence(
+        &self,
+        bags: &Bags,
+        placement: &Placement,
+        norms: &[f64],
+        known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
+    ) -> (Evidence, Vec<f64>) {
+        let num = bags.len();
+        let bare = |statistics: Vec<f64>, excesses: Vec<f64>| Evidence {
+            statistics,
+            excesses,
+            structure_ln_p: vec![0.0; num],
+            is_by_design: vec![false; num],
+        };
+        match self {
+            Self::Times(locations) => {
+                let found = locations.deviations(bags, placement, known);
+                let statistics = found.iter().map(|tree| tree.statistic).collect();
+                let excess = found
+                    .iter()
+                    .map(|tree| tree.whole_share.max(tree.part_share));
+                let whole = found.iter().map(|tree| tree.whole_share).collect();
+                (bare(statistics, excess.collect()), whole)
+            }
+            Self::Surprise { middle, scale } => {
+                let statistics = norms.iter().map(|norm| (norm - middle) / scale).collect();
+                (bare(statistics, vec![f64::INFINITY; num]), vec![0.0; num])
+            }
+        }
+    }
+
+    /// Whether structures recur, so that a rare one says something.
+    pub fn has_structures(&self) -> bool {
+        matches!(self, Self::Times(_))
+    }
+
+    /// The same as a model keeps it.
+    #[must_use]
+    pub fn kept(&self) -> Self {
+        match self {
+            Self::Times(locations) => Self::Times(Box::new(locations.kept())),
+            Self::Surprise { .. } => self.clone(),
+        }
+    }
+
+    /// Whether its numbers can be those of a training with a vocabulary of this length.
+    pub(crate) fn is_whole(&self, vocabulary_len: usize) -> bool {
+        match self {
+            Self::Times(locations) => locations.is_whole(vocabulary_len),
+            Self::Surprise { middle, scale } => {
+                middle.is_finite() && scale.is_finite() && *scale > 0.0
+            }
+        }
+    }
+}
+
+impl Evidence {
+    /// Adds what the structures of the run say.
+    pub fn add_structures(&mut self, structures: Structures) {
+        self.structure_ln_p = structures.ln_p;
+        self.is_by_design = structures.is_late_end;
+    }
+
+    /// The statistics of the trees of `is_usual` with their times, to fit a tail to.
+    pub fn observations(&self, placement: &Placement, is_usual: &[bool]) -> Vec<Observation> {
+        observations(&self.statistics, placement, is_usual)
+    }
+
+    /// ln of the p-value that trees are ordered by, shape `[n_trees]`.
+    pub fn ranking_ln_p(&self, tail: &NullTail) -> Vec<f64> {
+        self.ln_p(tail, CAUTIOUS_SCALE)
+    }
+
+    /// ln of the p-value that decides about each tree: that of what is long by design, or hardly longer
+    /// than usual, is 0.
+    pub fn decision_ln_p(&self, tail: &NullTail) -> Vec<f64> {
+        let of = |tree: usize| {
+            if self.is_by_design[tree] {
+                return 0.0;
+            }
+            let excess = if self.excesses[tree] >= LEAST_EXCESS {
+                tail.ln_p(self.statistics[tree], CAUTIOUS_SCALE)
+            } else {
+                0.0
+            };
+            excess.min(self.structure_ln_p[tree])
+        };
+        (0..self.statistics.len()).map(of).collect()
+    }
+
+    /// Decides about the trees, such that a share `rate` of the alarms is expected to be false. What
+    /// `is_explained` otherwise is not part of the set, but is called abnormal where it would be a discovery.
+    /// Of too few trees none is.
+    pub fn decide(&self, tail: &NullTail, is_explained: &[bool], rate: f64) -> Discoveries {
+        let ln_p = self.decision_ln_p(tail);
+        if tail.is_too_small() {
+            return Discoveries {
+                ln_threshold: (rate / ln_p.len().max(1).real()).ln(),
+                ..discoveries(&vec![0.0; ln_p.len()], rate)
+            };
+        }
+        let open = ln_p.iter().zip(is_explained);
+        let open = open.map(|(&ln_p, is_explained)| if *is_explained { 0.0 } else { ln_p });
+        let mut decided = discoveries(&open.collect::<Vec<_>>(), rate);
+        for (tree, &ln_p) in ln_p.iter().enumerate() {
+            if is_explained[tree] && ln_p <= decided.ln_threshold {
+                decided.is_discovery[tree] = true;
+                decided.q_values[tree] = rate;
+            }
+        }
+        decided
+    }
+
+    /// ln of the p-value of the excess alone, shape `[n_trees]`.
+    pub fn excess_ln_p(&self, tail: &NullTail) -> Vec<f64> {
+        let excess = self.statistics.iter();
+        excess
+            .map(|&value| tail.ln_p(value, CAUTIOUS_SCALE))
+            .collect()
+    }
+
+    /// The share of normal trees that stand out as much or more, in (0, 1], shape `[n_trees]`.
+    pub fn p_values(&self, tail: &NullTail) -> Vec<f64> {
+        let ln_p = self.ln_p(tail, SHOWN_SCALE).into_iter();
+        ln_p.map(|ln_p| ln_p.exp().max(f64::MIN_POSITIVE)).collect()
+    }
+
+    /// Weights of unlabelled trees in the one-class SVM: what is wrong weighs nothing, however many of it
+    /// there are. Shape `[n_trees]`.
+    pub fn weights(&self, tail: &NullTail) -> Vec<f64> {
+        let weight = |ln_p: f64| {
+            let (none, full) = WEIGHTS;
+            let weight = ((ln_p.exp() - none) / (full - none)).clamp(0.0, 1.0);
+            if weight < LEAST_WEIGHT { 0.0 } else { weight }
+        };
+        self.excess_ln_p(tail).into_iter().map(weight).collect()
+    }
+
+    /// Scores of trees, the smallest the most abnormal: ln of the harmonic mean of the p-value that they
+    /// are ordered by and that of the one-class SVM (Wilson, PNAS 2019). Shape `[n_trees]`.
+    pub fn scores(&self, ranking_ln_p: &[f64], svm_ln_p: &[f64]) -> Vec<f64> {
+        let pairs = ranking_ln_p.iter().zip(svm_ln_p).zip(&self.statistics);
+        pairs
+            .map(|((&own, &svm), statistic)| harmonic_mean(own, svm) - TIE_BREAK * statistic)
+            .collect()
+    }
+
+    fn ln_p(&self, tail: &NullTail, least_scale: f64) -> Vec<f64> {
+        let pairs = self.statistics.iter().zip(&self.structure_ln_p);
+        pairs
+            .map(|(&value, structure)| tail.ln_p(value, least_scale).min(*structure))
+            .collect()
+    }
+}
+
+/// Values of some trees with their times, to fit a tail to.
+pub(crate) fn observations(
+    values: &[f64],
+    placement: &Placement,
+    is_usual: &[bool],
+) -> Vec<Observation> {
+    let trees = values.iter().zip(&placement.places).zip(is_usual);
+    trees
+        .filter(|(_, is_usual)| **is_usual)
+        .map(|((&value, place), _)| Observation {
+            value,
+            entry_ns: place.entry_ns,
+            exit_ns: place.exit_ns,
+        })
+        .collect()
+}
+
+/// ln of the harmonic mean of two p-values, from their logarithms.
+fn harmonic_mean(a: f64, b: f64) -> f64 {
+    let (smaller, larger) = (a.min(b), a.max(b));
+    2.0_f64.ln() + smaller - (smaller - larger).exp().ln_1p()
+}
+
+/// The norm that a share of the rows which look normal reaches: their scale.
+pub(crate) fn normal_norm(norms: &[f64], ln_p: &[f64], share: f64) -> f64 {
+    let normal = norms
+        .iter()
+        .zip(ln_p)
+        .filter(|(_, ln_p)| **ln_p > WEIGHTS.1.ln());
+    let normal = ascending(normal.map(|(&norm, _)| norm).collect());
+    if normal.len().real() < 1.0 {
+        return quantile(&ascending(norms.to_vec()), share);
+    }
+    quantile(&normal, share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_harmonic_mean_is_that_of_p_values_and_does_not_underflow() {
+        let mean = harmonic_mean(0.1_f64.ln(), 0.4_f64.ln()).exp();
+        assert!((mean - 2.0 / (10.0 + 2.5)).abs() < 1e-12, "{mean}");
+        let far = harmonic_mean(-2_000.0, -1.0);
+        assert!((far + 2_000.0 - 2.0_f64.ln()).abs() < 1e-9, "{far}");
+    }
+}
