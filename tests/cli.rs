@@ -100,9 +100,9 @@ fn analyze_writes_one_row_per_tree_with_the_promised_names() -> Result<()> {
 fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnormal_trees()
 -> Result<()> {
     let example = example();
-    let function = "CommBrick::forward_comm_pair";
+    let function = "MPI_Send";
     let rows = analyze_function(&example, function, &[])?;
-    assert_eq!(rows.len(), 196);
+    assert_eq!(rows.len(), 3_176);
     let place = |row: &Value| match (&row["cause"], row["abnormal"].as_bool()) {
         (Value::Null, Some(true)) => 0,
         (Value::Null, Some(false)) => 2,
@@ -112,15 +112,15 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
     let places: Vec<u16> = rows.iter().map(place).collect();
     assert!(places.is_sorted(), "{places:?}");
     let count = |wanted| places.iter().filter(|&&place| place == wanted).count();
-    assert_eq!((count(0), count(1)), (16, 4));
+    assert_eq!((count(0), count(1)), (23, 8));
     let table = stdout(&[
         "analyze",
         &example.to_string_lossy(),
         "--function",
         function,
     ])?;
-    let line = "4 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
-                explains most of it: listed behind the 16 that nothing explains";
+    let line = "8 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
+                explains most of it: listed behind the 23 that nothing explains";
     assert!(table.contains(line), "{table}");
     Ok(())
 }
@@ -348,12 +348,11 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
     let file = "trees_replies.jsonl";
     let labelled = analyze_trees(file, &["--labels", &labels, "--save-model", &model])?;
     let scored = analyze_trees(file, &["--model", &model])?;
-    let score = |rows: &[Value]| {
+    for rows in [labelled, scored] {
         let row = rows.iter().find(|row| row["tree"] == "#0-20");
-        row.and_then(|row| row["score"].as_f64())
-    };
-    assert!(score(&labelled) >= Some(-1e-6));
-    assert!(score(&scored) >= Some(-1e-6));
+        let row = row.context("the tree is gone")?;
+        assert_eq!(row["abnormal"], false, "it was labelled normal: {row}");
+    }
     for more in [["--mode", "paper"], ["--seed", "5"], ["-n", "240"]] {
         assert_eq!(analyze_trees(file, &more)?.len(), 240, "{more:?}");
     }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use callgrove_benches::molecular_dynamics_forest;
 use callgrove_ml::Progress;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, JudgedBy, Label, ModelArtifact, TreeModel, order_by_score,
+    Detector, DetectorParams, Embedding, Label, ModelArtifact, TreeModel, Yardstick, order_by_score,
 };
 use callgrove_ml::stack2vec::{self, Corpus, Objective, Stack2vecParams};
 use callgrove_ml::wl::{WlParams, relabel};
@@ -110,7 +110,7 @@ fn detector(criterion: &mut Criterion) {
         ModelArtifact::new(&forest, &embedding, &plain, Progress::none()).expect("nobody cancels");
     let model = TreeModel::new(model).expect("it was just made");
     group.bench_function("scores of a saved model", |bencher| {
-        bencher.iter(|| model.judge(black_box(&forest), JudgedBy::Run, Progress::none()));
+        bencher.iter(|| model.judge(black_box(&forest), Yardstick::Run, Progress::none()));
     });
     group.finish();
 }

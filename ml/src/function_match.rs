@@ -130,15 +130,15 @@ mod tests {
     #[test]
     fn lines_and_folders_do_not_matter_where_a_signature_is_unique() {
         let known = [
-            "void step(int) [{/home/a/heat.cpp} {391,0}]",
-            "void step(double) [{/home/a/heat.cpp} {400,0}]",
+            "void step(int) [{one/heat.cpp} {391,0}]",
+            "void step(double) [{one/heat.cpp} {400,0}]",
             "MPI_Send()",
             "loop [{heat.cpp} {10,1}-{12,1}]",
             "loop [{heat.cpp} {20,1}-{22,1}]",
         ]
         .map(str::to_owned);
         let run = run(&[
-            "void step(int) [{/work/heat.cpp} {394,0}]",
+            "void step(int) [{other/heat.cpp} {394,0}]",
             "MPI_Send()",
             "loop [{heat.cpp} {13,1}-{15,1}]",
             "loop [{heat.cpp} {23,1}-{25,1}]",

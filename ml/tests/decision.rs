@@ -4,7 +4,7 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, JudgedBy, ModelArtifact, TreeModel,
+    Detector, DetectorParams, Embedding, ModelArtifact, TreeModel, Yardstick,
 };
 use callgrove_model::Forest;
 use support::{PlainTree, forest};
@@ -13,14 +13,14 @@ use support::{PlainTree, forest};
 /// a tenth of them.
 fn runs(durations: &[Vec<i64>], has_child: bool) -> Forest {
     let names = ["step", "part"].map(str::to_owned);
-    let tree = |node: u32, duration: i64| PlainTree {
+    let tree = |node: u32, duration_ns: i64| PlainTree {
         node,
         parent: if has_child { vec![-1, 0] } else { vec![-1] },
         func: if has_child { vec![0, 1] } else { vec![0] },
         w: if has_child {
-            vec![duration, duration * 9 / 10]
+            vec![duration_ns, duration_ns * 9 / 10]
         } else {
-            vec![duration]
+            vec![duration_ns]
         },
         kind: String::new(),
     };
@@ -113,7 +113,7 @@ fn a_reference_of_a_faster_machine_finds_the_same() {
     let mut slower: Vec<i64> = clean.iter().map(|duration| 2 * duration).collect();
     slower[100] *= 4;
     let run = runs(&[slower], true);
-    for by in [JudgedBy::Run, JudgedBy::RunAlone] {
+    for by in [Yardstick::Run, Yardstick::RunAlone] {
         let judged = model
             .judge(&run, by, Progress::none())
             .expect("it is valid");
@@ -122,4 +122,25 @@ fn a_reference_of_a_faster_machine_finds_the_same() {
         let found: Vec<usize> = found.filter(|it| *it.1).map(|it| it.0).collect();
         assert_eq!(found, [100], "{by:?}");
     }
+}
+
+#[test]
+fn of_too_few_executions_the_longest_come_first_and_none_is_called_abnormal() {
+    // 16 calls that open files: those of one rank are quick, those of the other mostly are not.
+    let durations = [
+        vec![1_015, 1_023, 965, 4_249, 1_161, 1_303, 1_028, 1_066],
+        vec![6_189, 2_413, 1_615, 79_800, 43_894, 105_659, 67_442, 67_049],
+    ];
+    let forest = runs(
+        &durations.map(|of_rank| of_rank.iter().map(|us| us * 1_000).collect()),
+        true,
+    );
+    let params = DetectorParams::default().check().expect("it is valid");
+    let embedding = Embedding::fit(&forest, &params, 1, Progress::none()).expect("it is valid");
+    let none = vec![None; forest.len()];
+    let detector = Detector::train(&embedding, &none, None, Progress::none()).expect("it is valid");
+    assert!(!detector.abnormal().contains(&true));
+    let mut order: Vec<usize> = (0..16).collect();
+    order.sort_by(|&a, &b| detector.scores()[a].total_cmp(&detector.scores()[b]));
+    assert_eq!(order[..5], [13, 11, 14, 15, 12]);
 }

@@ -4,7 +4,7 @@ mod support;
 
 use callgrove_ml::Progress;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, JudgedBy, ModelArtifact, TreeModel, order_by_score,
+    Detector, DetectorParams, Embedding, ModelArtifact, TreeModel, Yardstick, order_by_score,
 };
 use callgrove_ml::forest_file::{ForestFile, ForestFileError, ForestFileLimits, read_forest};
 use callgrove_ml::wl::{WlParams, relabel};
@@ -276,7 +276,7 @@ fn planted_and_order(name: &str) -> (Vec<TreeIdx>, Vec<TreeIdx>, ForestFile) {
         .expect("nobody cancels");
     let scores = TreeModel::new(model)
         .expect("it is whole")
-        .judge(&file.forest, JudgedBy::Run, Progress::none())
+        .judge(&file.forest, Yardstick::Run, Progress::none())
         .expect("there are trees")
         .scores;
     let order = order_by_score(&scores);

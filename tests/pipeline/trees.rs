@@ -228,7 +228,7 @@ fn what_is_no_model_of_the_run_is_refused_and_changes_nothing() {
             "this is a run of",
         ),
         (
-            text.replace("\"version\":5", "\"version\":99"),
+            text.replace("\"version\":6", "\"version\":99"),
             "version 99",
         ),
         (text[..text.len() / 2].to_owned(), "no model of Callgrove"),

@@ -239,7 +239,7 @@ impl Command {
                 | Self::LearnHeld
                 | Self::Tune(_)
                 | Self::LoadModel { .. }
-                | Self::AnswerModel(ModelAnswer::UseAnyway | ModelAnswer::FitBorder)
+                | Self::AnswerModel(ModelAnswer::UseAnyway | ModelAnswer::Refit)
         )
     }
 }

@@ -6,8 +6,8 @@ use callgrove_detect::TreeVerdict;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
 use callgrove_ml::detector::{
-    Cause, DecisionRule, Detector, DetectorParams, Embedding, FeatureArtifact, JudgedBy, Misfit,
-    ModelArtifact, TreeModel, causes,
+    Cause, DecisionRule, Detector, DetectorParams, Embedding, FeatureArtifact, Misfit,
+    ModelArtifact, TreeModel, Yardstick, causes,
 };
 use callgrove_ml::function_match::MatchedFunctions;
 use callgrove_ml::knn::nearest;
@@ -218,7 +218,9 @@ impl SavedModel {
     /// # Errors
     /// The forest is empty.
     pub fn verdicts(&self, forest: &Forest) -> Result<Vec<TreeVerdict>, LearningError> {
-        let found = self.0.judge(forest, JudgedBy::Training, Progress::none())?;
+        let found = self
+            .0
+            .judge(forest, Yardstick::Training, Progress::none())?;
         let has_varied_structures =
             matches!(self.0.artifact().features, FeatureArtifact::Context(_));
         let verdict = |tree: usize| {
@@ -278,9 +280,9 @@ impl SavedModel {
         progress: Progress<'_>,
     ) -> Result<ModelJudgement, LearningError> {
         let by = if is_refitted {
-            JudgedBy::RunAlone
+            Yardstick::RunAlone
         } else {
-            JudgedBy::Run
+            Yardstick::Run
         };
         let found = self.0.judge(forest, by, progress)?;
         let judged = Judged {

@@ -58,7 +58,7 @@ pub enum ModelAnswer {
     /// The scores are those of the model as it is.
     UseAnyway,
     /// The same with p-values of the run itself.
-    FitBorder,
+    Refit,
     /// Nothing changes.
     Cancel,
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 use callgrove_ml::Progress;
 use callgrove_ml::active::QueryStrategy;
 use callgrove_ml::detector::{
-    Detector, DetectorParams, Embedding, JudgedBy, Judgement, Label, ModelArtifact, TreeModel,
+    Detector, DetectorParams, Embedding, Judgement, Label, ModelArtifact, TreeModel, Yardstick,
     listed_scores,
 };
 use callgrove_ml::evaluate::{Alarms, CurveParams, Truth, learning_curve};
@@ -45,10 +45,10 @@ pub(crate) fn parts(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {
     for case in cases {
         for (from, to) in PARTS {
             let (part, truth) = case.part(from, to)?;
-            let own = ready(&part)?.judge(&part, JudgedBy::Run, Progress::none())?;
+            let own = ready(&part)?.judge(&part, Yardstick::Run, Progress::none())?;
             let by_clean = match &model {
                 Some(model) if !case.is_clean() => {
-                    let judged = model.judge(&part, JudgedBy::Run, Progress::none())?;
+                    let judged = model.judge(&part, Yardstick::Run, Progress::none())?;
                     match &judged.misfit {
                         Some(misfit) => format!("refused: {misfit}"),
                         None => cell(&truth, &judged),

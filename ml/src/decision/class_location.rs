@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::drift::Drift;
 use super::quantiles::{ascending, lower_scale, quantile};
 use crate::real::Real;
 use crate::wl::SubtreeIdx;
@@ -18,9 +19,9 @@ const MIN_IN_CELL: usize = 8;
 /// Like executions within a structure class: one lane and one phase of the class's cycle.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Cell {
+pub(super) struct LikeCell {
     /// Number of the lane.
-    pub(super) lane: u32,
+    pub(super) lane: usize,
     /// Index modulo the period.
     pub(super) phase: u32,
 }
@@ -35,6 +36,9 @@ pub(super) struct PartLocation {
     pub(super) scale: f64,
     /// How much later than the class each cell is, and its scale; shape `[n_cells]`.
     pub(super) cells: Vec<(f64, f64)>,
+    /// How it changes over the run; a model does not keep it.
+    #[serde(skip)]
+    pub(super) drift: Drift,
 }
 
 /// The usual times of the trees of one structure.
@@ -48,7 +52,7 @@ pub(super) struct ClassLocation {
     /// Length of the cycle, 1 for none.
     pub(super) period: u32,
     /// Ascending.
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<LikeCell>,
     /// Of the whole tree.
     pub(super) whole: PartLocation,
     /// Of its subtrees, ascending.
@@ -68,7 +72,7 @@ pub(super) struct ClassPart {
 }
 
 impl PartLocation {
-    /// Fits `values` of trees in the cells `cell_of`, of which there are `num_cells`.
+    /// Fits `values` of trees, with their places in lanes, in the cells `cell_of`, of which there are `num_cells`.
     ///
     /// ```text
     /// location of a cell = median of the class + (q.33 of the cell − q.33 of the class) n / (n + 3)
@@ -77,14 +81,24 @@ impl PartLocation {
     /// ```
     ///
     /// Neither the lower third nor the lower half is moved by a third of late trees; delays only add.
-    pub(super) fn fit(values: &[f64], cell_of: &[u32], num_cells: usize, floor: f64) -> Self {
+    pub(super) fn fit(
+        (values, index): (&[f64], &[u32]),
+        cell_of: &[usize],
+        num_cells: usize,
+        floor: f64,
+    ) -> Self {
         let floor = floor.max(1.0);
-        let sorted = ascending(values.to_vec());
+        let drift = Drift::of(values, index, cell_of, num_cells);
+        let steady = values.iter().zip(index);
+        let values: Vec<f64> = steady
+            .map(|(value, &index)| value - drift.at(f64::from(index)))
+            .collect();
+        let sorted = ascending(values.clone());
         let location = quantile(&sorted, 0.5);
         let third = quantile(&sorted, LOWER_THIRD);
         let mut by_cell: Vec<Vec<f64>> = vec![Vec::new(); num_cells];
         for (&value, &cell) in values.iter().zip(cell_of) {
-            by_cell[cell as usize].push(value - location);
+            by_cell[cell].push(value - location);
         }
         let mut rest = Vec::with_capacity(values.len());
         let mut offsets = Vec::with_capacity(num_cells);
@@ -118,14 +132,16 @@ impl PartLocation {
             location: location.round(),
             scale: lower_scale(&sorted, floor).round().max(1.0),
             cells: cells.collect(),
+            drift,
         }
     }
 
-    /// Location and scale in a cell, or in the class for a cell that it does not know.
-    pub(super) fn at(&self, cell: Option<usize>) -> (f64, f64) {
+    /// Location and scale in a cell, or in the class for a cell that it does not know, at a place of its lane.
+    pub(super) fn at(&self, cell: Option<usize>, index: u32) -> (f64, f64) {
+        let location = self.location + self.drift.at(f64::from(index));
         let known = cell.and_then(|cell| self.cells.get(cell));
-        known.map_or((self.location, self.scale), |&(offset, scale)| {
-            (self.location + offset, scale)
+        known.map_or((location, self.scale), |&(offset, scale)| {
+            (location + offset, scale)
         })
     }
 
@@ -140,11 +156,18 @@ impl PartLocation {
 }
 
 impl ClassLocation {
+    /// Those of the whole and of its parts.
+    pub(super) fn locations(&mut self) -> impl Iterator<Item = &mut PartLocation> {
+        let parts = self.parts.iter_mut();
+        let parts = parts.filter_map(|part| part.location.as_mut());
+        std::iter::once(&mut self.whole).chain(parts)
+    }
+
     /// The place of a cell among the known ones.
-    pub(super) fn cell(&self, lane: Option<u32>, index: u32) -> Option<usize> {
+    pub(super) fn cell(&self, lane: Option<usize>, index: u32) -> Option<usize> {
         let phase = index % self.period;
         let lane = lane?;
-        self.cells.binary_search(&Cell { lane, phase }).ok()
+        self.cells.binary_search(&LikeCell { lane, phase }).ok()
     }
 
     /// How alike its trees and a bag are: weighted Jaccard similarity over the counts of subtrees, 0..=1.
@@ -193,8 +216,9 @@ mod tests {
                 1_000.0 + wobble(at) + if is_late { 5_000.0 } else { 0.0 }
             })
             .collect();
-        let cell_of: Vec<u32> = (0..400).map(|at| at % 4).collect();
-        let fitted = PartLocation::fit(&values, &cell_of, 4, 10.0);
+        let index: Vec<u32> = (0..400).map(|at| at / 4).collect();
+        let cell_of: Vec<usize> = (0..400).map(|at| at % 4).collect();
+        let fitted = PartLocation::fit((&values, &index), &cell_of, 4, 10.0);
         for &(offset, scale) in &fitted.cells {
             assert!(offset.abs() < 8.0, "{fitted:?}");
             assert!(scale < 60.0, "{fitted:?}");

@@ -13,7 +13,7 @@ use crate::wl::{Bags, SubtreeIdx};
 
 /// Least scale of the tail in decisions: 6 % of the usual duration in quiet programs.
 const CAUTIOUS_SCALE: f64 = 0.6;
-/// Least scale of the tail in the p-values that are shown: a decision is more cautious than a p-value.
+/// The same in the p-values of another run: a decision is more cautious than a p-value.
 const SHOWN_SCALE: f64 = 0.3;
 /// Least excess of an alarm, in usual durations: a third more than usual.
 const LEAST_EXCESS: f64 = 0.35;
@@ -29,7 +29,7 @@ const TIE_BREAK: f64 = 1e-3;
 /// What trees are compared with.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Expected {
+pub enum Expectation {
     /// The times of like executions.
     Times(Box<Locations>),
     /// The norms of rows of surprises, where nearly every tree has a structure of its own.
@@ -43,7 +43,7 @@ pub enum Expected {
 
 /// What speaks against each tree; all have shape `[n_trees]`.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Evidence {
+pub struct TreeEvidence {
     /// The statistic: larger is more abnormal.
     pub statistics: Vec<f64>,
     /// Largest excess of the whole or a part in usual durations; infinite where there are no durations.
@@ -54,7 +54,7 @@ pub struct Evidence {
     pub is_by_design: Vec<bool>,
 }
 
-impl Expected {
+impl Expectation {
     /// The expectation of surprises with these norms.
     pub(crate) fn of_norms(norms: Vec<f64>) -> Self {
         let sorted = ascending(norms);
@@ -72,9 +72,9 @@ impl Expected {
         placement: &Placement,
         norms: &[f64],
         known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
-    ) -> (Evidence, Vec<f64>) {
+    ) -> (TreeEvidence, Vec<f64>) {
         let num = bags.len();
-        let bare = |statistics: Vec<f64>, excesses: Vec<f64>| Evidence {
+        let bare = |statistics: Vec<f64>, excesses: Vec<f64>| TreeEvidence {
             statistics,
             excesses,
             structure_ln_p: vec![0.0; num],
@@ -122,7 +122,7 @@ impl Expected {
     }
 }
 
-impl Evidence {
+impl TreeEvidence {
     /// Adds what the structures of the run say.
     pub fn add_structures(&mut self, structures: Structures) {
         self.structure_ln_p = structures.ln_p;
@@ -135,19 +135,25 @@ impl Evidence {
     }
 
     /// ln of the p-value that trees are ordered by, shape `[n_trees]`.
-    pub fn ranking_ln_p(&self, tail: &NullTail) -> Vec<f64> {
+    fn ranking_ln_p(&self, tail: &NullTail) -> Vec<f64> {
         self.ln_p(tail, CAUTIOUS_SCALE)
     }
 
     /// ln of the p-value that decides about each tree: that of what is long by design, or hardly longer
-    /// than usual, is 0.
-    pub fn decision_ln_p(&self, tail: &NullTail) -> Vec<f64> {
+    /// than usual, is 0. Of several tails the one that speaks loudest counts, times their number (Bonferroni).
+    pub fn decision_ln_p(&self, tails: &[&NullTail]) -> Vec<f64> {
+        let of_tail = |value: f64, tail: &NullTail| tail.ln_p(value, CAUTIOUS_SCALE);
+        let num = tails.len().real().ln();
+        let ln_p = |value: f64| {
+            let least = tails.iter().map(|tail| of_tail(value, tail));
+            (least.fold(f64::INFINITY, f64::min) + num).min(0.0)
+        };
         let of = |tree: usize| {
             if self.is_by_design[tree] {
                 return 0.0;
             }
             let excess = if self.excesses[tree] >= LEAST_EXCESS {
-                tail.ln_p(self.statistics[tree], CAUTIOUS_SCALE)
+                ln_p(self.statistics[tree])
             } else {
                 0.0
             };
@@ -159,9 +165,9 @@ impl Evidence {
     /// Decides about the trees, such that a share `rate` of the alarms is expected to be false. What
     /// `is_explained` otherwise is not part of the set, but is called abnormal where it would be a discovery.
     /// Of too few trees none is.
-    pub fn decide(&self, tail: &NullTail, is_explained: &[bool], rate: f64) -> Discoveries {
-        let ln_p = self.decision_ln_p(tail);
-        if tail.is_too_small() {
+    pub fn decide(&self, tails: &[&NullTail], is_explained: &[bool], rate: f64) -> Discoveries {
+        let ln_p = self.decision_ln_p(tails);
+        if tails.iter().all(|tail| tail.is_too_small()) {
             return Discoveries {
                 ln_threshold: (rate / ln_p.len().max(1).real()).ln(),
                 ..discoveries(&vec![0.0; ln_p.len()], rate)
@@ -187,7 +193,29 @@ impl Evidence {
             .collect()
     }
 
-    /// The share of normal trees that stand out as much or more, in (0, 1], shape `[n_trees]`.
+    /// The share of normal trees that stand out as much or more, in (0, 1], shape `[n_trees]`; `is_abnormal`
+    /// says which trees of these are not normal.
+    ///
+    /// Of a normal tree it is its place among the normal ones (conformal, Bates et al. 2023), so that p-values
+    /// of a run in which nothing is abnormal are uniform whatever its noise is. No place is as rare as an
+    /// abnormal tree may be: its p-value is that of the tail, where that is smaller.
+    pub fn p_values_within(&self, tail: &NullTail, is_abnormal: &[bool]) -> Vec<f64> {
+        let ln_p = self.ranking_ln_p(tail);
+        let normal = ln_p.iter().zip(is_abnormal).filter(|(_, it)| !**it);
+        let normal = ascending(normal.map(|(&ln_p, _)| ln_p).collect());
+        let of = |(&ln_p, is_abnormal): (&f64, &bool)| {
+            let num_rarer = normal.partition_point(|&other| other <= ln_p);
+            if *is_abnormal {
+                let place = (num_rarer + 1).real() / (normal.len() + 1).real();
+                place.min(ln_p.exp()).max(f64::MIN_POSITIVE)
+            } else {
+                num_rarer.real() / normal.len().real() // itself among them
+            }
+        };
+        ln_p.iter().zip(is_abnormal).map(of).collect()
+    }
+
+    /// The share of normal trees of the training that stand out as much or more, in (0, 1], shape `[n_trees]`.
     pub fn p_values(&self, tail: &NullTail) -> Vec<f64> {
         let ln_p = self.ln_p(tail, SHOWN_SCALE).into_iter();
         ln_p.map(|ln_p| ln_p.exp().max(f64::MIN_POSITIVE)).collect()
@@ -205,8 +233,13 @@ impl Evidence {
     }
 
     /// Scores of trees, the smallest the most abnormal: ln of the harmonic mean of the p-value that they
-    /// are ordered by and that of the one-class SVM (Wilson, PNAS 2019). Shape `[n_trees]`.
-    pub fn scores(&self, ranking_ln_p: &[f64], svm_ln_p: &[f64]) -> Vec<f64> {
+    /// are ordered by and that of the one-class SVM (Wilson, PNAS 2019). Of too few trees for p-values it is the
+    /// statistic alone, with its sign turned. Shape `[n_trees]`.
+    pub fn scores(&self, tail: &NullTail, svm_ln_p: &[f64]) -> Vec<f64> {
+        if tail.is_too_small() {
+            return self.statistics.iter().map(|statistic| -statistic).collect();
+        }
+        let ranking_ln_p = self.ranking_ln_p(tail);
         let pairs = ranking_ln_p.iter().zip(svm_ln_p).zip(&self.statistics);
         pairs
             .map(|((&own, &svm), statistic)| harmonic_mean(own, svm) - TIE_BREAK * statistic)
@@ -267,5 +300,53 @@ mod tests {
         assert!((mean - 2.0 / (10.0 + 2.5)).abs() < 1e-12, "{mean}");
         let far = harmonic_mean(-2_000.0, -1.0);
         assert!((far + 2_000.0 - 2.0_f64.ln()).abs() < 1e-9, "{far}");
+    }
+
+    fn observed(statistics: Vec<f64>) -> (TreeEvidence, NullTail) {
+        let num = statistics.len();
+        let times = (0_i64..).zip(&statistics).map(|(at, &value)| Observation {
+            value,
+            entry_ns: 100 * at,
+            exit_ns: 100 * at + 90,
+        });
+        let tail = NullTail::fit(&times.collect::<Vec<_>>());
+        let evidence = TreeEvidence {
+            excesses: statistics.clone(),
+            statistics,
+            structure_ln_p: vec![0.0; num],
+            is_by_design: vec![false; num],
+        };
+        (evidence, tail)
+    }
+
+    #[test]
+    fn p_values_of_a_run_are_places_among_its_normal_trees_whatever_the_noise() {
+        // Heavy noise, the last three far out.
+        let noise = (0..1_000).map(|at| (1.0 - f64::from(at) / 1_000.0).powi(-2));
+        let (evidence, tail) = observed(noise.chain([1e9; 3]).collect());
+        let is_abnormal: Vec<bool> = (0..1_003).map(|tree| tree >= 1_000).collect();
+        let p_values = evidence.p_values_within(&tail, &is_abnormal);
+        for rate in [0.5, 0.1, 0.01, 0.001] {
+            let as_rare = p_values[..1_000].iter().filter(|&&p| p <= rate).count();
+            assert!(
+                (as_rare.real() - 1_000.0 * rate).abs() <= 1.0,
+                "{rate}: {as_rare}"
+            );
+        }
+        assert!(
+            p_values[1_000..]
+                .iter()
+                .all(|&p| p > 0.0 && p <= 1.0 / 1_001.0)
+        );
+    }
+
+    #[test]
+    fn of_two_tails_the_louder_speaks_at_half_its_voice() {
+        let (evidence, quiet) = observed((0..500).map(|at| f64::from(at) / 500.0).collect());
+        let (_, noisy) = observed((0..500).map(f64::from).collect());
+        let alone = evidence.decision_ln_p(&[&quiet]);
+        let both = evidence.decision_ln_p(&[&noisy, &quiet]);
+        assert!(alone[499] < 0.0);
+        assert!((both[499] - (alone[499] + 2.0_f64.ln()).min(0.0)).abs() < 1e-12);
     }
 }

@@ -12,13 +12,22 @@ use crate::real::{Real, whole};
 
 /// Labels that the decision without labels counts as.
 const PRIOR: f64 = 3.0;
+/// What a label counts for a row that equals its own, where few rows do: it outweighs the decision without labels.
+const OWN: f64 = 4.0;
+/// Rows near a labelled one from which on it counts no more at its own place than elsewhere: normal rows have
+/// that many, and a label that is wrong must not carry to all of them.
+const CROWD: usize = 10;
+/// Kernels of rows that are near.
+const NEAR: f64 = 0.5;
+/// Kernels of rows that are equal up to rounding.
+const EQUAL: f64 = 1.0 - 1e-9;
 /// The doubt that a decision leaves at least.
 const LEAST_DOUBT: f64 = 0.05;
 /// Probability of a tree that is called abnormal, at least, and of one that is not, at most.
 const CALLED: f64 = 0.6;
 const NOT_CALLED: f64 = 0.25;
-/// Kernels are summed in steps of 2⁻⁴⁰, so that a sum does not depend on the order.
-const STEPS: f64 = 1_099_511_627_776.0;
+/// Kernels are summed in steps of 2⁻³⁶, so that sums up to 2¹⁷ are exact and do not depend on the order.
+const STEPS: f64 = 68_719_476_736.0;
 /// Normal rows whose neighbourhood is measured, and rows that they are compared with, at most.
 const MAX_MEASURED: usize = 60;
 const MAX_COMPARED: usize = 6_000;
@@ -34,25 +43,37 @@ const LEAST_DISTANCE: f64 = 0.02;
 /// P_t  = (a_t + 3 π_t) / (a_t + b_t + 3)  a, b: sums of k over labels "abnormal" and "normal"; π: the decision without labels
 /// ```
 ///
-/// A tree is abnormal if P > 1/2, and its score moves by the change of ln(P / (1 − P)). So a few labels
-/// that agree carry over to the trees like them, and three wrong ones do not outweigh the rest. One new
-/// label costs n kernels.
+/// A row that equals a labelled one counts its label four times, unless ten rows are near: an execution that
+/// a job judges again is called what the person said. A tree is abnormal if P > 1/2, and its score moves by
+/// ln((a + 3/2) / (b + 3/2)). So a few labels that agree carry over to the trees like them, and three wrong
+/// ones do not outweigh the rest. One new label costs n kernels.
 #[derive(Clone, Debug, Default)]
 pub struct LabelReach {
     gamma: f64,
     labels: Vec<Option<Label>>,
-    /// Sums of kernels in steps, shape `[n_trees]`.
-    abnormal: Arc<Vec<u64>>,
-    normal: Arc<Vec<u64>>,
+    /// Sums of kernels, shape `[n_trees]`.
+    abnormal: Arc<Vec<f64>>,
+    normal: Arc<Vec<f64>>,
+    /// What the label of each tree counts at its own place, 1 or [`OWN`]; shape `[n_trees]`.
+    own: Arc<Vec<f64>>,
+}
+
+/// What the labels around a tree say.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Votes {
+    /// Sum of the kernels of labels "abnormal".
+    abnormal: f64,
+    /// Sum of the kernels of labels "normal".
+    normal: f64,
 }
 
 /// The labelled rows of a model.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelledRows {
-    /// Rows labelled abnormal, each with factor 1.
+    /// Rows labelled abnormal, each with what its label counts at its own place as factor.
     pub abnormal: KernelSum,
-    /// Rows labelled normal, each with factor 1.
+    /// The same of rows labelled normal.
     pub normal: KernelSum,
 }
 
@@ -66,8 +87,9 @@ impl LabelReach {
         let mut reach = usable.cloned().unwrap_or_else(|| Self {
             gamma,
             labels: vec![None; labels.len()],
-            abnormal: Arc::new(vec![0; labels.len()]),
-            normal: Arc::new(vec![0; labels.len()]),
+            abnormal: Arc::new(vec![0.0; labels.len()]),
+            normal: Arc::new(vec![0.0; labels.len()]),
+            own: Arc::new(vec![1.0; labels.len()]),
         });
         for (tree, &label) in labels.iter().enumerate() {
             let was = reach.labels[tree];
@@ -75,6 +97,9 @@ impl LabelReach {
                 continue;
             }
             let column = kernel_columns(rows, gamma, &[tree]).swap_remove(0);
+            let num_near = column.iter().filter(|kernel| **kernel >= NEAR).count();
+            let own = if num_near < CROWD { OWN } else { 1.0 };
+            Arc::make_mut(&mut reach.own)[tree] = own;
             for (label, is_new) in [(was, false), (label, true)] {
                 let sums = match label {
                     None => continue,
@@ -82,12 +107,8 @@ impl LabelReach {
                     Some(Label::Normal) => &mut reach.normal,
                 };
                 for (sum, &kernel) in Arc::make_mut(sums).iter_mut().zip(&column) {
-                    let step = steps(kernel);
-                    *sum = if is_new {
-                        *sum + step
-                    } else {
-                        sum.saturating_sub(step)
-                    };
+                    let step = evidence(kernel, own);
+                    *sum += if is_new { step } else { -step };
                 }
             }
             reach.labels[tree] = label;
@@ -95,24 +116,23 @@ impl LabelReach {
         reach
     }
 
-    /// Probability that each tree is abnormal, given `priors` (see [`prior`]); shape `[n_trees]`.
-    pub fn probabilities(&self, priors: &[f64]) -> Vec<f64> {
+    /// What the labels say of each tree, shape `[n_trees]`.
+    pub fn votes(&self) -> Vec<Votes> {
         let sums = self.abnormal.iter().zip(self.normal.iter());
-        sums.zip(priors)
-            .map(|((&abnormal, &normal), &prior)| posterior(abnormal, normal, prior))
+        sums.map(|(&abnormal, &normal)| Votes { abnormal, normal })
             .collect()
     }
 
     /// The same of one labelled tree without its own label.
     pub fn without_own(&self, tree: usize, prior: f64) -> f64 {
-        let own = steps(1.0);
+        let own = evidence(1.0, self.own[tree]);
         let (mut abnormal, mut normal) = (self.abnormal[tree], self.normal[tree]);
         match self.labels[tree] {
-            Some(Label::Abnormal) => abnormal = abnormal.saturating_sub(own),
-            Some(Label::Normal) => normal = normal.saturating_sub(own),
+            Some(Label::Abnormal) => abnormal -= own,
+            Some(Label::Normal) => normal -= own,
             None => {}
         }
-        posterior(abnormal, normal, prior)
+        Votes { abnormal, normal }.probability(prior)
     }
 
     /// What a model keeps of the labels; `rows` are those of the training.
@@ -121,7 +141,7 @@ impl LabelReach {
             let labelled = self.labels.iter().enumerate();
             let labelled = labelled.filter(|(_, label)| **label == Some(wanted));
             let terms = labelled.map(|(tree, _)| SupportVector {
-                alpha: 1.0,
+                alpha: self.own[tree],
                 row: rows.row(tree).to_sparse(),
             });
             KernelSum {
@@ -136,36 +156,49 @@ impl LabelReach {
     }
 }
 
+impl Votes {
+    /// Probability that the tree is abnormal, given that before any label.
+    pub fn probability(self, prior: f64) -> f64 {
+        (self.abnormal + PRIOR * prior) / (self.abnormal + self.normal + PRIOR)
+    }
+
+    /// How much more abnormal the tree is for them, nats. Unlike a prior it does not depend on other trees.
+    pub fn log_odds(self) -> f64 {
+        let half = PRIOR / 2.0;
+        ((self.abnormal + half) / (self.normal + half)).ln()
+    }
+}
+
 impl LabelledRows {
-    /// Probability that each tree is abnormal, given its row and prior; shape `[n_rows]`.
+    /// What the labels say of each row, shape `[n_rows]`.
     ///
     /// # Errors
     /// [`crate::MlError::BadNumber`] if a row is not finite, [`crate::MlError::Cancelled`].
-    pub fn probabilities(
-        &self,
-        rows: &Rows,
-        priors: &[f64],
-        progress: Progress<'_>,
-    ) -> Result<Vec<f64>> {
-        let sums_of = |labelled: &KernelSum| -> Result<Vec<u64>> {
-            let mut sums = vec![0_u64; rows.len()];
+    pub fn votes(&self, rows: &Rows, progress: Progress<'_>) -> Result<Vec<Votes>> {
+        let sums_of = |labelled: &KernelSum| -> Result<Vec<f64>> {
+            let mut sums = vec![0.0; rows.len()];
             for term in &labelled.terms {
                 let one = KernelSum {
                     gamma: labelled.gamma,
-                    terms: vec![term.clone()],
+                    terms: vec![SupportVector {
+                        alpha: 1.0,
+                        row: term.row.clone(),
+                    }],
                 };
                 let mut column = vec![0.0; rows.len()];
                 one.add_to(&mut column, rows, progress)?;
+                let own = if term.alpha > 1.0 { OWN } else { 1.0 };
                 for (sum, &kernel) in sums.iter_mut().zip(&column) {
-                    *sum += steps(kernel);
+                    *sum += evidence(kernel, own);
                 }
             }
             Ok(sums)
         };
         let (abnormal, normal) = (sums_of(&self.abnormal)?, sums_of(&self.normal)?);
-        let sums = abnormal.into_iter().zip(normal).zip(priors);
-        let of = |((abnormal, normal), &prior)| posterior(abnormal, normal, prior);
-        Ok(sums.map(of).collect())
+        let sums = abnormal.into_iter().zip(normal);
+        Ok(sums
+            .map(|(abnormal, normal)| Votes { abnormal, normal })
+            .collect())
     }
 
     /// The two sums.
@@ -182,11 +215,6 @@ pub(crate) fn prior(is_called: bool, q_value: f64) -> f64 {
     } else {
         probability.min(NOT_CALLED)
     }
-}
-
-/// ln(P / (1 − P)).
-pub(crate) fn logit(probability: f64) -> f64 {
-    (probability / (1.0 - probability)).ln()
 }
 
 /// γ of labels for rows of which `normal` are so: that of the distance to their 10th neighbour.
@@ -218,18 +246,10 @@ fn evenly(values: &[usize], most: usize) -> impl Iterator<Item = usize> + '_ {
     values.iter().step_by(step).copied()
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a kernel is between 0 and 1"
-)]
-fn steps(kernel: f64) -> u64 {
-    (kernel.clamp(0.0, 1.0) * STEPS).round() as u64
-}
-
-fn posterior(abnormal: u64, normal: u64, prior: f64) -> f64 {
-    let (abnormal, normal) = (abnormal.real() / STEPS, normal.real() / STEPS);
-    (abnormal + PRIOR * prior) / (abnormal + normal + PRIOR)
+/// What a label counts for a row at this kernel of its own; `own` is what it counts at its own place.
+fn evidence(kernel: f64, own: f64) -> f64 {
+    let kernel = (kernel.clamp(0.0, 1.0) * STEPS).round() / STEPS;
+    if kernel >= EQUAL { own } else { kernel }
 }
 
 #[cfg(test)]
@@ -248,11 +268,9 @@ mod tests {
         let mut labels = vec![None; 400];
         let reach = |labels: &[Option<Label>]| LabelReach::new(&rows, 50.0, labels, None);
         let count = |labels: &[Option<Label>]| {
-            let found = reach(labels).probabilities(&[prior(false, 0.9); 400]);
-            found
-                .iter()
-                .filter(|&&probability| probability > 0.5)
-                .count()
+            let votes = reach(labels).votes().into_iter();
+            let prior = prior(false, 0.9);
+            votes.filter(|votes| votes.probability(prior) > 0.5).count()
         };
         labels[50] = Some(Label::Abnormal);
         assert_eq!(count(&labels), 0, "one label is no crowd");
@@ -261,6 +279,19 @@ mod tests {
         assert!((10..60).contains(&carried), "{carried}");
         labels[45..55].fill(Some(Label::Normal));
         assert_eq!(count(&labels), 0);
+    }
+
+    #[test]
+    fn a_row_that_equals_a_labelled_one_is_what_the_label_says_but_not_a_crowd_of_them() {
+        let mut values = vec![0.0; 400];
+        values[398..].fill(9.0);
+        let rows = Rows::Dense(DenseRows::new(1, values).unwrap());
+        let mut labels = vec![None; 400];
+        labels[399] = Some(Label::Normal);
+        labels[0] = Some(Label::Abnormal);
+        let votes = LabelReach::new(&rows, 50.0, &labels, None).votes();
+        assert!(votes[398].probability(prior(true, 1e-9)) < 0.5);
+        assert!(votes[1].probability(prior(false, 0.9)) < 0.5);
     }
 
     #[test]
@@ -284,10 +315,7 @@ mod tests {
             warm = Some(next);
         }
         let reach = warm.unwrap();
-        let priors = [0.3; 60];
-        let model = reach
-            .model(&rows)
-            .probabilities(&rows, &priors, Progress::none());
-        assert_eq!(model.unwrap(), reach.probabilities(&priors));
+        let model = reach.model(&rows).votes(&rows, Progress::none());
+        assert_eq!(model.unwrap(), reach.votes());
     }
 }

@@ -6,9 +6,10 @@ use callgrove_model::TreeIdx;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::class_location::{Cell, ClassLocation, ClassPart, PartLocation};
+use super::class_location::{ClassLocation, ClassPart, LikeCell, PartLocation};
+use super::drift::Drift;
 use super::period::{Timed, period};
-use super::placement::{LaneKey, Place, Placement};
+use super::placement::{LaneKey, Placement, TreePlace};
 use super::quantiles::{ascending, quantile};
 use crate::real::Real;
 use crate::wl::{Bag, Bags, SubtreeIdx};
@@ -101,7 +102,7 @@ impl Locations {
             lanes: placement.keys.clone(),
             classes: Vec::new(),
             small: Vec::new(),
-            all: PartLocation::fit(&[], &[], 0, 1.0),
+            all: PartLocation::fit((&[], &[]), &[], 0, 1.0),
         };
         for (root, trees) in &trees_of {
             if trees.len() >= MIN_CLASS {
@@ -122,7 +123,7 @@ impl Locations {
                 })
                 .collect();
             let floor = built.floor(built.shown(usual), 1);
-            built.all = PartLocation::fit(&times, &[], 0, floor);
+            built.all = PartLocation::fit((&times, &[]), &[], 0, floor);
         }
         built
     }
@@ -136,15 +137,15 @@ impl Locations {
         kept.spread_ns = 0.0;
         let is_too_long = kept.classes.iter().map(cells_of).sum::<usize>() > MAX_CELLS;
         for class in &mut kept.classes {
+            for location in class.locations() {
+                location.drift = Drift::default();
+            }
             if is_too_long || class.period > 1 {
                 class.period = 1;
                 class.cells.clear();
-                class.whole.cells.clear();
-                for part in &mut class.parts {
-                    if let Some(location) = &mut part.location {
-                        location.cells.clear();
-                    }
-                }
+                class
+                    .locations()
+                    .for_each(|location| location.cells.clear());
             }
         }
         kept
@@ -158,18 +159,16 @@ impl Locations {
         placement: &Placement,
         known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
     ) -> Vec<Deviation> {
-        let lanes: Vec<Option<u32>> = (0_u32..)
-            .zip(&placement.keys)
-            .map(|(_, key)| self.lanes.binary_search(key).ok())
-            .map(|lane| lane.and_then(|lane| u32::try_from(lane).ok()))
-            .collect();
+        let keys = placement.keys.iter();
+        let lanes: Vec<Option<usize>> =
+            keys.map(|key| self.lanes.binary_search(key).ok()).collect();
         (0..bags.len())
             .into_par_iter()
             .map(|tree| {
                 let bag = bags.bag(TreeIdx::from_index(tree));
                 let times = self.times(&bag, tree, placement);
                 let place = placement.places[tree];
-                let lane = lanes[place.lane as usize];
+                let lane = lanes[place.lane];
                 self.deviation(&bag, &times, lane, place.index, &known)
             })
             .collect()
@@ -185,7 +184,7 @@ impl Locations {
         &self,
         bag: &Bag<'_>,
         times: &Times,
-        lane: Option<u32>,
+        lane: Option<usize>,
         index: u32,
         known: &impl Fn(SubtreeIdx) -> Option<SubtreeIdx>,
     ) -> Deviation {
@@ -193,7 +192,7 @@ impl Locations {
         let own_class = root.and_then(|root| self.large(root));
         let like = own_class.or_else(|| self.most_alike(bag, known));
         let Some(class) = like else {
-            let (location, scale) = self.all.at(None);
+            let (location, scale) = self.all.at(None, index);
             let usual = self.shown(location);
             return Deviation {
                 statistic: (times.whole - location) / (UNKNOWN_STRUCTURE * scale),
@@ -212,7 +211,7 @@ impl Locations {
         };
         let cell = class.cell(lane, index);
         let excess = |value: f64, location: &PartLocation, own: Option<f64>| {
-            let (at, scale) = location.at(cell);
+            let (at, scale) = location.at(cell, index);
             let excess = value - own.map_or(at, |own| at.max(own));
             (excess / (widened * scale), excess / class.usual_ns)
         };
@@ -289,7 +288,7 @@ impl Locations {
             };
         }
         let place = placement.places[tree];
-        let LaneKey(program, rank, thread) = placement.keys[place.lane as usize];
+        let LaneKey(program, rank, thread) = placement.keys[place.lane];
         let start = f64::from(place.index) * 0.618_033_988_749_894_9
             + f64::from(rank) * 0.754_877_666_246_692_7
             + thread.real() * 0.569_840_290_998_053_3
@@ -324,25 +323,25 @@ impl Locations {
             .collect();
         let whole: Vec<f64> = times.iter().map(|times| times.whole).collect();
         let usual_ns = self.shown(quantile(&ascending(whole.clone()), 0.5));
-        let place_of = |tree: usize| -> Place { placement.places[tree] };
+        let place_of = |tree: usize| -> TreePlace { placement.places[tree] };
         let timed = trees.iter().zip(&whole).map(|(&tree, &value)| Timed {
             lane: place_of(tree).lane,
             index: place_of(tree).index,
             value,
         });
         let period = period(&timed.collect::<Vec<_>>());
-        let cell_at = |tree: usize| Cell {
+        let cell_at = |tree: usize| LikeCell {
             lane: place_of(tree).lane,
             phase: place_of(tree).index % period,
         };
-        let mut cells: Vec<Cell> = trees.iter().map(|&tree| cell_at(tree)).collect();
+        let mut cells: Vec<LikeCell> = trees.iter().map(|&tree| cell_at(tree)).collect();
         cells.sort_unstable();
         cells.dedup();
-        let cell_of: Vec<u32> = trees
+        let cell_of: Vec<usize> = trees
             .iter()
             .filter_map(|&tree| cells.binary_search(&cell_at(tree)).ok())
-            .filter_map(|cell| u32::try_from(cell).ok())
             .collect();
+        let index: Vec<u32> = trees.iter().map(|&tree| place_of(tree).index).collect();
         let mut columns: BTreeMap<SubtreeIdx, Column> = BTreeMap::new();
         for ((&tree, times), &cell) in trees.iter().zip(&times).zip(&cell_of) {
             let bag = bag_of(tree);
@@ -350,6 +349,7 @@ impl Locations {
                 let column = columns.entry(subtree).or_insert_with(|| Column::new(count));
                 column.times.push(time);
                 column.cell_of.push(cell);
+                column.index.push(place_of(tree).index);
             }
         }
         let columns: Vec<(SubtreeIdx, Column)> = columns.into_iter().collect();
@@ -358,14 +358,20 @@ impl Locations {
             count: column.count,
             location: (column.times.len() >= MIN_CLASS).then(|| {
                 let floor = self.floor(usual_ns, column.count);
-                PartLocation::fit(&column.times, &column.cell_of, cells.len(), floor)
+                let times = (column.times.as_slice(), column.index.as_slice());
+                PartLocation::fit(times, &column.cell_of, cells.len(), floor)
             }),
         };
         ClassLocation {
             root,
             usual_ns,
             period,
-            whole: PartLocation::fit(&whole, &cell_of, cells.len(), self.floor(usual_ns, 1)),
+            whole: PartLocation::fit(
+                (&whole, &index),
+                &cell_of,
+                cells.len(),
+                self.floor(usual_ns, 1),
+            ),
             parts: columns.into_par_iter().map(fit).collect(),
             cells,
         }
@@ -426,7 +432,8 @@ impl Locations {
 struct Column {
     count: u64,
     times: Vec<f64>,
-    cell_of: Vec<u32>,
+    cell_of: Vec<usize>,
+    index: Vec<u32>,
 }
 
 impl Column {
@@ -435,6 +442,7 @@ impl Column {
             count,
             times: Vec::new(),
             cell_of: Vec::new(),
+            index: Vec::new(),
         }
     }
 }

@@ -15,8 +15,10 @@
 //!
 //! All of it is deterministic: sums have a fixed order, and parts that run in parallel are independent.
 
+mod call_sets;
 mod class_location;
 mod discoveries;
+mod drift;
 mod evidence;
 mod label_reach;
 mod locations;
@@ -28,13 +30,15 @@ mod svm_tail;
 mod tail;
 mod tail_fit;
 
+pub(crate) use call_sets::CallSets;
 pub use discoveries::{Discoveries, discoveries};
-pub use evidence::{Evidence, Expected};
+pub use evidence::{Expectation, TreeEvidence};
 pub(crate) use evidence::{normal_norm, observations};
-pub use label_reach::{LabelReach, LabelledRows};
-pub(crate) use label_reach::{gamma_of_labels, logit, prior};
+pub use label_reach::{LabelReach, LabelledRows, Votes};
+pub(crate) use label_reach::{gamma_of_labels, prior};
 pub use locations::{Deviation, Locations};
-pub use placement::{Place, Placement};
+pub use placement::{Placement, TreePlace};
+pub(crate) use structures::StructureReference;
 pub use structures::{KnownStructures, StructureKind, Structures};
 pub use svm_tail::SvmTail;
 pub use tail::{NullTail, Observation};

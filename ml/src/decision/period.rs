@@ -17,7 +17,7 @@ const MAX_EXECUTIONS: usize = 20_000;
 /// The value of an execution, its lane and its index in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
-    pub(super) lane: u32,
+    pub(super) lane: usize,
     pub(super) index: u32,
     pub(super) value: f64,
 }
@@ -62,7 +62,7 @@ fn chosen(executions: &[Timed]) -> Vec<Timed> {
 /// The median absolute deviation about the medians of lane and phase, with the degrees of freedom that
 /// these cost; `None` where phases have too few executions.
 fn spread(executions: &[Timed], period: u32) -> Option<f64> {
-    let mut keyed: Vec<(u32, u32, f64)> = executions
+    let mut keyed: Vec<(usize, u32, f64)> = executions
         .iter()
         .map(|timed| (timed.lane, timed.index % period, timed.value))
         .collect();
@@ -89,11 +89,11 @@ mod tests {
     use super::*;
 
     fn executions(value: impl Fn(u32) -> f64) -> Vec<Timed> {
-        let of_lane = |lane| (0..200).map(move |index| (lane, index));
+        let of_lane = |lane: u32| (0..200).map(move |index| (lane, index));
         (0..4)
             .flat_map(of_lane)
             .map(|(lane, index)| Timed {
-                lane,
+                lane: usize::try_from(lane).unwrap(),
                 index,
                 value: value(index) + f64::from((index * 37 + lane * 11) % 29),
             })

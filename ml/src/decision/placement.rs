@@ -11,11 +11,11 @@ pub(super) struct LaneKey(pub(super) u32, pub(super) u32, pub(super) u64);
 
 /// Where in a run a tree is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct TreePlace {
     /// Number of the lane, in order of program, rank and thread.
-    pub lane: u32,
+    pub lane: usize,
     /// Position among the trees of the lane, from 0 on.
-    pub position: u32,
+    pub position: usize,
     /// Position among the trees of the rank in the whole run, as its name has it.
     pub index: u32,
     /// Entry of the root, nanoseconds; 0 for all trees where their times are unknown.
@@ -28,19 +28,15 @@ pub struct Place {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Placement {
     /// Shape `[n_trees]`.
-    pub places: Vec<Place>,
+    pub places: Vec<TreePlace>,
     /// Trees of each lane, shape `[n_lanes]`.
-    pub lane_len: Vec<u32>,
+    pub lane_len: Vec<usize>,
     /// Shape `[n_lanes]`.
     pub(super) keys: Vec<LaneKey>,
 }
 
 impl Placement {
     /// Of the trees of a forest.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "trees and lanes are counted in 32 bits"
-    )]
     pub fn of(forest: &Forest) -> Self {
         let mut trees_of: BTreeMap<LaneIdx, Vec<usize>> = BTreeMap::new();
         for (tree, found) in forest.trees().iter().enumerate() {
@@ -59,7 +55,7 @@ impl Placement {
         lanes.sort_by_key(|lane| lane.0);
         let mut placed = Self {
             places: vec![
-                Place {
+                TreePlace {
                     lane: 0,
                     position: 0,
                     index: 0,
@@ -75,9 +71,9 @@ impl Placement {
             trees.sort_by_key(|&tree| forest.tree(TreeIdx::from_index(tree)).entry()[0]);
             for (position, &tree) in trees.iter().enumerate() {
                 let grown = forest.tree(TreeIdx::from_index(tree));
-                placed.places[tree] = Place {
-                    lane: number as u32,
-                    position: position as u32,
+                placed.places[tree] = TreePlace {
+                    lane: number,
+                    position,
                     index: forest.trees()[tree].code.index,
                     entry_ns: grown.entry()[0].0,
                     exit_ns: grown.exit().0,
@@ -88,7 +84,7 @@ impl Placement {
                 .map(|pair| [pair[0], pair[1]].map(|it| placed.places[it]));
             num_overlapping += pairs.filter(|[a, b]| b.entry_ns < a.exit_ns).count();
             placed.keys.push(key);
-            placed.lane_len.push(trees.len() as u32);
+            placed.lane_len.push(trees.len());
         }
         // Most trees of a lane cannot run at once: nothing is known of when they ran.
         if 2 * num_overlapping > forest.len() {

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::call_sets::CallSets;
 use super::placement::Placement;
 use crate::real::Real;
-use crate::wl::SubtreeIdx;
+use crate::wl::{SubtreeHash, SubtreeIdx};
 
 /// Share of the trees, and trees, from which on a structure is common.
 const COMMON_SHARE: f64 = 0.02;
 const COMMON_TREES: f64 = 8.0;
 /// Positions at either end of a lane in which set-up and end are.
-const NUM_ENDS: u32 = 2;
+const NUM_ENDS: usize = 2;
 /// Share of the lanes that do the same at once where it is by design.
 const MOST_LANES: f64 = 0.5;
 /// Lanes that are enough to say so.
@@ -43,7 +44,7 @@ pub enum StructureKind {
     Odd,
 }
 
-/// The structures of the trees of a run; all have shape `[n_trees]`.
+/// The structures of the trees of a run; lists have shape `[n_trees]`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Structures {
     /// What each is.
@@ -52,6 +53,10 @@ pub struct Structures {
     pub ln_p: Vec<f64>,
     /// Whether a tree is one of the first or last, which take longer on most lanes.
     pub is_late_end: Vec<bool>,
+    /// Odd structures that occur in one event only.
+    pub num_seen_once: usize,
+    /// Call sets whose counts vary, ascending.
+    varied: Vec<SubtreeHash>,
 }
 
 /// What a model knows of structures.
@@ -60,7 +65,10 @@ pub struct Structures {
 pub struct KnownStructures {
     /// Structures that are odd in the training, each with the ln of its p-value; ordered.
     odd: Vec<(SubtreeIdx, f64)>,
-    /// The same of a structure that the training lacks: rarer than all.
+    /// Call sets whose counts vary in the training, ascending.
+    varied: Vec<SubtreeHash>,
+    /// The same of a structure that the training lacks: such are as likely as those that it has once (Good,
+    /// Biometrika 1953).
     unknown_ln_p: f64,
 }
 
@@ -69,38 +77,51 @@ impl Structures {
     ///
     /// The p-value of an odd structure is a count: W / (n + 1), with W the odd events of the run. Trees of one
     /// structure that follow each other on a lane are one event, and so are such stretches that most lanes
-    /// have at once. So a run in which odd structures are many says little by one of them. `is_known` says which structures
-    /// a reference has that are not odd there; these are not odd here.
-    pub fn of(
+    /// have at once. So a run in which odd structures are many says little by one of them.
+    ///
+    /// How often a path is taken may vary with the work. Where it does (of the trees of a lane that call the same, 2 % or
+    /// more are of another structure than most), no structure is odd for its counts.
+    ///
+    /// What is not odd in the training `reference` is not odd here.
+    pub(crate) fn of(
         roots: &[SubtreeIdx],
+        call_sets: &CallSets,
         placement: &Placement,
         whole_shares: &[f64],
-        is_known: impl Fn(SubtreeIdx) -> bool,
+        reference: Option<&StructureReference<'_>>,
     ) -> Self {
         let mut trees_of: BTreeMap<SubtreeIdx, Vec<usize>> = BTreeMap::new();
         for (tree, &root) in roots.iter().enumerate() {
             trees_of.entry(root).or_default().push(tree);
         }
         let least = (COMMON_SHARE * roots.len().real()).max(COMMON_TREES);
+        let varied = varied(&trees_of, call_sets, placement);
+        let is_usual = |root: SubtreeIdx| {
+            let call_set = call_sets.get(root);
+            varied.binary_search(&call_set).is_ok()
+                || reference.is_some_and(|reference| reference.has(root, call_set))
+        };
         let lanes = Lanes::new(placement);
         let mut kinds = vec![StructureKind::Common; roots.len()];
         let rare: Vec<&mut Vec<usize>> = trees_of
             .iter_mut()
-            .filter(|(root, trees)| trees.len().real() < least && !is_known(**root))
+            .filter(|(root, trees)| trees.len().real() < least && !is_usual(**root))
             .map(|(_, trees)| trees)
             .collect();
         let mut rare_at = vec![0_usize; lanes.longest];
         for &tree in rare.iter().flat_map(|trees| trees.iter()) {
             rare_at[lanes.position(tree)] += 1;
         }
-        let mut num_events = 0.0;
+        let (mut num_events, mut num_seen_once) = (0.0, 0);
         for trees in rare {
             trees.sort_by_key(|&tree| (placement.places[tree].lane, lanes.position(tree)));
             lanes.judge(trees, &rare_at, &mut kinds);
             let odd = trees
                 .iter()
                 .filter(|&&tree| kinds[tree] == StructureKind::Odd);
-            num_events += lanes.num_events(&odd.copied().collect::<Vec<_>>());
+            let of_class = lanes.num_events(&odd.copied().collect::<Vec<_>>());
+            num_events += of_class;
+            num_seen_once += usize::from((0.5..1.5).contains(&of_class));
         }
         let of_odd = (num_events / (roots.len().real() + 1.0)).ln().min(0.0);
         let ln_p = |&kind: &StructureKind| {
@@ -115,6 +136,8 @@ impl Structures {
             kinds,
             ln_p,
             is_late_end: lanes.late_ends(whole_shares),
+            num_seen_once,
+            varied,
         }
     }
 
@@ -124,6 +147,8 @@ impl Structures {
             kinds: vec![StructureKind::Common; num_trees],
             ln_p: vec![0.0; num_trees],
             is_late_end: vec![false; num_trees],
+            num_seen_once: 0,
+            varied: Vec::new(),
         }
     }
 
@@ -137,35 +162,85 @@ impl Structures {
         }
         let odd = by_root.into_iter().filter(|(_, known)| known.0);
         let odd: Vec<_> = odd.map(|(root, known)| (root, known.1)).collect();
-        let one = 1.0 / (roots.len().real() + 1.0);
+        let unknown = (self.num_seen_once + 1).real() / (roots.len() + 1).real();
         KnownStructures {
-            unknown_ln_p: one.ln(),
+            unknown_ln_p: unknown.ln().min(0.0),
+            varied: self.varied.clone(),
             odd,
         }
     }
 }
 
 impl KnownStructures {
-    /// ln of the p-value of a structure: one of the training, or `None`.
-    pub fn ln_p(&self, root: Option<SubtreeIdx>) -> f64 {
+    /// ln of the p-value of a structure: one of the training, or else with this call set.
+    pub(crate) fn ln_p(&self, root: Option<SubtreeIdx>, call_set: Option<SubtreeHash>) -> f64 {
         let Some(root) = root else {
-            return self.unknown_ln_p;
+            let is_varied = call_set.is_some_and(|it| self.varied.binary_search(&it).is_ok());
+            return if is_varied { 0.0 } else { self.unknown_ln_p };
         };
         let found = self.odd.binary_search_by_key(&root, |odd| odd.0);
         found.map_or(0.0, |place| self.odd[place].1)
     }
 
-    /// Whether a structure is odd in the training.
-    pub fn is_odd(&self, root: SubtreeIdx) -> bool {
-        self.odd.binary_search_by_key(&root, |odd| odd.0).is_ok()
+    /// ln of the p-value of a structure that the training lacks.
+    pub(crate) fn unknown_ln_p(&self) -> f64 {
+        self.unknown_ln_p
     }
 
     /// Whether its numbers can be those of a training.
     pub(crate) fn is_whole(&self) -> bool {
         let ln_p = self.odd.iter().map(|odd| odd.1);
         let is_ln_p = |ln_p: f64| ln_p.is_finite() && ln_p <= 0.0;
-        self.odd.is_sorted_by(|a, b| a.0 < b.0) && ln_p.chain([self.unknown_ln_p]).all(is_ln_p)
+        self.odd.is_sorted_by(|a, b| a.0 < b.0)
+            && self.varied.is_sorted_by(|a, b| a < b)
+            && ln_p.chain([self.unknown_ln_p]).all(is_ln_p)
     }
+}
+
+/// A training, seen from the structures of another run.
+pub(crate) struct StructureReference<'a> {
+    pub(crate) structures: &'a KnownStructures,
+    /// The place of a structure in the training.
+    pub(crate) known: &'a dyn Fn(SubtreeIdx) -> Option<SubtreeIdx>,
+}
+
+impl StructureReference<'_> {
+    /// Whether a structure is not odd there.
+    fn has(&self, root: SubtreeIdx, call_set: SubtreeHash) -> bool {
+        let ln_p = self.structures.ln_p((self.known)(root), Some(call_set));
+        ln_p >= 0.0
+    }
+}
+
+/// Call sets whose counts vary, ascending: on the lanes that have them more than a few trees are of another
+/// structure than most of that lane.
+fn varied(
+    trees_of: &BTreeMap<SubtreeIdx, Vec<usize>>,
+    call_sets: &CallSets,
+    placement: &Placement,
+) -> Vec<SubtreeHash> {
+    /// Trees of a lane with one call set: all, and those of one structure at most.
+    type Counts = (usize, usize);
+    let mut counts: BTreeMap<SubtreeHash, BTreeMap<usize, Counts>> = BTreeMap::new();
+    for (&root, trees) in trees_of {
+        let mut of_lane: BTreeMap<usize, usize> = BTreeMap::new();
+        for &tree in trees {
+            *of_lane.entry(placement.places[tree].lane).or_default() += 1;
+        }
+        let lanes = counts.entry(call_sets.get(root)).or_default();
+        for (lane, num) in of_lane {
+            let (all, most) = lanes.entry(lane).or_default();
+            *all += num;
+            *most = num.max(*most);
+        }
+    }
+    let is_varied = |(_, lanes): &(SubtreeHash, BTreeMap<usize, Counts>)| {
+        let all: usize = lanes.values().map(|counts| counts.0).sum();
+        let most: usize = lanes.values().map(|counts| counts.1).sum();
+        (all - most).real() >= (COMMON_SHARE * all.real()).max(COMMON_TREES)
+    };
+    let varied = counts.into_iter().filter(is_varied);
+    varied.map(|(call_set, _)| call_set).collect()
 }
 
 /// The lanes of a run, with how many of them reach each position.
@@ -178,7 +253,7 @@ struct Lanes<'a> {
 
 impl<'a> Lanes<'a> {
     fn new(placement: &'a Placement) -> Self {
-        let lens = || placement.lane_len.iter().map(|&len| len as usize);
+        let lens = || placement.lane_len.iter().copied();
         let longest = lens().max().unwrap_or(0);
         let mut num_at = vec![0; longest];
         for len in lens() {
@@ -194,17 +269,16 @@ impl<'a> Lanes<'a> {
     }
 
     fn position(&self, tree: usize) -> usize {
-        self.placement.places[tree].position as usize
+        self.placement.places[tree].position
     }
 
     fn len_of(&self, tree: usize) -> usize {
-        self.placement.lane_len[self.placement.places[tree].lane as usize] as usize
+        self.placement.lane_len[self.placement.places[tree].lane]
     }
 
     fn is_end(&self, tree: usize) -> bool {
         let place = self.placement.places[tree];
-        place.position < NUM_ENDS
-            || place.position as usize + NUM_ENDS as usize >= self.len_of(tree)
+        place.position < NUM_ENDS || place.position + NUM_ENDS >= self.len_of(tree)
     }
 
     /// How many trees at a position are those of most lanes.
@@ -298,10 +372,10 @@ impl<'a> Lanes<'a> {
     /// Events among the odd trees of a class: stretches of positions, of a lane or of most lanes at once.
     fn num_events(&self, odd: &[usize]) -> f64 {
         let place = |tree: usize| (self.position(tree), self.placement.places[tree].lane);
-        let mut places: Vec<(usize, u32)> = odd.iter().map(|&tree| place(tree)).collect();
+        let mut places: Vec<(usize, usize)> = odd.iter().map(|&tree| place(tree)).collect();
         places.sort_unstable();
         let events = places.chunk_by(|a, b| a.0 + 1 >= b.0).map(|stretch| {
-            let mut lanes: Vec<u32> = stretch.iter().map(|place| place.1).collect();
+            let mut lanes: Vec<usize> = stretch.iter().map(|place| place.1).collect();
             lanes.sort_unstable();
             lanes.dedup();
             if lanes.len().real() >= self.nearly_all_at(stretch[0].0) {
@@ -337,7 +411,7 @@ impl<'a> Lanes<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::placement::{LaneKey, Place};
+    use super::super::placement::{LaneKey, TreePlace};
     use super::*;
 
     /// Trees of `num_lanes` lanes of `len`, lane by lane; `root` gives the structure by lane and position.
@@ -350,17 +424,18 @@ mod tests {
         let roots = places
             .clone()
             .map(|(lane, position)| SubtreeIdx(root(lane, position)));
-        let placed = places.map(|(lane, position)| Place {
-            lane,
-            position,
-            index: position,
-            entry_ns: i64::from(position) * 100,
-            exit_ns: i64::from(position) * 100 + 90,
+        let placed = places.map(|(lane, index)| TreePlace {
+            lane: usize::try_from(lane).unwrap(),
+            position: usize::try_from(index).unwrap(),
+            index,
+            entry_ns: i64::from(index) * 100,
+            exit_ns: i64::from(index) * 100 + 90,
         });
+        let keys: Vec<LaneKey> = (0..num_lanes).map(|lane| LaneKey(0, lane, 0)).collect();
         let placement = Placement {
             places: placed.collect(),
-            lane_len: vec![len; num_lanes as usize],
-            keys: (0..num_lanes).map(|lane| LaneKey(0, lane, 0)).collect(),
+            lane_len: vec![usize::try_from(len).unwrap(); keys.len()],
+            keys,
         };
         (roots.collect(), placement)
     }
@@ -368,7 +443,7 @@ mod tests {
     fn kinds_of(num_lanes: u32, len: u32, root: impl Fn(u32, u32) -> u32) -> Structures {
         let (roots, placement) = run(num_lanes, len, root);
         let shares = vec![0.0; roots.len()];
-        Structures::of(&roots, &placement, &shares, |_| false)
+        Structures::of(&roots, &CallSets::default(), &placement, &shares, None)
     }
 
     #[test]
@@ -404,7 +479,7 @@ mod tests {
         let (roots, placement) = run(4, 50, |_, _| 0);
         let share = |tree: usize| if tree.is_multiple_of(50) { 3.0 } else { 0.0 };
         let shares: Vec<f64> = (0..200).map(share).collect();
-        let found = Structures::of(&roots, &placement, &shares, |_| false);
+        let found = Structures::of(&roots, &CallSets::default(), &placement, &shares, None);
         assert_eq!(found.is_late_end.iter().filter(|&&it| it).count(), 4);
     }
 
@@ -413,11 +488,49 @@ mod tests {
         let (roots, placement) = run(4, 100, |lane, position| {
             u32::from((lane, position) == (1, 60))
         });
-        let shares = vec![0.0; 400];
-        let known = Structures::of(&roots, &placement, &shares, |_| false).known(&roots);
+        let shares = vec![0.0; roots.len()];
+        let known =
+            Structures::of(&roots, &CallSets::default(), &placement, &shares, None).known(&roots);
         assert!(known.is_whole());
-        assert!(known.ln_p(Some(SubtreeIdx(0))).abs() < 1e-12);
-        assert!(known.is_odd(SubtreeIdx(1)) && known.ln_p(Some(SubtreeIdx(1))) < -5.0);
-        assert!(known.ln_p(None) < -5.0);
+        assert!(known.ln_p(Some(SubtreeIdx(0)), None).abs() < 1e-12);
+        assert!(known.ln_p(Some(SubtreeIdx(1)), None) < -5.0);
+        // One structure was seen once: one more is as likely as that.
+        assert!((known.unknown_ln_p() - (2.0_f64 / 401.0).ln()).abs() < 1e-12);
+        assert!((known.ln_p(None, None) - known.unknown_ln_p()).abs() < 1e-12);
+    }
+
+    /// Structures 0 to 49 differ in counts only; 60 calls something else.
+    fn call_sets() -> CallSets {
+        CallSets::new((0..50).map(|root| (root, 1)).chain([(60, 2)]))
+    }
+
+    #[test]
+    fn a_structure_is_not_odd_for_counts_that_vary_anyway_but_for_what_it_calls() {
+        let root = |lane: u32, position: u32| match (lane, position) {
+            (3, 111) => 60,
+            (_, position) if position % 20 < 12 => 0,
+            (lane, position) => 1 + (lane * 7 + position) % 40,
+        };
+        let (roots, placement) = run(8, 200, root);
+        let shares = vec![0.0; roots.len()];
+        let found = Structures::of(&roots, &call_sets(), &placement, &shares, None);
+        let odd: Vec<usize> = (0..roots.len())
+            .filter(|&tree| found.kinds[tree] == StructureKind::Odd)
+            .collect();
+        assert_eq!(odd, [3 * 200 + 111]);
+        // In a run that never varied, the reference says that counts may.
+        let known = found.known(&roots);
+        let steady = run(8, 200, |lane, position| {
+            5 * u32::from((lane, position) == (2, 50))
+        });
+        let odd_with = |reference: Option<&StructureReference<'_>>| {
+            let found = Structures::of(&steady.0, &call_sets(), &steady.1, &shares, reference);
+            found.kinds.contains(&StructureKind::Odd)
+        };
+        let reference = StructureReference {
+            structures: &known,
+            known: &|_| None,
+        };
+        assert!(odd_with(None) && !odd_with(Some(&reference)));
     }
 }

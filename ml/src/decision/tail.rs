@@ -22,7 +22,7 @@ const LAST_WINDOW: (f64, f64) = (0.67, 0.55);
 const HEAVIEST: f64 = 5.0;
 /// What is less far out than this may be noise: 20 % of the usual duration in quiet programs.
 const HARMLESS: f64 = 2.0;
-/// Expected number of normal values as far out as one that the second fit leaves out.
+/// Expectation number of normal values as far out as one that the second fit leaves out.
 const BEYOND_DOUBT: f64 = 0.01;
 /// Values that are needed before a tail is believed.
 const MIN_VALUES: usize = 30;

@@ -8,7 +8,7 @@ use super::listing::causes;
 use super::origin::{LabelDigest, Origin};
 use super::params::DetectorParams;
 use super::trained::Detector;
-use crate::decision::{Expected, KnownStructures, LabelledRows, NullTail, SvmTail};
+use crate::decision::{Expectation, KnownStructures, LabelledRows, NullTail, SvmTail};
 use crate::error::{MlError, Result};
 use crate::explain::{CallPaths, UsualArtifact, UsualTrees};
 use crate::features::{ContextModel, ExcessModel, Reference};
@@ -60,11 +60,13 @@ pub struct ModelArtifact {
     /// How rare its scores are.
     pub svm_tail: SvmTail,
     /// What trees are compared with.
-    pub expected: Expected,
+    pub expected: Expectation,
     /// Structures of the training.
     pub structures: KnownStructures,
     /// How rare an excess is where nothing is wrong.
     pub tail: NullTail,
+    /// The same of trees that are judged one by one, whatever cycle or drift their run has.
+    pub tail_of_one: NullTail,
     /// What labels say about the trees around them.
     pub labelled: LabelledRows,
     /// What is usual in its training, to explain trees by.
@@ -148,9 +150,10 @@ impl ModelArtifact {
             svm: detector.trained().model(embedding.rows()),
             scale: detector.scale(),
             svm_tail: embedding.svm_tail().clone(),
-            expected: embedding.expected().kept(),
+            expected: embedding.expected().clone(),
             structures: embedding.structures().clone(),
             tail: embedding.tail().clone(),
+            tail_of_one: embedding.tail_of_model().clone(),
             labelled: detector.reach().model(embedding.rows()),
             usual: usual(forest, embedding, detector, progress)?,
         })
@@ -176,7 +179,8 @@ impl ModelArtifact {
         }
         self.usual.check()?;
         let is_positive = self.scale.is_finite() && self.scale > 0.0;
-        if !self.tail.is_whole() || !self.svm_tail.is_whole() || !is_positive {
+        let tails_are_whole = self.tail.is_whole() && self.tail_of_one.is_whole();
+        if !tails_are_whole || !self.svm_tail.is_whole() || !is_positive {
             return damaged("its tails are not finite numbers in order");
         }
         if !self.expected.is_whole(self.vocabulary.len()) || !self.structures.is_whole() {

@@ -8,7 +8,7 @@ use super::params::{DecisionRule, DetectorParams, LabelRule, MapOf, ValidDetecto
 use super::run_evidence::{RunEvidence, Usual};
 use crate::cause::{WriteShare, write_shares};
 use crate::dataset::Rows;
-use crate::decision::{Discoveries, Evidence, Expected, KnownStructures, NullTail, SvmTail};
+use crate::decision::{Discoveries, Expectation, KnownStructures, NullTail, SvmTail, TreeEvidence};
 use crate::error::Result;
 use crate::features::{
     ContextModel, ExcessModel, ExcessParams, GammaRule, Prior, Reference, Representation,
@@ -101,8 +101,7 @@ impl Embedding {
         };
         let is_varied = matches!(features, Features::Context(_));
         let (norms, tick_ns) = (rows.norms(), reference.tick_ns());
-        let bags = &subtrees.bags;
-        let run = RunEvidence::fit(forest, bags, &norms, &usual, tick_ns, is_varied);
+        let run = RunEvidence::fit(forest, &subtrees, &norms, &usual, tick_ns, is_varied);
         let prior = usual.weigh(match settings.prior {
             Prior::Uniform => vec![1.0; rows.len()],
             Prior::PValues => run.evidence.weights(&run.tail),
@@ -227,8 +226,8 @@ impl Embedding {
         &self.unlabelled
     }
 
-    /// What trees are compared with.
-    pub fn expected(&self) -> &Expected {
+    /// What trees are compared with, as a model keeps it.
+    pub fn expected(&self) -> &Expectation {
         &self.run.expected
     }
 
@@ -238,13 +237,23 @@ impl Embedding {
     }
 
     /// What speaks against each tree before any label.
-    pub fn evidence(&self) -> &Evidence {
+    pub fn evidence(&self) -> &TreeEvidence {
         &self.run.evidence
+    }
+
+    /// The same as a model of this run has it; scores come from it, so that a model gives the same.
+    pub fn evidence_of_model(&self) -> &TreeEvidence {
+        &self.run.of_model
     }
 
     /// How rare an excess is where nothing is wrong.
     pub fn tail(&self) -> &NullTail {
         &self.run.tail
+    }
+
+    /// The same of [`Embedding::evidence_of_model`].
+    pub fn tail_of_model(&self) -> &NullTail {
+        &self.run.tail_of_model
     }
 
     /// How rare a score of the one-class SVM is.
@@ -261,7 +270,11 @@ impl Embedding {
     /// for too few trees to judge any. Labels do not change it.
     pub fn p_values(&self) -> Option<Vec<f64>> {
         let run = &self.run;
-        (!run.tail.is_too_small()).then(|| run.evidence.p_values(&run.tail))
+        let of_run = || {
+            run.evidence
+                .p_values_within(&run.tail, &self.decision.is_discovery)
+        };
+        (!run.tail.is_too_small()).then(of_run)
     }
 
     /// Brings the scores of a training to the scale of the one without labels. A label for a tree far out

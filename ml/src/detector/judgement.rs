@@ -13,7 +13,10 @@ use super::run_evidence::{by_svm, explained};
 use super::trained::apply_labels;
 use crate::cause::{WriteShare, write_shares};
 use crate::dataset::{DenseRows, Rows};
-use crate::decision::{Evidence, Expected, Locations, NullTail, Placement, Structures, prior};
+use crate::decision::{
+    CallSets, Expectation, Locations, NullTail, Placement, StructureReference, Structures,
+    TreeEvidence, prior,
+};
 use crate::error::{MlError, Result};
 use crate::features::{ExcessParams, Reference, Representation, Translation, Windows, tick};
 use crate::function_match::{FunctionMatch, MatchedFunctions, is_same_function};
@@ -32,7 +35,7 @@ const CERTAIN_LN_P: f64 = -700.0;
 
 /// What a model takes from its training when it judges a forest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JudgedBy {
+pub enum Yardstick {
     /// Everything: each tree is judged for itself, whatever trees are beside it.
     Training,
     /// How rare an excess is, labels and structures. How long like executions take, the forest says, so
@@ -140,14 +143,14 @@ impl TreeModel {
     /// Judges the trees of a forest, of this or another run.
     ///
     /// The score of a tree is bit by bit the same whatever other trees are judged with it, and so are its
-    /// p-values with [`JudgedBy::Training`].
+    /// p-values with [`Yardstick::Training`].
     ///
     /// # Errors
     /// [`MlError::EmptyForest`], [`MlError::Cancelled`].
     pub fn judge(
         &self,
         forest: &Forest,
-        by: JudgedBy,
+        by: Yardstick,
         progress: Progress<'_>,
     ) -> Result<Judgement> {
         let model = &self.artifact;
@@ -166,26 +169,34 @@ impl TreeModel {
         let shares = shares_of(forest, &subtrees);
         let is_explained = explained(&shares);
         let by = if forest.len() < MIN_TREES {
-            JudgedBy::Training
+            Yardstick::Training
         } else {
             by
         };
         let evidence = |by| self.evidence(forest, &subtrees, &translation, &rows.norms(), by);
-        let alone = evidence(JudgedBy::Training);
-        let ranking = alone
-            .0
-            .scores(&alone.0.ranking_ln_p(&alone.1), &self.svm_ln_p(&svm));
+        let alone = evidence(Yardstick::Training);
+        let ranking = alone.0.scores(&alone.1, &self.svm_ln_p(&svm));
         let (evidence, tail) = match by {
-            JudgedBy::Training => alone,
-            JudgedBy::Run | JudgedBy::RunAlone => evidence(by),
+            Yardstick::Training => alone,
+            Yardstick::Run | Yardstick::RunAlone => evidence(by),
         };
-        let mut found = Found::new(model, (&evidence, &tail), (svm, ranking), &is_explained);
+        // Noise of the run may be another; what is wrong in it may be so much that its own tail says little.
+        let tails = match by {
+            Yardstick::Training | Yardstick::RunAlone => vec![&tail],
+            Yardstick::Run => vec![&model.tail, &tail],
+        };
+        let mut found = Found::new(model, (&evidence, &tails), (svm, ranking), &is_explained);
+        let p_values = match by {
+            Yardstick::Training => evidence.p_values(&tail),
+            Yardstick::Run => evidence.p_values(&model.tail),
+            Yardstick::RunAlone => evidence.p_values_within(&tail, &found.abnormal),
+        };
         if model.params.labels == LabelRule::Reach && model.labels.newest.is_some() {
             found.apply_labels(model, &rows, progress.part(0.9, 1.0))?;
         }
         Ok(Judgement {
             causes: causes(&found.abnormal, &vec![None; forest.len()], &shares),
-            p_values: evidence.p_values(&tail),
+            p_values,
             unseen: unseen(&subtrees, &translation),
             functions: functions.matched(),
             misfit: self.misfit(forest, &subtrees, &translation),
@@ -208,8 +219,8 @@ impl TreeModel {
         subtrees: &Subtrees,
         translation: &Translation,
         norms: &[f64],
-        by: JudgedBy,
-    ) -> (Evidence, NullTail) {
+        by: Yardstick,
+    ) -> (TreeEvidence, NullTail) {
         let model = &self.artifact;
         let (bags, placement) = (&subtrees.bags, Placement::of(forest));
         let known = |subtree: SubtreeIdx| {
@@ -218,31 +229,52 @@ impl TreeModel {
                 .then(|| translation.get(subtree))
         };
         let (mut evidence, whole_shares) = match (&model.expected, by) {
-            (expected, JudgedBy::Training) => expected.evidence(bags, &placement, norms, known),
-            (Expected::Times(_), _) => {
+            (expected, Yardstick::Training) => expected.evidence(bags, &placement, norms, known),
+            (Expectation::Times(_), _) => {
                 let all = vec![true; bags.len()];
                 let locations = Locations::fit(bags, &placement, &all, tick(bags));
-                Expected::Times(Box::new(locations)).evidence(bags, &placement, norms, Some)
+                Expectation::Times(Box::new(locations)).evidence(bags, &placement, norms, Some)
             }
-            (expected @ Expected::Surprise { .. }, _) => {
+            (expected @ Expectation::Surprise { .. }, _) => {
                 expected.evidence(bags, &placement, norms, known)
             }
         };
         if model.expected.has_structures() {
-            let is_known =
-                |root: SubtreeIdx| known(root).is_some_and(|root| !model.structures.is_odd(root));
             let roots = bags.roots();
-            let mut structures = Structures::of(roots, &placement, &whole_shares, is_known);
-            if by == JudgedBy::Training {
-                let ln_p = roots.iter().map(|&root| model.structures.ln_p(known(root)));
-                structures.ln_p = ln_p.collect();
+            let call_sets = CallSets::of(forest, roots, &subtrees.vocabulary);
+            let reference = StructureReference {
+                structures: &model.structures,
+                known: &known,
+            };
+            let mut structures = Structures::of(
+                roots,
+                &call_sets,
+                &placement,
+                &whole_shares,
+                Some(&reference),
+            );
+            if by == Yardstick::Training {
+                let of_training = |&root| {
+                    model
+                        .structures
+                        .ln_p(known(root), Some(call_sets.get(root)))
+                };
+                structures.ln_p = roots.iter().map(of_training).collect();
                 structures.is_late_end = vec![false; roots.len()];
+            } else {
+                // What the training may just have missed is no rarer because this run has it once.
+                let of_training = model.structures.unknown_ln_p();
+                for ln_p in &mut structures.ln_p {
+                    if *ln_p < 0.0 {
+                        *ln_p = ln_p.max(of_training);
+                    }
+                }
             }
             evidence.add_structures(structures);
         }
         let tail = match by {
-            JudgedBy::Training | JudgedBy::Run => model.tail.clone(),
-            JudgedBy::RunAlone => {
+            Yardstick::Training => model.tail_of_one.clone(),
+            Yardstick::Run | Yardstick::RunAlone => {
                 NullTail::fit(&evidence.observations(&placement, &forest.sample()))
             }
         };
@@ -347,11 +379,11 @@ struct Found {
 }
 
 impl Found {
-    /// Without labels, from evidence with its tail, and the scores of the one-class SVM alone and with the
+    /// Without labels, from evidence with its tails, and the scores of the one-class SVM alone and with the
     /// evidence of the training.
     fn new(
         model: &ModelArtifact,
-        (evidence, tail): (&Evidence, &NullTail),
+        (evidence, tails): (&TreeEvidence, &[&NullTail]),
         (svm, ranking): (Vec<f64>, Vec<f64>),
         is_explained: &[bool],
     ) -> Self {
@@ -364,8 +396,8 @@ impl Found {
                 (svm, decided, ln_p)
             }
             DecisionRule::FalseDiscovery(rate) => {
-                let decided = evidence.decide(tail, is_explained, rate);
-                (ranking, decided, evidence.decision_ln_p(tail))
+                let decided = evidence.decide(tails, is_explained, rate);
+                (ranking, decided, evidence.decision_ln_p(tails))
             }
         };
         Self {
@@ -385,14 +417,9 @@ impl Found {
     ) -> Result<()> {
         let priors = self.abnormal.iter().zip(&self.q_values);
         let priors: Vec<f64> = priors.map(|(&is_called, &q)| prior(is_called, q)).collect();
-        let probabilities = model.labelled.probabilities(rows, &priors, progress)?;
+        let votes = model.labelled.votes(rows, progress)?;
         let before = self.abnormal.clone();
-        apply_labels(
-            &mut self.scores,
-            &mut self.abnormal,
-            &priors,
-            &probabilities,
-        );
+        apply_labels(&mut self.scores, &mut self.abnormal, &priors, &votes);
         let changes = before.iter().zip(&self.abnormal);
         for (ln_p, change) in self.decision_ln_p.iter_mut().zip(changes) {
             match change {

@@ -18,7 +18,7 @@ mod trained;
 pub use artifact::{FeatureArtifact, MODEL_VERSION, ModelArtifact};
 pub use callgrove_model::Label;
 pub use embedding::{Embedding, Features};
-pub use judgement::{JudgedBy, Judgement, Misfit, TreeModel, Unseen};
+pub use judgement::{Judgement, Misfit, TreeModel, Unseen, Yardstick};
 pub use listing::{Cause, causes, is_alarm, listed_scores};
 pub use origin::LabelDigest;
 pub use params::{DecisionRule, DetectorParams, LabelRule, MapOf, ValidDetectorParams};

@@ -18,7 +18,7 @@ pub struct DetectorParams {
     pub representation: Representation,
     /// Width of its kernel.
     pub gamma: GammaRule,
-    /// Expected share of outliers, above 0 up to 1: C = ν · sum of the prior weights. C stays the
+    /// Expectation share of outliers, above 0 up to 1: C = ν · sum of the prior weights. C stays the
     /// same while labels change.
     pub nu: f64,
     /// Weights of unlabelled trees.

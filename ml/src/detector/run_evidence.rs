@@ -3,15 +3,16 @@
 use callgrove_model::Forest;
 
 use super::params::DecisionRule;
-use super::trained::is_below_zero;
 use crate::cause::WriteShare;
 use crate::dataset::Rows;
 use crate::decision::{
-    Discoveries, Evidence, Expected, KnownStructures, Locations, NullTail, Placement, Structures,
-    SvmTail, gamma_of_labels, normal_norm, observations,
+    CallSets, Discoveries, Expectation, KnownStructures, Locations, NullTail, Placement,
+    Structures, SvmTail, TreeEvidence, gamma_of_labels, normal_norm, observations,
 };
-use crate::wl::Bags;
+use crate::wl::Subtrees;
 
+/// Scores of the one-class SVM from here up to 0 are rounding of 0, so no anomaly.
+const BELOW_ZERO: f64 = -1e-6;
 /// Quantile of the norms of normal rows that is their scale.
 const SCALE_OF_NORMAL: f64 = 0.99;
 /// p-value of the excess above which a row is normal beyond doubt.
@@ -69,10 +70,13 @@ pub(super) fn explained(shares: &[Option<WriteShare>]) -> Vec<bool> {
 pub(super) struct RunEvidence {
     placement: Placement,
     is_usual: Vec<bool>,
-    pub(super) expected: Expected,
+    pub(super) expected: Expectation,
     pub(super) structures: KnownStructures,
-    pub(super) evidence: Evidence,
+    pub(super) evidence: TreeEvidence,
+    /// The same as a model of this run has it, wherever it judges: without what only the whole run says.
+    pub(super) of_model: TreeEvidence,
     pub(super) tail: NullTail,
+    pub(super) tail_of_model: NullTail,
 }
 
 impl RunEvidence {
@@ -80,36 +84,55 @@ impl RunEvidence {
     /// nearly every tree has a structure of its own.
     pub(super) fn fit(
         forest: &Forest,
-        bags: &Bags,
+        subtrees: &Subtrees,
         norms: &[f64],
         usual: &Usual,
         tick_ns: f64,
         is_varied: bool,
     ) -> Self {
+        let bags = &subtrees.bags;
         let (placement, is_usual) = (Placement::of(forest), usual.flags());
         let expected = if is_varied {
-            Expected::of_norms(selected(norms, &is_usual))
+            Expectation::of_norms(selected(norms, &is_usual))
         } else {
             let locations = Locations::fit(bags, &placement, &usual.sample, tick_ns);
-            Expected::Times(Box::new(locations))
+            Expectation::Times(Box::new(locations))
         };
         let (mut evidence, whole_shares) = expected.evidence(bags, &placement, norms, Some);
         let structures = if expected.has_structures() {
-            Structures::of(bags.roots(), &placement, &whole_shares, |_| false)
+            let call_sets = CallSets::of(forest, bags.roots(), &subtrees.vocabulary);
+            Structures::of(bags.roots(), &call_sets, &placement, &whole_shares, None)
         } else {
             Structures::none(bags.len())
         };
         let known = structures.known(bags.roots());
         evidence.add_structures(structures);
+        let kept = expected.kept();
+        let mut of_model = if kept == expected {
+            evidence.clone()
+        } else {
+            kept.evidence(bags, &placement, norms, Some).0
+        };
+        let ln_p_of = |&root| known.ln_p(Some(root), None);
+        of_model.structure_ln_p = bags.roots().iter().map(ln_p_of).collect();
         // What writes explain has a say here: slow moments that they explain in part occur without them, too.
-        let tail = NullTail::fit(&evidence.observations(&placement, &usual.sample));
+        let tail_of =
+            |it: &TreeEvidence| NullTail::fit(&it.observations(&placement, &usual.sample));
+        let tail = tail_of(&evidence);
+        let tail_of_model = if of_model.statistics == evidence.statistics {
+            tail.clone()
+        } else {
+            tail_of(&of_model)
+        };
         Self {
             placement,
             is_usual,
-            expected,
+            expected: kept,
             structures: known,
             evidence,
+            of_model,
             tail,
+            tail_of_model,
         }
     }
 
@@ -139,10 +162,16 @@ impl RunEvidence {
         match rule {
             DecisionRule::Rho => by_svm(svm),
             DecisionRule::FalseDiscovery(rate) => {
-                self.evidence.decide(&self.tail, &usual.explained(), rate)
+                self.evidence
+                    .decide(&[&self.tail], &usual.explained(), rate)
             }
         }
     }
+}
+
+/// Whether a score of the one-class SVM is negative by more than rounding.
+pub(super) fn is_below_zero(score: f64) -> bool {
+    score < BELOW_ZERO
 }
 
 /// The decision of the one-class SVM alone.

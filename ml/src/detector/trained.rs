@@ -4,16 +4,14 @@ use callgrove_model::{Label, Progress, TreeIdx};
 
 use super::embedding::Embedding;
 use super::params::{DecisionRule, LabelRule};
-use crate::decision::{LabelReach, logit, prior};
+use super::run_evidence::is_below_zero;
+use crate::decision::{LabelReach, Votes, prior};
 use crate::error::{MlError, Result};
 use crate::ocsvm::{self, Trained, train_on_anchors};
 
 /// Scores are ordered by multiples of this. Free support vectors all have score 0 up to rounding, so
 /// without it their order would flicker.
 const ORDER_STEP: f64 = 1e-9;
-/// Scores of the one-class SVM from here up to 0 are rounding of 0, so no anomaly.
-const BELOW_ZERO: f64 = -1e-6;
-
 /// Trees from the most abnormal to the most normal by `scores`, shape `[n_trees]`; scores that are
 /// equal up to rounding are ordered by tree.
 pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
@@ -24,11 +22,6 @@ pub fn order_by_score(scores: &[f64]) -> Vec<TreeIdx> {
         step(a).total_cmp(&step(b))
     });
     order
-}
-
-/// Whether a score of the one-class SVM is negative by more than rounding.
-pub(super) fn is_below_zero(score: f64) -> bool {
-    score < BELOW_ZERO
 }
 
 /// What a score is ordered by: equal for scores that are equal up to rounding.
@@ -185,11 +178,10 @@ impl Decided {
                 (svm, abnormal, 0.0)
             }
             DecisionRule::FalseDiscovery(_) => {
-                let ranking = embedding.evidence().ranking_ln_p(embedding.tail());
+                let evidence = embedding.evidence_of_model();
                 let svm_ln_p = svm.iter().map(|&score| embedding.svm_tail().ln_p(score));
-                let scores = embedding
-                    .evidence()
-                    .scores(&ranking, &svm_ln_p.collect::<Vec<_>>());
+                let scores =
+                    evidence.scores(embedding.tail_of_model(), &svm_ln_p.collect::<Vec<_>>());
                 let decision = embedding.decision();
                 (scores, decision.is_discovery.clone(), decision.ln_threshold)
             }
@@ -197,8 +189,7 @@ impl Decided {
         if params.labels == LabelRule::Reach && labels.iter().any(Option::is_some) {
             let priors = abnormal.iter().zip(&embedding.decision().q_values);
             let priors: Vec<f64> = priors.map(|(&is_called, &q)| prior(is_called, q)).collect();
-            let probabilities = reach.probabilities(&priors);
-            apply_labels(&mut scores, &mut abnormal, &priors, &probabilities);
+            apply_labels(&mut scores, &mut abnormal, &priors, &reach.votes());
             hold_labels(&mut scores, &mut abnormal, labels);
         }
         Self {
@@ -209,18 +200,18 @@ impl Decided {
     }
 }
 
-/// Moves scores and decisions by what labels say; `priors` and `probabilities` are those of abnormal trees
-/// before and after. All have shape `[n_trees]`.
+/// Moves scores and decisions by what labels say; `priors` are the probabilities of abnormal trees before. All
+/// have shape `[n_trees]`.
 pub(super) fn apply_labels(
     scores: &mut [f64],
     abnormal: &mut [bool],
     priors: &[f64],
-    probabilities: &[f64],
+    votes: &[Votes],
 ) {
     let trees = scores.iter_mut().zip(abnormal);
-    for (((score, is_called), &prior), &probability) in trees.zip(priors).zip(probabilities) {
-        *score -= logit(probability) - logit(prior);
-        *is_called = probability > 0.5;
+    for (((score, is_called), &prior), votes) in trees.zip(priors).zip(votes) {
+        *score -= votes.log_odds();
+        *is_called = votes.probability(prior) > 0.5;
     }
 }
 

@@ -86,8 +86,9 @@ pub(super) struct UsualPath {
 impl UsualTrees {
     /// What is usual in `forest`, whose paths are `paths`. `is_normal` has shape `[n_trees]`.
     ///
-    /// A shape most of whose trees are not normal is nobody's kind, though some be called normal. If no
-    /// tree is left, all are taken.
+    /// A shape of whose trees two thirds are not normal is nobody's kind, though some be called normal:
+    /// as in [`crate::decision::Locations`] more than a third of like trees says what is usual. If no tree is left, all
+    /// are taken.
     pub fn of(forest: &Forest, paths: &CallPaths, is_normal: &[bool]) -> Self {
         let shapes = &paths.shapes;
         let normal = |tree: usize| is_normal.get(tree).copied().unwrap_or(true);
@@ -99,7 +100,7 @@ impl UsualTrees {
         }
         let is_usual = |shape: usize| {
             let (num_normal, num_trees) = count_of_shape[shape];
-            num_normal > 0 && 2 * num_normal >= num_trees
+            3 * num_normal > num_trees
         };
         let of_trees = shapes.of_trees().iter().enumerate();
         let taken = of_trees.filter(|&(tree, &shape)| is_usual(shape) && normal(tree));

@@ -130,5 +130,9 @@ fn if_installed(workspace: &Workspace, program: &str, args: &[&str]) -> Result<(
         eprintln!("left out: {program} is not installed");
         return Ok(());
     }
-    shell::run(Command::new(program).args(args).current_dir(workspace.root()))
+    shell::run(
+        Command::new(program)
+            .args(args)
+            .current_dir(workspace.root()),
+    )
 }

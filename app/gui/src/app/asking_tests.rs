@@ -34,7 +34,7 @@ fn asked() -> Snapshot {
 fn the_bar_stands_above_the_status_bar_and_below_the_views() {
     let mut window = Window::new(demo_snapshot());
     let bar =
-        "Learning this would move 12 of 40 executions across the border (12 would be abnormal).";
+        "Learning this would change what 12 of 40 executions are called (12 would be abnormal).";
     assert!(window.harness.query_all_by_label(bar).next().is_none());
     let status = window.harness.get_by_label("Ready").rect();
     window.publish(Snapshot {

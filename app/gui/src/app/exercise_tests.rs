@@ -201,12 +201,14 @@ fn what_sets_the_most_abnormal_execution_apart_is_named_with_its_time() {
     let seen = person.seen();
     let findings = &seen.explanation.as_ref().unwrap().findings;
     assert_eq!(findings[0].kind, DifferenceKind::Longer);
-    for finding in findings {
+    // What hardly matters is left out until one asks for it.
+    let listed: Vec<_> = findings.iter().filter(|it| it.importance >= 0.05).collect();
+    for finding in &listed {
         assert!(person.reads(seen.trace.as_ref().unwrap().names.name(finding.func)));
     }
     let (excess, usual) = (findings[0].excess, findings[0].usual_time);
     assert!(person.reads(&format!("+{excess} longer, usually {usual}")));
-    assert!(person.reads(&format!("{0} of {0}", findings.len())));
+    assert!(person.reads(&format!("{} of {}", listed.len(), findings.len())));
 }
 
 #[test]

@@ -90,12 +90,12 @@ fn model_answers(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
         (
             "Use it anyway",
             ModelAnswer::UseAnyway,
-            "Scores and border are those of the model",
+            "How rare an excess is comes from the training of the model",
         ),
         (
-            "Fit its border to this run",
-            ModelAnswer::FitBorder,
-            "What is usual comes from the model; what is abnormal is decided by the distances of this run",
+            "Use p-values of this run",
+            ModelAnswer::Refit,
+            "Structures and labels come from the model; how rare an excess is, this run says",
         ),
         ("Cancel", ModelAnswer::Cancel, "The scores stay as they are"),
     ];
@@ -111,7 +111,7 @@ fn model_answers(ctx: &mut ViewContext<'_>, ui: &mut Ui) {
     }
 }
 
-/// `Learning this would move 1,315 of 5,792 executions across the border (…).`
+/// `Learning this would change what 1,315 of 5,792 executions are called (…).`
 fn training_text(question: &TrainingQuestion) -> String {
     let what = match question.num_labels {
         0 | 1 => "this".to_owned(),
@@ -127,7 +127,7 @@ fn training_text(question: &TrainingQuestion) -> String {
         .map(|(count, side)| format!("{} would be {side}", thousands(count)))
         .collect();
     format!(
-        "Learning {what} would move {} of {} across the border ({}).",
+        "Learning {what} would change what {} of {} are called ({}).",
         thousands(question.num_moved()),
         count_of(question.num_trees, "execution"),
         sides.join(", "),
@@ -137,7 +137,7 @@ fn training_text(question: &TrainingQuestion) -> String {
 /// `This model was made for compute of lmp (5,792 executions on 4 ranks, median 2 ms): it calls 87 % …`
 fn model_text(question: &ModelQuestion) -> String {
     format!(
-        "This model was made for {}, and does not fit: {}. It calls {} of {} abnormal, with its border fitted {}.",
+        "This model was made for {}, and does not fit: {}. It calls {} of {} abnormal, with p-values of this run {}.",
         origin_text(&question.origin),
         question.misfit,
         thousands(question.num_abnormal),
@@ -207,7 +207,7 @@ mod tests {
     fn a_training_that_would_move_many_is_asked_about_in_figures() {
         assert_eq!(
             training_text(&training()),
-            "Learning this would move 1,315 of 5,792 executions across the border (1,300 would be abnormal, 15 would \
+            "Learning this would change what 1,315 of 5,792 executions are called (1,300 would be abnormal, 15 would \
              be normal)."
         );
         let several = TrainingQuestion {
@@ -217,7 +217,7 @@ mod tests {
         };
         assert_eq!(
             training_text(&several),
-            "Learning these 3 labels would move 1,300 of 5,792 executions across the border (1,300 would be abnormal)."
+            "Learning these 3 labels would change what 1,300 of 5,792 executions are called (1,300 would be abnormal)."
         );
     }
 
@@ -227,7 +227,7 @@ mod tests {
             model_text(&model()),
             "This model was made for Pair::compute of lmp (5,792 executions on 16 ranks, median 2 ms, 30 abnormal), and \
              does not fit: it knows the structure of only 25 % of these executions. It calls 39 of 40 executions \
-             abnormal, with its border fitted 4."
+             abnormal, with p-values of this run 4."
         );
     }
 
@@ -257,8 +257,8 @@ mod tests {
                 Command::AnswerModel(ModelAnswer::UseAnyway),
             ),
             (
-                "Fit its border to this run",
-                Command::AnswerModel(ModelAnswer::FitBorder),
+                "Use p-values of this run",
+                Command::AnswerModel(ModelAnswer::Refit),
             ),
             (
                 "Cancel the model",

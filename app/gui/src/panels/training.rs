@@ -183,7 +183,7 @@ fn query_help(query: QueryStrategy) -> &'static str {
         }
         QueryStrategy::MostAnomalous => "Finds anomalies soonest: the lowest score comes first",
         QueryStrategy::MostUncertain => "Teaches most: the score nearest to 0 comes first",
-        QueryStrategy::Diverse => "Near the border and unlike all that has a label already",
+        QueryStrategy::Diverse => "Hard to decide and unlike all that has a label already",
     }
 }
 

@@ -65,7 +65,7 @@ impl Engine {
         };
         let fit = match answer {
             ModelAnswer::UseAnyway => ModelUse::Anyway,
-            ModelAnswer::FitBorder => ModelUse::Refitted,
+            ModelAnswer::Refit => ModelUse::Refitted,
             ModelAnswer::Cancel => return Ok(()),
         };
         let path = question.path.clone();

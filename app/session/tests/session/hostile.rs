@@ -104,7 +104,7 @@ fn other() -> impl Strategy<Value = Command> {
             Command::PutModelInForce { server, wanted }
         }),
         Just(Command::Answer(TrainingAnswer::OnlyThese)),
-        Just(Command::AnswerModel(ModelAnswer::FitBorder)),
+        Just(Command::AnswerModel(ModelAnswer::Refit)),
         Just(Command::SetMap(MapMethod::Tsne)),
         Just(Command::Reload),
     ]

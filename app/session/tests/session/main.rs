@@ -183,13 +183,14 @@ fn the_next_question_follows_the_strategy_and_the_labels() {
     let seen = session.label(SLOW_TREE, Label::Abnormal);
     assert!(!seen.queue.contains(&SLOW_TREE), "it has its answer");
     let uncertain = session.run(Command::SetQuery(QueryStrategy::MostUncertain));
-    let score = |tree: TreeIdx| uncertain.detection.as_ref().unwrap().scores[tree.index()].abs();
-    let nearest = (0..NUM_RANKS * NUM_STEPS)
-        .map(TreeIdx)
-        .filter(|&tree| tree != SLOW_TREE)
-        .map(score)
-        .fold(f64::INFINITY, f64::min);
-    assert!((score(uncertain.queue[0]) - nearest).abs() < 1e-9);
+    let detection = uncertain.detection.as_ref().unwrap();
+    let without_label = detection.order.iter().filter(|&&tree| tree != SLOW_TREE);
+    let mut normal = without_label.filter(|tree| !detection.abnormal[tree.index()]);
+    assert_eq!(
+        normal.next(),
+        Some(&uncertain.queue[0]),
+        "the first that is not called abnormal"
+    );
 }
 
 #[test]

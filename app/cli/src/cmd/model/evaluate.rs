@@ -3,7 +3,7 @@
 use std::io::{Result as IoResult, Write};
 
 use anyhow::{Context, Result};
-use callgrove_ml::detector::{JudgedBy, Judgement, Misfit, listed_scores};
+use callgrove_ml::detector::{Judgement, Misfit, Yardstick, listed_scores};
 use callgrove_ml::evaluate::{Alarms, Quality};
 use callgrove_model::{Forest, FunctionName};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub(super) fn evaluate(args: &ModelEvaluateArgs) -> Result<()> {
     let part = args.part.between;
     let (forest, function) = forest_of(&args.trace, Some(&function), part, &mut Clock::new(false))?;
     let judged = with_progress("Judging", |progress| {
-        model.judge(&forest, JudgedBy::Run, progress)
+        model.judge(&forest, Yardstick::Run, progress)
     })?;
     let against = match table {
         None => None,
