@@ -57,6 +57,11 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         eprintln!("{}", web::bundle(workspace)?.told());
         Ok(())
     })?;
+    steps.run("the program and its tests, compiled", || {
+        // In one go: the program alone would have other features of its dependencies, and be compiled twice.
+        let targets = ["--workspace", "--bins", "--tests", "--examples"];
+        shell::run(workspace.cargo(["build"]).args(targets))
+    })?;
     steps.run("examples in the documentation", || {
         shell::run(&mut test_command(
             workspace,
@@ -70,11 +75,6 @@ fn run_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     } else {
         &["test", "--workspace", "--tests", "--no-fail-fast"]
     };
-    steps.run("the program and its tests, compiled", || {
-        // With the program built beforehand, no test has to ask cargo for it.
-        shell::run(&mut workspace.cargo(["build", "--package", "callgrove"]))?;
-        shell::run(test_command(workspace, &exports, tests).arg("--no-run"))
-    })?;
     // The summary of the tests closes the run.
     steps.run("the tests", || {
         shell::run(&mut test_command(workspace, &exports, tests))
