@@ -62,10 +62,9 @@ fn train(embedding: &Embedding, labels: &[(usize, Label)], warm: Option<&Detecto
 }
 
 fn abnormal(detector: &Detector) -> Vec<usize> {
-    let trees = detector.abnormal().iter().enumerate();
-    trees
-        .filter(|(_, is_abnormal)| **is_abnormal)
-        .map(|(tree, _)| tree)
+    let is_abnormal = detector.abnormal();
+    (0..is_abnormal.len())
+        .filter(|&tree| is_abnormal[tree])
         .collect()
 }
 

@@ -42,15 +42,19 @@ fn usual(at: usize, tick: i64) -> i64 {
     (duration / tick as f64).round() as i64 * tick
 }
 
-fn abnormal(forest: &Forest) -> Vec<usize> {
+/// A detector of a forest, without labels.
+fn trained(forest: &Forest) -> (Embedding, Detector) {
     let params = DetectorParams::default().check().expect("it is valid");
     let embedding = Embedding::fit(forest, &params, 1, Progress::none()).expect("it is valid");
     let none = vec![None; forest.len()];
     let detector = Detector::train(&embedding, &none, None, Progress::none()).expect("it is valid");
-    let trees = detector.abnormal().iter().enumerate();
-    trees
-        .filter(|(_, is_abnormal)| **is_abnormal)
-        .map(|(tree, _)| tree)
+    (embedding, detector)
+}
+
+fn abnormal(forest: &Forest) -> Vec<usize> {
+    let (_, detector) = trained(forest);
+    (0..forest.len())
+        .filter(|&tree| detector.abnormal()[tree])
         .collect()
 }
 
@@ -103,10 +107,7 @@ fn ranks_that_take_longer_by_design_are_compared_with_themselves() {
 fn a_reference_of_a_faster_machine_finds_the_same() {
     let clean: Vec<i64> = (0..600).map(|at| usual(at, 1)).collect();
     let training = runs(std::slice::from_ref(&clean), true);
-    let params = DetectorParams::default().check().expect("it is valid");
-    let embedding = Embedding::fit(&training, &params, 1, Progress::none()).expect("it is valid");
-    let none = vec![None; training.len()];
-    let detector = Detector::train(&embedding, &none, None, Progress::none()).expect("it is valid");
+    let (embedding, detector) = trained(&training);
     let model = ModelArtifact::new(&training, &embedding, &detector, Progress::none())
         .expect("it is valid");
     let model = TreeModel::new(model).expect("it is whole");
@@ -135,10 +136,7 @@ fn of_too_few_executions_the_longest_come_first_and_none_is_called_abnormal() {
         &durations.map(|of_rank| of_rank.iter().map(|us| us * 1_000).collect()),
         true,
     );
-    let params = DetectorParams::default().check().expect("it is valid");
-    let embedding = Embedding::fit(&forest, &params, 1, Progress::none()).expect("it is valid");
-    let none = vec![None; forest.len()];
-    let detector = Detector::train(&embedding, &none, None, Progress::none()).expect("it is valid");
+    let (_, detector) = trained(&forest);
     assert!(!detector.abnormal().contains(&true));
     let mut order: Vec<usize> = (0..16).collect();
     order.sort_by(|&a, &b| detector.scores()[a].total_cmp(&detector.scores()[b]));

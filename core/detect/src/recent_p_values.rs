@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use callgrove_model::Real;
 use serde::{Deserialize, Serialize};
 
-/// p-values that a new one is compared with; fewer count as so many.
+/// p-values that a new one is compared with. While there are fewer, the missing ones count as 1.
 const WINDOW: usize = 1_000;
 
 /// The last 1,000 p-values of a stream, which decide about the next one.
@@ -23,7 +23,7 @@ pub struct RecentPValues {
 
 impl RecentPValues {
     /// Takes the next p-value by its logarithm and returns whether it is a discovery at a false discovery
-    /// `rate`. NaN is none.
+    /// `rate`. NaN is never one.
     pub fn is_discovery(&mut self, ln_p: f64, rate: f64) -> bool {
         if self.recent.len() >= WINDOW {
             self.recent.pop_front();

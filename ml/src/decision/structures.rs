@@ -38,7 +38,7 @@ pub enum StructureKind {
     Ends,
     /// Most lanes have it at once, again and again.
     Recurring,
-    /// A lane has it at equal distances of so many trees.
+    /// A lane has it once every this many trees.
     Every(u32),
     /// None of these: the fewer there are, the rarer.
     Odd,
@@ -141,7 +141,7 @@ impl Structures {
         }
     }
 
-    /// Of so many trees whose structures say nothing.
+    /// For `num_trees` trees whose structures say nothing.
     pub fn none(num_trees: usize) -> Self {
         Self {
             kinds: vec![StructureKind::Common; num_trees],

@@ -15,7 +15,7 @@ use crate::cause::{WriteShare, write_shares};
 use crate::dataset::{DenseRows, Rows};
 use crate::decision::{
     CallSets, Expectation, Locations, NullTail, Placement, StructureReference, Structures,
-    TreeEvidence, prior,
+    TreeEvidence,
 };
 use crate::error::{MlError, Result};
 use crate::features::{ExcessParams, Reference, Representation, Translation, Windows, tick};
@@ -415,11 +415,9 @@ impl Found {
         rows: &Rows,
         progress: Progress<'_>,
     ) -> Result<()> {
-        let priors = self.abnormal.iter().zip(&self.q_values);
-        let priors: Vec<f64> = priors.map(|(&is_called, &q)| prior(is_called, q)).collect();
         let votes = model.labelled.votes(rows, progress)?;
         let before = self.abnormal.clone();
-        apply_labels(&mut self.scores, &mut self.abnormal, &priors, &votes);
+        apply_labels(&mut self.scores, &mut self.abnormal, &self.q_values, &votes);
         let changes = before.iter().zip(&self.abnormal);
         for (ln_p, change) in self.decision_ln_p.iter_mut().zip(changes) {
             match change {

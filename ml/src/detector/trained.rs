@@ -187,9 +187,8 @@ impl Decided {
             }
         };
         if params.labels == LabelRule::Reach && labels.iter().any(Option::is_some) {
-            let priors = abnormal.iter().zip(&embedding.decision().q_values);
-            let priors: Vec<f64> = priors.map(|(&is_called, &q)| prior(is_called, q)).collect();
-            apply_labels(&mut scores, &mut abnormal, &priors, &reach.votes());
+            let q_values = &embedding.decision().q_values;
+            apply_labels(&mut scores, &mut abnormal, q_values, &reach.votes());
             hold_labels(&mut scores, &mut abnormal, labels);
         }
         Self {
@@ -200,18 +199,18 @@ impl Decided {
     }
 }
 
-/// Moves scores and decisions by what labels say; `priors` are the probabilities of abnormal trees before. All
-/// have shape `[n_trees]`.
+/// Moves scores and decisions by what labels say; `q_values` are those of the decisions. All have shape
+/// `[n_trees]`.
 pub(super) fn apply_labels(
     scores: &mut [f64],
     abnormal: &mut [bool],
-    priors: &[f64],
+    q_values: &[f64],
     votes: &[Votes],
 ) {
     let trees = scores.iter_mut().zip(abnormal);
-    for (((score, is_called), &prior), votes) in trees.zip(priors).zip(votes) {
+    for (((score, is_called), &q_value), votes) in trees.zip(q_values).zip(votes) {
         *score -= votes.log_odds();
-        *is_called = votes.probability(prior) > 0.5;
+        *is_called = votes.probability(prior(*is_called, q_value)) > 0.5;
     }
 }
 

@@ -86,9 +86,8 @@ pub(super) struct UsualPath {
 impl UsualTrees {
     /// What is usual in `forest`, whose paths are `paths`. `is_normal` has shape `[n_trees]`.
     ///
-    /// A shape of whose trees two thirds are not normal is nobody's kind, though some be called normal:
-    /// as in [`crate::decision::Locations`] more than a third of like trees says what is usual. If no tree is left, all
-    /// are taken.
+    /// A shape counts only if more than a third of its trees are normal: that share says what is usual in
+    /// [`crate::decision::Locations`], too. If no tree is left, all are taken.
     pub fn of(forest: &Forest, paths: &CallPaths, is_normal: &[bool]) -> Self {
         let shapes = &paths.shapes;
         let normal = |tree: usize| is_normal.get(tree).copied().unwrap_or(true);

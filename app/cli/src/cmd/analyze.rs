@@ -129,7 +129,7 @@ fn learn(
     Ok((learned, judged))
 }
 
-/// Judges by a model; one that does not fit is refused, or with `--force` told.
+/// Judges by a model; one that does not fit is refused, or, with `--force`, used after a warning.
 fn judge(model: &SavedModel, forest: &Forest, args: &AnalyzeArgs) -> Result<Judged> {
     let ModelJudgement {
         judged,
