@@ -87,24 +87,31 @@ pub(crate) fn role_of_tree(snapshot: &Snapshot, tree: TreeIdx) -> Option<(DelayR
         (DelayRole::OnTime, _) => return None,
         (DelayRole::Root, _) => "root".to_owned(),
         (DelayRole::Undecided, _) => "cause not known".to_owned(),
-        (DelayRole::Victim, Some(rank)) if rank != own => format!("victim of rank {rank}"),
+        (DelayRole::Victim, Some(rank)) if rank != own && cause.kind.is_of_a_rank() => {
+            format!("victim of rank {rank}")
+        }
         (DelayRole::Victim, _) => match cause.kind {
             CauseKind::TracerWrite => "victim of a trace write".to_owned(),
             CauseKind::BusyHost => "victim of a busy host".to_owned(),
+            CauseKind::Transfer => "victim of the network".to_owned(),
             _ => "victim".to_owned(),
         },
     };
     Some((cause.role, text))
 }
 
-/// A kind of cause, as what a rank did.
+/// A kind of cause, in words.
 pub(crate) fn kind_text(kind: CauseKind) -> &'static str {
     match kind {
-        CauseKind::StoodStill => "stood still",
-        CauseKind::OwnWork => "worked longer",
-        CauseKind::TracerWrite => "wrote its trace",
+        CauseKind::Stalled => "stalled",
+        CauseKind::Slow => "slow",
+        CauseKind::Transfer => "late in the network",
+        CauseKind::TracerWrite => "trace write",
         CauseKind::BusyHost => "busy host",
-        CauseKind::Untold => "late, nobody knows why",
+        CauseKind::Serial => "serial by design",
+        CauseKind::Imbalance => "imbalance by design",
+        CauseKind::Noise => "noise of the machine",
+        CauseKind::Unknown => "cause not known",
     }
 }
 

@@ -188,11 +188,13 @@ impl Theme {
     /// A kind of cause; text can have it too.
     pub fn cause(&self, kind: CauseKind) -> Color32 {
         match kind {
-            CauseKind::StoodStill => self.delay_root(),
-            CauseKind::OwnWork => self.warning(),
+            CauseKind::Stalled => self.delay_root(),
+            CauseKind::Slow | CauseKind::Transfer => self.warning(),
             CauseKind::TracerWrite => self.text(),
             CauseKind::BusyHost => self.label_normal(),
-            CauseKind::Untold => self.weak_text(),
+            CauseKind::Serial | CauseKind::Imbalance | CauseKind::Noise | CauseKind::Unknown => {
+                self.weak_text()
+            }
         }
     }
 

@@ -252,7 +252,7 @@ pub enum Selection {
     None,
     /// One tree.
     One(TreeIdx),
-    /// A group, in ascending order; its centre is shown.
+    /// A group, in ascending order. Its centre is shown; of the executions of one incident the one in which it began.
     Group(Vec<TreeIdx>),
 }
 

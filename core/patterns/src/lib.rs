@@ -12,3 +12,4 @@
 pub mod cause;
 pub mod pattern;
 pub mod trend;
+mod wait_names;

@@ -29,6 +29,9 @@ pub(crate) struct IncidentsArgs {
     /// Only incidents that hit executions of a function; these are counted
     #[arg(long, short, value_name = "A")]
     pub(crate) function: Option<String>,
+    /// Leave out what is by design: waits that the program makes every time, and the machine's noise
+    #[arg(long)]
+    pub(crate) not_by_design: bool,
     #[command(flatten)]
     pub(crate) listing: ListingArgs,
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use callgrove_model::{DurationNs, Forest, Trace, TreeIdx};
 use callgrove_session::{
-    CauseRow, Detection, IncidentRow, LearnSettings, RunCauses, TreeCauses, analyze, grow_forest,
+    CauseRow, Detection, Incident, IncidentRow, LearnSettings, RunCauses, TreeCauses, analyze,
+    grow_forest,
 };
 use serde::Serialize;
 
@@ -49,7 +50,9 @@ pub(crate) fn run_incidents(args: &IncidentsArgs) -> Result<Exit> {
     });
     let hit = hit.transpose()?;
     let numbered = causes.incidents().iter().enumerate();
-    let rows = numbered.filter_map(|(number, incident)| {
+    let is_wanted = |incident: &Incident| !(args.not_by_design && incident.kind.is_by_design());
+    let wanted = numbered.filter(|(_, incident)| is_wanted(incident));
+    let rows = wanted.filter_map(|(number, incident)| {
         let mut row = causes.incident_row(number, incident);
         if let Some(hit) = &hit {
             row.num_executions = hit.of_incident(number).count();
@@ -133,6 +136,7 @@ fn incident_table(rows: &[IncidentRow], trace: &Trace) -> TextTable {
         "ranks",
         "executions",
         "kind",
+        "sure",
         "what happened",
         "again",
     ]);
@@ -144,6 +148,7 @@ fn incident_table(rows: &[IncidentRow], trace: &Trace) -> TextTable {
             row.num_ranks.to_string(),
             row.num_executions.to_string(),
             row.kind.clone(),
+            format!("{} %", row.confidence_percent),
             row.words.clone(),
             row.again.clone(),
         ]);

@@ -32,8 +32,9 @@ pub(crate) fn paint_role(
     }
 }
 
-/// Two bars of a pause for standing still, a long bar under a short one for longer work, the hatching of the
-/// timeline for the tracer's writes, four cores for a busy host, and a question mark, within `radius` of `centre`.
+/// Two bars of a pause for a stall, a long bar under a short one for slow work, an arrow for the network, the hatching of
+/// the timeline for the tracer's writes, four cores for a busy host, one bar over three that wait, bars of unequal heights,
+/// specks for noise, and a question mark, within `radius` of `centre`.
 pub(crate) fn paint_kind(
     painter: &Painter,
     kind: CauseKind,
@@ -47,11 +48,11 @@ pub(crate) fn paint_kind(
         painter.rect_filled(rect, 1.0, color);
     };
     match kind {
-        CauseKind::StoodStill => {
+        CauseKind::Stalled => {
             block(-0.5, 0.0, [0.6, 1.9]);
             block(0.5, 0.0, [0.6, 1.9]);
         }
-        CauseKind::OwnWork => {
+        CauseKind::Slow => {
             block(-0.5, -0.5, [1.0, 0.6]);
             block(0.0, 0.5, [2.0, 0.6]);
         }
@@ -67,7 +68,33 @@ pub(crate) fn paint_kind(
                 block(x, y, [0.75, 0.75]);
             }
         }
-        CauseKind::Untold => question_mark(painter, centre, radius, color),
+        CauseKind::Transfer => {
+            let tip = centre + Vec2::new(radius, 0.0);
+            block(-0.3, 0.0, [1.3, 0.5]);
+            let corners = vec![
+                tip,
+                centre + Vec2::new(0.2, -0.8) * radius,
+                centre + Vec2::new(0.2, 0.8) * radius,
+            ];
+            painter.add(Shape::convex_polygon(corners, color, Stroke::NONE));
+        }
+        CauseKind::Serial => {
+            for x in [-0.7, 0.0, 0.7] {
+                block(x, 0.6, [0.5, 0.3]);
+            }
+            block(0.0, -0.2, [0.5, 1.2]);
+        }
+        CauseKind::Imbalance => {
+            block(-0.7, 0.5, [0.5, 0.8]);
+            block(0.0, 0.3, [0.5, 1.2]);
+            block(0.7, 0.0, [0.5, 1.8]);
+        }
+        CauseKind::Noise => {
+            for (x, y) in [(-0.7, 0.3), (-0.2, -0.5), (0.3, 0.6), (0.7, -0.3)] {
+                block(x, y, [0.35, 0.35]);
+            }
+        }
+        CauseKind::Unknown => question_mark(painter, centre, radius, color),
     }
 }
 

@@ -21,7 +21,7 @@ pub struct CauseRow {
     pub root_rank: Option<u32>,
     /// The innermost function that it was in, without arguments.
     pub root_function: Option<String>,
-    /// The kind of cause: `stood_still`, `own_work`, `tracer_write`, `busy_host` or `untold`.
+    /// The kind of cause: `stalled`, `slow`, `transfer`, `tracer_write`, `busy_host`, `noise` or `unknown`.
     pub kind: Option<String>,
     /// How long the execution was held up.
     pub waited_us: i64,
@@ -62,12 +62,20 @@ pub struct IncidentRow {
     pub start_us: i64,
     /// When the last one ended.
     pub end_us: i64,
-    /// Rank where it began.
-    pub root_rank: u32,
+    /// Rank where it began; none where no rank did it: the network, a host, the machine.
+    pub root_rank: Option<u32>,
     /// The innermost function that the root was in, without arguments.
     pub root_function: String,
-    /// The kind of cause.
+    /// The kind of cause: those of `causes`, `serial` and `imbalance`.
     pub kind: String,
+    /// Whether it is by design, or the machine's noise: nothing went wrong.
+    pub by_design: bool,
+    /// In how many of a hundred such cases the rank is the right one.
+    pub confidence_percent: u8,
+    /// The rank that it is if it is not `root_rank`, where the trace leaves a choice.
+    pub next_best_rank: Option<u32>,
+    /// How often, where its times are one matter; start and end are then of the costliest.
+    pub times: u32,
     /// Calls that waited or were slow; with a function, its executions that were hit.
     pub num_executions: usize,
     /// Ranks that were hit, the root's among them.
@@ -92,7 +100,7 @@ impl RunCauses {
             index: code.index,
             event_id: forest.trace().label(exec).to_string(),
             role: is_late.then(|| cause.role.to_string()),
-            root_rank: root.map(|root| root.rank.0),
+            root_rank: root.filter(|it| it.kind.is_of_a_rank()).map(|it| it.rank.0),
             root_function: root.map(|root| self.short_name(root.call).to_owned()),
             kind: is_late.then(|| cause.kind.to_string()),
             waited_us: cause.waited.0 / 1_000,
@@ -109,9 +117,13 @@ impl RunCauses {
             incident: number,
             start_us: incident.start.as_us(),
             end_us: incident.end.as_us(),
-            root_rank: incident.root.rank.0,
+            root_rank: (incident.kind.is_of_a_rank()).then_some(incident.root.rank.0),
             root_function: FunctionName::parse(func).short.to_owned(),
             kind: incident.kind.to_string(),
+            by_design: incident.kind.is_by_design(),
+            confidence_percent: incident.root.confidence_percent,
+            next_best_rank: incident.root.next_best.map(|rank| rank.0),
+            times: incident.times,
             num_executions: incident.members.len(),
             num_ranks: incident.ranks.len(),
             delay_us: incident.delay.0 / 1_000,

@@ -49,6 +49,23 @@ impl TreeCauses {
         self.causes.get(tree.index()).copied()
     }
 
+    /// The incident that all of some trees belong to.
+    pub fn common_incident(&self, trees: &[TreeIdx]) -> Option<u32> {
+        let incident = |tree: &TreeIdx| self.of(*tree)?.incident;
+        let first = trees.first().and_then(incident)?;
+        trees
+            .iter()
+            .all(|tree| incident(tree) == Some(first))
+            .then_some(first)
+    }
+
+    /// The first of some trees that is the root of its delay.
+    pub fn root_among(&self, trees: &[TreeIdx]) -> Option<TreeIdx> {
+        let is_root =
+            |tree: &&TreeIdx| self.of(**tree).is_some_and(|it| it.role == DelayRole::Root);
+        trees.iter().find(is_root).copied()
+    }
+
     /// The trees of an incident, in ascending order.
     pub fn of_incident(&self, incident: usize) -> impl Iterator<Item = TreeIdx> + '_ {
         let number = u32::try_from(incident).unwrap_or(u32::MAX);

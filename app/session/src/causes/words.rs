@@ -47,8 +47,15 @@ impl CausePhrase {
     }
 }
 
+/// A delay in work of the program of more than so many times its usual length: the rank may have been stopped.
+const STOP_FACTOR: i64 = 10;
+/// Below this a sentence says that it is not sure, in percent.
+const SURE_PERCENT: u8 = 80;
+/// Below this it says that it is hardly more than a guess.
+const LIKELY_PERCENT: u8 = 50;
+
 impl RunCauses {
-    /// What happened to an execution on `rank`, beginning with a verb: `waited 31 ms for rank 5, which stood still
+    /// What happened to an execution on `rank`, beginning with a verb: `waited 31 ms for rank 5, which stalled
     /// in MPI_Wait`. `None` for one that was on time.
     pub fn words(&self, rank: RankId, cause: &DelayCause) -> Option<String> {
         let phrases = self.phrases(rank, cause);
@@ -66,53 +73,103 @@ impl RunCauses {
             }
             (DelayRole::Victim, Some(root)) => self.waited(rank, cause, root),
             (_, _) => vec![CausePhrase::plain(format!(
-                "was held up {}; the trace does not tell by whom",
+                "was delayed by {}; the trace does not show by whom",
                 cause.waited
             ))],
         }
     }
 
-    /// An incident in one line: `rank 6 stood still 52.8 ms in MPI_Send; 15 ranks waited`.
+    /// An incident in one line: `Rank 6 stalled 52.8 ms in MPI_Send; 15 ranks waited 0.78 s in all`.
     pub fn incident_words(&self, incident: &Incident) -> String {
         let root = &incident.root;
-        let did = self.did(root, root.own_delay);
-        match (root.kind, incident.ranks.len().saturating_sub(1)) {
-            (CauseKind::BusyHost, others) => format!(
-                "{} on one host were late at once, rank {} by {}",
-                ranks(others + 1),
-                root.rank,
-                root.own_delay
+        let length = incident.end.since(incident.start);
+        let cost = incident.delay;
+        let others = match incident.ranks.len().saturating_sub(1) {
+            0 => "no rank waited".to_owned(),
+            others => format!("{} waited {} in all", ranks(others), root.caused),
+        };
+        match incident.kind {
+            CauseKind::BusyHost => format!(
+                "{} busy for {length}: {} slowed by {cost} in all",
+                self.host(root),
+                ranks(incident.ranks.len())
             ),
-            (_, 0) => format!("rank {} {did}; nobody waited", root.rank),
-            (_, others) => format!("rank {} {did}; {} waited", root.rank, ranks(others)),
+            CauseKind::Transfer => format!(
+                "Messages between hosts were up to {} late; {} waited {cost} in all",
+                root.own_delay,
+                ranks(incident.ranks.len())
+            ),
+            CauseKind::TracerWrite if incident.times > 1 => format!(
+                "The tracer wrote its data {} times, {cost} in all; once {} on rank {}",
+                incident.times, root.own_delay, root.rank
+            ),
+            CauseKind::Serial => format!(
+                "By design: rank {} runs {} while {} wait, {}, {cost} in all",
+                root.rank,
+                self.function(root),
+                ranks(incident.ranks.len().saturating_sub(1)),
+                times(incident)
+            ),
+            CauseKind::Imbalance => format!(
+                "By design: rank {} has more to do in {}, {}; others waited {cost} in all",
+                root.rank,
+                self.function(root),
+                times(incident)
+            ),
+            CauseKind::Noise => format!(
+                "Noise of the machine: {} short delays on {}, {cost} in all",
+                incident.times,
+                ranks(incident.ranks.len())
+            ),
+            _ => {
+                let doubt = doubt(root);
+                let who = if doubt.is_empty() { "Rank" } else { "rank" };
+                let sentence = format!(
+                    "{doubt}{who} {} {}{}; {others}",
+                    root.rank,
+                    self.did(root, root.own_delay),
+                    alternative(root)
+                );
+                capitalised(sentence)
+            }
         }
     }
 
     fn waited(&self, rank: RankId, cause: &DelayCause, root: &RootCause) -> Vec<CausePhrase> {
         let waited = cause.waited;
-        if root.rank == rank {
-            // What holds a rank up though no other did: its host, or the tracer.
+        if root.rank == rank && !cause.hops.iter().any(|hop| hop.peer_rank == rank) {
+            // What delays a rank though no other did: its host, the tracer, or another thread.
             return vec![
-                CausePhrase::plain(format!("was held up {waited}: ")),
+                CausePhrase::plain(format!("was delayed by {waited}: ")),
                 CausePhrase::call(self.did(root, root.own_delay), root.call),
             ];
         }
-        let name = FunctionName::parse(self.trace().names.name(root.func)).short;
+        let name = self.function(root);
         let which = match root.kind {
-            CauseKind::StoodStill => format!("which stood still in {name}"),
-            CauseKind::OwnWork => format!("which worked longer in {name}"),
+            CauseKind::Stalled if root.is_in_library => format!("which stalled in {name}"),
+            CauseKind::Stalled | CauseKind::Slow => {
+                format!("which took longer than usual in {name}")
+            }
             CauseKind::TracerWrite => "where the tracer wrote its data".to_owned(),
             CauseKind::BusyHost => "whose host was busy".to_owned(),
-            CauseKind::Untold => format!("which was late in {name}"),
+            _ => format!("which was late in {name}"),
         };
-        let waited = format!("waited {waited}");
         let hop = cause.hops.first();
+        let part = |text: String| match hop {
+            Some(hop) => CausePhrase::call(text, hop.call),
+            None => CausePhrase::plain(text),
+        };
+        if root.kind == CauseKind::Transfer {
+            return vec![part(format!(
+                "waited {waited} for messages that were late in the network"
+            ))];
+        }
+        let comma = if doubt(root).is_empty() { "" } else { ", " };
         let mut phrases = vec![
-            hop.map_or_else(
-                || CausePhrase::plain(&waited),
-                |hop| CausePhrase::call(&waited, hop.call),
+            part(format!("waited {waited}")),
+            CausePhrase::plain(
+                format!("{comma}{} for ", doubt(root).trim_end()).replace("  ", " "),
             ),
-            CausePhrase::plain(" for "),
         ];
         if let Some(hop) = hop.filter(|hop| hop.peer_rank != root.rank) {
             phrases.push(CausePhrase::rank(hop.peer_rank, hop.peer));
@@ -126,14 +183,72 @@ impl RunCauses {
 
     /// What a root did, and how long.
     fn did(&self, root: &RootCause, how_long: DurationNs) -> String {
-        let name = FunctionName::parse(self.trace().names.name(root.func)).short;
+        let name = self.function(root);
+        let is_long = how_long.0 > root.usual.0.saturating_mul(STOP_FACTOR);
         match root.kind {
-            CauseKind::StoodStill => format!("stood still {how_long} in {name}"),
-            CauseKind::OwnWork => format!("worked {how_long} longer than usual in {name}"),
+            CauseKind::Stalled if root.is_in_library => format!("stalled {how_long} in {name}"),
+            // Without events within it the trace cannot tell one from the other.
+            CauseKind::Stalled if is_long => {
+                format!("computed or was stopped {how_long} longer than usual in {name}")
+            }
+            CauseKind::Stalled => format!("took {how_long} longer than usual in {name}"),
+            CauseKind::Slow => format!("was slow in {name}, by {how_long}"),
             CauseKind::TracerWrite => format!("lost {how_long} while the tracer wrote its data"),
             CauseKind::BusyHost => format!("lost {how_long} in {name} while its host was busy"),
-            CauseKind::Untold => format!("was late by {how_long} in {name}"),
+            _ => format!("was late by {how_long} in {name}"),
         }
+    }
+
+    /// The name of a root's function, as people call it.
+    fn function(&self, root: &RootCause) -> &str {
+        FunctionName::parse(self.trace().names.name(root.func)).short
+    }
+
+    /// The host of a root, as a sentence begins with it.
+    fn host(&self, root: &RootCause) -> String {
+        let clocks = self.found().clocks();
+        let host = clocks.hosts().get(clocks.host_of(root.lane));
+        match host.map(|it| it.host.as_str()) {
+            Some(name) if !name.is_empty() => format!("Host {name}"),
+            _ => "The host was".to_owned(),
+        }
+    }
+}
+
+/// How a sentence begins that is not sure.
+fn doubt(root: &RootCause) -> &'static str {
+    match root.confidence_percent {
+        SURE_PERCENT.. => "",
+        LIKELY_PERCENT.. => "probably ",
+        _ => "perhaps ",
+    }
+}
+
+/// The other rank that it may have been.
+fn alternative(root: &RootCause) -> String {
+    let other = root
+        .next_best
+        .filter(|_| root.confidence_percent < SURE_PERCENT);
+    let other = other.filter(|other| *other != root.rank);
+    other.map_or(String::new(), |other| format!(" (or rank {other})"))
+}
+
+/// `14 times, about every 52.1 ms`.
+fn times(incident: &Incident) -> String {
+    let every = incident
+        .every
+        .map_or(String::new(), |it| format!(" every {it}"));
+    match incident.times {
+        1 => "once".to_owned(),
+        times => format!("{times} times{every}"),
+    }
+}
+
+fn capitalised(sentence: String) -> String {
+    let mut letters = sentence.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => sentence,
     }
 }
 

@@ -8,6 +8,7 @@ use callgrove_model::{Forest, Progress, Trace, TreeIdx, fnv1a};
 
 use super::stop::Stop;
 use super::tried_out::TriedOut;
+use crate::causes::TreeCauses;
 use crate::forming_map::FormingMap;
 use crate::history::ModelInputs;
 use crate::learning::{self, LearnSettings, Learned, LearningError};
@@ -209,15 +210,35 @@ impl Grown {
         Ok(self.learned.model_text()?)
     }
 
+    /// The tree that stands for a selection: of the trees of one incident the one in which it began, or else the most
+    /// abnormal one; of another group its centre.
+    fn focus(&self, selection: &Selection, causes: Option<&TreeCauses>) -> Option<TreeIdx> {
+        let trees = match selection {
+            Selection::None => return None,
+            Selection::One(tree) => return Some(*tree),
+            Selection::Group(trees) => trees,
+        };
+        let of_incident = causes.filter(|it| it.common_incident(trees).is_some());
+        let Some(causes) = of_incident else {
+            return self.learned.centre(trees);
+        };
+        let most_abnormal = || {
+            let order = self.detection()?.order.iter();
+            order
+                .copied()
+                .find(|tree| trees.binary_search(tree).is_ok())
+        };
+        causes.root_among(trees).or_else(most_abnormal)
+    }
+
     /// Why the focus of the selection has its score.
-    pub(super) fn explain(&self, selection: &Selection) -> Result<Option<Explanation>, Stop> {
-        let focus = match selection {
-            Selection::None => return Ok(None),
-            Selection::One(tree) => *tree,
-            Selection::Group(trees) => match self.learned.centre(trees) {
-                Some(centre) => centre,
-                None => return Ok(None),
-            },
+    pub(super) fn explain(
+        &self,
+        selection: &Selection,
+        causes: Option<&TreeCauses>,
+    ) -> Result<Option<Explanation>, Stop> {
+        let Some(focus) = self.focus(selection, causes) else {
+            return Ok(None);
         };
         let Some(scored) = &self.scored else {
             return Ok(None);

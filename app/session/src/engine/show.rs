@@ -162,7 +162,8 @@ impl Engine {
         self.executor.publisher.view.selection = selection.clone();
         self.executor.publisher.view.explanation = None;
         self.executor.publisher.publish();
-        let explanation = grown.explain(&selection)?;
+        let causes = self.executor.publisher.view.tree_causes.clone();
+        let explanation = grown.explain(&selection, causes.as_deref())?;
         self.executor.publisher.view.explanation = explanation.map(Arc::new);
         Ok(())
     }
@@ -171,7 +172,8 @@ impl Engine {
     pub(super) fn look(&mut self, viewer: ViewerId, selection: Selection) -> Result<(), Stop> {
         let (_, grown) = self.state.forest()?;
         let selection = selection.within(grown.forest().len());
-        let explanation = grown.explain(&selection)?.map(Arc::new);
+        let causes = self.executor.publisher.view.tree_causes.clone();
+        let explanation = grown.explain(&selection, causes.as_deref())?.map(Arc::new);
         let looks = Arc::make_mut(&mut self.executor.publisher.view.looks);
         looks.entry(viewer).or_default().selected = Some((selection, explanation));
         Ok(())

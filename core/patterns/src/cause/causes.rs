@@ -1,25 +1,30 @@
 //! Who made whom late: found once for a whole run, then asked for any execution.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{Cancelled, DurationNs, ExecRef, LaneIdx, Progress, TimeNs, Trace};
+use callgrove_model::{Cancelled, DurationNs, ExecRef, LaneIdx, Progress, RankId, TimeNs, Trace};
 
+use super::by_design::{DesignedWait, designed};
 use super::call_kind::CallKind;
 use super::clock::Clocks;
-use super::cluster::clusters;
-use super::collectives::collectives;
-use super::delay::{CauseKind, DelayCause, DelayRole, Hop, RootCause};
-use super::evidence::Facts;
+use super::confidence::confidence_percent;
+use super::delay::{CauseKind, DelayCause, DelayRole, RootCause};
+use super::delay_root::DelayRoot;
+use super::grouping::{Cluster, group};
+use super::held::HeldLanes;
+use super::incident::Incident;
 use super::incidents::Incidents;
-use super::links::{StallLink, earliest, links};
-use super::origin::{Origins, origins};
-use super::roots::Roots;
-use super::stall::Stalls;
+use super::like::period;
+use super::meetings::Meetings;
+use super::release::{Partners, releases};
+use super::replay::{ChargedWait, Replayed, replay};
+use super::segments::{OperationRef, Segments};
+use super::standstill;
 use super::wait::Waits;
-use super::wait_states::wait_states;
+use super::wait_states::{call_path, collectives, wait_states};
 
 /// Causes of every delay of a run.
 ///
@@ -29,29 +34,14 @@ pub struct Causes {
     #[serde(skip)]
     waits: Waits,
     clocks: Clocks,
-    stalls: Stalls,
-    links: Vec<Vec<StallLink>>,
-    origins: Origins,
-    root_of_stall: Vec<usize>,
+    held: HeldLanes,
     incident_of_root: Vec<Option<usize>>,
     roots: Vec<RootCause>,
     incidents: Incidents,
-    cycles: Vec<WaitCycle>,
-}
-
-/// Ranks that all wait for one another, so that the way to a root runs in a circle.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct WaitCycle {
-    /// The calls in the circle; each waits for the next, the last for the first.
-    pub calls: Vec<ExecRef>,
-    /// When all of them waited: from here.
-    pub start: TimeNs,
-    /// To here.
-    pub end: TimeNs,
 }
 
 impl Causes {
-    /// Finds the wait states, causes and incidents of a run. Linear in events and messages; deterministic.
+    /// Finds the wait states, causes and incidents of a run. Cost: O(n log n) in events and messages; deterministic.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
@@ -59,34 +49,56 @@ impl Causes {
         progress.at(0.0)?;
         let kinds = CallKind::of_all(&trace.names);
         let clocks = Clocks::estimate(trace);
-        progress.at(0.1)?;
-        let collectives = collectives(trace, &kinds, &clocks);
+        let segments = Segments::new(trace, &clocks, &kinds);
         progress.at(0.2)?;
-        let mut stalls = Stalls::find(trace, &clocks, &kinds);
-        progress.at(0.5)?;
-        let facts = Facts::new(trace, &clocks, &kinds, &collectives);
-        stalls.settle_due(|stall| facts.due(stall));
-        let links = links(&facts, &stalls);
-        let origins = origins(&stalls, &links);
-        let mut roots = Roots::find(&facts, &stalls, &links, &origins);
-        progress.at(0.7)?;
-        let waits = wait_states(&facts, &stalls, &links, &origins);
+        let partners = Partners::new(trace, &clocks, &segments);
+        let meetings = Meetings::find(&segments);
+        progress.at(0.3)?;
+        let released = releases(&segments, &partners, &meetings);
+        progress.at(0.4)?;
+        let mut replayed = replay(&segments, &partners, &meetings, &released);
+        progress.at(0.8)?;
+        let Replayed { waits, roots, .. } = &mut replayed;
+        standstill::settle(&segments, &partners, &clocks, waits, roots);
+        let clusters = group(&segments, &clocks, &mut replayed.roots);
+        let designed = designed(&segments, &released, &replayed.by_design);
         progress.at(0.9)?;
-        let clusters = clusters(trace, &clocks, &stalls, &mut roots);
-        let cycles = cycles(&clocks, &stalls, &links, &origins);
+        let facts = Found {
+            trace,
+            clocks: &clocks,
+            segments: &segments,
+            meetings: &meetings,
+            roots: &replayed.roots,
+        };
+        let (roots, place) = facts.root_causes();
+        let held = HeldLanes::new(
+            trace,
+            &segments,
+            &released,
+            &replayed.roots,
+            &replayed.waits,
+            &place,
+        );
+        let (incidents, incident_of_root) =
+            facts.incidents(&roots, &place, &clusters, &designed, &replayed.waits);
+        let waits = wait_states(
+            trace,
+            &clocks,
+            &segments,
+            &meetings,
+            &released,
+            &replayed.roots,
+        );
         let lanes = trace.lanes.iter().map(|it| (it.program, it.rank)).collect();
+        let waits = Waits::new(waits, collectives(&segments, &meetings), lanes);
         progress.at(1.0)?;
         Ok(Self {
-            waits: Waits::new(waits, collectives, lanes),
+            waits,
+            held,
+            incident_of_root,
+            roots,
+            incidents,
             clocks,
-            stalls,
-            links,
-            origins,
-            root_of_stall: roots.of_stall,
-            incident_of_root: clusters.of_root,
-            roots: roots.all,
-            incidents: Incidents::new(clusters.incidents),
-            cycles,
         })
     }
 
@@ -97,79 +109,33 @@ impl Causes {
         self.of_time(trace, exec.lane, entry..executions.exit(exec.exec))
     }
 
-    /// The same of what a lane did in a time. The stalls inside it decide: of the roots, the one that held it up
-    /// longest. Of `trace` only the ranks of its lanes are asked.
+    /// The same of what a lane did in a time: the root that held it up longest. Of `trace` only the ranks of its lanes
+    /// are asked.
     pub fn of_time(&self, trace: &Trace, lane: LaneIdx, time: Range<TimeNs>) -> DelayCause {
-        let (from, to) = (
-            self.clocks.common(lane, time.start),
-            self.clocks.common(lane, time.end),
-        );
-        let mut held: BTreeMap<usize, (DurationNs, usize)> = BTreeMap::new();
-        for index in self.stalls.within(lane, from, to) {
-            let stall = &self.stalls.all()[index];
-            let length = stall.end.min(to).since(stall.start.max(from));
-            let of_root = held
-                .entry(self.root_of_stall[index])
-                .or_insert((DurationNs::ZERO, index));
-            of_root.0 += length;
-            let longest = &self.stalls.all()[of_root.1];
-            if stall.duration() > longest.duration() {
-                of_root.1 = index;
-            }
-        }
-        let longest = held
-            .into_iter()
-            .max_by_key(|&(root, (length, _))| (length, std::cmp::Reverse(root)));
-        let Some((root, (waited, stall))) = longest else {
+        let common = |time| self.clocks.common(lane, time);
+        let time = common(time.start)..common(time.end);
+        let by = self.held.by(lane, &time);
+        if by.role == DelayRole::OnTime {
             return DelayCause::ON_TIME;
+        }
+        let root = by.root.and_then(|it| Some((it, self.roots.get(it)?)));
+        let kind = root.map_or(CauseKind::Unknown, |(_, root)| root.kind);
+        let role = match by.role {
+            DelayRole::Root if !kind.is_of_a_rank() => DelayRole::Victim,
+            role => role,
         };
-        let held = &self.roots[root];
-        let role = match held.kind {
-            CauseKind::Untold => DelayRole::Undecided,
-            // Nobody's own doing.
-            CauseKind::BusyHost => DelayRole::Victim,
-            _ if held.lane == lane => DelayRole::Root,
-            _ => DelayRole::Victim,
-        };
+        let hops = root.filter(|_| by.role == DelayRole::Victim).map(|root| {
+            let local = |lane, time| self.clocks.local(lane, time);
+            self.held.hops(trace, lane, &time, root, local)
+        });
         DelayCause {
             role,
-            kind: held.kind,
-            root: Some(root).filter(|_| role != DelayRole::Undecided),
-            incident: self.incident_of_root[root],
-            waited,
-            hops: self.hops(trace, stall),
+            kind,
+            root: root.map(|it| it.0),
+            incident: root.and_then(|it| self.incident_of(it.0)),
+            waited: by.amount,
+            hops: hops.unwrap_or_default(),
         }
-    }
-
-    /// The way from a stall to its root.
-    fn hops(&self, trace: &Trace, from: usize) -> Vec<Hop> {
-        let mut hops = Vec::new();
-        let mut at = from;
-        while let Some(link) = self.origins.by[at].and_then(|by| self.links[at].get(by)) {
-            let stall = &self.stalls.all()[at];
-            let local = |time| self.clocks.local(stall.lane(), time);
-            let Some(to) = link.to else { break };
-            let peer = &self.stalls.all()[to];
-            let handed_on = stall.overlap(peer);
-            let next = self.origins.by[to].and_then(|by| self.links[to].get(by)?.to);
-            let before = next.map_or(DurationNs::ZERO, |it| self.stalls.all()[it].overlap(peer));
-            let short_term = handed_on.min(peer.duration() - before);
-            hops.push(Hop {
-                call: stall.call,
-                rank: trace.lane(stall.lane()).rank,
-                kind: link.kind,
-                peer: link.peer,
-                peer_rank: trace.lane(link.peer).rank,
-                peer_call: Some(peer.call),
-                start: local(stall.start),
-                end: local(stall.end),
-                handed_on,
-                short_term,
-                long_term: handed_on - short_term,
-            });
-            at = to;
-        }
-        hops
     }
 
     /// What delays began with, ordered by the delay that they caused, largest first.
@@ -196,49 +162,193 @@ impl Causes {
     pub fn clocks(&self) -> &Clocks {
         &self.clocks
     }
-
-    /// Circles of ranks that waited for one another, in order of time.
-    pub fn cycles(&self) -> &[WaitCycle] {
-        &self.cycles
-    }
 }
 
-/// One way round of each circle, from its earliest stall.
-fn cycles(
-    clocks: &Clocks,
-    stalls: &Stalls,
-    links: &[Vec<StallLink>],
-    origins: &Origins,
-) -> Vec<WaitCycle> {
-    let mut cycles = Vec::new();
-    for members in &origins.cycles {
-        let Some(first) = earliest(stalls, members.iter().copied()) else {
-            continue;
-        };
-        let next = |at: usize| {
-            let mut targets = links[at].iter().filter_map(|link| link.to);
-            targets.find(|to| members.binary_search(to).is_ok())
-        };
-        let mut way = vec![first];
-        while let Some(to) = way.last().and_then(|&at| next(at)) {
-            if let Some(from) = way.iter().position(|&it| it == to) {
-                way.drain(..from);
-                break;
-            }
-            way.push(to);
+/// What was found, on the way to what is shown.
+struct Found<'a> {
+    trace: &'a Trace,
+    clocks: &'a Clocks,
+    segments: &'a Segments,
+    meetings: &'a Meetings,
+    roots: &'a [DelayRoot],
+}
+
+impl Found<'_> {
+    /// The roots that are laid to no other, and for every root the place of the one that it is laid to among them.
+    fn root_causes(&self) -> (Vec<RootCause>, Vec<usize>) {
+        let ends = (0..self.roots.len()).filter(|&it| self.roots[it].laid_to.is_none());
+        let mut order: Vec<usize> = ends.collect();
+        order.sort_by_key(|&it| {
+            let root = &self.roots[it];
+            (std::cmp::Reverse(root.cost), root.start, root.lane, it)
+        });
+        let mut place = vec![usize::MAX; self.roots.len()];
+        for (at, &it) in order.iter().enumerate() {
+            place[it] = at;
         }
-        let of_way = || way.iter().map(|&it| &stalls.all()[it]);
-        let lane = stalls.all()[first].lane();
-        let start = of_way().map(|it| it.start).max();
-        let end = of_way().map(|it| it.end).min();
-        if let (Some(start), Some(end)) = (start, end) {
-            cycles.push(WaitCycle {
-                calls: of_way().map(|it| it.call).collect(),
-                start: clocks.local(lane, start),
-                end: clocks.local(lane, end),
-            });
+        for (it, root) in self.roots.iter().enumerate() {
+            if let Some(end) = root.laid_to {
+                place[it] = place[end.index()];
+            }
+        }
+        let roots = order.iter().map(|&it| self.root_cause(&self.roots[it]));
+        (roots.collect(), place)
+    }
+
+    fn rank(&self, process: usize) -> RankId {
+        self.segments.processes[process].1
+    }
+
+    fn root_cause(&self, root: &DelayRoot) -> RootCause {
+        let lane = self.trace.lane(root.lane);
+        let own = self.segments.lane(root.lane).process;
+        let others = root.victims.keys().filter(|process| **process != own);
+        let local = |time| self.clocks.local(root.lane, time);
+        RootCause {
+            kind: root.kind,
+            lane: root.lane,
+            rank: lane.rank,
+            call: self.call(root.lane, root.call),
+            func: lane.executions.func[root.call.index()],
+            start: local(root.start),
+            end: local(root.end),
+            own_delay: root.amount,
+            usual: root.usual,
+            is_in_library: root.operation.is_some(),
+            caused: root.cost,
+            num_victims: u32::try_from(others.count()).unwrap_or(u32::MAX),
+            confidence_percent: confidence_percent(root, self.meetings),
+            next_best: root.next_best.map(|process| self.rank(process)),
         }
     }
-    cycles.sort_by(|one, other| (one.start, &one.calls).cmp(&(other.start, &other.calls)));
-    cycles
+
+    fn call(&self, lane: LaneIdx, exec: callgrove_model::ExecIdx) -> ExecRef {
+        ExecRef { lane, exec }
+    }
+
+    /// The incidents, and the one of each root.
+    fn incidents(
+        &self,
+        roots: &[RootCause],
+        place: &[usize],
+        clusters: &[Cluster],
+        designed: &[DesignedWait],
+        waits: &[ChargedWait],
+    ) -> (Incidents, Vec<Option<usize>>) {
+        // The calls that waited for each root, and the parts of each root.
+        let mut calls: Vec<Vec<ExecRef>> = vec![Vec::new(); roots.len()];
+        for wait in waits {
+            if let Some(root) = wait.root {
+                let operation = self.segments.operation(wait.operation);
+                let call = self.call(wait.operation.lane, operation.call);
+                calls[place[root.index()]].push(call);
+            }
+        }
+        for (it, root) in self.roots.iter().enumerate() {
+            calls[place[it]].push(self.call(root.lane, root.call));
+        }
+        let mut found: Vec<(Incident, Vec<usize>)> = clusters
+            .iter()
+            .map(|it| {
+                let members = it.roots.iter().map(|&root| place[root]).collect();
+                (self.incident(roots, place, it, &calls), members)
+            })
+            .collect();
+        found.extend(designed.iter().map(|it| (self.designed(it), Vec::new())));
+        let order = |it: &Incident| {
+            let cost = std::cmp::Reverse(it.delay);
+            (it.kind.is_by_design(), cost, it.start, it.root.lane)
+        };
+        found.sort_by_key(|it| order(&it.0));
+        let mut of_root = vec![None; roots.len()];
+        for (index, (_, members)) in found.iter().enumerate() {
+            for &root in members {
+                of_root[root] = Some(index);
+            }
+        }
+        let all = found.into_iter().map(|it| it.0).collect();
+        let incidents = Incidents::new(all, |lane| self.clocks.host_of(lane));
+        (incidents, of_root)
+    }
+
+    fn incident(
+        &self,
+        roots: &[RootCause],
+        place: &[usize],
+        cluster: &Cluster,
+        calls: &[Vec<ExecRef>],
+    ) -> Incident {
+        let root = roots[place[cluster.roots[0]]];
+        let local = |time| self.clocks.local(root.lane, time);
+        let is_one = cluster.starts.is_empty();
+        let shown = if is_one {
+            &cluster.roots[..]
+        } else {
+            &cluster.roots[..1]
+        };
+        let members = shown.iter().flat_map(|&it| &calls[place[it]]).copied();
+        Incident {
+            start: local(cluster.start),
+            end: local(cluster.end),
+            kind: cluster.kind,
+            call_path: call_path(self.trace, root.call),
+            ranks: Vec::new(),
+            members: members.collect(),
+            delay: cluster.cost,
+            times: u32::try_from(cluster.starts.len())
+                .unwrap_or(u32::MAX)
+                .max(1),
+            every: period(&cluster.starts),
+            like: 0,
+            root,
+        }
+        .settled(self.trace)
+    }
+
+    fn designed(&self, it: &DesignedWait) -> Incident {
+        let lane = self.trace.lane(it.lane);
+        let call = self.call(it.lane, it.call);
+        let local = |time| self.clocks.local(it.lane, time);
+        let waiting = |it: &OperationRef| {
+            let operation = self.segments.operation(*it);
+            (operation, self.call(it.lane, operation.call))
+        };
+        let starts = it.waits.iter().map(|it| waiting(it).0.start);
+        let ends = it.waits.iter().map(|it| waiting(it).0.end);
+        let victims: BTreeSet<usize> = it
+            .waits
+            .iter()
+            .map(|it| self.segments.lane(it.lane).process)
+            .collect();
+        let members = it.waits.iter().map(|it| waiting(it).1);
+        Incident {
+            start: local(starts.chain([it.start]).min().unwrap_or(it.start)),
+            end: local(ends.chain([it.end]).max().unwrap_or(it.end)),
+            kind: it.kind,
+            root: RootCause {
+                kind: it.kind,
+                lane: it.lane,
+                rank: lane.rank,
+                call,
+                func: lane.executions.func[it.call.index()],
+                start: local(it.start),
+                end: local(it.end),
+                own_delay: DurationNs::ZERO,
+                usual: it.end.since(it.start),
+                is_in_library: false,
+                caused: it.cost,
+                num_victims: u32::try_from(victims.len()).unwrap_or(u32::MAX),
+                confidence_percent: 95,
+                next_best: None,
+            },
+            call_path: call_path(self.trace, call),
+            members: members.chain([call]).collect(),
+            ranks: Vec::new(),
+            delay: it.cost,
+            times: u32::try_from(it.starts.len()).unwrap_or(u32::MAX),
+            every: period(&it.starts),
+            like: 0,
+        }
+        .settled(self.trace)
+    }
 }

@@ -24,16 +24,36 @@ pub enum DelayRole {
 /// What kind of thing delayed the program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CauseKind {
-    /// A rank did nothing at all though nothing kept it from going on.
-    StoodStill,
-    /// A rank computed longer than it usually does there.
-    OwnWork,
-    /// The tracer wrote its own data ([`callgrove_model::Trace::writes`]).
+    /// A rank was stopped, or computed in a function without calls in it: without events the trace cannot tell these apart.
+    Stalled,
+    /// A rank did its own work more slowly than usual, over several calls.
+    Slow,
+    /// Messages were sent in time and arrived late.
+    Transfer,
+    /// The tracer wrote its own data.
     TracerWrite,
-    /// Several ranks of one host were late at once, with nobody waiting for anybody in a chain.
+    /// Several ranks of one host were late at once, each by itself.
     BusyHost,
-    /// The trace does not tell.
-    Untold,
+    /// By design: one rank works while the others wait for it.
+    Serial,
+    /// By design: some ranks have more to do than others.
+    Imbalance,
+    /// Small delays that every rank has often: the machine's.
+    Noise,
+    /// The trace does not say.
+    Unknown,
+}
+
+impl CauseKind {
+    /// Whether the program does it as it was written, run after run, or the machine always: nothing went wrong.
+    pub fn is_by_design(self) -> bool {
+        matches!(self, Self::Serial | Self::Imbalance | Self::Noise)
+    }
+
+    /// Whether one rank did it. The network, a host and the machine are no rank.
+    pub fn is_of_a_rank(self) -> bool {
+        !matches!(self, Self::Transfer | Self::BusyHost | Self::Noise)
+    }
 }
 
 impl fmt::Display for DelayRole {
@@ -50,11 +70,15 @@ impl fmt::Display for DelayRole {
 impl fmt::Display for CauseKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::StoodStill => "stood_still",
-            Self::OwnWork => "own_work",
+            Self::Stalled => "stalled",
+            Self::Slow => "slow",
+            Self::Transfer => "transfer",
             Self::TracerWrite => "tracer_write",
             Self::BusyHost => "busy_host",
-            Self::Untold => "untold",
+            Self::Serial => "serial",
+            Self::Imbalance => "imbalance",
+            Self::Noise => "noise",
+            Self::Unknown => "unknown",
         })
     }
 }
@@ -78,10 +102,18 @@ pub struct RootCause {
     pub end: TimeNs,
     /// How much longer than usual it took.
     pub own_delay: DurationNs,
+    /// How long it usually takes there.
+    pub usual: DurationNs,
+    /// Whether it was in a call of the communication library, or of threads or devices: not in work of the program.
+    pub is_in_library: bool,
     /// How long all others together waited because of it.
     pub caused: DurationNs,
-    /// Number of lanes that waited because of it.
+    /// Number of ranks that waited because of it.
     pub num_victims: u32,
+    /// In how many of a hundred such cases the rank is the right one.
+    pub confidence_percent: u8,
+    /// The rank that it is if it is not this one, where the trace leaves a choice.
+    pub next_best: Option<RankId>,
 }
 
 /// One step of the way from a delayed execution to the root of its delay: a call that waited, and what the
@@ -117,7 +149,7 @@ pub struct Hop {
 pub struct DelayCause {
     /// What the execution was in the delay.
     pub role: DelayRole,
-    /// The kind of the root; [`CauseKind::Untold`] for an undecided execution and one on time.
+    /// The kind of the root; [`CauseKind::Unknown`] for an undecided execution and one on time.
     pub kind: CauseKind,
     /// The root, an index into [`super::Causes::roots`]; `None` for an undecided execution and one on time.
     pub root: Option<usize>,
@@ -133,7 +165,7 @@ impl DelayCause {
     /// Nothing in it was unusual.
     pub const ON_TIME: Self = Self {
         role: DelayRole::OnTime,
-        kind: CauseKind::Untold,
+        kind: CauseKind::Unknown,
         root: None,
         incident: None,
         waited: DurationNs::ZERO,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{DurationNs, ExecRef, FuncId, RankId, TimeNs};
+use callgrove_model::{DurationNs, ExecRef, FuncId, RankId, TimeNs, Trace};
 
 use super::{CauseKind, RootCause};
 
@@ -23,42 +23,58 @@ pub struct Incident {
     pub members: Vec<ExecRef>,
     /// The ranks that were hit, ascending, the root's among them.
     pub ranks: Vec<RankId>,
-    /// How long all members together were held up.
+    /// How long all ranks together were held up, the root's own delay among it.
     pub delay: DurationNs,
+    /// How often it happened, where its times are one matter: what is by design, noise, and the tracer's writes. `start`,
+    /// `end`, `root`, `members` and `ranks` are then of the costliest time.
+    pub times: u32,
+    /// The time from one to the next, where it hardly varies.
+    pub every: Option<DurationNs>,
     /// Incidents of the same kind, an index into [`super::Incidents::like_groups`].
     pub like: usize,
 }
 
-/// Incidents of one kind that come back: on one rank, or, where no rank has two, on different ones.
+impl Incident {
+    /// Orders the members, and takes the ranks from them.
+    pub(super) fn settled(mut self, trace: &Trace) -> Self {
+        self.members.sort_unstable();
+        self.members.dedup();
+        let ranks = self.members.iter().map(|it| trace.lane(it.lane).rank);
+        self.ranks = ranks.collect();
+        self.ranks.sort_unstable();
+        self.ranks.dedup();
+        self
+    }
+}
+
+/// Incidents of one kind that come back at the same place: on one rank in one function, on one host, or in the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LikeGroup {
     /// Their kind.
     pub kind: CauseKind,
-    /// The rank of all their roots; `None` if they are on different ranks.
+    /// The rank of all their roots; `None` where it is no rank's doing.
     pub rank: Option<RankId>,
     /// Indices into [`super::Incidents::all`], in order of time.
     pub incidents: Vec<usize>,
-    /// Number of ranks that were a root.
-    pub num_ranks: usize,
-    /// The median time from one to the next; `None` of fewer than three.
+    /// The time from one to the next, where it hardly varies.
     pub every: Option<DurationNs>,
 }
 
 impl LikeGroup {
-    /// For people: `12 more like this, about every 2.1 s on rank 6`; empty if there are no others.
+    /// For people: `12 similar incidents on rank 6, about every 2.1 s`; empty if there are no others.
     pub fn in_words(&self) -> String {
         let more = self.incidents.len().saturating_sub(1);
         if more == 0 {
             return String::new();
         }
+        let incidents = if more == 1 { "incident" } else { "incidents" };
+        let place = self
+            .rank
+            .map_or(String::new(), |rank| format!(" on rank {rank}"));
         let every = self.every.map_or(String::new(), |every| {
             format!(", about every {}", two_digits(every))
         });
-        let place = match self.rank {
-            Some(rank) => format!(" on rank {rank}"),
-            None => format!(" on {} ranks", self.num_ranks),
-        };
-        format!("{more} more like this{every}{place}")
+        format!("{more} similar {incidents}{place}{every}")
     }
 }
 

@@ -1,13 +1,12 @@
 //! All incidents of a run, in order, and which are alike.
 
-use std::cmp::Reverse;
-
+use callgrove_model::LaneIdx;
 use serde::{Deserialize, Serialize};
 
 use super::like::groups;
 use super::{Incident, LikeGroup};
 
-/// The incidents of a run, the one that caused most delay first.
+/// The incidents of a run: what is not by design first, and of each part the one that caused most delay first.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Incidents {
     incidents: Vec<Incident>,
@@ -15,14 +14,13 @@ pub struct Incidents {
 }
 
 impl Incidents {
-    /// Orders incidents and finds which are alike.
-    pub(super) fn new(mut incidents: Vec<Incident>) -> Self {
-        incidents.sort_by_key(|it| (Reverse(it.delay), it.start, it.root.lane));
-        let groups = groups(&mut incidents);
+    /// Finds which incidents, in their order, are alike.
+    pub(super) fn new(mut incidents: Vec<Incident>, host_of: impl Fn(LaneIdx) -> usize) -> Self {
+        let groups = groups(&mut incidents, host_of);
         Self { incidents, groups }
     }
 
-    /// All of them, ordered by delay, largest first.
+    /// All of them: those that are not by design first, then ordered by delay, largest first.
     pub fn all(&self) -> &[Incident] {
         &self.incidents
     }

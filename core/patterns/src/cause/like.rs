@@ -1,35 +1,35 @@
 //! Which incidents come back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use callgrove_model::{DurationNs, LaneIdx};
+use callgrove_model::{DurationNs, FuncId, LaneIdx, TimeNs};
 
 use super::{CauseKind, Incident, LikeGroup};
 
-/// Fewer distances than this tell no usual distance.
-const MIN_DISTANCES: usize = 2;
+/// Fewer distances than this say nothing of a period.
+const MIN_DISTANCES: usize = 4;
+/// The standard deviation of the distances is at most one in so many parts of their mean.
+const STEADY: i128 = 10;
 
-/// Groups incidents by kind and root rank, and those that are alone on their rank by kind; each incident learns its
-/// group. Those of a busy host are alike whatever rank was hit most. Cost: O(n log n).
-pub(super) fn groups(incidents: &mut [Incident]) -> Vec<LikeGroup> {
-    let mut by_rank: BTreeMap<(CauseKind, Option<LaneIdx>), Vec<usize>> = BTreeMap::new();
+/// Groups incidents by kind and place: the root's lane and function, or the host where it is no rank's doing; each incident
+/// learns its group. Cost: O(n log n).
+pub(super) fn groups(
+    incidents: &mut [Incident],
+    host_of: impl Fn(LaneIdx) -> usize,
+) -> Vec<LikeGroup> {
+    type Place = (CauseKind, usize, Option<FuncId>);
+    let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
     for (index, incident) in incidents.iter().enumerate() {
-        // A busy host is not one rank's doing.
-        let lane = (incident.kind != CauseKind::BusyHost).then_some(incident.root.lane);
-        let key = (incident.kind, lane);
-        by_rank.entry(key).or_default().push(index);
+        let root = &incident.root;
+        let place = match incident.kind {
+            CauseKind::Transfer | CauseKind::Noise => (incident.kind, 0, None),
+            CauseKind::BusyHost => (incident.kind, host_of(root.lane), None),
+            kind => (kind, root.lane.index(), Some(root.func)),
+        };
+        by_place.entry(place).or_default().push(index);
     }
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut alone: BTreeMap<CauseKind, Vec<usize>> = BTreeMap::new();
-    for ((kind, _), members) in by_rank {
-        if members.len() > 1 {
-            groups.push(members);
-        } else {
-            alone.entry(kind).or_default().extend(members);
-        }
-    }
-    groups.extend(alone.into_values());
-    groups.sort_by_key(|members| members.iter().min().copied());
+    let mut groups: Vec<Vec<usize>> = by_place.into_values().collect();
+    groups.sort_by_key(|members| members.first().copied());
     let mut found = Vec::with_capacity(groups.len());
     for mut members in groups {
         members.sort_by_key(|&index| (incidents[index].start, index));
@@ -39,25 +39,35 @@ pub(super) fn groups(incidents: &mut [Incident]) -> Vec<LikeGroup> {
         for &index in &members {
             incidents[index].like = found.len();
         }
-        let ranks: BTreeSet<_> = members.iter().map(|&it| incidents[it].root.rank).collect();
-        let starts = members
-            .windows(2)
-            .map(|pair| incidents[pair[1]].start.since(incidents[pair[0]].start));
+        let kind = incidents[first].kind;
+        let starts: Vec<TimeNs> = members.iter().map(|&it| incidents[it].start).collect();
         found.push(LikeGroup {
-            kind: incidents[first].kind,
-            rank: (ranks.len() == 1).then_some(incidents[first].root.rank),
-            num_ranks: ranks.len(),
-            every: median(starts.collect()),
+            kind,
+            rank: kind.is_of_a_rank().then_some(incidents[first].root.rank),
+            every: period(&starts),
             incidents: members,
         });
     }
     found
 }
 
-fn median(mut distances: Vec<DurationNs>) -> Option<DurationNs> {
-    if distances.len() < MIN_DISTANCES {
+/// The mean time from one to the next of times in order, where it hardly varies.
+pub(super) fn period(starts: &[TimeNs]) -> Option<DurationNs> {
+    let count = starts.len().checked_sub(1)?;
+    if count < MIN_DISTANCES {
         return None;
     }
-    distances.sort_unstable();
-    distances.get(distances.len() / 2).copied()
+    let distances = || starts.windows(2).map(|it| i128::from(it[1].since(it[0]).0));
+    let sum: i128 = distances().sum();
+    let squares: i128 = distances()
+        .map(|it| it.saturating_mul(it))
+        .fold(0, i128::saturating_add);
+    let count = i128::try_from(count).ok()?;
+    // n Σd² − (Σd)² is n² times the variance.
+    let variance = squares
+        .saturating_mul(count)
+        .saturating_sub(sum.saturating_mul(sum));
+    let is_steady = variance.saturating_mul(STEADY * STEADY) <= sum.saturating_mul(sum);
+    let mean = i64::try_from(sum / count).ok()?;
+    is_steady.then_some(DurationNs(mean))
 }

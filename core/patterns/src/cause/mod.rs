@@ -1,8 +1,15 @@
 //! Who did it: wait states, causes and incidents, over all ranks of a run.
 //!
-//! ```text
-//! Trace ─ Clocks ─ Waits (who waited for whom) ─ Causes (where each delay began) ─ Incidents (what a person calls one event)
-//! ```
+//! | step | module |
+//! |---|---|
+//! | each lane in gaps of own work and operations in which it can wait | `segments` |
+//! | which calls of the ranks, or of threads, belong together | `meetings` |
+//! | what released each operation, and how long it waited | `release` |
+//! | what is usual at a place, and what is longer | `usual` |
+//! | every lane replayed with what is longer taken away: who waited because of whom | `replay` |
+//! | of several lanes that stood in the library at once, which one the others waited for | `standstill` |
+//! | kinds, and what a person would call one incident | `grouping`, `busy_host`, `by_design` |
+//! | how sure that is | `confidence` |
 //!
 //! [`Causes::find`] does all of it once; [`Causes::of`] answers for any execution, of whatever function.
 //!
@@ -10,46 +17,48 @@
 //! (D. Böhme, M. Geimer, F. Wolf, L. Arnold: Identifying the root causes of wait states in large-scale parallel
 //! applications, ICPP 2010; D. Böhme et al., ACM TOPC 3(2), 2016). Where we deviate:
 //!
-//! - **Stalls.** Scalasca measures every excess of computation; we take gaps without any event, longer than all but one
-//!   in a thousand gaps of the run. Within milliseconds after one rank stood still all others stand too, in sends as
-//!   in receives, and only the gaps tell that.
-//! - **Set-up.** Until its first call without calls in it a process starts, and nothing is said of it. What a lane does
-//!   once cannot be compared with itself: a stall in a function that is called once is none if it is at most twice as
-//!   long as in the median of all lanes, unless it could wait there for others.
-//! - **Order.** TAU stamps a send when its call is entered and a receive when its call ends, so a message can look sent
-//!   in time though its sender stood within the send. Whether a stall waited for that of its peer is proven where the
-//!   peer came within it (sent, called to receive, entered the collective last) and it was over then. Else the order
-//!   decides in which the two fell silent and moved again: the first counts more, less what the stall is known to
-//!   have waited for messages that were not sent yet.
+//! - **Excess.** Scalasca compares the late rank with the one that waits. That cannot tell what is by design from what is slower
+//!   today, and takes a fast peer for a delay of the other. We compare with what is usual at that place: call path, function
+//!   that ended before, event that comes next. Nothing depends on how often a delay happens in the run.
+//! - **One replay.** Instead of two replays, forward for waits and backward for costs, each lane has a lag by root on one
+//!   forward replay with two clocks. Chains, wavefronts, threads and devices need no code of their own.
+//! - **Standstills.** Within milliseconds after one rank is stopped all others stand too, in sends as in receives. TAU stamps a
+//!   send when its call is entered and a receive when its call ends, so a message can look sent in time though its sender
+//!   stood within the send. The sender that is still in the send of the very message is what a receiver waits for, unless the
+//!   receiver moved clearly first; else the order decides in which ranks fell silent and moved again.
 //! - **What cannot be decided.** When a receive was posted, when a message arrived, which of several sends a call
-//!   completes, and which communicator a collective belongs to. A tie of a few microseconds between two ranks that
-//!   stand for each other is a guess; where a stall has no message and no collective at all, it is
-//!   [`DelayRole::Undecided`].
-//! - **Not a rank's doing.** Stalls in which the tracer wrote are [`CauseKind::TracerWrite`]; several roots of one host
-//!   at once, none of which explains most of what stands there, are [`CauseKind::BusyHost`].
+//!   completes. A rank stopped in a collective that all had entered shows only in the order of leaving. In own work without
+//!   events, computing and being stopped look alike. [`RootCause::confidence_percent`] says how sure a rank is.
+//! - **Not a rank's doing.** [`CauseKind::Transfer`], [`CauseKind::BusyHost`], [`CauseKind::TracerWrite`], and what is by
+//!   design ([`CauseKind::is_by_design`]).
 //!
-//! Times are nanoseconds on the clock of the lane that they belong to; an incident's are on its root's.
+//! Times are nanoseconds on the clock of the lane that they belong to; an incident's are on its root's. While causes are
+//! searched they are on the common clock of [`Clocks`].
 
+mod busy_host;
+mod by_design;
 mod call_kind;
 mod causes;
 mod clock;
-mod cluster;
-mod collectives;
+mod confidence;
 mod delay;
-mod evidence;
-mod gap;
+mod delay_root;
+mod grouping;
+mod held;
 mod incident;
 mod incidents;
+mod lag;
 mod like;
-mod links;
-mod origin;
-mod roots;
-mod set_up;
-mod stall;
+mod meetings;
+mod release;
+mod replay;
+mod segments;
+mod standstill;
+mod usual;
 mod wait;
 mod wait_states;
 
-pub use causes::{Causes, WaitCycle};
+pub use causes::Causes;
 pub(crate) use clock::hosts;
 pub use clock::{BackInTime, Clocks, HostClock};
 pub use delay::{CauseKind, DelayCause, DelayRole, Hop, RootCause};

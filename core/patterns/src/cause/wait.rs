@@ -23,6 +23,10 @@ pub enum WaitKind {
     WaitAtCollective,
     /// A barrier waited for the last rank to come.
     WaitAtBarrier,
+    /// A thread or stream had nothing to do.
+    WaitForWork,
+    /// The host waited for its device.
+    WaitForDevice,
     /// Nothing was waited for: the lane itself was late.
     OwnDelay,
 }
@@ -36,6 +40,8 @@ impl fmt::Display for WaitKind {
             Self::LateCompletion => "late_completion",
             Self::WaitAtCollective => "wait_at_collective",
             Self::WaitAtBarrier => "wait_at_barrier",
+            Self::WaitForWork => "wait_for_work",
+            Self::WaitForDevice => "wait_for_device",
             Self::OwnDelay => "own_delay",
         })
     }
@@ -76,7 +82,7 @@ impl Wait {
     }
 }
 
-/// One collective operation: the calls of all ranks that took part, by function and order of call.
+/// One collective operation: the calls of all ranks, or threads of a rank, that took part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collective {
     /// The calls, in order of lane.

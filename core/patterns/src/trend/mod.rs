@@ -55,7 +55,7 @@ mod robust;
 )]
 mod trend;
 mod trends;
-mod wait_names;
+
 mod words;
 
 pub use trend::{Trend, TrendDoubt, TrendKind};

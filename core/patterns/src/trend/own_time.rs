@@ -8,7 +8,7 @@ use callgrove_model::{
 };
 
 use super::robust::common_divisor;
-use super::wait_names::can_wait;
+use crate::wait_names::can_wait;
 
 /// A finding costs its lane at least this share of the own time of the busiest lane: 1 in 50.
 const LEAST_COST: i64 = 50;

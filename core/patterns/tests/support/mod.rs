@@ -6,91 +6,105 @@ use callgrove_model::{
 };
 
 const THREAD: ThreadId = ThreadId(0);
-/// Short calls before and after what a test is about, so that the run has usual gaps.
-const USUAL_CALLS: i64 = 3_000;
-/// The time between them.
-const USUAL_US: i64 = 5;
-/// Now and then one is longer, so that only gaps beyond that are unusual.
-const LONG_EVERY: i64 = 200;
-/// How long that one is.
-const LONG_US: i64 = 1_500;
-/// When what a test is about begins, after the usual calls.
-pub(crate) const START_US: i64 =
-    USUAL_CALLS * 2 * USUAL_US + USUAL_CALLS / LONG_EVERY * LONG_US + 100;
+/// Rounds before what a test is about in which the same happens a thousand times faster, so that everything has a usual
+/// duration.
+const USUAL_ROUNDS: i64 = 12;
+/// From one round to the next.
+const ROUND_US: i64 = 500;
+/// When what a test is about begins.
+pub(crate) const START_US: i64 = USUAL_ROUNDS * ROUND_US;
 
 /// One rank: `+f` enters and `-f` leaves a function, `s2` sends to rank 2, `r2` receives from it (`s2.1` with tag 1), `|` ends an I/O
-/// step, each after its time in microseconds since [`START_US`]: `10 +f 40 s2 50 -f`. Usual calls go before.
+/// step, each after its time in microseconds since [`START_US`]: `10 +f 40 s2 50 -f`. Usual rounds go before.
 pub(crate) fn rank(number: u32, script: &str) -> RankTrace {
     rank_on(number, "", 0, script)
 }
 
 /// The same on a host whose clock is ahead by so many microseconds.
 pub(crate) fn rank_on(number: u32, host: &str, ahead_us: i64, script: &str) -> RankTrace {
-    let mut names = NameTable::default();
-    let mut builder = RankBuilder::new(ProgramId(0), RankId(number));
-    let mut batch = StepBatch::empty(ProgramId(0), RankId(number), StepId(0));
-    let at = |time_us: i64| TimeNs((time_us + ahead_us) * 1_000);
-    let mut step = 0;
-    let main = names.intern("main");
-    let tick = names.intern("tick");
-    let func = |batch: &mut StepBatch, kind, func, time_us| {
-        let row = batch.funcs.len() as u32;
-        batch.funcs.push(THREAD, kind, func, at(time_us), row);
+    play(number, host, ahead_us, script, USUAL_ROUNDS)
+}
+
+/// Ranks 0, 1, … as one run, without usual rounds before.
+pub(crate) fn only(scripts: &[&str]) -> Trace {
+    let ranks = (0..).zip(scripts);
+    run(ranks
+        .map(|(number, it)| play(number, "", 0, it, 0))
+        .collect())
+}
+
+fn play(number: u32, host: &str, ahead_us: i64, script: &str, num_rounds: i64) -> RankTrace {
+    let mut player = Player {
+        names: NameTable::default(),
+        builder: RankBuilder::new(ProgramId(0), RankId(number)),
+        batch: StepBatch::empty(ProgramId(0), RankId(number), StepId(0)),
+        ahead_us,
     };
-    func(&mut batch, FuncEventKind::Entry, main, 0);
-    let mut time_us = 0;
-    for call in 0..USUAL_CALLS {
-        time_us += USUAL_US;
-        func(&mut batch, FuncEventKind::Entry, tick, time_us);
-        let is_long = call % LONG_EVERY == LONG_EVERY - 1;
-        time_us += USUAL_US + if is_long { LONG_US } else { 0 };
-        func(&mut batch, FuncEventKind::Exit, tick, time_us);
-    }
     if !host.is_empty() {
-        batch.metadata.push(Metadata {
+        player.batch.metadata.push(Metadata {
             rank: RankId(number),
             thread: THREAD,
             key: "Hostname".to_owned(),
             value: host.to_owned(),
         });
     }
-    time_us = START_US;
-    for word in script.split_whitespace() {
-        let (what, rest) = word.split_at(1);
-        let partner = || {
-            let (partner, tag) = rest.split_once('.').unwrap_or((rest, "0"));
-            let tag: u64 = tag.parse().expect("a tag");
-            (RankId(partner.parse().expect("a rank")), tag)
-        };
-        match what {
-            "+" => func(
-                &mut batch,
-                FuncEventKind::Entry,
-                names.intern(rest),
-                time_us,
-            ),
-            "-" => func(&mut batch, FuncEventKind::Exit, names.intern(rest), time_us),
-            "s" => {
-                let (partner, tag) = partner();
-                let (kind, time) = (CommKind::Send, at(time_us));
-                batch.comms.push(THREAD, kind, tag, partner, 8, time);
-            }
-            "r" => {
-                let (partner, tag) = partner();
-                let (kind, time) = (CommKind::Recv, at(time_us));
-                batch.comms.push(THREAD, kind, tag, partner, 8, time);
-            }
-            "|" => {
-                step += 1;
-                let next = StepBatch::empty(ProgramId(0), RankId(number), StepId(step));
-                builder.push(std::mem::replace(&mut batch, next));
-            }
-            _ => time_us = START_US + word.parse::<i64>().expect("a time"),
-        }
+    player.func(FuncEventKind::Entry, "main", -1_000);
+    let without_steps = script.replace('|', "");
+    for round in 0..num_rounds {
+        player.script(&without_steps, round * ROUND_US * 1_000, 1);
     }
-    func(&mut batch, FuncEventKind::Exit, main, time_us + USUAL_US);
-    builder.push(batch);
-    builder.finish(names, NameTable::default())
+    let end_ns = player.script(script, START_US * 1_000, 1_000);
+    player.func(FuncEventKind::Exit, "main", end_ns + 5_000);
+    player.builder.push(player.batch);
+    player.builder.finish(player.names, NameTable::default())
+}
+
+/// A rank that is being made up.
+struct Player {
+    names: NameTable,
+    builder: RankBuilder,
+    batch: StepBatch,
+    ahead_us: i64,
+}
+
+impl Player {
+    fn at(&self, time_ns: i64) -> TimeNs {
+        TimeNs(time_ns + self.ahead_us * 1_000)
+    }
+
+    fn func(&mut self, kind: FuncEventKind, name: &str, time_ns: i64) {
+        let row = self.batch.funcs.len() as u32;
+        let (func, time) = (self.names.intern(name), self.at(time_ns));
+        self.batch.funcs.push(THREAD, kind, func, time, row);
+    }
+
+    fn message(&mut self, kind: CommKind, partner: &str, time_ns: i64) {
+        let (partner, tag) = partner.split_once('.').unwrap_or((partner, "0"));
+        let partner = RankId(partner.parse().expect("a rank"));
+        let (tag, time) = (tag.parse().expect("a tag"), self.at(time_ns));
+        self.batch.comms.push(THREAD, kind, tag, partner, 8, time);
+    }
+
+    /// Plays a script with a unit of time; returns when it ended.
+    fn script(&mut self, script: &str, start_ns: i64, unit_ns: i64) -> i64 {
+        let mut time_ns = start_ns;
+        for word in script.split_whitespace() {
+            let (what, rest) = word.split_at(1);
+            match what {
+                "+" => self.func(FuncEventKind::Entry, rest, time_ns),
+                "-" => self.func(FuncEventKind::Exit, rest, time_ns),
+                "s" => self.message(CommKind::Send, rest, time_ns),
+                "r" => self.message(CommKind::Recv, rest, time_ns),
+                "|" => {
+                    let step = StepId(self.batch.step.0 + 1);
+                    let next = StepBatch::empty(ProgramId(0), self.batch.rank, step);
+                    self.builder.push(std::mem::replace(&mut self.batch, next));
+                }
+                _ => time_ns = start_ns + word.parse::<i64>().expect("a time") * unit_ns,
+            }
+        }
+        time_ns
+    }
 }
 
 /// Ranks as one run.
@@ -104,6 +118,49 @@ pub(crate) fn scripts(scripts: &[&str]) -> Trace {
         .zip(scripts)
         .map(|(number, it)| rank(number, it))
         .collect())
+}
+
+/// One rank of four threads that meet in a barrier after 1 ms of work, so many times; the last time thread 2 works longer by
+/// `late_us`. The first thread's stack is deeper.
+pub(crate) fn threads(num_rounds: i64, late_us: i64) -> Trace {
+    let mut names = NameTable::default();
+    let mut batch = StepBatch::empty(ProgramId(0), RankId(0), StepId(0));
+    let mut row = 0;
+    for thread in 0..4 {
+        let mut func = |kind, name: &str, time_us: i64| {
+            let time = TimeNs(time_us * 1_000);
+            let func = names.intern(name);
+            batch.funcs.push(ThreadId(thread), kind, func, time, row);
+            row += 1;
+        };
+        let around: &[&str] = match thread {
+            0 => &["main", "parallel"],
+            _ => &["parallel"],
+        };
+        for name in around {
+            func(FuncEventKind::Entry, name, 0);
+        }
+        for round in 0..num_rounds {
+            let is_last = round == num_rounds - 1;
+            let begin = 10 + round * 2_000;
+            let late = |of| if is_last && of == 2 { late_us } else { 0 };
+            let work = begin + 1_000 + i64::from(thread) + late(thread);
+            func(FuncEventKind::Entry, "work", begin);
+            func(FuncEventKind::Exit, "work", work);
+            func(FuncEventKind::Entry, "omp_barrier", work + 1);
+            func(FuncEventKind::Exit, "omp_barrier", begin + 1_010 + late(2));
+        }
+        for name in around.iter().rev() {
+            func(
+                FuncEventKind::Exit,
+                name,
+                num_rounds * 2_000 + late_us + 100,
+            );
+        }
+    }
+    let mut builder = RankBuilder::new(ProgramId(0), RankId(0));
+    builder.push(batch);
+    run(vec![builder.finish(names, NameTable::default())])
 }
 
 /// The last execution of a function on a rank of a run with one lane for each.

@@ -111,7 +111,7 @@ fn paint_words(
     painter.text(
         Pos2::new(left, line(COST_TOP)),
         Align2::LEFT_TOP,
-        format!("{} lost", incident.delay),
+        cost_text(incident),
         FontId::proportional(COST_SIZE),
         theme.text(),
     );
@@ -149,6 +149,19 @@ fn paint_words(
     }
 }
 
+/// `49.9 ms · 0.78 s of all ranks`: how long it lasted, and what it cost all ranks together.
+fn cost_text(incident: &Incident) -> String {
+    let length = incident.end.since(incident.start);
+    match incident.times {
+        0 | 1 => format!("{length} · {} of all ranks", incident.delay),
+        times => format!(
+            "{} times · {} of all ranks",
+            thousands(times as usize),
+            incident.delay
+        ),
+    }
+}
+
 /// `16 ranks · 5 executions of compute, labelled abnormal`.
 fn facts_text(snapshot: &Snapshot, incident: &Incident, trees: &[TreeIdx]) -> String {
     let ranks = count_of(incident.ranks.len(), "rank");
@@ -182,9 +195,10 @@ fn tooltip_ui(causes: &RunCauses, incident: &Incident, ui: &mut Ui) {
         .map(|&func| short_name(trace.names.name(func)));
     ui.label(names.collect::<Vec<_>>().join(" › "));
     let length = incident.end.since(incident.start);
-    ui.label(format!("It was over after {length}"));
+    ui.label(format!("Lasted {length}"));
+    ui.label(format!("Confidence {} %", root.confidence_percent));
     ui.label(format!(
-        "{} waited or stood still, on {}",
+        "{} waited or stalled, on {}",
         count_of(incident.members.len(), "call"),
         count_of(incident.ranks.len(), "rank")
     ));

@@ -19,6 +19,7 @@ use crate::context::ViewContext;
 use crate::widgets::{count_of, view_header};
 use list::ListLine;
 pub(crate) use state::IncidentsState;
+use state::num_by_design;
 
 /// Room between a card and the scroll bar, in points.
 const RIGHT: f32 = 6.0;
@@ -31,7 +32,7 @@ pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState
     let causes = ctx.snapshot.causes.clone();
     let num_incidents = causes.as_ref().map_or(0, |known| known.incidents().len());
     if ui.available_height() > ROOM_FOR_TITLE {
-        header_ui(num_incidents, ui);
+        header_ui(causes.as_deref(), state, ui);
     }
     match causes {
         Some(causes) if num_incidents > 0 => {
@@ -44,12 +45,24 @@ pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState
     }
 }
 
-fn header_ui(num_incidents: usize, ui: &mut Ui) {
+fn header_ui(causes: Option<&RunCauses>, state: &mut IncidentsState, ui: &mut Ui) {
     view_header(ui, "Incidents", |ui| {
-        if num_incidents > 0 {
-            ui.weak(count_of(num_incidents, "incident")).on_hover_text(
-                "Delays that overlap and began on one rank. The one that cost most comes first; its cost is the \
-                 time that all ranks together were held up.",
+        let Some(causes) = causes.filter(|it| !it.incidents().is_empty()) else {
+            return;
+        };
+        let num_by_design = num_by_design(causes);
+        let num_others = causes.incidents().len() - num_by_design;
+        ui.weak(count_of(num_others, "incident")).on_hover_text(
+            "Delays that began with one cause. The one that cost most comes first; its cost is the time that all ranks \
+             together were delayed.",
+        );
+        if num_by_design > 0 {
+            ui.toggle_value(
+                state.hides_by_design_mut(),
+                format!("Hide {num_by_design} by design"),
+            )
+            .on_hover_text(
+                "Waits that the program makes its ranks wait every time, and the noise of the machine: nothing went wrong",
             );
         }
     });

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use callgrove_model::TreeIdx;
 use callgrove_session::{CallsOutside, Command, Label, RunCauses, Snapshot, TreeCauses};
 
 use super::list::ListLines;
@@ -22,6 +23,8 @@ pub(crate) struct IncidentsState {
     revealed: Option<usize>,
     /// An incident that was unfolded just now.
     opened: Option<usize>,
+    /// Whether what is by design is left out of the list.
+    hides_by_design: bool,
 }
 
 /// What the lines depend on. The Arcs are held so that their addresses stay theirs.
@@ -32,6 +35,7 @@ struct Inputs {
     incident: Option<usize>,
     unfolded: BTreeSet<usize>,
     others: BTreeMap<usize, usize>,
+    num_shown: usize,
     width: f32,
 }
 
@@ -43,6 +47,7 @@ impl Inputs {
             && self.incident == other.incident
             && self.unfolded == other.unfolded
             && self.others == other.others
+            && self.num_shown == other.num_shown
             && (self.width - other.width).abs() < 1.0
     }
 }
@@ -50,13 +55,18 @@ impl Inputs {
 impl IncidentsState {
     /// Makes the lines, for cards of some width, again if anything they depend on has changed.
     pub(super) fn refresh(&mut self, snapshot: &Snapshot, width: f32) {
+        let hides_by_design = self.hides_by_design;
+        let new = || Self {
+            hides_by_design,
+            ..Self::default()
+        };
         let Some(causes) = snapshot.causes.clone() else {
-            *self = Self::default();
+            *self = new();
             return;
         };
         let is_of_run = |made: &Inputs| Arc::ptr_eq(&made.causes, &causes);
         if !self.made_from.as_ref().is_some_and(is_of_run) {
-            *self = Self::default();
+            *self = new();
         }
         let trees = snapshot.tree_causes.clone();
         let made_of = self.made_from.as_ref().and_then(|made| made.trees.as_ref());
@@ -75,6 +85,7 @@ impl IncidentsState {
             incident: snapshot.incident,
             unfolded: self.unfolded.clone(),
             others: self.others.clone(),
+            num_shown: self.num_shown(&causes),
             causes,
             width,
         };
@@ -83,7 +94,7 @@ impl IncidentsState {
             return;
         }
         self.lines = ListLines::new(
-            inputs.causes.incidents().len(),
+            inputs.num_shown,
             &self.unfolded,
             |number| measure::height(snapshot, &inputs.causes, number, width),
             |number| {
@@ -92,6 +103,21 @@ impl IncidentsState {
             },
         );
         self.made_from = Some(inputs);
+    }
+
+    /// How many incidents the list has; those by design are the last.
+    fn num_shown(&self, causes: &RunCauses) -> usize {
+        causes.incidents().len()
+            - if self.hides_by_design {
+                num_by_design(causes)
+            } else {
+                0
+            }
+    }
+
+    /// Whether what is by design is left out of the list.
+    pub(super) fn hides_by_design_mut(&mut self) -> &mut bool {
+        &mut self.hides_by_design
     }
 
     pub(super) fn lines(&self) -> &ListLines {
@@ -147,17 +173,36 @@ impl IncidentsState {
     /// Gives all executions that the selected incident hit a label, or takes it away: one command, and so one
     /// step of Undo. `None` if they have it already, or none was hit.
     pub(crate) fn label(snapshot: &Snapshot, label: Option<Label>) -> Option<Command> {
-        let trees = trees_hit(snapshot, snapshot.incident?);
+        let trees = trees_to_label(snapshot, snapshot.incident?, label);
         let is_new = trees.iter().any(|&tree| snapshot.label(tree) != label);
         is_new.then_some(Command::SetLabel { trees, label })
     }
 
     /// The same by a button that shows whether its label is on: off if it is.
     pub(super) fn press_label(snapshot: &Snapshot, label: Label) -> Option<Command> {
-        let trees = trees_hit(snapshot, snapshot.incident?);
+        let trees = trees_to_label(snapshot, snapshot.incident?, Some(label));
         let is_on = common_label(snapshot, &trees) == Some(label);
         Self::label(snapshot, Some(label).filter(|_| !is_on))
     }
+}
+
+/// How many incidents are by design.
+pub(super) fn num_by_design(causes: &RunCauses) -> usize {
+    let incidents = causes.incidents().iter();
+    incidents.filter(|it| it.kind.is_by_design()).count()
+}
+
+/// The executions of an incident that a label is given to: "abnormal" to those that are called so, if any are, since not all
+/// that waited a little are abnormal; anything else to all.
+fn trees_to_label(snapshot: &Snapshot, incident: usize, label: Option<Label>) -> Vec<TreeIdx> {
+    let hit = trees_hit(snapshot, incident);
+    let detection = snapshot.detection.as_ref();
+    let (Some(Label::Abnormal), Some(detection)) = (label, detection) else {
+        return hit;
+    };
+    let is_abnormal = |tree: &TreeIdx| detection.is_abnormal(*tree);
+    let abnormal: Vec<TreeIdx> = hit.iter().copied().filter(is_abnormal).collect();
+    if abnormal.is_empty() { hit } else { abnormal }
 }
 
 /// How many calls of an incident are in no execution of the function that is compared; `None` while nobody knows.

@@ -1,0 +1,147 @@
+//! Busy hosts: times in which what the ranks of one host are late by, each by itself, is a large part of all their time.
+//!
+//! The stop of one of 16 ranks is 6 % of the host's time at most, however many wait for it, since what is waited for another is
+//! none of their own. A process that takes the host's cores away takes a fifth or more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_model::{DurationNs, TimeNs};
+
+use super::clock::Clocks;
+use super::delay::CauseKind;
+use super::delay_root::DelayRoot;
+use super::lag::share;
+use super::segments::Segments;
+
+/// Hosts with fewer ranks are not judged.
+pub(super) const LEAST_RANKS: usize = 4;
+/// Shorter delays are not counted.
+const LEAST: DurationNs = DurationNs::from_us(200);
+/// Time is looked at in pieces of this length.
+const BIN: DurationNs = DurationNs::from_us(10_000);
+/// In a busy piece at least one in so many parts of the ranks' time is their own delay.
+const SHARE: i64 = 5;
+/// In a busy piece at least one in so many ranks is late.
+const RANKS: usize = 3;
+/// Pieces at most so far apart are one time.
+const JOINED_BINS: i64 = 8;
+/// So many busy pieces make a time.
+const LEAST_BINS: usize = 3;
+/// So many delays make a time.
+const LEAST_DELAYS: usize = 8;
+/// A delay of more than so many times the median, …
+const OWN_FACTOR: i64 = 4;
+/// … that others waited so many times as long for, stands by itself.
+const WAITED_FACTOR: i64 = 6;
+
+/// A time in which a host was busy.
+pub(super) struct BusyTime {
+    pub(super) start: TimeNs,
+    pub(super) end: TimeNs,
+    /// The delays in it, indices into the roots.
+    pub(super) roots: Vec<usize>,
+}
+
+/// The ranks of each host: indices into the processes.
+pub(super) fn ranks_of_hosts(segments: &Segments, clocks: &Clocks) -> Vec<BTreeSet<usize>> {
+    let mut ranks = vec![BTreeSet::new(); clocks.hosts().len()];
+    for (lane, it) in (0..).zip(&segments.lanes) {
+        let host = clocks.host_of(callgrove_model::LaneIdx(lane));
+        ranks[host].insert(it.process);
+    }
+    ranks
+}
+
+/// The busy times of all hosts, in order of host, then time. Cost: O(n log n) in roots, and linear in their length.
+pub(super) fn busy_times(
+    segments: &Segments,
+    clocks: &Clocks,
+    roots: &[DelayRoot],
+) -> Vec<BusyTime> {
+    let hosts = ranks_of_hosts(segments, clocks);
+    let mut found = Vec::new();
+    for (host, ranks) in hosts.iter().enumerate() {
+        if ranks.len() < LEAST_RANKS {
+            continue;
+        }
+        let own: Vec<usize> = (0..roots.len())
+            .filter(|&it| {
+                let root = &roots[it];
+                matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
+                    && root.laid_to.is_none()
+                    && root.amount >= LEAST
+                    && clocks.host_of(root.lane) == host
+            })
+            .collect();
+        for (first, last) in busy_bins(segments, roots, &own, ranks.len()) {
+            let (start, end) = (TimeNs(first * BIN.0), TimeNs((last + 1) * BIN.0));
+            let roots = within(roots, &own, start, end);
+            if roots.len() >= LEAST_DELAYS {
+                found.push(BusyTime { start, end, roots });
+            }
+        }
+    }
+    found
+}
+
+/// Runs of busy pieces: the first and the last of each.
+fn busy_bins(
+    segments: &Segments,
+    roots: &[DelayRoot],
+    own: &[usize],
+    num_ranks: usize,
+) -> Vec<(i64, i64)> {
+    let mut bins: BTreeMap<i64, (DurationNs, BTreeSet<usize>)> = BTreeMap::new();
+    for &it in own {
+        let root = &roots[it];
+        let process = segments.lane(root.lane).process;
+        let length = root.end.since(root.start);
+        for bin in root.start.0.div_euclid(BIN.0)..=root.end.0.div_euclid(BIN.0) {
+            let from = root.start.max(TimeNs(bin * BIN.0));
+            let part = root.end.min(TimeNs((bin + 1) * BIN.0)).since(from);
+            let held = bins.entry(bin).or_default();
+            held.0 += share(part, root.amount.min(length), length);
+            held.1.insert(process);
+        }
+    }
+    let whole = i64::try_from(num_ranks)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(BIN.0);
+    let least_ranks = LEAST_RANKS.max(num_ranks.div_ceil(RANKS));
+    let is_busy = |it: &(DurationNs, BTreeSet<usize>)| {
+        it.0.0.saturating_mul(SHARE) >= whole && it.1.len() >= least_ranks
+    };
+    let mut runs: Vec<(i64, i64, usize)> = Vec::new();
+    for bin in bins.iter().filter(|it| is_busy(it.1)).map(|it| *it.0) {
+        match runs.last_mut() {
+            Some(run) if bin - run.1 <= JOINED_BINS => {
+                run.1 = bin;
+                run.2 += 1;
+            }
+            _ => runs.push((bin, bin, 1)),
+        }
+    }
+    let long = runs.into_iter().filter(|run| run.2 >= LEAST_BINS);
+    long.map(|(first, last, _)| (first, last)).collect()
+}
+
+/// The delays of which most is within a time, without those that stand by themselves.
+fn within(roots: &[DelayRoot], own: &[usize], start: TimeNs, end: TimeNs) -> Vec<usize> {
+    let is_within = |it: &usize| {
+        let root = &roots[*it];
+        let part = root.end.min(end).since(root.start.max(start));
+        part.0.saturating_mul(2) > root.end.since(root.start).0
+    };
+    let mut found: Vec<usize> = own.iter().copied().filter(is_within).collect();
+    let mut amounts: Vec<DurationNs> = found.iter().map(|&it| roots[it].amount).collect();
+    amounts.sort_unstable();
+    let Some(&median) = amounts.get(amounts.len() / 2) else {
+        return Vec::new();
+    };
+    found.retain(|&it| {
+        let root = &roots[it];
+        let is_long = root.amount.0 > median.0.saturating_mul(OWN_FACTOR);
+        !(is_long && root.cost.0 > root.amount.0.saturating_mul(WAITED_FACTOR))
+    });
+    found
+}

@@ -1,0 +1,287 @@
+//! Grouping: which roots a person would call one incident.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgrove_model::{DurationNs, TimeNs};
+
+use super::busy_host::{busy_times, ranks_of_hosts};
+use super::clock::Clocks;
+use super::delay::CauseKind;
+use super::delay_root::DelayRoot;
+use super::segments::Segments;
+
+/// A smaller delay is no incident.
+pub(super) const LEAST: DurationNs = DurationNs::from_us(1_000);
+/// Ranks with at least so many delays of this size have them often.
+const OFTEN: usize = 8;
+/// All ranks but one in so many have them often.
+const FEW_RANKS: usize = 4;
+/// What costs less than so many times what is usual of such delays, and less than so many times its own amount, is noise.
+const NOISE_FACTOR: i64 = 6;
+/// One delay that is more than so many percent of what its host is late by is not the host's.
+const DOMINANT_PERCENT: i64 = 40;
+/// Delays of at least so many ranks of a host at once can be the host's, and of half of its ranks.
+const LEAST_RANKS: usize = 3;
+/// A delay within a larger one belongs to it if it costs less than one part in so many, …
+const SMALL_COST: i64 = 10;
+/// … and is in the library, or shorter than one part in so many.
+const SMALL_WORK: i64 = 50;
+/// Times in which a host is busy are one if they are closer than this.
+const JOINED: DurationNs = DurationNs::from_us(20_000);
+
+/// Roots that are one incident, the costliest first; times on the common clock.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    pub(super) kind: CauseKind,
+    pub(super) roots: Vec<usize>,
+    pub(super) start: TimeNs,
+    pub(super) end: TimeNs,
+    /// What it cost all ranks together.
+    pub(super) cost: DurationNs,
+    /// When it began, each time, in order, where several times are one matter.
+    pub(super) starts: Vec<TimeNs>,
+}
+
+struct Grouping<'a> {
+    segments: &'a Segments,
+    clocks: &'a Clocks,
+    roots: &'a [DelayRoot],
+    /// The ranks of each host.
+    ranks: Vec<BTreeSet<usize>>,
+}
+
+/// Gives every root its kind, and groups those from a millisecond on. Cost: O(n log n) in roots.
+pub(super) fn group(segments: &Segments, clocks: &Clocks, roots: &mut [DelayRoot]) -> Vec<Cluster> {
+    for root in roots.iter_mut().filter(|it| it.laid_to.is_none()) {
+        root.kind = kind(segments, root);
+    }
+    let busy = busy_times(segments, clocks, roots);
+    let mut is_taken = vec![false; roots.len()];
+    for &it in busy.iter().flat_map(|it| &it.roots) {
+        roots[it].kind = CauseKind::BusyHost;
+        is_taken[it] = true;
+    }
+    let grouping = Grouping {
+        segments,
+        clocks,
+        roots,
+        ranks: ranks_of_hosts(segments, clocks),
+    };
+    let mut large: Vec<usize> = (0..roots.len())
+        .filter(|&it| roots[it].laid_to.is_none() && !is_taken[it] && roots[it].amount >= LEAST)
+        .collect();
+    let noise = grouping.noise(&large);
+    large.retain(|it| noise.binary_search(it).is_err());
+    let mut clusters = grouping.of_large(large);
+    clusters.extend(busy.into_iter().map(|it| Cluster {
+        start: it.start,
+        end: it.end,
+        ..grouping.cluster(CauseKind::BusyHost, it.roots)
+    }));
+    if !noise.is_empty() {
+        clusters.push(grouping.together(CauseKind::Noise, noise));
+    }
+    for cluster in &clusters {
+        if matches!(cluster.kind, CauseKind::BusyHost | CauseKind::Noise) {
+            for &it in &cluster.roots {
+                roots[it].kind = cluster.kind;
+            }
+        }
+    }
+    clusters
+}
+
+fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
+    let is_spread = root.num_gaps >= 3 && root.largest.0.saturating_mul(10) < root.amount.0 * 7;
+    if root.kind == CauseKind::Transfer {
+        CauseKind::Transfer
+    } else if root.is_written {
+        CauseKind::TracerWrite
+    } else if segments.lane(root.lane).is_device || is_spread {
+        CauseKind::Slow
+    } else {
+        CauseKind::Stalled
+    }
+}
+
+impl Grouping<'_> {
+    fn cost(&self, it: usize) -> DurationNs {
+        self.roots[it].whole_cost()
+    }
+
+    fn process(&self, it: usize) -> usize {
+        self.segments.lane(self.roots[it].lane).process
+    }
+
+    fn host(&self, it: usize) -> usize {
+        self.clocks.host_of(self.roots[it].lane)
+    }
+
+    /// The roots that are like what every rank has often, ascending. One rank's many delays are not, nor what all wait for.
+    fn noise(&self, large: &[usize]) -> Vec<usize> {
+        let mut costs: BTreeMap<usize, Vec<DurationNs>> = BTreeMap::new();
+        for &it in large {
+            if self.roots[it].kind != CauseKind::TracerWrite {
+                costs
+                    .entry(self.process(it))
+                    .or_default()
+                    .push(self.cost(it));
+            }
+        }
+        let middle = |costs: &mut Vec<DurationNs>| {
+            costs.sort_unstable();
+            costs[costs.len() / 2]
+        };
+        let processes = 0..self.segments.processes.len();
+        let mut usual: Vec<DurationNs> = processes
+            .map(|process| match costs.get_mut(&process) {
+                Some(costs) if costs.len() >= OFTEN => middle(costs),
+                _ => DurationNs::ZERO,
+            })
+            .collect();
+        if usual.is_empty() {
+            return Vec::new();
+        }
+        usual.sort_unstable();
+        let usual = usual[usual.len() / FEW_RANKS];
+        let most = DurationNs(usual.0.saturating_mul(NOISE_FACTOR));
+        let is_noise = |it: &usize| {
+            let root = &self.roots[*it];
+            matches!(root.kind, CauseKind::Stalled | CauseKind::Slow)
+                && self.cost(*it) < most
+                && root.cost.0 < root.amount.0.saturating_mul(NOISE_FACTOR)
+        };
+        large.iter().copied().filter(is_noise).collect()
+    }
+
+    /// Groups by time, then by what explains the group.
+    fn of_large(&self, mut large: Vec<usize>) -> Vec<Cluster> {
+        large.sort_by_key(|&it| (self.roots[it].start, it));
+        let mut clusters = Vec::new();
+        let mut writes = Vec::new();
+        let mut rest = large.as_slice();
+        while let Some(&first) = rest.first() {
+            let mut end = self.roots[first].end;
+            let overlaps = rest.iter().take_while(|it| {
+                let root = &self.roots[**it];
+                let is_within = root.start <= end;
+                end = end.max(root.end);
+                is_within
+            });
+            let (together, after) = rest.split_at(overlaps.count());
+            self.explain(together, &mut clusters, &mut writes);
+            rest = after;
+        }
+        let mut clusters = self.join_busy(clusters);
+        if !writes.is_empty() {
+            clusters.push(self.together(CauseKind::TracerWrite, writes));
+        }
+        clusters
+    }
+
+    /// What a group of roots that overlap is: the tracer's, the host's, or its costliest root's with what is small beside it.
+    fn explain(&self, group: &[usize], clusters: &mut Vec<Cluster>, writes: &mut Vec<usize>) {
+        let mut group = group.to_vec();
+        group.sort_by_key(|&it| (Reverse(self.cost(it)), it));
+        let whole: DurationNs = group.iter().map(|&it| self.cost(it)).sum();
+        let amount = |of: &dyn Fn(&usize) -> bool| {
+            let chosen = group.iter().filter(|it| of(it));
+            chosen.map(|&it| self.roots[it].amount).sum::<DurationNs>()
+        };
+        let is_write = |it: &usize| self.roots[*it].kind == CauseKind::TracerWrite;
+        let num_writes = group.iter().filter(|it| is_write(it)).count();
+        if num_writes >= 2 && amount(&is_write).0.saturating_mul(2) > amount(&|_| true).0 {
+            writes.extend(group);
+            return;
+        }
+        let host = self.host(group[0]);
+        let own = group.iter().filter(|it| !is_write(it));
+        let ranks: BTreeSet<usize> = own.map(|&it| self.process(it)).collect();
+        let least_ranks = LEAST_RANKS.max(self.ranks[host].len().div_ceil(2));
+        let dominant = self.cost(group[0]).0.saturating_mul(100);
+        if group.iter().all(|&it| self.host(it) == host)
+            && ranks.len() >= least_ranks
+            && dominant < whole.0.saturating_mul(DOMINANT_PERCENT)
+        {
+            clusters.push(self.cluster(CauseKind::BusyHost, group));
+            return;
+        }
+        while let Some(&top) = group.first() {
+            let (folded, rest) = group[1..]
+                .iter()
+                .partition::<Vec<usize>, _>(|&&it| self.is_part(it, top));
+            let kind = self.roots[top].kind;
+            let members: Vec<usize> = [top].into_iter().chain(folded).collect();
+            if kind == CauseKind::TracerWrite {
+                writes.extend(members);
+            } else {
+                clusters.push(self.cluster(kind, members));
+            }
+            group = rest;
+        }
+    }
+
+    /// Whether a root lies within a costlier one and is small beside it.
+    fn is_part(&self, it: usize, top: usize) -> bool {
+        let (small, large) = (&self.roots[it], &self.roots[top]);
+        let is_within =
+            small.start + LEAST >= large.start && small.end <= large.last_wait_end + LEAST;
+        let is_small = self.cost(it).0.saturating_mul(SMALL_COST) < self.cost(top).0;
+        let is_weak =
+            small.operation.is_some() || small.amount.0.saturating_mul(SMALL_WORK) < large.amount.0;
+        is_within && is_small && is_weak
+    }
+
+    /// Joins what lies close together on a busy host.
+    fn join_busy(&self, clusters: Vec<Cluster>) -> Vec<Cluster> {
+        let is_busy = |it: &Cluster| it.kind == CauseKind::BusyHost;
+        let (mut busy, mut others): (Vec<Cluster>, Vec<Cluster>) =
+            clusters.into_iter().partition(is_busy);
+        busy.sort_by_key(|it| (self.host(it.roots[0]), it.start));
+        for it in busy {
+            match others.last_mut() {
+                Some(last)
+                    if is_busy(last)
+                        && self.host(last.roots[0]) == self.host(it.roots[0])
+                        && it.start.since(last.end) < JOINED =>
+                {
+                    last.end = last.end.max(it.end);
+                    last.cost += it.cost;
+                    last.roots.extend(it.roots);
+                    last.roots.sort_by_key(|&it| (Reverse(self.cost(it)), it));
+                }
+                _ => others.push(it),
+            }
+        }
+        others
+    }
+
+    fn cluster(&self, kind: CauseKind, mut roots: Vec<usize>) -> Cluster {
+        roots.sort_by_key(|&it| (Reverse(self.cost(it)), it));
+        let starts = roots.iter().map(|&it| self.roots[it].start);
+        let ends = roots.iter().map(|&it| self.roots[it].last_wait_end);
+        Cluster {
+            kind,
+            start: starts.min().unwrap_or_default(),
+            end: ends.max().unwrap_or_default(),
+            cost: roots.iter().map(|&it| self.cost(it)).sum(),
+            starts: Vec::new(),
+            roots,
+        }
+    }
+
+    /// Roots of many times that are one matter: start and end are of the costliest.
+    fn together(&self, kind: CauseKind, roots: Vec<usize>) -> Cluster {
+        let mut starts: Vec<TimeNs> = roots.iter().map(|&it| self.roots[it].start).collect();
+        starts.sort_unstable();
+        let whole = self.cluster(kind, roots);
+        let top = &self.roots[whole.roots[0]];
+        Cluster {
+            start: top.start,
+            end: top.last_wait_end,
+            starts,
+            ..whole
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Meetings: which calls of the ranks, or of the threads of one rank, belong together.
+//!
+//! TAU does not record the communicator. The k-th calls of the ranks that make a call equally often at one call path may be
+//! one meeting; ranks are of different communicators if one leaves before the other comes, or if they do not leave together.
+//! That a rank is late is what proves the border: the ranks of other communicators leave without it.
+
+use std::collections::BTreeMap;
+
+use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId};
+
+use super::call_kind::CallKind;
+use super::segments::{OperationKind, OperationRef, PathIdx, Segments};
+
+/// Two times that are closer than this may be in either order: clocks tick, and ranks leave one after another.
+pub(super) const TIE: DurationNs = DurationNs::from_us(20);
+/// Two ranks are of different communicators if in more than one of so many meetings one left before the other came.
+const APART_ONE_IN: usize = 500;
+/// Ranks that leave within this time of each other may be together.
+const TOGETHER: DurationNs = DurationNs::from_us(15);
+/// Or within so many times the time to the nearest other rank.
+const TOGETHER_FACTOR: i64 = 4;
+/// Of more pairs of calls than this, calls at even distances are compared.
+const MOST_PAIRS: usize = 50_000_000;
+
+/// Calls that were made together.
+#[derive(Clone, Debug)]
+pub(super) struct Meeting {
+    /// In order of lane.
+    pub(super) operations: Vec<OperationRef>,
+    /// What kind of call it is.
+    pub(super) kind: CallKind,
+}
+
+/// The meetings of a run, and which meeting each operation belongs to.
+#[derive(Debug, Default)]
+pub(super) struct Meetings {
+    pub(super) all: Vec<Meeting>,
+    /// By lane and operation; `u32::MAX` for none.
+    of_operation: Vec<Vec<u32>>,
+}
+
+/// Calls that can be one meeting: the path and program of a collective, or the function, its caller and the rank of threads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum MeetingPlace {
+    Ranks(ProgramId, PathIdx),
+    /// By functions, because the first thread has a deeper stack than those that it starts.
+    Threads(usize, FuncId, Option<FuncId>),
+}
+
+/// The operations of some lanes, equally many of each.
+type Series = Vec<Vec<OperationRef>>;
+
+impl Meetings {
+    /// Finds them. Cost: linear in operations for ranks that are all of one communicator; else also the number of
+    /// pairs of ranks times the number of calls, up to a bound.
+    pub(super) fn find(segments: &Segments) -> Self {
+        let mut series: BTreeMap<MeetingPlace, BTreeMap<LaneIdx, Vec<OperationRef>>> =
+            BTreeMap::new();
+        for (it, operation) in segments.operations() {
+            let OperationKind::Call(kind) = operation.kind else {
+                continue;
+            };
+            let process = segments.lane(it.lane).process;
+            let place = if kind.is_collective() {
+                MeetingPlace::Ranks(segments.processes[process].0, operation.path)
+            } else if kind == CallKind::ThreadSync {
+                let caller = segments.places.caller(operation.path);
+                MeetingPlace::Threads(process, operation.func, caller)
+            } else {
+                continue;
+            };
+            let lanes = series.entry(place).or_default();
+            lanes.entry(it.lane).or_default().push(it);
+        }
+        let lanes = segments.lanes.iter();
+        let mut found = Self {
+            all: Vec::new(),
+            of_operation: lanes
+                .map(|it| vec![u32::MAX; it.operations.len()])
+                .collect(),
+        };
+        for lanes in series.into_values() {
+            let mut alike: BTreeMap<usize, Series> = BTreeMap::new();
+            for calls in lanes.into_values() {
+                alike.entry(calls.len()).or_default().push(calls);
+            }
+            for series in alike.into_values().filter(|it| it.len() > 1) {
+                found.add(segments, &series);
+            }
+        }
+        found
+    }
+
+    /// The meeting of an operation.
+    pub(super) fn of(&self, it: OperationRef) -> Option<&Meeting> {
+        self.all.get(FuncId(self.number(it)?).index())
+    }
+
+    /// Its number.
+    pub(super) fn number(&self, it: OperationRef) -> Option<u32> {
+        let number = *self.of_operation.get(it.lane.index())?.get(it.at)?;
+        (number != u32::MAX).then_some(number)
+    }
+
+    fn add(&mut self, segments: &Segments, series: &Series) {
+        let kind = |calls: &Vec<OperationRef>| segments.operation(calls[0]).kind;
+        let OperationKind::Call(kind) = kind(&series[0]) else {
+            return;
+        };
+        for group in groups(segments, series, kind) {
+            if group.len() < 2 {
+                continue;
+            }
+            for at in 0..series[group[0]].len() {
+                let operations: Vec<_> = group.iter().map(|&lane| series[lane][at]).collect();
+                let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+                for it in &operations {
+                    self.of_operation[it.lane.index()][it.at] = number;
+                }
+                self.all.push(Meeting { operations, kind });
+            }
+        }
+    }
+}
+
+/// How far two ranks are from each other over all their calls.
+#[derive(Clone, Copy)]
+struct Pair {
+    one: usize,
+    other: usize,
+    /// The median distance of their exits.
+    apart: DurationNs,
+    /// Whether one left before the other came, too often.
+    is_apart: bool,
+}
+
+/// The communicators among lanes with equally many calls: indices of the lanes of each, ascending.
+fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize>> {
+    let all = || vec![(0..series.len()).collect::<Vec<_>>()];
+    // Of a broadcast the root may leave before the others come, of a reduction all but the root.
+    if kind == CallKind::Rooted || never_leave_early(segments, series) {
+        return all();
+    }
+    let (nearest, pairs) = pairs(segments, series);
+    let mut joined: Vec<&Pair> = pairs.iter().filter(|it| !it.is_apart).collect();
+    joined.retain(|it| {
+        let near = nearest[it.one].max(nearest[it.other]);
+        it.apart.0 <= TOGETHER.0.max(near.0.saturating_mul(TOGETHER_FACTOR))
+    });
+    joined.sort_by_key(|it| (it.apart, it.one, it.other));
+    let apart: std::collections::BTreeSet<(usize, usize)> = pairs
+        .iter()
+        .filter(|it| it.is_apart)
+        .map(|it| (it.one, it.other))
+        .collect();
+    let mut group_of: Vec<usize> = (0..series.len()).collect();
+    let mut members: Vec<Vec<usize>> = (0..series.len()).map(|it| vec![it]).collect();
+    for pair in joined {
+        let (one, other) = (group_of[pair.one], group_of[pair.other]);
+        let is_barred = || {
+            members[one].iter().any(|&a| {
+                members[other]
+                    .iter()
+                    .any(|&b| apart.contains(&(a.min(b), a.max(b))))
+            })
+        };
+        if one != other && !is_barred() {
+            let moved = std::mem::take(&mut members[other]);
+            for &it in &moved {
+                group_of[it] = one;
+            }
+            members[one].extend(moved);
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = members.into_iter().filter(|it| !it.is_empty()).collect();
+    groups.iter_mut().for_each(|it| it.sort_unstable());
+    groups.sort_unstable();
+    groups
+}
+
+/// Whether nobody ever left before the last one had come.
+fn never_leave_early(segments: &Segments, series: &Series) -> bool {
+    (0..series[0].len()).all(|at| {
+        let calls = || series.iter().map(|it| segments.operation(it[at]));
+        let last = calls().map(|it| it.start).max();
+        let first = calls().map(|it| it.end).min();
+        last.zip(first)
+            .is_none_or(|(last, first)| last <= first + TIE)
+    })
+}
+
+/// All pairs of lanes, and for each lane how far the nearest other one is.
+fn pairs(segments: &Segments, series: &Series) -> (Vec<DurationNs>, Vec<Pair>) {
+    let (num_lanes, num_calls) = (series.len(), series[0].len());
+    let stride = (num_lanes * num_lanes / 2 * num_calls / MOST_PAIRS).max(1);
+    let times: Vec<Vec<_>> = series
+        .iter()
+        .map(|calls| {
+            let calls = calls
+                .iter()
+                .step_by(stride)
+                .map(|it| segments.operation(*it));
+            calls.map(|it| (it.start, it.end)).collect()
+        })
+        .collect();
+    let mut nearest = vec![DurationNs(i64::MAX); num_lanes];
+    let mut pairs = Vec::new();
+    let mut distances: Vec<i64> = Vec::new();
+    for one in 0..num_lanes {
+        for other in one + 1..num_lanes {
+            let calls = || times[one].iter().zip(&times[other]);
+            let num_apart = calls()
+                .filter(|(a, b)| a.1 + TIE < b.0 || b.1 + TIE < a.0)
+                .count();
+            distances.clear();
+            distances.extend(calls().map(|(a, b)| a.1.since(b.1).0.saturating_abs()));
+            let middle = distances.len() / 2;
+            let apart = DurationNs(*distances.select_nth_unstable(middle).1);
+            nearest[one] = nearest[one].min(apart);
+            nearest[other] = nearest[other].min(apart);
+            pairs.push(Pair {
+                one,
+                other,
+                apart,
+                is_apart: num_apart * APART_ONE_IN > distances.len(),
+            });
+        }
+    }
+    (nearest, pairs)
+}

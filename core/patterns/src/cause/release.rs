@@ -1,0 +1,296 @@
+//! What released each operation, and so how long it waited.
+
+use callgrove_model::{CommKind, CommRef, DurationNs, ExecIdx, LaneIdx, TimeNs, Trace};
+
+use super::call_kind::CallKind;
+use super::meetings::{Meetings, TIE};
+use super::segments::{Operation, OperationKind, OperationRef, Segments};
+use super::wait::WaitKind;
+
+/// A sender that is still in its send for longer than this after the send's stamp has not sent yet.
+pub(super) const STILL_SENDING: DurationNs = DurationNs::from_us(60);
+
+/// Which state of the peer matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PeerState {
+    /// What the lane had done by the time of the release.
+    Now,
+    /// What it had done before this operation.
+    Before(OperationRef),
+    /// What it had done with this operation.
+    After(OperationRef),
+}
+
+/// What an operation waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Release {
+    /// The lane that it waited for.
+    pub(super) peer: LaneIdx,
+    pub(super) state: PeerState,
+    /// When it came, on the common clock; the operation's own times bound it.
+    pub(super) time: TimeNs,
+    /// How it waited.
+    pub(super) kind: WaitKind,
+    /// The row of the message in the operation, if it waited for one.
+    pub(super) row: Option<usize>,
+}
+
+/// An operation's release and the two parts of its time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Released {
+    pub(super) by: Option<Release>,
+    /// Until here it waited; its start if for nothing.
+    pub(super) at: TimeNs,
+}
+
+impl Released {
+    /// How long the operation waited.
+    pub(super) fn wait(&self, operation: &Operation) -> DurationNs {
+        self.at.since(operation.start)
+    }
+
+    /// What is left of it.
+    pub(super) fn rest(&self, operation: &Operation) -> DurationNs {
+        operation.end.since(self.at)
+    }
+}
+
+/// From message events to operations, and on to their mates.
+pub(super) struct Partners<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) clocks: &'a super::clock::Clocks,
+    /// The operation of each message event, by lane and row; `u32::MAX` outside every operation.
+    of_row: Vec<Vec<u32>>,
+}
+
+impl<'a> Partners<'a> {
+    pub(super) fn new(
+        trace: &'a Trace,
+        clocks: &'a super::clock::Clocks,
+        segments: &Segments,
+    ) -> Self {
+        let lanes = trace.lanes.iter();
+        let mut of_row: Vec<Vec<u32>> = lanes.map(|it| vec![u32::MAX; it.comms.len()]).collect();
+        for (it, operation) in segments.operations() {
+            let number = u32::try_from(it.at).unwrap_or(u32::MAX);
+            of_row[it.lane.index()][operation.rows.clone()].fill(number);
+        }
+        Self {
+            trace,
+            clocks,
+            of_row,
+        }
+    }
+
+    /// The operation of a message event.
+    fn operation(&self, event: CommRef) -> Option<OperationRef> {
+        let number = self.of_row[event.lane.index()][ExecIdx(event.row).index()];
+        (number != u32::MAX).then(|| OperationRef {
+            lane: event.lane,
+            at: ExecIdx(number).index(),
+        })
+    }
+
+    /// The other end of a message, with its time on the common clock; `None` for one to the lane itself.
+    pub(super) fn mate(&self, lane: LaneIdx, row: usize) -> Option<(OperationRef, TimeNs)> {
+        let mate = self.trace.lane(lane).comms.mate[row].filter(|it| it.lane != lane)?;
+        let time = self.trace.lane(mate.lane).comms.time[ExecIdx(mate.row).index()];
+        Some((self.operation(mate)?, self.clocks.common(mate.lane, time)))
+    }
+
+    /// The rows of an operation of one kind.
+    pub(super) fn rows(
+        &self,
+        lane: LaneIdx,
+        operation: &Operation,
+        kind: CommKind,
+    ) -> impl Iterator<Item = usize> + '_ {
+        let kinds = &self.trace.lane(lane).comms.kind;
+        let rows = operation.rows.clone();
+        rows.filter(move |&row| kinds[row] == kind)
+    }
+}
+
+/// What released every operation, by lane and operation. Cost: linear in operations and messages, and in the members of
+/// meetings.
+pub(super) fn releases(
+    segments: &Segments,
+    partners: &Partners<'_>,
+    meetings: &Meetings,
+) -> Vec<Vec<Released>> {
+    let last_entries: Vec<_> = meetings
+        .all
+        .iter()
+        .map(|meeting| {
+            let mut entries: Vec<_> = meeting
+                .operations
+                .iter()
+                .map(|it| (segments.operation(*it).start, *it))
+                .collect();
+            entries.sort_unstable();
+            entries
+        })
+        .collect();
+    let streams = device_lanes(segments);
+    let find = Find {
+        segments,
+        partners,
+        meetings,
+        last_entries,
+        streams,
+    };
+    let lanes = (0..segments.lanes.len()).map(LaneIdx::from_index);
+    lanes
+        .map(|lane| {
+            let operations = segments.lane(lane).operations.iter().enumerate();
+            operations
+                .map(|(at, it)| find.released(OperationRef { lane, at }, it))
+                .collect()
+        })
+        .collect()
+}
+
+/// The streams of each rank.
+fn device_lanes(segments: &Segments) -> Vec<Vec<LaneIdx>> {
+    let mut streams = vec![Vec::new(); segments.processes.len()];
+    for (index, lane) in segments.lanes.iter().enumerate() {
+        if lane.is_device {
+            streams[lane.process].push(LaneIdx::from_index(index));
+        }
+    }
+    streams
+}
+
+struct Find<'a> {
+    segments: &'a Segments,
+    partners: &'a Partners<'a>,
+    meetings: &'a Meetings,
+    /// Of each meeting, its members by entry.
+    last_entries: Vec<Vec<(TimeNs, OperationRef)>>,
+    streams: Vec<Vec<LaneIdx>>,
+}
+
+impl Find<'_> {
+    fn released(&self, it: OperationRef, operation: &Operation) -> Released {
+        let mut last: Option<Release> = None;
+        self.each_cause(it, operation, |cause| {
+            // Of two at the same time the one that says more: a stamp rather than the end of a call.
+            let rank = |it: &Release| (it.time, !matches!(it.state, PeerState::After(_)));
+            if last.as_ref().is_none_or(|last| rank(&cause) > rank(last)) {
+                last = Some(cause);
+            }
+        });
+        let at = last.map_or(operation.start, |it| {
+            it.time.min(operation.end).max(operation.start)
+        });
+        Released { by: last, at }
+    }
+
+    fn each_cause(&self, it: OperationRef, operation: &Operation, mut each: impl FnMut(Release)) {
+        match operation.kind {
+            OperationKind::Idle => {
+                let first = self
+                    .segments
+                    .first_thread(self.partners.trace, self.segments.lane(it.lane).process);
+                let length = operation.end.since(operation.start);
+                // A stream that is idle for less had its next kernel waiting: its own queue rules.
+                let waits = !self.segments.lane(it.lane).is_device || length > TIE;
+                if let Some(peer) = first.filter(|_| waits) {
+                    each(Release {
+                        peer,
+                        state: PeerState::Now,
+                        time: operation.end,
+                        kind: WaitKind::WaitForWork,
+                        row: None,
+                    });
+                }
+            }
+            OperationKind::Call(CallKind::DeviceSync) => self.of_device(it, operation, &mut each),
+            OperationKind::Call(_) => self.of_meeting(it, operation, &mut each),
+        }
+        self.of_messages(it, operation, &mut each);
+    }
+
+    fn of_device(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        for &stream in &self.streams[self.segments.lane(it.lane).process] {
+            let kernels = &self.segments.lane(stream).gaps;
+            let ended = kernels.partition_point(|gap| gap.end <= operation.end);
+            let last = ended.checked_sub(1).map(|last| kernels[last].end);
+            if let Some(time) = last.filter(|last| *last > operation.start) {
+                each(Release {
+                    peer: stream,
+                    state: PeerState::Now,
+                    time,
+                    kind: WaitKind::WaitForDevice,
+                    row: None,
+                });
+            }
+        }
+    }
+
+    fn of_meeting(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        let Some(number) = self.meetings.number(it) else {
+            return;
+        };
+        let number = callgrove_model::FuncId(number).index();
+        let entries = &self.last_entries[number];
+        let come = entries.partition_point(|entry| entry.0 <= operation.end + TIE);
+        let Some(&(time, last)) = come.checked_sub(1).map(|last| &entries[last]) else {
+            return;
+        };
+        if last != it {
+            let is_barrier = matches!(
+                self.meetings.all[number].kind,
+                CallKind::Barrier | CallKind::ThreadSync
+            );
+            each(Release {
+                peer: last.lane,
+                state: PeerState::Before(last),
+                time,
+                kind: if is_barrier {
+                    WaitKind::WaitAtBarrier
+                } else {
+                    WaitKind::WaitAtCollective
+                },
+                row: None,
+            });
+        }
+    }
+
+    fn of_messages(&self, it: OperationRef, operation: &Operation, each: &mut impl FnMut(Release)) {
+        for row in operation.rows.clone() {
+            let Some((mate, stamp)) = self.partners.mate(it.lane, row) else {
+                continue;
+            };
+            let other = self.segments.operation(mate);
+            let (start, end) = (operation.start, operation.end);
+            let is_recv = self.partners.trace.lane(it.lane).comms.kind[row] == CommKind::Recv;
+            let release = |state, time, kind| Release {
+                peer: mate.lane,
+                state,
+                time,
+                kind,
+                row: Some(row),
+            };
+            if is_recv {
+                let kind = WaitKind::LateSender;
+                each(release(PeerState::Before(mate), stamp, kind));
+                if other.end > stamp + STILL_SENDING && other.end <= end && other.end > start {
+                    each(release(PeerState::After(mate), other.end, kind));
+                }
+            } else if start < other.start && other.start <= end {
+                each(release(
+                    PeerState::Before(mate),
+                    other.start,
+                    WaitKind::LateReceiver,
+                ));
+            } else if other.start <= start && start < other.end && other.end <= end {
+                each(release(
+                    PeerState::After(mate),
+                    other.end,
+                    WaitKind::LateReceiver,
+                ));
+            }
+        }
+    }
+}

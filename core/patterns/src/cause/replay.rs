@@ -1,0 +1,411 @@
+//! The replay: every lane with two clocks, the real one and one on which each excess is taken away.
+//!
+//! A lane's lag is the difference of the two, kept by the delays that it consists of. An operation hands lag on: whoever waits
+//! takes over the lag of the one that it waited for, less what would have been slack; whoever does not wait keeps its own. A wait
+//! is laid to the delays in which the peer was further behind. This is the two replays of Böhme et al. (ICPP 2010; TOPC
+//! 2016, sections 4 and 5) in one, with what is usual in place of what the peer did, and with the slack that
+//! idle waves fade by (Afzal, Hager, Wellein, IEEE Cluster 2019).
+
+use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
+
+use super::delay_root::{DelayRoot, RootIdx};
+use super::lag::{Lag, LagId, LagStore, add, keep_alive, share, take_off, total};
+use super::meetings::Meetings;
+use super::release::{Partners, PeerState, Release, Released};
+use super::segments::{Operation, OperationKind, OperationRef, Segments};
+use super::usual::{Excess, Visit, excesses};
+
+/// Own work that is longer than usual by less than this is the clock's or the machine's.
+const LEAST_WORK: DurationNs = DurationNs::from_us(30);
+/// The same of calls and waits.
+pub(super) const LEAST_WAIT: DurationNs = DurationNs::from_us(60);
+/// Delays of own work closer than this are one.
+const JOINED: DurationNs = DurationNs::from_us(300);
+/// A root lasts until the end of a wait of which it is at least one part in so many, …
+const SHARE_OF_WAIT: i64 = 5;
+/// … if that part is at least one in so many of its own amount.
+const SHARE_OF_ROOT: i64 = 10;
+/// A wait of less than one in so many parts of a silence is too short to be told from two ranks falling silent together.
+const SHORT: i64 = 100;
+/// Sends that a call completes are looked for among so many operations before it.
+const MOST_PENDING: usize = 64;
+
+/// A wait that would not have been, or not so long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChargedWait {
+    pub(super) operation: OperationRef,
+    /// How much of it would not have been.
+    pub(super) amount: DurationNs,
+    /// The delay that caused most of it; `None` if it is unusual, but nothing explains it.
+    pub(super) root: Option<RootIdx>,
+}
+
+/// What the replay finds.
+pub(super) struct Replayed {
+    pub(super) roots: Vec<DelayRoot>,
+    pub(super) waits: Vec<ChargedWait>,
+    /// Waits that no delay explains: they are by design.
+    pub(super) by_design: Vec<OperationRef>,
+}
+
+/// An excess of own work: how many operations were before it, when it ended, and its root.
+#[derive(Clone, Copy)]
+struct LaneExcess {
+    operations_before: usize,
+    end: TimeNs,
+    root: RootIdx,
+    amount: DurationNs,
+}
+
+/// Follows every delay of a run. Cost: O(n log n) in events.
+pub(super) fn replay(
+    segments: &Segments,
+    partners: &Partners<'_>,
+    meetings: &Meetings,
+    released: &[Vec<Released>],
+) -> Replayed {
+    let mut roots = Vec::new();
+    let work = work_excesses(segments, &mut roots);
+    let lanes = segments.lanes.iter();
+    let unknown = |it: &super::segments::LaneSegments| vec![LagId::UNKNOWN; it.operations.len()];
+    let after: Vec<Vec<LagId>> = lanes.map(unknown).collect();
+    let mut replay = Replay {
+        segments,
+        partners,
+        meetings,
+        released,
+        work,
+        rests: of_operations(segments, released, |released, it| released.rest(it)),
+        unusual: of_operations(segments, released, |released, it| released.wait(it)),
+        lags: LagStore::new(),
+        before: after.clone(),
+        after,
+        found: Replayed {
+            roots,
+            waits: Vec::new(),
+            by_design: Vec::new(),
+        },
+    };
+    let mut order: Vec<(TimeNs, TimeNs, OperationRef)> = segments
+        .operations()
+        .map(|(it, operation)| (operation.end, operation.start, it))
+        .collect();
+    order.sort_unstable();
+    for (_, _, it) in order {
+        replay.pass(it);
+    }
+    replay.found
+}
+
+/// Excesses of own work by lane, and their roots.
+fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<LaneExcess>> {
+    let visits: Vec<Visit> = (0..)
+        .zip(&segments.lanes)
+        .flat_map(|(lane, it)| {
+            it.gaps.iter().map(move |gap| Visit {
+                place: gap.place,
+                lane,
+                duration: gap.duration(),
+                is_left_out: gap.is_written,
+            })
+        })
+        .collect();
+    let found = excesses(&visits, segments.places.len(), LEAST_WORK);
+    drop(visits);
+    let mut found = found.into_iter().peekable();
+    let mut first = 0;
+    let mut by_lane = Vec::with_capacity(segments.lanes.len());
+    for (index, lane) in segments.lanes.iter().enumerate() {
+        let mut of_lane: Vec<LaneExcess> = Vec::new();
+        let end = first + lane.gaps.len();
+        let mut last: Option<LaneExcess> = None;
+        for (at, gap) in lane.gaps.iter().enumerate() {
+            let unusual = found.next_if(|it| it.visit == first + at);
+            // Where nothing is known of a place, a write in it is still one.
+            let write = (gap.is_written && gap.duration() > LEAST_WORK).then(|| Excess {
+                visit: first + at,
+                usual: DurationNs::ZERO,
+                amount: gap.duration(),
+            });
+            let Some(it) = unusual.or(write) else {
+                continue;
+            };
+            let operations_before = callgrove_model::FuncId(gap.operations_before).index();
+            let goes_on = last.filter(|last| {
+                let known = &roots[last.root.index()];
+                let is_close = operations_before == last.operations_before
+                    || gap.start.since(known.end) < JOINED;
+                is_close && !gap.is_written && !known.is_written
+            });
+            let root = goes_on.map_or_else(
+                || {
+                    let lane = LaneIdx::from_index(index);
+                    let mut root = DelayRoot::new(lane, gap.call, gap.start, gap.end);
+                    root.is_written = gap.is_written;
+                    roots.push(root);
+                    RootIdx::from_index(roots.len() - 1)
+                },
+                |last| last.root,
+            );
+            let path = segments.places.path_of(gap.place);
+            roots[root.index()].extend(path, gap.call, gap.end, it.usual, it.amount);
+            let excess = LaneExcess {
+                operations_before,
+                end: gap.end,
+                root,
+                amount: it.amount,
+            };
+            of_lane.push(excess);
+            last = Some(excess);
+        }
+        first = end;
+        by_lane.push(of_lane);
+    }
+    by_lane
+}
+
+/// The operations a part of which took longer than usual on its call path, by lane and place.
+fn of_operations(
+    segments: &Segments,
+    released: &[Vec<Released>],
+    part: impl Fn(&Released, &Operation) -> DurationNs,
+) -> Vec<(OperationRef, Excess)> {
+    let refs: Vec<OperationRef> = segments.operations().map(|(it, _)| it).collect();
+    let visits: Vec<Visit> = segments
+        .operations()
+        .map(|(it, operation)| Visit {
+            place: operation.path,
+            lane: it.lane.0,
+            duration: part(&released[it.lane.index()][it.at], operation),
+            is_left_out: operation.kind == OperationKind::Idle,
+        })
+        .collect();
+    let found = excesses(&visits, segments.places.num_paths(), LEAST_WAIT);
+    let is_call = |it: &Excess| !visits[it.visit].is_left_out;
+    let calls = found.into_iter().filter(is_call);
+    calls.map(|it| (refs[it.visit], it)).collect()
+}
+
+fn excess_of(all: &[(OperationRef, Excess)], it: OperationRef) -> Option<Excess> {
+    let at = all.binary_search_by_key(&it, |known| known.0).ok()?;
+    Some(all[at].1)
+}
+
+struct Replay<'a> {
+    segments: &'a Segments,
+    partners: &'a Partners<'a>,
+    meetings: &'a Meetings,
+    released: &'a [Vec<Released>],
+    work: Vec<Vec<LaneExcess>>,
+    rests: Vec<(OperationRef, Excess)>,
+    unusual: Vec<(OperationRef, Excess)>,
+    lags: LagStore,
+    /// The lag with which each operation was entered, and left, by lane and operation.
+    before: Vec<Vec<LagId>>,
+    after: Vec<Vec<LagId>>,
+    found: Replayed,
+}
+
+impl Replay<'_> {
+    fn pass(&mut self, it: OperationRef) {
+        let operation = self.segments.operation(it);
+        let released = self.released[it.lane.index()][it.at];
+        let entered = self.entered(it);
+        let mut lag = self.lags.get(entered).to_vec();
+        let mut like = entered;
+        if let Some(by) = released.by {
+            let theirs = self.lag_of(&by);
+            like = theirs;
+            let mut theirs = self.lags.get(theirs).to_vec();
+            keep_alive(&mut lag, released.at, &self.found.roots);
+            keep_alive(&mut theirs, released.at, &self.found.roots);
+            let (own, other) = (total(&lag), total(&theirs));
+            let virtual_entry = operation.start + DurationNs(-own.0);
+            let virtual_release = by.time + DurationNs(-other.0);
+            let virtual_end = virtual_entry.max(virtual_release);
+            let wait = released.wait(operation);
+            if wait > DurationNs::ZERO {
+                self.charge(it, operation, &lag, &theirs, wait);
+                lag = theirs;
+                take_off(&mut lag, virtual_end.since(virtual_release));
+            } else {
+                let left = operation.start.since(virtual_end).0.max(0);
+                take_off(&mut lag, own - DurationNs(left));
+                like = entered;
+            }
+        }
+        if let Some(excess) = excess_of(&self.rests, it) {
+            self.begin_in_library(it, operation, released, excess, &mut lag);
+        }
+        self.after[it.lane.index()][it.at] = self.lags.keep(&lag, like);
+    }
+
+    /// Lays a wait to the delays in which the one that it waited for was further behind.
+    fn charge(
+        &mut self,
+        it: OperationRef,
+        operation: &Operation,
+        own: &Lag,
+        theirs: &Lag,
+        wait: DurationNs,
+    ) {
+        if operation.kind == OperationKind::Idle {
+            return;
+        }
+        let further = total(theirs) - total(own);
+        let amount = wait.min(further);
+        if amount <= LEAST_WAIT {
+            if wait > LEAST_WAIT {
+                if let Some(unusual) = excess_of(&self.unusual, it) {
+                    self.found.waits.push(ChargedWait {
+                        operation: it,
+                        amount: unusual.amount,
+                        root: None,
+                    });
+                }
+                self.found.by_design.push(it);
+            }
+            return;
+        }
+        let more = theirs.iter().filter_map(|part| {
+            let at = own.binary_search_by_key(&part.root, |it| it.root);
+            let known = at.map_or(DurationNs::ZERO, |at| own[at].amount);
+            let more = part.amount - known;
+            (more > DurationNs(1_000)).then_some((part.root, more))
+        });
+        let more: Vec<(RootIdx, DurationNs)> = more.collect();
+        let whole: DurationNs = more.iter().map(|it| it.1).sum();
+        let largest = more.iter().max_by_key(|it| (it.1, std::cmp::Reverse(it.0)));
+        let Some(&(largest, _)) = largest else {
+            return;
+        };
+        let process = self.segments.lane(it.lane).process;
+        for (root, part) in more {
+            let part = if whole > amount {
+                share(part, amount, whole)
+            } else {
+                part
+            };
+            let root = &mut self.found.roots[root.index()];
+            root.cost += part;
+            *root.victims.entry(process).or_default() += part;
+            let is_much = part.0.saturating_mul(SHARE_OF_WAIT) > amount.0
+                && part.0.saturating_mul(SHARE_OF_ROOT) > root.amount.0;
+            if is_much {
+                root.last_wait_end = root.last_wait_end.max(operation.end);
+            }
+        }
+        self.found.waits.push(ChargedWait {
+            operation: it,
+            amount,
+            root: Some(largest),
+        });
+    }
+
+    /// What an operation still took after it was released is longer than usual: a root of its own, for now.
+    fn begin_in_library(
+        &mut self,
+        it: OperationRef,
+        operation: &Operation,
+        released: Released,
+        excess: Excess,
+        lag: &mut Lag,
+    ) {
+        let mut root = DelayRoot::new(it.lane, operation.call, released.at, operation.end);
+        root.extend(
+            operation.path,
+            operation.call,
+            operation.end,
+            excess.usual,
+            excess.amount,
+        );
+        root.operation = Some(it);
+        root.peers = self.peers(it, operation);
+        root.silent_from = operation.silence.start;
+        let silence = operation.end.since(root.silent_from);
+        let waited = released.at.since(root.silent_from).max(DurationNs::ZERO);
+        let is_short = waited.0.saturating_mul(SHORT) < silence.0;
+        root.due = root.silent_from + DurationNs(if is_short { waited.0 / 2 } else { waited.0 });
+        let index = RootIdx::from_index(self.found.roots.len());
+        self.found.roots.push(root);
+        add(lag, index, excess.amount, &self.found.roots);
+    }
+
+    /// The lanes that an operation can wait for: of its messages, of its meeting, or of the sends that it completes.
+    fn peers(&self, it: OperationRef, operation: &Operation) -> Vec<LaneIdx> {
+        let of_rows = |operation: &Operation| {
+            let rows = operation.rows.clone();
+            let mates = rows.filter_map(|row| self.partners.mate(it.lane, row));
+            mates.map(|(mate, _)| mate.lane).collect::<Vec<_>>()
+        };
+        let mut peers = of_rows(operation);
+        if let Some(meeting) = self.meetings.of(it) {
+            let members = meeting.operations.iter().map(|it| it.lane);
+            peers.extend(members.filter(|lane| *lane != it.lane));
+        } else if operation.rows.is_empty() {
+            let before = &self.segments.lane(it.lane).operations[..it.at];
+            let since = before.iter().rev().take(MOST_PENDING);
+            for other in since.take_while(|other| other.path != operation.path) {
+                let sends = self.partners.rows(it.lane, other, CommKind::Send);
+                let mates = sends.filter_map(|row| self.partners.mate(it.lane, row));
+                peers.extend(mates.map(|(mate, _)| mate.lane));
+            }
+        }
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+
+    /// The lag of the one that was waited for.
+    fn lag_of(&mut self, by: &Release) -> LagId {
+        match by.state {
+            PeerState::Before(peer) => self.entered(peer),
+            PeerState::After(peer) => match self.after[peer.lane.index()][peer.at] {
+                LagId::UNKNOWN => self.entered(peer),
+                known => known,
+            },
+            PeerState::Now => {
+                let operations = &self.segments.lane(by.peer).operations;
+                let ended = operations.partition_point(|it| it.end <= by.time);
+                self.with_work(by.peer, ended, Some(by.time))
+            }
+        }
+    }
+
+    /// The lag with which an operation was entered.
+    fn entered(&mut self, it: OperationRef) -> LagId {
+        let known = self.before[it.lane.index()][it.at];
+        if known != LagId::UNKNOWN {
+            return known;
+        }
+        let lag = self.with_work(it.lane, it.at, None);
+        self.before[it.lane.index()][it.at] = lag;
+        lag
+    }
+
+    /// The lag of a lane after so many operations and the own work after them, up to a time.
+    fn with_work(&mut self, lane: LaneIdx, num_operations: usize, until: Option<TimeNs>) -> LagId {
+        let last = num_operations.checked_sub(1);
+        let base = last.map_or(LagId::NONE, |at| self.after[lane.index()][at]);
+        let base = if base == LagId::UNKNOWN {
+            LagId::NONE
+        } else {
+            base
+        };
+        let work = &self.work[lane.index()];
+        let from = work.partition_point(|it| it.operations_before < num_operations);
+        let here = work[from..].iter();
+        let here = here.take_while(|it| it.operations_before == num_operations);
+        let mut here = here
+            .filter(|it| until.is_none_or(|until| it.end <= until))
+            .peekable();
+        if here.peek().is_none() {
+            return base;
+        }
+        let mut lag = self.lags.get(base).to_vec();
+        for it in here {
+            add(&mut lag, it.root, it.amount, &self.found.roots);
+        }
+        self.lags.keep(&lag, base)
+    }
+}

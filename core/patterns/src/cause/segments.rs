@@ -1,0 +1,445 @@
+//! What a lane does, in two kinds of pieces: gaps of own work between events, and operations in which it can wait.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use callgrove_model::{
+    DurationNs, ExecIdx, FuncId, Lane, LaneIdx, ProgramId, RankId, ThreadId, TimeNs, Trace,
+};
+
+use super::call_kind::CallKind;
+use super::clock::Clocks;
+
+/// The call in which TAU counts what a thread does outside every function of the program.
+const IDLE_TIMER: &str = ".TAU application";
+
+/// A call path, an index into [`Places::paths`].
+pub(super) type PathIdx = u32;
+
+/// A time between two events outside every call that can wait. Times are on the common clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    pub(super) start: TimeNs,
+    pub(super) end: TimeNs,
+    /// The innermost call that is open meanwhile.
+    pub(super) call: ExecIdx,
+    /// Where in the program it is, an index into [`Places::all`].
+    pub(super) place: u32,
+    /// Number of operations of the lane before it.
+    pub(super) operations_before: u32,
+    /// Whether the tracer wrote in at least half of it.
+    pub(super) is_written: bool,
+}
+
+impl Gap {
+    pub(super) fn duration(&self) -> DurationNs {
+        self.end.since(self.start)
+    }
+}
+
+/// How an operation can wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OperationKind {
+    /// It is a call of this kind.
+    Call(CallKind),
+    /// A thread or stream has nothing to do until the first thread of its rank gives it something.
+    Idle,
+}
+
+/// The outermost call that can wait, with all that is called in it; or an idle time. Times are on the common clock.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) start: TimeNs,
+    pub(super) end: TimeNs,
+    /// The call; of an idle time, the one that is open around it.
+    pub(super) call: ExecIdx,
+    pub(super) func: FuncId,
+    pub(super) path: PathIdx,
+    pub(super) kind: OperationKind,
+    /// The longest time in it without any event.
+    pub(super) silence: Range<TimeNs>,
+    /// The message events in it, rows of the lane.
+    pub(super) rows: Range<usize>,
+}
+
+/// An operation by its lane and its place there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct OperationRef {
+    pub(super) lane: LaneIdx,
+    pub(super) at: usize,
+}
+
+/// The pieces of one lane, in order of time.
+#[derive(Default, Debug)]
+pub(super) struct LaneSegments {
+    pub(super) gaps: Vec<Gap>,
+    pub(super) operations: Vec<Operation>,
+    /// Whether the lane is a stream of a device.
+    pub(super) is_device: bool,
+    /// The rank, an index into [`Segments::processes`].
+    pub(super) process: usize,
+}
+
+/// Where own work can be: the call path, the function that ended before, and the event that ends it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Place {
+    path: PathIdx,
+    before: Option<FuncId>,
+    next: FuncId,
+    next_enters: bool,
+}
+
+/// Call paths and places of a run, numbered as they come.
+#[derive(Default, Debug)]
+pub(super) struct Places {
+    paths: HashMap<(PathIdx, FuncId), PathIdx>,
+    places: HashMap<Place, u32>,
+    /// The function of each path and the path of its caller; the first path is that of no call.
+    of_path: Vec<(Option<FuncId>, PathIdx)>,
+    /// The path of each place.
+    path_of_place: Vec<PathIdx>,
+}
+
+impl Places {
+    fn new() -> Self {
+        Self {
+            of_path: vec![(None, 0)],
+            ..Self::default()
+        }
+    }
+
+    fn path(&mut self, caller: PathIdx, func: FuncId) -> PathIdx {
+        let next = u32::try_from(self.of_path.len()).unwrap_or(u32::MAX);
+        let path = *self.paths.entry((caller, func)).or_insert(next);
+        if path == next {
+            self.of_path.push((Some(func), caller));
+        }
+        path
+    }
+
+    fn place(&mut self, place: Place) -> u32 {
+        let next = u32::try_from(self.path_of_place.len()).unwrap_or(u32::MAX);
+        let number = *self.places.entry(place).or_insert(next);
+        if number == next {
+            self.path_of_place.push(place.path);
+        }
+        number
+    }
+
+    /// Number of places.
+    pub(super) fn len(&self) -> usize {
+        self.path_of_place.len()
+    }
+
+    /// Number of paths.
+    pub(super) fn num_paths(&self) -> usize {
+        self.of_path.len()
+    }
+
+    /// The call path of a place.
+    pub(super) fn path_of(&self, place: u32) -> PathIdx {
+        self.path_of_place[FuncId(place).index()]
+    }
+
+    /// The innermost function of a path.
+    pub(super) fn func(&self, path: PathIdx) -> Option<FuncId> {
+        self.of_path[FuncId(path).index()].0
+    }
+
+    /// The function that calls it.
+    pub(super) fn caller(&self, path: PathIdx) -> Option<FuncId> {
+        let (_, caller) = self.of_path[FuncId(path).index()];
+        self.func(caller)
+    }
+}
+
+/// The pieces of all lanes.
+#[derive(Debug)]
+pub(super) struct Segments {
+    pub(super) lanes: Vec<LaneSegments>,
+    pub(super) places: Places,
+    /// The ranks, ascending.
+    pub(super) processes: Vec<(ProgramId, RankId)>,
+}
+
+impl Segments {
+    /// Cuts every lane into pieces. Cost: linear in events.
+    pub(super) fn new(trace: &Trace, clocks: &Clocks, kinds: &[CallKind]) -> Self {
+        let processes: Vec<_> = trace.ranks().into_iter().collect();
+        let syncs: Vec<bool> = processes
+            .iter()
+            .map(|&rank| waits_for_device(trace, kinds, rank))
+            .collect();
+        let mut places = Places::new();
+        let lanes = trace.lanes().map(|(index, lane)| {
+            let process = processes.binary_search(&(lane.program, lane.rank));
+            let process = process.unwrap_or_else(|at| at);
+            let mut walk = Walk::new(trace, clocks, kinds, index, &mut places);
+            walk.lane();
+            LaneSegments {
+                is_device: lane.thread != ThreadId(0) && syncs.get(process) == Some(&true),
+                process,
+                ..walk.found
+            }
+        });
+        let lanes = lanes.collect();
+        Self {
+            lanes,
+            places,
+            processes,
+        }
+    }
+
+    pub(super) fn lane(&self, lane: LaneIdx) -> &LaneSegments {
+        &self.lanes[lane.index()]
+    }
+
+    pub(super) fn operation(&self, it: OperationRef) -> &Operation {
+        &self.lanes[it.lane.index()].operations[it.at]
+    }
+
+    /// All operations by lane, then time.
+    pub(super) fn operations(&self) -> impl Iterator<Item = (OperationRef, &Operation)> {
+        self.lanes.iter().enumerate().flat_map(|(lane, it)| {
+            let lane = LaneIdx::from_index(lane);
+            let numbered = it.operations.iter().enumerate();
+            numbered.map(move |(at, operation)| (OperationRef { lane, at }, operation))
+        })
+    }
+
+    /// The lane of the first thread of a rank.
+    pub(super) fn first_thread(&self, trace: &Trace, process: usize) -> Option<LaneIdx> {
+        let (program, rank) = *self.processes.get(process)?;
+        let is_of = |lane: &Lane| (lane.program, lane.rank) >= (program, rank);
+        let at = trace.lanes.partition_point(|lane| !is_of(lane));
+        let lane = trace.lanes.get(at)?;
+        let is_first = (lane.program, lane.rank, lane.thread) == (program, rank, ThreadId(0));
+        is_first.then(|| LaneIdx::from_index(at))
+    }
+}
+
+/// Whether the first thread of a rank waits for a device anywhere.
+fn waits_for_device(trace: &Trace, kinds: &[CallKind], rank: (ProgramId, RankId)) -> bool {
+    let lanes = trace.lanes.iter();
+    let mut first = lanes.filter(|it| (it.program, it.rank) == rank && it.thread == ThreadId(0));
+    first.any(|lane| {
+        let funcs = lane.executions.func.iter();
+        funcs
+            .map(|func| kinds[func.index()])
+            .any(|it| it == CallKind::DeviceSync)
+    })
+}
+
+/// The way through the events of one lane.
+struct Walk<'a> {
+    lane: &'a Lane,
+    trace: &'a Trace,
+    clocks: &'a Clocks,
+    kinds: &'a [CallKind],
+    index: LaneIdx,
+    places: &'a mut Places,
+    /// The open calls with their paths, outermost first.
+    open: Vec<(ExecIdx, PathIdx)>,
+    /// The depth at which the operation began that is open now.
+    operation_depth: Option<usize>,
+    /// The time of the last event.
+    last: Option<TimeNs>,
+    /// The function that ended with the last event.
+    before: Option<FuncId>,
+    next_write: usize,
+    next_row: usize,
+    found: LaneSegments,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        trace: &'a Trace,
+        clocks: &'a Clocks,
+        kinds: &'a [CallKind],
+        index: LaneIdx,
+        places: &'a mut Places,
+    ) -> Self {
+        Self {
+            lane: trace.lane(index),
+            trace,
+            clocks,
+            kinds,
+            index,
+            places,
+            open: Vec::new(),
+            operation_depth: None,
+            last: None,
+            before: None,
+            next_write: 0,
+            next_row: 0,
+            found: LaneSegments::default(),
+        }
+    }
+
+    fn lane(&mut self) {
+        let executions = &self.lane.executions;
+        for row in 0..executions.len() {
+            let exec = ExecIdx::from_index(row);
+            self.leave_until(Some(exec));
+            self.enter(exec);
+        }
+        self.leave_until(None);
+    }
+
+    /// Leaves the calls that are over before `next` is entered.
+    fn leave_until(&mut self, next: Option<ExecIdx>) {
+        let executions = &self.lane.executions;
+        while let Some(&(call, _)) = self.open.last() {
+            if next.is_some_and(|next| next < executions.subtree_end[call.index()]) {
+                return;
+            }
+            self.leave(call);
+        }
+    }
+
+    fn common(&self, time: TimeNs) -> TimeNs {
+        self.clocks.common(self.index, time)
+    }
+
+    fn enter(&mut self, exec: ExecIdx) {
+        let executions = &self.lane.executions;
+        let func = executions.func[exec.index()];
+        let time = self.common(executions.entry[exec.index()]);
+        self.until(time, func, true);
+        let caller = self.open.last().map_or(0, |it| it.1);
+        let path = self.places.path(caller, func);
+        self.open.push((exec, path));
+        let kind = self.kinds[func.index()];
+        if self.operation_depth.is_none() && kind.can_wait() {
+            self.operation_depth = Some(self.open.len());
+            self.found.operations.push(Operation {
+                start: time,
+                end: time,
+                call: exec,
+                func,
+                path,
+                kind: OperationKind::Call(kind),
+                silence: time..time,
+                rows: 0..0,
+            });
+        }
+        self.before = None;
+        self.last = Some(time);
+    }
+
+    fn leave(&mut self, call: ExecIdx) {
+        let executions = &self.lane.executions;
+        let func = executions.func[call.index()];
+        let time = self.common(executions.exit(call));
+        self.until(time, func, false);
+        if self.operation_depth == Some(self.open.len()) {
+            self.operation_depth = None;
+            if executions.is_open(call) {
+                // What it waited for is not in the trace.
+                self.found.operations.pop();
+            } else {
+                self.end_operation(call, time);
+            }
+        }
+        self.open.pop();
+        self.before = Some(func);
+        self.last = Some(time);
+    }
+
+    fn end_operation(&mut self, call: ExecIdx, end: TimeNs) {
+        let entry = self.lane.executions.entry[call.index()];
+        let exit = self.lane.executions.exit(call);
+        let times = &self.lane.comms.time;
+        let is_before = |time: &&TimeNs| **time < entry;
+        self.next_row += times[self.next_row..].iter().take_while(is_before).count();
+        let within = times[self.next_row..].iter().take_while(|it| **it <= exit);
+        let rows = self.next_row..self.next_row + within.count();
+        self.next_row = rows.end;
+        if let Some(operation) = self.found.operations.last_mut() {
+            operation.end = end;
+            operation.rows = rows;
+        }
+    }
+
+    /// What was between the last event and the next one, at `time`.
+    fn until(&mut self, time: TimeNs, next: FuncId, next_enters: bool) {
+        let Some(last) = self.last.filter(|last| *last <= time) else {
+            return;
+        };
+        if self.operation_depth.is_some() {
+            if let Some(operation) = self.found.operations.last_mut() {
+                let longest = operation.silence.end.since(operation.silence.start);
+                if time.since(last) > longest {
+                    operation.silence = last..time;
+                }
+            }
+        } else if self.is_idle() {
+            if last < time {
+                let (call, path) = self.open.last().copied().unwrap_or((ExecIdx(0), 0));
+                self.found.operations.push(Operation {
+                    start: last,
+                    end: time,
+                    call,
+                    func: next,
+                    path,
+                    kind: OperationKind::Idle,
+                    silence: last..time,
+                    rows: 0..0,
+                });
+            }
+        } else if let Some(&(call, path)) = self.open.last() {
+            let place = Place {
+                path,
+                before: self.before,
+                next,
+                next_enters,
+            };
+            let gap = Gap {
+                start: last,
+                end: time,
+                call,
+                place: self.places.place(place),
+                operations_before: u32::try_from(self.found.operations.len()).unwrap_or(u32::MAX),
+                is_written: self.is_written(call, last, time),
+            };
+            self.found.gaps.push(gap);
+        }
+    }
+
+    /// Whether a thread that is not the first of its rank is in no function of the program.
+    fn is_idle(&self) -> bool {
+        let name = |call: ExecIdx| {
+            let func = self.lane.executions.func[call.index()];
+            self.trace.names.name(func)
+        };
+        self.lane.thread != ThreadId(0)
+            && match self.open.as_slice() {
+                [] => true,
+                [(call, _)] => name(*call) == IDLE_TIMER,
+                _ => false,
+            }
+    }
+
+    /// Whether the tracer wrote in at least half of a gap, or the gap is in a call that does nothing else.
+    fn is_written(&mut self, call: ExecIdx, start: TimeNs, end: TimeNs) -> bool {
+        let func = self.lane.executions.func[call.index()];
+        if self.kinds[func.index()] == CallKind::TracerFlush {
+            return true;
+        }
+        let writes = self.trace.writes_on(self.index);
+        let common = |time| self.clocks.common(self.index, time);
+        while (writes.get(self.next_write)).is_some_and(|write| common(write.end) <= start) {
+            self.next_write += 1;
+        }
+        let within = writes[self.next_write..].iter();
+        let within = within.take_while(|write| common(write.start) < end);
+        let written: DurationNs = within
+            .map(|write| {
+                common(write.end)
+                    .min(end)
+                    .since(common(write.start).max(start))
+            })
+            .sum();
+        written > DurationNs::ZERO && written.0.saturating_mul(2) >= end.since(start).0
+    }
+}

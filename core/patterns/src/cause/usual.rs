@@ -1,0 +1,272 @@
+//! What is usual at a place, lane by lane, and what is longer than that.
+//!
+//! The usual duration is the median of the lane, so that even where half of a lane's visits are slow the other half
+//! says what is usual. The spread is taken below the median, where nothing that is too slow can widen it: the distance of the
+//! first tenth from the median is 1.28 standard deviations of a normal law, and durations are skewed to the right, by
+//! about 1.4. A lane that is slower than the others *and* unsteadier than they are was slow in most of its visits:
+//! the others say what is usual. One that is slower and steady has more to do.
+
+use callgrove_model::DurationNs;
+
+/// So many standard deviations above the median are an excess.
+const DEVIATIONS: i64 = 8;
+/// Standard deviations upwards, from the distance of the first tenth below the median: 1.4 / 1.28 = 35 / 32.
+const UPWARDS: (i64, i64) = (35, 32);
+/// The spread is at least one in so many of the median: clocks tick, and caches and frequencies vary by 3 %.
+const LEAST_SPREAD: i64 = 33;
+/// Values from which on a lane has a usual of its own.
+const LANE_VALUES: usize = 10;
+/// Values of all lanes from which on a place has a usual at all.
+const PLACE_VALUES: usize = 6;
+/// Lanes from which on one can be compared with the others.
+const COMPARED_LANES: usize = 3;
+/// Up to so many visits of a lane, an excess is also longer than the usual itself: it sets itself up.
+const SET_UP_VISITS: usize = 3;
+/// A lane whose median is so many spreads of the others above theirs is slower than they are.
+const SLOWER: i64 = 4;
+/// A lane whose spread is so many times theirs is unsteady.
+const UNSTEADY: i64 = 3;
+
+/// One visit of a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visit {
+    /// The place.
+    pub(super) place: u32,
+    /// The lane.
+    pub(super) lane: u32,
+    /// How long it took.
+    pub(super) duration: DurationNs,
+    /// Whether it says nothing of what is usual.
+    pub(super) is_left_out: bool,
+}
+
+/// A visit that took longer than usual.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Excess {
+    /// Index of the visit.
+    pub(super) visit: usize,
+    /// How long it usually takes.
+    pub(super) usual: DurationNs,
+    /// How much longer it took.
+    pub(super) amount: DurationNs,
+}
+
+/// Median and spread of some durations.
+#[derive(Clone, Copy, Debug)]
+struct Centre {
+    median_ns: i64,
+    spread_ns: i64,
+}
+
+impl Centre {
+    /// Of durations in any order; they are put in another one.
+    fn of(durations: &mut [i64]) -> Option<Self> {
+        let last = durations.len().checked_sub(1)?;
+        let (below, median, _) = durations.select_nth_unstable(last / 2);
+        let median_ns = *median;
+        let tenth = last / 10;
+        let tenth_ns = match below.len() {
+            0 => median_ns,
+            _ if tenth >= below.len() => median_ns,
+            _ => *below.select_nth_unstable(tenth).1,
+        };
+        Some(Self {
+            median_ns,
+            spread_ns: (median_ns - tenth_ns).saturating_mul(UPWARDS.0) / UPWARDS.1,
+        })
+    }
+
+    fn least(&self) -> i64 {
+        self.median_ns / LEAST_SPREAD
+    }
+}
+
+/// The visits that took longer than usual by eight standard deviations and at least `floor`, in order. `visits` may be in
+/// any order; `num_places` is one more than the largest place. Cost: O(n) and a selection for each place and lane.
+pub(super) fn excesses(visits: &[Visit], num_places: usize, floor: DurationNs) -> Vec<Excess> {
+    let order = by_place(visits, num_places);
+    let mut found = Vec::new();
+    let mut rest = order.as_slice();
+    let mut buffer = Vec::new();
+    while let Some(&first) = rest.first() {
+        let place = visits[first].place;
+        let count = rest.iter().take_while(|it| visits[**it].place == place);
+        let (of_place, after) = rest.split_at(count.count());
+        judge_place(visits, of_place, floor, &mut buffer, &mut found);
+        rest = after;
+    }
+    found.sort_unstable_by_key(|it| it.visit);
+    found
+}
+
+/// The visits ordered by place, then lane.
+fn by_place(visits: &[Visit], num_places: usize) -> Vec<usize> {
+    let mut starts = vec![0_usize; num_places + 1];
+    let index = |place: u32| callgrove_model::FuncId(place).index();
+    for visit in visits {
+        starts[index(visit.place) + 1] += 1;
+    }
+    for place in 0..num_places {
+        starts[place + 1] += starts[place];
+    }
+    let mut order = vec![0; visits.len()];
+    for (at, visit) in visits.iter().enumerate() {
+        let next = &mut starts[index(visit.place)];
+        order[*next] = at;
+        *next += 1;
+    }
+    order
+}
+
+/// The visits of one place by one lane, and what is usual there.
+struct OfLane<'a> {
+    visits: &'a [usize],
+    num_usable: usize,
+    centre: Option<Centre>,
+}
+
+fn judge_place(
+    visits: &[Visit],
+    of_place: &[usize],
+    floor: DurationNs,
+    buffer: &mut Vec<i64>,
+    found: &mut Vec<Excess>,
+) {
+    let mut fill = |at: &[usize]| -> Option<Centre> {
+        buffer.clear();
+        let usable = at.iter().map(|it| &visits[*it]);
+        buffer.extend(usable.filter(|it| !it.is_left_out).map(|it| it.duration.0));
+        Centre::of(buffer)
+    };
+    let num_usable = |at: &[usize]| at.iter().filter(|it| !visits[**it].is_left_out).count();
+    if num_usable(of_place) < PLACE_VALUES {
+        return;
+    }
+    let Some(pooled) = fill(of_place) else {
+        return;
+    };
+    let mut lanes: Vec<OfLane<'_>> = Vec::new();
+    let mut rest = of_place;
+    while let Some(&first) = rest.first() {
+        let lane = visits[first].lane;
+        let count = rest.iter().take_while(|it| visits[**it].lane == lane);
+        let (of_lane, after) = rest.split_at(count.count());
+        let num_usable = num_usable(of_lane);
+        lanes.push(OfLane {
+            visits: of_lane,
+            num_usable,
+            centre: (num_usable >= LANE_VALUES).then(|| fill(of_lane)).flatten(),
+        });
+        rest = after;
+    }
+    let own: Vec<Centre> = lanes.iter().filter_map(|it| it.centre).collect();
+    let is_compared = own.len() >= COMPARED_LANES;
+    let others = if is_compared { middle(&own) } else { pooled };
+    for lane in &lanes {
+        let usual = match lane.centre {
+            Some(centre) if is_compared => among(centre, others),
+            Some(centre) => centre,
+            None => pooled,
+        };
+        let spread_ns = usual.spread_ns.max(usual.least());
+        let mut least_ns = spread_ns.saturating_mul(DEVIATIONS).max(floor.0);
+        if lane.num_usable <= SET_UP_VISITS {
+            least_ns = least_ns.max(usual.median_ns);
+        }
+        found.extend(lane.visits.iter().filter_map(|&visit| {
+            let amount = visits[visit].duration - DurationNs(usual.median_ns);
+            (amount.0 > least_ns).then_some(Excess {
+                visit,
+                usual: DurationNs(usual.median_ns),
+                amount,
+            })
+        }));
+    }
+}
+
+/// What is usual on a lane among others.
+fn among(own: Centre, others: Centre) -> Centre {
+    let spread_ns = others.spread_ns.max(others.least());
+    let is_slower = own.median_ns > others.median_ns + SLOWER * spread_ns;
+    if is_slower && own.spread_ns > UNSTEADY * spread_ns {
+        return others;
+    }
+    let most_ns = others.spread_ns.saturating_mul(UNSTEADY).max(own.least());
+    Centre {
+        spread_ns: own.spread_ns.min(most_ns),
+        ..own
+    }
+}
+
+/// The medians of several medians and spreads.
+fn middle(centres: &[Centre]) -> Centre {
+    let median = |of: fn(&Centre) -> i64| {
+        let mut values: Vec<i64> = centres.iter().map(of).collect();
+        let at = values.len() / 2;
+        *values.select_nth_unstable(at).1
+    };
+    Centre {
+        median_ns: median(|it| it.median_ns),
+        spread_ns: median(|it| it.spread_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Visits of one place: for each lane the durations in microseconds.
+    fn found(lanes: &[Vec<i64>]) -> Vec<(usize, i64)> {
+        let visits: Vec<Visit> = (0..)
+            .zip(lanes)
+            .flat_map(|(lane, durations)| {
+                durations.iter().map(move |&duration_us| Visit {
+                    place: 0,
+                    lane,
+                    duration: DurationNs::from_us(duration_us),
+                    is_left_out: false,
+                })
+            })
+            .collect();
+        let found = excesses(&visits, 1, DurationNs::from_us(30));
+        found
+            .iter()
+            .map(|it| (it.visit, it.amount.as_us()))
+            .collect()
+    }
+
+    /// `count` visits of about 1 ms, some of which take as long as `slow` says.
+    fn lane(count: usize, slow: &[(usize, i64)]) -> Vec<i64> {
+        let steady = (0..count).map(|at| 980 + i64::try_from(at * 7 % 41).unwrap_or(0));
+        let mut durations: Vec<i64> = steady.collect();
+        for &(at, duration_us) in slow {
+            durations[at] = duration_us;
+        }
+        durations
+    }
+
+    #[test]
+    fn one_long_visit_is_found_and_what_is_left_over_is_not() {
+        let long = found(&[lane(50, &[(7, 21_000)]), lane(50, &[])]);
+        assert_eq!(long.iter().map(|it| it.0).collect::<Vec<_>>(), [7]);
+        assert!((19_950..20_050).contains(&long[0].1), "{long:?}");
+        assert_eq!(found(&[lane(50, &[]), lane(50, &[])]), []);
+    }
+
+    #[test]
+    fn how_often_it_happens_hides_nothing() {
+        for num_slow in [1, 60, 170, 300, 360] {
+            let slow: Vec<(usize, i64)> = (0..num_slow).map(|at| (at, 21_000)).collect();
+            let mut lanes = vec![lane(360, &slow)];
+            lanes.extend((0..3).map(|_| lane(360, &[])));
+            let expected = if num_slow == 360 { 0 } else { num_slow };
+            assert_eq!(found(&lanes).len(), expected, "{num_slow} of 360");
+        }
+    }
+
+    #[test]
+    fn a_lane_that_always_has_more_to_do_is_not_late() {
+        let heavy: Vec<i64> = lane(100, &[]).iter().map(|it| it * 3).collect();
+        assert_eq!(found(&[heavy, lane(100, &[]), lane(100, &[])]), []);
+    }
+}
