@@ -163,7 +163,7 @@ fn tables_for_people_say_what_happened() -> Result<()> {
     let trace = example();
     let trace = trace.to_string_lossy();
     let text = stdout(&["incidents", &trace, "-n", "1"])?;
-    assert!(text.contains(" stood still "), "{text}");
+    assert!(text.contains(" stalled "), "{text}");
     let text = stdout(&["causes", &trace, "--function", COMPUTE])?;
     assert!(text.contains("waited "), "{text}");
     let text = stdout(&["causes", &trace, "--function", COMPUTE, "--format", "csv"])?;

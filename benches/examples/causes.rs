@@ -199,12 +199,11 @@ fn judge_incidents(
         "incidents: {}, of these without a stop {others:?}",
         all.len()
     );
-    let (clocks, cycles) = (causes.clocks(), causes.cycles());
+    let clocks = causes.clocks();
     println!(
-        "{} hosts, {} pairs with messages back in time, {} circles, {} waits",
+        "{} hosts, {} pairs with messages back in time, {} waits",
         clocks.hosts().len(),
         clocks.back_in_time().len(),
-        cycles.len(),
         causes.waits().all().len()
     );
 }

@@ -1,4 +1,4 @@
-//! A hand-made run for tests in which a rank stands still twice, and what is known of its causes.
+//! A hand-made run for tests in which a rank stalls twice, and what is known of its causes.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ const NAMES: [&str; 6] = [
 const NUM_RANKS: usize = 4;
 const NUM_CALLS: usize = 250;
 const PERIOD_NS: i64 = 2_000_000;
-/// Who stands still in which call, inside MPI_Send before it sends, and how long.
+/// Who stalls in which call, inside MPI_Send, and how long.
 const STALLS: [(usize, usize, i64); 2] = [(60, 2, 50_000_000), (160, 1, 20_000_000)];
 
-/// Rank 2 stands still for 50 ms, later rank 1 for 20 ms; the rank after it waits for its message, and all others
+/// Rank 2 stalls for 50 ms, later rank 1 for 20 ms; the rank after it waits for its message, and all others
 /// meanwhile at the collective behind that.
 pub(crate) fn stalled_snapshot() -> Snapshot {
     let ranks = (0..NUM_RANKS).map(rank_trace).collect();
@@ -56,7 +56,7 @@ pub(crate) fn with_incident(snapshot: &Snapshot, number: usize) -> Snapshot {
     }
 }
 
-/// The trees in which a rank stood still, and those that waited for it, ascending.
+/// The trees in which a rank stalled, and those that waited for it, ascending.
 pub(crate) fn trees_of_stall(snapshot: &Snapshot, number: usize) -> Vec<TreeIdx> {
     let analysis = snapshot.analysis.as_ref().expect("it is analysed");
     let num_trees = analysis.forest.len() / NUM_RANKS;
@@ -80,7 +80,7 @@ fn times(call: usize) -> [[i64; 4]; NUM_RANKS] {
     for rank in 0..NUM_RANKS {
         let of_previous = times[(rank + NUM_RANKS - 1) % NUM_RANKS][1];
         let own = times[rank][1];
-        times[rank][2] = (own + 65_000 + (call % 5) as i64 * 3_000).max(of_previous + 15_000);
+        times[rank][2] = (own + 65_000 + (call % 5) as i64 * 3_000).max(of_previous + 45_000);
     }
     let last = times.iter().map(|times| times[2]).max().unwrap_or(start);
     for times in &mut times {
@@ -123,7 +123,7 @@ fn rank_trace(rank: usize) -> RankTrace {
         event(Exit, 0, met + 50_000);
         let (next, previous) = ((rank + 1) % NUM_RANKS, (rank + NUM_RANKS - 1) % NUM_RANKS);
         for (kind, partner, time_ns) in [
-            (CommKind::Send, next, sent),
+            (CommKind::Send, next, start + 70_000),
             (CommKind::Recv, previous, received),
         ] {
             let partner = RankId(partner as u32);

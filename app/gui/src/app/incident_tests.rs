@@ -37,7 +37,7 @@ fn the_incident_that_cost_most_is_the_first_thing_to_see() {
     assert_eq!(shown.incident, Some(0));
     window
         .harness
-        .get_by_label_contains("Incident 1: rank 2 stood still");
+        .get_by_label_contains("Incident 1: Perhaps rank 2 stalled");
     let value = timeline_value(&window);
     assert!(value.contains("a delay from rank 2 to 3 ranks"), "{value}");
 }

@@ -10,7 +10,7 @@ use callgrove_model::{DurationNs, TimeNs};
 use super::clock::Clocks;
 use super::delay::CauseKind;
 use super::delay_root::DelayRoot;
-use super::lag::share;
+use super::delay_root::share;
 use super::segments::Segments;
 
 /// Hosts with fewer ranks are not judged.
@@ -19,7 +19,7 @@ pub(super) const LEAST_RANKS: usize = 4;
 const LEAST: DurationNs = DurationNs::from_us(200);
 /// Time is looked at in pieces of this length.
 const BIN: DurationNs = DurationNs::from_us(10_000);
-/// In a busy piece at least one in so many parts of the ranks' time is their own delay.
+/// In a busy piece at least one in so many parts of the time of all ranks but the latest is their own delay.
 const SHARE: i64 = 5;
 /// In a busy piece at least one in so many ranks is late.
 const RANKS: usize = 3;
@@ -91,7 +91,8 @@ fn busy_bins(
     own: &[usize],
     num_ranks: usize,
 ) -> Vec<(i64, i64)> {
-    let mut bins: BTreeMap<i64, (DurationNs, BTreeSet<usize>)> = BTreeMap::new();
+    // By piece of time, then rank.
+    let mut bins: BTreeMap<i64, BTreeMap<usize, DurationNs>> = BTreeMap::new();
     for &it in own {
         let root = &roots[it];
         let process = segments.lane(root.lane).process;
@@ -99,17 +100,18 @@ fn busy_bins(
         for bin in root.start.0.div_euclid(BIN.0)..=root.end.0.div_euclid(BIN.0) {
             let from = root.start.max(TimeNs(bin * BIN.0));
             let part = root.end.min(TimeNs((bin + 1) * BIN.0)).since(from);
-            let held = bins.entry(bin).or_default();
-            held.0 += share(part, root.amount.min(length), length);
-            held.1.insert(process);
+            let held = bins.entry(bin).or_default().entry(process).or_default();
+            *held += share(part, root.amount.min(length), length);
         }
     }
-    let whole = i64::try_from(num_ranks)
-        .unwrap_or(i64::MAX)
-        .saturating_mul(BIN.0);
+    // One rank that is stopped is late by all its time, and on a host of few ranks that is much: it does not count.
+    let num_others = i64::try_from(num_ranks - 1).unwrap_or(i64::MAX);
+    let whole = num_others.saturating_mul(BIN.0);
     let least_ranks = LEAST_RANKS.max(num_ranks.div_ceil(RANKS));
-    let is_busy = |it: &(DurationNs, BTreeSet<usize>)| {
-        it.0.0.saturating_mul(SHARE) >= whole && it.1.len() >= least_ranks
+    let is_busy = |it: &BTreeMap<usize, DurationNs>| {
+        let most = it.values().max().copied().unwrap_or_default();
+        let others = it.values().copied().sum::<DurationNs>() - most;
+        others.0.saturating_mul(SHARE) >= whole && it.len() >= least_ranks
     };
     let mut runs: Vec<(i64, i64, usize)> = Vec::new();
     for bin in bins.iter().filter(|it| is_busy(it.1)).map(|it| *it.0) {

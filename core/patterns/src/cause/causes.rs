@@ -10,13 +10,11 @@ use callgrove_model::{Cancelled, DurationNs, ExecRef, LaneIdx, Progress, RankId,
 use super::by_design::{DesignedWait, designed};
 use super::call_kind::CallKind;
 use super::clock::Clocks;
-use super::confidence::confidence_percent;
 use super::delay::{CauseKind, DelayCause, DelayRole, RootCause};
 use super::delay_root::DelayRoot;
-use super::grouping::{Cluster, group};
+use super::grouping::{Cluster, confidence_percent, group};
 use super::held::HeldLanes;
-use super::incident::Incident;
-use super::incidents::Incidents;
+use super::incident::{Incident, Incidents};
 use super::like::period;
 use super::meetings::Meetings;
 use super::release::{Partners, releases};

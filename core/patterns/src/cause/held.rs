@@ -9,7 +9,7 @@ use callgrove_model::{DurationNs, ExecIdx, ExecRef, LaneIdx, TimeNs, Trace};
 
 use super::delay::{DelayRole, Hop, RootCause};
 use super::delay_root::DelayRoot;
-use super::lag::share;
+use super::delay_root::share;
 use super::release::Released;
 use super::replay::ChargedWait;
 use super::segments::Segments;

@@ -8,8 +8,7 @@
 //! | what is usual at a place, and what is longer | `usual` |
 //! | every lane replayed with what is longer taken away: who waited because of whom | `replay` |
 //! | of several lanes that stood in the library at once, which one the others waited for | `standstill` |
-//! | kinds, and what a person would call one incident | `grouping`, `busy_host`, `by_design` |
-//! | how sure that is | `confidence` |
+//! | kinds, what a person would call one incident, and how sure that is | `grouping`, `busy_host`, `by_design` |
 //!
 //! [`Causes::find`] does all of it once; [`Causes::of`] answers for any execution, of whatever function.
 //!
@@ -40,14 +39,11 @@ mod by_design;
 mod call_kind;
 mod causes;
 mod clock;
-mod confidence;
 mod delay;
 mod delay_root;
 mod grouping;
 mod held;
 mod incident;
-mod incidents;
-mod lag;
 mod like;
 mod meetings;
 mod release;
@@ -62,6 +58,5 @@ pub use causes::Causes;
 pub(crate) use clock::hosts;
 pub use clock::{BackInTime, Clocks, HostClock};
 pub use delay::{CauseKind, DelayCause, DelayRole, Hop, RootCause};
-pub use incident::{Incident, LikeGroup};
-pub use incidents::Incidents;
+pub use incident::{Incident, Incidents, LikeGroup};
 pub use wait::{Collective, Wait, WaitCell, WaitKind, WaitedFor, Waits};

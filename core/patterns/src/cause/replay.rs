@@ -9,11 +9,11 @@
 use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
 use super::delay_root::{DelayRoot, RootIdx};
-use super::lag::{Lag, LagId, LagStore, add, keep_alive, share, take_off, total};
+use super::delay_root::{Lag, LagId, LagStore, add, keep_alive, share, take_off, total};
 use super::meetings::Meetings;
 use super::release::{Partners, PeerState, Release, Released};
 use super::segments::{Operation, OperationKind, OperationRef, Segments};
-use super::usual::{Excess, Visit, excesses};
+use super::usual::{PlaceExcess, PlaceVisit, excesses};
 
 /// Own work that is longer than usual by less than this is the clock's or the machine's.
 const LEAST_WORK: DurationNs = DurationNs::from_us(30);
@@ -99,10 +99,10 @@ pub(super) fn replay(
 
 /// Excesses of own work by lane, and their roots.
 fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<LaneExcess>> {
-    let visits: Vec<Visit> = (0..)
+    let visits: Vec<PlaceVisit> = (0..)
         .zip(&segments.lanes)
         .flat_map(|(lane, it)| {
-            it.gaps.iter().map(move |gap| Visit {
+            it.gaps.iter().map(move |gap| PlaceVisit {
                 place: gap.place,
                 lane,
                 duration: gap.duration(),
@@ -122,7 +122,7 @@ fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<Lan
         for (at, gap) in lane.gaps.iter().enumerate() {
             let unusual = found.next_if(|it| it.visit == first + at);
             // Where nothing is known of a place, a write in it is still one.
-            let write = (gap.is_written && gap.duration() > LEAST_WORK).then(|| Excess {
+            let write = (gap.is_written && gap.duration() > LEAST_WORK).then(|| PlaceExcess {
                 visit: first + at,
                 usual: DurationNs::ZERO,
                 amount: gap.duration(),
@@ -169,11 +169,11 @@ fn of_operations(
     segments: &Segments,
     released: &[Vec<Released>],
     part: impl Fn(&Released, &Operation) -> DurationNs,
-) -> Vec<(OperationRef, Excess)> {
+) -> Vec<(OperationRef, PlaceExcess)> {
     let refs: Vec<OperationRef> = segments.operations().map(|(it, _)| it).collect();
-    let visits: Vec<Visit> = segments
+    let visits: Vec<PlaceVisit> = segments
         .operations()
-        .map(|(it, operation)| Visit {
+        .map(|(it, operation)| PlaceVisit {
             place: operation.path,
             lane: it.lane.0,
             duration: part(&released[it.lane.index()][it.at], operation),
@@ -181,12 +181,12 @@ fn of_operations(
         })
         .collect();
     let found = excesses(&visits, segments.places.num_paths(), LEAST_WAIT);
-    let is_call = |it: &Excess| !visits[it.visit].is_left_out;
+    let is_call = |it: &PlaceExcess| !visits[it.visit].is_left_out;
     let calls = found.into_iter().filter(is_call);
     calls.map(|it| (refs[it.visit], it)).collect()
 }
 
-fn excess_of(all: &[(OperationRef, Excess)], it: OperationRef) -> Option<Excess> {
+fn excess_of(all: &[(OperationRef, PlaceExcess)], it: OperationRef) -> Option<PlaceExcess> {
     let at = all.binary_search_by_key(&it, |known| known.0).ok()?;
     Some(all[at].1)
 }
@@ -197,8 +197,8 @@ struct Replay<'a> {
     meetings: &'a Meetings,
     released: &'a [Vec<Released>],
     work: Vec<Vec<LaneExcess>>,
-    rests: Vec<(OperationRef, Excess)>,
-    unusual: Vec<(OperationRef, Excess)>,
+    rests: Vec<(OperationRef, PlaceExcess)>,
+    unusual: Vec<(OperationRef, PlaceExcess)>,
     lags: LagStore,
     /// The lag with which each operation was entered, and left, by lane and operation.
     before: Vec<Vec<LagId>>,
@@ -308,7 +308,7 @@ impl Replay<'_> {
         it: OperationRef,
         operation: &Operation,
         released: Released,
-        excess: Excess,
+        excess: PlaceExcess,
         lag: &mut Lag,
     ) {
         let mut root = DelayRoot::new(it.lane, operation.call, released.at, operation.end);

@@ -29,7 +29,7 @@ const UNSTEADY: i64 = 3;
 
 /// One visit of a place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Visit {
+pub(super) struct PlaceVisit {
     /// The place.
     pub(super) place: u32,
     /// The lane.
@@ -42,7 +42,7 @@ pub(super) struct Visit {
 
 /// A visit that took longer than usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Excess {
+pub(super) struct PlaceExcess {
     /// Index of the visit.
     pub(super) visit: usize,
     /// How long it usually takes.
@@ -83,7 +83,11 @@ impl Centre {
 
 /// The visits that took longer than usual by eight standard deviations and at least `floor`, in order. `visits` may be in
 /// any order; `num_places` is one more than the largest place. Cost: O(n) and a selection for each place and lane.
-pub(super) fn excesses(visits: &[Visit], num_places: usize, floor: DurationNs) -> Vec<Excess> {
+pub(super) fn excesses(
+    visits: &[PlaceVisit],
+    num_places: usize,
+    floor: DurationNs,
+) -> Vec<PlaceExcess> {
     let order = by_place(visits, num_places);
     let mut found = Vec::new();
     let mut rest = order.as_slice();
@@ -100,7 +104,7 @@ pub(super) fn excesses(visits: &[Visit], num_places: usize, floor: DurationNs) -
 }
 
 /// The visits ordered by place, then lane.
-fn by_place(visits: &[Visit], num_places: usize) -> Vec<usize> {
+fn by_place(visits: &[PlaceVisit], num_places: usize) -> Vec<usize> {
     let mut starts = vec![0_usize; num_places + 1];
     let index = |place: u32| callgrove_model::FuncId(place).index();
     for visit in visits {
@@ -126,11 +130,11 @@ struct OfLane<'a> {
 }
 
 fn judge_place(
-    visits: &[Visit],
+    visits: &[PlaceVisit],
     of_place: &[usize],
     floor: DurationNs,
     buffer: &mut Vec<i64>,
-    found: &mut Vec<Excess>,
+    found: &mut Vec<PlaceExcess>,
 ) {
     let mut fill = |at: &[usize]| -> Option<Centre> {
         buffer.clear();
@@ -175,7 +179,7 @@ fn judge_place(
         }
         found.extend(lane.visits.iter().filter_map(|&visit| {
             let amount = visits[visit].duration - DurationNs(usual.median_ns);
-            (amount.0 > least_ns).then_some(Excess {
+            (amount.0 > least_ns).then_some(PlaceExcess {
                 visit,
                 usual: DurationNs(usual.median_ns),
                 amount,
@@ -217,10 +221,10 @@ mod tests {
 
     /// Visits of one place: for each lane the durations in microseconds.
     fn found(lanes: &[Vec<i64>]) -> Vec<(usize, i64)> {
-        let visits: Vec<Visit> = (0..)
+        let visits: Vec<PlaceVisit> = (0..)
             .zip(lanes)
             .flat_map(|(lane, durations)| {
-                durations.iter().map(move |&duration_us| Visit {
+                durations.iter().map(move |&duration_us| PlaceVisit {
                     place: 0,
                     lane,
                     duration: DurationNs::from_us(duration_us),

@@ -421,7 +421,7 @@ fn a_card_says_who_made_it_late() {
             .get_by_label(&format!("Candidate {name}, {role}"))
             .hover();
         harness.run();
-        harness.get_by_label_contains("stood still");
+        harness.get_by_label_contains("stalled");
         assert!(written(&harness).iter().any(|text| text.text == role));
     }
 }

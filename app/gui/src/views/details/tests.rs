@@ -123,9 +123,7 @@ fn who_made_a_tree_late_is_told_in_words_that_lead_there() {
     harness.run();
     harness.get_by_label("Victim: made late");
     harness.get_by_label_contains("waited 49.9");
-    harness
-        .get_by_label("which stood still in MPI_Send")
-        .click();
+    harness.get_by_label("which stalled in MPI_Send").click();
     harness.run();
     harness.get_by_label_contains("incident 1: ").click();
     harness.run();
@@ -149,5 +147,5 @@ fn the_call_of_the_root_says_that_it_is_one() {
     harness.run();
     harness.get_by_label("Root: late by itself");
     harness.get_by_label_contains("MPI_Send on rank 2");
-    harness.get_by_label_contains("stood still 50");
+    harness.get_by_label_contains("stalled 49.95");
 }

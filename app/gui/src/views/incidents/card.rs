@@ -25,6 +25,8 @@ const WORDS_TOP: f32 = 27.0;
 const FACTS_TOP: f32 = 3.0;
 const LIKE_TOP: f32 = 20.0;
 const COST_SIZE: f32 = 15.0;
+/// Between the cost and the time.
+const COST_GAP: f32 = 8.0;
 const WORDS_SIZE: f32 = 13.0;
 const FACTS_SIZE: f32 = 12.0;
 /// Room beside the buttons from which on it is said how many they label.
@@ -101,31 +103,33 @@ fn paint_words(
     let line = |top: f32| rect.top() + top;
     let origin = ctx.snapshot.time_span().map(|(from, _)| from);
     let time = relative_time(incident.start, origin.unwrap_or_default(), TIME_STEP_NS);
-    painter.text(
+    let at = painter.text(
         Pos2::new(right, line(COST_TOP + 2.0)),
         Align2::RIGHT_TOP,
         format!("at {time}"),
         FontId::proportional(FACTS_SIZE),
         theme.weak_text(),
     );
-    painter.text(
-        Pos2::new(left, line(COST_TOP)),
-        Align2::LEFT_TOP,
-        cost_text(incident),
-        FontId::proportional(COST_SIZE),
-        theme.text(),
-    );
-    let text = |text: &str, size: f32, color: Color32, lines: usize| {
+    let text = |text: &str, size: f32, color: Color32, lines: usize, room: f32| {
         let format = TextFormat::simple(FontId::proportional(size), color);
         let mut job = LayoutJob::single_section(text.to_owned(), format);
         job.wrap = TextWrapping {
             max_rows: lines,
-            ..TextWrapping::wrap_at_width(right - left)
+            ..TextWrapping::wrap_at_width(room)
         };
         painter.layout_job(job)
     };
+    let room = right - left;
+    let cost = text(
+        &cost_text(incident),
+        COST_SIZE,
+        theme.text(),
+        1,
+        at.left() - left - COST_GAP,
+    );
+    painter.galley(Pos2::new(left, line(COST_TOP)), cost, theme.text());
     let num_lines = num_lines(words, rect.width());
-    let told = text(words, WORDS_SIZE, theme.text(), num_lines);
+    let told = text(words, WORDS_SIZE, theme.text(), num_lines, room);
     let below = WORDS_TOP + num_lines as f32 * LINE_HEIGHT;
     painter.galley(Pos2::new(left, line(WORDS_TOP)), told, theme.text());
     let facts = text(
@@ -133,6 +137,7 @@ fn paint_words(
         FACTS_SIZE,
         theme.weak_text(),
         1,
+        room,
     );
     painter.galley(
         Pos2::new(left, line(below + FACTS_TOP)),
@@ -140,7 +145,7 @@ fn paint_words(
         theme.weak_text(),
     );
     if let Some(like) = causes.like(number) {
-        let like = text(&like.in_words(), FACTS_SIZE, theme.weak_text(), 1);
+        let like = text(&like.in_words(), FACTS_SIZE, theme.weak_text(), 1, room);
         painter.galley(
             Pos2::new(left, line(below + LIKE_TOP)),
             like,
@@ -149,15 +154,18 @@ fn paint_words(
     }
 }
 
-/// `49.9 ms · 0.78 s of all ranks`: how long it lasted, and what it cost all ranks together.
+/// `780 ms lost in 49.9 ms`: what it cost all ranks together, and how long it lasted.
 fn cost_text(incident: &Incident) -> String {
-    let length = incident.end.since(incident.start);
     match incident.times {
-        0 | 1 => format!("{length} · {} of all ranks", incident.delay),
+        0 | 1 => format!(
+            "{} lost in {}",
+            incident.delay,
+            incident.end.since(incident.start)
+        ),
         times => format!(
-            "{} times · {} of all ranks",
-            thousands(times as usize),
-            incident.delay
+            "{} lost, {} times",
+            incident.delay,
+            thousands(times as usize)
         ),
     }
 }
@@ -195,7 +203,10 @@ fn tooltip_ui(causes: &RunCauses, incident: &Incident, ui: &mut Ui) {
         .map(|&func| short_name(trace.names.name(func)));
     ui.label(names.collect::<Vec<_>>().join(" › "));
     let length = incident.end.since(incident.start);
-    ui.label(format!("Lasted {length}"));
+    ui.label(format!(
+        "Lasted {length}; all ranks together lost {}",
+        incident.delay
+    ));
     ui.label(format!("Confidence {} %", root.confidence_percent));
     ui.label(format!(
         "{} waited or stalled, on {}",

@@ -142,7 +142,7 @@ mod tests {
         let mut harness = view(with_incident(&stalled_snapshot(), 0));
         assert!(is_drawn(&harness));
         let texts: Vec<String> = written(&harness).into_iter().map(|it| it.text).collect();
-        let is_told = |text: &String| text.starts_with("stood still 50");
+        let is_told = |text: &String| text.starts_with("stalled 49.95");
         assert!(texts.iter().any(is_told), "{texts:?}");
         let shown = harness.state_mut().shown().unwrap();
         let first = shown.canvas.rows()[0].lane.lane;
