@@ -14,8 +14,8 @@ use super::delay::{CauseKind, DelayCause, DelayRole, RootCause};
 use super::delay_root::DelayRoot;
 use super::grouping::{Cluster, confidence_percent, group};
 use super::held::HeldLanes;
-use super::incident::{Incident, Incidents};
-use super::like::period;
+use super::incident::Incident;
+use super::incidents::{Incidents, period};
 use super::meetings::Meetings;
 use super::release::{Partners, releases};
 use super::replay::{ChargedWait, Replayed, replay};
@@ -92,11 +92,11 @@ impl Causes {
         progress.at(1.0)?;
         Ok(Self {
             waits,
+            clocks,
             held,
             incident_of_root,
             roots,
             incidents,
-            clocks,
         })
     }
 
@@ -206,7 +206,7 @@ impl Found<'_> {
             kind: root.kind,
             lane: root.lane,
             rank: lane.rank,
-            call: self.call(root.lane, root.call),
+            call: call_on(root.lane, root.call),
             func: lane.executions.func[root.call.index()],
             start: local(root.start),
             end: local(root.end),
@@ -218,10 +218,6 @@ impl Found<'_> {
             confidence_percent: confidence_percent(root, self.meetings),
             next_best: root.next_best.map(|process| self.rank(process)),
         }
-    }
-
-    fn call(&self, lane: LaneIdx, exec: callgrove_model::ExecIdx) -> ExecRef {
-        ExecRef { lane, exec }
     }
 
     /// The incidents, and the one of each root.
@@ -238,12 +234,12 @@ impl Found<'_> {
         for wait in waits {
             if let Some(root) = wait.root {
                 let operation = self.segments.operation(wait.operation);
-                let call = self.call(wait.operation.lane, operation.call);
+                let call = call_on(wait.operation.lane, operation.call);
                 calls[place[root.index()]].push(call);
             }
         }
         for (it, root) in self.roots.iter().enumerate() {
-            calls[place[it]].push(self.call(root.lane, root.call));
+            calls[place[it]].push(call_on(root.lane, root.call));
         }
         let mut found: Vec<(Incident, Vec<usize>)> = clusters
             .iter()
@@ -305,11 +301,11 @@ impl Found<'_> {
 
     fn designed(&self, it: &DesignedWait) -> Incident {
         let lane = self.trace.lane(it.lane);
-        let call = self.call(it.lane, it.call);
+        let call = call_on(it.lane, it.call);
         let local = |time| self.clocks.local(it.lane, time);
         let waiting = |it: &OperationRef| {
             let operation = self.segments.operation(*it);
-            (operation, self.call(it.lane, operation.call))
+            (operation, call_on(it.lane, operation.call))
         };
         let starts = it.waits.iter().map(|it| waiting(it).0.start);
         let ends = it.waits.iter().map(|it| waiting(it).0.end);
@@ -349,4 +345,8 @@ impl Found<'_> {
         }
         .settled(self.trace)
     }
+}
+
+fn call_on(lane: LaneIdx, exec: callgrove_model::ExecIdx) -> ExecRef {
+    ExecRef { lane, exec }
 }

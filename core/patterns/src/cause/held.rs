@@ -20,6 +20,9 @@ const LEAST: DurationNs = DurationNs::from_us(200);
 /// A way to a root is followed for so many steps.
 const MOST_HOPS: usize = 64;
 
+/// A root, and whether it is the lane's own.
+type HeldKey = (Option<usize>, bool);
+
 /// A wait for another lane.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct HeldWait {
@@ -141,7 +144,7 @@ impl HeldLanes {
 
     /// What held up a lane most within a time: what it did itself counts together, as does what others did.
     pub(super) fn by(&self, lane: LaneIdx, time: &Range<TimeNs>) -> HeldBy {
-        let mut amounts: BTreeMap<(Option<usize>, bool), DurationNs> = BTreeMap::new();
+        let mut amounts: BTreeMap<HeldKey, DurationNs> = BTreeMap::new();
         for it in self.within(lane, time) {
             let overlap = it.end.min(time.end).since(it.start.max(time.start));
             let part = match it.wait {
@@ -154,7 +157,7 @@ impl HeldLanes {
             };
             *amounts.entry((it.root, it.is_own)).or_default() += part;
         }
-        let sum = |of: &dyn Fn(&(Option<usize>, bool)) -> bool| -> DurationNs {
+        let sum = |of: &dyn Fn(&HeldKey) -> bool| -> DurationNs {
             let chosen = amounts.iter().filter(|it| of(it.0));
             chosen.map(|it| *it.1).sum()
         };
@@ -175,9 +178,8 @@ impl HeldLanes {
         } else {
             (DelayRole::Victim, false)
         };
-        let is_wanted = |it: &(Option<usize>, bool)| {
-            it.0.is_some() == (role != DelayRole::Undecided) && it.1 == is_own
-        };
+        let is_wanted =
+            |it: &HeldKey| it.0.is_some() == (role != DelayRole::Undecided) && it.1 == is_own;
         let most = amounts
             .iter()
             .filter(|it| is_wanted(it.0))

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{DurationNs, ExecRef, FuncId, LaneIdx, RankId, TimeNs, Trace};
+use callgrove_model::{DurationNs, ExecRef, FuncId, RankId, TimeNs, Trace};
 
-use super::like::groups;
 use super::{CauseKind, RootCause};
 
 /// Delayed executions that overlap and share a root.
@@ -86,34 +85,4 @@ fn two_digits(duration: DurationNs) -> DurationNs {
         unit = unit.saturating_mul(10);
     }
     DurationNs((duration.0.saturating_add(unit / 2) / unit).saturating_mul(unit))
-}
-
-/// The incidents of a run: what is not by design first, and of each part the one that caused most delay first.
-#[derive(Clone, Default, Debug, Serialize, Deserialize)]
-pub struct Incidents {
-    incidents: Vec<Incident>,
-    groups: Vec<LikeGroup>,
-}
-
-impl Incidents {
-    /// Finds which incidents, in their order, are alike.
-    pub(super) fn new(mut incidents: Vec<Incident>, host_of: impl Fn(LaneIdx) -> usize) -> Self {
-        let groups = groups(&mut incidents, host_of);
-        Self { incidents, groups }
-    }
-
-    /// All of them: those that are not by design first, then ordered by delay, largest first.
-    pub fn all(&self) -> &[Incident] {
-        &self.incidents
-    }
-
-    /// Which come back, in order of their first incident in [`Incidents::all`].
-    pub fn like_groups(&self) -> &[LikeGroup] {
-        &self.groups
-    }
-
-    /// Those that are like one; itself among them.
-    pub fn like(&self, incident: &Incident) -> Option<&LikeGroup> {
-        self.groups.get(incident.like)
-    }
 }

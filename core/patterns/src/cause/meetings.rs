@@ -111,8 +111,9 @@ impl Meetings {
             if group.len() < 2 {
                 continue;
             }
-            for at in 0..series[group[0]].len() {
-                let operations: Vec<_> = group.iter().map(|&lane| series[lane][at]).collect();
+            let lanes: Vec<&Vec<OperationRef>> = group.iter().map(|&lane| &series[lane]).collect();
+            for (at, _) in lanes[0].iter().enumerate() {
+                let operations: Vec<_> = lanes.iter().map(|calls| calls[at]).collect();
                 let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
                 for it in &operations {
                     self.of_operation[it.lane.index()][it.at] = number;
@@ -173,7 +174,9 @@ fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize
         }
     }
     let mut groups: Vec<Vec<usize>> = members.into_iter().filter(|it| !it.is_empty()).collect();
-    groups.iter_mut().for_each(|it| it.sort_unstable());
+    for group in &mut groups {
+        group.sort_unstable();
+    }
     groups.sort_unstable();
     groups
 }

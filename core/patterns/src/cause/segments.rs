@@ -93,7 +93,7 @@ struct Place {
 #[derive(Default, Debug)]
 pub(super) struct Places {
     paths: HashMap<(PathIdx, FuncId), PathIdx>,
-    places: HashMap<Place, u32>,
+    numbers: HashMap<Place, u32>,
     /// The function of each path and the path of its caller; the first path is that of no call.
     of_path: Vec<(Option<FuncId>, PathIdx)>,
     /// The path of each place.
@@ -119,7 +119,7 @@ impl Places {
 
     fn place(&mut self, place: Place) -> u32 {
         let next = u32::try_from(self.path_of_place.len()).unwrap_or(u32::MAX);
-        let number = *self.places.entry(place).or_insert(next);
+        let number = *self.numbers.entry(place).or_insert(next);
         if number == next {
             self.path_of_place.push(place.path);
         }

@@ -1,8 +1,9 @@
-//! Which incidents come back.
+//! All incidents of a run, in order, and which come back.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{DurationNs, FuncId, LaneIdx, TimeNs};
+use serde::{Deserialize, Serialize};
 
 use super::{CauseKind, Incident, LikeGroup};
 
@@ -10,6 +11,36 @@ use super::{CauseKind, Incident, LikeGroup};
 const MIN_DISTANCES: usize = 4;
 /// The standard deviation of the distances is at most one in so many parts of their mean.
 const STEADY: i128 = 10;
+
+/// The incidents of a run: what is not by design first, and of each part the one that caused most delay first.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+pub struct Incidents {
+    incidents: Vec<Incident>,
+    groups: Vec<LikeGroup>,
+}
+
+impl Incidents {
+    /// Finds which incidents, in their order, are alike.
+    pub(super) fn new(mut incidents: Vec<Incident>, host_of: impl Fn(LaneIdx) -> usize) -> Self {
+        let groups = groups(&mut incidents, host_of);
+        Self { incidents, groups }
+    }
+
+    /// All of them: those that are not by design first, then ordered by delay, largest first.
+    pub fn all(&self) -> &[Incident] {
+        &self.incidents
+    }
+
+    /// Which come back, in order of their first incident in [`Incidents::all`].
+    pub fn like_groups(&self) -> &[LikeGroup] {
+        &self.groups
+    }
+
+    /// Those that are like one; itself among them.
+    pub fn like(&self, incident: &Incident) -> Option<&LikeGroup> {
+        self.groups.get(incident.like)
+    }
+}
 
 /// Groups incidents by kind and place: the root's lane and function, or the host where it is no rank's doing; each incident
 /// learns its group. Cost: O(n log n).
