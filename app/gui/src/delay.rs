@@ -100,7 +100,7 @@ pub(crate) fn role_of_tree(snapshot: &Snapshot, tree: TreeIdx) -> Option<(DelayR
     Some((cause.role, text))
 }
 
-/// A kind of cause, in words.
+/// The name of a kind of cause that is shown.
 pub(crate) fn kind_text(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Stalled => "stalled",
@@ -110,7 +110,7 @@ pub(crate) fn kind_text(kind: CauseKind) -> &'static str {
         CauseKind::BusyHost => "busy host",
         CauseKind::Serial => "serial by design",
         CauseKind::Imbalance => "imbalance by design",
-        CauseKind::Noise => "noise of the machine",
+        CauseKind::Noise => "short delays of most ranks",
         CauseKind::Unknown => "cause not known",
     }
 }

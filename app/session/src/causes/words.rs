@@ -47,7 +47,7 @@ impl CausePhrase {
     }
 }
 
-/// A delay in work of the program of more than so many times its usual length: the rank may have been stopped.
+/// Work of the program that is longer than usual by more than this factor times its usual length: the rank may have been stopped.
 const STOP_FACTOR: i64 = 10;
 /// Below this a sentence says that it is not sure, in percent.
 const SURE_PERCENT: u8 = 80;
@@ -100,7 +100,7 @@ impl RunCauses {
                 ranks(incident.ranks.len())
             ),
             CauseKind::TracerWrite if incident.times > 1 => format!(
-                "The tracer wrote its data {} times, {cost} in all; once {} on rank {}",
+                "The tracer wrote its data {} times, {cost} in all; the costliest took {} on rank {}",
                 incident.times, root.own_delay, root.rank
             ),
             CauseKind::Serial => format!(
@@ -111,15 +111,14 @@ impl RunCauses {
                 times(incident)
             ),
             CauseKind::Imbalance => format!(
-                "By design: rank {} has more to do in {}, {}; others waited {cost} in all",
-                root.rank,
+                "By design: uneven work in {}, {}; ranks waited {cost} in all, longest for rank {}",
                 self.function(root),
-                times(incident)
+                times(incident),
+                root.rank
             ),
             CauseKind::Noise => format!(
-                "Noise of the machine: {} short delays on {}, {cost} in all",
-                incident.times,
-                ranks(incident.ranks.len())
+                "{} short delays that most ranks have, {cost} in all; probably the machine",
+                incident.times
             ),
             _ => {
                 let doubt = doubt(root);
@@ -192,7 +191,7 @@ impl RunCauses {
                 format!("computed or was stopped {how_long} longer than usual in {name}")
             }
             CauseKind::Stalled => format!("took {how_long} longer than usual in {name}"),
-            CauseKind::Slow => format!("was slow in {name}, by {how_long}"),
+            CauseKind::Slow => format!("was slow in {name}, {how_long} longer than usual"),
             CauseKind::TracerWrite => format!("lost {how_long} while the tracer wrote its data"),
             CauseKind::BusyHost => format!("lost {how_long} in {name} while its host was busy"),
             _ => format!("was late by {how_long} in {name}"),

@@ -19,19 +19,19 @@ pub(super) const LEAST_RANKS: usize = 4;
 const LEAST: DurationNs = DurationNs::from_us(200);
 /// Time is looked at in pieces of this length.
 const BIN: DurationNs = DurationNs::from_us(10_000);
-/// In a busy piece at least one in so many parts of the time of all ranks but the latest is their own delay.
+/// In a busy piece at least a fifth of the time of all ranks but the latest is their own delay.
 const SHARE: i64 = 5;
-/// In a busy piece at least one in so many ranks is late.
+/// In a busy piece at least a third of the ranks are late.
 const RANKS: usize = 3;
 /// Pieces at most so far apart are one time.
 const JOINED_BINS: i64 = 8;
-/// So many busy pieces make a time.
+/// Number of busy pieces from which on they are a busy time.
 const LEAST_BINS: usize = 3;
-/// So many delays make a time.
+/// Number of delays from which on they are a busy time.
 const LEAST_DELAYS: usize = 8;
-/// A delay of more than so many times the median, …
+/// A delay of more than this factor times the median, …
 const OWN_FACTOR: i64 = 4;
-/// … that others waited so many times as long for, stands by itself.
+/// … that others waited for this factor times as long, is an incident of its own.
 const WAITED_FACTOR: i64 = 6;
 
 /// A time in which a host was busy.

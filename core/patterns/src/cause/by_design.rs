@@ -7,9 +7,9 @@ use super::release::Released;
 use super::segments::{OperationRef, PathIdx, Segments};
 use super::wait::WaitKind;
 
-/// Work that at most one rank in so many does, the others waiting, is serial.
+/// Work that at most an eighth of the ranks do is serial.
 const SERIAL_RANKS: usize = 8;
-/// What costs less than one in so many parts of all ranks' time is not worth a line.
+/// What costs less than a hundredth of the time of all ranks is not listed.
 const LEAST_SHARE: i64 = 100;
 
 /// One piece of work for which others waited.

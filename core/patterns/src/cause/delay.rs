@@ -11,7 +11,7 @@ use super::WaitKind;
 /// What an execution was in a delay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum DelayRole {
-    /// Late by itself: nobody made it wait.
+    /// Late by itself: no other rank made it wait.
     Root,
     /// Made late by another rank, or by something outside the program.
     Victim,
@@ -155,7 +155,7 @@ pub struct DelayCause {
     pub root: Option<usize>,
     /// The incident that the execution belongs to, an index into [`super::Incidents::all`].
     pub incident: Option<usize>,
-    /// How long it was held up: waited for others, or for a root, stood by itself. Never longer than the execution.
+    /// How long it was delayed: by its wait for others, or, for a root, by itself. Never longer than the execution.
     pub waited: DurationNs,
     /// From the execution to the root; empty for a root, and where nobody waited for anybody.
     pub hops: Vec<Hop>,

@@ -143,7 +143,7 @@ impl DelayRoot {
 
 /// Delays that are kept apart; the ones that ended first are forgotten.
 const MOST_PARTS: usize = 32;
-/// A delay can make others wait for so many times its amount after the last wait for it.
+/// A delay can make others wait for three times its amount after the last wait for it.
 const ALIVE_FACTOR: i64 = 3;
 /// And for this long in any case.
 const ALIVE: DurationNs = DurationNs::from_us(5_000);
@@ -230,7 +230,7 @@ pub(super) fn add(lag: &mut Lag, root: RootIdx, amount: DurationNs, roots: &[Del
     }
 }
 
-/// Forgets the delays that can make nobody wait any more at a time.
+/// Forgets the delays that can no longer make others wait at a time.
 pub(super) fn keep_alive(lag: &mut Lag, time: TimeNs, roots: &[DelayRoot]) {
     lag.retain(|part| {
         let root = &roots[part.root.index()];

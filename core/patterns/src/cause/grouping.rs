@@ -14,19 +14,19 @@ use super::segments::Segments;
 
 /// A smaller delay is no incident.
 pub(super) const LEAST: DurationNs = DurationNs::from_us(1_000);
-/// Ranks with at least so many delays of this size have them often.
+/// Number of such delays from which on a rank has them often.
 const OFTEN: usize = 8;
-/// All ranks but one in so many have them often.
+/// Delays are noise if all but a quarter of the ranks have them often.
 const FEW_RANKS: usize = 4;
-/// What costs less than so many times what is usual of such delays, and less than so many times its own amount, is noise.
+/// Noise costs less than this factor times the usual cost of such delays, and less than this factor times its own amount.
 const NOISE_FACTOR: i64 = 6;
-/// One delay that is more than so many percent of what its host is late by is not the host's.
+/// A delay that is more than this share of what its host is late by is not caused by the host.
 const DOMINANT_PERCENT: i64 = 40;
-/// Delays of at least so many ranks of a host at once can be the host's, and of half of its ranks.
+/// Ranks of a host that must be late at once for the host to be the cause; half of its ranks must be, too.
 const LEAST_RANKS: usize = 3;
-/// A delay within a larger one belongs to it if it costs less than one part in so many, …
+/// A delay within a larger one belongs to it if it costs less than a tenth, …
 const SMALL_COST: i64 = 10;
-/// … and is in the library, or shorter than one part in so many.
+/// … and is in the library, or shorter than a fiftieth.
 const SMALL_WORK: i64 = 50;
 /// Times in which a host is busy are one if they are closer than this.
 const JOINED: DurationNs = DurationNs::from_us(20_000);

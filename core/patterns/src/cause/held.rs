@@ -17,7 +17,7 @@ use super::wait::WaitKind;
 
 /// Less than this is no delay of an execution.
 const LEAST: DurationNs = DurationNs::from_us(200);
-/// A way to a root is followed for so many steps.
+/// Largest number of steps that are followed to a root.
 const MOST_HOPS: usize = 64;
 
 /// A root, and whether it is the lane's own.

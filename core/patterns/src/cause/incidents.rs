@@ -9,7 +9,7 @@ use super::{CauseKind, Incident, LikeGroup};
 
 /// Fewer distances than this say nothing of a period.
 const MIN_DISTANCES: usize = 4;
-/// The standard deviation of the distances is at most one in so many parts of their mean.
+/// The standard deviation of the distances is at most a tenth of their mean.
 const STEADY: i128 = 10;
 
 /// The incidents of a run: what is not by design first, and of each part the one that caused most delay first.

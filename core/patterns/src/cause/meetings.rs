@@ -13,11 +13,11 @@ use super::segments::{OperationKind, OperationRef, PathIdx, Segments};
 
 /// Two times that are closer than this may be in either order: clocks tick, and ranks leave one after another.
 pub(super) const TIE: DurationNs = DurationNs::from_us(20);
-/// Two ranks are of different communicators if in more than one of so many meetings one left before the other came.
+/// Two ranks are of different communicators if in more than one meeting in 500 one left before the other came.
 const APART_ONE_IN: usize = 500;
 /// Ranks that leave within this time of each other may be together.
 const TOGETHER: DurationNs = DurationNs::from_us(15);
-/// Or within so many times the time to the nearest other rank.
+/// Or within this factor times the time to the nearest other rank.
 const TOGETHER_FACTOR: i64 = 4;
 /// Of more pairs of calls than this, calls at even distances are compared.
 const MOST_PAIRS: usize = 50_000_000;
@@ -181,7 +181,7 @@ fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize
     groups
 }
 
-/// Whether nobody ever left before the last one had come.
+/// Whether no rank ever left before the last one had come.
 fn never_leave_early(segments: &Segments, series: &Series) -> bool {
     (0..series[0].len()).all(|at| {
         let calls = || series.iter().map(|it| segments.operation(it[at]));

@@ -7,7 +7,7 @@
 //! | what released each operation, and how long it waited | `release` |
 //! | what is usual at a place, and what is longer | `usual` |
 //! | every lane replayed with what is longer taken away: who waited because of whom | `replay` |
-//! | of several lanes that stood in the library at once, which one the others waited for | `standstill` |
+//! | of several lanes that stalled in the library at once, which one the others waited for | `standstill` |
 //! | kinds, what a person would call one incident, and how sure that is | `grouping`, `busy_host`, `by_design` |
 //!
 //! [`Causes::find`] does all of it once; [`Causes::of`] answers for any execution, of whatever function.
@@ -23,7 +23,7 @@
 //!   forward replay with two clocks. Chains, wavefronts, threads and devices need no code of their own.
 //! - **Standstills.** Within milliseconds after one rank is stopped all others stand too, in sends as in receives. TAU stamps a
 //!   send when its call is entered and a receive when its call ends, so a message can look sent in time though its sender
-//!   stood within the send. The sender that is still in the send of the very message is what a receiver waits for, unless the
+//!   was stopped within the send. The sender that is still in the send of the very message is what a receiver waits for, unless the
 //!   receiver moved clearly first; else the order decides in which ranks fell silent and moved again.
 //! - **What cannot be decided.** When a receive was posted, when a message arrived, which of several sends a call
 //!   completes. A rank stopped in a collective that all had entered shows only in the order of leaving. In own work without

@@ -21,13 +21,13 @@ const LEAST_WORK: DurationNs = DurationNs::from_us(30);
 pub(super) const LEAST_WAIT: DurationNs = DurationNs::from_us(60);
 /// Delays of own work closer than this are one.
 const JOINED: DurationNs = DurationNs::from_us(300);
-/// A root lasts until the end of a wait of which it is at least one part in so many, …
+/// A root lasts until the end of a wait of which it caused more than a fifth, …
 const SHARE_OF_WAIT: i64 = 5;
-/// … if that part is at least one in so many of its own amount.
+/// … if that is more than a tenth of its own amount.
 const SHARE_OF_ROOT: i64 = 10;
-/// A wait of less than one in so many parts of a silence is too short to be told from two ranks falling silent together.
+/// A wait of less than a hundredth of a silence cannot be distinguished from two ranks falling silent together.
 const SHORT: i64 = 100;
-/// Sends that a call completes are looked for among so many operations before it.
+/// Largest number of operations before a call among which the sends that it completes are looked for.
 const MOST_PENDING: usize = 64;
 
 /// A wait that would not have been, or not so long.
@@ -383,7 +383,7 @@ impl Replay<'_> {
         lag
     }
 
-    /// The lag of a lane after so many operations and the own work after them, up to a time.
+    /// The lag of a lane after its first operations and the own work after them, up to a time.
     fn with_work(&mut self, lane: LaneIdx, num_operations: usize, until: Option<TimeNs>) -> LagId {
         let last = num_operations.checked_sub(1);
         let base = last.map_or(LagId::NONE, |at| self.after[lane.index()][at]);

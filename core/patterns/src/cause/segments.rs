@@ -13,7 +13,7 @@ use super::clock::Clocks;
 /// The call in which TAU counts what a thread does outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
 
-/// A call path, an index into [`Places::paths`].
+/// A call path, numbered by [`Places`].
 pub(super) type PathIdx = u32;
 
 /// A time between two events outside every call that can wait. Times are on the common clock.
@@ -23,7 +23,7 @@ pub(super) struct Gap {
     pub(super) end: TimeNs,
     /// The innermost call that is open meanwhile.
     pub(super) call: ExecIdx,
-    /// Where in the program it is, an index into [`Places::all`].
+    /// Where in the program it is, numbered by [`Places`].
     pub(super) place: u32,
     /// Number of operations of the lane before it.
     pub(super) operations_before: u32,

@@ -23,9 +23,9 @@ const SILENCE_SAYS: i128 = 8;
 const CLEAR: DurationNs = DurationNs::from_us(200);
 /// Messages between hosts that are late together: by at least this, …
 const LEAST_TRANSFER: DurationNs = DurationNs::from_us(1_000);
-/// … of at least so many lanes, …
+/// … of at least this number of lanes, …
 const TRANSFER_LANES: usize = 3;
-/// … and so many percent of them within a factor of two of the median: the network was late, not the ranks.
+/// … of which most are within a factor of two of the median: the network was late, not the ranks.
 const TRANSFER_ALIKE_PERCENT: usize = 70;
 
 /// Lays the delays within calls of the library to those that they are but a part of, and names those of the network.
@@ -133,7 +133,7 @@ fn settle_group(
     }
 }
 
-/// Three or more lanes wait at once for messages of other hosts, all about as long, and nobody was at work meanwhile:
+/// Three or more lanes wait at once for messages of other hosts, all about as long, and no rank was at work meanwhile:
 /// the first of them.
 fn late_network(
     segments: &Segments,
@@ -350,7 +350,7 @@ fn end_of(roots: &[DelayRoot], from: usize) -> Option<RootIdx> {
     None
 }
 
-/// Whether one of two that stood for each other moved clearly before the other: then it did not wait for that.
+/// Whether one of two that stalled together moved clearly before the other: then it did not wait for the other.
 fn moved_first(one: &DelayRoot, other: &DelayRoot) -> bool {
     one.end + CLEAR < other.end
 }

@@ -8,11 +8,11 @@
 
 use callgrove_model::DurationNs;
 
-/// So many standard deviations above the median are an excess.
+/// Standard deviations above the median from which on a visit is an excess.
 const DEVIATIONS: i64 = 8;
 /// Standard deviations upwards, from the distance of the first tenth below the median: 1.4 / 1.28 = 35 / 32.
 const UPWARDS: (i64, i64) = (35, 32);
-/// The spread is at least one in so many of the median: clocks tick, and caches and frequencies vary by 3 %.
+/// The spread is at least 3 % of the median: clocks tick, and caches and frequencies vary.
 const LEAST_SPREAD: i64 = 33;
 /// Values from which on a lane has a usual of its own.
 const LANE_VALUES: usize = 10;
@@ -20,11 +20,11 @@ const LANE_VALUES: usize = 10;
 const PLACE_VALUES: usize = 6;
 /// Lanes from which on one can be compared with the others.
 const COMPARED_LANES: usize = 3;
-/// Up to so many visits of a lane, an excess is also longer than the usual itself: it sets itself up.
+/// A lane with at most this number of visits sets itself up: there an excess must be longer than the usual duration, too.
 const SET_UP_VISITS: usize = 3;
-/// A lane whose median is so many spreads of the others above theirs is slower than they are.
+/// Spreads of the others by which the median of a slower lane is above theirs.
 const SLOWER: i64 = 4;
-/// A lane whose spread is so many times theirs is unsteady.
+/// Factor by which the spread of an unsteady lane is larger than theirs.
 const UNSTEADY: i64 = 3;
 
 /// One visit of a place.

@@ -129,9 +129,9 @@ fn paint_words(
     );
     painter.galley(Pos2::new(left, line(COST_TOP)), cost, theme.text());
     let num_lines = num_lines(words, rect.width());
-    let told = text(words, WORDS_SIZE, theme.text(), num_lines, room);
+    let sentence = text(words, WORDS_SIZE, theme.text(), num_lines, room);
     let below = WORDS_TOP + num_lines as f32 * LINE_HEIGHT;
-    painter.galley(Pos2::new(left, line(WORDS_TOP)), told, theme.text());
+    painter.galley(Pos2::new(left, line(WORDS_TOP)), sentence, theme.text());
     let facts = text(
         &facts_text(ctx.snapshot, incident, trees),
         FACTS_SIZE,
