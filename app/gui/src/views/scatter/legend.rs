@@ -107,7 +107,8 @@ pub(super) fn paint_focus(
     let (rect, theme, at) = (transform.rect(), ctx.theme, transform.to_screen(place));
     let code = analysis.forest.code(tree).to_string();
     let text = match ctx.snapshot.selection {
-        Selection::Group(_) => format!("centre {code}"),
+        // Of an incident it is the execution in which it began, or the most abnormal one.
+        Selection::Group(_) if ctx.snapshot.incident.is_none() => format!("centre {code}"),
         _ => code,
     };
     let galley = painter.layout_no_wrap(text, FontId::monospace(12.0), theme.canvas());
