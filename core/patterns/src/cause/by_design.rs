@@ -4,7 +4,7 @@ use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
 
 use super::delay::CauseKind;
 use super::release::Released;
-use super::segments::{OperationRef, PathIdx, Segments};
+use super::segments::{OperationRef, PathIdx, Segments, index};
 use super::wait::WaitKind;
 
 /// Work that at most an eighth of the ranks do is serial.
@@ -100,7 +100,7 @@ fn ranks_by_path(segments: &Segments) -> Vec<usize> {
     let mut last = vec![usize::MAX; segments.places.num_paths()];
     for lane in &segments.lanes {
         for gap in &lane.gaps {
-            let path = callgrove_model::FuncId(segments.places.path_of(gap.place)).index();
+            let path = index(segments.places.path_of(gap.place));
             // Lanes are ordered by rank.
             if last[path] != lane.process {
                 (last[path], counts[path]) = (lane.process, counts[path] + 1);
@@ -135,7 +135,7 @@ fn design(
     let mut starts: Vec<TimeNs> = times().map(|it| work(it).start).collect();
     starts.sort_unstable();
     let work = work(costliest);
-    let path = callgrove_model::FuncId(first.path).index();
+    let path = index(first.path);
     let is_serial = ranks[path] <= (segments.processes.len() / SERIAL_RANKS).max(1);
     Some(DesignedWait {
         kind: if is_serial && segments.processes.len() > 1 {

@@ -1,11 +1,14 @@
 //! Who made whom late: found once for a whole run, then asked for any execution.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use callgrove_model::{Cancelled, DurationNs, ExecRef, LaneIdx, Progress, RankId, TimeNs, Trace};
+use callgrove_model::{
+    Cancelled, DurationNs, ExecIdx, ExecRef, LaneIdx, Progress, RankId, TimeNs, Trace,
+};
 
 use super::by_design::{DesignedWait, designed};
 use super::call_kind::CallKind;
@@ -23,6 +26,9 @@ use super::segments::{OperationRef, Segments};
 use super::standstill;
 use super::wait::Waits;
 use super::wait_states::{call_path, collectives, wait_states};
+
+/// What ranks wait for every time shows in many waits: an assumption, not measured.
+const DESIGNED_PERCENT: u8 = 95;
 
 /// Causes of every delay of a run.
 ///
@@ -178,7 +184,7 @@ impl Found<'_> {
         let mut order: Vec<usize> = ends.collect();
         order.sort_by_key(|&it| {
             let root = &self.roots[it];
-            (std::cmp::Reverse(root.cost), root.start, root.lane, it)
+            (Reverse(root.cost), root.start, root.lane, it)
         });
         let mut place = vec![usize::MAX; self.roots.len()];
         for (at, &it) in order.iter().enumerate() {
@@ -250,7 +256,7 @@ impl Found<'_> {
             .collect();
         found.extend(designed.iter().map(|it| (self.designed(it), Vec::new())));
         let order = |it: &Incident| {
-            let cost = std::cmp::Reverse(it.delay);
+            let cost = Reverse(it.delay);
             (it.kind.is_by_design(), cost, it.start, it.root.lane)
         };
         found.sort_by_key(|it| order(&it.0));
@@ -332,7 +338,7 @@ impl Found<'_> {
                 is_in_library: false,
                 caused: it.cost,
                 num_victims: u32::try_from(victims.len()).unwrap_or(u32::MAX),
-                confidence_percent: 95,
+                confidence_percent: DESIGNED_PERCENT,
                 next_best: None,
             },
             call_path: call_path(self.trace, call),
@@ -347,6 +353,6 @@ impl Found<'_> {
     }
 }
 
-fn call_on(lane: LaneIdx, exec: callgrove_model::ExecIdx) -> ExecRef {
+fn call_on(lane: LaneIdx, exec: ExecIdx) -> ExecRef {
     ExecRef { lane, exec }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{DurationNs, ExecIdx, FuncId, LaneIdx, TimeNs};
+use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
 
 use super::delay::CauseKind;
-use super::segments::{OperationRef, PathIdx};
+use super::segments::{OperationRef, PathIdx, index, number};
 
 /// A place among the roots that are being followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -13,11 +13,11 @@ pub(super) struct RootIdx(u32);
 
 impl RootIdx {
     pub(super) fn from_index(index: usize) -> Self {
-        Self(FuncId::from_index(index).0)
+        Self(number(index))
     }
 
     pub(super) fn index(self) -> usize {
-        FuncId(self.0).index()
+        index(self.0)
     }
 }
 
@@ -188,7 +188,7 @@ impl LagStore {
     }
 
     pub(super) fn get(&self, id: LagId) -> &[LagPart] {
-        let at = FuncId(id.0).index();
+        let at = index(id.0);
         match (self.from.get(at), self.from.get(at + 1)) {
             (Some(&from), Some(&to)) => &self.parts[from..to],
             _ => &[],
@@ -203,7 +203,7 @@ impl LagStore {
         if self.get(like) == lag {
             return like;
         }
-        let id = LagId(u32::try_from(self.from.len() - 1).unwrap_or(u32::MAX - 1));
+        let id = LagId(number(self.from.len() - 1));
         self.parts.extend_from_slice(lag);
         self.from.push(self.parts.len());
         id

@@ -12,6 +12,10 @@ use super::delay_root::DelayRoot;
 use super::meetings::{Meetings, TIE};
 use super::segments::Segments;
 
+/// A rank is slow if its delay is spread over at least this number of gaps, …
+const SPREAD_GAPS: u32 = 3;
+/// … none of which is more than this share of it.
+const SPREAD_PERCENT: i64 = 70;
 /// A smaller delay is no incident.
 pub(super) const LEAST: DurationNs = DurationNs::from_us(1_000);
 /// Number of such delays from which on a rank has them often.
@@ -63,7 +67,6 @@ pub(super) fn group(segments: &Segments, clocks: &Clocks, roots: &mut [DelayRoot
     let busy = busy_times(segments, clocks, roots);
     let mut is_taken = vec![false; roots.len()];
     for &it in busy.iter().flat_map(|it| &it.roots) {
-        roots[it].kind = CauseKind::BusyHost;
         is_taken[it] = true;
     }
     let grouping = Grouping {
@@ -97,7 +100,9 @@ pub(super) fn group(segments: &Segments, clocks: &Clocks, roots: &mut [DelayRoot
 }
 
 fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
-    let is_spread = root.num_gaps >= 3 && root.largest.0.saturating_mul(10) < root.amount.0 * 7;
+    let largest = root.largest.0.saturating_mul(100);
+    let is_spread =
+        root.num_gaps >= SPREAD_GAPS && largest < root.amount.0.saturating_mul(SPREAD_PERCENT);
     if root.kind == CauseKind::Transfer {
         CauseKind::Transfer
     } else if root.is_written {

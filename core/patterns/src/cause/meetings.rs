@@ -4,12 +4,12 @@
 //! one meeting; ranks are of different communicators if one leaves before the other comes, or if they do not leave together.
 //! That a rank is late is what proves the border: the ranks of other communicators leave without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{DurationNs, FuncId, LaneIdx, ProgramId};
 
 use super::call_kind::CallKind;
-use super::segments::{OperationKind, OperationRef, PathIdx, Segments};
+use super::segments::{OperationKind, OperationRef, PathIdx, Segments, index, number};
 
 /// Two times that are closer than this may be in either order: clocks tick, and ranks leave one after another.
 pub(super) const TIE: DurationNs = DurationNs::from_us(20);
@@ -93,7 +93,7 @@ impl Meetings {
 
     /// The meeting of an operation.
     pub(super) fn of(&self, it: OperationRef) -> Option<&Meeting> {
-        self.all.get(FuncId(self.number(it)?).index())
+        self.all.get(index(self.number(it)?))
     }
 
     /// Its number.
@@ -114,7 +114,7 @@ impl Meetings {
             let lanes: Vec<&Vec<OperationRef>> = group.iter().map(|&lane| &series[lane]).collect();
             for (at, _) in lanes[0].iter().enumerate() {
                 let operations: Vec<_> = lanes.iter().map(|calls| calls[at]).collect();
-                let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+                let number = number(self.all.len());
                 for it in &operations {
                     self.of_operation[it.lane.index()][it.at] = number;
                 }
@@ -149,7 +149,7 @@ fn groups(segments: &Segments, series: &Series, kind: CallKind) -> Vec<Vec<usize
         it.apart.0 <= TOGETHER.0.max(near.0.saturating_mul(TOGETHER_FACTOR))
     });
     joined.sort_by_key(|it| (it.apart, it.one, it.other));
-    let apart: std::collections::BTreeSet<(usize, usize)> = pairs
+    let apart: BTreeSet<(usize, usize)> = pairs
         .iter()
         .filter(|it| it.is_apart)
         .map(|it| (it.one, it.other))

@@ -1,10 +1,11 @@
 //! What released each operation, and so how long it waited.
 
-use callgrove_model::{CommKind, CommRef, DurationNs, ExecIdx, LaneIdx, TimeNs, Trace};
+use callgrove_model::{CommKind, CommRef, DurationNs, LaneIdx, TimeNs, Trace};
 
 use super::call_kind::CallKind;
+use super::clock::Clocks;
 use super::meetings::{Meetings, TIE};
-use super::segments::{Operation, OperationKind, OperationRef, Segments};
+use super::segments::{Operation, OperationKind, OperationRef, Segments, index, number};
 use super::wait::WaitKind;
 
 /// A sender that is still in its send for longer than this after the send's stamp has not sent yet.
@@ -58,22 +59,17 @@ impl Released {
 /// From message events to operations, and on to their mates.
 pub(super) struct Partners<'a> {
     pub(super) trace: &'a Trace,
-    pub(super) clocks: &'a super::clock::Clocks,
+    pub(super) clocks: &'a Clocks,
     /// The operation of each message event, by lane and row; `u32::MAX` outside every operation.
     of_row: Vec<Vec<u32>>,
 }
 
 impl<'a> Partners<'a> {
-    pub(super) fn new(
-        trace: &'a Trace,
-        clocks: &'a super::clock::Clocks,
-        segments: &Segments,
-    ) -> Self {
+    pub(super) fn new(trace: &'a Trace, clocks: &'a Clocks, segments: &Segments) -> Self {
         let lanes = trace.lanes.iter();
         let mut of_row: Vec<Vec<u32>> = lanes.map(|it| vec![u32::MAX; it.comms.len()]).collect();
         for (it, operation) in segments.operations() {
-            let number = u32::try_from(it.at).unwrap_or(u32::MAX);
-            of_row[it.lane.index()][operation.rows.clone()].fill(number);
+            of_row[it.lane.index()][operation.rows.clone()].fill(number(it.at));
         }
         Self {
             trace,
@@ -84,17 +80,17 @@ impl<'a> Partners<'a> {
 
     /// The operation of a message event.
     fn operation(&self, event: CommRef) -> Option<OperationRef> {
-        let number = self.of_row[event.lane.index()][ExecIdx(event.row).index()];
+        let number = self.of_row[event.lane.index()][index(event.row)];
         (number != u32::MAX).then(|| OperationRef {
             lane: event.lane,
-            at: ExecIdx(number).index(),
+            at: index(number),
         })
     }
 
     /// The other end of a message, with its time on the common clock; `None` for one to the lane itself.
     pub(super) fn mate(&self, lane: LaneIdx, row: usize) -> Option<(OperationRef, TimeNs)> {
         let mate = self.trace.lane(lane).comms.mate[row].filter(|it| it.lane != lane)?;
-        let time = self.trace.lane(mate.lane).comms.time[ExecIdx(mate.row).index()];
+        let time = self.trace.lane(mate.lane).comms.time[index(mate.row)];
         Some((self.operation(mate)?, self.clocks.common(mate.lane, time)))
     }
 
@@ -232,7 +228,7 @@ impl Find<'_> {
         let Some(number) = self.meetings.number(it) else {
             return;
         };
-        let number = callgrove_model::FuncId(number).index();
+        let number = index(number);
         let entries = &self.last_entries[number];
         let come = entries.partition_point(|entry| entry.0 <= operation.end + TIE);
         let Some(&(time, last)) = come.checked_sub(1).map(|last| &entries[last]) else {

@@ -12,7 +12,7 @@ use super::delay_root::{DelayRoot, RootIdx};
 use super::delay_root::{Lag, LagId, LagStore, add, keep_alive, share, take_off, total};
 use super::meetings::Meetings;
 use super::release::{Partners, PeerState, Release, Released};
-use super::segments::{Operation, OperationKind, OperationRef, Segments};
+use super::segments::{LaneSegments, Operation, OperationKind, OperationRef, Segments, index};
 use super::usual::{PlaceExcess, PlaceVisit, excesses};
 
 /// Own work that is longer than usual by less than this is the clock's or the machine's.
@@ -67,7 +67,7 @@ pub(super) fn replay(
     let mut roots = Vec::new();
     let work = work_excesses(segments, &mut roots);
     let lanes = segments.lanes.iter();
-    let unknown = |it: &super::segments::LaneSegments| vec![LagId::UNKNOWN; it.operations.len()];
+    let unknown = |it: &LaneSegments| vec![LagId::UNKNOWN; it.operations.len()];
     let after: Vec<Vec<LagId>> = lanes.map(unknown).collect();
     let mut replay = Replay {
         segments,
@@ -115,7 +115,7 @@ fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<Lan
     let mut found = found.into_iter().peekable();
     let mut first = 0;
     let mut by_lane = Vec::with_capacity(segments.lanes.len());
-    for (index, lane) in segments.lanes.iter().enumerate() {
+    for (lane_at, lane) in segments.lanes.iter().enumerate() {
         let mut of_lane: Vec<LaneExcess> = Vec::new();
         let end = first + lane.gaps.len();
         let mut last: Option<LaneExcess> = None;
@@ -130,7 +130,7 @@ fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<Lan
             let Some(it) = unusual.or(write) else {
                 continue;
             };
-            let operations_before = callgrove_model::FuncId(gap.operations_before).index();
+            let operations_before = index(gap.operations_before);
             let goes_on = last.filter(|last| {
                 let known = &roots[last.root.index()];
                 let is_close = operations_before == last.operations_before
@@ -139,7 +139,7 @@ fn work_excesses(segments: &Segments, roots: &mut Vec<DelayRoot>) -> Vec<Vec<Lan
             });
             let root = goes_on.map_or_else(
                 || {
-                    let lane = LaneIdx::from_index(index);
+                    let lane = LaneIdx::from_index(lane_at);
                     let mut root = DelayRoot::new(lane, gap.call, gap.start, gap.end);
                     root.is_written = gap.is_written;
                     roots.push(root);

@@ -13,6 +13,16 @@ use super::clock::Clocks;
 /// The call in which TAU counts what a thread does outside every function of the program.
 const IDLE_TIMER: &str = ".TAU application";
 
+/// A number that is kept in four bytes, as an index.
+pub(super) const fn index(number: u32) -> usize {
+    ExecIdx(number).index()
+}
+
+/// An index in four bytes; there are fewer than 2^32 of everything.
+pub(super) const fn number(index: usize) -> u32 {
+    ExecIdx::from_index(index).0
+}
+
 /// A call path, numbered by [`Places`].
 pub(super) type PathIdx = u32;
 
@@ -109,7 +119,7 @@ impl Places {
     }
 
     fn path(&mut self, caller: PathIdx, func: FuncId) -> PathIdx {
-        let next = u32::try_from(self.of_path.len()).unwrap_or(u32::MAX);
+        let next = number(self.of_path.len());
         let path = *self.paths.entry((caller, func)).or_insert(next);
         if path == next {
             self.of_path.push((Some(func), caller));
@@ -118,12 +128,12 @@ impl Places {
     }
 
     fn place(&mut self, place: Place) -> u32 {
-        let next = u32::try_from(self.path_of_place.len()).unwrap_or(u32::MAX);
-        let number = *self.numbers.entry(place).or_insert(next);
-        if number == next {
+        let next = number(self.path_of_place.len());
+        let known = *self.numbers.entry(place).or_insert(next);
+        if known == next {
             self.path_of_place.push(place.path);
         }
-        number
+        known
     }
 
     /// Number of places.
@@ -138,17 +148,17 @@ impl Places {
 
     /// The call path of a place.
     pub(super) fn path_of(&self, place: u32) -> PathIdx {
-        self.path_of_place[FuncId(place).index()]
+        self.path_of_place[index(place)]
     }
 
     /// The innermost function of a path.
     pub(super) fn func(&self, path: PathIdx) -> Option<FuncId> {
-        self.of_path[FuncId(path).index()].0
+        self.of_path[index(path)].0
     }
 
     /// The function that calls it.
     pub(super) fn caller(&self, path: PathIdx) -> Option<FuncId> {
-        let (_, caller) = self.of_path[FuncId(path).index()];
+        let (_, caller) = self.of_path[index(path)];
         self.func(caller)
     }
 }
@@ -399,7 +409,7 @@ impl<'a> Walk<'a> {
                 end: time,
                 call,
                 place: self.places.place(place),
-                operations_before: u32::try_from(self.found.operations.len()).unwrap_or(u32::MAX),
+                operations_before: number(self.found.operations.len()),
                 is_written: self.is_written(call, last, time),
             };
             self.found.gaps.push(gap);

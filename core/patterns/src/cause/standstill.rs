@@ -4,7 +4,7 @@
 //! direction only: a sender that is still in the send of a message is what the receiver of that message waits for, and a receiver
 //! that is in the call that takes a message is ready. Else the order decides in which the ranks fell silent and moved again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
@@ -216,7 +216,7 @@ impl Graph {
     /// A root and all that it waits for, directly or not.
     fn all_from(&self, it: usize) -> Vec<usize> {
         let mut seen = vec![it];
-        let mut known = std::collections::BTreeSet::from([it]);
+        let mut known = BTreeSet::from([it]);
         let mut at = 0;
         while let Some(&it) = seen.get(at) {
             let new = self.next(it).iter().filter(|next| known.insert(**next));

@@ -8,6 +8,8 @@
 
 use callgrove_model::DurationNs;
 
+use super::segments::index;
+
 /// Standard deviations above the median from which on a visit is an excess.
 const DEVIATIONS: i64 = 8;
 /// Standard deviations upwards, from the distance of the first tenth below the median: 1.4 / 1.28 = 35 / 32.
@@ -106,7 +108,6 @@ pub(super) fn excesses(
 /// The visits ordered by place, then lane.
 fn by_place(visits: &[PlaceVisit], num_places: usize) -> Vec<usize> {
     let mut starts = vec![0_usize; num_places + 1];
-    let index = |place: u32| callgrove_model::FuncId(place).index();
     for visit in visits {
         starts[index(visit.place) + 1] += 1;
     }

@@ -13,7 +13,7 @@ use super::clock::Clocks;
 use super::delay_root::DelayRoot;
 use super::meetings::Meetings;
 use super::release::{Release, Released};
-use super::segments::{Operation, OperationKind, OperationRef, Segments};
+use super::segments::{Operation, OperationKind, OperationRef, Segments, index};
 use super::wait::{Collective, Wait, WaitKind, WaitedFor};
 
 /// All wait states, unsorted, on the clocks of their lanes. Cost: linear in operations and messages.
@@ -97,7 +97,7 @@ fn messages_by_row(trace: &Trace) -> Vec<Vec<u32>> {
     let mut rows: Vec<Vec<u32>> = lanes.map(|lane| vec![u32::MAX; lane.comms.len()]).collect();
     for (number, message) in (0..).zip(&trace.messages) {
         for end in [message.send, message.recv] {
-            rows[end.lane.index()][ExecIdx(end.row).index()] = number;
+            rows[end.lane.index()][index(end.row)] = number;
         }
     }
     rows
@@ -105,7 +105,7 @@ fn messages_by_row(trace: &Trace) -> Vec<Vec<u32>> {
 
 /// Which messages of a lane were received though one of the same sender, sent earlier and there when the call began, still
 /// lay ready: by row.
-fn overtaken(trace: &Trace, clocks: &Clocks, index: LaneIdx, lane: &Lane) -> Vec<bool> {
+fn overtaken(trace: &Trace, clocks: &Clocks, lane_idx: LaneIdx, lane: &Lane) -> Vec<bool> {
     let mut found = vec![false; lane.comms.len()];
     // Backwards, so that what was sent earlier and received later is known.
     let mut earliest_left: BTreeMap<LaneIdx, TimeNs> = BTreeMap::new();
@@ -114,8 +114,8 @@ fn overtaken(trace: &Trace, clocks: &Clocks, index: LaneIdx, lane: &Lane) -> Vec
         else {
             continue;
         };
-        let sent = trace.lane(mate.lane).comms.time[ExecIdx(mate.row).index()];
-        let sent = clocks.local(index, clocks.common(mate.lane, sent));
+        let sent = trace.lane(mate.lane).comms.time[index(mate.row)];
+        let sent = clocks.local(lane_idx, clocks.common(mate.lane, sent));
         let call = lane.comms.exec[row].map(ExecIdx::from);
         let entry = call.map(|call| lane.executions.entry[call.index()]);
         let left = earliest_left.entry(mate.lane).or_insert(sent);
