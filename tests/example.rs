@@ -1,4 +1,5 @@
-//! The example that pages open: the executions of one function of the example trace, as a forest file.
+//! Files that are made from the example trace: the whole of it as pages open it, and the executions of one function as a forest
+//! file.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use callgrove_model::{Progress, TreeIdx};
+use callgrove_model::{Progress, Trace, TreeIdx};
+use callgrove_session::wire::write_trace_file;
 use callgrove_session::{grow_forest, read_forest};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 
@@ -15,11 +17,32 @@ const FUNCTION: &str = "PairEAM::compute";
 /// Set to any text, the file is written anew.
 const UPDATE: &str = "CALLGROVE_UPDATE";
 
+fn trace() -> Result<Trace> {
+    let streams = find_streams(&Path::new(FOLDER).join("bp"))?;
+    Ok(read_trace(
+        &streams,
+        &ReadOptions::of_this_machine(),
+        Progress::none(),
+    )?)
+}
+
+/// Sees to it that a file beside the trace has what the trace says.
+fn check_file(name: &str, content: &[u8]) -> Result<()> {
+    let path = Path::new(FOLDER).join(name);
+    if std::env::var_os(UPDATE).is_some() {
+        fs::write(&path, content)?;
+    }
+    ensure!(
+        fs::read(&path)? == content,
+        "{} is not what the trace says; if the trace is right, write it anew with {UPDATE}=1",
+        path.display()
+    );
+    Ok(())
+}
+
 /// The forest of [`FUNCTION`] as a forest file; times are nanoseconds from the first execution on.
 fn forest_file() -> Result<String> {
-    let streams = find_streams(&Path::new(FOLDER).join("bp"))?;
-    let trace = read_trace(&streams, &ReadOptions::of_this_machine(), Progress::none())?;
-    let (forest, _) = grow_forest(&Arc::new(trace), FUNCTION)?;
+    let (forest, _) = grow_forest(&Arc::new(trace()?), FUNCTION)?;
     let trees = || (0..forest.len()).map(|index| forest.tree(TreeIdx::from_index(index)));
     let start = trees()
         .map(|tree| tree.entry()[0].0)
@@ -58,18 +81,17 @@ fn forest_file() -> Result<String> {
 
 #[test]
 fn the_forest_of_the_example_is_that_of_its_trace() -> Result<()> {
-    let path = Path::new(FOLDER).join("pair-eam-compute.jsonl");
     let text = forest_file()?;
-    if std::env::var_os(UPDATE).is_some() {
-        fs::write(&path, &text)?;
-    }
-    ensure!(
-        fs::read_to_string(&path)? == text,
-        "{} is not what the trace says; if the trace is right, write it anew with {UPDATE}=1",
-        path.display()
-    );
+    check_file("pair-eam-compute.jsonl", text.as_bytes())?;
     let (forest, root) = read_forest(text.as_bytes(), 0, Progress::none())?;
     assert_eq!(forest.len(), 196);
     assert!(root.contains(FUNCTION), "{root}");
     Ok(())
+}
+
+#[test]
+fn the_file_that_pages_open_is_the_trace() -> Result<()> {
+    let mut file = Vec::new();
+    write_trace_file(&trace()?, &mut file, Progress::none())?;
+    check_file("lammps-4r-small.callgrove", &file)
 }

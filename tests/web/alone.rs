@@ -33,7 +33,7 @@ fn the_example_opens_and_its_labels_outlive_a_reload() -> Result<()> {
         rows.iter().any(|row| row.starts_with("Candidate #")),
         "{rows:?}"
     );
-    app.wait_for_title("lammps-4r-small.jsonl")?;
+    app.wait_for_title("lammps-4r-small.callgrove")?;
     let icon = app.text_of("document.getElementById('icon').getAttribute('href')")?;
     assert!(icon.starts_with("data:image/svg+xml"), "{icon}");
     app.wait_for_status("196 executions")?;

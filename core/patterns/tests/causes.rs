@@ -257,12 +257,17 @@ fn a_write_of_the_tracer_is_a_cause_of_its_own() {
 
 #[test]
 fn ranks_of_a_host_that_are_late_at_once_without_a_chain_are_its_doing() {
-    let trace = scripts(&[
+    let scripts = [
         "0 +a 30000 -a",
         "40 +b 30020 -b",
         "90 +c 30080 -c",
         "20 +d 30040 -d",
-    ]);
+    ];
+    let on_host = |host| {
+        let ranks = (0..).zip(scripts);
+        run(ranks.map(|(rank, it)| rank_on(rank, host, 0, it)).collect())
+    };
+    let trace = on_host("one");
     let causes = find(&trace);
     let [incident] = causes.incidents().all() else {
         panic!("one incident, not {:?}", causes.incidents());
@@ -272,6 +277,10 @@ fn ranks_of_a_host_that_are_late_at_once_without_a_chain_are_its_doing() {
         (CauseKind::BusyHost, 4)
     );
     assert_eq!(cause(&trace, 2, "c").role, DelayRole::Victim);
+    // Where no hosts are known, no host is to blame.
+    let causes = find(&on_host(""));
+    let kinds = causes.incidents().all().iter().map(|it| it.kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), [CauseKind::Stalled; 4]);
 }
 
 /// Rank 0 works, sends to rank 1, and is late in every tenth of 60 rounds.
@@ -388,4 +397,42 @@ fn a_run_without_anything_has_no_causes() {
     let quiet = scripts(&["0 +a 5 -a", "0 +a 5 -a"]);
     let none: &[Incident] = &[];
     assert_eq!(find(&quiet).incidents().all(), none);
+}
+
+#[test]
+fn without_messages_those_that_waited_while_one_worked_waited_for_it() {
+    let waiting = "100 +MPI_Wait 50050 -MPI_Wait";
+    let trace = scripts(&["0 +work 50000 -work", waiting, waiting, waiting]);
+    let causes = find(&trace);
+    let victim = cause(&trace, 2, "MPI_Wait");
+    assert_eq!(victim.role, DelayRole::Victim);
+    assert_eq!(root_rank(&causes, &victim), Some(0));
+    let [incident] = causes.incidents().all() else {
+        panic!("{:?}", causes.incidents());
+    };
+    let found = (
+        incident.kind,
+        incident.root.rank.0,
+        incident.root.num_victims,
+    );
+    assert_eq!(found, (CauseKind::Stalled, 0, 3));
+}
+
+#[test]
+fn without_messages_nobody_is_called_the_cause_of_waits_that_all_ranks_have() {
+    let trace = scripts(&["100 +MPI_Wait 50050 -MPI_Wait"; 4]);
+    let causes = find(&trace);
+    let late = cause(&trace, 0, "MPI_Wait");
+    let found = (late.role, late.kind, late.root, late.incident);
+    assert_eq!(
+        found,
+        (DelayRole::Undecided, CauseKind::Unknown, None, Some(0))
+    );
+    let [incident] = causes.incidents().all() else {
+        panic!("{:?}", causes.incidents());
+    };
+    assert_eq!(
+        (incident.kind, incident.ranks.len()),
+        (CauseKind::Unknown, 4)
+    );
 }

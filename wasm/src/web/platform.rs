@@ -10,9 +10,9 @@ use crate::shelf::open_command;
 /// Where the preferences are kept.
 const PREFERENCES: &str = "callgrove preferences";
 /// The example, as a file on the shelf.
-const EXAMPLE: &str = "lammps-4r-small.jsonl";
+const EXAMPLE: &str = "lammps-4r-small.callgrove";
 const EXAMPLE_CONTENT: &[u8] =
-    include_bytes!("../../../assets/lammps-4r-small/pair-eam-compute.jsonl");
+    include_bytes!("../../../assets/lammps-4r-small/lammps-4r-small.callgrove");
 
 pub(super) struct BrowserPlatform {
     files: Files,

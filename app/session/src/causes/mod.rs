@@ -54,6 +54,11 @@ impl RunCauses {
         &self.causes
     }
 
+    /// Whether the trace says when calls began; a forest file does not, and there are no causes then.
+    pub fn is_timed(&self) -> bool {
+        self.causes.is_timed()
+    }
+
     /// The incidents, the one that caused most delay first. Whoever names one does so by its place here.
     pub fn incidents(&self) -> &[Incident] {
         self.causes.incidents().all()

@@ -116,6 +116,12 @@ impl RunCauses {
                 times(incident),
                 root.rank
             ),
+            CauseKind::Unknown => format!(
+                "{} waited {cost} in all, perhaps for rank {} in {}; the trace has no messages to show for which",
+                ranks(incident.ranks.len()),
+                root.rank,
+                self.function(root)
+            ),
             CauseKind::Noise => format!(
                 "{} short delays that most ranks have, {cost} in all; probably the machine",
                 incident.times

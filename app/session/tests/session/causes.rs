@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use callgrove_model::TreeIdx;
-use callgrove_session::Command;
+use callgrove_model::{Progress, TreeIdx};
+use callgrove_session::{Command, DelayCause, RunCauses, read_forest};
 
 use crate::cancelling::Stopper;
 use crate::support::*;
@@ -54,4 +54,13 @@ fn a_trace_can_be_worked_with_though_looking_for_causes_was_cancelled() {
             "{told}"
         );
     }
+}
+
+#[test]
+fn trees_of_which_only_lengths_are_known_have_no_incidents() {
+    let text = include_bytes!("../../../../assets/lammps-4r-small/pair-eam-compute.jsonl");
+    let (forest, _) = read_forest(&text[..], 0, Progress::none()).unwrap();
+    let causes = RunCauses::find(forest.trace(), Progress::none()).unwrap();
+    assert!(!causes.is_timed() && causes.incidents().is_empty());
+    assert_eq!(causes.of_tree(&forest, TreeIdx(0)), DelayCause::ON_TIME);
 }

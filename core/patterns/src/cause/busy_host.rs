@@ -42,12 +42,14 @@ pub(super) struct BusyTime {
     pub(super) roots: Vec<usize>,
 }
 
-/// The ranks of each host: indices into the processes.
+/// The ranks of each host, indices into the processes; none of one without a name, whose ranks may be anywhere.
 pub(super) fn ranks_of_hosts(segments: &Segments, clocks: &Clocks) -> Vec<BTreeSet<usize>> {
     let mut ranks = vec![BTreeSet::new(); clocks.hosts().len()];
     for (lane, it) in (0..).zip(&segments.lanes) {
         let host = clocks.host_of(callgrove_model::LaneIdx(lane));
-        ranks[host].insert(it.process);
+        if !clocks.hosts()[host].host.is_empty() {
+            ranks[host].insert(it.process);
+        }
     }
     ranks
 }

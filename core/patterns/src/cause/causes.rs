@@ -42,15 +42,20 @@ pub struct Causes {
     incident_of_root: Vec<Option<usize>>,
     roots: Vec<RootCause>,
     incidents: Incidents,
+    is_timed: bool,
 }
 
 impl Causes {
-    /// Finds the wait states, causes and incidents of a run. Cost: O(n log n) in events and messages; deterministic.
+    /// Finds the wait states, causes and incidents of a run; none where it is not [timed](Self::is_timed). Cost: O(n log n) in
+    /// events and messages; deterministic.
     ///
     /// # Errors
     /// [`Cancelled`] if the caller asked to stop.
     pub fn find(trace: &Trace, progress: Progress<'_>) -> Result<Self, Cancelled> {
         progress.at(0.0)?;
+        if !is_timed(trace) {
+            return Ok(Self::default());
+        }
         let kinds = CallKind::of_all(&trace.names);
         let clocks = Clocks::estimate(trace);
         let segments = Segments::new(trace, &clocks, &kinds);
@@ -103,7 +108,14 @@ impl Causes {
             incident_of_root,
             roots,
             incidents,
+            is_timed: true,
         })
+    }
+
+    /// Whether the trace says when calls began. Where all begin with their callers, as in a forest file, it has but their
+    /// lengths, and no delay can be followed.
+    pub fn is_timed(&self) -> bool {
+        self.is_timed
     }
 
     /// Why an execution, of whatever function, was late; `trace` is the one that the causes were found in.
@@ -125,6 +137,7 @@ impl Causes {
         let root = by.root.and_then(|it| Some((it, self.roots.get(it)?)));
         let kind = root.map_or(CauseKind::Unknown, |(_, root)| root.kind);
         let role = match by.role {
+            _ if kind == CauseKind::Unknown => DelayRole::Undecided,
             DelayRole::Root if !kind.is_of_a_rank() => DelayRole::Victim,
             role => role,
         };
@@ -135,7 +148,7 @@ impl Causes {
         DelayCause {
             role,
             kind,
-            root: root.map(|it| it.0),
+            root: root.filter(|_| role != DelayRole::Undecided).map(|it| it.0),
             incident: root.and_then(|it| self.incident_of(it.0)),
             waited: by.amount,
             hops: hops.unwrap_or_default(),
@@ -351,6 +364,20 @@ impl Found<'_> {
         }
         .settled(self.trace)
     }
+}
+
+/// Whether any call begins after its caller; or none is within another.
+fn is_timed(trace: &Trace) -> bool {
+    let begin_later = trace.lanes.iter().flat_map(|lane| {
+        let executions = &lane.executions;
+        let entry = |it: ExecIdx| executions.entry[it.index()];
+        let callers = executions.parent.iter().enumerate();
+        callers.filter_map(move |(row, caller)| {
+            caller.map(|it| entry(it.into()) < entry(ExecIdx::from_index(row)))
+        })
+    });
+    let mut begin_later = begin_later.peekable();
+    begin_later.peek().is_none() || begin_later.any(|it| it)
 }
 
 fn call_on(lane: LaneIdx, exec: ExecIdx) -> ExecRef {

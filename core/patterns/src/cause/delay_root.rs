@@ -1,6 +1,7 @@
 //! Where delays begin, while they are being followed; and lag: how far a lane is behind, and which delays that consists of.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callgrove_model::{DurationNs, ExecIdx, LaneIdx, TimeNs};
 
@@ -58,7 +59,9 @@ pub(super) struct DelayRoot {
     /// The end of the last wait for it.
     pub(super) last_wait_end: TimeNs,
     /// The lanes that its operation may have waited for.
-    pub(super) peers: Vec<LaneIdx>,
+    pub(super) peers: Arc<[LaneIdx]>,
+    /// Whether its operation can wait for any rank, since the trace has no messages.
+    pub(super) is_unmatched: bool,
     /// From here nothing happened on its lane.
     pub(super) silent_from: TimeNs,
     /// Until here it is known to have waited for others.
@@ -90,7 +93,8 @@ impl DelayRoot {
             cost: DurationNs::ZERO,
             victims: BTreeMap::new(),
             last_wait_end: end,
-            peers: Vec::new(),
+            peers: Arc::default(),
+            is_unmatched: false,
             silent_from: start,
             due: start,
             laid_to: None,

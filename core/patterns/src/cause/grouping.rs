@@ -35,6 +35,8 @@ const SMALL_WORK: i64 = 50;
 /// Times in which a host is busy are one if they are closer than this.
 const JOINED: DurationNs = DurationNs::from_us(20_000);
 
+/// Without messages, which rank the others wait for is a guess by the order in which they fell silent: not measured.
+const UNMATCHED_PERCENT: u8 = 30;
 /// In a collective, which ranks leave in the order in which the scheduler wakes them, a smaller margin than this says nothing.
 const CLEAR_COLLECTIVE: DurationNs = DurationNs::from_us(1_000);
 
@@ -107,6 +109,8 @@ fn kind(segments: &Segments, root: &DelayRoot) -> CauseKind {
         CauseKind::Transfer
     } else if root.is_written {
         CauseKind::TracerWrite
+    } else if root.is_unmatched {
+        CauseKind::Unknown
     } else if segments.lane(root.lane).is_device || is_spread {
         CauseKind::Slow
     } else {
@@ -205,11 +209,13 @@ impl Grouping<'_> {
             return;
         }
         let host = self.host(group[0]);
-        let own = group.iter().filter(|it| !is_write(it));
+        let is_unknown = |it: &usize| self.roots[*it].kind == CauseKind::Unknown;
+        let own = group.iter().filter(|it| !is_write(it) && !is_unknown(it));
         let ranks: BTreeSet<usize> = own.map(|&it| self.process(it)).collect();
         let least_ranks = LEAST_RANKS.max(self.ranks[host].len().div_ceil(2));
         let dominant = self.cost(group[0]).0.saturating_mul(100);
-        if group.iter().all(|&it| self.host(it) == host)
+        if !self.ranks[host].is_empty()
+            && group.iter().all(|&it| self.host(it) == host)
             && ranks.len() >= least_ranks
             && dominant < whole.0.saturating_mul(DOMINANT_PERCENT)
         {
@@ -231,9 +237,12 @@ impl Grouping<'_> {
         }
     }
 
-    /// Whether a root lies within a costlier one and is small beside it.
+    /// Whether a root lies within a costlier one and is small beside it, or has an unknown cause as that has.
     fn is_part(&self, it: usize, top: usize) -> bool {
         let (small, large) = (&self.roots[it], &self.roots[top]);
+        if small.kind == CauseKind::Unknown && large.kind == CauseKind::Unknown {
+            return true;
+        }
         let is_within =
             small.start + LEAST >= large.start && small.end <= large.last_wait_end + LEAST;
         let is_small = self.cost(it).0.saturating_mul(SMALL_COST) < self.cost(top).0;
@@ -305,6 +314,7 @@ pub(super) fn confidence_percent(root: &DelayRoot, meetings: &Meetings) -> u8 {
     match root.kind {
         CauseKind::Transfer | CauseKind::TracerWrite => return 90,
         CauseKind::BusyHost | CauseKind::Noise => return 80,
+        CauseKind::Unknown => return UNMATCHED_PERCENT,
         _ => {}
     }
     let Some(operation) = root.operation else {

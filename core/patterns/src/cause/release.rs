@@ -78,6 +78,11 @@ impl<'a> Partners<'a> {
         }
     }
 
+    /// Whether nothing was recorded of who sends to whom.
+    pub(super) fn has_no_messages(&self) -> bool {
+        self.of_row.iter().all(Vec::is_empty)
+    }
+
     /// The operation of a message event.
     fn operation(&self, event: CommRef) -> Option<OperationRef> {
         let number = self.of_row[event.lane.index()][index(event.row)];

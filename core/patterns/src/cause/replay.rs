@@ -6,8 +6,11 @@
 //! 2016, sections 4 and 5) in one, with what is usual in place of what the peer did, and with the slack that
 //! idle waves fade by (Afzal, Hager, Wellein, IEEE Cluster 2019).
 
+use std::sync::Arc;
+
 use callgrove_model::{CommKind, DurationNs, LaneIdx, TimeNs};
 
+use super::call_kind::CallKind;
 use super::delay_root::{DelayRoot, RootIdx};
 use super::delay_root::{Lag, LagId, LagStore, add, keep_alive, share, take_off, total};
 use super::meetings::Meetings;
@@ -78,6 +81,10 @@ pub(super) fn replay(
         rests: of_operations(segments, released, Released::rest),
         unusual: of_operations(segments, released, Released::wait),
         lags: LagStore::new(),
+        any_rank: partners.has_no_messages().then(|| {
+            let lanes = 0..segments.lanes.len();
+            lanes.map(LaneIdx::from_index).collect()
+        }),
         before: after.clone(),
         after,
         found: Replayed {
@@ -200,6 +207,8 @@ struct Replay<'a> {
     rests: Vec<(OperationRef, PlaceExcess)>,
     unusual: Vec<(OperationRef, PlaceExcess)>,
     lags: LagStore,
+    /// All lanes, where the trace has no messages that say which of them an operation waits for.
+    any_rank: Option<Arc<[LaneIdx]>>,
     /// The lag with which each operation was entered, and left, by lane and operation.
     before: Vec<Vec<LagId>>,
     after: Vec<Vec<LagId>>,
@@ -320,7 +329,11 @@ impl Replay<'_> {
             excess.amount,
         );
         root.operation = Some(it);
-        root.peers = self.peers(it, operation);
+        root.is_unmatched = self.any_rank.is_some() && self.can_wait_unmatched(it, operation);
+        root.peers = match &self.any_rank {
+            Some(lanes) if root.is_unmatched => Arc::clone(lanes),
+            _ => self.peers(it, operation).into(),
+        };
         root.silent_from = operation.silence.start;
         let silence = operation.end.since(root.silent_from);
         let waited = released.at.since(root.silent_from).max(DurationNs::ZERO);
@@ -329,6 +342,12 @@ impl Replay<'_> {
         let index = RootIdx::from_index(self.found.roots.len());
         self.found.roots.push(root);
         add(lag, index, excess.amount, &self.found.roots);
+    }
+
+    /// Whether an operation waits for other ranks by messages, which the trace does not have.
+    fn can_wait_unmatched(&self, it: OperationRef, operation: &Operation) -> bool {
+        let kind = OperationKind::Call(CallKind::PointToPoint);
+        operation.kind == kind && self.meetings.of(it).is_none()
     }
 
     /// The lanes that an operation can wait for: of its messages, of its meeting, or of the sends that it completes.

@@ -252,7 +252,8 @@ impl Look<'_> {
 
     fn waits_for(&self, it: usize) -> Vec<usize> {
         let root = &self.roots[it];
-        let peers = root.peers.iter().filter_map(|lane| self.by_lane.get(lane));
+        let others = root.peers.iter().filter(|lane| **lane != root.lane);
+        let peers = others.filter_map(|lane| self.by_lane.get(lane));
         let together: Vec<usize> = peers
             .flat_map(|of_lane| {
                 let after = of_lane.partition_point(|&s| self.roots[s].end <= root.silent_from);

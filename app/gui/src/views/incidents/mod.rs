@@ -41,7 +41,7 @@ pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState
             state.refresh(ctx.snapshot, ui.available_width() - RIGHT - bar);
             lines_ui(ctx, &causes, state, ui);
         }
-        known => nothing_ui(ctx.snapshot, known.is_some(), ui),
+        known => nothing_ui(ctx.snapshot, known.as_deref(), ui),
     }
 }
 
@@ -69,10 +69,13 @@ fn header_ui(causes: Option<&RunCauses>, state: &mut IncidentsState, ui: &mut Ui
 }
 
 /// Why the list is empty.
-fn nothing_ui(snapshot: &Snapshot, is_known: bool, ui: &mut Ui) {
+fn nothing_ui(snapshot: &Snapshot, known: Option<&RunCauses>, ui: &mut Ui) {
     ui.add_space(12.0);
     ui.vertical_centered(|ui| {
-        if is_known {
+        if known.is_some_and(|it| !it.is_timed()) {
+            ui.label("No incidents in a forest file.");
+            ui.weak("It does not say when calls began: open the trace itself to see which rank held up which others.");
+        } else if known.is_some() {
             ui.label("No incidents.");
             ui.weak(
                 "No rank held the others up, or was held up, longer than is usual in this run.",
@@ -81,8 +84,8 @@ fn nothing_ui(snapshot: &Snapshot, is_known: bool, ui: &mut Ui) {
             ui.label("Following delays to where they began…");
             ui.weak(format!("{}, {:.0} %", work.stage, work.fraction * 100.0));
         } else {
-            ui.label("Nobody has looked who made whom late.");
-            ui.weak("Open the trace again to look.");
+            ui.label("Causes were not looked for.");
+            ui.weak("Open the trace again to look for them.");
         }
     });
 }
