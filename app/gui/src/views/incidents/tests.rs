@@ -97,7 +97,7 @@ fn its_buttons_label_all_its_executions_in_one_command_and_take_the_label_away()
 #[test]
 fn without_incidents_it_says_why() {
     let (harness, _) = view(demo_snapshot());
-    harness.get_by_label("Nobody has looked who made whom late.");
+    harness.get_by_label("Causes were not looked for.");
     let (harness, _) = view(Snapshot {
         work: Some(Work {
             stage: "Following delays to their causes".to_owned(),
