@@ -334,7 +334,7 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
     // A quarrel, a flood of answers, and a post that everybody reacted to.
     assert_eq!(top, ["#0-20", "#0-64", "#1-53"]);
     let quarrel = replies.iter().find(|row| row["tree"] == "#0-20");
-    let entry = quarrel.map(|row| &row["entry_us"]);
+    let entry = quarrel.map(|row| &row["entry"]);
     assert_eq!(
         entry,
         Some(&Value::from(1_200)),
@@ -357,6 +357,35 @@ fn any_trees_with_weights_are_ranked_like_those_of_a_trace() -> Result<()> {
         assert_eq!(analyze_trees(file, &more)?.len(), 240, "{more:?}");
     }
     assert_eq!(analyze_trees(file, &["--ordered"])?.len(), 240);
+    Ok(())
+}
+
+#[test]
+fn weights_that_are_no_times_are_never_printed_as_times() -> Result<()> {
+    let file = data("ml/tests/fixtures/trees_replies.jsonl");
+    let file = file.to_string_lossy();
+    let table = stdout(&["analyze", &file, "--explain", "-n", "40"])?;
+    let header = table.lines().next().unwrap_or_default();
+    assert!(
+        header.contains("weight") && !header.contains("_us"),
+        "{header}"
+    );
+    assert!(table.contains(" reactions"), "{table}");
+    let of_time = [
+        "ns", "µs", "ms", "s", "longer", "shorter", "call", "calls", "duration",
+    ];
+    for word in table.split(|it: char| it.is_whitespace() || "(),:;".contains(it)) {
+        assert!(!of_time.contains(&word), "`{word}` in\n{table}");
+    }
+    let rows = analyze_trees("trees_replies.jsonl", &["--explain"])?;
+    for row in &rows {
+        assert_eq!(row["unit"], "reactions");
+        assert!(row["weight"].as_i64() > Some(0), "{row}");
+        assert!(!row.to_string().contains("_us"), "{row}");
+    }
+    let csv = stdout(&["analyze", &file, "--format", "csv"])?;
+    let columns = "tree,event_id,program,rank,thread,index,entry,weight,unit,score,";
+    assert!(csv.starts_with(columns), "{csv}");
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use callgrove_ml::Progress;
 use callgrove_ml::explain::{
     CallPaths, Difference, DifferenceKind, TreeExplanation, UsualArtifact, UsualTrees, explain,
 };
-use callgrove_model::{Forest, FuncId, NameTable, TreeIdx};
+use callgrove_model::{Forest, FuncId, NameTable, TreeIdx, WeightUnit};
 use proptest::prelude::*;
 use support::{PlainTree, forest};
 
@@ -88,7 +88,7 @@ fn told(names: &NameTable<FuncId>, difference: &Difference) -> String {
         .collect();
     format!(
         "{} {} {}/{} {:+}",
-        difference.kind.as_str(),
+        difference.kind.words(&WeightUnit::Time),
         path.join("/"),
         difference.count,
         difference.usual_count,

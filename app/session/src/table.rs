@@ -1,8 +1,9 @@
 //! The table that `callgrove analyze` prints: one row per tree, with fixed names.
 
 use callgrove_ml::detector::Cause;
-use callgrove_model::{Forest, Label, TreeIdx};
-use serde::Serialize;
+use callgrove_model::{DurationNs, Forest, Label, TreeIdx, WeightUnit};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 use crate::{DelayRole, Detection, Reason, RunCauses};
 
@@ -10,9 +11,8 @@ use crate::{DelayRole, Detection, Reason, RunCauses};
 ///
 /// Trees of a forest file ([`callgrove_ml::forest_file`]) fill the same columns: rank and index are the
 /// group and the place in it, the event label is `rank:0:id`, program and thread are 0. Where the unit
-/// of the file is no time, entry and exit hold the tree's entry, and that plus the root's weight, as
-/// the file counts.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// of the file is no time, columns `entry`, `weight` and `unit` stand for `entry_us` and `exit_us`.
+#[derive(Clone, PartialEq, Debug)]
 pub struct TreeRow {
     /// `#rank-index`, the index counted per rank in order of entry.
     pub tree: String,
@@ -48,6 +48,48 @@ pub struct TreeRow {
     pub root_rank: Option<u32>,
     /// Why it stands out; empty where nobody asked.
     pub reasons: Reasons,
+    /// The unit of its weight.
+    pub unit: WeightUnit,
+}
+
+impl TreeRow {
+    /// Its duration or weight.
+    pub fn weight(&self) -> DurationNs {
+        DurationNs::from_us(self.exit_us - self.entry_us)
+    }
+}
+
+impl Serialize for TreeRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let num_fields = self.unit.of_kind(16, 17);
+        let mut row = serializer.serialize_struct("TreeRow", num_fields)?;
+        row.serialize_field("tree", &self.tree)?;
+        row.serialize_field("event_id", &self.event_id)?;
+        row.serialize_field("program", &self.program)?;
+        row.serialize_field("rank", &self.rank)?;
+        row.serialize_field("thread", &self.thread)?;
+        row.serialize_field("index", &self.index)?;
+        match &self.unit {
+            WeightUnit::Time => {
+                row.serialize_field("entry_us", &self.entry_us)?;
+                row.serialize_field("exit_us", &self.exit_us)?;
+            }
+            WeightUnit::Other(unit) => {
+                row.serialize_field("entry", &self.entry_us)?;
+                row.serialize_field("weight", &(self.exit_us - self.entry_us))?;
+                row.serialize_field("unit", unit)?;
+            }
+        }
+        row.serialize_field("score", &self.score)?;
+        row.serialize_field("p_value", &self.p_value)?;
+        row.serialize_field("abnormal", &self.abnormal)?;
+        row.serialize_field("label", &self.label)?;
+        row.serialize_field("cause", &self.cause)?;
+        row.serialize_field("role", &self.role)?;
+        row.serialize_field("root_rank", &self.root_rank)?;
+        row.serialize_field("reasons", &self.reasons)?;
+        row.end()
+    }
 }
 
 /// Why a tree stands out: a list, or where a cell must do, words.
@@ -119,5 +161,6 @@ fn row(
             Some(root.rank.0)
         }),
         reasons: Reasons::List(reasons_of(tree)),
+        unit: forest.unit().clone(),
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     DurationNs, ExecIdx, ExecLabel, ExecRef, Executions, FuncId, FunctionName, FunctionPattern,
-    Lane, LaneIdx, ProgramId, ThreadId, TimeNs, Trace, TreeCode, TreeIdx,
+    Lane, LaneIdx, ProgramId, ThreadId, TimeNs, Trace, TreeCode, TreeIdx, WeightUnit,
 };
 
 /// Where a tree stands in the trace.
@@ -216,6 +216,11 @@ impl Forest {
     /// The trace it grew from.
     pub fn trace(&self) -> &Arc<Trace> {
         &self.trace
+    }
+
+    /// What the weights of the trees are.
+    pub fn unit(&self) -> &WeightUnit {
+        &self.trace.unit
     }
 
     /// The functions of the roots.

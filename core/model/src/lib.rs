@@ -48,6 +48,7 @@ mod time;
 mod trace;
 mod tracer_write;
 mod warning;
+mod weight_unit;
 
 pub use bytes::{fnv1a, hex, percent_decoded, percent_encoded};
 pub use call_stack::CallStackBuilder;
@@ -79,3 +80,4 @@ pub use time::{DurationNs, GapLengths, TimeNs};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};
+pub use weight_unit::{Amount, WeightUnit};

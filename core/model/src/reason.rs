@@ -1,8 +1,8 @@
-//! Why a tree stands out, as tables and records tell it.
+//! Why a tree stands out, as tables and records have it.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DurationNs, FunctionName};
+use crate::{DurationNs, FunctionName, WeightUnit};
 
 /// Kinds of differences between a tree and the usual one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -25,16 +25,31 @@ pub enum DifferenceKind {
 }
 
 impl DifferenceKind {
-    /// The kind in words, as tables have it: `more calls`.
-    pub fn as_str(self) -> &'static str {
+    const ALL: [Self; 6] = [
+        Self::New,
+        Self::Missing,
+        Self::MoreCalls,
+        Self::FewerCalls,
+        Self::Longer,
+        Self::Shorter,
+    ];
+
+    /// The kind of difference between trees with weights of this unit, as tables have it: `more calls` and
+    /// `longer`, or `more often` and `heavier`.
+    pub fn words(self, unit: &WeightUnit) -> &'static str {
         match self {
             Self::New => "new",
             Self::Missing => "missing",
-            Self::MoreCalls => "more calls",
-            Self::FewerCalls => "fewer calls",
-            Self::Longer => "longer",
-            Self::Shorter => "shorter",
+            Self::MoreCalls => unit.of_kind("more calls", "more often"),
+            Self::FewerCalls => unit.of_kind("fewer calls", "less often"),
+            Self::Longer => unit.of_kind("longer", "heavier"),
+            Self::Shorter => unit.of_kind("shorter", "lighter"),
         }
+    }
+
+    fn of_words(words: &str, unit: &WeightUnit) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|kind| kind.words(unit) == words)
     }
 
     /// Whether there is less of it than usual: never a reason for being slow.
@@ -43,8 +58,9 @@ impl DifferenceKind {
     }
 }
 
-/// One of the reasons why a tree stands out. Times in microseconds.
+/// One of the reasons why a tree stands out. Times in microseconds, or weights in their unit.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "ReasonRecord", into = "ReasonRecord")]
 pub struct Reason {
     /// What kind of difference.
     pub kind: DifferenceKind,
@@ -63,17 +79,85 @@ pub struct Reason {
     pub usual_us: f64,
     /// Share of the trees compared with that call it, 0..=1.
     pub share: f64,
+    /// The unit of the weights of the tree.
+    pub unit: WeightUnit,
+}
+
+/// A reason as JSON has it: `excess_us` and `usual_us` where weights are times, else `excess`, `usual` and
+/// their `unit`.
+#[derive(Serialize, Deserialize)]
+struct ReasonRecord {
+    kind: String,
+    function: String,
+    path: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    excess_us: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    excess: Option<f64>,
+    count: u64,
+    usual_count: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usual_us: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usual: Option<f64>,
+    share: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+}
+
+impl From<Reason> for ReasonRecord {
+    fn from(reason: Reason) -> Self {
+        let of_time = |value| reason.unit.of_kind(Some(value), None);
+        let of_other = |value| reason.unit.of_kind(None, Some(value));
+        Self {
+            kind: reason.kind.words(&reason.unit).to_owned(),
+            excess_us: of_time(reason.excess_us),
+            excess: of_other(reason.excess_us),
+            count: reason.count,
+            usual_count: reason.usual_count,
+            usual_us: of_time(reason.usual_us),
+            usual: of_other(reason.usual_us),
+            share: reason.share,
+            function: reason.function,
+            path: reason.path,
+            unit: match reason.unit {
+                WeightUnit::Time => None,
+                WeightUnit::Other(unit) => Some(unit),
+            },
+        }
+    }
+}
+
+impl TryFrom<ReasonRecord> for Reason {
+    type Error = String;
+
+    fn try_from(record: ReasonRecord) -> Result<Self, String> {
+        let unit = record.unit.map_or(WeightUnit::Time, WeightUnit::Other);
+        let kind = DifferenceKind::of_words(&record.kind, &unit);
+        let value = |of_time: Option<f64>, of_other: Option<f64>| {
+            let value = unit.of_kind(of_time, of_other);
+            value.ok_or_else(|| "a reason lacks its excess or what is usual".to_owned())
+        };
+        Ok(Self {
+            kind: kind.ok_or_else(|| format!("unknown kind of reason {:?}", record.kind))?,
+            excess_us: value(record.excess_us, record.excess)?,
+            usual_us: value(record.usual_us, record.usual)?,
+            function: record.function,
+            path: record.path,
+            count: record.count,
+            usual_count: record.usual_count,
+            share: record.share,
+            unit,
+        })
+    }
 }
 
 impl Reason {
-    /// The reason in words: `longer: MPI_Wait, +38.2 ms (usually 210 µs)`.
+    /// The reason as text: `longer: MPI_Wait, +38.2 ms (usually 210 µs)`.
     pub fn words(&self) -> String {
         let name = FunctionName::parse(&self.function).short;
-        let times = |us: f64| DurationNs::nearest(us * 1e3);
-        let calls = |count: u64| match count {
-            1 => "1 call".to_owned(),
-            count => format!("{count} calls"),
-        };
+        let amount = |us: f64| self.unit.amount(DurationNs::nearest(us * 1e3)).to_string();
+        let calls = |count: u64| format!("{count} {}", self.unit.vertices(count));
         let usually = match (self.kind, self.share > 0.0) {
             (DifferenceKind::New, false) => format!("{}, usually none", calls(self.count)),
             (DifferenceKind::New, true) => {
@@ -84,11 +168,12 @@ impl Reason {
             (DifferenceKind::MoreCalls | DifferenceKind::FewerCalls, _) => {
                 format!("{}, usually {}", calls(self.count), self.usual_count)
             }
-            _ => format!("usually {}", times(self.usual_us)),
+            _ => format!("usually {}", amount(self.usual_us)),
         };
         let sign = if self.excess_us < 0.0 { "" } else { "+" };
-        let excess = times(self.excess_us);
-        format!("{}: {name}, {sign}{excess} ({usually})", self.kind.as_str())
+        let excess = amount(self.excess_us);
+        let kind = self.kind.words(&self.unit);
+        format!("{kind}: {name}, {sign}{excess} ({usually})")
     }
 }
 
@@ -108,6 +193,7 @@ mod tests {
                 usual_count,
                 usual_us,
                 share,
+                unit: WeightUnit::Time,
             }
             .words()
         };
@@ -134,6 +220,44 @@ mod tests {
             ),
         ] {
             assert_eq!(told, expected);
+        }
+    }
+
+    #[test]
+    fn reasons_of_what_is_no_time_have_its_unit_and_come_back_from_json() {
+        let reason = |kind, unit| Reason {
+            kind,
+            function: "comment".to_owned(),
+            path: vec!["post".to_owned(), "comment".to_owned()],
+            excess_us: 38.0,
+            count: 3,
+            usual_count: 1,
+            usual_us: 2.0,
+            share: 1.0,
+            unit,
+        };
+        let votes = || WeightUnit::Other("votes".to_owned());
+        for (kind, expected) in [
+            (
+                DifferenceKind::Longer,
+                "heavier: comment, +38 votes (usually 2 votes)",
+            ),
+            (
+                DifferenceKind::MoreCalls,
+                "more often: comment, +38 votes (3 vertices, usually 1)",
+            ),
+            (
+                DifferenceKind::Missing,
+                "missing: comment, +38 votes (usually 1 vertex)",
+            ),
+        ] {
+            assert_eq!(reason(kind, votes()).words(), expected);
+            for unit in [votes(), WeightUnit::Time] {
+                let json = serde_json::to_string(&reason(kind, unit.clone())).unwrap();
+                let read: Reason = serde_json::from_str(&json).unwrap();
+                assert_eq!(read, reason(kind, unit.clone()), "{json}");
+                assert_eq!(json.contains("_us"), unit.is_time(), "{json}");
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::message_matching::match_messages;
 use crate::{
     CounterId, ExecIdx, ExecLabel, ExecRef, FuncId, Lane, LaneIdx, Message, Metadata, NameTable,
-    ProgramId, RankId, RankTrace, RunIdentity, TimeNs, TracerWrite, Warnings,
+    ProgramId, RankId, RankTrace, RunIdentity, TimeNs, TracerWrite, Warnings, WeightUnit,
 };
 
 /// A trace in memory.
@@ -35,6 +35,8 @@ pub struct Trace {
     /// Executions of a selection that are in it because they stood out, and not as part of a sample: nobody learns from
     /// them what is usual.
     pub unsampled: BTreeSet<ExecRef>,
+    /// What the weights of its trees are: times, but for trees of a file that counts something else.
+    pub unit: WeightUnit,
 }
 
 impl Trace {

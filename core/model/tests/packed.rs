@@ -9,6 +9,7 @@ use callgrove_model::{
     CommKind, CounterId, CsTree, DurationNs, ExecIdx, ExecRef, Forest, FuncEventKind, FuncId,
     LaneIdx, NameTable, PackedError, PackedLanes, PackedTree, ProgramId, RankBuilder, RankId,
     RankTrace, StepBatch, StepId, ThreadId, TimeNs, Trace, TraceHead, TreeIdx, TreeRef, Warnings,
+    WeightUnit,
 };
 use proptest::prelude::*;
 
@@ -72,7 +73,7 @@ fn picture(trace: &Trace) -> String {
     let names: Vec<&str> = trace.names.iter().map(|(_, name)| name).collect();
     let counters: Vec<&str> = trace.counter_names.iter().map(|(_, name)| name).collect();
     format!(
-        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?}",
+        "{names:?} {counters:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {} {:?} {:?}",
         trace.lanes,
         trace.messages,
         trace.writes,
@@ -82,6 +83,7 @@ fn picture(trace: &Trace) -> String {
         trace.identity,
         trace.is_selection,
         trace.unsampled,
+        trace.unit,
     )
 }
 
@@ -99,6 +101,9 @@ proptest! {
     ) {
         let mut trace = Trace::assemble(vec![rank(0, &a, unit), rank(1, &b, unit)], Warnings::default());
         trace.is_selection = !unsampled.is_empty();
+        if trace.is_selection {
+            trace.unit = WeightUnit::Other("votes".to_owned());
+        }
         let calls = unsampled.into_iter().map(|(lane, exec)| ExecRef { lane: LaneIdx(lane), exec: ExecIdx(exec) });
         trace.unsampled = calls.collect();
         let (head, lanes) = packed(&trace);

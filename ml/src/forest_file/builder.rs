@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callgrove_model::{
     Comms, Counters, DurationNs, ExecIdx, Executions, Forest, FuncId, Label, Lane, NameTable,
-    ProgramId, RankId, StepId, ThreadId, TimeNs, Trace,
+    ProgramId, RankId, StepId, ThreadId, TimeNs, Trace, WeightUnit,
 };
 
 use super::error::TreeFault;
@@ -39,7 +39,7 @@ pub struct PlainTree<'a> {
     pub parent: &'a [i64],
     /// Name of each vertex, an id of the builder's table.
     pub func: &'a [FuncId],
-    /// Weight of each vertex from 0 on; times in nanoseconds.
+    /// Weight of each vertex from 0 on, in nanoseconds; what they stand for, [`WeightUnit`] says.
     pub weight: &'a [i64],
 }
 
@@ -57,6 +57,7 @@ pub struct ForestFile {
 pub struct ForestBuilder {
     names: NameTable<FuncId>,
     weights: Weights,
+    unit: WeightUnit,
     lanes: BTreeMap<RankId, GrowingLane>,
     ids: HashSet<u32>,
     order: PreOrder,
@@ -87,6 +88,12 @@ impl ForestBuilder {
             weights,
             ..Self::default()
         }
+    }
+
+    /// The same with weights of this unit instead of times.
+    #[must_use]
+    pub fn with_unit(self, unit: WeightUnit) -> Self {
+        Self { unit, ..self }
     }
 
     /// The id of a name.
@@ -142,6 +149,7 @@ impl ForestBuilder {
         let trace = Trace {
             lanes: lanes.collect(),
             names: self.names,
+            unit: self.unit,
             ..Trace::default()
         };
         ForestFile {

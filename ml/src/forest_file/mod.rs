@@ -34,9 +34,9 @@
 //!
 //! Each tree becomes a tree of a [`Forest`](callgrove_model::Forest), each rank a lane. Vertices are
 //! put in pre-order. What is called inclusive time elsewhere is the weight of the subtree, exclusive
-//! time that less the weights of the children (0 if the children weigh more), all in nanoseconds; a
-//! unit that is no time counts as microseconds, so that tables in microseconds show the numbers of
-//! the file. All vertices of a tree have the entry of the root. A tree's event label is
+//! time that less the weights of the children (0 if the children weigh more), all in nanoseconds; one of
+//! a unit that is no time is kept as a microsecond, and [`callgrove_model::WeightUnit`] says what it is.
+//! All vertices of a tree have the entry of the root. A tree's event label is
 //! `rank:0:id`, its code `#rank-n` for the n-th tree of the rank.
 
 mod builder;

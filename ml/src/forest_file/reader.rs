@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use callgrove_model::{FuncId, Label, Progress, RankId, TimeNs};
+use callgrove_model::{FuncId, Label, Progress, RankId, TimeNs, WeightUnit};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -207,18 +207,13 @@ impl ForestReader {
             let fault = TreeFault::TooManyNames { limit };
             return Err(ForestFileError::BadTree { line, fault });
         }
-        let mut builder = ForestBuilder::new(header.weights);
+        let (unit, ns_per_unit) = WeightUnit::of_word(&header.unit);
+        let mut builder = ForestBuilder::new(header.weights).with_unit(unit);
         let functions = header.functions.iter().map(|name| builder.intern(name));
         Ok(Self {
             functions: functions.collect(),
             builder,
-            ns_per_unit: match header.unit.as_str() {
-                "ns" => 1,
-                "ms" => 1_000_000,
-                "s" => 1_000_000_000,
-                // Microseconds, and whatever is no time.
-                _ => 1_000,
-            },
+            ns_per_unit,
             max_names: limits.names,
             next_id: 0,
             func: Vec::new(),

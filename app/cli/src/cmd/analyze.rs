@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use callgrove_model::{DurationNs, Forest, TreeIdx};
+use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::{
     Cause, Detection, Explainer, Judged, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
     ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, analyze, median_duration,
@@ -67,8 +67,9 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     clock.lap("learn");
     if judged.p_values.is_none() {
         complain(&format!(
-            "{} executions are too few to judge any; they are in order of how far they are from usual",
-            forest.len()
+            "{} {} are too few to judge any; they are in order of how far they are from usual",
+            forest.len(),
+            forest.unit().of_kind("executions", "trees"),
         ));
     }
     let detection = Detection::new(judged, None);
@@ -231,7 +232,7 @@ fn print(
         .take(args.limit.unwrap_or(usize::MAX));
     match args.format {
         TableFormat::Table => {
-            table(rows, median_duration(forest), args.explain).print(&mut out, 0)?;
+            table(rows, forest, args.explain).print(&mut out, 0)?;
             print_explained(&mut out, detection)?;
         }
         TableFormat::Csv => {
@@ -271,15 +272,12 @@ fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Resul
     )
 }
 
-/// For a person: how long each took, and how that compares, stand first.
-fn table(
-    rows: impl Iterator<Item = TreeRow>,
-    median: DurationNs,
-    tells_reasons: bool,
-) -> TextTable {
+/// For a person: how long each took, or what it weighs, and how that compares, are the first columns.
+fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bool) -> TextTable {
+    let (unit, median) = (forest.unit(), median_duration(forest));
     let mut header = vec![
         "tree",
-        "duration",
+        unit.heading(),
         "×median",
         "rare",
         "event_id",
@@ -287,21 +285,16 @@ fn table(
         "rank",
         "thread",
         "index",
-        "entry_us",
-        "exit_us",
-        "score",
-        "label",
-        "cause",
-        "role",
-        "root_rank",
     ];
+    header.extend(unit.of_kind(&["entry_us", "exit_us"][..], &["entry"]));
+    header.extend(["score", "label", "cause", "role", "root_rank"]);
     if tells_reasons {
         header.push("reasons");
     }
     let mut table = TextTable::new(&header);
     for row in rows {
-        let duration = DurationNs::from_us(row.exit_us - row.entry_us);
-        let ratio = duration.0 as f64 / (median.0 as f64).max(1.0);
+        let weight = row.weight();
+        let ratio = weight.0 as f64 / (median.0 as f64).max(1.0);
         let label = match row.label {
             None => "",
             Some(Label::Normal) => "normal",
@@ -310,7 +303,7 @@ fn table(
         let rareness = rareness(&row);
         let mut cells = vec![
             row.tree,
-            duration.to_string(),
+            unit.amount(weight).to_string(),
             format!("{ratio:.1}"),
             rareness,
             row.event_id,
@@ -319,13 +312,17 @@ fn table(
             row.thread.to_string(),
             row.index.to_string(),
             row.entry_us.to_string(),
-            row.exit_us.to_string(),
+        ];
+        if unit.is_time() {
+            cells.push(row.exit_us.to_string());
+        }
+        cells.extend([
             format!("{:.6e}", row.score),
             label.to_owned(),
             row.cause.map_or("", Cause::name).to_owned(),
             row.role.unwrap_or_default(),
             row.root_rank.map_or(String::new(), |rank| rank.to_string()),
-        ];
+        ]);
         if tells_reasons {
             cells.push(row.reasons.words(REASONS_IN_TABLE));
         }

@@ -23,6 +23,8 @@ pub(crate) enum Missing {
     Watch,
     /// News of the run that is watched.
     Heard,
+    /// Weights that are times.
+    Times,
 }
 
 /// What a view lacks to show anything.
@@ -38,9 +40,18 @@ pub(crate) fn missing(view: View, snapshot: &Snapshot) -> Option<Missing> {
         View::Records | View::Record => (!watch.is_attached()).then_some(Missing::Watch),
         View::Candidates | View::Map | View::Training if !has_no_trees(snapshot) => None,
         _ if snapshot.trace.is_none() => Some(Missing::Trace),
+        View::Incidents | View::Timeline | View::Patterns | View::Waits if !has_times(snapshot) => {
+            Some(Missing::Times)
+        }
         View::Incidents | View::Timeline | View::Details | View::Patterns | View::Waits => None,
         _ => has_no_trees(snapshot).then_some(Missing::Trees),
     }
+}
+
+/// Whether the weights of what is open are times.
+fn has_times(snapshot: &Snapshot) -> bool {
+    let trace = snapshot.trace.as_ref();
+    trace.is_none_or(|trace| trace.unit.is_time())
 }
 
 /// Says so, with a button for each way out.
@@ -136,6 +147,10 @@ fn why(view: View, missing: Missing, snapshot: &Snapshot) -> (&'static str, Opti
         (Missing::Trace, _) => (
             "It takes the trace of the run, which detectors do not keep.",
             Some(Offer::Trace),
+        ),
+        (Missing::Times, _) => (
+            "The weights of these trees are no times: nothing is known of when their vertices were, nor for how long.",
+            None,
         ),
         (Missing::Trees, _) => (
             "No function is compared yet: choose one in the bar above.",

@@ -74,10 +74,16 @@ pub(crate) fn status_bar_ui(
             people_ui(ctx, &mut state.name, ui);
             warnings_ui(ctx, state, ui);
             if let Some(calls) = &ctx.snapshot.calls {
+                let (unit, num_calls) = (&calls.trace().unit, calls.num_calls());
+                let vertices = format!(
+                    "{} {}",
+                    thousands(num_calls),
+                    unit.vertices(num_calls as u64)
+                );
                 ui.weak(format!(
                     "{}  ·  {}  ·  {}",
                     count_of(calls.trace().ranks().len(), "rank"),
-                    count_of(calls.num_calls(), "call"),
+                    vertices,
                     count_of(calls.num_messages(), "message"),
                 ));
             }

@@ -99,6 +99,7 @@ impl Explainer {
             usual_count: difference.usual_count,
             usual_us: difference.usual_time.0 as f64 / 1e3,
             share: difference.share,
+            unit: self.forest.unit().clone(),
         }
     }
 }

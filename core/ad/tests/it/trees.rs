@@ -75,6 +75,7 @@ impl TreeJudge for LongerThan {
                 usual_count: 1,
                 usual_us: self.limit_us as f64,
                 share: 1.0,
+                unit: forest.unit().clone(),
             };
             vec![reason; 20]
         };

@@ -10,7 +10,7 @@ use crate::message_matching::in_order_of_sending;
 use crate::{
     CommKind, CommRef, Comms, CounterId, Counters, ExecRef, Executions, FuncId, Lane, LaneIdx,
     Message, Metadata, Name, NameTable, ProgramId, RankId, RunIdentity, ThreadId, Trace,
-    TracerWrite, Warnings,
+    TracerWrite, Warnings, WeightUnit,
 };
 
 /// All of a trace but what its lanes hold.
@@ -28,6 +28,8 @@ pub struct TraceHead {
     is_selection: bool,
     #[serde(default)]
     unsampled: BTreeSet<ExecRef>,
+    #[serde(default)]
+    unit: WeightUnit,
 }
 
 /// A trace whose lanes come one after another.
@@ -68,6 +70,7 @@ impl TraceHead {
             identity: trace.identity.clone(),
             is_selection: trace.is_selection,
             unsampled: trace.unsampled.clone(),
+            unit: trace.unit.clone(),
         }
     }
 
@@ -119,6 +122,7 @@ impl PackedLanes {
                 identity: head.identity,
                 is_selection: head.is_selection,
                 unsampled: head.unsampled,
+                unit: head.unit,
             },
             missing: head.lanes.into_iter(),
         })

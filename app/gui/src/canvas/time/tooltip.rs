@@ -95,8 +95,9 @@ fn bar_tooltip(
         return;
     };
     ui.label(format!(
-        "Took {}, exclusive {}",
-        details.inclusive, details.exclusive
+        "{}, exclusive {}",
+        trace.unit.took(details.inclusive),
+        trace.unit.amount(details.exclusive)
     ));
     let entry = details.entry;
     let iteration = iteration_text((canvas.calls(), patterns), lane, entry);

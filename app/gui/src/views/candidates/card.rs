@@ -234,7 +234,8 @@ fn paint_words(
     }
     let duration = analysis.forest.tree(tree).duration();
     let text = format!(
-        "{duration} · {}",
+        "{} · {}",
+        analysis.forest.unit().amount(duration),
         ratio_text(duration.0 as f64 / (analysis.median_duration.0 as f64).max(1.0))
     );
     painter.text(

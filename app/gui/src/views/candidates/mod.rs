@@ -13,7 +13,7 @@ use callgrove_session::Analysis;
 use egui::{Rect, ScrollArea, Ui};
 
 use crate::context::ViewContext;
-use crate::widgets::{count_of, thousands, view_header};
+use crate::widgets::{thousands, view_header};
 use card::CARD_HEIGHT;
 use controls::controls_ui;
 pub use list::{CandidateFilter, CandidateOrder};
@@ -28,7 +28,8 @@ pub fn candidates_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState, ui:
     let (num_shown, num_trees) = (state.shown().len(), analysis.forest.len());
     view_header(ui, "Candidates", |ui| {
         let text = if num_shown == num_trees {
-            count_of(num_trees, "execution")
+            let unit = analysis.forest.unit();
+            format!("{} {}", thousands(num_trees), unit.trees(num_trees as u64))
         } else {
             format!("{} of {}", thousands(num_shown), thousands(num_trees))
         };

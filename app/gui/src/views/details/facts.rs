@@ -113,22 +113,28 @@ fn call_facts(
         facts.push(Fact::new("Source", format!("{file}{line}")));
     }
     facts.push(Fact::new("Where", names.name(trace, details.call.lane)));
-    facts.push(Fact::new("Entry", time(details.entry)));
-    facts.push(if details.is_closed {
-        Fact::new("Exit", time(details.exit))
-    } else {
-        Fact::new("Exit", "not recorded; it was still running")
-    });
-    facts.push(Fact::new("Inclusive", details.inclusive.to_string()));
-    facts.push(Fact::new("Exclusive", details.exclusive.to_string()));
+    let unit = &trace.unit;
+    if unit.is_time() {
+        facts.push(Fact::new("Entry", time(details.entry)));
+        facts.push(if details.is_closed {
+            Fact::new("Exit", time(details.exit))
+        } else {
+            Fact::new("Exit", "not recorded; it was still running")
+        });
+    }
+    let amount = |weight| unit.amount(weight).to_string();
+    facts.push(Fact::new("Inclusive", amount(details.inclusive)));
+    facts.push(Fact::new("Exclusive", amount(details.exclusive)));
     if details.written > DurationNs::ZERO {
         let text = format!("the tracer wrote its own data in it: {}", details.written);
         facts.push(Fact::new("Trace write", text));
     }
-    facts.push(Fact::new("Calls inside", thousands(details.num_calls)));
+    let inside = unit.of_kind("Calls inside", "Vertices below");
+    facts.push(Fact::new(inside, thousands(details.num_calls)));
+    let above = unit.of_kind("Caller", "Parent");
     facts.push(match details.caller {
-        Some(caller) => call_fact(trace, "Caller", caller),
-        None => Fact::new("Caller", "none"),
+        Some(caller) => call_fact(trace, above, caller),
+        None => Fact::new(above, "none"),
     });
     facts.push(Fact::new("I/O step", label.step.to_string()));
     facts.push(Fact::new("Event id", label.to_string()));

@@ -227,7 +227,8 @@ fn times(forest: &Forest) -> Values {
     let values: Vec<f64> = trees(forest).map(|tree| entry(tree).0 as f64).collect();
     scale(&values, |tree| {
         let begin = begin.unwrap_or_else(|| entry(tree));
-        DurationNs(entry(tree).0 - begin.0).to_string()
+        let since = DurationNs(entry(tree).0 - begin.0);
+        forest.unit().amount(since).to_string()
     })
 }
 
@@ -237,7 +238,8 @@ fn durations(forest: &Forest) -> Values {
     let values: Vec<f64> = trees(forest)
         .map(|tree| (duration(tree).0.max(1) as f64).ln())
         .collect();
-    scale(&values, |tree| duration(tree).to_string())
+    let unit = forest.unit();
+    scale(&values, |tree| unit.amount(duration(tree)).to_string())
 }
 
 fn ranks(forest: &Forest) -> Values {

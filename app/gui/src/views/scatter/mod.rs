@@ -294,10 +294,11 @@ fn hover_card(
 fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mut Ui) {
     let forest = &analysis.forest;
     ui.monospace(forest.code(tree).to_string());
+    let unit = forest.unit();
     ui.label(format!(
-        "Took {} (median {})",
-        forest.tree(tree).duration(),
-        analysis.median_duration
+        "{} (median {})",
+        unit.took(forest.tree(tree).duration()),
+        unit.amount(analysis.median_duration)
     ));
     if let Some(detection) = &ctx.snapshot.detection {
         let verdict = match detection.cause(tree) {

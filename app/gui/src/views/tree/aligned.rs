@@ -66,9 +66,13 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
     let trees = [shown.tree(), other_tree];
     let longest = trees[0].duration().max(trees[1].duration());
     let codes = [shown.focus.tree, other].map(|tree| forest.code(tree).to_string());
+    let unit = forest.unit();
+    let longest_text = unit.amount(longest).to_string();
     let label = format!(
-        "Calls of {} and {} from their entries on, {longest}",
-        codes[0], codes[1]
+        "{} of {} and {} from their entries on, {longest_text}",
+        unit.of_kind("Calls", "Vertices"),
+        codes[0],
+        codes[1]
     );
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, label.as_str()));
     let area = response.rect;
@@ -102,7 +106,7 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
         (
             Align2::RIGHT_BOTTOM,
             area.left() + CODE_WIDTH + width,
-            longest.to_string(),
+            longest_text,
         ),
     ] {
         let at = Pos2::new(x, area.bottom());
@@ -112,7 +116,7 @@ pub(super) fn aligned_ui(theme: &Theme, shown: &Shown, ui: &mut Ui) {
         pointer_card(&response, PopupAnchor::Pointer, ui, |ui| {
             let name = FunctionName::parse(forest.trace().names.name(bar.func));
             ui.strong(name.qualified);
-            ui.label(format!("Took {}", bar.took));
+            ui.label(unit.took(bar.took));
         });
     }
 }

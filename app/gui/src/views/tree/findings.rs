@@ -1,6 +1,6 @@
 //! What sets the tree apart from the usual one of its kind, most important first.
 
-use callgrove_model::{FunctionName, Trace};
+use callgrove_model::{FunctionName, Trace, WeightUnit};
 use callgrove_session::{Command, Difference, DifferenceKind, Explanation};
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
@@ -14,7 +14,7 @@ use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
 use crate::delay::Delay;
 use crate::theme::{RADIUS, Theme};
-use crate::widgets::{count_of, phrases_ui, thousands};
+use crate::widgets::{phrases_ui, thousands};
 
 /// A lower pane, in points, has no room for a title above the list.
 const ROOM_FOR_TITLE: f32 = 240.0;
@@ -54,7 +54,10 @@ pub(super) fn findings_ui(
         ui.weak("Nothing differs from the usual");
         return None;
     }
-    ui.weak(compared_text(explanation));
+    ui.weak(compared_text(
+        shown.focus.analysis.forest.unit(),
+        explanation,
+    ));
     threshold_ui(&mut state.threshold, explanation, ui);
     let listed = listed(explanation, state.threshold);
     if listed.is_empty() {
@@ -106,7 +109,7 @@ fn finding_ui(
         );
     });
     let name = short_name(shown, finding);
-    let kind = finding.kind.as_str();
+    let kind = finding.kind.words(shown.focus.analysis.forest.unit());
     let label = format!("{kind}: {name}, importance {:.2}", finding.importance);
     let response = card.response.on_hover_cursor(CursorIcon::PointingHand);
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_pinned, label.as_str()));
@@ -189,11 +192,11 @@ fn card_ui(
                 });
             });
         });
-        ui.label(difference_text(finding));
+        ui.label(difference_text(forest.unit(), finding));
         if let Some(delay) = delay {
             phrases_ui(ctx, forest.trace(), "It", &delay.phrases, ui);
         }
-        ui.weak(share_text(finding));
+        ui.weak(share_text(forest.unit(), finding));
         ui.add(
             egui::Label::new(RichText::new(path_text(forest.trace(), finding)).weak()).truncate(),
         );
@@ -223,8 +226,12 @@ fn card_ui(
 }
 
 /// With what the tree was compared.
-fn compared_text(explanation: &Explanation) -> String {
-    let trees = count_of(explanation.num_usual, "normal execution");
+fn compared_text(unit: &WeightUnit, explanation: &Explanation) -> String {
+    let trees = format!(
+        "{} normal {}",
+        thousands(explanation.num_usual),
+        unit.trees(explanation.num_usual as u64)
+    );
     if explanation.is_same_shape {
         format!("Beside {trees} of the same structure")
     } else {
@@ -233,10 +240,14 @@ fn compared_text(explanation: &Explanation) -> String {
 }
 
 /// What differs, with its sign.
-fn difference_text(finding: &Difference) -> String {
+fn difference_text(unit: &WeightUnit, finding: &Difference) -> String {
     let sign = if finding.excess.0 < 0 { "" } else { "+" };
-    let excess = format!("{sign}{}", finding.excess);
-    let calls = |count: u64| count_of(usize::try_from(count).unwrap_or(usize::MAX), "call");
+    let excess = format!("{sign}{}", unit.amount(finding.excess));
+    let usual = unit.amount(finding.usual_time);
+    let calls = |count: u64| {
+        let number = thousands(usize::try_from(count).unwrap_or(usize::MAX));
+        format!("{number} {}", unit.vertices(count))
+    };
     match finding.kind {
         DifferenceKind::New => format!("New: {}, {excess}", calls(finding.count)),
         DifferenceKind::Missing => {
@@ -249,21 +260,24 @@ fn difference_text(finding: &Difference) -> String {
                 calls(finding.count)
             )
         }
-        DifferenceKind::Longer => format!("{excess} longer, usually {}", finding.usual_time),
-        DifferenceKind::Shorter => format!("{excess} shorter, usually {}", finding.usual_time),
+        kind @ (DifferenceKind::Longer | DifferenceKind::Shorter) => {
+            format!("{excess} {}, usually {usual}", kind.words(unit))
+        }
     }
 }
 
 /// How usual it is to call the function there.
-fn share_text(finding: &Difference) -> String {
+fn share_text(unit: &WeightUnit, finding: &Difference) -> String {
     if finding.share <= 0.0 {
-        return "None of the usual ones calls it there".to_owned();
+        let calls = unit.of_kind("calls", "has");
+        return format!("None of the usual ones {calls} it there");
     }
+    let call = unit.of_kind("call", "have");
     if finding.share >= 1.0 {
-        return "All of the usual ones call it there".to_owned();
+        return format!("All of the usual ones {call} it there");
     }
     let percent = 100.0 * finding.share;
-    format!("{percent:.0} % of the usual ones call it there")
+    format!("{percent:.0} % of the usual ones {call} it there")
 }
 
 /// The call path, the root first.
@@ -360,7 +374,9 @@ mod tests {
     #[test]
     fn differences_are_told_with_their_sign_and_what_is_usual() {
         use DifferenceKind::{FewerCalls, Longer, Missing, MoreCalls, New, Shorter};
-        let text = |kind, counts, times_us| difference_text(&finding(kind, counts, times_us));
+        let time = WeightUnit::Time;
+        let text =
+            |kind, counts, times_us| difference_text(&time, &finding(kind, counts, times_us));
         for (told, expected) in [
             (
                 text(Longer, [1, 1], [38_210, 210]),
@@ -394,9 +410,40 @@ mod tests {
             share,
             ..finding(DifferenceKind::New, [1, 0], [1, 0])
         };
-        let text = |share| share_text(&with(share));
+        let text = |share| share_text(&WeightUnit::Time, &with(share));
         assert_eq!(text(0.0), "None of the usual ones calls it there");
         assert_eq!(text(0.25), "25 % of the usual ones call it there");
         assert_eq!(text(1.0), "All of the usual ones call it there");
+    }
+
+    #[test]
+    fn what_is_no_time_is_neither_long_nor_called() {
+        use DifferenceKind::{Longer, MoreCalls, New, Shorter};
+        let votes = WeightUnit::Other("votes".to_owned());
+        let text = |kind, counts, times_us| {
+            let finding = finding(kind, counts, times_us);
+            let share = share_text(&votes, &finding);
+            format!("{}; {share}", difference_text(&votes, &finding))
+        };
+        for (told, expected) in [
+            (
+                text(Longer, [1, 1], [38_210, 210]),
+                "+38,000 votes heavier, usually 210 votes; 25 % of the usual ones have it there",
+            ),
+            (
+                text(Shorter, [1, 1], [10, 210]),
+                "-200 votes lighter, usually 210 votes; 25 % of the usual ones have it there",
+            ),
+            (
+                text(New, [3, 0], [1_500, 0]),
+                "New: 3 vertices, +1,500 votes; 25 % of the usual ones have it there",
+            ),
+            (
+                text(MoreCalls, [6, 3], [14, 7]),
+                "6 vertices instead of 3, +7 votes; 25 % of the usual ones have it there",
+            ),
+        ] {
+            assert_eq!(told, expected);
+        }
     }
 }

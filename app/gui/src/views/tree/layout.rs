@@ -325,7 +325,7 @@ impl Drawing {
 
 #[cfg(test)]
 mod tests {
-    use callgrove_model::TreeIdx;
+    use callgrove_model::{TreeIdx, WeightUnit};
 
     use super::*;
     use crate::test_support::grow;
@@ -417,7 +417,9 @@ mod tests {
             };
             (0..drawing.vertices.len())
                 .map(|at| {
-                    let change = drawing.change(at).map_or("same", DifferenceKind::as_str);
+                    let change = drawing
+                        .change(at)
+                        .map_or("same", |kind| kind.words(&WeightUnit::Time));
                     let vertex = &drawing.vertices[at];
                     assert!(vertex.parent.is_none_or(|parent| parent < at));
                     format!("{} {change}", name(at))

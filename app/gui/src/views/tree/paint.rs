@@ -334,13 +334,14 @@ impl Canvas<'_> {
     fn paint_scale(&self) {
         let font = FontId::proportional(SMALLEST_TEXT);
         let color = self.theme.weak_text();
+        let unit = self.shown.focus.analysis.forest.unit();
         let mut at = self.area.left_bottom() + Vec2::new(10.0, -SCALE_HEIGHT / 2.0 - 3.0);
         for time in self.shown.scale.examples(self.camera.zoom) {
             let radius = self.shown.scale.radius(time) * self.camera.zoom;
             at.x += radius;
             self.painter
                 .circle_filled(at, radius, self.theme.normal().gamma_multiply(0.55));
-            let text = time.to_string();
+            let text = unit.amount(time).to_string();
             let rect = self.painter.text(
                 at + Vec2::new(radius + 4.0, 0.0),
                 Align2::LEFT_CENTER,
@@ -350,9 +351,11 @@ impl Canvas<'_> {
             );
             at.x = rect.right() + 12.0;
         }
-        let meaning = self
-            .painter
-            .layout_no_wrap("area = time".to_owned(), font, color);
+        let meaning = self.painter.layout_no_wrap(
+            format!("area = {}", unit.of_kind("time", "weight")),
+            font,
+            color,
+        );
         if at.x + meaning.size().x < self.area.right() {
             let left_top = at - Vec2::new(0.0, meaning.size().y / 2.0);
             self.painter.galley(left_top, meaning, color);

@@ -1,6 +1,6 @@
 //! The tree on the screen, by label, pointer and keys.
 
-use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx};
+use callgrove_model::{ExecIdx, ExecRef, LaneIdx, TreeIdx, WeightUnit};
 use callgrove_session::{Calls, Command, Difference, DifferenceKind, Snapshot};
 use egui::{Key, Pos2, Rect, Ui, Vec2};
 use egui_kittest::Harness;
@@ -10,7 +10,7 @@ use super::state::{Shown, TreeState};
 use super::tree_ui;
 use super::ui::highlight;
 use crate::context::ViewContext;
-use crate::test_support::{demo_snapshot, with_focus, written};
+use crate::test_support::{demo_snapshot, demo_trace, snapshot_of, with_focus, written};
 use crate::theme::Theme;
 
 /// The view, and what it asked for.
@@ -338,6 +338,31 @@ fn a_small_pane_shows_the_drawing_or_the_list() {
         pane.contains(card.center_top() + Vec2::new(0.0, 12.0)),
         "{card}"
     );
+}
+
+#[test]
+fn trees_of_votes_are_neither_long_nor_called() {
+    let mut trace = demo_trace(2, 20);
+    trace.unit = WeightUnit::Other("votes".to_owned());
+    let snapshot = with_focus(&snapshot_of(trace), TreeIdx(3));
+    let harness = harness(snapshot, [900.0, 500.0]);
+    harness.get_by_label_contains("Tree of #0-3: ");
+    harness.get_by_label("heavier: MPI_Wait, importance 1.00");
+    harness.get_by_label("more often: ev_tally, importance 0.20");
+    harness.get_by_label("Merge repeated vertices");
+    let texts = written(&harness);
+    assert!(texts.iter().any(|it| it.text.contains("votes")));
+    for text in texts {
+        let words: Vec<&str> = text.text.split([' ', ',', ':']).collect();
+        let of_time = [
+            "ms", "µs", "ns", "s", "longer", "shorter", "call", "calls", "time",
+        ];
+        assert!(
+            !words.iter().any(|word| of_time.contains(word)),
+            "{}",
+            text.text
+        );
+    }
 }
 
 #[test]

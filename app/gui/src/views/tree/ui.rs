@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_model::{CsTree, FunctionName};
+use callgrove_model::{CsTree, FunctionName, WeightUnit};
 use callgrove_session::{Command, DifferenceKind};
 use egui::{
     Checkbox, EventFilter, Frame, Key, Margin, Panel, PointerButton, PopupAnchor, Rect, Response,
@@ -15,7 +15,7 @@ use super::layout::{Vertex, Way};
 use super::paint::{Canvas, Highlight};
 use super::state::{Shown, TreeState};
 use crate::context::ViewContext;
-use crate::widgets::{count_of, pointer_card, thousands, view_header};
+use crate::widgets::{pointer_card, thousands, view_header};
 
 /// Width of the list of differences, in points.
 const LIST_WIDTH: std::ops::RangeInclusive<f32> = 180.0..=280.0;
@@ -93,6 +93,7 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let Some(focus) = state.shown.as_ref().map(|shown| shown.focus.clone()) else {
         return;
     };
+    let unit = focus.analysis.forest.unit().clone();
     let kept = state.kept.as_ref();
     let text = match kept {
         Some(kept) => format!("Compare with {}", kept.code()),
@@ -101,9 +102,15 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let is_kept = kept.is_some_and(|kept| kept.is_same_tree(&focus));
     let keep = if is_kept { "Forget" } else { "Keep" };
     let hint = if is_kept {
-        "Compare with the usual execution again"
+        unit.of_kind(
+            "Compare with the usual execution again",
+            "Compare with the usual tree again",
+        )
     } else {
-        "Compare the executions that are selected next with this one"
+        unit.of_kind(
+            "Compare the executions that are selected next with this one",
+            "Compare the trees that are selected next with this one",
+        )
     };
     if state.compares || kept.is_some() {
         let name = format!("{keep} {} for comparing", focus.code());
@@ -114,25 +121,27 @@ fn compare_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     }
     let short = if is_narrow { "Compare" } else { text.as_str() };
     ui.toggle_value(&mut state.compares, short)
-        .on_hover_text(
+        .on_hover_text(unit.of_kind(
             "Draws both as one: what is new, missing, longer, shorter, more or less often",
-        )
+            "Draws both as one: what is new, missing, heavier, lighter, more or less often",
+        ))
         .accessible_name(&text);
 }
 
 fn merge_ui(state: &mut TreeState, is_narrow: bool, ui: &mut Ui) {
     let Some(shown) = &state.shown else { return };
+    let unit = shown.focus.analysis.forest.unit();
+    let name = unit.of_kind("Merge repeated calls", "Merge repeated vertices");
     let mut merges = state.merges_in(shown);
-    let hint = "Calls of one function by one caller that call nothing themselves become one vertex";
-    let text = if is_narrow {
-        "Merge"
-    } else {
-        "Merge repeated calls"
-    };
+    let hint = unit.of_kind(
+        "Calls of one function by one caller that call nothing themselves become one vertex",
+        "Vertices of one name below one vertex that have nothing below them become one",
+    );
+    let text = if is_narrow { "Merge" } else { name };
     if ui
         .add(Checkbox::new(&mut merges, text))
         .on_hover_text(hint)
-        .accessible_name("Merge repeated calls")
+        .accessible_name(name)
         .changed()
     {
         state.merges = Some(merges);
@@ -145,17 +154,19 @@ fn size_text(shown: &Shown) -> String {
     if shown.other.is_some() {
         return changes_text(shown);
     }
+    let unit = shown.focus.analysis.forest.unit();
+    let vertices = |count: usize| vertices_text(unit, count);
     let num_calls = shown.drawing.vertex_of_call.len();
     match shown.drawing.num_merged() {
-        (0, _) => count_of(num_calls, "call"),
+        (0, _) => vertices(num_calls),
         (_, 1) => format!(
-            "{} calls merged into 1 vertex",
-            thousands(shown.drawing.num_merged().0)
+            "{} merged into 1 vertex",
+            vertices(shown.drawing.num_merged().0)
         ),
-        (calls, vertices) => format!(
-            "{} calls merged into {} vertices",
-            thousands(calls),
-            thousands(vertices)
+        (calls, num_vertices) => format!(
+            "{} merged into {} vertices",
+            vertices(calls),
+            thousands(num_vertices)
         ),
     }
 }
@@ -171,7 +182,8 @@ fn changes_text(shown: &Shown) -> String {
         return "nothing differs".to_owned();
     }
     let counts = counts.iter();
-    let texts = counts.map(|(kind, &count)| format!("{} {}", thousands(count), kind.as_str()));
+    let unit = shown.focus.analysis.forest.unit();
+    let texts = counts.map(|(kind, &count)| format!("{} {}", thousands(count), kind.words(unit)));
     texts.collect::<Vec<_>>().join(", ")
 }
 
@@ -196,18 +208,16 @@ fn canvas_ui(
     let Some(shown) = &mut state.shown else {
         return;
     };
+    let unit = shown.focus.analysis.forest.unit();
+    let kind = unit.of_kind("Call stack tree", "Tree");
     let label = match shown.other {
         Some(other) => format!(
-            "Call stack tree of {} beside {}: {}",
+            "{kind} of {} beside {}: {}",
             shown.focus.code(),
             shown.focus.analysis.forest.code(other),
             size_text(shown)
         ),
-        None => format!(
-            "Call stack tree of {}: {}",
-            shown.focus.code(),
-            size_text(shown)
-        ),
+        None => format!("{kind} of {}: {}", shown.focus.code(), size_text(shown)),
     };
     response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, label.as_str()));
     if shown.forces.step() {
@@ -392,6 +402,7 @@ fn subtree_calls(tree: CsTree<'_>, root: usize, is_whole: bool) -> std::ops::Ran
 
 fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
     let tree = shown.tree();
+    let unit = shown.focus.analysis.forest.unit();
     let name = FunctionName::parse(shown.focus.analysis.forest.trace().names.name(vertex.func));
     ui.strong(name.qualified);
     if let Some(file) = name.file {
@@ -401,22 +412,32 @@ fn tooltip_ui(shown: &Shown, vertex: &Vertex, ui: &mut Ui) {
         );
     }
     if vertex.num_calls > 1 {
-        ui.label(format!("{} together", count_of(vertex.num_calls, "call")));
-        ui.weak("A click shows the longest, another the next");
+        ui.label(format!(
+            "{} together",
+            vertices_text(unit, vertex.num_calls)
+        ));
+        let largest = unit.of_kind("longest", "heaviest");
+        ui.weak(format!("A click shows the {largest}, another the next"));
     }
     ui.label(format!(
-        "Took {}, exclusive {}",
-        vertex.inclusive, vertex.exclusive
+        "{}, exclusive {}",
+        unit.took(vertex.inclusive),
+        unit.amount(vertex.exclusive)
     ));
     if let (Some(other), Some(tree)) = (vertex.other, shown.other) {
         ui.label(format!(
             "In {}: {}, {}, exclusive {}",
             shown.focus.analysis.forest.code(tree),
-            count_of(other.num_calls, "call"),
-            other.inclusive,
-            other.exclusive
+            vertices_text(unit, other.num_calls),
+            unit.amount(other.inclusive),
+            unit.amount(other.exclusive)
         ));
     }
     let share = vertex.inclusive.0 as f64 / tree.duration().0.max(1) as f64;
-    ui.label(format!("{:.1} % of the execution", 100.0 * share));
+    ui.label(format!("{:.1} % of the {}", 100.0 * share, unit.trees(1)));
+}
+
+/// So many calls, or vertices.
+fn vertices_text(unit: &WeightUnit, count: usize) -> String {
+    format!("{} {}", thousands(count), unit.vertices(count as u64))
 }
