@@ -86,8 +86,8 @@ impl Placement {
             placed.keys.push(key);
             placed.lane_len.push(trees.len());
         }
-        // Most trees of a lane cannot run at once: nothing is known of when they ran.
-        if 2 * num_overlapping > forest.len() {
+        // Most trees of a lane cannot run at once, and a weight that is no time says nothing of an exit.
+        if !forest.unit().is_time() || 2 * num_overlapping > forest.len() {
             for place in &mut placed.places {
                 (place.entry_ns, place.exit_ns) = (0, 0);
             }

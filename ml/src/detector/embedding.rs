@@ -369,7 +369,7 @@ fn represent(
     progress: Progress<'_>,
 ) -> Result<(Features, Rows)> {
     Ok(match settings.representation {
-        Representation::ExcessRarity(_) if reference.varied_share() > VARIED_SHARE => {
+        Representation::ExcessRarity(_) if are_parts_compared(forest, reference) => {
             let model = ContextModel::fit(sampled);
             let rows = Rows::Sparse(model.rows(forest)?);
             (Features::Context(model), rows)
@@ -386,6 +386,13 @@ fn represent(
             (Features::Stack2vec(Box::new(network)), rows)
         }
     })
+}
+
+/// Whether trees are compared part by part: where hardly two are alike, and where weights are no times. Times
+/// add up to how long a run takes, so a share of an execution says how much a delay matters; a share of a
+/// tree's bytes or votes does not, and each kind of vertex has a scale of its own.
+fn are_parts_compared(forest: &Forest, reference: &Reference) -> bool {
+    !forest.unit().is_time() || reference.varied_share() > VARIED_SHARE
 }
 
 /// γ by its rule, and C = ν · sum of the prior weights.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use callgrove_model::{CsTree, Forest, TreeIdx};
 
-use super::law::TimeLaw;
+use super::law::SizeLaw;
 use super::model::{
     CalleeSet, Callees, Caller, Context, ContextModel, FunctionNo, NUM_EXTENTS, NUM_KINDS, Numbers,
-    extents, log_time,
+    places,
 };
 use super::surprise::surprises;
 use super::surprise_law::SurpriseLaw;
@@ -18,14 +18,15 @@ use crate::real::Real;
 
 /// Calls that a distribution of its own needs; with fewer that of the function, or of all calls, counts.
 const MIN_CALLS: usize = 30;
-/// A surprise that means something at least, in nats.
-const LEAST_SURPRISE: f64 = 0.7;
 
 /// What was counted of a context.
 #[derive(Default)]
 struct Tally {
     num_trees: u64,
+    num_calls: u64,
     logs: Vec<f64>,
+    /// How often each call of the caller calls the function, those that do not left out.
+    repeats: Vec<f64>,
 }
 
 impl ContextModel {
@@ -52,18 +53,22 @@ impl ContextModel {
             extents: Vec::new(),
             nulls: Vec::new(),
             laws: Vec::new(),
-            law: TimeLaw::fit(&mut [0.0]),
+            law: SizeLaw::fit(&mut [0.0]),
+            nestings: Vec::new(),
+            depths: Vec::new(),
             functions,
         };
         let numbers = model.numbers(forest);
         model.count(forest, &numbers);
         model.count_callees(forest, &numbers);
+        model.count_places(forest, &numbers);
+        let extents = |tree| numbers.extents(tree);
         let of_trees: Vec<[f64; NUM_EXTENTS]> = trees(forest).map(extents).collect();
         model.extents = (0..NUM_EXTENTS)
             .map(|extent| {
                 let mut of_extent: Vec<f64> =
                     of_trees.iter().map(|of_tree| of_tree[extent]).collect();
-                TimeLaw::fit(&mut of_extent)
+                SizeLaw::fit(&mut of_extent)
             })
             .collect();
         let found: Vec<_> = trees(forest)
@@ -72,7 +77,7 @@ impl ContextModel {
         model.nulls = (0..NUM_KINDS)
             .map(|kind| {
                 let of_kind: Vec<f64> = found.iter().map(|found| found[kind].0).collect();
-                SurpriseLaw::fit(&of_kind, LEAST_SURPRISE)
+                SurpriseLaw::fit(&of_kind)
             })
             .collect();
         model
@@ -81,6 +86,7 @@ impl ContextModel {
     fn count(&mut self, forest: &Forest, numbers: &Numbers) {
         let mut tallies: BTreeMap<(FunctionNo, FunctionNo), Tally> = BTreeMap::new();
         let root = self.no_caller();
+        let mut callees = CalleeSet::default();
         for tree in trees(forest) {
             let mut seen: Vec<(FunctionNo, FunctionNo)> = Vec::with_capacity(tree.len());
             let mut callers = vec![root];
@@ -90,10 +96,16 @@ impl ContextModel {
                     .parent(vertex)
                     .map_or(root, |caller| numbers.of(tree.funcs()[caller]));
                 let tally = tallies.entry((caller, func)).or_default();
-                tally.logs.push(log_time(tree, vertex));
+                tally.logs.push(numbers.log_weight(tree, vertex));
                 seen.push((caller, func));
                 callers.push(func);
                 self.callers[func].num_calls += 1;
+                callees.collect(tree, vertex, numbers);
+                for (callee, count) in callees.iter() {
+                    let tally = tallies.entry((func, callee)).or_default();
+                    tally.num_calls += 1;
+                    tally.repeats.push(count.real().ln_1p());
+                }
             }
             self.callers[root].num_calls += 1;
             seen.sort_unstable();
@@ -113,7 +125,7 @@ impl ContextModel {
         }
         let mut all: Vec<f64> = of_function.iter().flatten().copied().collect();
         if !all.is_empty() {
-            self.law = TimeLaw::fit(&mut all);
+            self.law = SizeLaw::fit(&mut all);
         }
         self.laws = of_function.iter_mut().map(|logs| law_of(logs)).collect();
         self.contexts = tallies
@@ -122,7 +134,9 @@ impl ContextModel {
                 caller,
                 func,
                 num_trees: tally.num_trees,
+                num_calls: tally.num_calls,
                 law: law_of(&mut tally.logs),
+                repeats: law_of_counts(&mut tally.repeats),
             })
             .collect();
     }
@@ -134,7 +148,7 @@ impl ContextModel {
             for vertex in 0..tree.len() {
                 set.collect(tree, vertex, numbers);
                 *counts
-                    .entry((numbers.of(tree.funcs()[vertex]), set.0.clone()))
+                    .entry((numbers.of(tree.funcs()[vertex]), set.funcs.clone()))
                     .or_default() += 1;
             }
         }
@@ -154,6 +168,23 @@ impl ContextModel {
                 }));
             self.callers[of_caller[0].0.0].share_of_rarest = rarer(1).max(0.5 / num_calls);
         }
+    }
+
+    fn count_places(&mut self, forest: &Forest, numbers: &Numbers) {
+        let num_functions = self.functions.len();
+        let mut nestings: Vec<Vec<f64>> = vec![Vec::new(); num_functions];
+        let mut depths = nestings.clone();
+        for tree in trees(forest) {
+            for (func, place) in places(tree, numbers) {
+                nestings[func].push(place.nesting.real().ln_1p());
+                depths[func].push(place.depth.real().ln_1p());
+            }
+        }
+        let laws = |counts: Vec<Vec<f64>>| {
+            let counts = counts.into_iter();
+            counts.map(|mut logs| law_of_counts(&mut logs)).collect()
+        };
+        (self.nestings, self.depths) = (laws(nestings), laws(depths));
     }
 
     /// Rows of all trees of a forest, of this or another run; functions that the model does not know share
@@ -189,6 +220,10 @@ fn trees(forest: &Forest) -> impl Iterator<Item = CsTree<'_>> {
     (0..forest.len()).map(|tree| forest.tree(TreeIdx::from_index(tree)))
 }
 
-fn law_of(logs: &mut [f64]) -> Option<TimeLaw> {
-    (logs.len() >= MIN_CALLS).then(|| TimeLaw::fit(logs))
+fn law_of_counts(logs: &mut [f64]) -> Option<SizeLaw> {
+    (logs.len() >= MIN_CALLS).then(|| SizeLaw::fit_counts(logs))
+}
+
+fn law_of(logs: &mut [f64]) -> Option<SizeLaw> {
+    (logs.len() >= MIN_CALLS).then(|| SizeLaw::fit(logs))
 }

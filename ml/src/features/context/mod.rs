@@ -7,8 +7,11 @@
 //! * **time**: a call took long for what it is; or a subtree, or all calls of a function in the tree, for
 //!   what they consist of; or the calls of a function took much of the tree's time;
 //! * **extent**: the tree as a whole is long, high or wide;
-//! * **context**: a function stands under a caller where it hardly ever stands;
-//! * **callees**: a call lacks what such calls nearly always call, or has what they do not.
+//! * **edge**: a function stands under a caller where it hardly ever stands, or hardly any tree has that
+//!   edge;
+//! * **callees**: a call has a rare set of callees, lacks what such calls nearly always call, or calls a
+//!   function more often than such calls do;
+//! * **place**: a function stands deeper than elsewhere, or under itself more often.
 //!
 //! Each is −ln of a probability, less ln of the number of parts that were looked at (Bonferroni), so that
 //! large trees do not stand out for being large, nor small ones for being small. How large the largest

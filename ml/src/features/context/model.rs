@@ -1,16 +1,17 @@
 //! What is usual for a function under its caller.
 
-use callgrove_model::{CsTree, Forest, FuncId};
+use std::collections::BTreeMap;
+
+use callgrove_model::{CsTree, DurationNs, Forest, FuncId};
 use serde::{Deserialize, Serialize};
 
-use super::law::TimeLaw;
+use super::law::SizeLaw;
 use super::surprise_law::SurpriseLaw;
 use crate::real::Real;
 
-/// Kinds of surprise: one call's time, that of several together, their share of the tree's time, a
-/// caller, a set of callees, the extent of the tree.
-pub(super) const NUM_KINDS: usize = 6;
-/// Extents of a tree: see [`extents`].
+/// Kinds of surprise, as [`super::surprise::surprises`] lists them.
+pub(super) const NUM_KINDS: usize = 12;
+/// Extents of a tree: see [`Numbers::extents`].
 pub(super) const NUM_EXTENTS: usize = 3;
 
 /// A function in a model: a place among its names, one past the last for all that it does not know, two
@@ -31,11 +32,15 @@ pub struct ContextModel {
     /// Ordered by caller and set.
     pub(super) callees: Vec<Callees>,
     /// Of each function; `None` for one that is called too seldom.
-    pub(super) laws: Vec<Option<TimeLaw>>,
+    pub(super) laws: Vec<Option<SizeLaw>>,
     /// Of all calls.
-    pub(super) law: TimeLaw,
+    pub(super) law: SizeLaw,
+    /// How often each function stands on one path from the root, at most; `None` for one that few trees have.
+    pub(super) nestings: Vec<Option<SizeLaw>>,
+    /// How deep each function stands at most; `None` for one that few trees have.
+    pub(super) depths: Vec<Option<SizeLaw>>,
     /// Of the extents of trees.
-    pub(super) extents: Vec<TimeLaw>,
+    pub(super) extents: Vec<SizeLaw>,
     /// How large the largest surprise of a tree is when nothing is wrong, for each kind.
     pub(super) nulls: Vec<SurpriseLaw>,
 }
@@ -57,7 +62,11 @@ pub(super) struct Context {
     pub(super) func: FunctionNo,
     /// Trees that have it.
     pub(super) num_trees: u64,
-    pub(super) law: Option<TimeLaw>,
+    /// Calls of the caller that call the function, once or more often.
+    pub(super) num_calls: u64,
+    pub(super) law: Option<SizeLaw>,
+    /// How often such a call calls the function.
+    pub(super) repeats: Option<SizeLaw>,
 }
 
 /// A set of callees that more than one call of a function has.
@@ -70,13 +79,40 @@ pub(super) struct Callees {
     pub(super) share: f64,
 }
 
-/// The functions of a trace as numbers of a model, by [`FuncId`].
+/// The functions and weights of a trace as numbers of a model.
 #[derive(Debug)]
-pub(super) struct Numbers(Vec<FunctionNo>);
+pub(super) struct Numbers {
+    /// By [`FuncId`].
+    of_func: Vec<FunctionNo>,
+    /// Nanoseconds of one, where weights are no times: see [`callgrove_model::WeightUnit`].
+    ns_of_one: f64,
+}
 
 impl Numbers {
     pub(super) fn of(&self, func: FuncId) -> FunctionNo {
-        self.0[func.index()]
+        self.of_func[func.index()]
+    }
+
+    /// Nanoseconds, or how many of another unit.
+    pub(super) fn weight(&self, weight: DurationNs) -> f64 {
+        weight.0.real() / self.ns_of_one
+    }
+
+    /// ln(1 + w) of the exclusive time, or weight, w of a vertex.
+    pub(super) fn log_weight(&self, tree: CsTree<'_>, vertex: usize) -> f64 {
+        self.weight(tree.exclusive()[vertex]).max(0.0).ln_1p()
+    }
+
+    /// How long, how high and how wide a tree is: ln(1 + x) of its duration or weight, its height in edges,
+    /// and the most calls that one of its calls makes.
+    pub(super) fn extents(&self, tree: CsTree<'_>) -> [f64; NUM_EXTENTS] {
+        let (mut height, mut width) = (0, 0);
+        for vertex in 0..tree.len() {
+            height = height.max(tree.depth(vertex));
+            width = width.max(tree.children(vertex).count());
+        }
+        let duration = self.weight(tree.duration()).max(0.0);
+        [duration, height.real(), width.real()].map(f64::ln_1p)
     }
 }
 
@@ -87,7 +123,7 @@ impl ContextModel {
             callees
                 .caller
                 .cmp(&caller)
-                .then_with(|| callees.set.cmp(&set.0))
+                .then_with(|| callees.set.cmp(&set.funcs))
         };
         let place = self.callees.binary_search_by(key);
         let rarest = || self.callers[caller].share_of_rarest;
@@ -112,8 +148,11 @@ impl ContextModel {
                 .binary_search_by(|known| known.as_str().cmp(name));
             place.unwrap_or(self.functions.len())
         };
-        let names = forest.trace().names.iter();
-        Numbers(names.map(|(_, name)| number(name)).collect())
+        let trace = forest.trace();
+        Numbers {
+            of_func: trace.names.iter().map(|(_, name)| number(name)).collect(),
+            ns_of_one: trace.unit.ns_of_one().real(),
+        }
     }
 
     /// The number of the caller of roots, which is no function.
@@ -131,8 +170,20 @@ impl ContextModel {
         place.ok().map(|place| &self.contexts[place])
     }
 
+    /// The contexts of a caller.
+    pub(super) fn contexts_of(&self, caller: FunctionNo) -> &[Context] {
+        let from = self.contexts.partition_point(|it| it.caller < caller);
+        let to = self.contexts.partition_point(|it| it.caller <= caller);
+        &self.contexts[from..to]
+    }
+
+    /// Number of trees that it was learned from.
+    pub(super) fn num_trees(&self) -> u64 {
+        self.callers[self.no_caller()].num_calls
+    }
+
     /// How long calls in a context take.
-    pub(super) fn law(&self, caller: FunctionNo, func: FunctionNo) -> &TimeLaw {
+    pub(super) fn law(&self, caller: FunctionNo, func: FunctionNo) -> &SizeLaw {
         let own = self
             .context(caller, func)
             .and_then(|context| context.law.as_ref());
@@ -143,15 +194,18 @@ impl ContextModel {
     /// Whether its parts fit together.
     pub(crate) fn is_whole(&self) -> bool {
         let num_functions = self.functions.len();
-        let laws = self
-            .contexts
-            .iter()
-            .map(|context| &context.law)
-            .chain(&self.laws);
+        let of_contexts = self.contexts.iter();
+        let laws = of_contexts
+            .flat_map(|context| [&context.law, &context.repeats])
+            .chain(&self.laws)
+            .chain(&self.nestings)
+            .chain(&self.depths);
         let key = |context: &Context| (context.caller, context.func);
         self.functions.is_sorted()
             && self.callers.len() == num_functions + 2
-            && self.laws.len() == num_functions
+            && [&self.laws, &self.nestings, &self.depths]
+                .iter()
+                .all(|laws| laws.len() == num_functions)
             && self.contexts.is_sorted_by(|a, b| key(a) < key(b))
             && self
                 .contexts
@@ -167,39 +221,72 @@ impl ContextModel {
                 .flatten()
                 .chain([&self.law])
                 .chain(&self.extents)
-                .all(TimeLaw::is_whole)
+                .all(SizeLaw::is_whole)
     }
 }
 
-/// The different functions that a call calls, ascending.
+/// The different functions that a call calls.
 #[derive(Default)]
-pub(super) struct CalleeSet(pub(super) Vec<FunctionNo>);
+pub(super) struct CalleeSet {
+    /// Ascending.
+    pub(super) funcs: Vec<FunctionNo>,
+    /// How often it calls each.
+    pub(super) counts: Vec<usize>,
+    all: Vec<FunctionNo>,
+}
 
 impl CalleeSet {
     pub(super) fn collect(&mut self, tree: CsTree<'_>, vertex: usize, numbers: &Numbers) {
-        self.0.clear();
-        let callees = tree
-            .children(vertex)
-            .map(|callee| numbers.of(tree.funcs()[callee]));
-        self.0.extend(callees);
-        self.0.sort_unstable();
-        self.0.dedup();
+        self.all.clear();
+        self.funcs.clear();
+        self.counts.clear();
+        let callees = tree.children(vertex);
+        self.all
+            .extend(callees.map(|callee| numbers.of(tree.funcs()[callee])));
+        self.all.sort_unstable();
+        for of_one in self.all.chunk_by(|a, b| a == b) {
+            self.funcs.push(of_one[0]);
+            self.counts.push(of_one.len());
+        }
+    }
+
+    /// Functions and how often each is called.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (FunctionNo, usize)> {
+        self.funcs.iter().copied().zip(self.counts.iter().copied())
     }
 }
 
-/// ln of the exclusive time of a vertex in nanoseconds, or units of a weight.
-pub(super) fn log_time(tree: CsTree<'_>, vertex: usize) -> f64 {
-    (tree.exclusive()[vertex].0.max(0).real()).ln_1p()
+/// Where a function stands in a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Place {
+    /// How often it stands on one path from the root, at most.
+    pub(super) nesting: usize,
+    /// How deep it stands at most: 0 for the root.
+    pub(super) depth: usize,
 }
 
-/// How long, how high and how wide a tree is: ln(1 + x) of its duration, its height in edges, and the most
-/// calls that one of its calls makes.
-pub(super) fn extents(tree: CsTree<'_>) -> [f64; NUM_EXTENTS] {
-    let (mut height, mut width) = (0, 0);
+/// The places of all functions of a tree.
+pub(super) fn places(tree: CsTree<'_>, numbers: &Numbers) -> BTreeMap<FunctionNo, Place> {
+    let mut places: BTreeMap<FunctionNo, Place> = BTreeMap::new();
+    let mut on_path: BTreeMap<FunctionNo, usize> = BTreeMap::new();
+    let mut path: Vec<usize> = Vec::new();
     for vertex in 0..tree.len() {
-        height = height.max(tree.depth(vertex));
-        width = width.max(tree.children(vertex).count());
+        while let Some(&above) = path.last() {
+            if tree.subtree_end(above) > vertex {
+                break;
+            }
+            path.pop();
+            if let Some(count) = on_path.get_mut(&numbers.of(tree.funcs()[above])) {
+                *count -= 1;
+            }
+        }
+        let func = numbers.of(tree.funcs()[vertex]);
+        let nesting = on_path.entry(func).or_default();
+        *nesting += 1;
+        let place = places.entry(func).or_default();
+        place.nesting = place.nesting.max(*nesting);
+        place.depth = place.depth.max(path.len());
+        path.push(vertex);
     }
-    let duration = tree.duration().0.max(0).real();
-    [duration, height.real(), width.real()].map(f64::ln_1p)
+    places
 }

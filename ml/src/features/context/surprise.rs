@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use callgrove_model::CsTree;
 
-use super::model::{CalleeSet, ContextModel, FunctionNo, NUM_KINDS, Numbers, extents, log_time};
+use super::law::SizeLaw;
+use super::model::{CalleeSet, ContextModel, FunctionNo, NUM_KINDS, Numbers, Place, places};
 use crate::real::Real;
 
 /// A surprise in nats, and the function that it is about.
@@ -22,14 +23,29 @@ pub(super) fn surprises(
         numbers,
         model,
     };
-    let none = (0.0, numbers.of(tree.funcs()[0]));
-    let (of_one, of_several) = parts.times();
-    let [one, several, caller, callees] = [of_one, of_several, parts.contexts(), parts.callees()]
-        .map(|surprise| {
-            let (nats, func) = surprise.unwrap_or(none);
-            (softplus(nats), func)
-        });
-    [one, several, parts.share(), caller, callees, parts.extent()]
+    let [one, several] = parts.times();
+    let [context, edge] = parts.edges();
+    let [callees, missing_of_call, missing_of_tree, repeated] = parts.calls();
+    let [nesting, depth] = parts.places();
+    let none = (f64::NEG_INFINITY, numbers.of(tree.funcs()[0]));
+    let soft = |surprise: Option<Surprise>| {
+        let (nats, func) = surprise.unwrap_or(none);
+        (softplus(nats), func)
+    };
+    [
+        soft(one),
+        soft(several),
+        parts.share(),
+        soft(context),
+        soft(edge),
+        soft(callees),
+        soft(missing_of_call),
+        soft(missing_of_tree),
+        soft(repeated),
+        soft(nesting),
+        soft(depth),
+        parts.extent(),
+    ]
 }
 
 /// How much small shares of a tree's time count.
@@ -53,14 +69,14 @@ impl Parts<'_> {
 
     /// Of all calls the one that took longest for what it is; and of all subtrees, and all calls of a
     /// function together, those whose times are most improbable together.
-    fn times(&self) -> (Option<Surprise>, Option<Surprise>) {
+    fn times(&self) -> [Option<Surprise>; 2] {
         // Subtrees are ranges in pre-order, so sums of surprises before each vertex give those of all.
         let mut before = vec![0.0; self.tree.len() + 1];
         let mut of_function: BTreeMap<FunctionNo, (f64, f64)> = BTreeMap::new();
         for vertex in 0..self.tree.len() {
             let func = self.func(vertex);
             let law = self.model.law(self.caller(vertex), func);
-            let surprise = law.surprise(log_time(self.tree, vertex));
+            let surprise = law.surprise(self.numbers.log_weight(self.tree, vertex));
             before[vertex + 1] = before[vertex] + surprise;
             let sum = of_function.entry(func).or_default();
             sum.0 += surprise;
@@ -76,10 +92,10 @@ impl Parts<'_> {
             .map(|(&func, &(sum, count))| (together(sum, count), func));
         let single = (0..self.tree.len())
             .map(|vertex| (before[vertex + 1] - before[vertex], self.func(vertex)));
-        (
+        [
             largest(single, self.tree.len()),
             largest(subtrees.chain(functions), self.tree.len()),
-        )
+        ]
     }
 
     /// Of all functions the one whose calls together took most of the tree's usual time more than usual:
@@ -92,7 +108,8 @@ impl Parts<'_> {
             let func = self.func(vertex);
             let usual = self.model.law(self.caller(vertex), func).median();
             usual_of_tree += usual;
-            *excess.entry(func).or_default() += self.tree.exclusive()[vertex].0.real() - usual;
+            let weight = self.numbers.weight(self.tree.exclusive()[vertex]);
+            *excess.entry(func).or_default() += weight - usual;
         }
         let most = excess
             .into_iter()
@@ -106,38 +123,97 @@ impl Parts<'_> {
     fn extent(&self) -> Surprise {
         let laws = self.model.extents.iter();
         let surprises = laws
-            .zip(extents(self.tree))
+            .zip(self.numbers.extents(self.tree))
             .map(|(law, extent)| law.surprise(extent));
         (softplus(surprises.fold(0.0, f64::max)), self.func(0))
     }
 
-    /// Of all contexts: in how few of the trees that have the caller the function stands under it.
-    fn contexts(&self) -> Option<Surprise> {
+    /// Of all contexts: in how few of the trees that have the caller the function stands under it, and in
+    /// how few of all trees. What no tree had counts as half a tree.
+    fn edges(&self) -> [Option<Surprise>; 2] {
         let mut contexts: Vec<(FunctionNo, FunctionNo)> = (0..self.tree.len())
             .map(|vertex| (self.caller(vertex), self.func(vertex)))
             .collect();
         contexts.sort_unstable();
         contexts.dedup();
-        let num_contexts = contexts.len();
-        let surprises = contexts.into_iter().map(|(caller, func)| {
+        let surprise = |(caller, func): (FunctionNo, FunctionNo), num_trees: u64| {
             let known = self.model.context(caller, func);
             let num_with = known.map_or(0.5, |context| context.num_trees.real());
-            let num_trees = self.model.caller(caller).num_trees;
             ((num_trees.max(1).real() / num_with).ln(), func)
-        });
-        largest(surprises, num_contexts)
+        };
+        let of_caller =
+            |&edge: &(FunctionNo, FunctionNo)| surprise(edge, self.model.caller(edge.0).num_trees);
+        let of_all = |&edge: &(FunctionNo, FunctionNo)| surprise(edge, self.model.num_trees());
+        [
+            largest(contexts.iter().map(of_caller), contexts.len()),
+            largest(contexts.iter().map(of_all), contexts.len()),
+        ]
     }
 
-    /// Of all calls: how rarely such a caller has a set of callees as rare as this one. So something that
-    /// is always there is missed, and where no two calls are alike nothing is.
-    fn callees(&self) -> Option<Surprise> {
+    /// Of all calls:
+    ///
+    /// * how rarely such a caller has a set of callees as rare as this one. So what is always there is
+    ///   missed, and where no two calls are alike nothing is;
+    /// * how rarely such a caller lacks a function that most of its calls have: with k of n calls that have
+    ///   it, (n − k + 1/2) / (n + 1), the estimate of Krichevsky and Trofimov (1981), which is above 0;
+    /// * how rarely such a tree lacks anything as rare to be lacked: the sum of these shares over all that is
+    ///   expected and as seldom missing. Where a tree has many calls that never lack anything, the number of
+    ///   calls says more against a tree than it should, and where few do, less;
+    /// * how rarely such a caller calls a function so often, if it does at all.
+    fn calls(&self) -> [Option<Surprise>; 4] {
         let mut set = CalleeSet::default();
-        let surprises = (0..self.tree.len()).map(|vertex| {
+        let (mut sets, mut missing, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        let mut shares_without = Vec::new();
+        for vertex in 0..self.tree.len() {
             let func = self.func(vertex);
             set.collect(self.tree, vertex, self.numbers);
-            (-self.model.callee_share(func, &set).ln(), func)
+            sets.push((-self.model.callee_share(func, &set).ln(), func));
+            let num_calls = self.model.caller(func).num_calls;
+            for context in self.model.contexts_of(func) {
+                if 2 * context.num_calls <= num_calls {
+                    continue;
+                }
+                let num_without = num_calls.saturating_sub(context.num_calls).real() + 0.5;
+                let share = num_without / (num_calls.real() + 1.0);
+                shares_without.push(share);
+                if set.funcs.binary_search(&context.func).is_err() {
+                    missing.push((-share.ln(), context.func));
+                }
+            }
+            for (callee, count) in set.iter() {
+                let known = self.model.context(func, callee);
+                if let Some(law) = known.and_then(|context| context.repeats.as_ref()) {
+                    repeated.push((law.surprise(count.real().ln_1p()), callee));
+                }
+            }
+        }
+        let num_repeated = repeated.len() + 1;
+        let of_tree = largest(missing.iter().copied(), 1).map(|(nats, func)| {
+            let as_rare = shares_without.iter().filter(|share| -share.ln() >= nats);
+            (-as_rare.sum::<f64>().ln(), func)
         });
-        largest(surprises, self.tree.len())
+        [
+            largest(sets.into_iter(), self.tree.len()),
+            largest(missing.into_iter(), shares_without.len() + 1),
+            of_tree,
+            largest(repeated.into_iter(), num_repeated),
+        ]
+    }
+
+    /// Of all functions: how rarely one stands so often on one path from the root, or so deep.
+    fn places(&self) -> [Option<Surprise>; 2] {
+        let places = places(self.tree, self.numbers);
+        let of = |laws: &[Option<SizeLaw>], count: fn(&Place) -> usize| {
+            let known = places.iter().filter_map(|(&func, place)| {
+                let law = laws.get(func)?.as_ref()?;
+                Some((law.surprise(count(place).real().ln_1p()), func))
+            });
+            largest(known, places.len() + 1)
+        };
+        [
+            of(&self.model.nestings, |place| place.nesting),
+            of(&self.model.depths, |place| place.depth),
+        ]
     }
 }
 

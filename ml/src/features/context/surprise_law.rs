@@ -4,14 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::real::{Real, whole};
 
-/// Least scale of the tail in medians.
-const LEAST_SCALE: f64 = 0.5;
+/// Quantile that may be trusted: a kind of surprise is wrong in fewer of the trees than are beyond it,
+/// though all kinds together may be wrong in more.
+const TRUSTED: f64 = 0.97;
+/// Least scale of the tail, in nats. That of a surprise which is the logarithm of a probability is 1, less
+/// what the correction for several parts took off; where hardly a tree differs from the others it would be 0.
+const LEAST_SCALE: f64 = 0.25;
 /// Quantiles of the half below the median that are kept.
 const NUM_LOWER: usize = 16;
 
-/// The distribution of a surprise over trees: quantiles below the median, an exponential tail above it
-/// with the mean of all that lie there. It makes surprises of different kinds comparable; whether a tree
-/// is abnormal, [`crate::decision`] says.
+/// The distribution of a surprise over trees: quantiles below the median, and above it an exponential tail
+/// through the median and the largest quantile that may be trusted. So how far out abnormal trees are has
+/// no say in what is usual: with the mean of all that lie above the median they hide themselves. It makes
+/// surprises of different kinds comparable; whether a tree is abnormal, [`crate::decision`] says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SurpriseLaw {
@@ -22,14 +27,14 @@ pub(super) struct SurpriseLaw {
 }
 
 impl SurpriseLaw {
-    /// Fits `surprises`, finite and from 0 on, in any order; `least_median` stands for a smaller median.
-    pub(super) fn fit(surprises: &[f64], least_median: f64) -> Self {
+    /// Fits `surprises`, finite and from 0 on, in any order.
+    pub(super) fn fit(surprises: &[f64]) -> Self {
         let mut sorted = surprises.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        let middle = whole(0.5 * sorted.len().saturating_sub(1).real());
-        let median = sorted.get(middle).copied().unwrap_or(0.0).max(least_median);
-        let tail = &sorted[sorted.partition_point(|&surprise| surprise <= median)..];
-        let beyond: f64 = tail.iter().map(|surprise| surprise - median).sum();
+        let last = sorted.len().saturating_sub(1).real();
+        let at = |share: f64| sorted.get(whole(share * last)).copied().unwrap_or(0.0);
+        let median = at(0.5);
+        let scale = (at(TRUSTED) - median) / (0.5 / (1.0 - TRUSTED)).ln();
         let below = &sorted[..sorted.len() / 2];
         let quantile = |step: usize| {
             let at = step * below.len().saturating_sub(1) / NUM_LOWER;
@@ -38,7 +43,7 @@ impl SurpriseLaw {
         Self {
             lower: (0..NUM_LOWER).map(quantile).chain([median]).collect(),
             median,
-            scale: (beyond / tail.len().max(1).real()).max(LEAST_SCALE * median),
+            scale: scale.max(LEAST_SCALE),
         }
     }
 
@@ -78,13 +83,23 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_is_wrong_does_not_widen_the_tail() {
+        let clean: Vec<f64> = (0..970).map(|at| f64::from(at) / 970.0).collect();
+        let mut mixed = clean.clone();
+        mixed.extend([50.0; 30]);
+        let (clean, mixed) = (SurpriseLaw::fit(&clean), SurpriseLaw::fit(&mixed));
+        let (alone, beside) = (clean.p_value(5.0).ln(), mixed.p_value(5.0).ln());
+        assert!((alone / beside - 1.0).abs() < 0.1, "{alone} {beside}");
+    }
+
     proptest! {
         #[test]
         fn a_p_value_falls_with_the_surprise(
             surprises in prop::collection::vec(0.0..20.0_f64, 0..200),
             (near, step) in (0.0..30.0_f64, 0.0..10.0_f64),
         ) {
-            let law = SurpriseLaw::fit(&surprises, 0.1);
+            let law = SurpriseLaw::fit(&surprises);
             prop_assert!(law.is_whole(), "{:?}", law);
             let (p_near, p_far) = (law.p_value(near), law.p_value(near + step));
             prop_assert!(p_far <= p_near, "{} {}", p_near, p_far);
