@@ -10,7 +10,7 @@ use callgrove_ml::detector::{Detector, DetectorParams, Embedding};
 use callgrove_ml::forest_file::{ForestBuilder, PlainTree, Weights};
 use callgrove_ml::metrics::ranking_quality;
 use callgrove_model::{Forest, FuncId, Progress, RankId, TreeIdx, WeightUnit};
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const NUM_TREES: u32 = 800;

@@ -265,6 +265,7 @@ impl SavedModel {
             num_trees: model.num_trees,
             num_abnormal: model.num_abnormal,
             median_duration: DurationNs(model.median_duration_ns),
+            unit: model.unit.clone(),
         }
     }
 

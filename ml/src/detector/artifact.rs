@@ -1,6 +1,6 @@
 //! A trained model as a file: what is needed to score trees of another run.
 
-use callgrove_model::{Forest, Label, Progress, RunIdentity, TreeIdx};
+use callgrove_model::{Forest, Label, Progress, RunIdentity, TreeIdx, WeightUnit};
 use serde::{Deserialize, Serialize};
 
 use super::embedding::{Embedding, Features};
@@ -35,6 +35,9 @@ pub struct ModelArtifact {
     pub num_ranks: usize,
     /// Median duration of the trees it was trained on, nanoseconds.
     pub median_duration_ns: i64,
+    /// The unit of the weights of its trees.
+    #[serde(default)]
+    pub unit: WeightUnit,
     /// Settings.
     pub params: DetectorParams,
     /// Seed.
@@ -134,6 +137,7 @@ impl ModelArtifact {
             functions,
             num_ranks,
             median_duration_ns,
+            unit: forest.unit().clone(),
             params: *embedding.params().get(),
             seed: embedding.seed(),
             num_trees: learnt.clone().count(),

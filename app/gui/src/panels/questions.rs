@@ -158,9 +158,13 @@ fn origin_text(origin: &ModelOrigin) -> String {
     format!(
         "{}{programs} ({} on {}, median {}, {} abnormal)",
         functions.join(", "),
-        count_of(origin.num_trees, "execution"),
+        format!(
+            "{} {}",
+            thousands(origin.num_trees),
+            origin.unit.trees(origin.num_trees as u64)
+        ),
         count_of(origin.num_ranks, "rank"),
-        origin.median_duration,
+        origin.unit.amount(origin.median_duration),
         thousands(origin.num_abnormal),
     )
 }
@@ -169,7 +173,7 @@ fn origin_text(origin: &ModelOrigin) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use callgrove_model::{DurationNs, TreeIdx};
+    use callgrove_model::{DurationNs, TreeIdx, WeightUnit};
     use callgrove_session::{Misfit, Snapshot};
     use egui_kittest::kittest::Queryable as _;
 
@@ -195,6 +199,7 @@ mod tests {
                 num_trees: 5_792,
                 num_abnormal: 30,
                 median_duration: DurationNs(2_000_000),
+                unit: WeightUnit::Time,
             },
             misfit: Misfit::Structure { known_share: 0.25 },
             num_trees: 40,

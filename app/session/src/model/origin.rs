@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use callgrove_model::DurationNs;
+use callgrove_model::{DurationNs, WeightUnit};
 use serde::{Deserialize, Serialize};
 
 /// What a model was made for.
@@ -18,8 +18,11 @@ pub struct ModelOrigin {
     pub num_trees: usize,
     /// Those of them that it calls abnormal.
     pub num_abnormal: usize,
-    /// Their median duration.
+    /// Their median duration, or weight.
     pub median_duration: DurationNs,
+    /// The unit of their weights.
+    #[serde(default)]
+    pub unit: WeightUnit,
 }
 
 /// How a model file is used.

@@ -4,7 +4,7 @@ use std::io::{Result as IoResult, Write};
 
 use anyhow::Result;
 use callgrove_ml::detector::{LabelDigest, ModelArtifact};
-use callgrove_model::DurationNs;
+use callgrove_model::{DurationNs, WeightUnit};
 use callgrove_session::SavedModel;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub(super) fn show(model: &SavedModel, name: &str, format: SummaryFormat) -> Res
     print(|out| match format {
         SummaryFormat::Table => tell(out, model, name),
         SummaryFormat::Json => {
-            let line = json!({
+            let mut line = json!({
                 "name": name,
                 "version": model.version,
                 "functions": model.functions,
@@ -27,11 +27,18 @@ pub(super) fn show(model: &SavedModel, name: &str, format: SummaryFormat) -> Res
                 "ranks": model.num_ranks,
                 "trees": model.num_trees,
                 "abnormal": model.num_abnormal,
-                "median_duration_us": model.median_duration_ns as f64 / 1e3,
                 "labels": model.labels,
                 "settings": model.params,
                 "seed": model.seed,
             });
+            let median = json!(model.median_duration_ns as f64 / 1e3);
+            match &model.unit {
+                WeightUnit::Time => line["median_duration_us"] = median,
+                WeightUnit::Other(unit) => {
+                    line["median_weight"] = median;
+                    line["unit"] = json!(unit);
+                }
+            }
             writeln!(out, "{line}")
         }
     })
@@ -47,7 +54,8 @@ fn tell(out: &mut dyn Write, model: &ModelArtifact, name: &str) -> IoResult<()> 
     line("trees", thousands(model.num_trees))?;
     line("abnormal", thousands(model.num_abnormal))?;
     let median = DurationNs(model.median_duration_ns);
-    line("median duration", median.to_string())?;
+    let heading = format!("median {}", model.unit.heading());
+    line(&heading, model.unit.amount(median).to_string())?;
     line("labels", labels(&model.labels))?;
     line("seed", model.seed.to_string())?;
     let settings = serde_json::to_string(&model.params)?;
