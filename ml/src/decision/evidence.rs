@@ -8,6 +8,8 @@ use super::placement::Placement;
 use super::quantiles::{ascending, lower_scale, quantile};
 use super::structures::Structures;
 use super::tail::{NullTail, Observation};
+use crate::dataset::{RowRef, Rows};
+use crate::features::NUM_KINDS;
 use crate::real::Real;
 use crate::wl::{Bags, SubtreeIdx};
 
@@ -48,7 +50,8 @@ pub struct TreeEvidence {
     pub statistics: Vec<f64>,
     /// Largest excess of the whole or a part in usual durations; infinite where there are no durations.
     pub excesses: Vec<f64>,
-    /// ln of the p-value of the structure, 0 where that is not odd.
+    /// ln of the p-value of the structure, 0 where that is not odd; where parts are compared, of the most
+    /// surprising part.
     pub structure_ln_p: Vec<f64>,
     /// Whether a tree is long by design.
     pub is_by_design: Vec<bool>,
@@ -70,7 +73,7 @@ impl Expectation {
         &self,
         bags: &Bags,
         placement: &Placement,
-        norms: &[f64],
+        rows: &Rows,
         known: impl Fn(SubtreeIdx) -> Option<SubtreeIdx> + Sync,
     ) -> (TreeEvidence, Vec<f64>) {
         let num = bags.len();
@@ -91,8 +94,14 @@ impl Expectation {
                 (bare(statistics, excess.collect()), whole)
             }
             Self::Surprise { middle, scale } => {
-                let statistics = norms.iter().map(|norm| (norm - middle) / scale).collect();
-                (bare(statistics, vec![f64::INFINITY; num]), vec![0.0; num])
+                let norms = rows.norms().into_iter();
+                let statistics = norms.map(|norm| (norm - middle) / scale).collect();
+                let bare = bare(statistics, vec![f64::INFINITY; num]);
+                let evidence = TreeEvidence {
+                    structure_ln_p: (0..num).map(|tree| part_ln_p(rows.row(tree))).collect(),
+                    ..bare
+                };
+                (evidence, vec![0.0; num])
             }
         }
     }
@@ -275,6 +284,15 @@ pub(crate) fn observations(
 fn harmonic_mean(a: f64, b: f64) -> f64 {
     let (smaller, larger) = (a.min(b), a.max(b));
     2.0_f64.ln() + smaller - (smaller - larger).exp().ln_1p()
+}
+
+/// ln of the p-value of the most surprising part of a tree, from its row: that of its kind times the number
+/// of kinds, and times 2, since the norm of the row speaks as well (Bonferroni). A tail that is fitted to
+/// norms is wide where many trees are abnormal; that of a kind, which few of them concern, is not.
+fn part_ln_p(row: RowRef<'_>) -> f64 {
+    let largest = row.entries().map(|(_, surprise)| surprise);
+    let num_looked_at = 2.0 * NUM_KINDS.real();
+    (num_looked_at.ln() - largest.fold(0.0, f64::max)).min(0.0)
 }
 
 /// The norm that a share of the rows which look normal reaches: their scale.

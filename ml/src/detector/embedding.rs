@@ -101,7 +101,7 @@ impl Embedding {
         };
         let is_varied = matches!(features, Features::Context(_));
         let (norms, tick_ns) = (rows.norms(), reference.tick_ns());
-        let run = RunEvidence::fit(forest, &subtrees, &norms, &usual, tick_ns, is_varied);
+        let run = RunEvidence::fit(forest, &subtrees, &rows, &usual, tick_ns, is_varied);
         let prior = usual.weigh(match settings.prior {
             Prior::Uniform => vec![1.0; rows.len()],
             Prior::PValues => run.evidence.weights(&run.tail),

@@ -173,7 +173,7 @@ impl TreeModel {
         } else {
             by
         };
-        let evidence = |by| self.evidence(forest, &subtrees, &translation, &rows.norms(), by);
+        let evidence = |by| self.evidence(forest, &subtrees, &translation, &rows, by);
         let alone = evidence(Yardstick::Training);
         let ranking = alone.0.scores(&alone.1, &self.svm_ln_p(&svm));
         let (evidence, tail) = match by {
@@ -218,7 +218,7 @@ impl TreeModel {
         forest: &Forest,
         subtrees: &Subtrees,
         translation: &Translation,
-        norms: &[f64],
+        rows: &Rows,
         by: Yardstick,
     ) -> (TreeEvidence, NullTail) {
         let model = &self.artifact;
@@ -229,14 +229,14 @@ impl TreeModel {
                 .then(|| translation.get(subtree))
         };
         let (mut evidence, whole_shares) = match (&model.expected, by) {
-            (expected, Yardstick::Training) => expected.evidence(bags, &placement, norms, known),
+            (expected, Yardstick::Training) => expected.evidence(bags, &placement, rows, known),
             (Expectation::Times(_), _) => {
                 let all = vec![true; bags.len()];
                 let locations = Locations::fit(bags, &placement, &all, tick(bags));
-                Expectation::Times(Box::new(locations)).evidence(bags, &placement, norms, Some)
+                Expectation::Times(Box::new(locations)).evidence(bags, &placement, rows, Some)
             }
             (expected @ Expectation::Surprise { .. }, _) => {
-                expected.evidence(bags, &placement, norms, known)
+                expected.evidence(bags, &placement, rows, known)
             }
         };
         if model.expected.has_structures() {

@@ -85,7 +85,7 @@ impl RunEvidence {
     pub(super) fn fit(
         forest: &Forest,
         subtrees: &Subtrees,
-        norms: &[f64],
+        rows: &Rows,
         usual: &Usual,
         tick_ns: f64,
         is_varied: bool,
@@ -93,12 +93,12 @@ impl RunEvidence {
         let bags = &subtrees.bags;
         let (placement, is_usual) = (Placement::of(forest), usual.flags());
         let expected = if is_varied {
-            Expectation::of_norms(selected(norms, &is_usual))
+            Expectation::of_norms(selected(&rows.norms(), &is_usual))
         } else {
             let locations = Locations::fit(bags, &placement, &usual.sample, tick_ns);
             Expectation::Times(Box::new(locations))
         };
-        let (mut evidence, whole_shares) = expected.evidence(bags, &placement, norms, Some);
+        let (mut evidence, whole_shares) = expected.evidence(bags, &placement, rows, Some);
         let structures = if expected.has_structures() {
             let call_sets = CallSets::of(forest, bags.roots(), &subtrees.vocabulary);
             Structures::of(bags.roots(), &call_sets, &placement, &whole_shares, None)
@@ -106,15 +106,19 @@ impl RunEvidence {
             Structures::none(bags.len())
         };
         let known = structures.known(bags.roots());
-        evidence.add_structures(structures);
+        if expected.has_structures() {
+            evidence.add_structures(structures);
+        }
         let kept = expected.kept();
         let mut of_model = if kept == expected {
             evidence.clone()
         } else {
-            kept.evidence(bags, &placement, norms, Some).0
+            kept.evidence(bags, &placement, rows, Some).0
         };
-        let ln_p_of = |&root| known.ln_p(Some(root), None);
-        of_model.structure_ln_p = bags.roots().iter().map(ln_p_of).collect();
+        if expected.has_structures() {
+            let ln_p_of = |&root| known.ln_p(Some(root), None);
+            of_model.structure_ln_p = bags.roots().iter().map(ln_p_of).collect();
+        }
         // What writes explain has a say here: slow moments that they explain in part occur without them, too.
         let tail_of =
             |it: &TreeEvidence| NullTail::fit(&it.observations(&placement, &usual.sample));

@@ -18,6 +18,7 @@ mod reference;
 mod windows;
 
 pub use context::ContextModel;
+pub(crate) use context::NUM_KINDS;
 pub use excess::{ExcessModel, Translation};
 pub use params::{ExcessParams, GammaRule, Prior, Representation, ValidExcessParams};
 pub(crate) use reference::tick;

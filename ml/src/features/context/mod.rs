@@ -25,3 +25,4 @@ mod surprise;
 mod surprise_law;
 
 pub use model::ContextModel;
+pub(crate) use model::NUM_KINDS;

@@ -10,7 +10,7 @@ use super::surprise_law::SurpriseLaw;
 use crate::real::Real;
 
 /// Kinds of surprise, as [`super::surprise::surprises`] lists them.
-pub(super) const NUM_KINDS: usize = 12;
+pub(crate) const NUM_KINDS: usize = 12;
 /// Extents of a tree: see [`Numbers::extents`].
 pub(super) const NUM_EXTENTS: usize = 3;
 
