@@ -11,6 +11,7 @@ use egui::Ui;
 use crate::context::ViewContext;
 use crate::stall_for_tests::{stalled_snapshot, with_incident};
 use crate::test_support::{demo_snapshot, dressed, harness_of, with_focus, with_patterns, written};
+use crate::trend_for_tests::trend_snapshot;
 use crate::views;
 
 /// Frames after which nothing moves any more: a drawn tree takes some to lay itself out.
@@ -38,6 +39,7 @@ impl FarPage {
             call: whole.call,
             range: whole.range,
             incident: whole.incident,
+            trend: whole.trend,
             pattern: whole.pattern,
             ..Snapshot::clone(&handle.snapshot())
         };
@@ -136,4 +138,17 @@ fn what_recurs_and_who_waited_is_told_of_calls_elsewhere_as_of_calls_here() {
     let stalled = with_patterns(&stalled_snapshot());
     check("waits", &stalled, views::waits::waits_ui);
     check("patterns", &stalled, views::patterns::patterns_ui);
+}
+
+#[test]
+fn trends_are_drawn_of_calls_elsewhere_as_of_calls_here() {
+    let trends = Snapshot {
+        trend: Some(0),
+        ..trend_snapshot()
+    };
+    check(
+        "the timeline of a trend",
+        &trends,
+        views::timeline::timeline_ui,
+    );
 }

@@ -25,6 +25,8 @@ mod stall_for_tests;
 mod test_support;
 mod text;
 pub mod theme;
+#[cfg(test)]
+mod trend_for_tests;
 pub mod views;
 pub mod widgets;
 

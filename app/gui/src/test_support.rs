@@ -255,6 +255,7 @@ fn detection(map: &TreeMap) -> Detection {
         p_values: Some(p_values.collect()),
         causes: vec![None; scores.len()],
         scores,
+        ..Judged::default()
     };
     Detection::new(judged, None)
 }
@@ -309,6 +310,7 @@ pub(crate) fn with_trace_write(snapshot: &Snapshot) -> (Snapshot, TreeIdx) {
                 abnormal: detection.abnormal.clone(),
                 p_values: detection.p_values.clone(),
                 causes,
+                ..Judged::default()
             },
             None,
         ))),

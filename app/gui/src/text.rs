@@ -1,8 +1,8 @@
 //! How values are written: with their unit, as short as they can be told apart.
 
 use callgrove_model::{DurationNs, TreeIdx};
-use callgrove_session::Snapshot;
 use callgrove_session::watch::{ExecutionField, FieldUnit, Measure, Statistic};
+use callgrove_session::{Snapshot, design_words};
 
 use crate::context::label_name;
 use crate::widgets::thousands;
@@ -30,6 +30,14 @@ pub(crate) fn cause_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
         share.excess,
         share.covered.min(share.excess),
     ))
+}
+
+/// Why a tree is rare or long by design.
+pub(crate) fn design_text(snapshot: &Snapshot, tree: TreeIdx) -> Option<String> {
+    let analysis = snapshot.analysis.as_ref()?;
+    let words = design_words(snapshot.by_design(tree)?);
+    let code = analysis.forest.code(tree);
+    Some(format!("{code}, by design: {words}. It is no alarm."))
 }
 
 /// That the label of a tree stands for it alone.

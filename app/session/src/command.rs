@@ -59,6 +59,8 @@ pub enum Command {
     SelectCall(Option<ExecRef>),
     /// Looks at an incident, a place in [`crate::RunCauses::incidents`], or at none.
     SelectIncident(Option<usize>),
+    /// Looks at a trend, an index into [`crate::RunTrends::all`], or at none.
+    SelectTrend(Option<usize>),
     /// Looks at a pattern, or at none.
     SelectPattern(Option<PatternId>),
     /// Says what is usual of a pattern, and what far from that.

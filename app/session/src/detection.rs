@@ -1,5 +1,6 @@
 //! Scores become a list, and two lists become what a training changed.
 
+use callgrove_ml::decision::DesignClass;
 use callgrove_ml::detector::{Cause, is_alarm, listed_scores, order_by_score};
 use callgrove_model::{Label, TreeIdx};
 
@@ -29,6 +30,7 @@ impl Detection {
             abnormal,
             p_values,
             causes,
+            design,
         } = judged;
         let (mut sided, mut open_causes) = (abnormal.clone(), causes.clone());
         for ((is_abnormal, cause), held) in sided.iter_mut().zip(&mut open_causes).zip(&held) {
@@ -51,6 +53,7 @@ impl Detection {
             abnormal,
             p_values,
             causes,
+            design,
             order,
             place,
             change: None,
@@ -80,6 +83,14 @@ impl Detection {
     pub fn cause(&self, tree: TreeIdx) -> Option<Cause> {
         let cause = self.causes.get(tree.index()).copied().flatten();
         cause.filter(|_| self.held(tree).is_none())
+    }
+
+    /// Why a tree is rare or long by design; `None` for one that is not, and for one that is called abnormal for another
+    /// reason.
+    pub fn by_design(&self, tree: TreeIdx) -> Option<&DesignClass> {
+        let class = self.design.of(tree)?;
+        let is_abnormal = self.is_abnormal(tree) || self.cause(tree).is_some();
+        (!is_abnormal).then_some(class)
     }
 
     fn held(&self, tree: TreeIdx) -> Option<Label> {
@@ -149,6 +160,8 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
+    use callgrove_ml::decision::ByDesign;
+
     use super::*;
 
     fn trees(indices: &[u32]) -> Vec<TreeIdx> {
@@ -161,6 +174,7 @@ mod tests {
             abnormal: scores.iter().map(|&score| score < -1e-6).collect(),
             p_values: None,
             causes: vec![None; scores.len()],
+            design: ByDesign::default(),
         }
     }
 

@@ -186,6 +186,7 @@ impl Engine {
             // The session keeps these itself.
             Command::SelectCall(_)
             | Command::SelectIncident(_)
+            | Command::SelectTrend(_)
             | Command::SelectPattern(_)
             | Command::SetReference(_)
             | Command::SelectRange(_)

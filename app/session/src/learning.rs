@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use callgrove_detect::TreeVerdict;
 use callgrove_ml::MlError;
 use callgrove_ml::active::{Doubt, QueryStrategy, doubtful_labels, next_queries};
+use callgrove_ml::decision::ByDesign;
 use callgrove_ml::detector::{
     Cause, DecisionRule, Detector, DetectorParams, Embedding, FeatureArtifact, Misfit,
     ModelArtifact, TreeModel, Yardstick, causes,
@@ -174,6 +175,8 @@ pub struct Judged {
     pub p_values: Option<Vec<f64>>,
     /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
     pub causes: Vec<Option<Cause>>,
+    /// Which trees are rare or long by design.
+    pub design: ByDesign,
 }
 
 /// What a model says of a forest.
@@ -291,6 +294,7 @@ impl SavedModel {
             abnormal: found.abnormal,
             p_values: Some(found.p_values),
             causes: found.causes,
+            design: found.design,
         };
         Ok(ModelJudgement {
             judged,
@@ -363,6 +367,7 @@ impl Learned {
             abnormal: detector.abnormal().to_vec(),
             p_values: self.embedding.p_values(),
             causes: causes(detector.abnormal(), labels, self.embedding.write_shares()),
+            design: self.embedding.evidence().design.clone(),
         };
         Ok(Trial { detector, judged })
     }

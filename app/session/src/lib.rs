@@ -17,6 +17,7 @@
 //! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
 //! before it is applied ([`JournalWriter::append`]), and the journal is replayed on the next open.
 
+mod by_design;
 mod calls;
 mod causes;
 mod command;
@@ -47,8 +48,10 @@ mod viewer;
 pub mod watch;
 pub mod wire;
 
+pub use by_design::design_words;
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::cause::WriteShare;
+pub use callgrove_ml::decision::{ByDesign, DesignClass, DesignKind};
 pub use callgrove_ml::detector::{Cause, Misfit};
 pub use callgrove_ml::explain::{Difference, DifferenceKind};
 pub use callgrove_ml::forest_file::ForestFileError;

@@ -32,6 +32,7 @@ pub struct Session {
     unsent: VecDeque<Command>,
     call: Option<ExecRef>,
     incident: Option<usize>,
+    trend: Option<usize>,
     pattern: Option<PatternId>,
     reference: PatternReference,
     range: Option<TimeRange>,
@@ -58,6 +59,7 @@ impl Session {
             unsent: VecDeque::new(),
             call: None,
             incident: None,
+            trend: None,
             pattern: None,
             reference: PatternReference::default(),
             range: None,
@@ -117,7 +119,8 @@ impl Session {
     pub fn send(&mut self, command: Command) {
         match command {
             Command::SelectCall(call) => self.call = call,
-            Command::SelectIncident(incident) => self.incident = incident,
+            Command::SelectIncident(incident) => (self.incident, self.trend) = (incident, None),
+            Command::SelectTrend(trend) => (self.trend, self.incident) = (trend, None),
             Command::SelectPattern(pattern) => self.pattern = pattern,
             Command::SetReference(reference) => self.reference = reference,
             Command::SelectRange(range) => self.range = range,
@@ -140,7 +143,7 @@ impl Session {
     }
 
     fn select(&mut self, selection: Selection) {
-        (self.call, self.incident) = (None, None);
+        (self.call, self.incident, self.trend) = (None, None, None);
         self.unanswered.push_back(selection.clone());
         self.pass_on(Command::Select(selection));
     }
@@ -271,7 +274,7 @@ impl Session {
         if !is_same(self.newest.trace.as_ref(), before.trace.as_ref()) {
             (self.call, self.range) = (None, None);
             (self.sought, self.awaited) = (None, None);
-            (self.incident, self.pattern) = (None, None);
+            (self.incident, self.trend, self.pattern) = (None, None, None);
         }
         let selection = &self.newest.selection;
         if let Some(at) = self.unanswered.iter().rposition(|known| known == selection) {
@@ -298,7 +301,8 @@ impl Session {
             shown.selection.clone_from(selection);
         }
         shown.call = self.call;
-        (shown.incident, shown.pattern) = (self.incident, self.pattern);
+        (shown.incident, shown.trend) = (self.incident, self.trend);
+        shown.pattern = self.pattern;
         shown.reference = self.reference;
         shown.range = self.range;
         if let Some(watcher) = &self.watcher {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use callgrove_ml::active::{Doubt, QueryStrategy};
 use callgrove_ml::cause::WriteShare;
+use callgrove_ml::decision::{ByDesign, DesignClass};
 use callgrove_ml::detector::Cause;
 use callgrove_ml::explain::Difference;
 use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, TimeNs, Trace, TreeIdx};
@@ -14,8 +15,8 @@ use callgrove_model::{DurationNs, ExecRef, Forest, FuncId, TimeNs, Trace, TreeId
 use crate::watch::{ExecutionDocument, Watch};
 use crate::{
     Calls, Cascade, DelayRole, Label, LabelSet, Mark, ModelQuestion, ModelSettings, PatternId,
-    PatternList, PatternReference, PresentViewer, RunCauses, RunningModels, Selection, TimeRange,
-    TimesOf, TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
+    PatternList, PatternReference, PresentViewer, RunCauses, RunTrends, RunningModels, Selection,
+    TimeRange, TimesOf, TrainingQuestion, TreeCause, TreeCauses, TreeMap, ViewerId,
 };
 
 /// The state of the session at one moment. Later snapshots share what has not changed.
@@ -45,6 +46,12 @@ pub struct Snapshot {
     /// The incident that is looked at, a place in [`RunCauses::incidents`].
     #[serde(skip)]
     pub incident: Option<usize>,
+    /// Persistent and slow changes; comes some time after the trace.
+    #[serde(skip)]
+    pub trends: Option<Arc<RunTrends>>,
+    /// The trend that is looked at, an index into [`RunTrends::all`].
+    #[serde(skip)]
+    pub trend: Option<usize>,
     /// What is listed of what recurs; comes some time after the trace.
     #[serde(skip)]
     pub patterns: Option<Arc<PatternList>>,
@@ -187,6 +194,11 @@ impl Snapshot {
         self.detection.as_ref()?.cause(tree)
     }
 
+    /// Why a tree is rare or long by design, if it is.
+    pub fn by_design(&self, tree: TreeIdx) -> Option<&DesignClass> {
+        self.detection.as_ref()?.by_design(tree)
+    }
+
     /// What a tree was in the delays of the run.
     pub fn tree_cause(&self, tree: TreeIdx) -> Option<TreeCause> {
         self.tree_causes.as_ref()?.of(tree)
@@ -327,6 +339,8 @@ pub struct Detection {
     /// What explains the score of each abnormal tree, where that is known; shape `[n_trees]`. Of held labels see
     /// [`Detection::cause`].
     pub causes: Vec<Option<Cause>>,
+    /// Which trees are rare or long by design.
+    pub design: ByDesign,
     /// Labels that stand for their trees alone, shape `[n_trees]`; empty if there are none.
     pub held: Vec<Option<Label>>,
     /// Trees from the most abnormal on; those that are explained come behind the other abnormal ones.

@@ -5,7 +5,7 @@ use callgrove_model::{DurationNs, Forest, Label, TreeIdx, WeightUnit};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::{DelayRole, Detection, Reason, RunCauses};
+use crate::{DelayRole, Detection, Reason, RunCauses, design_words};
 
 /// One CSTree of the forest.
 ///
@@ -41,6 +41,8 @@ pub struct TreeRow {
     pub label: Option<Label>,
     /// What explains an abnormal execution that is not the program's doing, if anything.
     pub cause: Option<Cause>,
+    /// Why it is rare or long by design and no alarm, as text, if it is.
+    pub by_design: Option<String>,
     /// `root`, `victim` or `undecided` in a delay of the run; none for an execution that was on time, and where
     /// nobody looked.
     pub role: Option<String>,
@@ -155,6 +157,7 @@ fn row(
         abnormal: detection.is_abnormal(tree),
         label: labels.get(tree.index()).copied().flatten(),
         cause: detection.cause(tree),
+        by_design: detection.by_design(tree).map(design_words),
         role: late.as_ref().map(|(_, late)| late.role.to_string()),
         root_rank: late.and_then(|(causes, late)| {
             let root = causes.roots().get(late.root?)?;

@@ -171,7 +171,7 @@ fn a_change_is_found_with_its_moment() {
     });
     let trend = only(&trace);
     assert_eq!(ranks(&trend), [3]);
-    let TrendKind::Change { from, to, at } = trend.kind else {
+    let TrendKind::Change { from, to, at, .. } = trend.kind else {
         panic!("no change: {trend:?}");
     };
     assert!((from.as_us() - 1_000).abs() < 40, "{from}");

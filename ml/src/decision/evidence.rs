@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::by_design::ByDesign;
 use super::discoveries::{Discoveries, discoveries};
 use super::locations::Locations;
 use super::placement::Placement;
@@ -55,6 +56,8 @@ pub struct TreeEvidence {
     pub structure_ln_p: Vec<f64>,
     /// Whether a tree is long by design.
     pub is_by_design: Vec<bool>,
+    /// Which trees are rare or long by design, and why.
+    pub design: ByDesign,
 }
 
 impl Expectation {
@@ -82,6 +85,7 @@ impl Expectation {
             excesses,
             structure_ln_p: vec![0.0; num],
             is_by_design: vec![false; num],
+            design: ByDesign::default(),
         };
         match self {
             Self::Times(locations) => {
@@ -133,7 +137,8 @@ impl Expectation {
 
 impl TreeEvidence {
     /// Adds what the structures of the run say.
-    pub fn add_structures(&mut self, structures: Structures) {
+    pub fn add_structures(&mut self, structures: Structures, design: ByDesign) {
+        self.design = design;
         self.structure_ln_p = structures.ln_p;
         self.is_by_design = structures.is_late_end;
     }
@@ -333,6 +338,7 @@ mod tests {
             statistics,
             structure_ln_p: vec![0.0; num],
             is_by_design: vec![false; num],
+            design: ByDesign::default(),
         };
         (evidence, tail)
     }

@@ -9,12 +9,14 @@
 //! |---|---|
 //! | how much longer than *like* executions: same structure, lane and phase | [`Locations`] |
 //! | which structures are rare by design, and how rare the others are | [`Structures`] |
+//! | why they are so, to be shown | [`ByDesign`] |
 //! | how rare an excess is where nothing is wrong | [`NullTail`] |
 //! | which p-values are discoveries | [`discoveries`] |
 //! | what labels say about the trees around them | [`LabelReach`] |
 //!
 //! All of it is deterministic: sums have a fixed order, and parts that run in parallel are independent.
 
+mod by_design;
 mod call_sets;
 mod class_location;
 mod discoveries;
@@ -30,6 +32,7 @@ mod svm_tail;
 mod tail;
 mod tail_fit;
 
+pub use by_design::{ByDesign, DesignClass, DesignKind};
 pub(crate) use call_sets::CallSets;
 pub use discoveries::{Discoveries, discoveries};
 pub use evidence::{Expectation, TreeEvidence};

@@ -27,7 +27,7 @@ const REGULAR: f64 = 0.1;
 /// Share of the run that recurring structures span.
 const SPANNED: f64 = 0.5;
 /// Excess that the first or last executions of most lanes have by design.
-const LATE_START: f64 = 0.1;
+pub(super) const LATE_START: f64 = 0.1;
 
 /// What the structure of a tree is in its run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

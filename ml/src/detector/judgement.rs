@@ -14,8 +14,8 @@ use super::trained::apply_labels;
 use crate::cause::{WriteShare, write_shares};
 use crate::dataset::{DenseRows, Rows};
 use crate::decision::{
-    CallSets, Expectation, Locations, NullTail, Placement, StructureReference, Structures,
-    TreeEvidence,
+    ByDesign, CallSets, Expectation, Locations, NullTail, Placement, StructureReference,
+    Structures, TreeEvidence,
 };
 use crate::error::{MlError, Result};
 use crate::features::{ExcessParams, Reference, Representation, Translation, Windows, tick};
@@ -58,6 +58,8 @@ pub struct Judgement {
     pub p_values: Vec<f64>,
     /// What explains each abnormal tree, where that is known; shape `[n_trees]`.
     pub causes: Vec<Option<Cause>>,
+    /// Which trees are rare or long by design in this forest.
+    pub design: ByDesign,
     /// How much of each tree the training never saw, shape `[n_trees]`.
     pub unseen: Vec<Unseen>,
     /// How many functions are those of the training.
@@ -197,6 +199,7 @@ impl TreeModel {
         Ok(Judgement {
             causes: causes(&found.abnormal, &vec![None; forest.len()], &shares),
             p_values,
+            design: evidence.design,
             unseen: unseen(&subtrees, &translation),
             functions: functions.matched(),
             misfit: self.misfit(forest, &subtrees, &translation),
@@ -253,6 +256,7 @@ impl TreeModel {
                 &whole_shares,
                 Some(&reference),
             );
+            let design = ByDesign::new(roots, &structures, &placement, &whole_shares);
             if by == Yardstick::Training {
                 let of_training = |&root| {
                     model
@@ -270,7 +274,7 @@ impl TreeModel {
                     }
                 }
             }
-            evidence.add_structures(structures);
+            evidence.add_structures(structures, design);
         }
         let tail = match by {
             Yardstick::Training => model.tail_of_one.clone(),

@@ -6,7 +6,7 @@ use super::params::DecisionRule;
 use crate::cause::WriteShare;
 use crate::dataset::Rows;
 use crate::decision::{
-    CallSets, Discoveries, Expectation, KnownStructures, Locations, NullTail, Placement,
+    ByDesign, CallSets, Discoveries, Expectation, KnownStructures, Locations, NullTail, Placement,
     Structures, SvmTail, TreeEvidence, gamma_of_labels, normal_norm, observations,
 };
 use crate::wl::Subtrees;
@@ -99,16 +99,19 @@ impl RunEvidence {
             Expectation::Times(Box::new(locations))
         };
         let (mut evidence, whole_shares) = expected.evidence(bags, &placement, rows, Some);
-        let structures = if expected.has_structures() {
-            let call_sets = CallSets::of(forest, bags.roots(), &subtrees.vocabulary);
-            Structures::of(bags.roots(), &call_sets, &placement, &whole_shares, None)
+        let (structures, design) = if expected.has_structures() {
+            let (roots, call_sets) = (
+                bags.roots(),
+                CallSets::of(forest, bags.roots(), &subtrees.vocabulary),
+            );
+            let found = Structures::of(roots, &call_sets, &placement, &whole_shares, None);
+            let design = ByDesign::new(roots, &found, &placement, &whole_shares);
+            (found, design)
         } else {
-            Structures::none(bags.len())
+            (Structures::none(bags.len()), ByDesign::default())
         };
         let known = structures.known(bags.roots());
-        if expected.has_structures() {
-            evidence.add_structures(structures);
-        }
+        evidence.add_structures(structures, design);
         let kept = expected.kept();
         let mut of_model = if kept == expected {
             evidence.clone()

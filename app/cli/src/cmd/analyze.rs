@@ -1,5 +1,7 @@
 //! `callgrove analyze`: the whole way from a trace to a ranked table.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -8,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use callgrove_model::{Forest, TreeIdx};
 use callgrove_session::{
     Cause, Detection, Explainer, Judged, Label, LabelSet, LearnSettings, Learned, ModelJudgement,
-    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, analyze, median_duration,
+    ModelSettings, Reasons, RunCauses, SavedModel, TreeRow, analyze, design_words, median_duration,
     rareness_text, tree_rows,
 };
 
@@ -23,6 +25,8 @@ use crate::tree_models::read_model;
 
 /// Reasons of a tree that a table for people tells.
 const REASONS_IN_TABLE: usize = 3;
+/// Classes of executions by design that are named below the table.
+const CLASSES_BELOW_TABLE: usize = 5;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<Exit> {
     // Small files are read first: a mistake in them shows before the long work.
@@ -234,6 +238,7 @@ fn print(
         TableFormat::Table => {
             table(rows, forest, args.explain).print(&mut out, 0)?;
             print_explained(&mut out, detection)?;
+            print_by_design(&mut out, forest, detection)?;
         }
         TableFormat::Csv => {
             let mut writer = csv::Writer::from_writer(&mut out);
@@ -272,6 +277,34 @@ fn print_explained(out: &mut dyn Write, detection: &Detection) -> std::io::Resul
     )
 }
 
+/// Says how many executions are rare or long by design, by class.
+fn print_by_design(
+    out: &mut dyn Write,
+    forest: &Forest,
+    detection: &Detection,
+) -> std::io::Result<()> {
+    let mut num_of: BTreeMap<String, usize> = BTreeMap::new();
+    for tree in (0..forest.len()).map(TreeIdx::from_index) {
+        if let Some(class) = detection.by_design(tree) {
+            *num_of.entry(design_words(class)).or_default() += 1;
+        }
+    }
+    if num_of.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nrare or long by design, and no alarms:")?;
+    let mut classes: Vec<(String, usize)> = num_of.into_iter().collect();
+    classes.sort_by_key(|(_, num)| Reverse(*num));
+    for (words, num) in classes.iter().take(CLASSES_BELOW_TABLE) {
+        let executions = if *num == 1 { "execution" } else { "executions" };
+        writeln!(out, "  {} {executions}: {words}", thousands(*num))?;
+    }
+    match classes.len().saturating_sub(CLASSES_BELOW_TABLE) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {more} other classes"),
+    }
+}
+
 /// For a person: how long each took, or what it weighs, and how that compares, are the first columns.
 fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bool) -> TextTable {
     let (unit, median) = (forest.unit(), median_duration(forest));
@@ -301,6 +334,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bo
             Some(Label::Abnormal) => "abnormal",
         };
         let rareness = rareness(&row);
+        let cause = cause(&row);
         let mut cells = vec![
             row.tree,
             unit.amount(weight).to_string(),
@@ -319,7 +353,7 @@ fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bo
         cells.extend([
             format!("{:.6e}", row.score),
             label.to_owned(),
-            row.cause.map_or("", Cause::name).to_owned(),
+            cause,
             row.role.unwrap_or_default(),
             row.root_rank.map_or(String::new(), |rank| rank.to_string()),
         ]);
@@ -329,6 +363,14 @@ fn table(rows: impl Iterator<Item = TreeRow>, forest: &Forest, tells_reasons: bo
         table.push(cells);
     }
     table
+}
+
+/// What explains it: a cause that is not the program's doing, or the program's design.
+fn cause(row: &TreeRow) -> String {
+    let design = row.by_design.as_ref();
+    let of_design = || design.map_or_else(String::new, |words| format!("by design: {words}"));
+    row.cause
+        .map_or_else(of_design, |cause| cause.name().to_owned())
 }
 
 /// One in how many normal executions stands out as much, with a mark if it is called abnormal.

@@ -14,8 +14,9 @@ pub(super) struct Help {
     waiting: Option<&'static str>,
 }
 
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     "An incident is a delay that began on one rank and reached others. The first list has them: when, on which rank, what it cost, who waited. The timeline draws the way that it took.",
+    "A trend is a rank or host that is slower than its peers throughout, a function whose own time grows, or a change for good. It stands above the incidents; a click shows its ranks and its calls on the timeline.",
     "Each point on the map is one execution of the root function; near points have like call stacks.",
     "The candidates are executions from the least usual on. A negative score means abnormal: a diamond on the map.",
     "Look at structure and timeline, then say Normal or Abnormal. The model learns at once and ranks anew.",

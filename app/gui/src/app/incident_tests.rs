@@ -5,7 +5,8 @@ use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
-use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
+use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
+use crate::trend_for_tests::trend_snapshot;
 
 fn select_stall(snapshot: &Snapshot, number: usize) -> Command {
     Command::Select(Selection::Group(trees_of_stall(snapshot, number)))
@@ -112,4 +113,37 @@ fn c_puts_the_way_of_the_delay_away_and_draws_it_again() {
     assert!(!is_drawn(&window));
     window.press(Key::C);
     assert!(is_drawn(&window));
+}
+
+#[test]
+fn a_trend_is_reached_by_key_and_the_timeline_shows_its_ranks_and_its_calls() {
+    let mut window = Window::new(trend_snapshot());
+    window.press(Key::I);
+    window.press(Key::Period);
+    let shown = |window: &Window| window.harness.state().session.snapshot().trend;
+    assert_eq!(shown(&window), Some(0));
+    window.harness.get_by_label("Timeline of trend 1");
+    let calls = window.harness.get_by_label("Find calls of a function");
+    assert_eq!(calls.accesskit_node().value().as_deref(), Some("kernel"));
+    window.harness.get_by_label_contains("600 calls");
+    let top = |window: &Window, rank: &str| window.harness.get_by_label(rank).rect().top();
+    assert!(top(&window, "rank 4") < top(&window, "rank 0"));
+    window.press(Key::Period);
+    assert_eq!(shown(&window), Some(1));
+    window.harness.get_by_label("Timeline of trend 2");
+    assert!(top(&window, "rank 1") < top(&window, "rank 0"));
+    window.press(Key::Comma);
+    assert_eq!(shown(&window), Some(0));
+}
+
+#[test]
+fn where_no_incident_hit_an_execution_a_trend_is_the_first_thing_to_see() {
+    let snapshot = trend_snapshot();
+    let mut window = Window::new(Snapshot {
+        trends: None,
+        ..snapshot.clone()
+    });
+    window.publish(with_causes(&snapshot));
+    let shown = window.harness.state().session.snapshot();
+    assert_eq!((shown.incident, shown.trend), (None, Some(0)));
 }

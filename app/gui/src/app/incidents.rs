@@ -7,10 +7,11 @@ use callgrove_session::{Selection, Snapshot};
 use super::CallgroveApp;
 use super::view::View;
 use crate::delay::{look_at_incident, trees_hit};
+use crate::views::incidents::IncidentsState;
 
 impl CallgroveApp {
-    /// Looks at the incident that cost most of those that hit any execution, unless the person has done something
-    /// already: it says what happened to the run.
+    /// Looks at the incident that cost most of those that hit any execution, or at a trend where none did, unless the person
+    /// has done something already: it says what happened to the run.
     pub(super) fn show_first_incident(&mut self) {
         let snapshot = Arc::clone(self.session.snapshot());
         let most_abnormal = (snapshot.detection.as_ref())
@@ -18,15 +19,23 @@ impl CallgroveApp {
             .map_or(Selection::None, Selection::One);
         let is_untouched = [Selection::None, most_abnormal].contains(&snapshot.selection)
             && snapshot.call.is_none()
-            && snapshot.incident.is_none()
+            && (snapshot.incident, snapshot.trend) == (None, None)
             && snapshot.undo.is_none();
         let Some(causes) = snapshot.causes.as_ref().filter(|_| is_untouched) else {
             return;
         };
         let mut numbers = 0..causes.incidents().len();
         let first = numbers.find(|&number| !trees_hit(&snapshot, number).is_empty());
-        if let Some(number) = first {
-            for command in look_at_incident(&snapshot, number) {
+        let trends = snapshot.trends.as_ref();
+        let is_sure = trends
+            .and_then(|it| it.all().first())
+            .is_some_and(|it| it.doubt.is_none());
+        let look = match first {
+            Some(number) => Some(look_at_incident(&snapshot, number)),
+            None => IncidentsState::step(&snapshot, 1).filter(|_| is_sure),
+        };
+        if let Some(commands) = look {
+            for command in commands {
                 self.session.send(command);
             }
             self.focus = Some(View::Incidents);
@@ -36,7 +45,9 @@ impl CallgroveApp {
     /// Whether keys that step and label mean incidents: where these have the focus.
     pub(super) fn is_among_incidents(&self, snapshot: &Snapshot) -> bool {
         let causes = snapshot.causes.as_ref();
+        let trends = snapshot.trends.as_ref();
         self.focus == Some(View::Incidents)
-            && causes.is_some_and(|causes| !causes.incidents().is_empty())
+            && (causes.is_some_and(|causes| !causes.incidents().is_empty())
+                || trends.is_some_and(|trends| !trends.all().is_empty()))
     }
 }

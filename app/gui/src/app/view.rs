@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum View {
-    /// Delays that reached several ranks, and who began them.
+    /// Delays that reached several ranks, and who began them; what is slower throughout.
     Incidents,
     /// Trees in order of their scores.
     Candidates,
@@ -80,7 +80,9 @@ impl View {
     /// What it is for, in words.
     pub(crate) fn purpose(self) -> &'static str {
         match self {
-            Self::Incidents => "Delays that reached several ranks, and who began them.",
+            Self::Incidents => {
+                "Delays that reached several ranks, and who began them; what is slower throughout."
+            }
             Self::Candidates => "The executions that are least like the others, to be judged.",
             Self::Map => "All executions of a function, like ones near each other.",
             Self::Tree => "The calls of one execution, and what differs from the usual ones.",
@@ -143,7 +145,7 @@ impl View {
     pub(crate) fn keys(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Incidents => &[
-                ("↑ ↓", "To the incident before, to the next"),
+                ("↑ ↓", "To the trend or incident before, to the next"),
                 ("→ ←", "Unfold it to its executions, fold it"),
                 ("N X", "Label all its executions at once"),
                 ("F", "Show it whole on the timeline"),

@@ -171,6 +171,7 @@ impl Grown {
             abnormal: known.detection.abnormal.clone(),
             p_values: known.detection.p_values.clone(),
             causes: known.detection.causes.clone(),
+            design: known.detection.design.clone(),
         };
         self.show_scores(inputs.clone(), judged);
         true

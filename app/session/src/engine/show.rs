@@ -9,7 +9,8 @@ use super::notebook::Notebook;
 use super::state::State;
 use super::stop::Stop;
 use crate::{
-    EventKey, MapMethod, RunCauses, RunPatterns, Selection, Severity, TreeCauses, ViewerId,
+    EventKey, MapMethod, RunCauses, RunPatterns, RunTrends, Selection, Severity, TreeCauses,
+    ViewerId,
 };
 
 impl Engine {
@@ -24,6 +25,7 @@ impl Engine {
         }
         let notebook = self.state.notebook().ok();
         view.journal = notebook.and_then(Notebook::place).map(Into::into);
+        view.trends = None;
         view.causes = None;
         view.patterns = None;
         view.tree_causes = None;
@@ -66,14 +68,28 @@ impl Engine {
         Ok(())
     }
 
-    /// Looks for causes and for what recurs in the trace that was just opened. It can be worked with meanwhile, and
+    /// Looks for trends, for causes and for what recurs in the trace that was just opened. It can be worked with meanwhile, and
     /// without, if the person asks to stop.
     pub(super) fn look_deeper(&mut self) {
-        let looked = self.follow_delays().and_then(|()| self.find_patterns());
+        let looked = (self.find_trends())
+            .and_then(|()| self.follow_delays())
+            .and_then(|()| self.find_patterns());
         if let Err(Cancelled) = looked {
-            let text = "The trace is open; looking for causes and for what recurs was cancelled.";
+            let text =
+                "The trace is open; looking for trends, causes and for what recurs was cancelled.";
             self.executor.notice(Severity::Info, text.to_owned());
         }
+    }
+
+    fn find_trends(&mut self) -> Result<(), Cancelled> {
+        if let Ok(run) = self.state.run() {
+            let publisher = &mut self.executor.publisher;
+            let find = |progress: Progress<'_>| RunTrends::find(&run.trace.trace, progress);
+            let found = publisher.stage("Looking for trends", find)?;
+            publisher.view.trends = Some(Arc::new(found));
+            publisher.publish();
+        }
+        Ok(())
     }
 
     fn follow_delays(&mut self) -> Result<(), Cancelled> {

@@ -23,6 +23,8 @@ pub struct RowQuery {
     pub selection: Option<ExecRef>,
     /// Ranks that a person wants to see first in any case.
     pub pinned: BTreeSet<(ProgramId, RankId)>,
+    /// Ranks of the trend that is looked at: rows whatever the filter, among the first.
+    pub lifted: BTreeSet<(ProgramId, RankId)>,
     /// Ranks that are rows at all.
     pub filter: RankFilter,
     /// The order of all others.
@@ -212,14 +214,17 @@ pub fn order_rows(
     let group = |rank: &Rank| match rank {
         _ if query.root == Some(*rank) => 0,
         _ if own == Some(*rank) => 1,
-        _ if query.pinned.contains(rank) || partners.contains(rank) => 2,
-        _ => 3,
+        _ if query.lifted.contains(rank) => 2,
+        _ if query.pinned.contains(rank) || partners.contains(rank) => 3,
+        _ => 4,
     };
     let mut rows: Vec<(u8, Reverse<i64>, Rank, LaneIdx)> = trace
         .lanes()
         .filter(|(lane, held)| held.thread == ThreadId(0) || !is_silent(*lane))
         .filter(|(lane, held)| {
-            query.root == Some((held.program, held.rank))
+            let rank = (held.program, held.rank);
+            query.root == Some(rank)
+                || query.lifted.contains(&rank)
                 || query.filter.keeps(held.rank, || names.name(trace, *lane))
         })
         .map(|(lane, _)| {
@@ -232,7 +237,7 @@ pub fn order_rows(
     rows.into_iter()
         .map(|(group, _, rank, lane)| LaneRow {
             lane,
-            is_relevant: group < 3,
+            is_relevant: group < 4,
             is_pinned: query.pinned.contains(&rank),
             is_first: last.replace(rank) != Some(rank),
         })

@@ -29,6 +29,21 @@ impl RunTrends {
         })
     }
 
+    /// What was found in a trace before; its head is enough.
+    pub(crate) fn of_found(trace: Arc<Trace>, trends: Trends) -> Self {
+        Self { trace, trends }
+    }
+
+    /// What was found, without the trace.
+    pub(crate) fn found(&self) -> &Trends {
+        &self.trends
+    }
+
+    /// The trace, or its head.
+    pub fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
     /// The findings, the costliest first.
     pub fn all(&self) -> &[Trend] {
         self.trends.all()

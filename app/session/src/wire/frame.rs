@@ -10,7 +10,7 @@ use crate::watch::{ConnectionId, WatchRequest, WatchUpdate};
 use crate::{Analysis, CallQuestion, Calls, Command};
 
 /// Both sides must speak the same version.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// What stands before the content of a frame: a byte for its kind, eight for the sum of both. Whoever makes frames
 /// is trusted, as it made the page; what happened to them on the way is not.
@@ -81,6 +81,7 @@ pub(super) enum FrameKind {
     Watch = 11,
     /// The answer to a question about calls.
     Answer = 12,
+    Trends = 13,
 }
 
 /// A trace whose calls stay where they are.
@@ -228,6 +229,7 @@ impl FrameKind {
             Self::Welcome,
             Self::Watch,
             Self::Answer,
+            Self::Trends,
         ];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }

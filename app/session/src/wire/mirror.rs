@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use callgrove_model::{TraceHead, fnv1a};
 use callgrove_patterns::cause::Causes;
+use callgrove_patterns::trend::Trends;
 
 use super::frame::{AnalysisParts, CallAnswer, FarTrace, FrameKind, read};
 use super::{ViewerFile, WireError};
 use crate::watch::{ConnectionId, WatchUpdate};
-use crate::{Analysis, Calls, RunCauses, Snapshot, TreeCauses};
+use crate::{Analysis, Calls, RunCauses, RunTrends, Snapshot, TreeCauses};
 
 /// What a frame brought.
 #[derive(Debug)]
@@ -74,6 +75,7 @@ impl SnapshotMirror {
             FrameKind::Analysis => self.take_analysis(content)?,
             FrameKind::Map => self.known.map = read(content)?,
             FrameKind::Detection => self.known.detection = read(content)?,
+            FrameKind::Trends => self.take_trends(content)?,
             FrameKind::Causes => self.take_causes(content)?,
             FrameKind::Patterns => self.known.patterns = read(content)?,
             FrameKind::File => return Ok(Arrived::File(read(content)?)),
@@ -96,6 +98,7 @@ impl SnapshotMirror {
         self.known = Snapshot {
             trace: large.trace,
             calls: large.calls,
+            trends: large.trends,
             causes: large.causes,
             patterns: large.patterns,
             analysis: large.analysis,
@@ -136,6 +139,7 @@ impl SnapshotMirror {
         self.known.trace = calls.as_ref().map(|calls| Arc::clone(calls.trace()));
         self.calls = calls.clone().map(|calls| (sum, calls));
         self.known.calls = calls;
+        self.known.trends = None;
         self.known.causes = None;
         self.known.patterns = None;
         self.forget_forest();
@@ -182,6 +186,14 @@ impl SnapshotMirror {
         }
         let forest = roots.unpack(self.head.clone(), functions, trees, num_unclosed)?;
         self.known.analysis = Some(Arc::new(Analysis { forest, ..analysis }));
+        Ok(())
+    }
+
+    fn take_trends(&mut self, content: &[u8]) -> Result<(), WireError> {
+        let found: Option<Trends> = read(content)?;
+        let trace = self.known.trace.as_ref().ok_or(WireError::Order)?;
+        self.known.trends =
+            found.map(|trends| Arc::new(RunTrends::of_found(Arc::clone(trace), trends)));
         Ok(())
     }
 

@@ -13,7 +13,7 @@
 //! What was on its way to a viewer who is slower than the session is never sent.
 //!
 //! The calls of a run are never sent, nor what is as many as they are: waits and occurrences of patterns. A viewer gets
-//! the head of the trace, the roots of its trees ([`callgrove_model::PackedRoots`]), incidents and the list of patterns,
+//! the head of the trace, the roots of its trees ([`callgrove_model::PackedRoots`]), trends, incidents and the list of patterns,
 //! and asks ([`crate::Calls`]) for what it draws of the rest: bars, messages, a tree, a curve. Each answer is bounded. Whoever serves answers from the whole trace, beside the engine, so that a question need not
 //! wait for work.
 //!

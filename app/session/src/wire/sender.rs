@@ -6,7 +6,9 @@ use callgrove_model::TraceHead;
 
 use super::WireError;
 use super::frame::{AnalysisParts, FarTrace, FrameKind};
-use crate::{Analysis, Calls, Detection, PatternList, RunCauses, Snapshot, TreeMap, ViewerId};
+use crate::{
+    Analysis, Calls, Detection, PatternList, RunCauses, RunTrends, Snapshot, TreeMap, ViewerId,
+};
 
 /// Turns snapshots into frames for one viewer.
 pub struct SnapshotSender {
@@ -17,6 +19,7 @@ pub struct SnapshotSender {
     analysis: Option<Arc<Analysis>>,
     map: Option<Arc<TreeMap>>,
     detection: Option<Arc<Detection>>,
+    trends: Option<Arc<RunTrends>>,
     causes: Option<Arc<RunCauses>>,
     patterns: Option<Arc<PatternList>>,
     /// Of the snapshot that was told; `None` if something large came after it.
@@ -33,6 +36,7 @@ impl SnapshotSender {
             analysis: None,
             map: None,
             detection: None,
+            trends: None,
             causes: None,
             patterns: None,
             revision: None,
@@ -74,7 +78,7 @@ impl SnapshotSender {
         }
         self.num_traces += 1;
         (self.analysis, self.map, self.detection) = (None, None, None);
-        (self.causes, self.patterns) = (None, None);
+        (self.trends, self.causes, self.patterns) = (None, None, None);
         self.revision = None;
         let far = self.calls.as_ref().map(|calls| FarTrace {
             head: TraceHead::of(calls.trace()),
@@ -109,6 +113,11 @@ impl SnapshotSender {
 
     /// What comes late anyway, and is not waited for.
     fn next_of_run(&mut self, newest: &Snapshot) -> Result<Option<Vec<u8>>, WireError> {
+        if take_over(&mut self.trends, newest.trends.as_ref()) {
+            self.revision = None;
+            let found = self.trends.as_ref().map(|trends| trends.found());
+            return FrameKind::Trends.compact(&found).map(Some);
+        }
         if take_over(&mut self.causes, newest.causes.as_ref()) {
             self.revision = None;
             let found = self.causes.as_ref().map(|causes| causes.found());

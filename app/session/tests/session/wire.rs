@@ -38,6 +38,12 @@ fn picture(snapshot: &Snapshot) -> String {
                 .as_ref()
                 .map(|causes| causes.incidents().to_vec()),
         ),
+        text(
+            &snapshot
+                .trends
+                .as_ref()
+                .map(|trends| trends.sentences().collect::<Vec<_>>()),
+        ),
         text(&snapshot.tree_causes),
         text(&snapshot.patterns),
     ];

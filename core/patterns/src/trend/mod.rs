@@ -60,3 +60,4 @@ mod words;
 
 pub use trend::{Trend, TrendDoubt, TrendKind};
 pub use trends::Trends;
+pub use words::ranges_in_words;

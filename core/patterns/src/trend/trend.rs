@@ -55,6 +55,8 @@ pub enum TrendKind {
         to: DurationNs,
         /// The moment, on the clock of the first lane.
         at: TimeNs,
+        /// The time from the start of the run to this moment.
+        after: DurationNs,
     },
 }
 

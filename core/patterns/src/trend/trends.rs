@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callgrove_model::{Cancelled, DurationNs, LaneIdx, ProgramId, Progress, RankId, Real, Trace};
+use callgrove_model::{
+    Cancelled, DurationNs, LaneIdx, ProgramId, Progress, RankId, Real, TimeNs, Trace,
+};
 use serde::{Deserialize, Serialize};
 
 use super::group::{Group, groups};
@@ -48,7 +50,7 @@ impl Trends {
         let (names, of_lane) = hosts(trace);
         let host = |&at: &usize| names.get(at).cloned().unwrap_or_default();
         let hosts: Vec<String> = of_lane.iter().map(host).collect();
-        let trend = |group: &Group| contexts.trend(trace, &hosts, group);
+        let trend = |group: &Group| contexts.trend((trace, start), &hosts, group);
         let found = groups(contexts.found.clone(), run, own_times.least, |lane| {
             trace.lane(lane).rank
         });
@@ -78,7 +80,12 @@ impl Contexts {
         Ok(Self { summaries, found })
     }
 
-    fn trend(&self, trace: &Trace, hosts: &[String], group: &Group) -> Option<Trend> {
+    fn trend(
+        &self,
+        (trace, start): (&Trace, TimeNs),
+        hosts: &[String],
+        group: &Group,
+    ) -> Option<Trend> {
         let summary = self.summaries.get(&group.context)?;
         let shift = group.shift()?;
         let lanes = group.lanes();
@@ -93,7 +100,7 @@ impl Contexts {
             }
         }
         Some(Trend {
-            kind: kind(shift),
+            kind: kind(shift, start),
             host: common_host(trace, hosts, &lanes),
             peer_ranks: peer_ranks.difference(&ranks).copied().collect(),
             ranks: ranks.into_iter().collect(),
@@ -135,7 +142,7 @@ impl Contexts {
     }
 }
 
-fn kind(shift: Shift) -> TrendKind {
+fn kind(shift: Shift, start: TimeNs) -> TrendKind {
     match shift {
         Shift::Slow { usual_ns, peers_ns } => TrendKind::Slow {
             usual: DurationNs(usual_ns),
@@ -149,6 +156,7 @@ fn kind(shift: Shift) -> TrendKind {
             from: DurationNs(from_ns),
             to: DurationNs(to_ns),
             at,
+            after: at.since(start),
         },
     }
 }

@@ -9,7 +9,7 @@ const MOST_RANGES: usize = 4;
 
 impl Trend {
     /// One sentence without a period: `ranks 8 to 11, host nid00003, 1.30 times their peers in Heat::row throughout`. `trace` is the
-    /// one that it was found in.
+    /// one that it was found in, or its head: names and lanes.
     pub fn in_words(&self, trace: &Trace) -> String {
         let name = |func: FuncId| FunctionName::parse(trace.names.name(func)).short;
         let lanes = self.lanes_in_words(trace);
@@ -36,10 +36,10 @@ impl Trend {
                 let verb = if is_one { "grows" } else { "grow" };
                 format!("{lanes} {verb} from {from} to {to} a call in {function}{also}")
             }
-            TrendKind::Change { from, to, at } => {
+            TrendKind::Change {
+                from, to, after, ..
+            } => {
                 let verb = if is_one { "takes" } else { "take" };
-                let start = trace.time_span().map_or(at, |(start, _)| start);
-                let after = at.since(start);
                 format!(
                     "{lanes} {verb} {to} instead of {from} a call in {function} from {after} on{also}"
                 )
@@ -87,8 +87,8 @@ impl TrendDoubt {
     }
 }
 
-/// `ranks 0 to 7 and 12 to 15`; beyond a few ranges `12 ranks`.
-fn ranges_in_words(ranks: &[RankId]) -> String {
+/// Ranks, ascending, as text: `ranks 0 to 7 and 12 to 15`; beyond a few ranges `12 ranks`, and nothing for no rank.
+pub fn ranges_in_words(ranks: &[RankId]) -> String {
     match ranges(ranks).len() {
         0 => String::new(),
         1..=MOST_RANGES => ranks_in_words(ranks),

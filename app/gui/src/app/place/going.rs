@@ -36,6 +36,7 @@ impl CallgroveApp {
             root: analysis.map(|analysis| analysis.root_name.clone()),
             trees: trees.collect(),
             incident: snapshot.incident,
+            trend: snapshot.trend,
             views: View::ALL.into_iter().filter(in_front).collect(),
             time: self.time_of_place(snapshot),
         })
@@ -85,7 +86,9 @@ impl CallgroveApp {
             self.way = Some(way).filter(|_| !has_failed);
             return;
         }
-        if way.place.incident.is_some() && snapshot.causes.is_none() {
+        let waits = (way.place.incident.is_some() && snapshot.causes.is_none())
+            || (way.place.trend.is_some() && snapshot.trends.is_none());
+        if waits {
             self.way = Some(way);
             return;
         }
@@ -94,6 +97,8 @@ impl CallgroveApp {
         self.session.send(Command::Select(selection));
         if place.incident.is_some() {
             self.session.send(Command::SelectIncident(place.incident));
+        } else if place.trend.is_some() {
+            self.session.send(Command::SelectTrend(place.trend));
         }
         self.bring_forward(&place.views);
         let start = snapshot.time_span();

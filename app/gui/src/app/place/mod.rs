@@ -18,6 +18,8 @@ pub struct Place {
     trees: Vec<(ProgramId, TreeCode)>,
     /// The incident that is looked at.
     incident: Option<usize>,
+    /// The trend that is looked at.
+    trend: Option<usize>,
     /// The views in front.
     views: Vec<View>,
     /// What the timeline shows, in nanoseconds from the start of the run, unless it shows all.
@@ -47,6 +49,7 @@ impl Place {
             ("root", self.root.clone()),
             ("trees", Some(trees.join(","))),
             ("incident", self.incident.map(|it| it.to_string())),
+            ("trend", self.trend.map(|it| it.to_string())),
             ("time", self.time.map(|(from, to)| format!("{from}..{to}"))),
             ("views", Some(views.join(","))),
         ];
@@ -71,6 +74,7 @@ impl Place {
                 "root" => place.root = Some(value),
                 "trees" => place.trees = value.split(',').filter_map(tree_of).collect(),
                 "incident" => place.incident = value.parse().ok(),
+                "trend" => place.trend = value.parse().ok(),
                 "time" => {
                     let ends = value.split_once("..");
                     let ends = ends.and_then(|(from, to)| from.parse().ok().zip(to.parse().ok()));
@@ -151,14 +155,15 @@ mod tests {
         (
             proptest::option::of("\\PC{1,20}"),
             proptest::collection::vec(tree, 0..4),
-            proptest::option::of(0..100_usize),
+            (0..3_usize, 0..100_usize),
             proptest::sample::subsequence(View::ALL.to_vec(), 0..4),
             proptest::option::of((-5..1000_i64, 1000..i64::MAX)),
         )
-            .prop_map(|(root, trees, incident, views, time)| Place {
+            .prop_map(|(root, trees, (kind, number), views, time)| Place {
                 root,
                 trees,
-                incident,
+                incident: (kind == 1).then_some(number),
+                trend: (kind == 2).then_some(number),
                 views,
                 time,
             })

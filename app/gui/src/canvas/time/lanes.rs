@@ -220,8 +220,12 @@ impl LaneCanvas {
         if known.is_none_or(|(known, ..)| known.selection != query.selection) {
             self.scroll_to = call.or(query.selection).map(|exec| exec.lane);
         }
-        if known.is_some_and(|(known, ..)| known.root != query.root && query.root.is_some()) {
-            // The path of a delay is read from its root on, the first row.
+        let has_new_first = |(known, ..): &(RowQuery, Arc<SpanIndex>, Vec<LaneRow>)| {
+            (known.root != query.root && query.root.is_some())
+                || (known.lifted != query.lifted && !query.lifted.is_empty())
+        };
+        if known.is_some_and(has_new_first) {
+            // The path of a delay is read from its root on, the first row; so is a trend from its ranks on.
             self.scroll_to = None;
             self.wants_top = true;
         }

@@ -56,6 +56,8 @@ pub(crate) struct UnderlinedCalls<'a> {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct RankChoice {
     pub(crate) pinned: BTreeSet<(ProgramId, RankId)>,
+    /// Those of the trend that is looked at, which stand first whatever the filter.
+    pub(crate) lifted: BTreeSet<(ProgramId, RankId)>,
     pub(crate) filter: RankFilter,
     pub(crate) sort: RankSort,
 }

@@ -39,6 +39,7 @@ impl LaneCanvas {
         let query = RowQuery {
             selection: shown.tree,
             pinned: shown.ranks.pinned.clone(),
+            lifted: shown.ranks.lifted.clone(),
             filter: shown.ranks.filter.clone(),
             sort: shown.ranks.sort,
             root: shown.cascade.map(|cascade| {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Cause, DelayRole, Detection, Selection, rareness_text};
+use callgrove_session::{Analysis, Cause, Detection, Selection, design_words, rareness_text};
 use egui::{
-    Align2, FontId, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, vec2,
+    Align2, Color32, FontId, Painter, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder,
+    WidgetInfo, vec2,
 };
 
 use super::mini_tree;
@@ -13,7 +14,7 @@ use super::state::CandidatesState;
 use crate::context::ViewContext;
 use crate::delay::role_of_tree;
 use crate::hover;
-use crate::text::{author_text, cause_text, held_text};
+use crate::text::{author_text, cause_text, design_text, held_text};
 use crate::theme::RADIUS;
 use crate::widgets::{SIGN_WIDTH, label_buttons, paint_role, score_text, thousands};
 
@@ -41,6 +42,7 @@ pub(super) fn card_ui(
     let code = analysis.forest.code(tree).to_string();
     let is_focused = ctx.snapshot.focus() == Some(tree);
     let role = role_of_tree(ctx.snapshot, tree);
+    let design = ctx.snapshot.by_design(tree).map(design_words);
     response.widget_info(|| {
         WidgetInfo::selected(
             Role::ListItem,
@@ -49,6 +51,7 @@ pub(super) fn card_ui(
             [
                 Some(format!("Candidate {code}")),
                 tag(ctx, tree).map(str::to_owned),
+                design.clone(),
                 role.as_ref().map(|(_, text)| text.clone()),
             ]
             .into_iter()
@@ -60,8 +63,8 @@ pub(super) fn card_ui(
     if response.clicked() {
         ctx.select(tree);
     }
-    let why = cause_text(ctx.snapshot, tree).or_else(|| held_text(ctx.snapshot, tree));
-    if let Some(text) = why {
+    let why = cause_text(ctx.snapshot, tree).or_else(|| design_text(ctx.snapshot, tree));
+    if let Some(text) = why.or_else(|| held_text(ctx.snapshot, tree)) {
         response.clone().on_hover_text(text);
     }
     if response.hovered()
@@ -87,8 +90,17 @@ pub(super) fn card_ui(
     paint_frame(ctx, tree, rect, is_focused, stroke, ui);
     let right_of_head = paint_words(ctx, analysis, tree, &code, rect, ui);
     let mut top = 4.0;
-    if let Some(role) = role {
-        paint_role_text(ctx, role, rect.with_min_x(right_of_head), ui);
+    let room = rect.with_min_x(right_of_head);
+    if let Some((role, text)) = role {
+        let sign = |painter: &Painter, at: Pos2| {
+            paint_role(painter, role, at, 4.5, ctx.theme.role(role));
+        };
+        paint_facing(ctx.theme.role(role), text, sign, room, ui);
+        top = 26.0;
+    } else if let Some(words) = design {
+        let color = ctx.theme.weak_text();
+        let sign = |painter: &Painter, at: Pos2| paint_regular(painter, at, color);
+        paint_facing(color, words, sign, room, ui);
         top = 26.0;
     }
     let structure =
@@ -163,10 +175,15 @@ fn paint_frame(
     ui.painter().rect_filled(bar, 1.5, color);
 }
 
-/// What the tree was in the delays of the run, at the right of the first line; the sign alone where there is no
-/// room for words.
-fn paint_role_text(ctx: &ViewContext<'_>, (role, text): (DelayRole, String), room: Rect, ui: &Ui) {
-    let color = ctx.theme.role(role);
+/// What the tree was in the delays of the run, or why it is rare by design, at the right of the first line; the sign alone
+/// where there is no room for words.
+fn paint_facing(
+    color: Color32,
+    text: String,
+    sign_at: impl FnOnce(&Painter, Pos2),
+    room: Rect,
+    ui: &Ui,
+) {
     let painter = ui.painter_at(room.intersect(ui.clip_rect()));
     let galley = painter.layout_no_wrap(text, FontId::proportional(12.0), color);
     let width = galley.size().x;
@@ -174,10 +191,17 @@ fn paint_role_text(ctx: &ViewContext<'_>, (role, text): (DelayRole, String), roo
     let right = room.right() - 8.0 - if fits { width } else { 0.0 };
     let y = room.top() + 18.0;
     let sign = Pos2::new(right - SIGN_WIDTH / 2.0 - 2.0, y);
-    paint_role(&painter, role, sign, 4.5, color);
+    sign_at(&painter, sign);
     if fits {
         let at = Pos2::new(right, y - galley.size().y / 2.0);
         painter.galley(at, galley, color);
+    }
+}
+
+/// Three dots at equal distances: what comes back as it should.
+fn paint_regular(painter: &Painter, centre: Pos2, color: Color32) {
+    for x in [-4.5, 0.0, 4.5] {
+        painter.circle_filled(centre + vec2(x, 0.0), 1.7, color);
     }
 }
 
@@ -264,14 +288,15 @@ fn paint_words(
     shown.right()
 }
 
-/// What sets an execution apart beside its score: a known cause, or a label that the model does not learn from.
+/// What sets an execution apart beside its score: a known cause, that it is by design, or a label that the model does not learn from.
 fn tag(ctx: &ViewContext<'_>, tree: TreeIdx) -> Option<&'static str> {
     let held = ctx
         .snapshot
         .label(tree)
         .filter(|_| ctx.snapshot.is_held(tree));
     let cause = ctx.snapshot.cause(tree).map(Cause::name);
-    cause.or(held.map(|_| "held"))
+    let design = ctx.snapshot.by_design(tree).map(|_| "by design");
+    cause.or(design).or(held.map(|_| "held"))
 }
 
 /// One in how many normal executions stands out as much, and the score.

@@ -15,7 +15,7 @@ pub(super) fn controls_ui(ctx: &mut ViewContext<'_>, state: &mut CandidatesState
     let room = ui.available_size();
     let is_small = room.x < ROOM.x || room.y < ROOM.y;
     if !is_small {
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
             tight(ui);
             filter_ui(state, ui);
             search_ui(ctx, state, ui);

@@ -17,11 +17,19 @@ pub enum CandidateFilter {
     Abnormal,
     /// Trees with a label.
     Labelled,
+    /// Trees that are rare or long by design.
+    ByDesign,
 }
 
 impl CandidateFilter {
     /// All choices, in order.
-    pub const ALL: [Self; 4] = [Self::All, Self::Unlabelled, Self::Abnormal, Self::Labelled];
+    pub const ALL: [Self; 5] = [
+        Self::All,
+        Self::Unlabelled,
+        Self::Abnormal,
+        Self::Labelled,
+        Self::ByDesign,
+    ];
 
     /// What a person calls it.
     pub fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl CandidateFilter {
             Self::Unlabelled => "Unlabelled",
             Self::Abnormal => "Abnormal",
             Self::Labelled => "Labelled",
+            Self::ByDesign => "By design",
         }
     }
 
@@ -42,6 +51,9 @@ impl CandidateFilter {
                 "Executions so rare that only about the chosen share of them is so by chance; those that a trace write explains come last"
             }
             Self::Labelled => "Executions with a label",
+            Self::ByDesign => {
+                "Executions that are rare or long by design: at the start or end of ranks, or at equal distances; none is an alarm"
+            }
         }
     }
 
@@ -52,6 +64,7 @@ impl CandidateFilter {
             Self::Unlabelled => "Every execution has a label.",
             Self::Abnormal => "The model calls no execution abnormal.",
             Self::Labelled => "Press N or X on an execution to label it.",
+            Self::ByDesign => "No execution is rare or long by design.",
         }
     }
 
@@ -64,6 +77,7 @@ impl CandidateFilter {
                 .as_ref()
                 .is_some_and(|known| known.is_abnormal(tree) || known.cause(tree).is_some()),
             Self::Labelled => snapshot.label(tree).is_some(),
+            Self::ByDesign => snapshot.by_design(tree).is_some(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use callgrove_model::{RankId, TreeIdx};
-use callgrove_session::{Command, Label, Selection, Snapshot};
+use callgrove_session::{Command, Detection, Label, Selection, Snapshot, design_words};
 use egui::{Key, Ui, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
@@ -40,6 +40,43 @@ fn order(snapshot: &Snapshot) -> Vec<TreeIdx> {
 fn candidates_come_in_order_of_score() {
     let snapshot = demo_snapshot();
     assert_eq!(state(&snapshot).shown(), order(&snapshot));
+}
+
+/// The same session with a tree that comes back every 5 executions of rank 0.
+fn with_design(snapshot: &Snapshot, tree: TreeIdx) -> Snapshot {
+    let mut detection = Detection::clone(snapshot.detection.as_ref().unwrap());
+    let of_tree = (0..detection.scores.len()).map(|at| (at == tree.index()).then_some(0));
+    let every = serde_json::json!({"Every": {"period": 5}});
+    detection.design = serde_json::from_value(serde_json::json!({
+        "classes": [{"kind": every, "ranks": [0], "is_everywhere": false}],
+        "of_tree": of_tree.collect::<Vec<Option<u32>>>(),
+    }))
+    .unwrap();
+    Snapshot {
+        detection: Some(Arc::new(detection)),
+        ..snapshot.clone()
+    }
+}
+
+#[test]
+fn what_is_rare_by_design_says_so_with_its_period_and_ranks_and_has_a_filter() {
+    let snapshot = demo_snapshot();
+    let tree = *order(&snapshot).last().unwrap();
+    let snapshot = with_design(&snapshot, tree);
+    let words = design_words(snapshot.by_design(tree).unwrap());
+    assert_eq!(words, "every 5 executions on rank 0");
+    let mut listed = state(&snapshot);
+    listed.choice.filter = CandidateFilter::ByDesign;
+    listed.refresh(&snapshot);
+    assert_eq!(listed.shown(), [tree]);
+    let name = code(&snapshot, tree);
+    let mut harness = screen(focused(&snapshot, tree), [460.0, 600.0]);
+    let card = format!("Candidate {name}, by design, every 5 executions on rank 0");
+    harness.get_by_label(&card).hover();
+    harness.run();
+    let why = "by design: every 5 executions on rank 0. It is no alarm.";
+    harness.get_by_label(&format!("{name}, {why}"));
+    assert!(written(&harness).iter().any(|it| it.text == words));
 }
 
 #[test]

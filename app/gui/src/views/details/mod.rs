@@ -11,7 +11,7 @@ use egui::{Align, Layout, RichText, ScrollArea, Ui};
 
 use crate::canvas::time::iteration_text;
 use crate::context::ViewContext;
-use crate::text::{cause_text, held_text};
+use crate::text::{cause_text, design_text, held_text};
 use crate::widgets::{count_of, view_header};
 use delay::{DelayState, delay_ui};
 use facts::{Fact, FactGroup, as_text, fact_groups};
@@ -93,13 +93,14 @@ fn iteration_ui(ctx: &ViewContext<'_>, shown: &ShownCall, ui: &mut Ui) {
     }
 }
 
-/// Says what explains the score of the selected tree, and whether its label is held.
+/// Says what explains the score of the selected tree, whether it is rare by design, and whether its label is held.
 fn cause_ui(ctx: &ViewContext<'_>, ui: &mut Ui) {
     let Some(tree) = ctx.snapshot.focus() else {
         return;
     };
     let texts = [
         cause_text(ctx.snapshot, tree),
+        design_text(ctx.snapshot, tree),
         held_text(ctx.snapshot, tree),
     ];
     for text in texts.into_iter().flatten() {

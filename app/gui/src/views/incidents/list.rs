@@ -14,6 +14,8 @@ const GAP: f32 = 4.0;
 /// A line of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ListLine {
+    /// A trend.
+    Trend(usize),
     /// An incident.
     Card(usize),
     /// An execution that it hit.
@@ -23,9 +25,11 @@ pub(super) enum ListLine {
 }
 
 impl ListLine {
-    fn incident(&self) -> usize {
+    /// The incident that it is of; trends come before all incidents.
+    fn incident(&self) -> Option<usize> {
         match *self {
-            Self::Card(number) | Self::Hit(number, _) | Self::Others(number, _) => number,
+            Self::Trend(_) => None,
+            Self::Card(number) | Self::Hit(number, _) | Self::Others(number, _) => Some(number),
         }
     }
 }
@@ -39,17 +43,22 @@ pub(super) struct ListLines {
 }
 
 impl ListLines {
-    /// The lines of `num_incidents` cards of some height each, with those of the unfolded ones below them.
+    /// The lines of trends of some heights, then of `num_incidents` cards of some height each, with those of the unfolded
+    /// ones below them.
     pub(super) fn new(
+        trends: &[f32],
         num_incidents: usize,
         unfolded: &BTreeSet<usize>,
         height: impl Fn(usize) -> f32,
         hits: impl Fn(usize) -> (Vec<TreeIdx>, Option<usize>),
     ) -> Self {
         let mut made = Self {
-            lines: Vec::with_capacity(num_incidents),
+            lines: Vec::with_capacity(trends.len() + num_incidents),
             tops: vec![0.0],
         };
+        for (number, height) in trends.iter().enumerate() {
+            made.push(ListLine::Trend(number), height + GAP);
+        }
         for number in 0..num_incidents {
             made.push(ListLine::Card(number), height(number) + GAP);
             if unfolded.contains(&number) {
@@ -82,7 +91,7 @@ impl ListLines {
     pub(super) fn span(&self, at: usize) -> Rangef {
         let below = match self.lines[at] {
             ListLine::Hit(..) => 0.0,
-            ListLine::Card(_) | ListLine::Others(..) => GAP,
+            ListLine::Trend(_) | ListLine::Card(_) | ListLine::Others(..) => GAP,
         };
         Rangef::new(self.tops[at], self.tops[at + 1] - below)
     }
@@ -97,13 +106,22 @@ impl ListLines {
 
     /// Where the card of an incident is.
     pub(super) fn place_of(&self, number: usize) -> Option<usize> {
-        let at = self.lines.partition_point(|line| line.incident() < number);
+        let at = self
+            .lines
+            .partition_point(|line| line.incident() < Some(number));
         (self.lines.get(at) == Some(&ListLine::Card(number))).then_some(at)
+    }
+
+    /// The line of a trend.
+    pub(super) fn line_of_trend(&self, number: usize) -> Option<usize> {
+        (self.lines.get(number) == Some(&ListLine::Trend(number))).then_some(number)
     }
 
     /// Where its last line is.
     pub(super) fn end_of(&self, number: usize) -> usize {
-        let after = self.lines.partition_point(|line| line.incident() <= number);
+        let after = self
+            .lines
+            .partition_point(|line| line.incident() <= Some(number));
         after.saturating_sub(1)
     }
 }
@@ -115,12 +133,13 @@ mod tests {
     #[test]
     fn lines_follow_each_other_and_those_in_view_are_found() {
         let hits = |number: usize| (vec![TreeIdx(3); number], Some(7));
-        let lines = ListLines::new(4, &[1, 2].into(), |_| 80.0, hits);
+        let lines = ListLines::new(&[50.0], 4, &[1, 2].into(), |_| 80.0, hits);
         let kinds: Vec<ListLine> = (0..lines.lines.len()).map(|at| lines.line(at)).collect();
         let hit = |number| ListLine::Hit(number, TreeIdx(3));
         assert_eq!(
             kinds,
             [
+                ListLine::Trend(0),
                 ListLine::Card(0),
                 ListLine::Card(1),
                 hit(1),
@@ -136,7 +155,7 @@ mod tests {
             assert!(lines.span(at - 1).max <= lines.span(at).min);
         }
         let all = Rangef::new(-10.0, 1e4);
-        assert_eq!(lines.between(all), 0..9);
+        assert_eq!(lines.between(all), 0..10);
         let second = lines.span(1);
         let inside = Rangef::new(second.min + 1.0, second.max - 1.0);
         assert_eq!(lines.between(inside), 1..2);
@@ -144,13 +163,23 @@ mod tests {
             lines.between(Rangef::new(second.min, second.min + 1.0)),
             1..2
         );
-        assert_eq!((lines.place_of(2), lines.end_of(2)), (Some(4), 7));
+        assert_eq!((lines.place_of(2), lines.end_of(2)), (Some(5), 8));
         assert_eq!(lines.place_of(4), None);
+        assert_eq!(
+            (lines.line_of_trend(0), lines.line_of_trend(1)),
+            (Some(0), None)
+        );
     }
 
     #[test]
     fn ten_thousand_incidents_need_only_those_in_view() {
-        let lines = ListLines::new(10_000, &BTreeSet::new(), |_| 80.0, |_| (Vec::new(), None));
+        let lines = ListLines::new(
+            &[],
+            10_000,
+            &BTreeSet::new(),
+            |_| 80.0,
+            |_| (Vec::new(), None),
+        );
         let seen = lines.between(Rangef::new(400_000.0, 400_500.0));
         assert!(seen.len() <= 8 && seen.start > 4_000, "{seen:?}");
         assert_eq!(ListLines::default().between(Rangef::new(0.0, 9.0)), 0..0);

@@ -1,6 +1,7 @@
-//! The incidents of the run: what happened, when, who caused it, what it cost, whether it comes back.
+//! The incidents of the run: what happened, when, who caused it, what it cost, whether it comes back; before them its
+//! trends, which no single moment shows.
 //!
-//! The one that cost most comes first. Each is a card that unfolds to the executions that it hit.
+//! Of both the one that cost most comes first. An incident is a card that unfolds to the executions that it hit.
 
 mod card;
 mod hit;
@@ -9,17 +10,16 @@ mod measure;
 mod state;
 #[cfg(test)]
 mod tests;
+mod trend;
 
-use std::sync::Arc;
-
-use callgrove_session::{RunCauses, Snapshot};
+use callgrove_session::Snapshot;
 use egui::{Key, Rect, ScrollArea, Ui};
 
 use crate::context::ViewContext;
 use crate::widgets::{count_of, view_header};
 use list::ListLine;
 pub(crate) use state::IncidentsState;
-use state::num_by_design;
+use state::{num_by_design, num_trends};
 
 /// Room between a card and the scroll bar, in points.
 const RIGHT: f32 = 6.0;
@@ -29,24 +29,35 @@ const ROOM_FOR_TITLE: f32 = 230.0;
 
 /// Draws the list and takes clicks and keys.
 pub(crate) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
-    let causes = ctx.snapshot.causes.clone();
-    let num_incidents = causes.as_ref().map_or(0, |known| known.incidents().len());
+    let causes = ctx.snapshot.causes.as_ref();
+    let num_incidents = causes.map_or(0, |known| known.incidents().len());
+    let num_trends = num_trends(ctx.snapshot);
     if ui.available_height() > ROOM_FOR_TITLE {
-        header_ui(causes.as_deref(), state, ui);
+        let causes = ctx.snapshot.causes.clone();
+        header_ui(num_trends, causes.as_deref(), state, ui);
     }
-    match causes {
-        Some(causes) if num_incidents > 0 => {
-            keys(ctx, state, ui);
-            let bar = ui.spacing().scroll.allocated_width();
-            state.refresh(ctx.snapshot, ui.available_width() - RIGHT - bar);
-            lines_ui(ctx, &causes, state, ui);
-        }
-        known => nothing_ui(ctx.snapshot, known.as_deref(), ui),
+    if num_trends + num_incidents == 0 {
+        return nothing_ui(ctx.snapshot, causes.map(|it| &**it), ui);
     }
+    keys(ctx, state, ui);
+    let bar = ui.spacing().scroll.allocated_width();
+    state.refresh(ctx.snapshot, ui.available_width() - RIGHT - bar);
+    lines_ui(ctx, state, ui);
 }
 
-fn header_ui(causes: Option<&RunCauses>, state: &mut IncidentsState, ui: &mut Ui) {
+fn header_ui(
+    num_trends: usize,
+    causes: Option<&RunCauses>,
+    state: &mut IncidentsState,
+    ui: &mut Ui,
+) {
     view_header(ui, "Incidents", |ui| {
+        if num_trends > 0 {
+            ui.weak(count_of(num_trends, "trend")).on_hover_text(
+                "Ranks that are slower than their peers throughout, functions whose own time grows, and changes for \
+                 good. The one that costs most comes first; its cost is summed over its ranks.",
+            );
+        }
         let Some(causes) = causes.filter(|it| !it.incidents().is_empty()) else {
             return;
         };
@@ -76,7 +87,7 @@ fn nothing_ui(snapshot: &Snapshot, known: Option<&RunCauses>, ui: &mut Ui) {
             ui.label("No incidents in a forest file.");
             ui.weak("It does not say when calls began: open the trace itself to see which rank held up which others.");
         } else if known.is_some() {
-            ui.label("No incidents.");
+            ui.label("No incidents, and no trends.");
             ui.weak(
                 "No rank held the others up, or was held up, longer than is usual in this run.",
             );
@@ -107,12 +118,8 @@ fn keys(ctx: &ViewContext<'_>, state: &mut IncidentsState, ui: &Ui) {
 }
 
 /// Only the lines that are on the screen are made.
-fn lines_ui(
-    ctx: &mut ViewContext<'_>,
-    causes: &Arc<RunCauses>,
-    state: &mut IncidentsState,
-    ui: &mut Ui,
-) {
+fn lines_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentsState, ui: &mut Ui) {
+    let (causes, trends) = (ctx.snapshot.causes.clone(), ctx.snapshot.trends.clone());
     let revealed = state.lines_to_reveal(ctx.snapshot);
     ScrollArea::vertical()
         .auto_shrink(false)
@@ -141,8 +148,15 @@ fn lines_ui(
                 .collect();
             for (line, rect) in seen {
                 match line {
+                    ListLine::Trend(number) => {
+                        if let Some(trends) = &trends {
+                            trend::trend_ui(ctx, trends, (number, rect), ui);
+                        }
+                    }
                     ListLine::Card(number) => {
-                        card::card_ui(ctx, causes, state, (number, rect), ui);
+                        if let Some(causes) = &causes {
+                            card::card_ui(ctx, causes, state, (number, rect), ui);
+                        }
                     }
                     ListLine::Hit(number, tree) => hit::hit_ui(ctx, (number, tree), rect, ui),
                     ListLine::Others(number, num) => hit::others_ui(ctx, (number, num), rect, ui),

@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{CallsOutside, Command, Label, RunCauses, Snapshot, TreeCauses};
+use callgrove_session::{CallsOutside, Command, Label, RunCauses, RunTrends, Snapshot, TreeCauses};
 
 use super::list::ListLines;
 use super::measure;
+use super::trend::{self, look_at_trend};
 use crate::delay::{common_label, look_at_incident, trees_hit};
 
 /// Which incidents are unfolded, and the lines made of them.
@@ -19,8 +20,8 @@ pub(crate) struct IncidentsState {
     /// How many other calls the unfolded incidents hit, as far as that is known.
     others: BTreeMap<usize, usize>,
     made_from: Option<Inputs>,
-    /// The incident that the list has shown already.
-    revealed: Option<usize>,
+    /// The incident and the trend that the list has shown already.
+    revealed: (Option<usize>, Option<usize>),
     /// An incident that was unfolded just now.
     opened: Option<usize>,
     /// Whether what is by design is left out of the list.
@@ -30,9 +31,11 @@ pub(crate) struct IncidentsState {
 /// What the lines depend on. The Arcs are held so that their addresses stay theirs.
 #[derive(Clone)]
 struct Inputs {
-    causes: Arc<RunCauses>,
+    causes: Option<Arc<RunCauses>>,
+    trends: Option<Arc<RunTrends>>,
     trees: Option<Arc<TreeCauses>>,
     incident: Option<usize>,
+    trend: Option<usize>,
     unfolded: BTreeSet<usize>,
     others: BTreeMap<usize, usize>,
     num_shown: usize,
@@ -42,13 +45,19 @@ struct Inputs {
 impl Inputs {
     fn is_same(&self, other: &Self) -> bool {
         let trees = |inputs: &Self| inputs.trees.as_ref().map(Arc::as_ptr);
-        Arc::ptr_eq(&self.causes, &other.causes)
+        let trends = |inputs: &Self| inputs.trends.as_ref().map(Arc::as_ptr);
+        self.is_of(other.causes.as_ref())
             && trees(self) == trees(other)
-            && self.incident == other.incident
+            && trends(self) == trends(other)
+            && (self.incident, self.trend) == (other.incident, other.trend)
             && self.unfolded == other.unfolded
             && self.others == other.others
             && self.num_shown == other.num_shown
             && (self.width - other.width).abs() < 1.0
+    }
+
+    fn is_of(&self, causes: Option<&Arc<RunCauses>>) -> bool {
+        self.causes.as_ref().map(Arc::as_ptr) == causes.map(Arc::as_ptr)
     }
 }
 
@@ -60,11 +69,8 @@ impl IncidentsState {
             hides_by_design,
             ..Self::default()
         };
-        let Some(causes) = snapshot.causes.clone() else {
-            *self = new();
-            return;
-        };
-        let is_of_run = |made: &Inputs| Arc::ptr_eq(&made.causes, &causes);
+        let causes = snapshot.causes.clone();
+        let is_of_run = |made: &Inputs| made.is_of(causes.as_ref());
         if !self.made_from.as_ref().is_some_and(is_of_run) {
             *self = new();
         }
@@ -75,17 +81,20 @@ impl IncidentsState {
         }
         for &number in &self.unfolded {
             if !self.others.contains_key(&number)
-                && let Some(num) = num_others(snapshot, &causes, number)
+                && let Some(causes) = &causes
+                && let Some(num) = num_others(snapshot, causes, number)
             {
                 self.others.insert(number, num);
             }
         }
         let inputs = Inputs {
             trees,
+            trends: snapshot.trends.clone(),
             incident: snapshot.incident,
+            trend: snapshot.trend,
             unfolded: self.unfolded.clone(),
             others: self.others.clone(),
-            num_shown: self.num_shown(&causes),
+            num_shown: causes.as_deref().map_or(0, |causes| self.num_shown(causes)),
             causes,
             width,
         };
@@ -93,10 +102,18 @@ impl IncidentsState {
         if self.made_from.as_ref().is_some_and(is_made) {
             return;
         }
+        let trends = inputs.trends.iter().flat_map(|trends| {
+            let numbers = 0..trends.all().len();
+            numbers.map(|number| trend::height(snapshot, trends, number, width))
+        });
         self.lines = ListLines::new(
+            &trends.collect::<Vec<f32>>(),
             inputs.num_shown,
             &self.unfolded,
-            |number| measure::height(snapshot, &inputs.causes, number, width),
+            |number| {
+                let causes = inputs.causes.as_ref();
+                causes.map_or(0.0, |it| measure::height(snapshot, it, number, width))
+            },
             |number| {
                 let num_others = inputs.others.get(&number).copied();
                 (trees_hit(snapshot, number), num_others)
@@ -138,27 +155,34 @@ impl IncidentsState {
         self.unfolded.contains(&number)
     }
 
-    /// The lines of the selected incident, once after another was selected, or of one that was unfolded just now.
+    /// The lines of the selected incident or trend, once after another was selected, or of one that was unfolded just now.
     pub(super) fn lines_to_reveal(&mut self, snapshot: &Snapshot) -> Option<RangeInclusive<usize>> {
         let opened = self.opened.take();
-        let selected = snapshot
-            .incident
-            .filter(|_| self.revealed != snapshot.incident);
-        self.revealed = snapshot.incident;
+        let (incident, trend) = (snapshot.incident, snapshot.trend);
+        let before = std::mem::replace(&mut self.revealed, (incident, trend));
+        if let Some(number) = trend.filter(|_| before.1 != trend) {
+            let line = self.lines.line_of_trend(number)?;
+            return Some(line..=line);
+        }
+        let selected = incident.filter(|_| before.0 != incident);
         let number = opened.or(selected)?;
         let card = self.lines.place_of(number)?;
         Some(card..=opened.map_or(card, |_| self.lines.end_of(number)))
     }
 
-    /// Looks at the incident `by` places from the selected one; at the first if none is.
+    /// Looks at the trend or incident `by` places from the selected one; at the first if none is.
     pub(crate) fn step(snapshot: &Snapshot, by: isize) -> Option<[Command; 2]> {
-        let causes = snapshot.causes.as_ref()?;
-        let next = match snapshot.incident {
-            Some(number) => number.checked_add_signed(by)?,
+        let num_trends = num_trends(snapshot);
+        let place = (snapshot.trend).or_else(|| Some(num_trends + snapshot.incident?));
+        let next = match place {
+            Some(place) => place.checked_add_signed(by)?,
             None => 0,
         };
-        causes.incident(next)?;
-        Some(look_at_incident(snapshot, next))
+        let Some(incident) = next.checked_sub(num_trends) else {
+            return Some(look_at_trend(next));
+        };
+        snapshot.causes.as_ref()?.incident(incident)?;
+        Some(look_at_incident(snapshot, incident))
     }
 
     /// Looks at the next incident that hit any execution.
@@ -184,6 +208,14 @@ impl IncidentsState {
         let is_on = common_label(snapshot, &trees) == Some(label);
         Self::label(snapshot, Some(label).filter(|_| !is_on))
     }
+}
+
+/// Returns the number of trends that are known.
+pub(super) fn num_trends(snapshot: &Snapshot) -> usize {
+    snapshot
+        .trends
+        .as_ref()
+        .map_or(0, |trends| trends.all().len())
 }
 
 /// How many incidents are by design.

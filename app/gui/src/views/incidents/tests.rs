@@ -12,6 +12,7 @@ use super::{IncidentsState, incidents_ui};
 use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_incident};
 use crate::test_support::{demo_snapshot, harness_of, with_label, written};
 use crate::theme::SMALLEST_TEXT;
+use crate::trend_for_tests::{doubted_trend_snapshot, trend_snapshot};
 
 type View = Harness<'static, IncidentsState>;
 
@@ -123,4 +124,75 @@ fn words_are_legible_and_stay_inside_their_card() {
             assert!(!is_of_card || is_inside, "{} at {width}", text.text);
         }
     }
+}
+
+/// The sentence of the rank that is slow throughout.
+const SLOW: &str = "rank 4 1.30 times its peers in kernel throughout";
+
+#[test]
+fn trends_stand_above_the_incidents_with_words_figures_and_cost() {
+    let (harness, _) = view(trend_snapshot());
+    harness.get_by_label_contains(SLOW);
+    harness.get_by_label_contains("rank 1 grows from");
+    let texts: Vec<String> = written(&harness).into_iter().map(|it| it.text).collect();
+    let has = |part: &str| texts.iter().any(|text| text.contains(part));
+    assert!(has("2 trends") && has(" ms lost"), "{texts:?}");
+    assert!(has("throughout") && has("growing"), "{texts:?}");
+    let snapshot = Snapshot {
+        trends: trend_snapshot().trends,
+        ..stalled_snapshot()
+    };
+    let (harness, _) = view(snapshot);
+    let trend = harness.get_by_label_contains(SLOW).rect();
+    let incident = harness.get_by_label_contains(FIRST).rect();
+    assert!(trend.bottom() <= incident.top());
+}
+
+#[test]
+fn a_click_on_a_trend_selects_it_and_its_button_compares_its_function() {
+    let snapshot = trend_snapshot();
+    let (mut harness, sent) = view(snapshot.clone());
+    harness.get_by_label_contains(SLOW).click();
+    harness.run();
+    let number = slow_trend(&snapshot);
+    let expected = [
+        Command::SelectRange(None),
+        Command::SelectTrend(Some(number)),
+    ];
+    assert_eq!(*sent.borrow(), expected);
+    let (mut harness, sent) = view(Snapshot {
+        trend: Some(number),
+        ..snapshot
+    });
+    harness.get_by_label("Compare executions of kernel").click();
+    harness.run();
+    let function = "kernel".to_owned();
+    assert_eq!(*sent.borrow(), [Command::SetRoot { function }]);
+}
+
+#[test]
+fn the_words_of_a_trend_stay_inside_its_card() {
+    for width in [220.0, 320.0, 560.0] {
+        let snapshot = doubted_trend_snapshot();
+        let snapshot = Snapshot {
+            trend: Some(slow_trend(&snapshot)),
+            ..snapshot
+        };
+        let (mut harness, _) = harness_of::<IncidentsState>(snapshot, [width, 600.0], incidents_ui);
+        harness.run();
+        let card = harness.get_by_label_contains(SLOW).rect();
+        for text in written(&harness) {
+            assert!(text.size >= SMALLEST_TEXT, "{}", text.text);
+            let is_of_card = card.contains(text.rect.center());
+            let is_inside = card.expand(1.0).contains_rect(text.rect);
+            assert!(!is_of_card || is_inside, "{} at {width}", text.text);
+        }
+    }
+}
+
+/// The number of the trend of the slow rank.
+fn slow_trend(snapshot: &Snapshot) -> usize {
+    let trends = snapshot.trends.as_ref().unwrap();
+    let is_slow = |sentence: String| sentence.starts_with(SLOW);
+    trends.sentences().position(is_slow).unwrap()
 }

@@ -304,6 +304,7 @@ fn tooltip_ui(ctx: &ViewContext<'_>, analysis: &Analysis, tree: TreeIdx, ui: &mu
         let verdict = match detection.cause(tree) {
             Some(cause) => cause.name(),
             None if detection.is_abnormal(tree) => "abnormal",
+            None if detection.by_design(tree).is_some() => "by design",
             None => "normal",
         };
         ui.label(format!(

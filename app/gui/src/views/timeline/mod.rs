@@ -12,6 +12,7 @@ mod search;
 mod state;
 mod statistics;
 mod strip;
+mod trend;
 mod ui;
 
 pub use state::TimelineState;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use callgrove_model::{DurationNs, ExecRef};
-use callgrove_session::{CallOf, Calls, CallsNamed, FoundCalls, SpanIndex};
+use callgrove_model::{DurationNs, ExecRef, FuncId};
+use callgrove_session::{
+    CallOf, Calls, CallsNamed, CallsOfFunction, FoundCalls, SpanIndex, TimeRange,
+};
 use egui::{Key, Response, TextEdit, Ui};
 
 use crate::widgets::count_of;
@@ -12,6 +14,8 @@ use crate::widgets::count_of;
 #[derive(Default)]
 pub(super) struct SearchState {
     text: String,
+    /// The function that was chosen elsewhere, whose calls are meant whatever else the text fits.
+    func: Option<FuncId>,
     /// What was found of the text, once it is known.
     found: Option<Arc<FoundCalls>>,
     /// The calls, to be drawn.
@@ -25,6 +29,22 @@ impl SearchState {
     /// Puts the cursor into the field.
     pub(super) fn focus(&mut self) {
         self.wants_focus = true;
+    }
+
+    /// Finds the calls of a function that was chosen elsewhere.
+    pub(super) fn choose(&mut self, func: FuncId, name: String) {
+        (self.found, self.step, self.spans) = (None, None, SpanIndex::default());
+        (self.func, self.text) = (Some(func), name);
+    }
+
+    /// The calls, once they are known.
+    fn ask(&self, calls: &Calls) -> Option<Arc<FoundCalls>> {
+        let Some(func) = self.func else {
+            return calls.ask(&CallsNamed(self.text.clone()));
+        };
+        let (from, to) = calls.time_span()?;
+        let range = TimeRange::between(from, to);
+        calls.ask(&CallsOfFunction { func, range })
     }
 }
 
@@ -47,12 +67,13 @@ pub(super) fn search_ui(
     }
     if response.changed() {
         (state.found, state.step, state.spans) = (None, None, SpanIndex::default());
+        state.func = None;
     }
     if state.text.trim().is_empty() {
         return None;
     }
     if state.found.is_none() {
-        state.found = calls.ask(&CallsNamed(state.text.clone()));
+        state.found = state.ask(calls);
         if let Some(found) = &state.found {
             state.spans = found.spans(DurationNs(0), DurationNs(i64::MAX));
         } else if calls.is_working() {

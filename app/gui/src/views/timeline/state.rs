@@ -12,7 +12,9 @@ use super::marks::NewMark;
 use super::occurrences::PatternMarks;
 use super::search::SearchState;
 use super::statistics::StatisticsState;
+use super::trend::ShownTrend;
 use crate::canvas::time::{LaneCanvas, RankChoice, RowWish, Window};
+use crate::context::short_name;
 use crate::views::focus::Focus;
 
 /// Room left on both sides of a tree that fills the window.
@@ -38,6 +40,7 @@ pub(super) struct ShownRun {
     call: Option<ExecRef>,
     /// The incident that is looked at, and its time.
     incident: Option<(usize, Window)>,
+    trend: ShownTrend,
     /// Anomalous occurrences of the pattern that is looked at.
     pub(super) occurrences: PatternMarks,
     /// Whether it is looked at as a whole, and not one of its trees.
@@ -124,6 +127,7 @@ impl TimelineState {
             focus: None,
             call: None,
             incident: None,
+            trend: ShownTrend::default(),
             occurrences: PatternMarks::default(),
             is_of_incident: false,
             cascade: CascadeState::default(),
@@ -158,6 +162,7 @@ impl ShownRun {
             }
         }
         self.follow_incident(snapshot);
+        self.follow_trend(snapshot);
         self.cascade.follow(snapshot);
         self.occurrences.follow(snapshot);
         let judged = snapshot.analysis.as_ref().zip(snapshot.detection.as_ref());
@@ -206,9 +211,27 @@ impl ShownRun {
         }
     }
 
-    /// Root of the selected tree; none while an incident is looked at as a whole, whose rows are all alike.
+    /// The ranks of a trend that was selected since come first, and its calls are found.
+    fn follow_trend(&mut self, snapshot: &Snapshot) {
+        if !self.trend.follow(snapshot) {
+            return;
+        }
+        let place = self.trend.place(self.canvas.view.bounds());
+        self.ranks.lifted = place
+            .as_ref()
+            .map_or_else(Default::default, |it| it.ranks.clone());
+        if let Some(place) = place {
+            self.canvas.view.jump(place.window);
+            let name = short_name(self.canvas.trace().names.name(place.func)).to_owned();
+            self.search.choose(place.func, name);
+        }
+    }
+
+    /// Root of the selected tree; none while an incident is looked at as a whole, whose rows are all alike, nor while a trend
+    /// is.
     pub(super) fn tree(&self) -> Option<ExecRef> {
-        let focus = self.focus.as_ref().filter(|_| !self.is_of_incident)?;
+        let is_of_tree = !self.is_of_incident && self.trend.number().is_none();
+        let focus = self.focus.as_ref().filter(|_| is_of_tree)?;
         Some(focus.analysis.forest.trees()[focus.tree.index()].root)
     }
 
@@ -223,6 +246,9 @@ impl ShownRun {
     pub(super) fn name(&self) -> String {
         if let Some((number, _)) = self.incident.filter(|_| self.is_of_incident) {
             return format!("Timeline of incident {}", number + 1);
+        }
+        if let Some(number) = self.trend.number() {
+            return format!("Timeline of trend {}", number + 1);
         }
         let of = self
             .focus

@@ -1,0 +1,73 @@
+//! What the timeline shows of the trend that is looked at: its ranks first, its function and its time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use callgrove_model::{FuncId, ProgramId, RankId, TimeNs};
+use callgrove_session::{RunTrends, Snapshot, Trend, TrendKind};
+
+use crate::canvas::time::Window;
+
+/// The trend that was looked at last.
+#[derive(Default)]
+pub(super) struct ShownTrend {
+    known: Option<(Arc<RunTrends>, usize)>,
+}
+
+/// What a trend is about, once it is looked at.
+pub(super) struct TrendPlace {
+    /// Its ranks.
+    pub(super) ranks: BTreeSet<(ProgramId, RankId)>,
+    /// The function in which it costs most.
+    pub(super) func: FuncId,
+    /// Its time.
+    pub(super) window: Window,
+}
+
+impl ShownTrend {
+    /// The number of the trend that is looked at.
+    pub(super) fn number(&self) -> Option<usize> {
+        self.known.as_ref().map(|(_, number)| *number)
+    }
+
+    /// Takes over which trend is looked at, and returns whether it is another or none any more.
+    pub(super) fn follow(&mut self, snapshot: &Snapshot) -> bool {
+        let new = snapshot.trends.as_ref().zip(snapshot.trend);
+        let new = new.filter(|(trends, number)| *number < trends.all().len());
+        let is_same = match (&self.known, new) {
+            (Some((of, known)), Some((trends, number))) => {
+                Arc::ptr_eq(of, trends) && *known == number
+            }
+            (known, new) => known.is_none() && new.is_none(),
+        };
+        if !is_same {
+            self.known = new.map(|(trends, number)| (Arc::clone(trends), number));
+        }
+        !is_same
+    }
+
+    /// Where the trend is within a run.
+    pub(super) fn place(&self, run: Window) -> Option<TrendPlace> {
+        let (trends, number) = self.known.as_ref()?;
+        let trend = trends.all().get(*number)?;
+        let ranks = trend.lanes.iter().map(|&lane| {
+            let lane = trends.trace().lane(lane);
+            (lane.program, lane.rank)
+        });
+        Some(TrendPlace {
+            ranks: ranks.collect(),
+            func: trend.func,
+            window: window_of(trend, run),
+        })
+    }
+}
+
+/// The whole run; around a change as much before as after it, so that it is in the middle.
+fn window_of(trend: &Trend, run: Window) -> Window {
+    let TrendKind::Change { at, .. } = trend.kind else {
+        return run;
+    };
+    let half_ns = at.since(run.from).0.min(run.to.since(at).0).max(0);
+    let from = TimeNs(at.0.saturating_sub(half_ns));
+    Window::around(from, TimeNs(at.0.saturating_add(half_ns)), 0.0)
+}
