@@ -1,11 +1,13 @@
-//! What a parameter server has is saved: statistics, models and incidents as documents, and the state to go on from.
+//! What a parameter server has is saved: statistics, models, incidents and trends as documents, and the state to go on from.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgrove_provdb::{Document, ProvDbError, Store};
-use callgrove_pserver::{GlobalDocuments, IncidentDocument, MonotonicClock, ServerState};
+use callgrove_pserver::{
+    GlobalDocuments, IncidentDocument, MonotonicClock, ServerState, TrendDocument,
+};
 
 use crate::ServerError;
 
@@ -92,7 +94,18 @@ impl Saver {
             incidents.iter().map(of_incident).collect();
         self.store.put(&documents?)?;
         self.state.confirm_incidents(&incidents);
-        Ok(())
+        self.save_trends()
+    }
+
+    /// Writes the trends that are new or have changed.
+    fn save_trends(&mut self) -> Result<(), ServerError> {
+        let trends = self.state.trends();
+        let of_trend =
+            |it: &TrendDocument| Document::trend(it.program.0, &it.record.trend_id, &it.record);
+        let documents: Result<Vec<Document>, ProvDbError> = trends.iter().map(of_trend).collect();
+        let stored = documents.and_then(|documents| self.store.put(&documents));
+        self.state.confirm_trends(&trends, stored.is_ok());
+        Ok(stored?)
     }
 }
 

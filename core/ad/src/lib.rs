@@ -37,6 +37,7 @@ mod instance;
 mod message_numbers;
 mod node_state;
 mod options;
+mod own_times;
 mod provenance_writer;
 mod rank_counters;
 mod rank_detector;

@@ -1,10 +1,14 @@
 //! Persistent and slow changes of made-up runs: who is slow, what grows, what changed, and what is none of these.
 
+use std::collections::BTreeMap;
+
 use callgrove_model::{
-    FuncEventKind, Metadata, NameTable, ProgramId, Progress, RankBuilder, RankId, StepBatch,
-    StepId, ThreadId, TimeNs, Trace, Warnings,
+    DurationNs, ExecIdx, FuncEventKind, FuncId, LaneIdx, Metadata, NameTable, ProgramId, Progress,
+    RankBuilder, RankId, StepBatch, StepId, ThreadId, TimeNs, Trace, Warnings,
 };
-use callgrove_patterns::trend::{Trend, TrendDoubt, TrendKind, Trends};
+use callgrove_patterns::trend::{
+    LaneWindows, OwnTimeWindows, TimeWindow, Trend, TrendDoubt, TrendKind, TrendLane, Trends,
+};
 
 const NUM_RANKS: u32 = 8;
 const NUM_STEPS: i64 = 200;
@@ -267,4 +271,101 @@ fn times_that_go_back_or_never_end_do_no_harm() {
         }
     }
     found(&trace);
+}
+
+/// The same findings from windows of `NUM_CALLS` calls, as a running job has them.
+fn found_in_windows(trace: &Trace) -> Vec<Trend> {
+    const NUM_CALLS: usize = 4;
+    let mut contexts: BTreeMap<(FuncId, Option<FuncId>), Vec<LaneWindows>> = BTreeMap::new();
+    for (lane, held) in trace.lanes() {
+        let executions = &held.executions;
+        let mut calls: BTreeMap<(FuncId, Option<FuncId>), Vec<(TimeNs, DurationNs)>> =
+            BTreeMap::new();
+        for row in 0..executions.len() {
+            let caller = executions.parent(ExecIdx::from_index(row));
+            let caller = caller.map(|caller| executions.func[caller.index()]);
+            let call = (executions.entry[row], executions.exclusive[row]);
+            let context = (executions.func[row], caller);
+            calls.entry(context).or_default().push(call);
+        }
+        for (context, calls) in calls {
+            let window = |calls: &[(TimeNs, DurationNs)]| {
+                let mut own: Vec<DurationNs> = calls.iter().map(|call| call.1).collect();
+                own.sort_unstable();
+                TimeWindow {
+                    start: calls[0].0,
+                    num_calls: u64::try_from(calls.len()).expect("a few"),
+                    usual: own[(own.len() - 1) * 2 / 5],
+                    total: own.iter().copied().sum(),
+                }
+            };
+            contexts.entry(context).or_default().push(LaneWindows {
+                lane,
+                windows: calls.chunks(NUM_CALLS).map(window).collect(),
+            });
+        }
+    }
+    let contexts = contexts
+        .into_iter()
+        .map(|((func, caller), lanes)| OwnTimeWindows {
+            program: ProgramId(0),
+            func,
+            caller,
+            lanes,
+        });
+    let lanes = trace.lanes().map(|(_, lane)| TrendLane {
+        program: lane.program,
+        rank: lane.rank,
+        thread: lane.thread,
+        host: format!("nid{}", lane.rank.0 / 2),
+    });
+    let (start, end) = trace.time_span().expect("it ran");
+    let trends = Trends::of_windows(
+        contexts.collect(),
+        &lanes.collect::<Vec<_>>(),
+        |func| trace.names.name(func),
+        start..end,
+        DurationNs(1_000),
+    );
+    trends.all().to_vec()
+}
+
+#[test]
+fn windows_of_a_running_job_lead_to_the_same_findings_as_its_trace() {
+    let check = |name: &str, trace: &Trace| {
+        let lane = |lane: LaneIdx| (trace.lane(lane).rank, trace.lane(lane).thread);
+        let whole = found(trace);
+        let windowed = found_in_windows(trace);
+        let kinds = |trends: &[Trend]| -> Vec<(&'static str, Vec<u32>, String)> {
+            let kind = |it: &Trend| (it.kind.name(), ranks(it), it.host.clone());
+            trends.iter().map(kind).collect()
+        };
+        assert_eq!(kinds(&windowed), kinds(&whole), "{name}");
+        for (own, other) in windowed.iter().zip(&whole) {
+            let ratio = |it: &Trend| {
+                let (own, usual) = it.kind.times();
+                own.0 as f64 / usual.0 as f64
+            };
+            let words = own.sentence(|func| trace.names.name(func), lane);
+            assert!((ratio(own) / ratio(other) - 1.0).abs() < 0.05, "{words}");
+            assert_eq!(own.func, other.func, "{words}");
+        }
+        whole.len()
+    };
+    let slow = run(|rank, _| match rank {
+        4 | 5 => usual(130, 130),
+        _ => usual(100, 100),
+    });
+    assert_eq!(check("slow", &slow), 1);
+    let growing = run(|rank, step| match rank {
+        6 => usual(100 + step / 2, 100),
+        _ => usual(100, 100),
+    });
+    assert_eq!(check("growing", &growing), 1);
+    let changed = run(|rank, step| match (rank, step) {
+        (2, 120..) => usual(150, 100),
+        _ => usual(100, 100),
+    });
+    assert_eq!(check("changed", &changed), 1);
+    assert_eq!(check("nothing", &run(|_, _| usual(100, 100))), 0);
 }

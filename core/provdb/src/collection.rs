@@ -20,13 +20,15 @@ pub enum Collection {
     AdModel,
     /// Executions of several ranks that stood together, and where that came from; global.
     Incidents,
+    /// Persistent and slow changes of the run; global.
+    Trends,
     /// Call stack trees, abnormal ones and a sample, in the shard of their rank.
     Trees,
 }
 
 impl Collection {
     /// All of them, in the order of the schemas; our own last.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Anomalies,
         Self::NormalExecs,
         Self::Metadata,
@@ -34,6 +36,7 @@ impl Collection {
         Self::CounterStats,
         Self::AdModel,
         Self::Incidents,
+        Self::Trends,
         Self::Trees,
     ];
 
@@ -53,6 +56,7 @@ impl Collection {
             Self::CounterStats => "counter_stats",
             Self::AdModel => "ad_model",
             Self::Incidents => "incidents",
+            Self::Trends => "trends",
             Self::Trees => "trees",
         }
     }
@@ -61,7 +65,7 @@ impl Collection {
     pub fn is_global(self) -> bool {
         matches!(
             self,
-            Self::FuncStats | Self::CounterStats | Self::AdModel | Self::Incidents
+            Self::FuncStats | Self::CounterStats | Self::AdModel | Self::Incidents | Self::Trends
         )
     }
 
@@ -74,6 +78,7 @@ impl Collection {
             Self::CounterStats => include_str!("../schema/counter_stats.schema.json"),
             Self::AdModel => include_str!("../schema/ad_model.schema.json"),
             Self::Incidents => include_str!("../schema/incidents.schema.json"),
+            Self::Trends => include_str!("../schema/trends.schema.json"),
             Self::Trees => include_str!("../schema/trees.schema.json"),
         }
     }
@@ -85,7 +90,7 @@ pub const PACKET_SCHEMA: &str = include_str!("../schema/packet.schema.json");
 /// A collection's name is not one of the schemas'.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents or trees, not {0:?}"
+    "no such collection: take anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees, not {0:?}"
 )]
 pub struct UnknownCollection(pub String);
 

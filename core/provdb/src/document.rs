@@ -129,6 +129,15 @@ impl Document {
         )
     }
 
+    /// A trend (`pid`, `trend_id`).
+    ///
+    /// # Errors
+    /// The trend cannot be written as JSON.
+    pub fn trend(pid: u32, trend_id: &str, trend: &impl Serialize) -> Result<Self, ProvDbError> {
+        let key = format!("{pid}:{trend_id}");
+        Self::new(Collection::Trends, 0, key, trend)
+    }
+
     /// A call stack tree, by program and label.
     ///
     /// # Errors

@@ -80,8 +80,14 @@ impl Contribution {
             of_rank.metrics = rekeyed(metrics, &renumber, Metrics::merge);
         }
         let mut briefs = self.briefs;
-        for stood in briefs.values_mut().flat_map(|it| &mut it.stood) {
-            stood.fid = renumber(stood.fid);
+        for brief in briefs.values_mut() {
+            for stood in &mut brief.stood {
+                stood.fid = renumber(stood.fid);
+            }
+            for own in &mut brief.own_times {
+                own.fid = renumber(own.fid);
+                own.caller = own.caller.map(&renumber);
+            }
         }
         Self {
             models: rekeyed(self.models, &renumber, merge_model),
@@ -115,8 +121,12 @@ impl Contribution {
     /// Every function index in it, in no order, some more than once.
     pub fn fids(&self) -> impl Iterator<Item = FuncId> {
         let of_metrics = self.statistics.metrics.keys().map(|&(_, _, fid)| fid);
-        let of_briefs = self.briefs.values().flat_map(|brief| &brief.stood);
-        let of_briefs = of_briefs.map(|stood| stood.fid);
+        let of_briefs = self.briefs.values().flat_map(|brief| {
+            let own_times = brief.own_times.iter();
+            let own_times = own_times.flat_map(|own| [Some(own.fid), own.caller]);
+            let stood = brief.stood.iter().map(|stood| stood.fid);
+            stood.chain(own_times.flatten())
+        });
         let of_functions = self.statistics.functions.keys().copied();
         let final_anomalies = self.final_anomalies.values();
         self.models
@@ -161,7 +171,12 @@ impl Contribution {
                 * MOMENTS_BYTES
             + self.num_final_metrics() * 5 * MOMENTS_BYTES
             + self.statistics.steps.len() * 3 * MOMENTS_BYTES
-            + self.briefs.values().map(StepBrief::weight).sum::<usize>() * MOMENTS_BYTES
+            + self
+                .briefs
+                .values()
+                .map(StepBrief::num_entries)
+                .sum::<usize>()
+                * MOMENTS_BYTES
     }
 
     /// Moves the latter half of each list out; `None` if no list can be split.

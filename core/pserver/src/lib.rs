@@ -3,7 +3,7 @@
 //! ```text
 //! AD instance ─ ModelExchange ─ ExchangeSession ─ Transport ─┬─ InProcess ─────┬─ ServerState ─┬─ models back
 //!                               keeps what the               └─ gRPC (`net`) ──┘   partial     ├─ packets to viewers
-//!                               server lacks                                       states      └─ documents, incidents, saved state
+//!                               server lacks                                       states      └─ documents, incidents, trends, saved state
 //! ```
 //!
 //! Without the feature `net` nothing here opens a socket. What an instance adds is a [`Contribution`], and so is a
@@ -40,14 +40,16 @@ mod report;
 mod state;
 mod statistics;
 mod tree_model_book;
+mod trend;
 
+pub use callgrove_patterns::trend::TimeWindow;
 pub use contribution::Contribution;
 pub use error::{PserverError, Refusal};
 pub use exchange_session::ExchangeSession;
 pub use final_anomalies::FinalAnomalies;
 pub use functions::{FunctionRequest, FunctionTable, MAX_FUNCTIONS};
 pub use in_process::InProcess;
-pub use incident::{BriefKey, IncidentDocument, MessageBrief, StepBrief, StoodBrief};
+pub use incident::{BriefKey, IncidentDocument, MessageBrief, OwnTimeBrief, StepBrief, StoodBrief};
 pub use model_exchange::{Hello, Link, ModelExchange, RunProgress, Synced, Welcome};
 pub use monotonic_clock::MonotonicClock;
 pub use protocol::{
@@ -61,3 +63,4 @@ pub use tree_model_book::{
     InstanceModels, MAX_TREE_MODEL_BYTES, ModelInForce, ModelPublication, TreeModelBook,
     TreeModelInfo, TreeModelList, TreeModelUpdate, TreeModelVersion,
 };
+pub use trend::TrendDocument;

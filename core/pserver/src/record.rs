@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// Version of the schema of incidents.
 pub const INCIDENT_VERSION: u32 = 1;
+/// Version of the schema of trends.
+pub const TREND_VERSION: u32 = 1;
 
 /// Profile and anomalies of one function over the run: a document of `func_stats`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -186,4 +188,51 @@ pub struct MessageEnd {
     pub timestamp_us: u64,
     /// Label of the execution; none outside every function.
     pub event_id: Option<String>,
+}
+
+/// A persistent or slow change of the run: a document of `trends`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrendRecord {
+    /// [`TREND_VERSION`].
+    pub version: u32,
+    /// What names it in its program: kind, function and first rank.
+    pub trend_id: String,
+    /// Program.
+    pub pid: u32,
+    /// `slow`, `growth` or `change`.
+    pub kind: String,
+    /// Whether the steps so far still show it.
+    pub holds: bool,
+    /// Last I/O step that was looked at.
+    pub io_step: u64,
+    /// Number of `ranks`.
+    pub num_ranks: usize,
+    /// The ranks that it is on, ascending.
+    pub ranks: Vec<u32>,
+    /// Their host, where the run has several and all are on one.
+    pub host: Option<String>,
+    /// Global index of the function in which it costs most.
+    pub fid: u32,
+    /// Its name.
+    pub func: String,
+    /// Names of other functions with the same finding.
+    pub other_funcs: Vec<String>,
+    /// The usual own time of a call: on these ranks, at the end, or afterwards.
+    pub own: f64,
+    /// What it is compared with: that of the peers, at the start, or before.
+    pub usual: f64,
+    /// The ratio of the two; none if the latter is 0.
+    pub factor: Option<f64>,
+    /// When a change began; none for the other kinds.
+    pub start: Option<i64>,
+    /// Other ranks that call the function.
+    pub peers: Vec<u32>,
+    /// The time that it costs on all its ranks and in all its functions.
+    pub cost: i64,
+    /// How many times larger than the spread, or its standard error, the difference is.
+    pub evidence: f64,
+    /// Why it may be no fault; none if nothing suggests that.
+    pub doubt: Option<String>,
+    /// The finding as a sentence.
+    pub words: String,
 }

@@ -13,7 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("core/patterns", &["core/model"]),
     ("core/net", &[]),
     ("core/provdb", &["core/model", "core/net"]),
-    ("core/pserver", &["core/model", "core/detect", "core/net"]),
+    (
+        "core/pserver",
+        &["core/model", "core/detect", "core/patterns", "core/net"],
+    ),
     (
         "core/ad",
         &[

@@ -92,7 +92,7 @@ pub(crate) struct QueryArgs {
     /// The provenance database: its folder, postgres://… or the URL of `callgrove provdb`
     #[arg(value_name = "FOLDER|URL")]
     pub(crate) provdb: String,
-    /// anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents or trees; or run, for the run
+    /// anomalies, normalexecs, metadata, func_stats, counter_stats, ad_model, incidents, trends or trees; or run, for the run
     /// that all is of
     #[arg(
         value_name = "COLLECTION",

@@ -215,6 +215,9 @@ fn default_columns(collection: Collection) -> Vec<String> {
             "event_id",
             "func",
         ],
+        Collection::Trends => &[
+            "trend_id", "holds", "kind", "cost", "own", "usual", "factor", "words", "doubt",
+        ],
         Collection::Trees => &[
             "event_id",
             "io_step",

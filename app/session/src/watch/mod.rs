@@ -25,6 +25,7 @@ mod recorded_trees;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod trend;
 mod visit;
 mod watcher;
 
@@ -33,6 +34,7 @@ pub use callgrove_pserver::overview::{
     FuncOnRank, FuncOverview, Overview, RankOverview, StepSpan, summed_stats,
 };
 pub use callgrove_pserver::packet::{self, CounterStats, MetricsData, Packet};
+pub use callgrove_pserver::record::TrendRecord;
 pub use carrier::{
     ConnectionId, QueryRequest, WatchCarrier, WatchHandle, WatchRequest, WatchUpdate,
 };

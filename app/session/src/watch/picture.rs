@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use callgrove_pserver::record::TrendRecord;
+
 use super::visit::Visits;
 use super::{Overview, Pace, RecordedIncident, Visit};
 
@@ -62,6 +64,7 @@ pub(super) struct Known {
     pub(super) pace: Pace,
     /// Those that cost most, the greatest first.
     pub(super) incidents: Arc<Vec<Arc<RecordedIncident>>>,
+    pub(super) trends: Arc<Vec<TrendRecord>>,
     pub(super) revision: u64,
 }
 
@@ -100,6 +103,11 @@ impl Watch {
     /// How anomalies came in.
     pub fn pace(&self) -> &Pace {
         &self.shown().pace
+    }
+
+    /// The trends that hold, the costliest first; empty while none is recorded, and without a database.
+    pub fn trends(&self) -> &[TrendRecord] {
+        &self.shown().trends
     }
 
     /// The incidents that cost most, the greatest first; empty while none is recorded, and without a database.

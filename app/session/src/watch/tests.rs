@@ -198,6 +198,31 @@ fn incidents_are_asked_for_with_the_news_and_their_root_is_opened() {
 }
 
 #[test]
+fn trends_are_asked_for_after_the_incidents_and_listed() {
+    let (mut watcher, carrier) = connected();
+    let request = asked(&carrier);
+    say(&mut watcher, &carrier, found(request.id, Vec::new()));
+    let request = asked(&carrier);
+    let wanted = (request.collection.as_ref(), request.filter.as_deref());
+    assert_eq!(wanted, ("trends", Some("holds = true")));
+    let words = "rank 4 1.30 times its peers in Solver::kernel throughout";
+    let trend = json!({
+        "__id": 0, "version": 1, "trend_id": "slow:1:4", "pid": 0, "kind": "slow", "holds": true, "io_step": 90,
+        "num_ranks": 1, "ranks": [4], "host": null, "fid": 1, "func": "Solver::kernel", "other_funcs": [], "own": 1_300.0,
+        "usual": 1_000.0, "factor": 1.3, "start": null, "peers": [0, 1], "cost": 60_000, "evidence": 9.5, "doubt": null,
+        "words": words,
+    });
+    say(
+        &mut watcher,
+        &carrier,
+        found(request.id, vec![trend, json!({})]),
+    );
+    let known = watcher.watch().trends();
+    assert_eq!(known.len(), 1, "what is no trend is left out");
+    assert_eq!((known[0].words.as_str(), known[0].cost), (words, 60_000));
+}
+
+#[test]
 fn the_incident_of_a_document_is_looked_up_when_it_is_opened() {
     let (mut watcher, carrier) = connected();
     watcher.carry_out(WatchCommand::Query(Box::default()));

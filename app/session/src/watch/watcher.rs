@@ -6,6 +6,7 @@ use std::sync::Arc;
 use callgrove_pserver::record::IncidentRecord;
 
 use super::picture::Known;
+use super::trend::{read_trends, trend_request};
 use super::{
     Connection, ConnectionId, ExecutionDocument, FormError, Packet, Page, QueryForm, QueryRequest,
     QueryState, RecordedIncident, Results, Scope, Visit, Watch, WatchCommand, WatchHandle,
@@ -36,6 +37,8 @@ pub(crate) struct Watcher {
 struct Asked {
     /// For the incidents that cost most.
     incidents: Option<u64>,
+    /// For the trends, once the incidents have come.
+    trends: Option<u64>,
     /// For the incident of the open document.
     incident: Option<u64>,
     /// A person's question for the executions of an incident, and which of them to show.
@@ -210,7 +213,7 @@ impl Watcher {
                 documents,
                 total,
             } => {
-                if !self.take_incidents(id, &documents) {
+                if !self.take_incidents(id, &documents) && !self.take_trends(id, &documents) {
                     self.take_documents(id, documents, total);
                     self.open_found(id);
                 }
@@ -218,6 +221,7 @@ impl Watcher {
             WatchUpdate::QueryFailed { id, cause } => {
                 // Without a database there are no incidents, and nobody asked for them.
                 self.take_incidents(id, &[]);
+                self.take_trends(id, &[]);
                 if self.watch.query == QueryState::Asked(id) {
                     self.now().query = QueryState::Failed(cause);
                 }
@@ -355,6 +359,9 @@ impl Watcher {
                 known.incidents = Arc::new(incidents);
                 known.revision += 1;
             }
+            self.asked.trends = Some(self.next_query);
+            self.send(WatchRequest::Query(trend_request(self.next_query)));
+            self.next_query += 1;
         } else if self.asked.incident == Some(id) {
             self.asked.incident = None;
             self.now().incident = incidents.next();
@@ -362,6 +369,18 @@ impl Watcher {
             return false;
         }
         true
+    }
+
+    /// Takes the answer to a question for trends; whether it was one.
+    fn take_trends(&mut self, id: u64, documents: &[serde_json::Value]) -> bool {
+        let is_one = self.asked.trends.take_if(|asked| *asked == id).is_some();
+        let trends = read_trends(documents);
+        if is_one && *self.watch.newest.trends != trends {
+            let known = Arc::make_mut(&mut self.now().newest);
+            known.trends = Arc::new(trends);
+            known.revision += 1;
+        }
+        is_one
     }
 
     /// Looks up the executions of an incident, to show that of the root.

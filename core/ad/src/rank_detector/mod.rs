@@ -305,7 +305,7 @@ impl RankDetector {
             .iter()
             .map(|of_function| of_function.anomalies.len() as u64)
             .sum();
-        let brief = self.brief(&found, compiled, options);
+        let brief = self.brief(&found, compiled, fids, options);
         let lanes = self.judged_lanes();
         let anomalies = found.iter().map(|it| (it.number, it.summary(&lanes)));
         let anomalies: BTreeMap<u32, AnomalySummary> = anomalies.collect();

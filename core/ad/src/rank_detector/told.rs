@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use callgrove_detect::Moments;
 use callgrove_model::FuncId;
 use callgrove_pserver::{
-    AnomalySummary, FinalAnomalies, FunctionReport, Metrics, StepBrief, StepReport,
+    AnomalySummary, FinalAnomalies, FunctionReport, Metrics, OwnTimeBrief, StepBrief, StepReport,
 };
 
 use super::RankDetector;
 use super::judging::JudgedFunction;
 use crate::AdOptions;
 use crate::brief::BriefedStep;
+use crate::by_function::ExecPosition;
 use crate::compiled_model::CompiledModel;
 use crate::found::{FoundOutliers, longer_than_usual};
+use crate::own_times::own_times;
+use crate::record_builder::JudgedLane;
 
 impl RankDetector {
     pub(super) fn report(
@@ -71,11 +74,12 @@ impl RankDetector {
         }
     }
 
-    /// What stood in the step, for incidents.
+    /// What stood in the step, for incidents, and its own times, for trends.
     pub(super) fn brief(
         &mut self,
         found: &[FoundOutliers],
         compiled: &[Option<CompiledModel>],
+        fids: &[FuncId],
         options: &AdOptions,
     ) -> StepBrief {
         let mut briefs = std::mem::take(&mut self.briefs);
@@ -89,7 +93,34 @@ impl RankDetector {
             numbers: &self.message_numbers,
         };
         let brief = briefs.brief(&step, &longer);
+        let own_times = if self.has_reported(self.span.step()) {
+            Vec::new()
+        } else {
+            self.own_times(&lanes, fids)
+        };
+        drop(lanes);
         self.briefs = briefs;
-        brief
+        StepBrief {
+            host: if own_times.is_empty() {
+                String::new()
+            } else {
+                self.hostname.to_string()
+            },
+            own_times,
+            ..brief
+        }
+    }
+
+    /// Own times of what ended in the step, for trends.
+    fn own_times(&self, lanes: &[JudgedLane<'_>], fids: &[FuncId]) -> Vec<OwnTimeBrief> {
+        let fid_of = |func: FuncId| self.functions.get(func.index()).map(|it| FuncId(it.fid));
+        let entry = |position: ExecPosition| {
+            let lane = usize::try_from(position.lane).ok();
+            let lane = lane.and_then(|lane| lanes.get(lane));
+            let entries = lane.map(|lane| &lane.stack.executions().entry);
+            let entry = entries.and_then(|entries| entries.get(position.exec.index()));
+            entry.copied().unwrap_or_default()
+        };
+        own_times(&self.executions, (self.span.step(), fids), fid_of, entry)
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn sstd() -> Params {
     }
 }
 
-fn hbos() -> Params {
+pub(crate) fn hbos() -> Params {
     Params {
         algorithm: Algorithm::Hbos,
         ..Params::default()

@@ -9,3 +9,4 @@ mod opening;
 mod storing;
 mod support;
 mod trees;
+mod trends;

@@ -2,13 +2,12 @@
 
 use callgrove_model::{DurationNs, LaneIdx, Real, TimeNs};
 
+use super::lane_windows::{LaneWindows, NUM_WINDOWS};
 use super::own_time::{OwnTime, Series, tick_ns};
 use super::robust::{
     USUAL_PERCENT, kendall, median, median_and_spread, quantile, signed, theil_sen,
 };
 
-/// Windows of a series that has calls enough.
-const NUM_WINDOWS: usize = 20;
 /// Calls in the shortest window.
 const LEAST_WINDOW: usize = 5;
 /// Calls of a lane that is compared with others.
@@ -43,6 +42,11 @@ const LEAST_TICKS: i64 = 2;
 /// 1.27 standard deviations over √n; a little more for safety.
 const ERROR_OF_RANGE: f64 = 1.5;
 
+/// From the median absolute difference of two neighbours to their standard deviation: 1.4826 / √2.
+const ERROR_OF_DIFFERENCE: f64 = 1.05;
+/// From the standard error of a mean to that of a median of normal values.
+const ERROR_OF_MEDIAN: f64 = 1.25;
+
 /// The calls of a context on one lane, summed up.
 pub(super) struct LaneSummary {
     pub(super) lane: LaneIdx,
@@ -61,6 +65,12 @@ pub(super) struct LaneSummary {
 pub(super) struct ContextSummary {
     pub(super) lanes: Vec<LaneSummary>,
     tick_ns: i64,
+}
+
+/// Where a change begins: when, and how many calls come after that.
+pub(super) struct Onset {
+    pub(super) at: TimeNs,
+    pub(super) num_after: usize,
 }
 
 /// What was found on one lane.
@@ -101,12 +111,27 @@ impl ContextSummary {
         }
     }
 
-    /// What differs by enough, at most one finding a lane. `least` is the cost from which on a finding matters.
-    pub(super) fn findings(&self, all: &[Series], least: DurationNs) -> Vec<LaneFinding> {
+    /// Of lanes in windows; times are multiples of `tick_ns`.
+    pub(super) fn of_windows(all: &[LaneWindows], tick_ns: i64) -> Self {
+        let lanes = all.iter().map(LaneSummary::of_windows);
+        Self {
+            lanes: lanes.collect(),
+            tick_ns,
+        }
+    }
+
+    /// What differs by enough, at most one finding a lane. `least` is the cost from which on a finding matters; `onset`
+    /// says where a change of the lane at a place begins that lies between two windows, with the usual times before and
+    /// afterwards.
+    pub(super) fn findings(
+        &self,
+        least: DurationNs,
+        onset: impl Fn(usize, usize, (i64, i64)) -> Option<Onset>,
+    ) -> Vec<LaneFinding> {
         let mut found = Vec::new();
         let peers = self.peers();
-        for (lane, series) in self.lanes.iter().zip(all) {
-            let change = || self.change(lane, series);
+        for (at, lane) in self.lanes.iter().enumerate() {
+            let change = || self.change(lane, |split, levels| onset(at, split, levels));
             let slow = || self.slow(lane, peers.as_ref()?);
             let finding = change().or_else(|| self.growth(lane)).or_else(slow);
             found.extend(finding.filter(|it| it.cost >= least));
@@ -182,7 +207,11 @@ impl ContextSummary {
         })
     }
 
-    fn change(&self, lane: &LaneSummary, series: &Series) -> Option<LaneFinding> {
+    fn change(
+        &self,
+        lane: &LaneSummary,
+        onset: impl Fn(usize, (i64, i64)) -> Option<Onset>,
+    ) -> Option<LaneFinding> {
         if lane.windows.len() < NUM_WINDOWS {
             return None;
         }
@@ -203,15 +232,15 @@ impl ContextSummary {
         if !changes {
             return None;
         }
-        let first = moment(&series.calls, split, (from_ns, to_ns));
+        let onset = onset(split, (from_ns, to_ns))?;
         Some(LaneFinding {
             lane: lane.lane,
             what: Shift::Change {
                 from_ns,
                 to_ns,
-                at: series.calls.get(first)?.entry,
+                at: onset.at,
             },
-            cost: cost(step_ns, lane.num_calls - first),
+            cost: cost(step_ns, onset.num_after),
             evidence,
         })
     }
@@ -249,6 +278,41 @@ impl LaneSummary {
             window_error_ns: error_ns / num_windows.real(),
         }
     }
+
+    /// Of windows of which the calls are not known any more. The standard error of a window is taken from the differences of
+    /// neighbours, which a change or a slow growth hardly moves (von Neumann et al., Annals of Mathematical
+    /// Statistics 12, 1941).
+    fn of_windows(of_lane: &LaneWindows) -> Self {
+        let all = &of_lane.windows;
+        let mut usual: Vec<i64> = all.iter().map(|window| window.usual.0).collect();
+        let differences = usual.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+        let error_ns = median(differences.collect()).real() * ERROR_OF_DIFFERENCE;
+        let groups = of_lane.groups();
+        let windows = groups.iter().map(|group| {
+            let usual = all[group.clone()].iter().map(|window| window.usual.0);
+            median(usual.collect())
+        });
+        let windows: Vec<i64> = windows.collect();
+        let in_group = all.len().real() / groups.len().max(1).real();
+        Self {
+            lane: of_lane.lane,
+            num_calls: of_lane.num_calls(),
+            total_ns: of_lane.total_ns(),
+            usual_ns: quantile(&mut usual, USUAL_PERCENT, 1),
+            error_ns: ERROR_OF_MEDIAN * error_ns / all.len().max(1).real().sqrt(),
+            windows,
+            window_error_ns: error_ns / in_group.max(1.0).sqrt(),
+        }
+    }
+}
+
+/// Where a change in a series begins.
+pub(super) fn onset(series: &Series, split: usize, levels: (i64, i64)) -> Option<Onset> {
+    let first = moment(&series.calls, split, levels);
+    Some(Onset {
+        at: series.calls.get(first)?.entry,
+        num_after: series.calls.len() - first,
+    })
 }
 
 /// The standard error of the usual duration of some calls.

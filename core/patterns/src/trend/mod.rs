@@ -4,7 +4,7 @@
 //! Trace ─ own times (calls of a function under its caller, lane by lane) ─ windows ─ tests ─ Trends
 //! ```
 //!
-//! [`Trends::find`] answers three questions: which lanes are slower than their peers throughout, on which lanes a function takes
+//! [`Trends::find`] (of a trace) and [`Trends::of_windows`] (of a running job, which keeps no calls) answer three questions: which lanes are slower than their peers throughout, on which lanes a function takes
 //! longer and longer, and from when on a lane differs from before.
 //!
 //! # Own time
@@ -47,6 +47,7 @@
 
 mod group;
 mod judge;
+mod lane_windows;
 mod own_time;
 mod robust;
 #[expect(
@@ -58,6 +59,7 @@ mod trends;
 
 mod words;
 
+pub use lane_windows::{LaneWindows, OwnTimeWindows, TimeWindow, TrendLane};
 pub use trend::{Trend, TrendDoubt, TrendKind};
 pub use trends::Trends;
 pub use words::ranges_in_words;

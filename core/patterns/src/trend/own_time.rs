@@ -11,11 +11,11 @@ use super::robust::common_divisor;
 use crate::wait_names::can_wait;
 
 /// A finding costs its lane at least this share of the own time of the busiest lane: 1 in 50.
-const LEAST_COST: i64 = 50;
+pub(super) const LEAST_COST: i64 = 50;
 /// A context is looked at from this part of the least cost on: a half.
 const LEAST_TOTAL: i64 = 2;
 /// Calls from which on a context recurs on a lane: its own time is work that can be slow throughout.
-const RECURRING_CALLS: usize = 20;
+pub(super) const RECURRING_CALLS: usize = 20;
 
 /// A function under its caller in one program: what the calls of are compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,16 +1,19 @@
 //! The findings of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use callgrove_model::{
-    Cancelled, DurationNs, LaneIdx, ProgramId, Progress, RankId, Real, TimeNs, Trace,
+    Cancelled, DurationNs, FuncId, LaneIdx, ProgramId, Progress, RankId, Real, TimeNs, Trace,
 };
 use serde::{Deserialize, Serialize};
 
 use super::group::{Group, groups};
-use super::judge::{ContextSummary, LaneFinding, Shift};
-use super::own_time::{OwnTimeContext, OwnTimes};
+use super::judge::{self, ContextSummary, LaneFinding, Onset, Shift};
+use super::lane_windows::{OwnTimeWindows, TrendLane};
+use super::own_time::{LEAST_COST, OwnTimeContext, OwnTimes, RECURRING_CALLS};
 use super::trend::{Trend, TrendDoubt, TrendKind};
+use super::wait_names::can_wait;
 use crate::cause::hosts;
 
 /// A function matters in a finding from this part of the least cost of the whole finding on: an eighth.
@@ -44,19 +47,46 @@ impl Trends {
         let Some((start, end)) = trace.time_span().filter(|_| !trace.is_selection) else {
             return Ok(Self::default());
         };
-        let run = end.since(start);
         let own_times = OwnTimes::of(trace, progress.part(0.0, 0.4))?;
         let contexts = Contexts::judge(&own_times, progress.part(0.4, 1.0))?;
         let (names, of_lane) = hosts(trace);
-        let host = |&at: &usize| names.get(at).cloned().unwrap_or_default();
-        let hosts: Vec<String> = of_lane.iter().map(host).collect();
-        let trend = |group: &Group| contexts.trend((trace, start), &hosts, group);
-        let found = groups(contexts.found.clone(), run, own_times.least, |lane| {
-            trace.lane(lane).rank
+        let host = |lane: LaneIdx| names.get(*of_lane.get(lane.index())?).cloned();
+        let lanes = trace.lanes().map(|(lane, held)| TrendLane {
+            program: held.program,
+            rank: held.rank,
+            thread: held.thread,
+            host: host(lane).unwrap_or_default(),
         });
-        Ok(Self {
-            all: found.iter().filter_map(trend).collect(),
-        })
+        let lanes: Vec<TrendLane> = lanes.collect();
+        Ok(contexts.trends(&lanes, start..end, own_times.least))
+    }
+
+    /// Looks for the same in windows of own times; `lanes` are all lanes of the run, `names` the names of its functions, and
+    /// `span` is its time so far. Functions in which a lane can wait are left out. Times are multiples of `tick`.
+    pub fn of_windows<'a>(
+        all: Vec<OwnTimeWindows>,
+        lanes: &[TrendLane],
+        names: impl Fn(FuncId) -> &'a str,
+        span: Range<TimeNs>,
+        tick: DurationNs,
+    ) -> Self {
+        let works = |context: &OwnTimeWindows| {
+            let caller_waits = context.caller.is_some_and(|caller| can_wait(names(caller)));
+            !caller_waits && !can_wait(names(context.func))
+        };
+        let all: Vec<OwnTimeWindows> = all.into_iter().filter(works).collect();
+        let mut work_ns = vec![0_i64; lanes.len()];
+        for of_lane in all.iter().flat_map(|context| &context.lanes) {
+            if let Some(work_ns) = work_ns.get_mut(of_lane.lane.index())
+                && of_lane.num_calls() >= RECURRING_CALLS
+            {
+                *work_ns = work_ns.saturating_add(of_lane.total_ns());
+            }
+        }
+        let busiest_ns = work_ns.into_iter().max().unwrap_or(0);
+        let least = DurationNs((busiest_ns / LEAST_COST).max(1));
+        let contexts = Contexts::judge_windows(&all, tick, least);
+        contexts.trends(lanes, span, least)
     }
 
     /// The findings, the costliest first.
@@ -71,7 +101,10 @@ impl Contexts {
         for (&context, series) in &own_times.contexts {
             progress.at(0.5)?;
             let summary = ContextSummary::new(series);
-            let findings = summary.findings(series, DurationNs(own_times.least.0 / LEAST_PART));
+            let least = DurationNs(own_times.least.0 / LEAST_PART);
+            let findings = summary.findings(least, |at, split, levels| {
+                judge::onset(series.get(at)?, split, levels)
+            });
             if !findings.is_empty() {
                 found.insert(context, findings);
             }
@@ -80,19 +113,48 @@ impl Contexts {
         Ok(Self { summaries, found })
     }
 
-    fn trend(
-        &self,
-        (trace, start): (&Trace, TimeNs),
-        hosts: &[String],
-        group: &Group,
-    ) -> Option<Trend> {
+    /// The same for windows.
+    fn judge_windows(all: &[OwnTimeWindows], tick: DurationNs, least: DurationNs) -> Self {
+        let (mut summaries, mut found) = (BTreeMap::new(), BTreeMap::new());
+        for windows in all {
+            let context = OwnTimeContext {
+                program: windows.program,
+                func: windows.func,
+                caller: windows.caller,
+            };
+            let summary = ContextSummary::of_windows(&windows.lanes, tick.0.max(1));
+            let least = DurationNs(least.0 / LEAST_PART);
+            let findings = summary.findings(least, |at, split, _| {
+                let (at, num_after) = windows.lanes.get(at)?.from_group(split)?;
+                Some(Onset { at, num_after })
+            });
+            if !findings.is_empty() {
+                found.insert(context, findings);
+            }
+            summaries.insert(context, summary);
+        }
+        Self { summaries, found }
+    }
+
+    /// What was found, as findings of a run with these lanes and this time.
+    fn trends(&self, lanes: &[TrendLane], span: Range<TimeNs>, least: DurationNs) -> Trends {
+        let run = span.end.since(span.start);
+        let rank_of = |lane: LaneIdx| lanes[lane.index()].rank;
+        let found = groups(self.found.clone(), run, least, rank_of);
+        let trend = |group: &Group| self.trend(lanes, span.start, group);
+        Trends {
+            all: found.iter().filter_map(trend).collect(),
+        }
+    }
+
+    fn trend(&self, run: &[TrendLane], start: TimeNs, group: &Group) -> Option<Trend> {
         let summary = self.summaries.get(&group.context)?;
         let shift = group.shift()?;
         let lanes = group.lanes();
         let all = || summary.lanes.iter().map(|it| it.lane);
         let peers: Vec<LaneIdx> = all().filter(|lane| !lanes.contains(lane)).collect();
-        let ranks = ranks(trace, lanes.iter().copied());
-        let peer_ranks = self::ranks(trace, peers.iter().copied());
+        let ranks = ranks(run, lanes.iter().copied());
+        let peer_ranks = self::ranks(run, peers.iter().copied());
         let mut other_funcs = Vec::new();
         for context in &group.others {
             if context.func != group.context.func && !other_funcs.contains(&context.func) {
@@ -101,7 +163,7 @@ impl Contexts {
         }
         Some(Trend {
             kind: kind(shift, start),
-            host: common_host(trace, hosts, &lanes),
+            host: common_host(run, &lanes),
             peer_ranks: peer_ranks.difference(&ranks).copied().collect(),
             ranks: ranks.into_iter().collect(),
             doubt: self.doubt(group, shift, summary),
@@ -161,16 +223,16 @@ fn kind(shift: Shift, start: TimeNs) -> TrendKind {
     }
 }
 
-fn ranks(trace: &Trace, lanes: impl Iterator<Item = LaneIdx>) -> BTreeSet<RankId> {
-    lanes.map(|lane| trace.lane(lane).rank).collect()
+fn ranks(run: &[TrendLane], lanes: impl Iterator<Item = LaneIdx>) -> BTreeSet<RankId> {
+    lanes.map(|lane| run[lane.index()].rank).collect()
 }
 
 /// The host of all of the lanes, if the run has several.
-fn common_host(trace: &Trace, hosts: &[String], lanes: &BTreeSet<LaneIdx>) -> String {
-    let of = |lane: LaneIdx| hosts.get(lane.index()).map_or("", String::as_str);
-    let programs: BTreeSet<ProgramId> = lanes.iter().map(|it| trace.lane(*it).program).collect();
-    let of_lanes: BTreeSet<&str> = lanes.iter().map(|&lane| of(lane)).collect();
-    let of_run: BTreeSet<&String> = hosts.iter().collect();
+fn common_host(run: &[TrendLane], lanes: &BTreeSet<LaneIdx>) -> String {
+    let of_finding = || lanes.iter().map(|lane| &run[lane.index()]);
+    let programs: BTreeSet<ProgramId> = of_finding().map(|it| it.program).collect();
+    let of_lanes: BTreeSet<&str> = of_finding().map(|it| it.host.as_str()).collect();
+    let of_run: BTreeSet<&str> = run.iter().map(|it| it.host.as_str()).collect();
     match (
         of_lanes.first(),
         of_lanes.len(),

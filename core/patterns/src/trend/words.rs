@@ -1,6 +1,6 @@
 //! Findings as sentences.
 
-use callgrove_model::{FuncId, FunctionName, LaneIdx, RankId, Real, Trace};
+use callgrove_model::{FuncId, FunctionName, LaneIdx, RankId, Real, ThreadId, Trace};
 
 use super::{Trend, TrendDoubt, TrendKind};
 
@@ -11,8 +11,21 @@ impl Trend {
     /// One sentence without a period: `ranks 8 to 11, host nid00003, 1.30 times their peers in Heat::row throughout`. `trace` is the
     /// one that it was found in, or its head: names and lanes.
     pub fn in_words(&self, trace: &Trace) -> String {
-        let name = |func: FuncId| FunctionName::parse(trace.names.name(func)).short;
-        let lanes = self.lanes_in_words(trace);
+        let lane = |lane: LaneIdx| {
+            let lane = trace.lane(lane);
+            (lane.rank, lane.thread)
+        };
+        self.sentence(|func| trace.names.name(func), lane)
+    }
+
+    /// The same with the names of functions, and the rank and thread of a lane.
+    pub fn sentence<'a>(
+        &self,
+        name: impl Fn(FuncId) -> &'a str,
+        lane: impl Fn(LaneIdx) -> (RankId, ThreadId),
+    ) -> String {
+        let name = |func: FuncId| FunctionName::parse(name(func)).short;
+        let lanes = self.lanes_in_words(lane);
         let function = name(self.func);
         let also = match self.other_funcs.as_slice() {
             [] => String::new(),
@@ -47,15 +60,15 @@ impl Trend {
         }
     }
 
-    fn lanes_in_words(&self, trace: &Trace) -> String {
+    fn lanes_in_words(&self, lane_of: impl Fn(LaneIdx) -> (RankId, ThreadId)) -> String {
         let is_whole = |rank: &RankId| {
-            let of_rank = |lane: &&LaneIdx| trace.lane(**lane).rank == *rank;
+            let of_rank = |lane: &&LaneIdx| lane_of(**lane).0 == *rank;
             !self.peers.iter().any(|lane| of_rank(&lane))
         };
         let lanes = match self.lanes.as_slice() {
             [only] if !self.ranks.iter().all(is_whole) => {
-                let lane = trace.lane(*only);
-                format!("rank {}, thread {},", lane.rank, lane.thread)
+                let (rank, thread) = lane_of(*only);
+                format!("rank {rank}, thread {thread},")
             }
             _ if self.ranks.iter().all(is_whole) => match self.ranks.len() {
                 num if num > 1 && self.peer_ranks.is_empty() => format!("all {num} ranks"),

@@ -1,7 +1,7 @@
 //! The embedded store: a folder of SQLite files.
 //!
 //! ```text
-//! provdb.global.sqlite   func_stats, counter_stats, ad_model, incidents, state, meta (format, number of shards)
+//! provdb.global.sqlite   func_stats, counter_stats, ad_model, incidents, trends, state, meta (format, number of shards)
 //! provdb.<i>.sqlite      anomalies, normalexecs, metadata of the ranks with rank % shards = i
 //! claims/<p>.<r>.lock    locked by the AD instance of rank r of program p
 //! ```

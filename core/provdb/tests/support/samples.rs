@@ -206,7 +206,18 @@ pub(crate) fn one_of_each() -> Vec<Document> {
         Document::ad_model(0, 2, &sstd).expect("JSON"),
         Document::incident(0, "6:3:122", &incident()).expect("JSON"),
         Document::incident(0, "7:3:9", &joined_incident()).expect("JSON"),
+        Document::trend(0, "slow:4:8", &trend()).expect("JSON"),
     ]
+}
+
+/// Four ranks that are slower than their peers.
+pub(crate) fn trend() -> Value {
+    json!({
+        "version": 1, "trend_id": "slow:4:8", "pid": 0, "kind": "slow", "holds": true, "io_step": 90, "num_ranks": 2,
+        "ranks": [8, 9], "host": "nid00003", "fid": 4, "func": "Heat::row(int)", "other_funcs": [], "own": 195.0,
+        "usual": 150.5, "factor": 1.3, "start": null, "peers": [0, 1, 2, 3], "cost": 4_500, "evidence": 12.5, "doubt": null,
+        "words": "ranks 8 and 9, host nid00003, 1.30 times their peers in Heat::row throughout; peers: ranks 0 to 3"
+    })
 }
 
 /// An incident of two ranks, whose root is known.

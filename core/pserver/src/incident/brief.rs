@@ -1,8 +1,9 @@
-//! What an AD instance tells of a step, so that its anomalies can be joined with those of other ranks.
+//! What an AD instance tells of a step, so that it can be compared with those of other ranks.
 
 use std::collections::BTreeMap;
 
 use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
+use callgrove_patterns::trend::TimeWindow;
 use serde::{Deserialize, Serialize};
 
 /// A step of a rank: program, I/O step, rank; so the oldest steps come first.
@@ -16,6 +17,24 @@ pub struct StepBrief {
     pub stood: Vec<StoodBrief>,
     /// Messages whose number is known, in these or shortly before or after.
     pub messages: Vec<MessageBrief>,
+    /// Own times of the functions that took most of them, for trends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_times: Vec<OwnTimeBrief>,
+    /// Host of the rank; empty without `own_times`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+}
+
+/// Own times (exclusive times) of the executions of a function under a caller that ended in the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnTimeBrief {
+    /// Global index of the function.
+    pub fid: FuncId,
+    /// That of its caller; `None` at the bottom of the stack.
+    pub caller: Option<FuncId>,
+    /// The executions.
+    pub window: TimeWindow,
 }
 
 /// An execution that stood: an anomaly, or one that stood longer than nearly all others of its rank. Times are
@@ -60,16 +79,22 @@ pub struct MessageBrief {
 impl StepBrief {
     /// Nothing is told.
     pub fn is_empty(&self) -> bool {
-        self.stood.is_empty() && self.messages.is_empty()
+        self.stood.is_empty() && self.messages.is_empty() && self.own_times.is_empty()
     }
 
-    /// What it takes of a bound: its entries, and one for itself.
+    /// What it takes of a bound: its entries, and one for itself. Own times have a bound of their own, so that they never
+    /// displace what incidents are made of.
     pub(crate) fn weight(&self) -> usize {
         1 + self.stood.len() + self.messages.len()
     }
+
+    /// Number of entries of all kinds, and one for itself.
+    pub(crate) fn num_entries(&self) -> usize {
+        self.weight() + self.own_times.len()
+    }
 }
 
-/// Drops the oldest steps of `briefs` beyond a `limit` of entries.
+/// Drops the oldest steps of `briefs` beyond a `limit` of entries, and the own times of the oldest beyond as many.
 pub(crate) fn bound_briefs(briefs: &mut BTreeMap<BriefKey, StepBrief>, limit: usize) {
     let mut weight: usize = briefs.values().map(StepBrief::weight).sum();
     while weight > limit {
@@ -80,4 +105,20 @@ pub(crate) fn bound_briefs(briefs: &mut BTreeMap<BriefKey, StepBrief>, limit: us
         };
         weight -= brief.weight();
     }
+    let num_own = briefs.values().map(|brief| brief.own_times.len());
+    let mut num_own: usize = num_own.sum();
+    if num_own <= limit {
+        return;
+    }
+    let mut oldest: Vec<BriefKey> = briefs.keys().copied().collect();
+    oldest.sort_unstable_by_key(|key| (key.1, key.0, key.2));
+    for key in oldest {
+        if num_own <= limit {
+            break;
+        }
+        if let Some(brief) = briefs.get_mut(&key) {
+            num_own -= std::mem::take(&mut brief.own_times).len();
+        }
+    }
+    briefs.retain(|_, brief| !brief.is_empty());
 }

@@ -29,5 +29,5 @@ mod tests;
 
 pub(crate) use book::{IncidentBook, RankProgress};
 pub(crate) use brief::bound_briefs;
-pub use brief::{BriefKey, MessageBrief, StepBrief, StoodBrief};
+pub use brief::{BriefKey, MessageBrief, OwnTimeBrief, StepBrief, StoodBrief};
 pub use document::IncidentDocument;

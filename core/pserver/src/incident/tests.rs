@@ -64,6 +64,7 @@ fn late_sender() -> Vec<(u32, StepBrief)> {
             label(0, 4, 10),
             (1_000, 51_000),
         )],
+        ..StepBrief::default()
     };
     let late = StepBrief {
         stood: vec![stood(1, 4, 3, (900, 50_900))],
@@ -74,6 +75,7 @@ fn late_sender() -> Vec<(u32, StepBrief)> {
             label(1, 4, 20),
             (50_950, 50_950),
         )],
+        ..StepBrief::default()
     };
     vec![(0, waits), (1, late)]
 }
@@ -92,6 +94,7 @@ fn chain() -> Vec<(u32, StepBrief)> {
             label(2, 3, 99),
             (1_500, 51_100),
         )],
+        ..StepBrief::default()
     };
     briefs.push((2, waits));
     briefs
@@ -289,6 +292,7 @@ fn two_that_turn_out_to_be_one_say_so() {
                 StepBrief {
                     stood: vec![stood],
                     messages: Vec::new(),
+                    ..StepBrief::default()
                 },
             )
         })
@@ -363,6 +367,7 @@ fn old_steps_are_closed_and_stay_as_they_are() {
     let filler = |rank: u32, step: u32| StepBrief {
         stood: Vec::new(),
         messages: vec![message(CommKind::Send, rank, 0, label(rank, step, 0), (0, 0)); 1 << 14],
+        ..StepBrief::default()
     };
     for step in 5..40 {
         run.tell(0, step, filler(0, step));
@@ -374,6 +379,7 @@ fn old_steps_are_closed_and_stay_as_they_are() {
     let late = StepBrief {
         stood: vec![stood(1, 4, 77, (1_000, 51_000))],
         messages: Vec::new(),
+        ..StepBrief::default()
     };
     run.tell(1, 4, late);
     run.save(&mut database);

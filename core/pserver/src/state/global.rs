@@ -11,6 +11,7 @@ use crate::incident::IncidentBook;
 use crate::statistics::{
     Metrics, RankKey, Statistics, StepSummary, bound_steps, merge_maps, with_zeros,
 };
+use crate::trend::TrendBook;
 use crate::{CodedModel, Contribution, FinalAnomalies};
 
 /// Most steps that wait for a packet, should nobody take packets: half an hour of 64 ranks with two steps a second
@@ -54,6 +55,7 @@ pub(crate) struct GlobalState {
     /// What is new since the last packet.
     pub(crate) delta: PacketDelta,
     pub(crate) incidents: IncidentBook,
+    pub(crate) trends: TrendBook,
     /// The last step of each rank that the models hold.
     pub(crate) learnt: BTreeMap<RankKey, StepId>,
     /// The version in which the models of a program learnt last.
@@ -86,7 +88,14 @@ impl GlobalState {
         for (fid, delta) in partial.models {
             self.add_model(fid, delta, version);
         }
-        self.incidents.take_in(partial.briefs);
+        let mut briefs = partial.briefs;
+        for (&key, brief) in &mut briefs {
+            let host = std::mem::take(&mut brief.host);
+            let own_times = std::mem::take(&mut brief.own_times);
+            self.trends.take_in(key, &host, own_times);
+        }
+        briefs.retain(|_, brief| !brief.is_empty());
+        self.incidents.take_in(briefs);
         for (rank, step) in &partial.learnt {
             if self.learnt.get(rank) < Some(step) {
                 self.learnt_in.insert(rank.0, version);

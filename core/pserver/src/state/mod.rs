@@ -4,7 +4,7 @@
 //! ```text
 //! sync ─ partial state 0 ─┐
 //! sync ─ partial state 1 ─┼─ fold (about once a second) ─ global ─┬─ published models ─ answers to sync
-//! sync ─ partial state 2 ─┘                                       └─ packets, documents, incidents, saved state
+//! sync ─ partial state 2 ─┘                                       └─ packets, documents, incidents, trends, saved state
 //! ```
 //!
 //! An instance always goes to the same partial state, so its requests are counted where they are merged. No lock is taken by
@@ -19,6 +19,7 @@ mod published_models;
 mod registrations;
 mod saved_state;
 mod tree_models;
+mod trend_documents;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -16,6 +16,7 @@ use crate::PserverError;
 use crate::functions::FunctionTable;
 use crate::incident::IncidentBook;
 use crate::statistics::{RankKey, Statistics, pairs};
+use crate::trend::TrendBook;
 
 /// What the file calls itself.
 const FORMAT: &str = "callgrove parameter server";
@@ -50,6 +51,9 @@ struct File {
     /// Earlier releases had none.
     #[serde(default)]
     incidents: IncidentBook,
+    /// Earlier releases had none.
+    #[serde(default)]
+    trends: TrendBook,
     /// Earlier releases did not say.
     #[serde(default, with = "pairs")]
     learnt: BTreeMap<RankKey, StepId>,
@@ -88,6 +92,7 @@ impl ServerState {
             metric_ids: global.metric_ids.clone(),
             sequences: global.sequences.clone(),
             incidents: global.incidents.clone(),
+            trends: global.trends.clone(),
             learnt: global.learnt.clone(),
             learnt_in: global.learnt_in.clone(),
             ended: global.ended.clone(),
@@ -140,6 +145,7 @@ impl ServerState {
             sequences: file.sequences,
             metric_ids: file.metric_ids,
             incidents: file.incidents,
+            trends: file.trends,
             learnt: file.learnt,
             learnt_in: file.learnt_in,
             ended: file.ended,

@@ -1,8 +1,8 @@
-//! The incidents of the watched run that cost most, as a table in words.
+//! The trends of the watched run, and the incidents that cost most, as a table in words.
 
 use std::sync::Arc;
 
-use callgrove_session::watch::WatchCommand;
+use callgrove_session::watch::{Scope, TrendRecord, WatchCommand};
 use egui::Ui;
 
 use crate::context::ViewContext;
@@ -35,12 +35,23 @@ impl Default for IncidentTableState {
     }
 }
 
-/// Draws the table; a click opens the record of the root.
+/// When a trend is: throughout, or from a moment on.
+fn trend_time(trend: &TrendRecord) -> String {
+    match (trend.kind.as_str(), trend.start) {
+        (_, Some(start_us)) => clock(u64::try_from(start_us).unwrap_or(0)),
+        ("growth", None) => "growing".to_owned(),
+        (_, None) => "throughout".to_owned(),
+    }
+}
+
+/// Draws the table; a click opens the record of the root of an incident, or asks for executions of a trend's function on its
+/// first rank.
 pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableState, ui: &mut Ui) {
     let incidents = ctx.snapshot.watch.incidents().to_vec();
-    if incidents.is_empty() {
+    let trends = ctx.snapshot.watch.trends();
+    if incidents.is_empty() && trends.is_empty() {
         return empty_ui(
-            "No incident is recorded. They are found where a database is given, some steps after they happened.",
+            "No incident and no trend is recorded. They are found where a database is given, some steps after they happened.",
             ui,
         );
     }
@@ -64,27 +75,49 @@ pub(super) fn incidents_ui(ctx: &mut ViewContext<'_>, state: &mut IncidentTableS
         .map(|it| it.record.delay)
         .max()
         .unwrap_or(0);
+    let trend_us = trends.iter().map(|it| u64::try_from(it.cost).unwrap_or(0));
+    let most_us = trend_us.max().unwrap_or(0).max(most_us);
     let table = Table {
         salt: "watched incidents",
         columns: &COLUMNS,
-        num_rows: order.len(),
+        num_rows: trends.len() + order.len(),
         selected: None,
     };
+    let bar = |cost_us: f64| {
+        let share = (cost_us / most_us.max(1) as f64) as f32;
+        Cell::Bar(share, duration(cost_us))
+    };
     let cells = |at: usize| {
+        // Trends stand above the incidents, in order of their cost.
+        let Some(at) = at.checked_sub(trends.len()) else {
+            let trend = &trends[at];
+            let doubt = trend.doubt.as_ref().map(|doubt| format!(" ({doubt})"));
+            return vec![
+                Cell::Text(trend_time(trend)),
+                Cell::Text(format!("{}{}", trend.words, doubt.unwrap_or_default())),
+                Cell::Text(trend.io_step.to_string()),
+                bar(trend.cost as f64),
+            ];
+        };
         let incident = &incidents[order[at]];
         let delay_us = incident.record.delay as f64;
         vec![
             Cell::Text(clock(incident.record.start)),
             Cell::Text(incident.in_words(duration)),
             Cell::Text(incident.record.io_step.to_string()),
-            Cell::Bar(
-                (delay_us / most_us.max(1) as f64) as f32,
-                duration(delay_us),
-            ),
+            bar(delay_us),
         ]
     };
-    if let Some(Clicked::Row(at)) = table.ui(ctx.theme, &mut state.sort, ui, cells) {
-        let incident = Arc::clone(&incidents[order[at]]);
-        ctx.watch(WatchCommand::OpenIncident(incident));
-    }
+    let Some(Clicked::Row(at)) = table.ui(ctx.theme, &mut state.sort, ui, cells) else {
+        return;
+    };
+    let command = match at.checked_sub(trends.len()) {
+        Some(at) => WatchCommand::OpenIncident(Arc::clone(&incidents[order[at]])),
+        None => WatchCommand::QueryScope(Scope {
+            rank: trends[at].ranks.first().map(|&rank| (trends[at].pid, rank)),
+            func: Some((trends[at].pid, trends[at].fid)),
+            ..Scope::default()
+        }),
+    };
+    ctx.watch(command);
 }

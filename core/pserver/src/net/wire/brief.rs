@@ -1,11 +1,13 @@
 //! Briefs of stood as messages.
 
-use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
+use callgrove_model::{
+    CommKind, DurationNs, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs,
+};
 
 use super::error::{Result, damaged};
 use crate::incident::BriefKey;
 use crate::net::proto;
-use crate::{MessageBrief, StepBrief, StoodBrief};
+use crate::{MessageBrief, OwnTimeBrief, StepBrief, StoodBrief, TimeWindow};
 
 pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
     let (program, step, rank) = key;
@@ -15,6 +17,8 @@ pub(super) fn brief_to_wire(key: BriefKey, brief: &StepBrief) -> proto::Brief {
         step: step.0,
         stood: brief.stood.iter().map(stood_to_wire).collect(),
         messages: brief.messages.iter().map(message_to_wire).collect(),
+        own_times: brief.own_times.iter().map(own_time_to_wire).collect(),
+        host: brief.host.clone(),
     }
 }
 
@@ -29,8 +33,35 @@ pub(super) fn brief_from_wire(brief: &proto::Brief) -> Result<(BriefKey, StepBri
         messages: messages
             .map(|message| message_from_wire(rank, message))
             .collect(),
+        own_times: brief.own_times.iter().map(own_time_from_wire).collect(),
+        host: brief.host.clone(),
     };
     Ok(((ProgramId(brief.program), StepId(brief.step), rank), told))
+}
+
+fn own_time_to_wire(own: &OwnTimeBrief) -> proto::BriefOwnTime {
+    let window = own.window;
+    proto::BriefOwnTime {
+        fid: own.fid.0,
+        caller: own.caller.map(|caller| caller.0),
+        start_ns: window.start.0,
+        num_calls: window.num_calls,
+        usual_ns: window.usual.0,
+        total_ns: window.total.0,
+    }
+}
+
+fn own_time_from_wire(own: &proto::BriefOwnTime) -> OwnTimeBrief {
+    OwnTimeBrief {
+        fid: FuncId(own.fid),
+        caller: own.caller.map(FuncId),
+        window: TimeWindow {
+            start: TimeNs(own.start_ns),
+            num_calls: own.num_calls,
+            usual: DurationNs(own.usual_ns.max(0)),
+            total: DurationNs(own.total_ns.max(0)),
+        },
+    }
 }
 
 fn stood_to_wire(stood: &StoodBrief) -> proto::BriefStood {

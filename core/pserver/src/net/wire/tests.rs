@@ -97,9 +97,21 @@ fn brief(values: &[u64]) -> StepBrief {
         call: (row % 3 > 0).then(|| label(row)),
         called_us: value,
     };
+    let own_time = |(fid, &value): (u32, &u64)| OwnTimeBrief {
+        fid: FuncId(fid),
+        caller: (fid % 2 == 0).then_some(FuncId(7)),
+        window: TimeWindow {
+            start: TimeNs(i64::from(fid)),
+            num_calls: value,
+            usual: DurationNs(5),
+            total: DurationNs(i64::from(fid) * 9),
+        },
+    };
     StepBrief {
         stood: (0..).zip(values).map(stood).collect(),
         messages: (0..).zip(values).map(message).collect(),
+        own_times: (0..).zip(values).map(own_time).collect(),
+        host: "nid00001".to_owned(),
     }
 }
 
