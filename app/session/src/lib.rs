@@ -17,7 +17,6 @@
 //! Labels are what a person cannot get back by waiting, so every edit is appended to a journal
 //! before it is applied ([`JournalWriter::append`]), and the journal is replayed on the next open.
 
-mod by_design;
 mod calls;
 mod causes;
 mod command;
@@ -48,7 +47,6 @@ mod viewer;
 pub mod watch;
 pub mod wire;
 
-pub use by_design::design_words;
 pub use callgrove_ml::active::{Doubt, QueryStrategy};
 pub use callgrove_ml::cause::WriteShare;
 pub use callgrove_ml::decision::{ByDesign, DesignClass, DesignKind};
@@ -73,7 +71,7 @@ pub use causes::{
 pub use command::{Command, Selection, TimeRange};
 pub use detection::rareness_text;
 pub use engine::{Engine, Wake};
-pub use explain::{Explainer, SummaryNode, summarize};
+pub use explain::{Explainer, SummaryNode, design_words, summarize};
 pub use handle::{SendError, SessionHandle, SnapshotCell};
 pub use host::{Host, HostError, JournalWriter, OpenJournal, RunningJob};
 pub use journal::journal_run;

@@ -1,10 +1,12 @@
 //! Incidents in the whole window: what a person sees first, and what keys do.
 
+use callgrove_session::watch::WatchUpdate;
 use callgrove_session::{Command, Label, Selection, Snapshot};
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use super::tests::Window;
+use super::watch_tests::{WAIT, Window as WatchWindow, packet};
 use crate::stall_for_tests::{stalled_snapshot, trees_of_stall, with_causes, with_incident};
 use crate::trend_for_tests::trend_snapshot;
 
@@ -146,4 +148,37 @@ fn where_no_incident_hit_an_execution_a_trend_is_the_first_thing_to_see() {
     window.publish(with_causes(&snapshot));
     let shown = window.harness.state().session.snapshot();
     assert_eq!((shown.incident, shown.trend), (None, Some(0)));
+}
+
+#[test]
+fn trends_of_the_running_job_stand_above_its_incidents_and_lead_to_executions() {
+    let mut window = WatchWindow::new(Some("localhost:5559"));
+    window.say(WatchUpdate::Connected(Box::default()));
+    let request = window.asked();
+    window.say(WatchUpdate::Packet(Box::new(packet(0))));
+    window.say(WatchUpdate::Found {
+        id: request.id,
+        documents: Vec::new(),
+        total: None,
+    });
+    let request = window.asked();
+    assert_eq!(request.collection, "trends");
+    let words = "rank 3 1.30 times its peers in MPI_Wait throughout";
+    let trend = serde_json::json!({
+        "version": 1, "trend_id": "slow:0:3", "pid": 0, "kind": "slow", "holds": true, "io_step": 90, "num_ranks": 1,
+        "ranks": [3], "host": null, "fid": 0, "func": WAIT, "other_funcs": [], "own": 1_300.0, "usual": 1_000.0,
+        "factor": 1.3, "start": null, "peers": [0, 1], "cost": 60_000, "evidence": 9.5,
+        "doubt": "there are few lanes to compare with", "words": words,
+    });
+    window.say(WatchUpdate::Found {
+        id: request.id,
+        documents: vec![trend],
+        total: None,
+    });
+    window.click("Incidents");
+    let row = format!("{words} (there are few lanes to compare with)");
+    window.harness.get_by_label_contains(&row).click();
+    window.harness.run();
+    let filter = window.asked().filter.unwrap();
+    assert_eq!(filter, "pid = 0 and rid = 3 and fid = 0");
 }

@@ -20,19 +20,19 @@ use callgrove_session::{Command, Label, Session, SessionHandle, SnapshotCell};
 use super::CallgroveApp;
 use crate::platform::NoDialogs;
 
-const WAIT: &str = "MPI_Wait() [{mpi.c} {12,0}]";
+pub(super) const WAIT: &str = "MPI_Wait() [{mpi.c} {12,0}]";
 const COMPUTE: &str = "ns::Pair::compute(int, int)";
 
 /// The window with the carrier's end.
-struct Window {
-    harness: Harness<'static, CallgroveApp>,
+pub(super) struct Window {
+    pub(super) harness: Harness<'static, CallgroveApp>,
     carrier: WatchCarrier,
     /// What the engine is asked.
     commands: Receiver<Command>,
 }
 
 impl Window {
-    fn new(address: Option<&str>) -> Self {
+    pub(super) fn new(address: Option<&str>) -> Self {
         let (handle, carrier) = WatchHandle::pair();
         let address = address.map(ToOwned::to_owned);
         let builder = Harness::builder()
@@ -66,7 +66,7 @@ impl Window {
         window
     }
 
-    fn say(&mut self, update: WatchUpdate) {
+    pub(super) fn say(&mut self, update: WatchUpdate) {
         self.carrier
             .updates
             .send((ConnectionId(1), update))
@@ -74,7 +74,7 @@ impl Window {
         self.harness.run();
     }
 
-    fn click(&mut self, label: &str) {
+    pub(super) fn click(&mut self, label: &str) {
         self.harness.get_by_label(label).click();
         self.harness.run();
     }
@@ -100,7 +100,7 @@ impl Window {
         self.harness.state().session.snapshot().watch.visit().page
     }
 
-    fn asked(&self) -> QueryRequest {
+    pub(super) fn asked(&self) -> QueryRequest {
         match self.carrier.requests.try_iter().last() {
             Some(WatchRequest::Query(request)) => request,
             other => panic!("no query but {other:?}"),
@@ -131,7 +131,7 @@ fn stats(total: f64, count: u64) -> RunStats {
 }
 
 /// Rank r has r anomalies in each step.
-fn packet(step: u64) -> Packet {
+pub(super) fn packet(step: u64) -> Packet {
     let created_at = 1_795_231_715_000 + step * 1_000;
     let rank = |rank: u32| RankAnomalies {
         data: vec![StepAnomalies {
@@ -422,39 +422,6 @@ fn an_incident_without_a_record_says_what_is_known_of_it() {
     assert!(window.has(&format!(
         "no execution is recorded, for none was an anomaly that is kept: {row}"
     )));
-}
-
-#[test]
-fn trends_of_the_running_job_stand_above_its_incidents_and_lead_to_executions() {
-    let mut window = Window::new(Some("localhost:5559"));
-    window.say(WatchUpdate::Connected(Box::default()));
-    let request = window.asked();
-    window.say(WatchUpdate::Packet(Box::new(packet(0))));
-    window.say(WatchUpdate::Found {
-        id: request.id,
-        documents: Vec::new(),
-        total: None,
-    });
-    let request = window.asked();
-    assert_eq!(request.collection, "trends");
-    let words = "rank 3 1.30 times its peers in MPI_Wait throughout";
-    let trend = serde_json::json!({
-        "version": 1, "trend_id": "slow:0:3", "pid": 0, "kind": "slow", "holds": true, "io_step": 90, "num_ranks": 1,
-        "ranks": [3], "host": null, "fid": 0, "func": WAIT, "other_funcs": [], "own": 1_300.0, "usual": 1_000.0,
-        "factor": 1.3, "start": null, "peers": [0, 1], "cost": 60_000, "evidence": 9.5,
-        "doubt": "there are few lanes to compare with", "words": words,
-    });
-    window.say(WatchUpdate::Found {
-        id: request.id,
-        documents: vec![trend],
-        total: None,
-    });
-    window.click("Incidents");
-    let row = format!("{words} (there are few lanes to compare with)");
-    window.harness.get_by_label_contains(&row).click();
-    window.harness.run();
-    let filter = window.asked().filter.unwrap();
-    assert_eq!(filter, "pid = 0 and rid = 3 and fid = 0");
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! Trees told to a person: what sets one apart from the usual ones, and what it is made of in short.
+//! Trees told to a person: what sets one apart from the usual ones, why it is rare by design, and what it is made of in short.
 
+mod by_design;
 mod explainer;
 mod summary;
 
+pub use by_design::design_words;
 pub use explainer::Explainer;
 pub use summary::{SummaryNode, summarize};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use callgrove_model::TreeIdx;
-use callgrove_session::{Analysis, Cause, Detection, Selection, design_words, rareness_text};
+use callgrove_session::{
+    Analysis, Cause, DelayRole, Detection, Selection, design_words, rareness_text,
+};
 use egui::{
     Align2, Color32, FontId, Painter, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, UiBuilder,
     WidgetInfo, vec2,
@@ -89,20 +91,12 @@ pub(super) fn card_ui(
     };
     paint_frame(ctx, tree, rect, is_focused, stroke, ui);
     let right_of_head = paint_words(ctx, analysis, tree, &code, rect, ui);
-    let mut top = 4.0;
     let room = rect.with_min_x(right_of_head);
-    if let Some((role, text)) = role {
-        let sign = |painter: &Painter, at: Pos2| {
-            paint_role(painter, role, at, 4.5, ctx.theme.role(role));
-        };
-        paint_facing(ctx.theme.role(role), text, sign, room, ui);
-        top = 26.0;
-    } else if let Some(words) = design {
-        let color = ctx.theme.weak_text();
-        let sign = |painter: &Painter, at: Pos2| paint_regular(painter, at, color);
-        paint_facing(color, words, sign, room, ui);
-        top = 26.0;
-    }
+    let top = if facing_ui(ctx, (role, design), room, ui) {
+        26.0
+    } else {
+        4.0
+    };
     let structure =
         Rect::from_min_max(rect.min + vec2(WORDS_WIDTH, top), rect.max - vec2(4.0, 4.0));
     if structure.width() >= LEAST_STRUCTURE {
@@ -111,6 +105,27 @@ pub(super) fn card_ui(
         mini_tree::paint(ui.painter(), structure, minis, median, ctx.theme);
     }
     buttons_ui(ctx, state, (tree, &code), rect, ui);
+}
+
+/// Says what the tree was in a delay, or why it is rare by design; whether there was anything to say.
+fn facing_ui(
+    ctx: &ViewContext<'_>,
+    (role, design): (Option<(DelayRole, String)>, Option<String>),
+    room: Rect,
+    ui: &Ui,
+) -> bool {
+    if let Some((role, text)) = role {
+        let color = ctx.theme.role(role);
+        let sign = |painter: &Painter, at: Pos2| paint_role(painter, role, at, 4.5, color);
+        paint_facing(color, text, sign, room, ui);
+    } else if let Some(words) = design {
+        let color = ctx.theme.weak_text();
+        let sign = |painter: &Painter, at: Pos2| paint_regular(painter, at, color);
+        paint_facing(color, words, sign, room, ui);
+    } else {
+        return false;
+    }
+    true
 }
 
 /// The buttons that label it.
