@@ -18,6 +18,9 @@ const LEAST_SHARE: u64 = 200;
 const MAX_WINDOWS: usize = 40;
 /// Calls in the shortest window, as the engine for recorded runs has it.
 const LEAST_WINDOW: usize = 5;
+/// Calls of a window of which the usual time is taken, at equal distances: the engine looks at many windows, so that more would cost
+/// more than they tell.
+const MAX_SAMPLED: usize = 16;
 /// The quantile that is the usual time, in percent, as the engine for recorded runs has it.
 const USUAL_PERCENT: usize = 40;
 
@@ -50,13 +53,18 @@ pub(crate) fn own_times(
         let mut push = |of_caller: &[EndedExecution]| {
             let num_windows = (of_caller.len() / LEAST_WINDOW).clamp(1, most_windows);
             for calls in of_caller.chunks(of_caller.len().div_ceil(num_windows)) {
-                let first = calls[0];
+                let stride = calls.len().div_ceil(MAX_SAMPLED);
                 times_us.clear();
-                times_us.extend(calls.iter().map(|it| it.exclusive_us));
+                times_us.extend(calls.iter().step_by(stride).map(|it| it.exclusive_us));
                 own_times.push(OwnTimeBrief {
                     fid,
-                    caller: first.caller.and_then(&fid_of),
-                    window: window(entry(first.position), &mut times_us),
+                    caller: calls[0].caller.and_then(&fid_of),
+                    window: TimeWindow {
+                        start: entry(calls[0].position),
+                        num_calls: u64::try_from(calls.len()).unwrap_or(u64::MAX),
+                        usual: of_us(usual_us(&mut times_us)),
+                        total: of_us(total_us(calls)),
+                    },
                 });
             }
         };
@@ -74,17 +82,10 @@ pub(crate) fn own_times(
     own_times
 }
 
-/// The window of some calls, of which there is at least one; their order changes.
-fn window(start: TimeNs, times_us: &mut [u64]) -> TimeWindow {
-    let total_us = times_us.iter().sum();
+/// The usual one of some times, of which there is at least one; their order changes.
+fn usual_us(times_us: &mut [u64]) -> u64 {
     let usual = (times_us.len() - 1) * USUAL_PERCENT / 100;
-    let (_, &mut usual_us, _) = times_us.select_nth_unstable(usual);
-    TimeWindow {
-        start,
-        num_calls: u64::try_from(times_us.len()).unwrap_or(u64::MAX),
-        usual: of_us(usual_us),
-        total: of_us(total_us),
-    }
+    *times_us.select_nth_unstable(usual).1
 }
 
 fn of_us(time_us: u64) -> DurationNs {
