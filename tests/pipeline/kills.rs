@@ -153,12 +153,14 @@ fn a_recorded_run_ends_the_same_whatever_is_killed() {
     assert_same(&found(&store), &found(&undisturbed));
 }
 
-/// The trees that a job has recorded, as (event, score), sorted.
-fn judged_trees(provdb: &str) -> Vec<(String, Option<u64>)> {
+/// The trees that a job has recorded, as (event, score, whether it is abnormal), sorted.
+fn judged_trees(provdb: &str) -> Vec<(String, Option<u64>, Option<bool>)> {
     let trees = documents(provdb, Collection::Trees);
     let of = |tree: &Value| {
         let score = tree["judged"]["score"].as_f64().map(f64::to_bits);
-        (tree["event_id"].as_str().unwrap().to_owned(), score)
+        let is_anomaly = tree["judged"]["is_anomaly"].as_bool();
+        let event_id = tree["event_id"].as_str().unwrap().to_owned();
+        (event_id, score, is_anomaly)
     };
     let mut trees: Vec<_> = trees.iter().map(of).collect();
     trees.sort_unstable();

@@ -13,6 +13,7 @@ use callgrove_provdb::{
     Document, MAX_RECORDED_CALLS, MAX_RECORDED_REASONS, ProvDbError, RecordedTree, TREE_VERSION,
     TreeJudgement, TreeRecord,
 };
+use callgrove_pserver::TreePValues;
 
 use crate::by_function::{ExecPosition, ExecutionsByFunction};
 use crate::node_state::epoch_us;
@@ -32,8 +33,8 @@ pub(crate) struct RankTrees {
     watched: BTreeMap<u32, Watched>,
     /// Roots that are still open, of which calls are gone.
     cut: BTreeSet<(ThreadId, ExecLabel)>,
-    /// p-values of the last trees, by the name of the model.
-    recent: BTreeMap<Arc<str>, RecentPValues>,
+    /// Up to the last step that counts.
+    recent: TreePValues,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,8 @@ struct Watched {
 
 /// A judged step of a rank.
 pub(crate) struct TreeStep<'a> {
+    /// Whether p-values count for later trees: not where an instance reads again what was judged before.
+    pub(crate) counts: bool,
     pub(crate) program: ProgramId,
     pub(crate) rank: RankId,
     pub(crate) step: StepId,
@@ -67,6 +70,8 @@ pub(crate) struct TreeOutcome {
     pub(crate) trouble: Option<String>,
     /// How the models fared.
     pub(crate) fits: Vec<ModelFit>,
+    /// The p-values of the last trees for each model that judged any in the step.
+    pub(crate) p_values: TreePValues,
 }
 
 /// A tree of the step: its function's number, whether it is sampled, and where it is.
@@ -78,6 +83,11 @@ struct Grown {
 }
 
 impl RankTrees {
+    /// Goes on after trees that an instance before this one judged.
+    pub(crate) fn go_on_after(&mut self, p_values: TreePValues) {
+        self.recent = p_values;
+    }
+
     /// Judges the trees whose roots ended in the step.
     pub(crate) fn judge(
         &mut self,
@@ -124,8 +134,9 @@ impl RankTrees {
         for (name, trees) in by_model {
             if !trees.is_empty() {
                 let model = name.and_then(|name| models.model(name));
-                let recent = name.map(|name| self.recent.entry(Arc::clone(name)).or_default());
-                of.judge(model.zip(recent), trees, &mut outcome)?;
+                let recent = name.filter(|_| of.counts).map(ToString::to_string);
+                let recent = recent.map(|name| self.recent.entry(name).or_default());
+                of.judge(model, recent, trees, &mut outcome)?;
             }
         }
         Ok(outcome)
@@ -207,13 +218,13 @@ impl TreeStep<'_> {
     /// Judges trees by one model, with the p-values of the last ones, or only records them.
     fn judge(
         &self,
-        model: Option<(&TreeModelInForce, &mut RecentPValues)>,
+        model: Option<&TreeModelInForce>,
+        recent: Option<&mut RecentPValues>,
         mut trees: Vec<EndedRoot>,
         outcome: &mut TreeOutcome,
     ) -> Result<(), ProvDbError> {
         trees.sort_by_key(|(_, _, position)| (position.lane, position.exec));
         let (forest, grown) = self.forest(&trees);
-        let (model, recent) = model.unzip();
         let verdicts = match model.map(|model| model.judge.judge(&forest)) {
             Some(Ok(mut verdicts)) => {
                 let rate = model.map_or(0.0, |model| model.judge.false_discovery_rate());
@@ -225,6 +236,8 @@ impl TreeStep<'_> {
                         let verdict = &mut verdicts[at];
                         verdict.is_abnormal = recent.is_discovery(verdict.decision_ln_p, rate);
                     }
+                    let p_values = model.map(|model| (model.name.to_string(), recent.clone()));
+                    outcome.p_values.extend(p_values);
                 }
                 Some(verdicts)
             }

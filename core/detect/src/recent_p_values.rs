@@ -6,7 +6,7 @@ use callgrove_model::Real;
 use serde::{Deserialize, Serialize};
 
 /// p-values that a new one is compared with. While there are fewer, the missing ones count as 1.
-const WINDOW: usize = 1_000;
+const WINDOW: u64 = 1_000;
 
 /// The last 1,000 p-values of a stream, which decide about the next one.
 ///
@@ -15,35 +15,60 @@ const WINDOW: usize = 1_000;
 /// streams it finds .95 of what the same rule finds at the end, where LORD++ finds .76, SAFFRON .60 and
 /// e-LOND .09.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(deny_unknown_fields)]
 pub struct RecentPValues {
-    /// ln of the p-values, the oldest first.
-    recent: VecDeque<f64>,
+    /// Number of p-values so far.
+    num_seen: u64,
+    /// Those of the last 1,000 that were at most the rate, the oldest first: how many came before, and ln p.
+    small: VecDeque<(u64, f64)>,
 }
 
 impl RecentPValues {
     /// Takes the next p-value by its logarithm and returns whether it is a discovery at a false discovery
     /// `rate`. NaN is never one.
     pub fn is_discovery(&mut self, ln_p: f64, rate: f64) -> bool {
-        if self.recent.len() >= WINDOW {
-            self.recent.pop_front();
+        let place = self.num_seen;
+        self.num_seen += 1;
+        let oldest = self.num_seen.saturating_sub(WINDOW);
+        while self.small.front().is_some_and(|&(place, _)| place < oldest) {
+            self.small.pop_front();
         }
-        self.recent.push_back(ln_p);
         // Larger ones are no discovery, however many there are.
         if ln_p.is_nan() || ln_p > rate.ln() {
             return false;
         }
-        let mut small: Vec<f64> = self
-            .recent
-            .iter()
-            .copied()
-            .filter(|&ln_p| ln_p <= rate.ln())
-            .collect();
+        // JSON has no infinity.
+        let ln_p = ln_p.max(f64::MIN);
+        self.small.push_back((place, ln_p));
+        let small = self.small.iter().map(|&(_, ln_p)| ln_p);
+        let mut small: Vec<f64> = small.filter(|&ln_p| ln_p <= rate.ln()).collect();
         small.sort_unstable_by(f64::total_cmp);
         let step = rate / WINDOW.real();
         let limit = |place: usize| (step * (place + 1).real()).ln();
         let last = (0..small.len()).rfind(|&place| small[place] <= limit(place));
         last.is_some_and(|last| ln_p <= small[last])
+    }
+
+    /// Number of p-values so far. Of two states of a stream, the one that has seen more is the later one.
+    pub fn num_seen(&self) -> u64 {
+        self.num_seen
+    }
+
+    /// The p-values of the last 1,000 that may count for later ones, the oldest first: how many came before,
+    /// and ln p.
+    pub fn small(&self) -> impl ExactSizeIterator<Item = (u64, f64)> {
+        self.small.iter().copied()
+    }
+
+    /// Returns the state with this [`num_seen`](Self::num_seen) and [`small`](Self::small), or `None` if no
+    /// stream has it.
+    pub fn from_parts(num_seen: u64, small: impl IntoIterator<Item = (u64, f64)>) -> Option<Self> {
+        let small: VecDeque<(u64, f64)> = small.into_iter().collect();
+        let places = small.iter().map(|&(place, _)| place);
+        let is_valid = places.is_sorted_by(|earlier, later| earlier < later)
+            && small.back().is_none_or(|&(place, _)| place < num_seen)
+            && small.iter().all(|&(_, ln_p)| ln_p.is_finite());
+        is_valid.then_some(Self { num_seen, small })
     }
 }
 
@@ -72,5 +97,28 @@ mod tests {
         }
         assert!(!recent.is_discovery(0.04_f64.ln(), 0.1));
         assert!(!recent.is_discovery(f64::NAN, 0.1));
+    }
+
+    #[test]
+    fn a_state_that_was_kept_decides_as_the_stream_does() {
+        let mut recent = RecentPValues::default();
+        for at in 0..2_500_u32 {
+            let ln_p = if at.is_multiple_of(7) { -8.0 } else { -0.1 };
+            recent.is_discovery(ln_p, 0.1);
+        }
+        recent.is_discovery(f64::NEG_INFINITY, 0.1);
+        assert!(recent.small().len() <= 1_000);
+        let json = serde_json::to_string(&recent).unwrap();
+        let mut kept: RecentPValues = serde_json::from_str(&json).unwrap();
+        assert_eq!(kept, recent);
+        let parts = RecentPValues::from_parts(recent.num_seen(), recent.small());
+        assert_eq!(parts.as_ref(), Some(&recent));
+        for ln_p in [-3.0, -9.0, -0.2, -4.0] {
+            let is_discovery = recent.is_discovery(ln_p, 0.1);
+            assert_eq!(kept.is_discovery(ln_p, 0.1), is_discovery);
+        }
+        assert_eq!(RecentPValues::from_parts(1, [(1, -3.0)]), None);
+        assert_eq!(RecentPValues::from_parts(3, [(1, -3.0), (0, -3.0)]), None);
+        assert_eq!(RecentPValues::from_parts(3, [(1, f64::NAN)]), None);
     }
 }

@@ -19,7 +19,7 @@ use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::net::{ExchangeOptions, connect, service};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, Link, ModelExchange, ServerState,
-    StateOptions, StepBrief, StepReport,
+    StateOptions, StepBrief, StepReport, TreePValues,
 };
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -247,6 +247,7 @@ fn step(load: Load, rank: u64, seed: u64, fids: &[FuncId]) -> Step {
         functions,
         counters,
         brief: StepBrief::default(),
+        tree_p_values: TreePValues::new(),
     };
     Step {
         values: all_values,

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};
 use std::sync::OnceLock;
 
-use callgrove_detect::{Distribution, FuncModel, Histogram};
+use callgrove_detect::{Distribution, FuncModel, Histogram, RecentPValues};
 use callgrove_model::{FuncId, StepId};
 
 use crate::incident::BriefKey;
 use crate::statistics::{Metrics, Profile, RankKey, Statistics, merge_entry, merge_maps, rekeyed};
-use crate::{FinalAnomalies, PserverError, StepBrief, StepReport};
+use crate::{FinalAnomalies, PserverError, StepBrief, StepReport, TreePValues};
 
 /// Models and statistics that merge in any order: histograms and counts exactly, moments to rounding.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -162,8 +162,11 @@ impl Contribution {
         let models: usize = self.models.values().map(model_wire_bytes).sum();
         let counters = self.statistics.counters.keys();
         let counters: usize = counters.map(|(_, name)| name.len() + MOMENTS_BYTES).sum();
+        let tree_p_values = self.statistics.ranks.values();
+        let tree_p_values = tree_p_values.map(|it| tree_p_values_bytes(&it.tree_p_values));
         models
             + counters
+            + tree_p_values.sum::<usize>()
             + self.statistics.functions.len() * 4 * MOMENTS_BYTES
             + self.statistics.metrics.len() * 5 * MOMENTS_BYTES
             + (self.statistics.ranks.len() + self.learnt.len() + self.ended.len())
@@ -266,6 +269,14 @@ impl ModelKind {
 
 /// A count, four sums of 16 to 40 bytes and two numbers of eight with their tags, and the tag and length around them.
 const MOMENTS_BYTES: usize = 160;
+
+/// At most so many bytes on the wire: a place takes at most ten, and ln p eight.
+pub(crate) fn tree_p_values_bytes(of_rank: &TreePValues) -> usize {
+    let bytes = |(name, recent): (&String, &RecentPValues)| {
+        name.len() + MOMENTS_BYTES + 18 * recent.small().len()
+    };
+    of_rank.iter().map(bytes).sum()
+}
 
 /// At most so many bytes on the wire.
 pub(crate) fn model_wire_bytes(model: &FuncModel) -> usize {

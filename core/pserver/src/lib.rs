@@ -40,6 +40,7 @@ mod report;
 mod state;
 mod statistics;
 mod tree_model_book;
+mod tree_p_values;
 mod trend;
 
 pub use callgrove_patterns::trend::TimeWindow;
@@ -63,4 +64,5 @@ pub use tree_model_book::{
     InstanceModels, MAX_TREE_MODEL_BYTES, ModelInForce, ModelPublication, TreeModelBook,
     TreeModelInfo, TreeModelList, TreeModelUpdate, TreeModelVersion,
 };
+pub use tree_p_values::TreePValues;
 pub use trend::TrendDocument;

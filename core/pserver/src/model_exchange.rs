@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgrove_detect::{FuncModel, Params};
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 
-use crate::{FinalAnomalies, PserverError, StepReport, TreeModelUpdate};
+use crate::{FinalAnomalies, PserverError, StepReport, TreeModelUpdate, TreePValues};
 
 /// What an AD instance says of itself when it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,9 @@ pub struct Welcome {
     pub last_steps: Vec<(RankId, StepId)>,
     /// The same of what the models hold. A step is learnt before it is judged and reported, so this may be further.
     pub learnt_steps: Vec<(RankId, StepId)>,
+    /// For those of the ranks whose trees were judged, their p-values up to the last step. Over the network the first
+    /// ranks only, if there are more than a message holds.
+    pub tree_p_values: Vec<(RankId, TreePValues)>,
     /// Those of the ranks that were judged by the complete models, which have learnt nothing since.
     pub final_ranks: Vec<RankId>,
 }

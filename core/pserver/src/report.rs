@@ -4,7 +4,7 @@ use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use crate::StepBrief;
+use crate::{StepBrief, TreePValues};
 
 /// One I/O step of one rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,8 @@ pub struct StepReport {
     pub counters: Vec<CounterReport>,
     /// What stood in it, for incidents.
     pub brief: StepBrief,
+    /// For the models that judged trees of the step: the p-values of the rank's last trees, those of the step included.
+    pub tree_p_values: TreePValues,
 }
 
 /// One function in one I/O step of one rank.

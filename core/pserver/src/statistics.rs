@@ -6,7 +6,7 @@ use callgrove_detect::Moments;
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use serde::{Deserialize, Serialize};
 
-use crate::{AnomalySummary, StepReport};
+use crate::{AnomalySummary, StepReport, TreePValues};
 use callgrove_model::Real;
 
 /// Going over a map is quicker than looking up one in so many of its keys.
@@ -44,6 +44,9 @@ pub struct RankTotals {
     pub anomalies: Moments,
     /// The last step.
     pub last_step: StepId,
+    /// As of the last step, for an instance that reads the rank from there on. Earlier releases had none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tree_p_values: TreePValues,
 }
 
 /// One function over all steps and ranks.
@@ -111,6 +114,7 @@ impl Statistics {
         let rank = self.ranks.entry(rank_key).or_default();
         rank.anomalies.push(of_step.count().real());
         rank.last_step = rank.last_step.max(report.step);
+        rank.take_later(&report.tree_p_values);
         self.steps.push(StepSummary {
             program: report.program,
             rank: report.rank,
@@ -124,6 +128,7 @@ impl Statistics {
         merge_maps(&mut self.ranks, other.ranks, |rank, more| {
             rank.anomalies.merge(&more.anomalies);
             rank.last_step = rank.last_step.max(more.last_step);
+            rank.take_later(&more.tree_p_values);
         });
         merge_maps(&mut self.functions, other.functions, Profile::merge);
         merge_maps(&mut self.metrics, other.metrics, Metrics::merge);
@@ -148,6 +153,18 @@ impl Statistics {
             && self.counters.is_empty()
             && self.metrics.is_empty()
             && self.steps.is_empty()
+    }
+}
+
+impl RankTotals {
+    /// Of each model the later state counts.
+    fn take_later(&mut self, tree_p_values: &TreePValues) {
+        for (model, recent) in tree_p_values {
+            let present = self.tree_p_values.get(model);
+            if present.is_none_or(|present| present.num_seen() < recent.num_seen()) {
+                self.tree_p_values.insert(model.clone(), recent.clone());
+            }
+        }
     }
 }
 

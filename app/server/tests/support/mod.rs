@@ -273,6 +273,7 @@ pub fn report_one_anomaly(mut exchange: impl ModelExchange, rank: RankId, functi
         functions: vec![function],
         counters: Vec::new(),
         brief: callgrove_pserver::StepBrief::default(),
+        tree_p_values: callgrove_pserver::TreePValues::new(),
     };
     exchange.sync_and_report(Vec::new(), &[report]).unwrap();
     exchange.goodbye().unwrap();

@@ -55,7 +55,9 @@ impl Instance {
         }
         let reported_until: BTreeMap<_, _> = welcome.last_steps.into_iter().collect();
         let learnt_until: BTreeMap<_, _> = welcome.learnt_steps.into_iter().collect();
+        let mut tree_p_values: BTreeMap<_, _> = welcome.tree_p_values.into_iter().collect();
         for (detector, rank) in self.detectors.iter_mut().zip(&self.hello.ranks) {
+            detector.go_on_after(tree_p_values.remove(rank).unwrap_or_default());
             detector.reported_until = reported_until.get(rank).copied();
             detector.learnt_until = learnt_until.get(rank).copied();
         }

@@ -16,7 +16,7 @@ use callgrove_model::{
     ExecIdx, ProgramId, RankBuilder, RankId, StepBatch, StepId, ThreadId, Warnings,
 };
 use callgrove_provdb::{Collection, Document, MetadataRecord, ProvDbError};
-use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport};
+use callgrove_pserver::{AnomalySummary, FinalAnomalies, StepReport, TreePValues};
 
 use crate::AdOptions;
 use crate::brief::BriefState;
@@ -165,6 +165,11 @@ impl RankDetector {
         self.functions.push(function);
     }
 
+    /// Goes on after trees that an instance before this one judged, up to the last step that was reported.
+    pub(crate) fn go_on_after(&mut self, tree_p_values: TreePValues) {
+        self.trees.go_on_after(tree_p_values);
+    }
+
     pub(crate) fn rank(&self) -> RankId {
         self.rank
     }
@@ -311,7 +316,7 @@ impl RankDetector {
         let anomalies: BTreeMap<u32, AnomalySummary> = anomalies.collect();
         drop(lanes);
         self.sum_up(&anomalies, fids);
-        let report = self.report(functions, &anomalies, fids, brief);
+        let mut report = self.report(functions, &anomalies, fids, brief);
         let metadata = std::mem::take(&mut self.metadata);
         let mut documents = Vec::new();
         let step = self.span.step();
@@ -324,6 +329,9 @@ impl RankDetector {
         }
         let is_known = self.has_reported(step);
         let mut trees = self.judge_trees(models.trees)?;
+        if let Some(report) = &mut report {
+            report.tree_p_values = std::mem::take(&mut trees.p_values);
+        }
         let of_trees = std::mem::take(&mut trees.documents);
         if writes {
             documents.extend(of_trees);

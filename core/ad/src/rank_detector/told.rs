@@ -6,6 +6,7 @@ use callgrove_detect::Moments;
 use callgrove_model::FuncId;
 use callgrove_pserver::{
     AnomalySummary, FinalAnomalies, FunctionReport, Metrics, OwnTimeBrief, StepBrief, StepReport,
+    TreePValues,
 };
 
 use super::RankDetector;
@@ -44,6 +45,7 @@ impl RankDetector {
             functions,
             counters: self.counters.take_reports(),
             brief,
+            tree_p_values: TreePValues::new(),
         })
     }
 

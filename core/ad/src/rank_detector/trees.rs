@@ -16,6 +16,7 @@ impl RankDetector {
         let mut trees = std::mem::take(&mut self.trees);
         let mut warnings = std::mem::take(&mut self.warnings);
         let step = TreeStep {
+            counts: self.records_anew || !self.has_reported(self.span.step()),
             program: self.program,
             rank: self.rank,
             step: self.span.step(),

@@ -9,9 +9,10 @@ use callgrove_detect::{Params, TreeJudge, TreeModelReader, TreeVerdict};
 use callgrove_model::{DifferenceKind, Forest, FunctionPattern, Reason, TreeIdx};
 use callgrove_provdb::{Collection::Trees, MAX_RECORDED_REASONS, Store, TreeRecord};
 use callgrove_pserver::{ServerState, StateOptions};
+use serde_json::Value;
 
 /// Of the functions it names, calls abnormal what takes longer than so many microseconds: `f,g 300`; `f,g -300` was
-/// trained on other trees.
+/// trained on other trees. In a stream what is at most 100 µs longer is abnormal only after other abnormal trees.
 #[derive(Debug)]
 struct LongerThan {
     functions: Vec<String>,
@@ -51,7 +52,11 @@ impl TreeJudge for LongerThan {
             TreeVerdict {
                 score: -(beyond as f64),
                 p_value: if beyond > 0 { 0.001 } else { 0.5 },
-                decision_ln_p: if beyond > 0 { -50.0 } else { -0.5 },
+                decision_ln_p: match beyond {
+                    ..=0 => -0.5,
+                    1..=100 => 1.5e-4_f64.ln(),
+                    _ => -50.0,
+                },
                 is_abnormal: beyond > 0,
                 unseen_time_share: 0.0,
                 is_new_structure: false,
@@ -304,6 +309,71 @@ fn a_model_of_other_trees_is_told_and_the_former_comes_back() {
         }
     });
     assert_eq!((records.len(), status.num_trees), (10, 20));
+}
+
+#[test]
+fn an_instance_that_comes_back_goes_on_with_the_p_values_of_the_last_trees() {
+    // f takes 500 µs in the first step, and then 380 µs.
+    let steps = |steps: std::ops::Range<u32>| {
+        let mut script = Script::new(3);
+        for step in steps {
+            let at = 10_000 * u64::from(step);
+            let time_us = if step == 0 { 500 } else { 380 };
+            script.step(step).call(0, "f", at, at + time_us);
+        }
+        script
+    };
+    let follow = |script: &Script, server: &Arc<ServerState>, num_steps: u64| {
+        let (shelf, exchange) = (Shelf::default(), Box::new(server.session()));
+        let store: Box<dyn Store> = Box::new(shelf.clone());
+        let streams = vec![script.stream()];
+        let instance = Instance::start(streams, watching(&["f"]), exchange, Some(store), "test");
+        let status = instance.unwrap().run(|status| {
+            if status.num_steps >= num_steps {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        status.unwrap();
+        shelf.of(Trees).into_iter()
+    };
+    let decisions = |records: &mut dyn Iterator<Item = Value>| {
+        let decision = |record: Value| {
+            let is_anomaly = record["judged"]["is_anomaly"].as_bool().unwrap();
+            (record["io_step"].as_u64().unwrap(), is_anomaly)
+        };
+        let mut decisions: Vec<_> = records.map(decision).collect();
+        decisions.sort_unstable();
+        decisions
+    };
+    let publish = |server: &Arc<ServerState>, limit: &str| {
+        server.publish_tree_model("f", limit, "", "", 0).unwrap();
+    };
+    let undisturbed = server();
+    publish(&undisturbed, "f 300");
+    let undisturbed = decisions(&mut follow(&steps(0..8), &undisturbed, u64::MAX));
+    assert_eq!(undisturbed.iter().filter(|it| it.1).count(), 8);
+    // A stream goes on where it is; a file is read again from its start, by the model that is in force now.
+    for (again, model) in [
+        (steps(4..8), "f 300"),
+        (steps(0..8), "f 300"),
+        (steps(0..8), "f 301"),
+    ] {
+        let before = server();
+        publish(&before, "f 300");
+        let first = follow(&steps(0..8), &before, 4);
+        let options = StateOptions {
+            epoch: 2,
+            fold_on_sync: true,
+            ..StateOptions::default()
+        };
+        let saved = before.save().unwrap().json;
+        let server = Arc::new(ServerState::restored(options, &saved).unwrap());
+        publish(&server, model);
+        let rest = follow(&again, &server, u64::MAX);
+        assert_eq!(decisions(&mut first.chain(rest)), undisturbed);
+    }
 }
 
 #[test]

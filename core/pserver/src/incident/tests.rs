@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::brief::{MessageBrief, StepBrief, StoodBrief};
 use crate::{
     FunctionRequest, Hello, ModelExchange, Retention, ServerState, StateOptions, StepReport,
+    TreePValues,
 };
 
 const PROGRAM: ProgramId = ProgramId(0);
@@ -154,6 +155,7 @@ impl TestRun {
             functions: Vec::new(),
             counters: Vec::new(),
             brief,
+            tree_p_values: TreePValues::new(),
         };
         let session = &mut self.sessions[rank as usize];
         session

@@ -167,6 +167,11 @@ impl ServerState {
             Some((key.1, totals.last_step))
         };
         let final_ranks = ranks.iter().filter(|rank| global.is_final(**rank));
+        let tree_p_values = |key: &RankKey| {
+            let totals = global.total.ranks.get(key)?;
+            let is_any = !totals.tree_p_values.is_empty();
+            is_any.then(|| (key.1, totals.tree_p_values.clone()))
+        };
         let learnt_step = |key: &RankKey| Some((key.1, *global.learnt.get(key)?));
         Welcome {
             params: self.options.params,
@@ -174,6 +179,7 @@ impl ServerState {
             num_shards: self.options.num_shards,
             last_steps: ranks.iter().filter_map(last_step).collect(),
             learnt_steps: ranks.iter().filter_map(learnt_step).collect(),
+            tree_p_values: ranks.iter().filter_map(tree_p_values).collect(),
             final_ranks: final_ranks.map(|&(_, rank)| rank).collect(),
         }
     }

@@ -6,7 +6,7 @@ use callgrove_detect::{FuncModel, Moments, Params, ValidParams};
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use callgrove_pserver::{
     AnomalySummary, CounterReport, FunctionReport, Hello, ModelExchange, ServerState, StateOptions,
-    StepBrief, StepReport,
+    StepBrief, StepReport, TreePValues,
 };
 use serde_json::json;
 
@@ -77,6 +77,7 @@ pub(crate) fn report(rank: u32, step: u32, fid: FuncId, values: &[u64]) -> StepR
             values: moments(values),
         }],
         brief: StepBrief::default(),
+        tree_p_values: TreePValues::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callgrove_detect::FuncModel;
+use callgrove_detect::{FuncModel, RecentPValues};
 use callgrove_model::{FuncId, ProgramId, RankId, StepId};
 use prost::bytes::Bytes;
 
@@ -12,7 +12,7 @@ use super::model::{model_from_wire, moments_from_wire, moments_to_wire, put_mode
 use crate::net::proto;
 use crate::{
     AnomalySummary, Contribution, FinalAnomalies, Metrics, Profile, RankKey, RankTotals,
-    Statistics, StepSummary,
+    Statistics, StepSummary, TreePValues,
 };
 
 /// What the model of a few calls takes, about.
@@ -31,6 +31,7 @@ pub(super) fn contribution_to_wire(contribution: &Contribution) -> proto::Contri
                 rank: rank.0,
                 anomalies: moments_to_wire(&totals.anomalies),
                 last_step: totals.last_step.0,
+                tree_p_values: tree_p_values_to_wire(&totals.tree_p_values),
             })
             .collect(),
         functions: statistics
@@ -182,6 +183,29 @@ pub(super) fn contribution_from_wire(message: proto::Contribution) -> Result<Con
     })
 }
 
+pub(super) fn tree_p_values_to_wire(of_rank: &TreePValues) -> Vec<proto::TreePValues> {
+    let models = of_rank.iter().map(|(model, recent)| {
+        let (places, ln_p) = recent.small().unzip();
+        proto::TreePValues {
+            model: model.clone(),
+            num_seen: recent.num_seen(),
+            places,
+            ln_p,
+        }
+    });
+    models.collect()
+}
+
+pub(super) fn tree_p_values_from_wire(of_rank: &[proto::TreePValues]) -> Result<TreePValues> {
+    unique(of_rank.iter().map(|of_model| {
+        let small = of_model.places.iter().copied();
+        let small = small.zip(of_model.ln_p.iter().copied());
+        let recent = RecentPValues::from_parts(of_model.num_seen, small)
+            .ok_or_else(|| damaged(&"p-values of trees that no stream has"))?;
+        Ok((of_model.model.clone(), recent))
+    }))
+}
+
 fn unique<K: Ord, V>(
     entries: impl ExactSizeIterator<Item = Result<(K, V)>>,
 ) -> Result<BTreeMap<K, V>> {
@@ -201,6 +225,7 @@ fn rank_from_wire(totals: &proto::RankTotals) -> Result<((ProgramId, RankId), Ra
     let value = RankTotals {
         anomalies: moments_from_wire(totals.anomalies.as_ref())?,
         last_step: StepId(totals.last_step),
+        tree_p_values: tree_p_values_from_wire(&totals.tree_p_values)?,
     };
     Ok(((ProgramId(totals.program), RankId(totals.rank)), value))
 }

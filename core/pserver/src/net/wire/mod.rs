@@ -15,12 +15,15 @@ use callgrove_detect::Params;
 use callgrove_model::{FuncId, ProgramId, RankId, RunIdentity, StepId};
 use prost::bytes::Bytes;
 
-use super::proto;
+use super::{MAX_MESSAGE_BYTES, proto};
+use crate::contribution::tree_p_values_bytes;
 use crate::{
     Cursor, FunctionRequest, Hello, PublishedModel, Registered, Retention, SyncReply, SyncRequest,
-    TreeModelUpdate, Welcome,
+    TreeModelUpdate, TreePValues, Welcome,
 };
-use contribution::{contribution_from_wire, contribution_to_wire};
+use contribution::{
+    contribution_from_wire, contribution_to_wire, tree_p_values_from_wire, tree_p_values_to_wire,
+};
 use error::{Result, damaged};
 use model::{model_from_wire, put_model};
 
@@ -76,6 +79,19 @@ pub(in crate::net) fn registered_to_wire(registered: Registered) -> Result<proto
             .map(|(_, step)| step.0)
             .collect(),
         final_ranks: welcome.final_ranks.iter().map(|rank| rank.0).collect(),
+        tree_p_values: {
+            let mut num_bytes = 0;
+            let fits = |(_, of_rank): &&(RankId, TreePValues)| {
+                num_bytes += tree_p_values_bytes(of_rank);
+                num_bytes <= MAX_MESSAGE_BYTES / 2
+            };
+            let ranks = welcome.tree_p_values.iter().take_while(fits);
+            let to_wire = |(rank, of_rank): &(RankId, TreePValues)| proto::RankTreePValues {
+                rank: rank.0,
+                models: tree_p_values_to_wire(of_rank),
+            };
+            ranks.map(to_wire).collect()
+        },
     })
 }
 
@@ -103,6 +119,14 @@ pub(in crate::net) fn registered_from_wire(reply: &proto::RegisterReply) -> Resu
             num_shards: (reply.num_shards > 0).then_some(reply.num_shards),
             last_steps: steps(&reply.known_ranks, &reply.last_steps),
             learnt_steps: steps(&reply.learnt_ranks, &reply.learnt_steps),
+            tree_p_values: reply
+                .tree_p_values
+                .iter()
+                .map(|of_rank| {
+                    let models = tree_p_values_from_wire(&of_rank.models)?;
+                    Ok((RankId(of_rank.rank), models))
+                })
+                .collect::<Result<_>>()?,
             final_ranks: reply.final_ranks.iter().map(|&rank| RankId(rank)).collect(),
         },
     })

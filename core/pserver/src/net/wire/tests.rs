@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use callgrove_detect::{Algorithm, CallerKey, FuncModel, Moments, Params};
+use callgrove_detect::{Algorithm, CallerKey, FuncModel, Moments, Params, RecentPValues};
 use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
 use proptest::prelude::*;
 use prost::Message;
 
-use super::{proto, reply_from_wire, request_from_wire, request_to_wire};
+use super::{
+    proto, registered_from_wire, registered_to_wire, reply_from_wire, request_from_wire,
+    request_to_wire,
+};
 use crate::{
     AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageBrief,
-    PserverError, StepBrief, StepReport, StoodBrief, SyncRequest,
+    PserverError, Registered, StepBrief, StepReport, StoodBrief, SyncRequest, TreePValues, Welcome,
 };
 
 fn moments(values: &[u64]) -> Moments {
@@ -52,6 +55,7 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
             values: moments(values),
         }],
         brief: brief(values),
+        tree_p_values: tree_p_values(values),
     };
     SyncRequest {
         instance: String::from("node7:123"),
@@ -67,6 +71,15 @@ fn request(values: &[u64], algorithm: Algorithm) -> SyncRequest {
         )),
         tree_generation: 9,
     }
+}
+
+/// One tree for each value.
+fn tree_p_values(values: &[u64]) -> TreePValues {
+    let mut recent = RecentPValues::default();
+    for &value in values {
+        recent.is_discovery(-(value as f64) / 2_f64.powi(50), 0.1);
+    }
+    TreePValues::from([(String::from("MD::step"), recent)])
 }
 
 /// An execution and a message for each value.
@@ -150,6 +163,22 @@ proptest! {
         let bytes = request_to_wire(sent.clone()).encode_to_vec();
         let message = proto::SyncRequest::decode(&*bytes).expect("it was encoded");
         prop_assert_eq!(request_from_wire(message), Ok(sent));
+    }
+
+    #[test]
+    fn a_welcome_brings_the_p_values_of_trees(values in prop::collection::vec(0_u64..1 << 54, 0..400)) {
+        let ranks = (0..3).map(|rank| (RankId(rank), tree_p_values(&values)));
+        let sent = Registered {
+            welcome: Welcome {
+                tree_p_values: ranks.collect(),
+                ..Welcome::default()
+            },
+            ..Registered::default()
+        };
+        let message = registered_to_wire(sent.clone()).expect("all numbers are finite");
+        let bytes = message.encode_to_vec();
+        let message = proto::RegisterReply::decode(&*bytes).expect("it was encoded");
+        prop_assert_eq!(registered_from_wire(&message), Ok(sent));
     }
 
     #[test]
