@@ -21,6 +21,9 @@ const LEAST_WINDOW: usize = 5;
 /// Calls of a window of which the usual time is taken, at equal distances: the engine looks at many windows, so that more would cost
 /// more than they tell.
 const MAX_SAMPLED: usize = 16;
+/// Calls from which on a step is reported for itself, once there are as many windows as a function has. Of smaller steps one stands
+/// for as many as have that many calls together, so that an event costs little more in them.
+const CALLS_OF_STEP: usize = 400;
 /// The quantile that is the usual time, in percent, as the engine for recorded runs has it.
 const USUAL_PERCENT: usize = 40;
 
@@ -32,6 +35,16 @@ pub(crate) fn own_times(
     fid_of: impl Fn(FuncId) -> Option<FuncId>,
     entry: impl Fn(ExecPosition) -> TimeNs,
 ) -> Vec<OwnTimeBrief> {
+    let num_calls: usize = executions.functions().map(|(_, all)| all.len()).sum();
+    let step = usize::try_from(step.0).unwrap_or(usize::MAX);
+    let num_steps = match CALLS_OF_STEP.div_ceil(num_calls.max(1)) {
+        num_steps if step >= MAX_WINDOWS => num_steps,
+        _ => 1,
+    };
+    if num_calls == 0 || step % num_steps != 0 {
+        return Vec::new();
+    }
+    let num_steps = u64::try_from(num_steps).unwrap_or(u64::MAX);
     let total_us = |all: &[EndedExecution]| all.iter().map(|it| it.exclusive_us).sum::<u64>();
     let mut by_total: Vec<(u64, u32, &[EndedExecution])> = (executions.functions())
         .map(|(number, all)| (total_us(all), number, all))
@@ -41,7 +54,6 @@ pub(crate) fn own_times(
     by_total.retain(|it| it.0 >= step_us / LEAST_SHARE);
     by_total.sort_unstable_by_key(|it| (Reverse(it.0), it.1));
     by_total.truncate(MAX_FUNCTIONS);
-    let step = usize::try_from(step.0).unwrap_or(MAX_WINDOWS);
     let most_windows = (MAX_WINDOWS / (step.saturating_add(2))).max(1);
     let mut own_times = Vec::with_capacity(by_total.len());
     let (mut sorted, mut times_us) = (Vec::new(), Vec::new());
@@ -61,9 +73,10 @@ pub(crate) fn own_times(
                     caller: calls[0].caller.and_then(&fid_of),
                     window: TimeWindow {
                         start: entry(calls[0].position),
-                        num_calls: u64::try_from(calls.len()).unwrap_or(u64::MAX),
+                        num_calls: num_steps
+                            .saturating_mul(u64::try_from(calls.len()).unwrap_or(u64::MAX)),
                         usual: of_us(usual_us(&mut times_us)),
-                        total: of_us(total_us(calls)),
+                        total: of_us(num_steps.saturating_mul(total_us(calls))),
                     },
                 });
             }

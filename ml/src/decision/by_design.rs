@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     const NUM_RANKS: u32 = 4;
-    const LEN: u32 = 100;
+    const LEN: u32 = 300;
 
     fn placement() -> Placement {
         let places = (0..NUM_RANKS).flat_map(|rank| (0..LEN).map(move |index| (rank, index)));
@@ -189,7 +189,8 @@ mod tests {
             .map(|(rank, at)| SubtreeIdx(root(rank, at)))
             .collect();
         let shares: Vec<f64> = places().map(|(rank, at)| share(rank, at)).collect();
-        let call_sets = CallSets::default();
+        // Each structure calls other functions.
+        let call_sets = CallSets::new((0..10).map(|root| (root, u128::from(root) + 1)));
         let structures = Structures::of(&roots, &call_sets, &placement, &shares, None);
         ByDesign::new(&roots, &structures, &placement, &shares)
     }
@@ -222,13 +223,16 @@ mod tests {
 
     #[test]
     fn what_most_ranks_do_together_and_what_is_long_at_the_end_are_named() {
-        let at_once = [7, 30, 31, 58, 90];
+        let at_once = [21, 90, 91, 174, 270];
         let root = |rank, at| u32::from(rank != 3 && at_once.contains(&at));
         let share = |_, at| if at + 1 == LEN { 0.5 } else { 0.0 };
         let found = found(root, share);
         let together = DesignKind::Together { num_times: 4 };
-        assert_eq!(class(&found, 1, 31), Some((together, vec![0, 1, 2], false)));
+        assert_eq!(class(&found, 1, 91), Some((together, vec![0, 1, 2], false)));
         let last = DesignKind::LongEnd { is_start: false };
-        assert_eq!(class(&found, 3, 99), Some((last, vec![0, 1, 2, 3], true)));
+        assert_eq!(
+            class(&found, 3, LEN - 1),
+            Some((last, vec![0, 1, 2, 3], true))
+        );
     }
 }

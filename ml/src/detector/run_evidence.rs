@@ -111,7 +111,9 @@ impl RunEvidence {
             (Structures::none(bags.len()), ByDesign::default())
         };
         let known = structures.known(bags.roots());
-        evidence.add_structures(structures, design);
+        if expected.has_structures() {
+            evidence.add_structures(structures, design);
+        }
         let kept = expected.kept();
         let mut of_model = if kept == expected {
             evidence.clone()

@@ -13,7 +13,7 @@ use super::judge::{self, ContextSummary, LaneFinding, Onset, Shift};
 use super::lane_windows::{OwnTimeWindows, TrendLane};
 use super::own_time::{LEAST_COST, OwnTimeContext, OwnTimes, RECURRING_CALLS};
 use super::trend::{Trend, TrendDoubt, TrendKind};
-use super::wait_names::can_wait;
+use crate::wait_names::can_wait;
 use crate::cause::hosts;
 
 /// A function matters in a finding from this part of the least cost of the whole finding on: an eighth.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use callgrove_detect::{Algorithm, CallerKey, FuncModel, Moments, Params, RecentPValues};
-use callgrove_model::{CommKind, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId};
+use callgrove_model::{
+    CommKind, DurationNs, ExecLabel, FuncId, ProgramId, RankId, StepId, ThreadId, TimeNs,
+};
 use proptest::prelude::*;
 use prost::Message;
 
@@ -13,7 +15,8 @@ use super::{
 };
 use crate::{
     AnomalySummary, Contribution, CounterReport, Cursor, FunctionReport, MessageBrief,
-    PserverError, Registered, StepBrief, StepReport, StoodBrief, SyncRequest, TreePValues, Welcome,
+    OwnTimeBrief, PserverError, Registered, StepBrief, StepReport, StoodBrief, SyncRequest,
+    TimeWindow, TreePValues, Welcome,
 };
 
 fn moments(values: &[u64]) -> Moments {
