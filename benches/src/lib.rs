@@ -2,7 +2,10 @@
 
 mod forest;
 pub mod generator;
+pub mod markdown_table;
 pub mod meter;
+pub mod program_study;
+pub mod programs;
 mod random_trees;
 pub mod recorded_run;
 mod rows;

@@ -13,7 +13,7 @@ use callgrove_model::{Forest, FunctionPattern, TimeNs, TreeIdx};
 use callgrove_trace::{ReadOptions, find_streams, read_trace};
 use serde::Deserialize;
 
-use crate::table::{MarkdownTable, share, texts};
+use callgrove_benches::markdown_table::{MarkdownTable, share, texts};
 
 /// The seed of every embedding of the study.
 pub(crate) const SEED: u64 = 1;

@@ -13,7 +13,7 @@ use callgrove_model::Label;
 use serde::Deserialize;
 
 use crate::rivals::{Subject, rivals};
-use crate::table::MarkdownTable;
+use callgrove_benches::markdown_table::MarkdownTable;
 
 const NUM_TREES: usize = 3_000;
 /// Settings may be chosen by what these seeds give,

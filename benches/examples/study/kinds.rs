@@ -6,7 +6,7 @@ use callgrove_ml::detector::DetectorParams;
 use callgrove_ml::evaluate::{Alarms, Class, Truth};
 
 use crate::case::{Case, ranking};
-use crate::table::{MarkdownTable, texts};
+use callgrove_benches::markdown_table::{MarkdownTable, texts};
 
 /// Table C: each kind of anomaly against all normal trees, for the paper's settings and the defaults.
 pub(crate) fn kinds(cases: &[Case]) -> Result<MarkdownTable, Box<dyn Error>> {

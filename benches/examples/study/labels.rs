@@ -8,7 +8,7 @@ use callgrove_ml::detector::{DetectorParams, LabelRule};
 use callgrove_ml::evaluate::{CurveParams, CurvePoint, Quality, learning_curve};
 
 use crate::case::Case;
-use crate::table::{MarkdownTable, share};
+use callgrove_benches::markdown_table::{MarkdownTable, share};
 
 /// What a cell means,
 const CELL: &str = "average precision over all / over the trees without a label, anomalies called normal + \

@@ -18,7 +18,6 @@ mod methods;
 mod reasons;
 mod rivals;
 mod settings;
-mod table;
 mod tracer;
 mod trust;
 

@@ -8,7 +8,7 @@ use callgrove_ml::{MlError, Progress};
 
 use crate::case::{Case, ranking};
 use crate::rivals::{Subject, rivals};
-use crate::table::MarkdownTable;
+use callgrove_benches::markdown_table::MarkdownTable;
 
 /// Table F: the methods of `callgrove evaluate`, each with its own settings. Clean traces are left
 /// out, since most methods draw no border.

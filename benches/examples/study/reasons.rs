@@ -10,7 +10,7 @@ use callgrove_ml::explain::{CallPaths, Difference, UsualTrees, explain};
 use callgrove_model::{Forest, FuncId, TreeIdx};
 
 use crate::case::{Case, STRUCTURE};
-use crate::table::{MarkdownTable, share, texts};
+use callgrove_benches::markdown_table::{MarkdownTable, share, texts};
 
 /// A function that fewer normal trees than this share call is new where it occurs.
 const RARE_SHARE: f64 = 0.05;

@@ -8,7 +8,7 @@ use callgrove_ml::detector::DetectorParams;
 use callgrove_ml::evaluate::{Method, Quality, RowsOf, Truth, Workbench};
 use callgrove_model::Forest;
 
-use crate::table::{MarkdownTable, share};
+use callgrove_benches::markdown_table::{MarkdownTable, share};
 
 /// The seed of everything random in a method.
 const SEED: u64 = 1;

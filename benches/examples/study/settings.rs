@@ -7,7 +7,7 @@ use callgrove_ml::features::{ExcessParams, Prior, Representation};
 use callgrove_ml::wl::{Signature, WlParams};
 
 use crate::case::{Case, average_precision};
-use crate::table::{MarkdownTable, share};
+use callgrove_benches::markdown_table::{MarkdownTable, share};
 
 /// Settings with a name.
 type Variant = (String, DetectorParams);

@@ -10,7 +10,7 @@ use callgrove_ml::evaluate::{Alarms, Class};
 use callgrove_model::{Comms, DurationNs, Forest, Trace, TracerWrite};
 
 use crate::case::{Case, average_precision};
-use crate::table::{MarkdownTable, share, texts};
+use callgrove_benches::markdown_table::{MarkdownTable, share, texts};
 
 /// Whose writes count, and what of the trace must be forgotten so that only they do.
 type Scope = (&'static str, fn(&mut Trace));

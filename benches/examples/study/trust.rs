@@ -12,7 +12,7 @@ use callgrove_ml::evaluate::{Alarms, CurveParams, Truth, learning_curve};
 use callgrove_model::Forest;
 
 use crate::case::{Case, average_precision};
-use crate::table::{MarkdownTable, share};
+use callgrove_benches::markdown_table::{MarkdownTable, share};
 
 /// Parts of a run, as shares of it.
 const PARTS: [(f64, f64); 3] = [(0.0, 1.0), (0.0, 0.1), (0.3, 0.6)];

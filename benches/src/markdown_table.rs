@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{Result, Write};
 
 /// A table under its title, with what its cells mean.
-pub(crate) struct MarkdownTable {
+pub struct MarkdownTable {
     title: String,
     legend: String,
     /// The header comes first.
@@ -12,7 +12,8 @@ pub(crate) struct MarkdownTable {
 }
 
 impl MarkdownTable {
-    pub(crate) fn new(title: &str, legend: &str, header: Vec<String>) -> Self {
+    /// A table without rows yet.
+    pub fn new(title: &str, legend: &str, header: Vec<String>) -> Self {
         Self {
             title: title.to_owned(),
             legend: legend.to_owned(),
@@ -20,11 +21,16 @@ impl MarkdownTable {
         }
     }
 
-    pub(crate) fn push(&mut self, row: Vec<String>) {
+    /// Adds a row, with a cell for each of the header.
+    pub fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
-    pub(crate) fn print(&self, out: &mut impl Write) -> Result<()> {
+    /// Writes it as Markdown.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn print(&self, out: &mut impl Write) -> Result<()> {
         writeln!(out, "### {}\n\n{}\n", self.title, self.legend)?;
         for (place, row) in self.rows.iter().enumerate() {
             writeln!(out, "| {} |", row.join(" | "))?;
@@ -37,12 +43,12 @@ impl MarkdownTable {
 }
 
 /// A row or header from things of several types.
-pub(crate) fn texts(cells: &[&dyn Display]) -> Vec<String> {
+pub fn texts(cells: &[&dyn Display]) -> Vec<String> {
     cells.iter().map(ToString::to_string).collect()
 }
 
 /// A share of 1 with three digits and no leading zero; a dash for none.
-pub(crate) fn share(value: Option<f64>) -> String {
+pub fn share(value: Option<f64>) -> String {
     value.map_or_else(
         || "-".to_owned(),
         |value| format!("{value:.3}").trim_start_matches('0').to_owned(),

@@ -1,0 +1,21 @@
+//! Simulated parallel programs with injected anomalies, whose truth is counterfactual: the same run is simulated
+//! once more without the injections, and each execution of the root function is compared with its twin.
+//!
+//! Each program is written in a global order in which a message is sent before it is received. So a clock for
+//! each lane is enough: a receive ends at the later of both clocks, a collective at the latest of all. Random
+//! numbers belong to a lane and an execution of the root function, so that twins draw the same ones whatever
+//! was injected before.
+
+mod all;
+mod bulk_synchronous;
+mod dataflow;
+mod injection;
+mod lane;
+mod program;
+mod simulation;
+mod truth;
+mod within_node;
+
+pub use all::PROGRAMS;
+pub use program::{SimulatedProgram, SimulatedRun};
+pub use truth::{KINDS, STRUCTURE};
