@@ -13,8 +13,8 @@ use super::judge::{self, ContextSummary, LaneFinding, Onset, Shift};
 use super::lane_windows::{OwnTimeWindows, TrendLane};
 use super::own_time::{LEAST_COST, OwnTimeContext, OwnTimes, RECURRING_CALLS};
 use super::trend::{Trend, TrendDoubt, TrendKind};
-use crate::wait_names::can_wait;
 use crate::cause::hosts;
+use crate::wait_names::can_wait;
 
 /// A function matters in a finding from this part of the least cost of the whole finding on: an eighth.
 const LEAST_PART: i64 = 8;
