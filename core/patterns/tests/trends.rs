@@ -273,14 +273,16 @@ fn times_that_go_back_or_never_end_do_no_harm() {
     found(&trace);
 }
 
+/// When calls began, and how long each took.
+type Calls = Vec<(TimeNs, DurationNs)>;
+
 /// The same findings from windows of `NUM_CALLS` calls, as a running job has them.
 fn found_in_windows(trace: &Trace) -> Vec<Trend> {
     const NUM_CALLS: usize = 4;
     let mut contexts: BTreeMap<(FuncId, Option<FuncId>), Vec<LaneWindows>> = BTreeMap::new();
     for (lane, held) in trace.lanes() {
         let executions = &held.executions;
-        let mut calls: BTreeMap<(FuncId, Option<FuncId>), Vec<(TimeNs, DurationNs)>> =
-            BTreeMap::new();
+        let mut calls: BTreeMap<(FuncId, Option<FuncId>), Calls> = BTreeMap::new();
         for row in 0..executions.len() {
             let caller = executions.parent(ExecIdx::from_index(row));
             let caller = caller.map(|caller| executions.func[caller.index()]);

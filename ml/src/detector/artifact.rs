@@ -148,7 +148,7 @@ impl ModelArtifact {
             reference: embedding.reference().clone(),
             features: match embedding.features() {
                 Features::Excess(model) => FeatureArtifact::Excess(model.clone()),
-                Features::Context(model) => FeatureArtifact::Context(model.clone()),
+                Features::Context(model) => FeatureArtifact::Context(ContextModel::clone(model)),
                 Features::Stack2vec(network) => FeatureArtifact::Stack2vec(network.output.clone()),
             },
             svm: detector.trained().model(embedding.rows()),

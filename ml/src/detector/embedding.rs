@@ -55,7 +55,7 @@ pub enum Features {
     /// Excess time and rarity.
     Excess(ExcessModel),
     /// Surprise of parts in context, where nearly every tree has its own structure.
-    Context(ContextModel),
+    Context(Box<ContextModel>),
     /// The stack2vec network.
     Stack2vec(Box<Stack2vec>),
 }
@@ -372,7 +372,7 @@ fn represent(
         Representation::ExcessRarity(_) if are_parts_compared(forest, reference) => {
             let model = ContextModel::fit(sampled);
             let rows = Rows::Sparse(model.rows(forest)?);
-            (Features::Context(model), rows)
+            (Features::Context(Box::new(model)), rows)
         }
         Representation::ExcessRarity(excess) => {
             let len = subtrees.vocabulary.len();

@@ -156,13 +156,10 @@ fn origin_text(origin: &ModelOrigin) -> String {
         programs => format!(" of {}", programs.join(", ")),
     };
     format!(
-        "{}{programs} ({} on {}, median {}, {} abnormal)",
+        "{}{programs} ({} {} on {}, median {}, {} abnormal)",
         functions.join(", "),
-        format!(
-            "{} {}",
-            thousands(origin.num_trees),
-            origin.unit.trees(origin.num_trees as u64)
-        ),
+        thousands(origin.num_trees),
+        origin.unit.trees(origin.num_trees as u64),
         count_of(origin.num_ranks, "rank"),
         origin.unit.amount(origin.median_duration),
         thousands(origin.num_abnormal),

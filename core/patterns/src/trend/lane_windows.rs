@@ -96,7 +96,7 @@ impl LaneWindows {
     }
 
     /// Where the group at a place begins, and the number of calls from there on.
-    pub(super) fn from_group(&self, at: usize) -> Option<(TimeNs, usize)> {
+    pub(super) fn beginning(&self, at: usize) -> Option<(TimeNs, usize)> {
         let first = self.groups().get(at)?.start;
         let rest = Self {
             lane: self.lane,

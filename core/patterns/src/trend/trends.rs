@@ -125,7 +125,7 @@ impl Contexts {
             let summary = ContextSummary::of_windows(&windows.lanes, tick.0.max(1));
             let least = DurationNs(least.0 / LEAST_PART);
             let findings = summary.findings(least, |at, split, _| {
-                let (at, num_after) = windows.lanes.get(at)?.from_group(split)?;
+                let (at, num_after) = windows.lanes.get(at)?.beginning(split)?;
                 Some(Onset { at, num_after })
             });
             if !findings.is_empty() {

@@ -178,7 +178,7 @@ impl ContextModel {
     }
 
     /// Number of trees that it was learned from.
-    pub(super) fn num_trees(&self) -> u64 {
+    pub(super) fn num_known_trees(&self) -> u64 {
         self.callers[self.no_caller()].num_calls
     }
 

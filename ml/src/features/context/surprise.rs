@@ -143,7 +143,8 @@ impl Parts<'_> {
         };
         let of_caller =
             |&edge: &(FunctionNo, FunctionNo)| surprise(edge, self.model.caller(edge.0).num_trees);
-        let of_all = |&edge: &(FunctionNo, FunctionNo)| surprise(edge, self.model.num_trees());
+        let of_all =
+            |&edge: &(FunctionNo, FunctionNo)| surprise(edge, self.model.num_known_trees());
         [
             largest(contexts.iter().map(of_caller), contexts.len()),
             largest(contexts.iter().map(of_all), contexts.len()),

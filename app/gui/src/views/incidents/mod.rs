@@ -12,7 +12,7 @@ mod state;
 mod tests;
 mod trend;
 
-use callgrove_session::Snapshot;
+use callgrove_session::{RunCauses, Snapshot};
 use egui::{Key, Rect, ScrollArea, Ui};
 
 use crate::context::ViewContext;
