@@ -48,7 +48,6 @@ mod time;
 mod trace;
 mod tracer_write;
 mod warning;
-mod weight_unit;
 
 pub use bytes::{fnv1a, hex, percent_decoded, percent_encoded};
 pub use call_stack::CallStackBuilder;
@@ -76,8 +75,7 @@ pub use rank_builder::{RankBuilder, RankTrace};
 pub use real::Real;
 pub use reason::{DifferenceKind, Reason};
 pub use run::{RunIdentity, RunMatch, RunMismatch};
-pub use time::{DurationNs, GapLengths, TimeNs};
+pub use time::{Amount, DurationNs, GapLengths, TimeNs, WeightUnit};
 pub use trace::Trace;
 pub use tracer_write::{TracerWrite, UsualDuration};
 pub use warning::{FirstSeen, Warning, WarningKind, Warnings};
-pub use weight_unit::{Amount, WeightUnit};

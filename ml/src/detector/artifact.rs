@@ -36,7 +36,7 @@ pub struct ModelArtifact {
     /// Median duration of the trees it was trained on, nanoseconds.
     pub median_duration_ns: i64,
     /// The unit of the weights of its trees.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "WeightUnit::is_time")]
     pub unit: WeightUnit,
     /// Settings.
     pub params: DetectorParams,

@@ -1,6 +1,7 @@
-//! Time: integer nanoseconds. The only place where units change.
+//! Time: integer nanoseconds; and weights that stand in its place. The only place where units change.
 
 mod gap_lengths;
+mod weight_unit;
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -8,6 +9,7 @@ use std::ops::{Add, AddAssign, Sub};
 use serde::{Deserialize, Serialize};
 
 pub use gap_lengths::GapLengths;
+pub use weight_unit::{Amount, WeightUnit};
 
 const NANOS_PER_MICRO: i64 = 1_000;
 

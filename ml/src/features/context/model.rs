@@ -256,18 +256,18 @@ impl CalleeSet {
     }
 }
 
-/// Where a function stands in a tree.
+/// How deep a function is in a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Place {
-    /// How often it stands on one path from the root, at most.
+pub(super) struct FunctionDepth {
+    /// How often it is on one path from the root, at most.
     pub(super) nesting: usize,
-    /// How deep it stands at most: 0 for the root.
+    /// How deep it is at most: 0 for the root.
     pub(super) depth: usize,
 }
 
 /// The places of all functions of a tree.
-pub(super) fn places(tree: CsTree<'_>, numbers: &Numbers) -> BTreeMap<FunctionNo, Place> {
-    let mut places: BTreeMap<FunctionNo, Place> = BTreeMap::new();
+pub(super) fn places(tree: CsTree<'_>, numbers: &Numbers) -> BTreeMap<FunctionNo, FunctionDepth> {
+    let mut places: BTreeMap<FunctionNo, FunctionDepth> = BTreeMap::new();
     let mut on_path: BTreeMap<FunctionNo, usize> = BTreeMap::new();
     let mut path: Vec<usize> = Vec::new();
     for vertex in 0..tree.len() {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use callgrove_model::CsTree;
 
 use super::law::SizeLaw;
-use super::model::{CalleeSet, ContextModel, FunctionNo, NUM_KINDS, Numbers, Place, places};
+use super::model::{
+    CalleeSet, ContextModel, FunctionDepth, FunctionNo, NUM_KINDS, Numbers, places,
+};
 use crate::real::Real;
 
 /// A surprise in nats, and the function that it is about.
@@ -204,7 +206,7 @@ impl Parts<'_> {
     /// Of all functions: how rarely one stands so often on one path from the root, or so deep.
     fn places(&self) -> [Option<Surprise>; 2] {
         let places = places(self.tree, self.numbers);
-        let of = |laws: &[Option<SizeLaw>], count: fn(&Place) -> usize| {
+        let of = |laws: &[Option<SizeLaw>], count: fn(&FunctionDepth) -> usize| {
             let known = places.iter().filter_map(|(&func, place)| {
                 let law = laws.get(func)?.as_ref()?;
                 Some((law.surprise(count(place).real().ln_1p()), func))
