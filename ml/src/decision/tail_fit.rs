@@ -37,6 +37,10 @@ pub(super) struct Pareto {
 ///
 /// (doubly truncated; Hosking and Wallis, Technometrics 1987, for the family). 660 points of a grid times
 /// at most 1,000 exceedances.
+///
+/// Where the density hardly falls within the window, as where most noise is an interruption of some length,
+/// the likelihood hardly falls with σ. But what is wrong only adds to what lies beyond `limit`, so that a tail
+/// with more there than was seen is none: of each shape, larger scales are left out.
 pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f64) -> Pareto {
     let first = sorted.partition_point(|&value| value <= threshold);
     let last = sorted.partition_point(|&value| value <= limit);
@@ -58,14 +62,18 @@ pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f
             .map(|at| quantile(all, share(at)) - threshold)
             .collect()
     };
+    // One more of each: where nothing was seen beyond, something may be.
+    let seen_beyond = (sorted.len() - last + 1).real() / (sorted.len() - first + 1).real();
     let weight = all.len().real() / excesses.len().real();
     let mean = excesses.iter().sum::<f64>() / excesses.len().real();
     let of_shape = |at: u32| {
         let shape = SHAPE_STEP * f64::from(at);
         let prior = -0.5 * ((shape - SHAPE) / SHAPE_DEVIATION).powi(2);
-        let mut best = (f64::NEG_INFINITY, mean, shape);
+        let most = largest_scale(width, shape.max(1e-6), seen_beyond);
+        let mut best = (f64::NEG_INFINITY, mean.min(most), shape);
         for step in 0..NUM_SCALES {
             let scale = mean * (-1.2 + 3.7 * f64::from(step) / f64::from(NUM_SCALES - 1)).exp();
+            let scale = scale.min(most);
             let value = weight * log_likelihood(&excesses, width, scale, shape.max(1e-6)) + prior;
             if value > best.0 {
                 best = (value, scale, shape);
@@ -87,6 +95,11 @@ pub(super) fn fit_pareto(sorted: &[f64], threshold: f64, limit: f64, fallback: f
     }
 }
 
+/// The scale with which the share `beyond` of a distribution of a shape above 0 is larger than `width`.
+fn largest_scale(width: f64, shape: f64, beyond: f64) -> f64 {
+    shape * width / (-shape * beyond.ln()).exp_m1()
+}
+
 fn log_likelihood(excesses: &[f64], width: f64, scale: f64, shape: f64) -> f64 {
     let logs: f64 = excesses
         .iter()
@@ -102,18 +115,31 @@ mod tests {
 
     #[test]
     fn scale_and_shape_of_a_cut_off_tail_are_found() {
-        // Quantiles of a GPD of scale 2 and shape 0.2, with a fifth of it cut off.
-        let sorted: Vec<f64> = (0..4_000)
+        // Quantiles of a GPD of scale 2 and shape 0.2, of which a fifth is wrong.
+        let mut sorted: Vec<f64> = (0..4_000)
             .map(|at| {
                 let share = (f64::from(at) + 0.5) / 5_000.0;
                 2.0 / 0.2 * ((1.0 - share).powf(-0.2) - 1.0)
             })
             .collect();
         let limit = *sorted.last().unwrap();
+        sorted.extend([50.0; 1_000]);
         let fitted = fit_pareto(&sorted, 0.0, limit, 1.0);
         assert!((fitted.scale / 2.0 - 1.0).abs() < 0.1, "{fitted:?}");
         assert!((fitted.shape - 0.2).abs() < 0.1, "{fitted:?}");
         assert_eq!(fitted.num, 4_000);
+    }
+
+    #[test]
+    fn a_tail_has_no_more_beyond_the_limit_than_was_seen() {
+        // Evenly up to 1.2, as where most noise is an interruption of some length, and one in 20 is wrong.
+        let even = (0..3_000).map(|at| f64::from(at) / 2_500.0);
+        let sorted: Vec<f64> = even.chain([30.0; 158]).collect();
+        let Pareto { scale, shape, .. } = fit_pareto(&sorted, 0.9, 1.2, 1.0);
+        let shape = shape.max(1e-6);
+        let beyond = ((shape * 0.3 / scale).ln_1p() / -shape).exp();
+        assert!(beyond <= 0.18, "{beyond}: {scale} {shape}");
+        assert!(scale < 0.3, "{scale}");
     }
 
     #[test]
