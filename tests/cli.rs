@@ -112,7 +112,7 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
     let places: Vec<u16> = rows.iter().map(place).collect();
     assert!(places.is_sorted(), "{places:?}");
     let count = |wanted| places.iter().filter(|&&place| place == wanted).count();
-    assert_eq!((count(0), count(1)), (23, 8));
+    assert_eq!((count(0), count(1)), (59, 8));
     let table = stdout(&[
         "analyze",
         &example.to_string_lossy(),
@@ -120,7 +120,7 @@ fn what_the_tracer_s_writes_explain_is_tagged_and_stands_behind_the_other_abnorm
         function,
     ])?;
     let line = "8 executions were slow while the tracer wrote its own data (cause \"trace write\"), which \
-                explains most of it: listed behind the 23 that nothing explains";
+                explains most of it: listed behind the 59 that nothing explains";
     assert!(table.contains(line), "{table}");
     Ok(())
 }
