@@ -33,7 +33,7 @@ pub struct TreeRow {
     /// The smaller, the more abnormal. It orders executions; which are abnormal, `abnormal` says.
     pub score: f64,
     /// Share of normal executions that stand out as much or more, in (0, 1]; none where there were too few
-    /// executions to judge any. With a reference it is an estimate: at .01 it was within a factor of 2 on 6 of 12
+    /// executions to judge any. With a reference it is an estimate: at .01 it was within a factor of 2 on 7 of 12
     /// programs that no setting was chosen on, and at most 6 times too small on the others (`ml/STUDY.md`).
     pub p_value: Option<f64>,
     /// Whether it is called abnormal: about the chosen share of those is so by chance.

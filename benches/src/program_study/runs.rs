@@ -8,9 +8,9 @@ use crate::programs::SimulatedProgram;
 /// Clean runs of a program.
 pub(super) const NUM_CLEAN: usize = 2;
 /// Seeds of the clean runs of a program; the first is the reference.
-const CLEAN_SEEDS: [u64; NUM_CLEAN] = [21, 22];
+const CLEAN_SEEDS: [u64; NUM_CLEAN] = [31, 32];
 /// Seeds of its runs with anomalies.
-const INJECTED_SEEDS: [u64; 2] = [23, 24];
+const INJECTED_SEEDS: [u64; 2] = [33, 34];
 /// The runs of a program: clean ones, then those with anomalies.
 pub(super) struct ProgramCases {
     pub(super) name: &'static str,

@@ -12,6 +12,8 @@ use crate::wl::{SubtreeHash, SubtreeIdx};
 /// Share of the trees, and trees, from which on a structure is common.
 const COMMON_SHARE: f64 = 0.02;
 const COMMON_TREES: f64 = 8.0;
+/// Share of the trees up to which odd events are what is wrong rather than how the run varies.
+const FEW_ODD: f64 = 0.005;
 /// Positions at either end of a lane in which set-up and end are.
 const NUM_ENDS: usize = 2;
 /// Share of the lanes that do the same at once where it is by design.
@@ -75,9 +77,10 @@ pub struct KnownStructures {
 impl Structures {
     /// Of trees with these roots and excesses of the whole, in usual durations.
     ///
-    /// The p-value of an odd structure is a count: W / (n + 1), with W the odd events of the run. Trees of one
-    /// structure that follow each other on a lane are one event, and so are such stretches that most lanes
-    /// have at once. So a run in which odd structures are many says little by one of them.
+    /// The p-value of an odd structure counts events: trees of one structure that follow each other on a lane are one
+    /// event, and so are such stretches that most lanes have at once. While events are few, each is as rare as one event:
+    /// 1 / (n + 1). A run in which nothing is wrong has hardly any, since what the program does by design is not odd. Where
+    /// they are many, the run varies by itself, and one says little: W / (n + 1), with W the events of the run.
     ///
     /// How often a path is taken may vary with the work. Where it does (of the trees of a lane that call the same, 2 % or
     /// more are of another structure than most), no structure is odd for its counts.
@@ -108,14 +111,14 @@ impl Structures {
             .filter(|(root, trees)| trees.len().real() < least && !is_usual(**root))
             .map(|(_, trees)| trees)
             .collect();
-        let mut rare_at = vec![0_usize; lanes.longest];
+        let mut num_rare = NumRare::default();
         for &tree in rare.iter().flat_map(|trees| trees.iter()) {
-            rare_at[lanes.position(tree)] += 1;
+            num_rare.count(&lanes, tree);
         }
         let (mut num_events, mut num_seen_once) = (0.0, 0);
         for trees in rare {
             trees.sort_by_key(|&tree| (placement.places[tree].lane, lanes.position(tree)));
-            lanes.judge(trees, &rare_at, &mut kinds);
+            lanes.judge(trees, &num_rare, &mut kinds);
             let odd = trees
                 .iter()
                 .filter(|&&tree| kinds[tree] == StructureKind::Odd);
@@ -123,7 +126,13 @@ impl Structures {
             num_events += of_class;
             num_seen_once += usize::from((0.5..1.5).contains(&of_class));
         }
-        let of_odd = (num_events / (roots.len().real() + 1.0)).ln().min(0.0);
+        let share = num_events / (roots.len().real() + 1.0);
+        let of_odd = if share <= FEW_ODD {
+            1.0 / (roots.len().real() + 1.0)
+        } else {
+            share
+        };
+        let of_odd = of_odd.ln().min(0.0);
         let ln_p = |&kind: &StructureKind| {
             if kind == StructureKind::Odd {
                 of_odd
@@ -251,6 +260,26 @@ struct Lanes<'a> {
     num_at: Vec<usize>,
 }
 
+/// Trees that are not common by their place from the beginning and from the end of their lanes.
+#[derive(Default)]
+struct NumRare {
+    first: [usize; NUM_ENDS],
+    last: [usize; NUM_ENDS],
+}
+
+impl NumRare {
+    fn count(&mut self, lanes: &Lanes<'_>, tree: usize) {
+        for (places, at) in [
+            (&mut self.first, lanes.position(tree)),
+            (&mut self.last, lanes.num_after(tree)),
+        ] {
+            if let Some(num) = places.get_mut(at) {
+                *num += 1;
+            }
+        }
+    }
+}
+
 impl<'a> Lanes<'a> {
     fn new(placement: &'a Placement) -> Self {
         let lens = || placement.lane_len.iter().copied();
@@ -276,9 +305,25 @@ impl<'a> Lanes<'a> {
         self.placement.lane_len[self.placement.places[tree].lane]
     }
 
-    fn is_end(&self, tree: usize) -> bool {
-        let place = self.placement.places[tree];
-        place.position < NUM_ENDS || place.position + NUM_ENDS >= self.len_of(tree)
+    /// How many trees of its lane come after one.
+    fn num_after(&self, tree: usize) -> usize {
+        self.len_of(tree) - self.position(tree) - 1
+    }
+
+    /// Whether a tree is one of the first or last of its lane, where most lanes begin or end with structures that are not
+    /// common. Lanes may have different numbers of trees: their ends are counted from the end.
+    fn is_end_by_design(&self, tree: usize, num_rare: &NumRare) -> bool {
+        let has_peers = self.placement.num_lanes() >= MIN_LANES;
+        let is_of_most = |at: usize, num_rare: &[usize; NUM_ENDS]| {
+            let Some(&num_rare) = num_rare.get(at) else {
+                return false;
+            };
+            let num_lanes = self.num_at[at];
+            !has_peers
+                || (num_lanes >= MIN_LANES && num_rare.real() >= MOST_LANES * num_lanes.real())
+        };
+        is_of_most(self.position(tree), &num_rare.first)
+            || is_of_most(self.num_after(tree), &num_rare.last)
     }
 
     /// How many trees at a position are those of most lanes.
@@ -293,15 +338,9 @@ impl<'a> Lanes<'a> {
     }
 
     /// Says what the trees of a class that is not common are; they are in order of lane and position.
-    fn judge(&self, trees: &[usize], rare_at: &[usize], kinds: &mut [StructureKind]) {
-        let has_peers = self.placement.num_lanes() >= MIN_LANES;
+    fn judge(&self, trees: &[usize], num_rare: &NumRare, kinds: &mut [StructureKind]) {
         for &tree in trees {
-            let at = self.position(tree);
-            let is_by_design = self.is_end(tree)
-                && (!has_peers
-                    || (self.num_at[at] >= MIN_LANES
-                        && rare_at[at].real() >= MOST_LANES * self.num_at[at].real()));
-            kinds[tree] = if is_by_design {
+            kinds[tree] = if self.is_end_by_design(tree, num_rare) {
                 StructureKind::Ends
             } else {
                 StructureKind::Odd
@@ -465,6 +504,28 @@ mod tests {
         let odd = found.ln_p[5 * 400 + 222].exp();
         assert!((odd - 1.0 / 3_201.0).abs() < 1e-12, "{odd}");
         assert_eq!(found.ln_p.iter().filter(|&&it| it < 0.0).count(), 1);
+    }
+
+    #[test]
+    fn lanes_of_different_lengths_end_by_design() {
+        let (roots, placement) = run(8, 200, |lane, position| {
+            u32::from(position + 1 == 100 + lane * 10)
+        });
+        let is_run = |tree: &usize| {
+            let place = placement.places[*tree];
+            place.position < 100 + place.lane * 10
+        };
+        let kept: Vec<usize> = (0..roots.len()).filter(is_run).collect();
+        let placement = Placement {
+            places: kept.iter().map(|&tree| placement.places[tree]).collect(),
+            lane_len: (0..8).map(|lane| 100 + lane * 10).collect(),
+            keys: placement.keys,
+        };
+        let roots: Vec<SubtreeIdx> = kept.iter().map(|&tree| roots[tree]).collect();
+        let shares = vec![0.0; roots.len()];
+        let found = Structures::of(&roots, &CallSets::default(), &placement, &shares, None);
+        let num = |kind| found.kinds.iter().filter(|it| **it == kind).count();
+        assert_eq!((num(StructureKind::Ends), num(StructureKind::Odd)), (8, 0));
     }
 
     #[test]
